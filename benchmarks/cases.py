@@ -1,0 +1,36 @@
+"""One case of one problem, checked and timed; runs as a process of its own."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from . import harness, processes
+from .problem import Task
+from .problems import PROBLEMS
+
+
+def run(
+    problem: str, sizes: str, place: int, rivals: list[str], quantities: list[str], repeat: int
+) -> dict[str, Any]:
+    """The result as plain data; `place` is the case's position among those of `sizes`."""
+    case = PROBLEMS[problem].select(sizes)[place]
+
+    def tell(what: str) -> None:
+        print(f"{problem}, {case.label}: {what}", file=sys.stderr, flush=True)
+
+    task = Task.of(PROBLEMS[problem], case)
+    rows = harness.measure(task, harness.enter(task, rivals, quantities), repeat, tell)
+    return {
+        "problem": problem,
+        "case": case.label,
+        "sizes": dict(case.sizes),
+        "rates": asdict(harness.machine_rates()) if repeat else None,
+        "rows": [asdict(row) for row in rows],
+        "claims": [asdict(v) for v in harness.judge(task.problem.claims, rows)] if repeat else [],
+    }
+
+
+if __name__ == "__main__":
+    processes.serve(run)

@@ -1,0 +1,176 @@
+"""The command line: `run`, `list`, `first`, `depth`, `plot`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from . import first, processes, report
+from .problem import QUANTITIES
+from .problems import PROBLEMS
+from .rivals import RIVALS
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(argv)
+    try:
+        status: int = options.command(options)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except (ValueError, RuntimeError, OSError) as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return 2
+    return status
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = top.add_subparsers(required=True, metavar="command")
+
+    run = commands.add_parser("run", help="check and time rivals side by side")
+    run.add_argument("problems", nargs="*", metavar="problem", help=f"of {', '.join(PROBLEMS)}")
+    run.add_argument("--sizes", default="small", help="tiny, small, paper, or numbers: 100,300")
+    run.add_argument("--quantities", default=",".join(QUANTITIES), help="default: all")
+    run.add_argument("--rivals", default="hand,jax", help=f"beside tcalc, of {', '.join(RIVALS)}")
+    run.add_argument("--threads", type=int, action="append", help="may be repeated; default 1")
+    run.add_argument("--repeat", type=int, default=7, help="best of; 0 only checks the values")
+    run.add_argument("--json", type=Path, metavar="FILE")
+    run.add_argument("--markdown", type=Path, metavar="FILE")
+    run.set_defaults(command=run_problems)
+
+    listing = commands.add_parser("list", help="problems, cases, claims and rivals")
+    listing.set_defaults(command=list_problems)
+
+    opening = commands.add_parser("first", help="time from text to the first Hessian")
+    opening.add_argument("problems", nargs="*", metavar="problem")
+    opening.add_argument("--threads", type=int, default=1)
+    opening.add_argument("--repeat", type=int, default=3)
+    opening.set_defaults(command=first_numbers)
+
+    deep = commands.add_parser("depth", help="symbolic time against depth")
+    deep.add_argument("--layers", default="10,100,1000")
+    deep.add_argument("--chain", type=int, default=100_000)
+    deep.set_defaults(command=depths)
+
+    plot = commands.add_parser("plot", help="draw a file that `run --json` wrote")
+    plot.add_argument("file", type=Path)
+    plot.add_argument("--out", type=Path, required=True, metavar="PNG")
+    plot.set_defaults(command=draw)
+    return top
+
+
+def chosen(names: Sequence[str], table: dict[str, Any], what: str) -> list[str]:
+    """Names that exist, all if none are given."""
+    for name in names:
+        if name not in table:
+            raise ValueError(f"no {what} {name!r}; one of {', '.join(table)}")
+    return list(names) or list(table)
+
+
+def run_problems(options: argparse.Namespace) -> int:
+    problems = chosen(options.problems, PROBLEMS, "problem")
+    rivals = list(dict.fromkeys(["tcalc", *filter(None, options.rivals.split(","))]))
+    chosen(rivals, RIVALS, "rival")
+    quantities = chosen(options.quantities.split(","), dict.fromkeys(QUANTITIES), "quantity")
+    threads = options.threads or [1]
+    jobs = [
+        (count, {"problem": name, "sizes": options.sizes, "place": place})
+        for count in threads
+        for name in problems
+        for place in range(len(PROBLEMS[name].select(options.sizes)))
+    ]
+    results, failures = [], []
+    with progress(len(jobs)) as (tell, step):
+        for count, job in jobs:
+            extra = {"rivals": rivals, "quantities": quantities, "repeat": options.repeat}
+            try:
+                result = processes.run("cases", {**job, **extra}, count, tell)
+                results.append({"threads": count, **result})
+            except RuntimeError as error:
+                failures.append(str(error))
+            step()
+    document = {"machine": machine(), "results": results}
+    print(report.text(document))
+    if options.json:
+        options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    if options.markdown:
+        options.markdown.write_text(report.markdown(document) + "\n", encoding="utf-8")
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return 1 if failures or report.wrong(document) else 0
+
+
+def machine() -> dict[str, Any]:
+    """What a reader of the numbers must know of the machine."""
+    return {
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "processors": os.cpu_count(),
+        "versions": {rival.package: rival.version for rival in RIVALS.values() if rival.installed},
+    }
+
+
+def list_problems(options: argparse.Namespace) -> int:
+    for problem in PROBLEMS.values():
+        print(f"{problem.name}: {problem.text}, derivatives with respect to {problem.wrt}")
+        for name, cases in problem.cases.items():
+            print(f"  {name}: {'; '.join(case.label for case in cases)}")
+        for quantity, forms in problem.hand.items():
+            print(f"  {quantity}: by hand {', '.join(filter(None, forms)) or 'in one form'}")
+        for claim in problem.claims:
+            print(f"  claim: {claim}")
+    for rival in RIVALS.values():
+        print(f"rival {rival.name}: {rival.version if rival.installed else 'not installed'}")
+    return 0
+
+
+def first_numbers(options: argparse.Namespace) -> int:
+    problems = chosen(options.problems, PROBLEMS, "problem")
+    with progress(len(problems) * 2 * options.repeat) as (tell, step):
+        results = first.measure(problems, options.threads, options.repeat, tell, step)
+    print(report.first(results))
+    return 0
+
+
+def depths(options: argparse.Namespace) -> int:
+    jobs = [{"kind": "net", "count": int(n)} for n in options.layers.split(",")]
+    jobs.append({"kind": "chain", "count": options.chain})
+    results = []
+    with progress(len(jobs)) as (tell, step):
+        for job in jobs:
+            tell(f"{job['kind']} of {job['count']:,}")
+            results.append(processes.run("depth", job, 1, tell))
+            step()
+    print(report.depth(results[:-1], results[-1]))
+    return 0
+
+
+def draw(options: argparse.Namespace) -> int:
+    from . import plot
+
+    plot.draw(json.loads(options.file.read_text(encoding="utf-8")), options.out)
+    return 0
+
+
+@contextmanager
+def progress(total: int) -> Iterator[tuple[processes.Tell, Any]]:
+    """(tell what is being done, one step is done), on standard error."""
+    bar: Any = None
+    if sys.stderr.isatty():
+        with suppress(ImportError):
+            from tqdm import tqdm
+
+            bar = tqdm(total=total, leave=False)
+    if bar is None:
+        yield lambda what: print(what, file=sys.stderr, flush=True), lambda: None
+        return
+    with bar:
+        yield bar.set_postfix_str, bar.update

@@ -1,0 +1,205 @@
+"""Check every value, then time what is right: interleaved, best of several, side by side.
+
+A contestant's value is compared with one from another family (jax, by hand, autograd); products of
+a core with random directions with jax's Hessian-vector products. A value that is wrong, or that
+nobody can check, gets no time.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .problem import QUANTITIES, Array, Claim, Task
+from .rivals import ORACLES, RIVALS, Entry, Oracle
+
+TOLERANCE = 1e-10
+DIRECTIONS = 2
+SHORTEST = 2e-3  # seconds in one measurement, repeating calls that are shorter
+PATIENCE = 10.0  # seconds that one contestant may take in all
+
+
+@dataclass
+class Row:
+    """One contestant's result: relative error, best seconds (None when refused), bytes returned."""
+
+    quantity: str
+    label: str
+    error: float | None
+    seconds: float | None
+    refused: str
+    flops: float | None
+    bytes: int | None = None
+
+
+@dataclass
+class Rates:
+    """What this machine reaches in the same run; a multiply and an add count two."""
+
+    flops: float
+    bytes: float
+
+
+@dataclass
+class Verdict:
+    claim: str
+    ratio: float | None
+    met: bool | None
+
+
+class Degenerate(ValueError):
+    """A case that any wrong value would pass."""
+
+
+def relative_error(found: Any, expected: Array) -> float:
+    """Largest difference relative to the largest entry; inf where shapes or NaNs disagree.
+
+    Zeros everywhere would agree with anything that forgot to compute, so they are refused.
+    """
+    found = np.asarray(found)
+    if not np.any(expected):
+        raise Degenerate("what is to be computed is zero")
+    if found.shape != expected.shape or not np.all(np.isfinite(found)):
+        return float("inf")
+    return float(np.max(np.abs(found - expected)) / np.max(np.abs(expected)))
+
+
+def directions(task: Task) -> list[Array]:
+    rng = np.random.default_rng(1)
+    return [rng.standard_normal(task.rhs.shape) for _ in range(DIRECTIONS)]
+
+
+def check(task: Task, entry: Entry, value: Any, oracle: Oracle) -> float:
+    """Relative error of a contestant's value by the oracle."""
+    if entry.quantity == "newton":
+        return relative_error(oracle.product(np.asarray(value)), task.rhs)
+    if entry.quantity == "core":
+        if entry.product is None:
+            raise TypeError(f"{entry.label} gives a core without a product to check it by")
+        return max(
+            relative_error(entry.product(value, v), oracle.product(v)) for v in directions(task)
+        )
+    return relative_error(value, oracle.dense(entry.quantity))
+
+
+def held(value: Any) -> int:
+    """Bytes of an array, of core tensors, or of a tuple of arrays."""
+    if isinstance(value, tuple):
+        return sum(map(held, value))
+    return int(getattr(value, "nbytes", 8))
+
+
+def oracles(task: Task) -> list[Oracle]:
+    made = [RIVALS[name].oracle(task) for name in ORACLES if RIVALS[name].installed]
+    return [replace(oracle, dense=cache(oracle.dense)) for oracle in made if oracle is not None]
+
+
+def enter(task: Task, rivals: Iterable[str], quantities: Iterable[str]) -> list[Entry]:
+    """What the rivals that are installed offer for these quantities."""
+    wanted = set(quantities)
+    held = tuple([quantity for quantity in task.case.quantities if quantity in wanted])
+    task = replace(task, case=replace(task.case, quantities=held))
+    return [
+        entry
+        for name in rivals
+        if RIVALS[name].installed
+        for entry in RIVALS[name].entries(task)
+        if entry.quantity in held
+    ]
+
+
+def measure(
+    task: Task, entries: list[Entry], repeat: int, tell: Callable[[str], None] = lambda _: None
+) -> list[Row]:
+    """Rows of all entries: first everything is checked, then what is right is timed."""
+    judges = oracles(task)
+    rows, right = [], []
+    for entry in entries:
+        tell(f"checking {entry.quantity}, {entry.label}")
+        row, second = validate(task, entry, judges)
+        rows.append(row)
+        if not row.refused and repeat:
+            right.append((entry, row, second))
+    for quantity in QUANTITIES:
+        if runs := [run for run in right if run[1].quantity == quantity]:
+            tell(f"timing {quantity}")
+            time_together(runs, repeat)
+    return sorted(rows, key=lambda row: QUANTITIES.index(row.quantity))
+
+
+def validate(task: Task, entry: Entry, judges: list[Oracle]) -> tuple[Row, float]:
+    """The row without a time yet, and how long a second call took."""
+    row = Row(entry.quantity, entry.label, None, None, "", entry.flops)
+    judge = next((j for j in judges if j.family != entry.family), None)
+    if judge is None:
+        row.refused = "nobody to check it"
+        return row, 0.0
+    try:
+        value = entry.call()
+        row.error = check(task, entry, value, judge)
+        row.bytes = held(value)
+        del value
+        start = time.perf_counter()
+        entry.call()
+        taken = time.perf_counter() - start
+    except Degenerate:
+        raise
+    except Exception as error:
+        row.refused = f"failed: {type(error).__name__}: {error}"
+        return row, 0.0
+    if not row.error <= TOLERANCE:
+        row.refused = f"wrong value, error {row.error:.1e} by {judge.family}"
+    return row, taken
+
+
+def time_together(runs: list[tuple[Entry, Row, float]], repeat: int) -> None:
+    """Best time of each entry, taking turns so that a noisy moment hits all alike."""
+    spent = dict.fromkeys(range(len(runs)), 0.0)
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for turn in range(repeat):
+            for place, (entry, row, first) in enumerate(runs):
+                if turn and spent[place] > PATIENCE:
+                    continue
+                loops = max(1, int(SHORTEST / max(first, 1e-9)))
+                taken = timed(entry.call, loops)
+                spent[place] += taken * loops
+                row.seconds = taken if row.seconds is None else min(row.seconds, taken)
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def timed(call: Callable[[], Any], loops: int) -> float:
+    start = time.perf_counter()
+    for _ in range(loops):
+        call()
+    return (time.perf_counter() - start) / loops
+
+
+def machine_rates(n: int = 768, repeat: int = 5) -> Rates:
+    """Rates of a matrix product and of writing an array, best of several."""
+    rng = np.random.default_rng(0)
+    a, b, out = rng.standard_normal((n, n)), rng.standard_normal((n, n)), np.empty((n, n))
+    large = np.empty(8 * 2**20)
+    product = min(timed(lambda: np.matmul(a, b, out=out), 1) for _ in range(repeat))
+    write = min(timed(lambda: large.fill(1.0), 1) for _ in range(repeat))
+    return Rates(2.0 * n**3 / product, large.nbytes / write)
+
+
+def judge(claims: Iterable[Claim], rows: list[Row]) -> list[Verdict]:
+    """Claims with the measured ratio; a claim whose side was not timed is not decided."""
+    seconds = {(row.quantity, row.label): row.seconds for row in rows}
+    found = []
+    for claim in claims:
+        mine, theirs = seconds.get(claim.mine), seconds.get(claim.theirs)
+        ratio = mine / theirs if mine is not None and theirs is not None else None
+        found.append(Verdict(str(claim), ratio, None if ratio is None else ratio <= claim.at_most))
+    return found

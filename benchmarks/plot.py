@@ -1,0 +1,52 @@
+"""Time against size for every contestant, one panel per problem and quantity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+Curves = dict[str, list[tuple[float, float]]]
+
+
+def draw(document: dict[str, Any], out: Path) -> None:
+    """Write a picture of the results of `run --json`."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    drawn = panels(document)
+    if not drawn:
+        raise ValueError("nothing to draw: no result has a time")
+    columns = min(3, len(drawn))
+    rows = -(-len(drawn) // columns)
+    size = (5 * columns, 3.6 * rows)
+    figure, grid = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="tight")
+    for axes, (title, curves) in zip(grid.flat, drawn.items(), strict=False):
+        for label, points in curves.items():
+            axes.loglog(*zip(*sorted(points), strict=True), marker="o", label=label)
+        sizes = sorted({n for points in curves.values() for n, _ in points})
+        axes.set_xticks(sizes, [f"{n:g}" for n in sizes], minor=False)
+        axes.minorticks_off()
+        axes.set(title=title, xlabel="n", ylabel="seconds")
+        axes.grid(True, which="major", alpha=0.3)
+        axes.legend(fontsize="small")
+    for axes in grid.flat[len(drawn) :]:
+        axes.set_visible(False)
+    figure.savefig(out, dpi=120)
+    pyplot.close(figure)
+
+
+def panels(document: dict[str, Any]) -> dict[str, Curves]:
+    """Title -> contestant -> (n, seconds), of the generated cases, whose label names n."""
+    found: dict[str, Curves] = {}
+    for result in document["results"]:
+        if not result["case"].startswith("n="):
+            continue
+        threads = f", {result['threads']} threads" if result["threads"] > 1 else ""
+        for row in result["rows"]:
+            if row["seconds"] is not None:
+                curves = found.setdefault(f"{result['problem']}: {row['quantity']}{threads}", {})
+                point = (result["sizes"]["n"], row["seconds"])
+                curves.setdefault(row["label"], []).append(point)
+    return found

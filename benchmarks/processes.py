@@ -1,0 +1,85 @@
+"""Every measurement runs in a fresh process whose environment fixes the number of threads.
+
+A job is JSON on standard input, its result JSON on standard output, and what it is doing one line
+at a time on standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, cast
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Tell = Callable[[str], None]
+
+
+def environment(threads: int) -> dict[str, str]:
+    """The same number of threads for BLAS, OpenMP and XLA."""
+    names = (
+        "OPENBLAS_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "NPROC",
+    )
+    eigen = "true" if threads > 1 else "false"
+    flags = f"--xla_cpu_multi_thread_eigen={eigen} intra_op_parallelism_threads={threads}"
+    fixed = {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"}
+    return {**os.environ, **fixed, **dict.fromkeys(names, str(threads))}
+
+
+def confine(threads: int) -> None:
+    """Keep this process on as many processors as it may have threads, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
+
+
+def run(module: str, job: dict[str, Any], threads: int, tell: Tell) -> dict[str, Any]:
+    """The result of a job in a fresh process; RuntimeError with its last words where it fails."""
+    worker = subprocess.Popen(
+        [sys.executable, "-m", f"benchmarks.{module}"],
+        cwd=ROOT,
+        env=environment(threads),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    stdin, stdout, stderr = cast(
+        "tuple[IO[str], ...]", (worker.stdin, worker.stdout, worker.stderr)
+    )
+    said: list[str] = []
+    try:
+        with suppress(BrokenPipeError), stdin:
+            json.dump({"threads": threads, "job": job}, stdin)
+        for line in stderr:
+            said.append(line.rstrip())
+            tell(said[-1])
+        output = stdout.read()
+        if worker.wait() != 0:
+            raise RuntimeError("\n".join([f"{module} {job} failed", *said[-20:]]))
+    finally:
+        if worker.poll() is None:
+            worker.terminate()
+            worker.wait()
+    result: dict[str, Any] = json.loads(output)
+    return result
+
+
+def serve(answer: Callable[..., dict[str, Any]]) -> None:
+    """The other end: do the job that stands on standard input."""
+    message = json.load(sys.stdin)
+    confine(message["threads"])
+    try:
+        result = answer(**message["job"])
+    except KeyboardInterrupt:
+        sys.exit(130)
+    json.dump(result, sys.stdout)

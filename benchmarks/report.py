@@ -1,0 +1,146 @@
+"""Results as text and as Markdown: times as ratios side by side, with what the machine allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+HEADER = (
+    "quantity",
+    "contestant",
+    "error",
+    "time",
+    "x best hand",
+    "Mflop",
+    "at gemm rate",
+    "written",
+)
+
+
+def text(document: dict[str, Any]) -> str:
+    parts = [machine_line(document)]
+    for result in document["results"]:
+        parts += ["", title(result), aligned([HEADER, *table(result)]), *claim_lines(result)]
+    return "\n".join(parts)
+
+
+def markdown(document: dict[str, Any]) -> str:
+    parts = [machine_line(document)]
+    for result in document["results"]:
+        cells = [HEADER, ("---",) * len(HEADER), *table(result)]
+        rows = ["| " + " | ".join(row) + " |" for row in cells]
+        claims = [f"- {line}" for line in claim_lines(result)]
+        parts += ["", f"### {title(result)}", "", *rows, "", *claims]
+    return "\n".join(parts).rstrip()
+
+
+def machine_line(document: dict[str, Any]) -> str:
+    machine = document["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    return (
+        f"{machine['system']}, {machine['processors']} processors, "
+        f"Python {machine['python']}, {versions}"
+    )
+
+
+def title(result: dict[str, Any]) -> str:
+    count = result["threads"]
+    line = f"{result['problem']}, {result['case']}, {count} thread{'s' if count > 1 else ''}"
+    if result["rates"]:
+        rates = result["rates"]
+        line += f" (gemm {rates['flops'] / 1e9:.1f} Gflop/s, write {rates['bytes'] / 1e9:.1f} GB/s)"
+    return line
+
+
+def table(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    for row in result["rows"]:
+        best = min(
+            (
+                other["seconds"]
+                for other in result["rows"]
+                if other["quantity"] == row["quantity"]
+                and other["label"].startswith("hand")
+                and other["seconds"] is not None
+            ),
+            default=None,
+        )
+        took, flops = row["seconds"], row["flops"]
+        yield (
+            row["quantity"],
+            row["label"],
+            "-" if row["error"] is None else f"{row['error']:.1e}",
+            row["refused"] or duration(took),
+            f"{took / best:.2f}" if took is not None and best else "-",
+            "-" if flops is None else f"{flops / 1e6:.3g}",
+            floor(flops, result, "flops"),
+            floor(row["bytes"], result, "bytes"),
+        )
+
+
+def floor(amount: float | None, result: dict[str, Any], rate: str) -> str:
+    """How long the operations take at the rate of a matrix product, or the result to write."""
+    return duration(amount / result["rates"][rate]) if amount and result["rates"] else "-"
+
+
+def claim_lines(result: dict[str, Any]) -> list[str]:
+    words = {True: "met", False: "NOT MET", None: "not decided"}
+    return [
+        f"{words[claim['met']]}: {claim['claim']}"
+        + ("" if claim["ratio"] is None else f", measured {claim['ratio']:.2f}")
+        for claim in result["claims"]
+    ]
+
+
+def wrong(document: dict[str, Any]) -> bool:
+    """Whether a contestant was refused a time."""
+    return any(row["refused"] for result in document["results"] for row in result["rows"])
+
+
+def first(results: Sequence[dict[str, Any]]) -> str:
+    """Seconds to the first Hessian; the import is in the first column and not in the second."""
+    header = ("problem", "contestant", "with import", "without", "again", "import")
+    rows = [
+        (
+            r["problem"],
+            r["label"],
+            duration(r["import"] + r["first"]),
+            duration(r["first"]),
+            duration(r["again"]),
+            duration(r["import"]),
+        )
+        for r in results
+    ]
+    return aligned([header, *rows])
+
+
+def depth(rows: Sequence[dict[str, Any]], chain: dict[str, Any]) -> str:
+    """Symbolic times of the net's Hessian, a layer's against the first row's, and a chain's."""
+    steps = list(rows[0]["seconds"])
+    header = ("layers", *steps, "per layer", "relative")
+    lines = []
+    base = sum(rows[0]["seconds"].values()) / rows[0]["layers"]
+    for row in rows:
+        each = sum(row["seconds"].values()) / row["layers"]
+        times = [duration(row["seconds"][step]) for step in steps]
+        lines.append((str(row["layers"]), *times, duration(each), f"{each / base:.2f}"))
+    parts = [duration(taken) + " " + step for step, taken in chain["seconds"].items()]
+    tail = f"chain of {chain['operations']:,} operations: {', '.join(parts)}"
+    return aligned([header, *lines]) + "\n\n" + tail
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,89 @@
+"""The rivals by name. A rival offers entries to be timed and, where it can, an oracle.
+
+Each module has ``make(task) -> Iterator[Entry]`` and may have
+``oracle(task) -> Oracle``; a module whose package is not installed is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module, metadata, util
+from typing import Any
+
+from ..problem import Array, Task
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One contestant for one quantity.
+
+    Attributes
+    ----------
+    family : str
+        The rival it comes from; a value is never checked by its own family.
+    call : callable
+        Computes the quantity and returns when it is there.
+    product : callable
+        For `core`: ``product(value, v)`` is the Hessian times v.
+    flops : float or None
+        Predicted operations.
+    """
+
+    quantity: str
+    label: str
+    family: str
+    call: Callable[[], Any]
+    product: Callable[[Any, Array], Array] | None = None
+    flops: float | None = None
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Independent values: `dense` of value, gradient or hessian, and Hessian times vector."""
+
+    family: str
+    dense: Callable[[str], Array]
+    product: Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Rival:
+    name: str
+    module: str
+    package: str
+
+    @property
+    def installed(self) -> bool:
+        return util.find_spec(self.package) is not None
+
+    @property
+    def version(self) -> str:
+        try:
+            return metadata.version(self.package)
+        except metadata.PackageNotFoundError:
+            return "from source"
+
+    def entries(self, task: Task) -> Iterator[Entry]:
+        found: Iterator[Entry] = import_module(self.module, __name__).make(task)
+        return found
+
+    def oracle(self, task: Task) -> Oracle | None:
+        make = getattr(import_module(self.module, __name__), "oracle", None)
+        found: Oracle | None = make(task) if make else None
+        return found
+
+
+RIVALS = {
+    rival.name: rival
+    for rival in (
+        Rival("tcalc", ".own", "tcalc"),
+        Rival("hand", ".hand", "numpy"),
+        Rival("jax", ".jaxes", "jax"),
+        Rival("autograd", ".autograds", "autograd"),
+        Rival("torch", ".torches", "torch"),
+    )
+}
+
+#: Who checks values, first choice first; tcalc checks nobody, it is what is being tested.
+ORACLES = ("jax", "hand", "autograd")

@@ -1,0 +1,31 @@
+"""torch.func on the CPU in double precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from ..problem import Task
+from . import Entry
+
+
+def make(task: Task) -> Iterator[Entry]:
+    arrays = {name: torch.tensor(array) for name, array in task.data.items()}
+    variable = arrays.pop(task.problem.wrt)
+
+    def objective(x: Any) -> Any:
+        return task.problem.objective(torch, {**arrays, task.problem.wrt: x})
+
+    wanted = {
+        "value": objective,
+        "gradient": torch.func.grad(objective),
+        "hessian": torch.func.hessian(objective),
+    }
+    for quantity, function in wanted.items():
+        yield Entry(quantity, "torch", "torch", bind(function, variable))
+
+
+def bind(function: Callable[[Any], Any], variable: Any) -> Callable[[], Any]:
+    return lambda: function(variable)

@@ -1,0 +1,208 @@
+"""Users' data to arrays: conversion, dimensions, properties, with errors that name the variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import ShapeError
+from .expr import Expr, Var
+from .extents import Shape, show_shape
+
+Array = np.ndarray
+_PYTHON_NUMBERS = (int, float, bool)
+
+
+class Declared(NamedTuple):
+    """What is known of a variable, without its node."""
+
+    name: str
+    shape: Shape
+    properties: tuple[str, ...]
+    integer: bool
+
+    @staticmethod
+    def of(variable: Var) -> Declared:
+        properties = variable.properties
+        return Declared(variable.name, variable.shape, properties, "integer" in properties)
+
+
+def to_array(value: Any, declared: Declared) -> Array:
+    """The value as a native float64 or float32 array, or as integers for an integer variable."""
+    name = declared.name
+    if isinstance(value, Expr):
+        raise TypeError(f"{name} is an expression; data are arrays and numbers")
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array; fill it first")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise TypeError(f"{name} is not an array of numbers: {error}") from None
+    if declared.integer:
+        return _to_integers(array, name)
+    kind = array.dtype.kind
+    if kind in "biu":
+        return array.astype(np.float64)
+    if kind != "f":
+        what = "complex" if kind == "c" else f"of dtype {array.dtype}"
+        raise TypeError(f"{name} is {what}; tcalc computes with real numbers")
+    dtype = np.float32 if array.dtype.itemsize <= 4 else np.float64
+    array = np.asarray(array, dtype)
+    return array if array.flags.forc else np.ascontiguousarray(array)
+
+
+def _to_integers(array: Array, name: str) -> Array:
+    if array.dtype.kind in "biu":
+        return array.astype(np.intp)
+    if array.dtype.kind == "f" and bool((array == np.floor(array)).all()):
+        return array.astype(np.intp)
+    raise TypeError(f"{name} is an integer variable, its data are of dtype {array.dtype}")
+
+
+def is_weak(value: Any) -> bool:
+    """Python's own numbers take the dtype of the arrays they meet."""
+    return type(value) in _PYTHON_NUMBERS
+
+
+def checked_extent(name: str, value: Any) -> int:
+    """The extent that a user gives to a dimension."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise TypeError(f"{name} is a dimension; its extent is a whole number, not {value!r}")
+    return int(value)
+
+
+# --- dimensions -----------------------------------------------------------------------------------
+
+
+class Dimensions:
+    """Extents of named dimensions, and who bound them."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+        self._by: dict[str, str] = {}
+
+    def bind_extent(self, name: str, extent: int) -> None:
+        """An extent given by name."""
+        self._bind(name, extent, f"{name}={extent}")
+
+    def bind_shape(self, declared: Declared, shape: Sequence[int]) -> None:
+        """The extents that an array of this shape gives to its variable's dimensions."""
+        name, wanted = declared.name, declared.shape
+        if len(shape) != len(wanted):
+            raise ShapeError(
+                f"{name} has shape {show_shape(tuple(shape))}, expected {show_shape(wanted)}"
+            )
+        for axis, (extent, found) in enumerate(zip(wanted, shape, strict=True)):
+            if isinstance(extent, str):
+                self._bind(extent, int(found), name, axis, shape)
+            elif extent != found:
+                raise ShapeError(
+                    f"{name} has extent {found} at index {axis}, expected {extent} "
+                    f"(shape {show_shape(tuple(shape))} for {show_shape(wanted)})"
+                )
+
+    def _bind(
+        self, name: str, extent: int, by: str, axis: int = 0, shape: Sequence[int] = ()
+    ) -> None:
+        known = self.sizes.setdefault(name, extent)
+        other = self._by.setdefault(name, by)
+        if known == extent:
+            return
+        where = f" at index {axis} of shape {show_shape(tuple(shape))}" if shape else ""
+        raise ShapeError(
+            f"dimension {name}: {by} has extent {extent}{where}, but {other} has extent {known}"
+        )
+
+    def require(self, names: Iterable[str], variables: Mapping[str, Declared]) -> None:
+        for name in names:
+            if name not in self.sizes:
+                having = [d.name for d in variables.values() if name in d.shape]
+                hint = f"pass {' or '.join(having)} or {name}=" if having else f"pass {name}="
+                raise TypeError(f"the extent of dimension {name} is not known: {hint}")
+
+
+# --- properties -----------------------------------------------------------------------------------
+
+
+def _tolerance(a: Array) -> float:
+    """Rounding that is not held against a matrix: far below what a property means."""
+    largest = float(np.abs(a).max(initial=0, where=np.isfinite(a)))
+    return largest * (1e-8 if a.dtype == np.float64 else 1e-4)
+
+
+def _symmetric(a: Array) -> bool:
+    difference = np.abs(a - np.swapaxes(a, -1, -2))
+    return not bool((difference > _tolerance(a)).any())
+
+
+def _positive_definite(a: Array) -> bool:
+    if not _symmetric(a):
+        return False
+    try:
+        np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _zero(a: Array, part: Array) -> bool:
+    return not bool((part != 0).any())
+
+
+#: Does an array have a property? Comparisons with NaN hold nothing against it.
+CHECKS: dict[str, Callable[[Array], bool]] = {
+    "symmetric": _symmetric,
+    "positive_definite": _positive_definite,
+    "lower": lambda a: _zero(a, np.triu(a, 1)),
+    "upper": lambda a: _zero(a, np.tril(a, -1)),
+    "diagonal": lambda a: _zero(a, np.triu(a, 1)) and _zero(a, np.tril(a, -1)),
+    "nonnegative": lambda a: not bool((a < 0).any()),
+}
+
+
+def checked_properties(declared: Declared) -> tuple[str, ...]:
+    """The properties that data of a variable are checked for; the stronger one speaks for both."""
+    found = [p for p in declared.properties if p in CHECKS]
+    return tuple([p for p in found if p != "symmetric" or "positive_definite" not in found])
+
+
+def check_properties(array: Array, declared: Declared) -> None:
+    with np.errstate(all="ignore"):
+        for name in checked_properties(declared):
+            if not CHECKS[name](array):
+                raise ValueError(
+                    f"{declared.name} is declared {name.replace('_', ' ')}, but its data are not; "
+                    "compile(check=False) skips this"
+                )
+
+
+def project(result: Array, start: int, wrt: Sequence[Declared]) -> Array:
+    """A derivative's value projected onto the properties of its variables, slot by slot."""
+    for declared in wrt:
+        end = start + len(declared.shape)
+        if "symmetric" in declared.properties:
+            with np.errstate(all="ignore"):
+                result = result + np.swapaxes(result, end - 2, end - 1)
+                result *= 0.5
+        for name, zero in (("lower", _above), ("upper", _below), ("diagonal", _off)):
+            if name in declared.properties:
+                mask = zero(result.shape[end - 1]).reshape(
+                    [n if end - 2 <= axis < end else 1 for axis, n in enumerate(result.shape)]
+                )
+                np.copyto(result, 0, where=mask)
+        start = end
+    return result
+
+
+def _above(n: int) -> Array:
+    return ~np.tri(n, dtype=bool)
+
+
+def _below(n: int) -> Array:
+    return np.tri(n, k=-1, dtype=bool)
+
+
+def _off(n: int) -> Array:
+    return ~np.eye(n, dtype=bool)

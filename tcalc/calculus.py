@@ -1,0 +1,232 @@
+"""The public transforms: gradients, Jacobians, Hessians, higher orders, and products with vectors.
+
+One pipeline for all of them: simplify the expression, accumulate partial derivatives in the order a
+mode names, simplify the result, and mark its root with where it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import nest
+from .array import as_expr
+from .derive import MODES, pullback, pushforward
+from .errors import ShapeError, UnsupportedError
+from .expr import Derivative, Expr, Var, intern, surface
+from .extents import Shape, show_shape
+from .normal import bare
+from .plan import cost
+from .properties import project_slot
+from .rewrite import simplify, substitute
+
+#: Order in which modes are tried by "auto"; the first of equal cost is taken.
+AUTO = ("reverse", "forward", "cross-country")
+
+
+def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
+    """The derivative of an expression of any order.
+
+    Parameters
+    ----------
+    e : Expr
+    x : variable, name of a variable, or a nested tuple or dict of these
+    order : int
+        Each order appends the axes of x: the result has shape ``e.shape + order * x.shape``.
+    mode : {"auto", "forward", "reverse", "cross-country"}
+        Order in which partial derivatives are multiplied (Laue et al. 2020, section 3). "auto" takes
+        the one with the fewest predicted operations; ties go to reverse.
+
+    Returns
+    -------
+    Derivative, or a nest of them where x is a nest.
+
+    Raises
+    ------
+    TypeError
+        If x is not a variable. ValueError for an unknown mode or a negative order.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> x, A = tc.var("x", "n"), tc.var("A", ("n", "n"))
+    >>> tc.derivative(x @ A @ x, x, order=2).shape
+    ('n', 'n')
+    """
+    root = _expression(e)
+    if mode != "auto" and mode not in MODES:
+        raise ValueError(f"mode {mode!r}: one of 'auto', " + ", ".join(map(repr, MODES)))
+    if not isinstance(order, int) or isinstance(order, bool) or order < 0:
+        raise ValueError(f"order {order!r} is not a whole number from 0 on")
+    if order == 0:
+        return root
+    targets = _variables(x, root)
+    found = _first_order(root, nest.leaves(targets), mode)
+    if order > 1:
+        found = [derivative(part, targets, order - 1, mode) for part in found]
+    return nest.rebuild(targets, found)
+
+
+def grad(f: Any, x: Any, mode: str = "auto") -> Any:
+    """The gradient of a scalar expression, of x's shape (see `derivative`)."""
+    _scalar(f, "grad")
+    return derivative(f, x, 1, mode)
+
+
+def value_and_grad(f: Any, x: Any, mode: str = "auto") -> nest.Block:
+    """The scalar expression itself and its gradient."""
+    return nest.Block((_expression(f), grad(f, x, mode)))
+
+
+def jacobian(e: Any, x: Any, mode: str = "auto") -> Any:
+    """The Jacobian, of shape ``e.shape + x.shape`` (see `derivative`)."""
+    return derivative(e, x, 1, mode)
+
+
+def hessian(f: Any, x: Any, mode: str = "auto") -> Any:
+    """The Hessian of a scalar expression; a nested tuple of blocks where x is a nest."""
+    _scalar(f, "hessian")
+    return derivative(f, x, 2, mode)
+
+
+def jvp(e: Any, x: Any, v: Any) -> Expr:
+    """The directional derivative of e along v, by forward mode.
+
+    `v` has x's shape, or x's shape and further axes for several directions; a nest like x.
+    """
+    root = _expression(e)
+    seeds: dict[Var, Expr] = {}
+    for target, direction in _pairs(_variables(x, root), v, "jvp"):
+        seed = as_expr(direction)
+        if seed.shape[: target.ndim] != target.shape:
+            raise ShapeError(
+                f"jvp: the direction for {target.name} has shape {show_shape(seed.shape)}, "
+                f"expected {show_shape(target.shape)}"
+            )
+        seeds[target] = seed
+    if len({s.shape[t.ndim :] for t, s in seeds.items()}) > 1:
+        raise ShapeError("jvp: all directions need the same further axes")
+    return simplify(pushforward(simplify(_value(root)), seeds))
+
+
+def vjp(e: Any, x: Any, u: Any) -> Any:
+    """The product of u, of e's shape (after further axes), with the Jacobian, by reverse mode."""
+    root = _expression(e)
+    seed = as_expr(u)
+    value = simplify(_value(root))
+    lead = seed.ndim - value.ndim
+    if lead < 0 or seed.shape[lead:] != value.shape:
+        raise ShapeError(
+            f"vjp: u has shape {show_shape(seed.shape)}, expected {show_shape(value.shape)}"
+        )
+    targets = _variables(x, root)
+    wrt = nest.leaves(targets)
+    found = pullback(value, seed, wrt)
+    parts = [project_slot(simplify(p), lead, t) for p, t in zip(found, wrt, strict=True)]
+    return nest.rebuild(targets, parts)
+
+
+def hvp(f: Any, x: Any, v: Any) -> Any:
+    """The product of the Hessian of a scalar expression with v, by forward over reverse mode."""
+    _scalar(f, "hvp")
+    root = _expression(f)
+    targets = _variables(x, root)
+    return nest.mapped(lambda g: jvp(g, targets, v), grad(root, targets, "reverse"))
+
+
+def subs(e: Expr, values: Mapping[Any, Any]) -> Expr:
+    """Variables (or their names) replaced, all at once, by expressions or numbers of their shape."""
+    known = e.variables
+    chosen: dict[Var, Expr] = {}
+    for key, value in values.items():
+        target = known.get(key if isinstance(key, str) else getattr(key, "name", ""))
+        if target is None:
+            continue
+        new = as_expr(value)
+        if new.shape != target.shape:
+            raise ShapeError(
+                f"{target.name} of shape {show_shape(target.shape)} cannot be replaced "
+                f"by shape {show_shape(new.shape)}"
+            )
+        chosen[target] = new
+    return substitute(bare(e), chosen)
+
+
+def _expression(e: Any) -> Expr:
+    if isinstance(e, Expr):
+        return e
+    if callable(e):
+        raise UnsupportedError("derivatives are of expressions; call the function on tc.var first")
+    return as_expr(e)
+
+
+def _value(root: Expr) -> Expr:
+    """What is differentiated further: a derivative without its projection."""
+    return root.args[0] if isinstance(root, Derivative) else root
+
+
+def _scalar(f: Any, name: str) -> None:
+    shape: Shape = _expression(f).shape
+    if shape:
+        raise ShapeError(
+            f"{name} is of a scalar expression, not of shape {show_shape(shape)}; use jacobian"
+        )
+
+
+def _variables(x: Any, root: Expr) -> Any:
+    """The nest of variables that `x` names."""
+    known = root.variables
+
+    def one(leaf: Any) -> Var:
+        if isinstance(leaf, Var):
+            other = known.get(leaf.name)
+            if other is not None and other is not leaf:
+                raise ValueError(
+                    f"{leaf.name} of shape {show_shape(leaf.shape)} is not the variable "
+                    f"{other.name} of shape {show_shape(other.shape)} in the expression"
+                )
+            return leaf
+        if isinstance(leaf, str) and leaf in known:
+            return known[leaf]
+        what = f"{leaf!r} is no variable of the expression" if isinstance(leaf, str) else (
+            f"{leaf!s:.60} is not a variable"
+        )
+        raise TypeError(f"derivatives are with respect to variables: {what} ({', '.join(known)})")
+
+    return nest.mapped(one, x)
+
+
+def _pairs(targets: Any, values: Any, what: str) -> list[tuple[Var, Any]]:
+    variables = nest.leaves(targets)
+    given = nest.leaves(values) if isinstance(targets, tuple | dict) else [values]
+    if len(given) != len(variables):
+        raise ValueError(f"{what}: {len(given)} directions for {len(variables)} variables")
+    return list(zip(variables, given, strict=True))
+
+
+def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
+    value = simplify(_value(root))
+    of, before = (root.of, root.wrt) if isinstance(root, Derivative) else (root, ())
+    names = [mode] if mode != "auto" else list(AUTO if value.ndim else AUTO[:1])
+    results = [[simplify(part) for part in MODES[name](value, wrt)] for name in names]
+    found = []
+    for k, target in enumerate(wrt):
+        options = _distinct([parts[k] for parts in results])
+        if len(options) > 1:
+            options.sort(key=cost)
+        found.append(_mark(options, of, (*before, target)))
+    return found
+
+
+def _distinct(options: list[Expr]) -> list[Expr]:
+    return list({id(option): option for option in options}.values())
+
+
+def _mark(options: list[Expr], of: Expr, wrt: tuple[Var, ...]) -> Derivative:
+    candidates = tuple(options) if len(options) > 1 else ()
+    args = (options[0], of, *wrt, *candidates)
+    made: Derivative = intern(Derivative, (len(wrt), len(candidates)), args)
+    return made
+
+
+surface.update(diff=derivative, subs=subs)

@@ -1,0 +1,387 @@
+"""Expressions to functions of arrays: data are bound, plans are made once per extents and dtype."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import nest
+from .array import as_expr
+from .backends.numpy import Program
+from .binding import (
+    Array,
+    Declared,
+    Dimensions,
+    check_properties,
+    checked_extent,
+    checked_properties,
+    is_weak,
+    project,
+    to_array,
+)
+from .errors import MemoryLimitError
+from .expr import Const, Derivative, Expr, Var, dimensions, postorder, surface, variables
+from .extents import show_shape
+from .plan import NOMINAL, cost, make_plan
+from .steps import Plan, show_bytes
+
+#: Back ends by name.
+BACKENDS: dict[str, Callable[[Plan, np.dtype[Any]], Callable[[Sequence[Array]], list[Any]]]] = {
+    "numpy": Program
+}
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_MAX_PROGRAMS = 64
+_DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+
+Roots = Sequence[Expr]
+Values = Mapping[str, Any]
+
+
+def compile(  # noqa: A001
+    outputs: Any,
+    args: Sequence[str | Var] | None = None,
+    backend: str = "numpy",
+    data: Values | None = None,
+    memory_limit: int | str | None = None,
+    check: bool = True,
+    structured: bool = False,
+) -> Any:
+    """A function of arrays that computes expressions, shared parts once.
+
+    Parameters
+    ----------
+    outputs : Expr or nested tuple, list or dict of Expr
+        What to compute; results keep the nesting.
+    args : sequence of str or Var, optional
+        Names of positional arguments.
+    backend : {"numpy"}
+    data : mapping, optional
+        Arrays that are bound once.
+    memory_limit : int or str, optional
+        Bytes, or text like "2GiB" or "500MB"; a call predicted to allocate more raises.
+    check : bool
+        Whether data are checked for the properties their variables declare.
+    structured : bool
+        Whether derivatives come compressed (see `tcalc.Structured`).
+
+    Returns
+    -------
+    Compiled
+
+    Raises
+    ------
+    TypeError
+        For outputs that are not expressions; from calls, for missing variables and data that are
+        not real numbers. ShapeError, a ValueError, for shapes that disagree.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> x = tc.var("x", "n")
+    >>> float(tc.compile(x @ x)(x=[3.0, 4.0]))
+    25.0
+    """
+    if structured:
+        options = {"args": args, "backend": backend, "data": data}
+        options |= {"memory_limit": memory_limit, "check": check}
+        return surface["compile_structured"](outputs, **options)
+    return Compiled(outputs, args, backend, data, memory_limit, check)
+
+
+class Compiled:
+    """What `compile` returns; calling it with arrays computes the outputs.
+
+    Attributes
+    ----------
+    plan : Plan
+        The plan at the extents that bound data and literal extents give; other dimensions are
+        assumed to be 100.
+    """
+
+    def __init__(
+        self,
+        outputs: Any,
+        args: Sequence[str | Var] | None,
+        backend: str,
+        data: Values | None,
+        memory_limit: int | str | None,
+        check: bool,
+    ) -> None:
+        self._options = (args, backend, data, memory_limit, check)
+        self._outputs = outputs
+        self._roots = _leaves(outputs)
+        self._engine = _Engine(self._roots, backend, _bytes(memory_limit), check)
+        self._args = tuple([a if isinstance(a, str) else a.name for a in args or ()])
+        self._data = self._engine.bound(data or {})
+        self._single = isinstance(outputs, Expr)
+
+    def __call__(self, *arguments: Any, **values: Any) -> Any:
+        """The outputs, given arrays by keyword, in one mapping, or by position in `args`' order."""
+        if arguments:
+            values = self._named(arguments, values)
+        if self._data:
+            values = {**self._data, **values}
+        results = self._engine.run(self._roots, values)
+        return results[0] if self._single else _filled(self._outputs, iter(results))
+
+    def _named(self, arguments: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
+        if len(arguments) == 1 and isinstance(arguments[0], Mapping):
+            return {**arguments[0], **values}
+        if len(arguments) > len(self._args):
+            raise TypeError(
+                f"{len(arguments)} positional arguments for args={self._args}; "
+                "others are passed by keyword"
+            )
+        for name, value in zip(self._args, arguments, strict=False):
+            if name in values:
+                raise TypeError(f"{name} is passed by position and by keyword")
+            values[name] = value
+        return values
+
+    @property
+    def plan(self) -> Plan:
+        return self.plan_for()
+
+    def plan_for(self, **shapes: Any) -> Plan:
+        """The plan at given shapes of variables and extents of dimensions, nothing allocated."""
+        return self._engine.plan_for(self._roots, self._data, shapes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Compiled, (self._outputs, *self._options)
+
+
+def evaluate(e: Any, *mapping: Values, **values: Any) -> Any:
+    """The value of an expression, or of a nest of them, given arrays by keyword or in a mapping."""
+    if len(mapping) > 1 or (mapping and not isinstance(mapping[0], Mapping)):
+        raise TypeError("values are given by keyword or in one mapping; see compile(args=)")
+    roots = _leaves(e)
+    results = _engine_of(roots).run(roots, {**mapping[0], **values} if mapping else values)
+    return results[0] if isinstance(e, Expr) else _filled(e, iter(results))
+
+
+surface["evaluate"] = evaluate
+
+_engines: dict[tuple[int, ...], tuple[Any, _Engine]] = {}
+
+
+def _engine_of(roots: Roots) -> _Engine:
+    """The engine of these roots; it goes when one of them goes."""
+    key = tuple(map(id, roots))
+    found = _engines.get(key)
+    if found is None:
+        engine = _Engine(roots, "numpy", None, True)
+        watch = [weakref.ref(root, lambda _: _engines.pop(key, None)) for root in roots]
+        _engines[key] = found = (watch, engine)
+    return found[1]
+
+
+# --- binding and running --------------------------------------------------------------------------
+
+
+class _Engine:
+    """Programs by extents and dtype, and what binding needs to know; holds no expression."""
+
+    def __init__(self, roots: Roots, backend: str, limit: int | None, check: bool) -> None:
+        if backend not in BACKENDS:
+            names = ", ".join(map(repr, BACKENDS))
+            raise ValueError(f"backend {backend!r} does not exist; there is {names}")
+        self.backend, self.limit = backend, limit
+        self.variables = {name: Declared.of(v) for name, v in variables(roots).items()}
+        values = [_value(root) for root in roots]
+        self.needed = [self.variables[name] for name in variables(values)]
+        self.optional = [d for d in self.variables.values() if d not in self.needed]
+        self.dimensions = [d for d in dimensions(roots) if d not in self.variables]
+        self.constants = {
+            n.value.dtype for n in postorder(values) if isinstance(n, Const) and "f" in n._dtype
+        }
+        self.checked = [
+            (k, d) for k, d in enumerate(self.needed) if check and checked_properties(d)
+        ]
+        self.projections = [
+            (k, root.of.ndim, [Declared.of(v) for v in root.wrt])
+            for k, root in enumerate(roots)
+            if isinstance(root, Derivative) and any(v.properties for v in root.wrt)
+        ]
+        self.programs: dict[Any, _Bound] = {}
+        self.lock = threading.Lock()
+
+    def bound(self, data: Values) -> dict[str, Any]:
+        """Data converted and checked once."""
+        result = dict(data)
+        checked = {d.name for _, d in self.checked}
+        for name in data.keys() & self.variables.keys():
+            if not is_weak(data[name]):
+                result[name] = to_array(data[name], self.variables[name])
+                if name in checked:
+                    check_properties(result[name], self.variables[name])
+                    checked.remove(name)
+        self.checked = [(k, d) for k, d in self.checked if d.name in checked]
+        return result
+
+    def run(self, roots: Roots, values: Values) -> list[Any]:
+        key: list[Any] = []
+        arrays: list[Any] = []
+        for declared in self.needed:
+            value = values.get(declared.name)
+            if (
+                type(value) is np.ndarray
+                and value.dtype is _DOUBLE
+                and value.flags.forc
+                and not declared.integer
+            ):
+                key.append(value.shape)
+            elif value is None:
+                raise TypeError(
+                    f"{declared.name} is missing: an array of shape {show_shape(declared.shape)}"
+                )
+            else:
+                weak = is_weak(value)
+                value = to_array(value, declared)
+                key.append((value.shape, "weak" if weak else value.dtype.char))
+            arrays.append(value)
+        if len(values) > len(arrays):
+            key += self._further(values)
+        bound = self.programs.get(tuple(key))
+        if bound is None:
+            bound = self._bind(roots, key, arrays)
+        for k, declared in self.checked:
+            check_properties(arrays[k], declared)
+        results = bound.program(arrays if bound.take is None else bound.prepared(arrays))
+        for k, start, wrt in self.projections:
+            results[k] = project(results[k], start, wrt)
+        return results
+
+    def _further(self, values: Values) -> list[Any]:
+        """Extents given by name, and shapes of variables that cancelled."""
+        found: list[Any] = [
+            (name, checked_extent(name, values[name])) for name in self.dimensions if name in values
+        ]
+        for declared in self.optional:
+            if values.get(declared.name) is not None:
+                found.append((declared, to_array(values[declared.name], declared).shape))
+        return found
+
+    def _bind(self, roots: Roots, key: list[Any], arrays: list[Array]) -> _Bound:
+        """The program for these extents and dtypes, made now and kept."""
+        dims = Dimensions()
+        for declared, array in zip(self.needed, arrays, strict=True):
+            dims.bind_shape(declared, array.shape)
+        for what, extent in key[len(arrays) :]:
+            if isinstance(what, Declared):
+                dims.bind_shape(what, extent)
+            else:
+                dims.bind_extent(what, extent)
+        dtype = self._dtype(key, arrays)
+        with self.lock:
+            found = self.programs.get(tuple(key))
+            if found is not None:
+                return found
+            values = [self._chosen(root, dims) for root in roots]
+            dims.require(dimensions(values), self.variables)
+            plan = make_plan(values, dims.sizes, dtype.itemsize)
+            self._check_memory(plan)
+            program = BACKENDS[self.backend](plan, dtype)
+            place = {d.name: k for k, d in enumerate(self.needed)}
+            take: list[int] | None = [place[name] for name in plan.inputs]
+            plain = all(d.integer or a.dtype == dtype for d, a in zip(self.needed, arrays, strict=True))
+            if plain and take == list(range(len(arrays))):
+                take = None
+            if len(self.programs) >= _MAX_PROGRAMS:
+                self.programs.pop(next(iter(self.programs)))
+            self.programs[tuple(key)] = found = _Bound(program, take, dtype)
+        return found
+
+    def _dtype(self, key: list[Any], arrays: list[Array]) -> np.dtype[Any]:
+        """The working dtype: float32 if all arrays and constants are; numbers have no say."""
+        kinds = set(self.constants)
+        for declared, entry, array in zip(self.needed, key, arrays, strict=False):
+            if not declared.integer and "weak" not in entry:
+                kinds.add(array.dtype)
+        return _SINGLE if kinds == {_SINGLE} else _DOUBLE
+
+    def _chosen(self, root: Expr, dims: Dimensions) -> Expr:
+        """The value of a root; of a derivative's candidates the cheapest at these sizes."""
+        value = _value(root)
+        if not isinstance(root, Derivative) or not root.candidates:
+            return value
+        names = {d.name for d in self.needed}
+        options = [
+            c
+            for c in (value, *root.candidates)
+            if names.issuperset(variables([c])) and dims.sizes.keys() >= set(dimensions([c]))
+        ]
+        return min(options, key=lambda c: cost(c, dims.sizes)[0], default=value)
+
+    def _check_memory(self, plan: Plan) -> None:
+        if self.limit is None or plan.peak_bytes <= self.limit:
+            return
+        raise MemoryLimitError(
+            f"{show_bytes(plan.peak_bytes)} needed, {show_bytes(self.limit)} allowed; "
+            f"the largest step is {plan.largest}"
+        )
+
+    def plan_for(self, roots: Roots, data: Values, shapes: Mapping[str, Any]) -> Plan:
+        dims = Dimensions()
+        for name, value in [*data.items(), *shapes.items()]:
+            declared = self.variables.get(name)
+            if declared is None:
+                if name in self.dimensions:
+                    dims.bind_extent(name, checked_extent(name, value))
+                continue
+            given = name not in shapes
+            shape = np.shape(value) if given else (value,) if isinstance(value, int) else value
+            dims.bind_shape(declared, tuple(shape))
+        free = [d for d in self.dimensions if d.isidentifier() and d not in dims.sizes]
+        dims.sizes.update(dict.fromkeys(free, NOMINAL))
+        note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""
+        return make_plan([self._chosen(root, dims) for root in roots], dims.sizes, note=note)
+
+
+class _Bound(NamedTuple):
+    """A program, and which arrays it takes (None: all, as they are)."""
+
+    program: Callable[[Sequence[Array]], list[Any]]
+    take: list[int] | None
+    dtype: np.dtype[Any]
+
+    def prepared(self, arrays: Sequence[Array]) -> list[Array]:
+        taken = [arrays[k] for k in self.take or ()]
+        return [a.astype(self.dtype) if a.dtype.kind == "f" and a.dtype != self.dtype else a for a in taken]
+
+
+def _value(root: Expr) -> Expr:
+    return root.args[0] if isinstance(root, Derivative) else root
+
+
+def _leaves(outputs: Any) -> list[Expr]:
+    return [leaf if isinstance(leaf, Expr) else as_expr(leaf) for leaf in nest.leaves(outputs)]
+
+
+def _filled(tree: Any, results: Iterator[Any]) -> Any:
+    """The nest with results for leaves, in plain tuples, lists and dicts."""
+    if isinstance(tree, dict):
+        return {key: _filled(value, results) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_filled(value, results) for value in tree]
+    if isinstance(tree, tuple):
+        values = [_filled(value, results) for value in tree]
+        return type(tree)(*values) if hasattr(tree, "_fields") else tuple(values)
+    return next(results)
+
+
+def _bytes(limit: int | str | None) -> int | None:
+    """Bytes from a number or from text with a unit."""
+    if limit is None or (isinstance(limit, int) and not isinstance(limit, bool)):
+        return limit
+    text = str(limit).strip().upper()
+    number = text.rstrip("KMGTIB ")
+    unit = text[len(number) :].strip() or "B"
+    try:
+        return int(float(number) * _UNITS[unit])
+    except (KeyError, ValueError):
+        raise ValueError(f"memory_limit {limit!r}: bytes, or text like '2GiB' or '500MB'") from None

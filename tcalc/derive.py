@@ -1,0 +1,251 @@
+"""Derivatives of expressions: the local rule of each node kind, and three orders of accumulation.
+
+A tangent of a node carries the node's axes and then those of the input; a cotangent carries the axes
+of the output and then those of the node. Forward mode multiplies partials from the input on, reverse
+mode from the output on (Laue, Mitterreiter, Giesen 2020, Theorems 5-7 and 8-10), cross-country mode
+in order of tensor order: vectors first, then matrices, and so on. All three build products with
+`tcalc.normal.einsum`, where a unit tensor is a repeated output label.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+
+from .expr import Add, Apply, Derivative, Einsum, Expr, Var, postorder
+from .extents import ONE, Extent, Shape
+from .normal import add, einsum, zeros_node
+from .op import batch_axes
+
+Edges = dict[int, dict[int, Expr]]
+
+
+def unit(shape: Shape) -> Expr:
+    """The derivative of a tensor of this shape with respect to itself."""
+    axes = tuple(range(len(shape)))
+    return einsum([], [], axes + axes, ONE, dict(enumerate(shape)))
+
+
+# --- local rules ----------------------------------------------------------------------------------
+
+
+def push(node: Expr, k: int, tangent: Expr) -> Expr | None:
+    """The part of a node's tangent that comes through operand k; None where it is zero."""
+    directions = tangent.ndim - node.args[k].ndim
+    if isinstance(node, Add):
+        return tangent
+    if isinstance(node, Einsum):
+        first = len(node.extents)
+        extra = tuple(range(first, first + directions))
+        ops = [*node.args[:k], tangent, *node.args[k + 1 :]]
+        words = [*node.labels[:k], node.labels[k] + extra, *node.labels[k + 1 :]]
+        return einsum(ops, words, node.out + extra, node.coef, _extents(node))
+    assert isinstance(node, Apply)
+    if node.op.pushforward is not None:
+        return node.op.pushforward(k, tangent, node)
+    partial = local(node, k)
+    if partial is None:
+        return None
+    batch, out, core = _core_words(node, k)
+    start = 1 + max([*batch, *out, *core, -1])
+    extra = tuple(range(start, start + directions))
+    return einsum([partial, tangent], [batch + out + core, batch + core + extra], batch + out + extra)
+
+
+def pull(node: Expr, k: int, cotangent: Expr) -> Expr | None:
+    """The contribution of a node's cotangent to that of its operand k; None where it is zero."""
+    lead = cotangent.ndim - node.ndim
+    if isinstance(node, Add):
+        return cotangent
+    if isinstance(node, Einsum):
+        first = len(node.extents)
+        extra = tuple(range(first, first + lead))
+        ops = [*node.args[:k], cotangent, *node.args[k + 1 :]]
+        words = [*node.labels[:k], extra + node.out, *node.labels[k + 1 :]]
+        extents = {**_extents(node), **dict(zip(extra, cotangent.shape, strict=False))}
+        return einsum(ops, words, extra + node.labels[k], node.coef, extents)
+    assert isinstance(node, Apply)
+    if node.op.pullback is not None:
+        return node.op.pullback(k, cotangent, node)
+    partial = local(node, k)
+    if partial is None:
+        return None
+    batch, out, core = _core_words(node, k)
+    start = 1 + max([*batch, *out, *core, -1])
+    extra = tuple(range(start, start + lead))
+    return einsum([partial, cotangent], [batch + out + core, extra + batch + out], extra + batch + core)
+
+
+def local(node: Apply, k: int) -> Expr | None:
+    """An operator's derivative by operand k: shape batch + core of the output + core of k."""
+    partial = node.op.partials[k]
+    return None if partial is None else partial(*node.args, node)
+
+
+def _core_words(node: Apply, k: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    b = batch_axes(node)
+    o = node.ndim
+    c = o + node.args[k].ndim - b
+    return tuple(range(b)), tuple(range(b, o)), tuple(range(o, c))
+
+
+def _extents(node: Einsum) -> dict[int, Extent]:
+    return dict(enumerate(node.extents))
+
+
+# --- orders of accumulation -----------------------------------------------------------------------
+
+
+def dependent(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
+    """Nodes below e that depend on a variable of wrt, operands first."""
+    inside = {id(v) for v in wrt}
+    found = []
+    for node in postorder([e]):
+        if id(node) in inside:
+            found.append(node)
+        elif any(id(arg) in inside for arg in node.args):
+            inside.add(id(node))
+            found.append(node)
+    return found
+
+
+def pushforward(e: Expr, seeds: Mapping[Var, Expr]) -> Expr:
+    """The tangent of e, given tangents of variables: all of shape variable + directions."""
+    first, seed = next(iter(seeds.items()))
+    directions = seed.shape[first.ndim :]
+    tangents: dict[int, Expr] = {}
+    by_id = {id(v): t for v, t in seeds.items()}
+    for node in dependent(e, list(seeds)):
+        if id(node) in by_id:
+            tangents[id(node)] = by_id[id(node)]
+            continue
+        parts = []
+        for k, arg in enumerate(node.args):
+            if id(arg) in tangents:
+                part = push(node, k, tangents[id(arg)])
+                if part is not None:
+                    parts.append(part)
+        if parts:
+            tangents[id(node)] = add(parts)
+    return tangents.get(id(e), zeros_node(e.shape + directions))
+
+
+def pullback(e: Expr, seed: Expr, wrt: Sequence[Var]) -> list[Expr]:
+    """Cotangents of variables, given that of e: of shape outputs + e, and outputs + variable."""
+    outputs = seed.shape[: seed.ndim - e.ndim]
+    parts: dict[int, list[Expr]] = {id(e): [seed]}
+    done: dict[int, Expr] = {}
+    nodes = dependent(e, wrt)
+    inside = {id(node) for node in nodes}
+    for node in reversed(nodes):
+        if id(node) not in parts:
+            continue
+        cotangent = add(parts.pop(id(node)))
+        if isinstance(node, Var):
+            done[id(node)] = cotangent
+            continue
+        for k, arg in enumerate(node.args):
+            if id(arg) in inside:
+                part = pull(node, k, cotangent)
+                if part is not None:
+                    parts.setdefault(id(arg), []).append(part)
+    return [done.get(id(v), zeros_node(outputs + v.shape)) for v in wrt]
+
+
+def forward(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
+    return [pushforward(e, {v: unit(v.shape)}) for v in wrt]
+
+
+def reverse(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
+    return pullback(e, unit(e.shape), wrt)
+
+
+def cross_country(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
+    """Vertex elimination on the linearised graph, lowest tensor order first."""
+    return _Elimination(e, wrt).run()
+
+
+#: Orders of accumulation by name.
+MODES = {"forward": forward, "reverse": reverse, "cross-country": cross_country}
+
+
+class _Elimination:
+    """The linearised graph: an edge u -> v carries the derivative of v with respect to u."""
+
+    def __init__(self, e: Expr, wrt: Sequence[Var]) -> None:
+        self.e, self.wrt = e, wrt
+        self.nodes = dependent(e, wrt)
+        self.into: Edges = {id(node): {} for node in self.nodes}
+        self.onto: Edges = {id(node): {} for node in self.nodes}
+        self.at = {id(node): node for node in self.nodes}
+        self.rank = {id(node): k for k, node in enumerate(self.nodes)}
+        for node in self.nodes:
+            for k, arg in enumerate(node.args):
+                if id(arg) in self.at and not isinstance(node, Var):
+                    part = push(node, k, unit(arg.shape))
+                    if part is not None:
+                        self.join(id(arg), id(node), part)
+
+    def join(self, u: int, v: int, part: Expr) -> None:
+        if u in self.into[v]:
+            part = add([self.into[v][u], part])
+        self.into[v][u] = self.onto[u][v] = part
+
+    def key(self, v: int) -> tuple[int, int, int]:
+        """Tensor order of the products that eliminating v makes, and their number."""
+        before = max([tensor_order(p) for p in self.into[v].values()], default=0)
+        after = max([tensor_order(p) for p in self.onto[v].values()], default=0)
+        return (max(before, after), len(self.into[v]) * len(self.onto[v]), self.rank[v])
+
+    def run(self) -> list[Expr]:
+        ends = {id(self.e), *map(id, self.wrt)}
+        heap = [self.key(v) for v in self.at if v not in ends]
+        heapq.heapify(heap)
+        gone: set[int] = set()
+        while heap:
+            key = heapq.heappop(heap)
+            v = id(self.nodes[key[2]])
+            if v in gone:
+                continue
+            now = self.key(v)
+            if now > key:
+                heapq.heappush(heap, now)
+                continue
+            gone.add(v)
+            for neighbour in self.eliminate(v):
+                if neighbour not in ends:
+                    heapq.heappush(heap, self.key(neighbour))
+        last = id(self.e)
+        return [
+            unit(v.shape) if v is self.e else self.result(last, v)
+            for v in self.wrt
+        ]
+
+    def result(self, last: int, v: Var) -> Expr:
+        found = self.into.get(last, {}).get(id(v))
+        return zeros_node(self.e.shape + v.shape) if found is None else found
+
+    def eliminate(self, v: int) -> list[int]:
+        """Every path through v becomes an edge past it; the neighbours are returned."""
+        n = self.at[v].ndim
+        before, after = self.into.pop(v), self.onto.pop(v)
+        for w, left in after.items():
+            del self.into[w][v]
+        for u, right in before.items():
+            del self.onto[u][v]
+            for w, left in after.items():
+                m, k = left.ndim - n, right.ndim - n
+                shared = tuple(range(n))
+                out, inner = tuple(range(n, n + m)), tuple(range(n + m, n + m + k))
+                part = einsum([left, right], [out + shared, shared + inner], out + inner)
+                self.join(u, w, part)
+        return [*before, *after]
+
+
+def tensor_order(partial: Expr) -> int:
+    """Number of indices of a partial derivative without its unit tensors."""
+    if isinstance(partial, Einsum) and not partial.summed:
+        return len(partial.extents)
+    if isinstance(partial, Add):
+        return max([tensor_order(t) for t in partial.args])
+    return partial.ndim

@@ -1,0 +1,360 @@
+"""The matrix language, first phase: text to a syntax tree with offsets.
+
+An operator-precedence parser with an explicit stack. The tree is a flat list, operands before the
+nodes that use them, so later phases are loops and depth costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..errors import ParseError
+from .lexer import Lexicon, Token, excerpt
+
+MAX_DEPTH = 100_000
+
+COMPARISON, SUM, PRODUCT, UNARY, POWER, SIGN = 1, 2, 3, 4, 5, 6
+
+LEVELS = {
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), COMPARISON),
+    **dict.fromkeys(("+", "-"), SUM),
+    **dict.fromkeys(("*", ".*", "/", "./", "\\", "⊗"), PRODUCT),
+    **dict.fromkeys(("^", ".^"), POWER),
+}
+TRANSPOSES = ("'", ".'")
+
+LEXICON = Lexicon(
+    operators=(*LEVELS, *TRANSPOSES, "²", "(", ")", ",", ";", "="),
+    comments="#%",
+    synonyms={"⊙": ".*", "⊘": "./", "·": "*", "−": "-", "ᵀ": "'"},
+)
+
+#: Functions whose further arguments are sizes, by the number of arguments before these.
+SIZED = {"eye": 0, "vector": 1, "matrix": 1}
+
+
+class Node(NamedTuple):
+    """A node of the tree.
+
+    `kind` is number, name, size, use (of an earlier statement), call, prefix, infix or postfix;
+    `name` the word or operator; `args` places in the list; `at` the offset of the word or operator;
+    `start` and `end` the text of the whole, parentheses around it included.
+    """
+
+    kind: str
+    name: str
+    args: tuple[int, ...]
+    at: int
+    start: int
+    end: int
+
+
+class Statement(NamedTuple):
+    """`name = …` or, last, an expression without a name; `root` is its place in the list."""
+
+    name: str
+    root: int
+    at: int
+
+
+class Tree(NamedTuple):
+    text: str
+    nodes: list[Node]
+    statements: list[Statement]
+
+    def source(self, node: Node) -> str:
+        """The node as the user wrote it."""
+        return excerpt(self.text, node.start, node.end)
+
+    def factor(self, node: Node) -> str:
+        """The same in parentheses where an operator behind it would bind to a part only."""
+        shown = node.name if node.kind == "number" else self.source(node)
+        enclosed = self.text[node.start] == "(" and self.text[node.end - 1] == ")"
+        return f"({shown})" if node.kind in ("infix", "prefix") and not enclosed else shown
+
+
+class Open(NamedTuple):
+    """What the parser has begun and not ended: an operator, a parenthesis or a call."""
+
+    kind: str
+    name: str
+    at: int
+    level: int
+    base: int
+
+
+def parse_tree(text: str) -> Tree:
+    """The syntax tree of a text of the matrix language."""
+    return _Parser(text).run()
+
+
+class _Parser:
+    """`stack` holds what is open, `values` the operands that no node has taken yet."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = LEXICON.tokens(text)
+        self.place = 0
+        self.nodes: list[Node] = []
+        self.statements: list[Statement] = []
+        self.assigned: dict[str, int] = {}
+        self.used: set[str] = set()
+        self.stack: list[Open] = []
+        self.values: list[int] = []
+        self.depth = 0
+        self.powered = False
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.place]
+
+    def ahead(self, text: str) -> bool:
+        following = self.tokens[min(self.place + 1, len(self.tokens) - 1)]
+        return following.kind == "op" and following.text == text
+
+    def fail(self, message: str, at: int | None = None) -> ParseError:
+        return ParseError(message, self.text, self.token.start if at is None else at)
+
+    def found(self) -> str:
+        names = {"end": "the end of the text", "newline": "the end of the line"}
+        token = self.token
+        return names.get(token.kind) or f"`{excerpt(self.text, token.start, token.end)}`"
+
+    def run(self) -> Tree:
+        while True:
+            while self.token.kind == "newline" or self.token.text == ";":
+                self.place += 1
+            if self.token.kind == "end":
+                break
+            last = self.statements[-1] if self.statements else None
+            if last and not last.name:
+                message = "this value is not used: only the last statement needs no name ="
+                raise self.fail(message, self.nodes[last.root].start)
+            self.statement()
+        if not self.statements:
+            raise self.fail("the text is empty; expected an expression")
+        return Tree(self.text, self.nodes, self.statements)
+
+    def statement(self) -> None:
+        token, name = self.token, ""
+        if token.kind == "name" and self.ahead("="):
+            name = token.text
+            if name in self.assigned:
+                raise self.fail(f"`{name}` has a value already; each name is given one value")
+            if name == "pi":
+                raise self.fail("`pi` is a number already; choose another name")
+            self.place += 2
+        self.expression()
+        root = self.values.pop()
+        if name:
+            if name in self.used:
+                message = f"`{name}` is used before it is given a value here; choose another name"
+                raise self.fail(message, token.start)
+            self.assigned[name] = root
+        self.statements.append(Statement(name, root, token.start))
+
+    def expression(self) -> None:
+        """One expression, up to the end of its statement."""
+        while True:
+            while not self.operand():
+                pass
+            while (following := self.operator()) is None:
+                pass
+            if not following:
+                return
+
+    # --- where an operand is expected ------------------------------------------------------------
+
+    def operand(self) -> bool:
+        """Read a token where an operand is expected; True once an operand is complete."""
+        token = self.token
+        if token.kind == "number":
+            self.push("number", token.text, (), token.start, token.start, token.end)
+        elif token.kind == "name" and self.ahead("("):
+            self.open("call", token.text)
+            self.place += 2
+            return False
+        elif token.kind == "name":
+            self.name()
+        elif token.kind == "op" and token.text == "(":
+            self.open("(", "(")
+            self.place += 1
+            return False
+        elif token.kind == "op" and token.text in ("+", "-"):
+            self.sign()
+            return False
+        else:
+            raise self.fail(self.missing())
+        self.place += 1
+        self.complete()
+        return True
+
+    def name(self) -> None:
+        token = self.token
+        root = self.assigned.get(token.text)
+        if root is None:
+            self.used.add(token.text)
+        kind, args = ("name", ()) if root is None else ("use", (root,))
+        self.push(kind, token.text, args, token.start, token.start, token.end)
+
+    def sign(self) -> None:
+        top = self.stack[-1] if self.stack else None
+        if top and top.level == SIGN:
+            raise self.fail("an exponent has one sign; put more in parentheses")
+        level = SIGN if top and top.level == POWER else UNARY
+        self.stack.append(Open("prefix", self.token.text, self.token.start, level, 0))
+        self.place += 1
+
+    def open(self, kind: str, name: str) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.fail(f"more than {MAX_DEPTH} nested parentheses")
+        self.stack.append(Open(kind, name, self.token.start, 0, len(self.values)))
+
+    def missing(self) -> str:
+        top = self.stack[-1] if self.stack else None
+        if top and top.level in (POWER, SIGN):
+            wanted = "an exponent: a number, a name, a call or a parenthesis"
+        elif top and top.kind == "call" and self.token.text == ")":
+            wanted = f"an argument of {top.name}"
+        else:
+            wanted = "a number, a name, a function or a parenthesis"
+        message = f"expected {wanted}, found {self.found()}"
+        if self.token.kind == "newline" and top:
+            message += "; a line goes on only inside parentheses"
+        return message
+
+    # --- where an operator is expected -----------------------------------------------------------
+
+    def operator(self) -> bool | None:
+        """Read a token behind an operand: True where one follows, False at the end, else None."""
+        token = self.token
+        if token.kind in ("number", "name") or token.text == "(":
+            left = self.source(self.values[-1])
+            right = excerpt(self.text, token.start, token.end) + "…)" * (token.text == "(")
+            raise self.fail(f"expected an operator; a product is written with *: {left}*{right}")
+        if token.kind in ("end", "newline") or token.text == ";":
+            self.reduce(COMPARISON)
+            if self.stack:
+                raise self.unclosed(self.stack[-1])
+            return False
+        if token.text in TRANSPOSES or token.text == "²":
+            self.postfix()
+            return None
+        if token.text == ")":
+            self.close()
+            return None
+        if token.text == ",":
+            self.comma()
+        elif token.text in LEVELS:
+            self.infix()
+        else:
+            raise self.fail("a statement is name = expression, and a comparison is ==")
+        return True
+
+    def unclosed(self, bracket: Open) -> ParseError:
+        at = bracket.at + len(bracket.name) if bracket.kind == "call" else bracket.at
+        at = self.text.index("(", at)
+        if self.token.kind == "end":
+            return self.fail("this ( is never closed; expected )", at)
+        line = self.text.count("\n", 0, at) + 1
+        column = at - self.text.rfind("\n", 0, at)
+        return self.fail(f"expected ) for the ( at {line}:{column}, found {self.found()}")
+
+    def postfix(self) -> None:
+        token = self.token
+        if token.text == "²":
+            self.unchained()
+            self.push("number", "2", (), token.start, token.start, token.end)
+            exponent = self.values.pop()
+        operand = self.values.pop()
+        start = self.nodes[operand].start
+        if token.text == "²":
+            self.push("infix", "^", (operand, exponent), token.start, start, token.end)
+        else:
+            self.push("postfix", token.text, (operand,), token.start, start, token.end)
+        self.powered = token.text == "²"
+        self.place += 1
+
+    def unchained(self) -> None:
+        if self.powered:
+            raise self.fail("powers do not chain: write (a^b)^c or a^(b^c)")
+
+    def close(self) -> None:
+        self.reduce(COMPARISON)
+        if not self.stack:
+            raise self.fail("this ) closes nothing; expected an operator or the end")
+        bracket = self.stack.pop()
+        self.depth -= 1
+        end = self.token.end
+        if bracket.kind == "call":
+            args = tuple(self.values[bracket.base :])
+            del self.values[bracket.base :]
+            self.sizes(bracket.name, args)
+            self.push("call", bracket.name, args, bracket.at, bracket.at, end)
+        else:
+            inner = self.values[-1]
+            self.nodes[inner] = self.nodes[inner]._replace(start=bracket.at, end=end)
+        self.place += 1
+        self.complete()
+
+    def sizes(self, name: str, args: tuple[int, ...]) -> None:
+        """Arguments that are sizes: an int or the name of a dimension."""
+        for k in args[SIZED.get(name, len(args)) :]:
+            node = self.nodes[k]
+            whole = node.kind == "number" and node.name.isdecimal() and len(node.name) <= 15
+            if not whole and node.kind != "name":
+                message = f"a size of {name} is an int or the name of a dimension"
+                raise self.fail(message, node.start)
+            self.nodes[k] = node._replace(kind="size")
+
+    def comma(self) -> None:
+        self.reduce(COMPARISON)
+        if not self.stack or self.stack[-1].kind != "call":
+            wanted = "expected )" if self.stack else "expected an operator or the end"
+            raise self.fail(f"a comma stands between arguments of a function only; {wanted}")
+        self.place += 1
+
+    def infix(self) -> None:
+        token = self.token
+        level = LEVELS[token.text]
+        if level == POWER:
+            self.unchained()
+        elif level == COMPARISON:
+            self.reduce(SUM)
+            if self.stack and self.stack[-1].level == COMPARISON:
+                raise self.fail("comparisons do not chain: nest where(…) for each")
+        else:
+            self.reduce(level)
+        self.stack.append(Open("infix", token.text, token.start, level, 0))
+        self.place += 1
+
+    # --- nodes -----------------------------------------------------------------------------------
+
+    def complete(self) -> None:
+        """A number, name, call or parenthesis has ended; as an exponent, it ends its power."""
+        self.powered = self.reduce(POWER)
+
+    def reduce(self, level: int) -> bool:
+        """Make nodes of the open operators that bind at least as tightly."""
+        stack, values = self.stack, self.values
+        reduced = False
+        while stack and stack[-1].level >= level:
+            top = stack.pop()
+            right = values.pop()
+            left = values.pop() if top.kind == "infix" else right
+            start = self.nodes[left].start if top.kind == "infix" else top.at
+            args = (left, right) if top.kind == "infix" else (right,)
+            self.push(top.kind, top.name, args, top.at, start, self.nodes[right].end)
+            reduced = True
+        return reduced
+
+    def push(
+        self, kind: str, name: str, args: tuple[int, ...], at: int, start: int, end: int
+    ) -> None:
+        self.values.append(len(self.nodes))
+        self.nodes.append(Node(kind, name, args, at, start, end))
+
+    def source(self, place: int) -> str:
+        node = self.nodes[place]
+        return excerpt(self.text, node.start, node.end)

@@ -1,0 +1,7 @@
+"""Linear algebra under NumPy's names: functions of the last two axes."""
+
+from .array import kron, trace
+from .ops.linalg import adj, det, inv, logdet, solve
+from .ops.reductions import norm
+
+__all__ = ["adj", "det", "inv", "kron", "logdet", "norm", "solve", "trace"]

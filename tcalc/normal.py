@@ -1,0 +1,828 @@
+"""Normal form: which of several equal products, sums and applications is built.
+
+`einsum`, `add` and `apply` are the constructors that everything above uses. A unit tensor is a
+repeated output label and never an operand. What opens and what stays shut:
+
+* an operand that is a product without a summed label dissolves into its consumer (a long one keeps
+  its pointwise factors together, as one operand);
+* a contraction stays a node, unless it is read on a diagonal, or is larger than each of its operands
+  and one of its labels is summed by the consumer;
+* a product is distributed over a sum only where that lets unit tensors out;
+* a contraction has coefficient 1, distinct outputs and canonical labels; the product around it
+  carries coefficient, orientation, unit tensors and broadcasts.
+
+Each call does bounded work, so whole graphs take linear time, and shared parts stay shared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from .errors import ShapeError
+from .expr import (
+    Add,
+    Apply,
+    Derivative,
+    Einsum,
+    Expr,
+    Labels,
+    Permutation,
+    Var,
+    intern,
+    surface,
+)
+from .extents import ONE, Coef, Extent, Shape, canonical_number, extent_coef, number, show_shape
+from .labels import Product, axis_symmetries, closure, least, variable_symmetries
+from .op import Op
+
+MAX_OPERANDS = 12
+MAX_TERMS = 16
+MAX_ORIENTATIONS = 24
+
+Operand = tuple[Expr, Labels]
+
+
+def bare(e: Expr) -> Expr:
+    """The value of an expression that may be a derivative's root, projected onto properties."""
+    if isinstance(e, Derivative):
+        projected: Expr = surface["project"](e)
+        return projected
+    return e
+
+
+def numeral(value: int | float, shape: Shape = ()) -> Expr:
+    """A number, broadcast to `shape`."""
+    return filled(number(value), shape)
+
+
+def filled(coef: Coef, shape: Shape) -> Expr:
+    return _intern_einsum((), (), tuple(range(len(shape))), shape, coef)
+
+
+def zeros_node(shape: Shape) -> Expr:
+    return filled(Coef(0), shape)
+
+
+def is_number(e: Expr, value: int | float | None = None) -> bool:
+    """Is e one number in every entry (and this one)?"""
+    if not isinstance(e, Einsum) or e.args or len(set(e.out)) != len(e.out):
+        return False
+    return value is None or e.coef.key() == number(value).key()
+
+
+def is_zero(e: Expr) -> bool:
+    return isinstance(e, Einsum) and e.coef.zero
+
+
+def numeric_value(e: Expr) -> int | float | None:
+    """The number that every entry of e is, if e is one and no dimension is in it."""
+    if isinstance(e, Einsum) and is_number(e) and not (e.coef.times or e.coef.over):
+        return e.coef.value
+    return None
+
+
+# --- products -------------------------------------------------------------------------------------
+
+
+def einsum(
+    ops: Sequence[Expr],
+    labels: Sequence[Sequence[int]],
+    out: Sequence[int],
+    coef: Coef = ONE,
+    extents: Mapping[int, Extent] | None = None,
+) -> Expr:
+    """coef * sum of the product of ops[k] indexed by labels[k], for every value of `out`.
+
+    Labels are any ints, local to the call. `extents` gives those of labels that stand in no operand.
+    """
+    operands = [(bare(op), tuple(word)) for op, word in zip(ops, labels, strict=True)]
+    return _Builder(dict(extents or {}), tuple(out), coef).build(operands)
+
+
+class _Builder:
+    """One call of `einsum`: labels are merged (union-find) while operands dissolve."""
+
+    def __init__(self, extents: dict[int, Extent], out: Labels, coef: Coef) -> None:
+        self.extents = extents
+        self.out = out
+        self.coef = coef
+        self.parent: dict[int, int] = {}
+        self.fresh = max([*extents, *out, -1]) + 1
+
+    def find(self, label: int) -> int:
+        parent = self.parent
+        while label in parent:
+            label = parent[label]
+        return label
+
+    def union(self, a: int, b: int) -> None:
+        a, b = self.find(a), self.find(b)
+        if a != b:
+            a, b = min(a, b), max(a, b)
+            self.parent[b] = a
+            if a in self.extents and b in self.extents:
+                self.check(a, self.extents[b])
+            elif b in self.extents:
+                self.extents[a] = self.extents[b]
+
+    def check(self, label: int, extent: Extent) -> None:
+        known = self.extents.setdefault(label, extent)
+        if known != extent:
+            raise ShapeError(f"an index has extent {known} in one place and {extent} in another")
+
+    def word(self, labels: Labels) -> Labels:
+        if not self.parent:
+            return labels
+        return tuple([self.find(label) for label in labels])
+
+    def build(self, operands: list[Operand]) -> Expr:
+        for op, word in operands:
+            self.fresh = max(self.fresh, *word, -1) + 1 if word else self.fresh
+        for op, word in operands:
+            for label, extent in zip(word, op.shape, strict=True):
+                self.check(self.find(label), extent)
+        operands = self.dissolve(operands)
+        while (opened := self.open_contraction(operands)) is not None:
+            operands = self.dissolve(opened)
+        if self.coef.zero:
+            return zeros_node(tuple([self.extents[self.find(label)] for label in self.out]))
+        operands = [(op, self.word(word)) for op, word in operands]
+        self.out = self.word(self.out)
+        found = self.distribute(operands)
+        return found if found is not None else self.assemble(operands)
+
+    def dissolve(self, operands: Iterable[Operand]) -> list[Operand]:
+        """Rule 1: operands that are products without a summed label vanish into this one."""
+        kept: list[Operand] = []
+        waiting = list(operands)
+        for k, (op, word) in enumerate(waiting):
+            if isinstance(op, Einsum) and not op.summed:
+                local: dict[int, int] = {}
+                for mine, theirs in zip(word, op.out, strict=True):
+                    if theirs in local:
+                        self.union(local[theirs], mine)
+                    else:
+                        local[theirs] = mine
+                self.coef = self.coef.by(op.coef)
+                inside = list(zip(op.args, op.labels, strict=True))
+                if len(kept) + len(inside) + len(waiting) - k - 1 > MAX_OPERANDS:
+                    inside = shut(inside, op.extents)
+                for arg, labels in inside:
+                    kept.append((arg, tuple([local[label] for label in labels])))
+            else:
+                kept.append((op, word))
+        return kept
+
+    def open_contraction(self, operands: list[Operand]) -> list[Operand] | None:
+        """Rule 2: the operands with one contraction opened, or None where all stay shut."""
+        outer = {self.find(label) for label in self.out}
+        for k, (op, labels) in enumerate(operands):
+            if not isinstance(op, Einsum):
+                continue
+            word = self.word(labels)
+            diagonal = len(set(word)) < len(word)
+            if not diagonal:
+                larger = op.ndim > max([arg.ndim for arg in op.args])
+                few = len(operands) + len(op.args) - 1 <= MAX_OPERANDS
+                if not (larger and few and any(label not in outer for label in word)):
+                    continue
+            local: dict[int, int] = dict(zip(op.out, word, strict=True))
+            for label, extent in enumerate(op.extents):
+                if label not in local:
+                    local[label] = self.fresh
+                    self.extents[self.fresh] = extent
+                    self.fresh += 1
+            inside = [
+                (arg, tuple([local[label] for label in theirs]))
+                for arg, theirs in zip(op.args, op.labels, strict=True)
+            ]
+            return operands[:k] + inside + operands[k + 1 :]
+        return None
+
+    def distribute(self, operands: list[Operand]) -> Expr | None:
+        """Rule 3: multiply out a sum whose unit tensors that sets free."""
+        for k, (op, word) in enumerate(operands):
+            if not isinstance(op, Add) or len(op.args) > MAX_TERMS or not structured(op):
+                continue
+            mine = set(word)
+            rest = operands[:k] + operands[k + 1 :]
+            others = [set(other) for _, other in rest]
+            summed = any(label not in self.out for label in word)
+            inside = any(o and o < mine for o in others) and not any(o >= mine for o in others)
+            if summed or inside or len(mine) < len(word):
+                ops = [other for other, _ in rest]
+                words = [other for _, other in rest]
+                return add(
+                    [
+                        einsum([*ops, term], [*words, word], self.out, self.coef, self.extents)
+                        for term in op.args
+                    ]
+                )
+        return None
+
+    def assemble(self, operands: list[Operand]) -> Expr:
+        """Rules 4 and 5: split by summed labels; contractions become atoms of one outer product."""
+        outer = set(self.out)
+        standing = {label for _, word in operands for label in word}
+        for label in self.labels_without_place(standing | outer):
+            self.coef = self.coef.by(extent_coef(self.extents[label]))
+        atoms: list[Operand] = []
+        for group in components(operands, outer):
+            if len(group) == 1 and outer.issuperset(group[0][1]):
+                atoms.append(group[0])
+            else:
+                atoms.append(contraction(group, outer, self.extents))
+        return outer_product(atoms, self.out, self.extents, self.coef)
+
+    def labels_without_place(self, placed: set[int]) -> list[int]:
+        """Label classes that are summed but stand in no operand (any more)."""
+        roots = {self.find(label) for label in self.extents}
+        return sorted(roots - placed - {self.find(label) for label in placed})
+
+
+def shut(operands: list[Operand], extents: Shape) -> list[Operand]:
+    """Factors grouped under those that have all their labels, each group one operand.
+
+    Long pointwise products stay in pieces, or a chain of n factors would be rewritten n times.
+    """
+    groups: dict[Labels, list[Operand]] = {}
+    for op, word in sorted(operands, key=lambda item: -len(set(item[1]))):
+        cover = next((w for w in groups if set(word) <= set(w)), word)
+        groups.setdefault(cover, []).append((op, word))
+    closed: list[Operand] = []
+    for group in groups.values():
+        axes = tuple(sorted({label for _, word in group for label in word}))
+        closed.append((outer_product(group, axes, dict(enumerate(extents)), ONE), axes) if len(group) > 1 else group[0])
+    return closed
+
+
+def components(operands: list[Operand], outer: set[int]) -> list[list[Operand]]:
+    """Groups of operands connected by summed labels, in order of their first operand."""
+    group_of: dict[int, int] = {}
+    groups: dict[int, list[Operand]] = {}
+    for k, (op, word) in enumerate(operands):
+        joined = [op_word for op_word in [(op, word)]]
+        target = k
+        for g in sorted({group_of[label] for label in word if label in group_of}):
+            joined = groups.pop(g) + joined
+            target = min(target, g)
+        groups[target] = joined
+        for _, other in joined:
+            for label in other:
+                if label not in outer:
+                    group_of[label] = target
+    return [groups[k] for k in sorted(groups)]
+
+
+def contraction(group: list[Operand], outer: set[int], extents: Mapping[int, Extent]) -> Operand:
+    """The canonical contraction of connected operands, and the labels of its axes outside."""
+    local: dict[int, int] = {}
+    for _, word in group:
+        for label in word:
+            local.setdefault(label, len(local))
+    names = list(local)
+    words = [tuple([local[label] for label in word]) for _, word in group]
+    ops = [op for op, _ in group]
+    is_open = [label in outer for label in names]
+    sizes = tuple([extents[label] for label in names])
+    symmetric = [symmetries(op) for op in ops]
+    position, others = Product(ops, words, len(names), is_open, sizes, symmetric).canonical()
+    opened = sorted([k for k, o in enumerate(is_open) if o], key=lambda k: position[k])
+    closed = sorted([k for k, o in enumerate(is_open) if not o], key=lambda k: position[k])
+    final = {k: place for place, k in enumerate(opened + closed)}
+    rows = sorted(
+        [
+            (op.order, least(tuple([final[k] for k in word]), sym), i)
+            for i, (op, word, sym) in enumerate(zip(ops, words, symmetric, strict=True))
+        ]
+    )
+    node = _intern_einsum(
+        tuple([ops[i] for *_, i in rows]),
+        tuple([word for _, word, _ in rows]),
+        tuple(range(len(opened))),
+        tuple([sizes[k] for k in opened + closed]),
+        ONE,
+    )
+    if node._symmetries is None:
+        node._symmetries = _automorphisms(opened, position, others)
+    return node, tuple([names[k] for k in opened])
+
+
+def _automorphisms(
+    opened: list[int], position: list[int], others: list[list[int]]
+) -> tuple[Permutation, ...]:
+    """Permutations of the open labels among labellings with one certificate."""
+    generators = set()
+    for other in others:
+        where = {other[k]: place for place, k in enumerate(opened)}
+        if all(position[k] in where for k in opened):
+            generators.add(tuple([where[position[k]] for k in opened]))
+    return closure(sorted(generators - {tuple(range(len(opened)))}))
+
+
+def outer_product(
+    atoms: list[Operand], out: Labels, extents: Mapping[int, Extent], coef: Coef
+) -> Expr:
+    """The product without summed labels; a single operand read as it is, is that operand."""
+    if len(atoms) == 1 and coef == ONE and len(set(out)) == len(out):
+        same = symmetries(atoms[0][0])
+        if least(atoms[0][1], same) == least(out, same):
+            return atoms[0][0]
+    final: dict[int, int] = {}
+    for label in out:
+        final.setdefault(label, len(final))
+    rows = sorted(
+        [
+            (op.order, least(tuple([final[label] for label in word]), symmetries(op)), k)
+            for k, (op, word) in enumerate(atoms)
+        ]
+    )
+    return _intern_einsum(
+        tuple([atoms[k][0] for *_, k in rows]),
+        tuple([word for _, word, _ in rows]),
+        tuple([final[label] for label in out]),
+        tuple([extents[label] for label in final]),
+        coef,
+    )
+
+
+def _intern_einsum(
+    args: tuple[Expr, ...], labels: tuple[Labels, ...], out: Labels, extents: Shape, coef: Coef
+) -> Expr:
+    node: Expr = intern(Einsum, (labels, out, extents, coef), args)
+    return node
+
+
+def view(e: Expr, perm: Sequence[int]) -> Expr:
+    """Axes permuted: axis k of the result is axis perm[k] of e."""
+    return einsum([e], [range(e.ndim)], perm)
+
+
+# --- symmetries -----------------------------------------------------------------------------------
+
+
+def symmetries(e: Expr) -> tuple[Permutation, ...]:
+    """Axis permutations that leave e as it is. Operands are settled first, so this never recurses."""
+    if e._symmetries is None:
+        e._symmetries = _symmetries(e)
+    return e._symmetries
+
+
+def _symmetries(e: Expr) -> tuple[Permutation, ...]:
+    if e.ndim < 2:
+        return ()
+    if isinstance(e, Var):
+        return variable_symmetries(e)
+    if isinstance(e, Einsum) and e.summed:
+        ops = [(arg, word) for arg, word in zip(e.args, e.labels, strict=True)]
+        contraction(ops, set(e.out), dict(enumerate(e.extents)))
+        return e._symmetries or ()
+    candidates = axis_symmetries(e.shape)
+    if isinstance(e, Einsum):
+        found = [p for p in candidates if view(e, p) is e]
+    elif isinstance(e, Add):
+        terms = {id(t) for t in e.args}
+        found = [p for p in candidates if {id(view(t, p)) for t in e.args} == terms]
+    elif isinstance(e, Apply) and e.op.elementwise:
+        found = [p for p in candidates if all(view(a, p) is a for a in e.args)]
+    elif isinstance(e, Apply) and e.op.transposes and e.args[0].ndim == e.ndim:
+        found = [p for p in symmetries(e.args[0]) if p == core_swap(e.ndim)]
+    else:
+        found = []
+    return closure(found)
+
+
+# --- sums -----------------------------------------------------------------------------------------
+
+
+def structured(e: Add) -> bool:
+    """Does some term carry a unit tensor, and no term an operand with all labels?"""
+    carries = False
+    for term in e.args:
+        if not isinstance(term, Einsum) or term.summed:
+            return False
+        if any(len(set(word)) == len(term.extents) for word in term.labels):
+            if len(set(term.out)) == len(term.out):
+                return False
+        carries = carries or len(set(term.out)) < len(term.out)
+    return carries
+
+
+def split_coef(e: Expr) -> tuple[Coef, Expr]:
+    """e as a coefficient and the rest."""
+    if not isinstance(e, Einsum) or e.coef == ONE:
+        return ONE, e
+    rest = _Builder(dict(enumerate(e.extents)), e.out, ONE).assemble(
+        list(zip(e.args, e.labels, strict=True))
+    )
+    return e.coef, rest
+
+
+def scale(e: Expr, coef: Coef) -> Expr:
+    if coef == ONE:
+        return e
+    axes = range(e.ndim)
+    return einsum([e], [axes], axes, coef, dict(enumerate(e.shape)))
+
+
+def add(terms: Iterable[Expr]) -> Expr:
+    """The sum of expressions of one shape."""
+    items = [bare(t) for t in terms]
+    shape = items[0].shape
+    for t in items:
+        if t.shape != shape:
+            raise ShapeError(
+                f"a sum of shapes {show_shape(shape)} and {show_shape(t.shape)}: they must be equal"
+            )
+    collected = _collect(_open_sums(items))
+    if not collected:
+        return zeros_node(shape)
+    if len(collected) == 1:
+        return collected[0]
+    for step in (_pull_absent, _merge_patterns, _group_factors, _pull_coef, _oriented):
+        found = step(collected)
+        if isinstance(found, Expr):
+            return found
+        collected = found
+    return _intern_add(collected)
+
+
+def _intern_add(terms: list[Expr]) -> Expr:
+    if len(terms) == 1:
+        return terms[0]
+    node: Expr = intern(Add, (), tuple(sorted(terms, key=lambda t: t.order)))
+    symmetries(node)
+    return node
+
+
+def _open_sums(items: list[Expr]) -> list[Expr]:
+    """Nested sums open where they carry unit tensors or share a term, up to a bound."""
+    present = {id(split_coef(t)[1]) for t in items}
+    flat: list[Expr] = []
+    room = MAX_TERMS - len(items)
+    for t in items:
+        inner = _terms(t)
+        if (
+            len(inner) > 1
+            and len(inner) - 1 <= room
+            and (_carries_unit(inner) or any(id(split_coef(i)[1]) in present for i in inner))
+        ):
+            room -= len(inner) - 1
+            flat.extend(inner)
+        else:
+            flat.append(t)
+    return flat
+
+
+def _terms(e: Expr) -> list[Expr]:
+    """The terms of a sum, also of a scaled or permuted one."""
+    if isinstance(e, Add):
+        return list(e.args)
+    if isinstance(e, Einsum) and len(e.args) == 1 and isinstance(e.args[0], Add):
+        if len(e.extents) == e.args[0].ndim and len(set(e.out)) == len(e.out):
+            extents = dict(enumerate(e.extents))
+            return [einsum([t], e.labels, e.out, e.coef, extents) for t in e.args[0].args]
+    return [e]
+
+
+def _carries_unit(terms: list[Expr]) -> bool:
+    return any(isinstance(t, Einsum) and len(set(t.out)) < len(t.out) for t in terms)
+
+
+def _collect(items: list[Expr]) -> list[Expr]:
+    """A + A becomes 2 A; what cancels goes."""
+    totals: dict[tuple[Any, ...], tuple[Coef, Expr]] = {}
+    for t in items:
+        coef, rest = split_coef(t)
+        key = (id(rest), coef.times, coef.over)
+        if key in totals:
+            before = totals[key][0]
+            coef = before._replace(value=canonical_number(before.value + coef.value))
+        totals[key] = (coef, rest)
+    return [scale(rest, coef) for coef, rest in totals.values() if not coef.zero]
+
+
+def _pull_absent(terms: list[Expr]) -> list[Expr] | Expr:
+    """Labels that no term depends on stand outside: broadcast(a) + broadcast(b)."""
+    ndim = terms[0].ndim
+    absent = set(range(ndim))
+    for t in terms:
+        absent &= absent_axes(t)
+        if not absent:
+            return terms
+    kept = [axis for axis in range(ndim) if axis not in absent]
+    inner = add([drop_axes(t, absent) for t in terms])
+    return einsum([inner], [kept], range(ndim), ONE, dict(enumerate(terms[0].shape)))
+
+
+def absent_axes(e: Expr) -> set[int]:
+    """Axes that e is broadcast along."""
+    if not isinstance(e, Einsum) or e.summed:
+        return set()
+    standing = {label for word in e.labels for label in word}
+    return {
+        axis
+        for axis, label in enumerate(e.out)
+        if label not in standing and e.out.count(label) == 1
+    }
+
+
+def drop_axes(e: Expr, axes: set[int]) -> Expr:
+    """e without axes that it is broadcast along."""
+    assert isinstance(e, Einsum)
+    out = [label for axis, label in enumerate(e.out) if axis not in axes]
+    extents = {label: extent for label, extent in enumerate(e.extents) if label in out}
+    return einsum(e.args, e.labels, out, e.coef, extents)
+
+
+def _merge_patterns(terms: list[Expr]) -> list[Expr] | Expr:
+    """Terms under one unit tensor become one: diag(u) + diag(v) = diag(u + v)."""
+    groups: dict[Labels, list[Expr]] = {}
+    for t in terms:
+        repeated = isinstance(t, Einsum) and len(set(t.out)) < len(t.out)
+        groups.setdefault(t.out if repeated and isinstance(t, Einsum) else (), []).append(t)
+    merged = list(groups.pop((), []))
+    for pattern, group in groups.items():
+        if len(group) == 1:
+            merged.append(group[0])
+            continue
+        inner = add([unembedded(t) for t in group])
+        if is_zero(inner):
+            continue
+        axes = sorted(set(pattern))
+        merged.append(einsum([inner], [axes], pattern, ONE, dict(zip(axes, inner.shape, strict=True))))
+    if not merged:
+        return zeros_node(terms[0].shape)
+    return merged[0] if len(merged) == 1 else merged
+
+
+def unembedded(e: Expr) -> Expr:
+    """The core under the unit tensors of an outer product: the same with distinct outputs."""
+    assert isinstance(e, Einsum)
+    return einsum(e.args, e.labels, range(len(e.extents)), e.coef, dict(enumerate(e.extents)))
+
+
+def _group_factors(terms: list[Expr]) -> list[Expr] | Expr:
+    """x_i y_j + x_i z_j = x_i (y + z)_j: a shared factor that has its labels for itself."""
+    while True:
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for k, t in enumerate(terms):
+            if isinstance(t, Einsum) and not t.summed and len(t.args) > 1:
+                for i in _lone_factors(t):
+                    key = (t.out, id(t.args[i]), t.labels[i])
+                    groups.setdefault(key, []).append(k)
+        shared = [(len(ks), key) for key, ks in groups.items() if len(ks) > 1]
+        if not shared:
+            return terms
+        top = max(count for count, _ in shared)
+        _, key = next(item for item in shared if item[0] == top)
+        members = groups[key]
+        rest = [_without_factor(terms[k], key) for k in members]
+        first = terms[members[0]]
+        assert isinstance(first, Einsum)
+        factor = next(a for a in first.args if id(a) == key[1])
+        inner = add([r for r, _ in rest])
+        kept = rest[0][1]
+        extents = dict(enumerate(first.extents))
+        joined = einsum([factor, inner], [key[2], kept], first.out, ONE, extents)
+        terms = [t for k, t in enumerate(terms) if k not in members] + [joined]
+        if len(terms) == 1:
+            return terms[0]
+
+
+def _lone_factors(t: Einsum) -> list[int]:
+    """Operands that share no label with the others and leave labels to the others."""
+    words = [set(word) for word in t.labels]
+    lone = []
+    for i, word in enumerate(words):
+        rest = set().union(*words[:i], *words[i + 1 :])
+        if word and rest and not word & rest and len(word) + len(rest) == len(t.extents):
+            lone.append(i)
+    return lone
+
+
+def _without_factor(t: Expr, key: tuple[Any, ...]) -> tuple[Expr, Labels]:
+    """The outer product t without one factor, and the labels that are left, in order."""
+    assert isinstance(t, Einsum)
+    k = next(
+        i for i, (a, w) in enumerate(zip(t.args, t.labels, strict=True)) if (id(a), w) == key[1:]
+    )
+    kept = tuple([label for label in range(len(t.extents)) if label not in t.labels[k]])
+    args = t.args[:k] + t.args[k + 1 :]
+    return einsum(args, t.labels[:k] + t.labels[k + 1 :], kept, t.coef), kept
+
+
+def _pull_coef(terms: list[Expr]) -> list[Expr] | Expr:
+    """A number that all terms share stands outside: 2 A + 2 B = 2 (A + B)."""
+    coefs = [split_coef(t)[0] for t in terms]
+    first = coefs[0]
+    size = abs(first.value)
+    if any(c.times != first.times or c.over != first.over or abs(c.value) != size for c in coefs):
+        return terms
+    sign = -1 if all(c.value < 0 for c in coefs) else 1
+    common = first._replace(value=canonical_number(sign * size))
+    if common == ONE or not math.isfinite(size):
+        return terms
+    inner = []
+    for t, c in zip(terms, coefs, strict=True):
+        inner.append(scale(split_coef(t)[1], number(1 if c.value * sign > 0 else -1)))
+    return scale(add(inner), common)
+
+
+def _oriented(terms: list[Expr]) -> list[Expr] | Expr:
+    """Axes in canonical order, as a view outside: A + B and (Aᵀ + Bᵀ)ᵀ share one node."""
+    perm = orientation(sorted(terms, key=lambda t: _shape_free_key(t)), ordered=False)
+    if perm == tuple(range(len(perm))):
+        return terms
+    node = _intern_add([view(t, perm) for t in terms])
+    return view(node, inverse(perm))
+
+
+def inverse(perm: Sequence[int]) -> Permutation:
+    back = [0] * len(perm)
+    for k, p in enumerate(perm):
+        back[p] = k
+    return tuple(back)
+
+
+def _shape_free_key(e: Expr) -> Any:
+    if isinstance(e, Einsum) and not e.summed:
+        return (sorted([a.order for a in e.args]), e.coef.key())
+    return ([e.order], ONE.key())
+
+
+def orientation(items: Sequence[Expr], ordered: bool) -> Permutation:
+    """The axis order that all spellings of these operands lead to.
+
+    An axis is known by the places at which it stands in the operands; ties are broken by the least
+    operands that an order gives.
+    """
+    ndim = items[0].ndim
+    identity = tuple(range(ndim))
+    if ndim < 2 or not any(isinstance(e, Einsum) and not e.summed for e in items):
+        if ndim < 2 or ordered or len({id(e) for e in items}) == 1:
+            return identity
+    profiles = [
+        tuple(
+            sorted(p for k, e in enumerate(items) for p in _places(e, axis, k if ordered else 0))
+        )
+        for axis in identity
+    ]
+    base = sorted(identity, key=lambda axis: (profiles[axis], axis))
+    tied = [axis for axis in identity if profiles.count(profiles[axis]) > 1]
+    if not tied:
+        return tuple(base)
+    best, best_key = tuple(base), None
+    options = [
+        p for p in permutations(identity) if [profiles[a] for a in p] == [profiles[a] for a in base]
+    ]
+    for perm in options[:MAX_ORIENTATIONS] if ndim <= 5 else [tuple(base)]:
+        orders = [view(e, perm).order for e in items]
+        key = orders if ordered else sorted(orders)
+        if best_key is None or key < best_key:
+            best, best_key = perm, key
+    return best
+
+
+def _places(e: Expr, axis: int, tag: int) -> list[Any]:
+    if isinstance(e, Einsum) and not e.summed:
+        label = e.out[axis]
+        repeats = e.out.count(label)
+        found = [
+            (arg.order, tag, _orbit(arg, k), repeats)
+            for arg, word in zip(e.args, e.labels, strict=True)
+            for k, other in enumerate(word)
+            if other == label
+        ]
+        return found or [((99, "", b""), tag, -1, repeats)]
+    return [(e.order, tag, _orbit(e, axis), 1)]
+
+
+def _orbit(e: Expr, axis: int) -> int:
+    return min([axis, *[perm[axis] for perm in symmetries(e)]])
+
+
+# --- operators ------------------------------------------------------------------------------------
+
+
+def apply(op: Op, *operands: Expr, params: tuple[Any, ...] = (), shape: Shape | None = None) -> Expr:
+    """The operator on operands of one batch shape, broadcasts and orientation pulled outside."""
+    args = [bare(a) for a in operands]
+    if shape is None:
+        shape = op.result_shape(params, *[a.shape for a in args])
+    if op.elementwise and args:
+        found = _fold(op, args, params)
+        found = _pull_out(op, args, params) if found is None else found
+        if found is not None:
+            return found
+    elif args:
+        found = _pull_batch(op, args, params)
+        if found is not None:
+            return found
+    node: Expr = intern(Apply, (op, params, shape), tuple(args))
+    symmetries(node)
+    return node
+
+
+def _fold(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
+    """An operator on numbers is a number, where that is finite."""
+    values = [numeric_value(a) for a in args]
+    if any(v is None for v in values):
+        return None
+    with np.errstate(all="ignore"):
+        value = float(op.kernel(np, params, *[np.float64(v) for v in values if v is not None]))
+    return numeral(value, args[0].shape) if math.isfinite(value) else None
+
+
+def _pull_out(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
+    """Elementwise operators act under broadcasts, permutations and unit tensors."""
+    shape = args[0].shape
+    if not shape:
+        return None
+    axes = range(len(shape))
+    absent = set(axes).intersection(*[absent_axes(a) for a in args])
+    if absent:
+        inner = apply(op, *[drop_axes(a, absent) for a in args], params=params)
+        kept = [axis for axis in axes if axis not in absent]
+        return einsum([inner], [kept], axes, ONE, dict(enumerate(shape)))
+    if len(args) == 1 and isinstance(args[0], Einsum) and len(set(args[0].out)) < len(shape):
+        return _under_unit(op, args[0], params)
+    perm = orientation(args, ordered=True)
+    if perm != tuple(axes):
+        inner = apply(op, *[view(a, perm) for a in args], params=params)
+        return view(inner, inverse(perm))
+    return None
+
+
+def _under_unit(op: Op, arg: Einsum, params: tuple[Any, ...]) -> Expr | None:
+    """f(embed a) = f(0) + embed(f(a) - f(0))."""
+    origin = _fold(op, [numeral(0)], params)
+    if origin is None:
+        return None
+    inner = apply(op, unembedded(arg), params=params)
+    value = numeric_value(origin)
+    assert value is not None
+    inner = add([inner, numeral(-value, inner.shape)]) if value else inner
+    embedded = einsum([inner], [range(inner.ndim)], arg.out)
+    return add([embedded, numeral(value, arg.shape)]) if value else embedded
+
+
+def _pull_batch(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
+    """An operator with a core need not be repeated along axes that all operands broadcast."""
+    cores = op.cores(params)
+    batch = args[0].ndim - cores[0]
+    absent = set(range(batch)).intersection(*[absent_axes(a) for a in args])
+    if not absent:
+        return _pull_transpose(op, args, params) if op.transposes else None
+    inner = apply(op, *[drop_axes(a, absent) for a in args], params=params)
+    ndim = inner.ndim + len(absent)
+    kept = [axis for axis in range(ndim) if axis not in absent]
+    return einsum([inner], [kept], range(ndim), ONE, dict(enumerate(args[0].shape)))
+
+
+def _pull_transpose(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
+    """f(Aᵀ) is f(A)ᵀ, or f(A) where the core disappears."""
+    swap = core_swap(args[0].ndim)
+    if orientation(args, ordered=True) != swap:
+        return None
+    inner = apply(op, *[view(a, swap) for a in args], params=params)
+    return view(inner, swap) if inner.ndim == args[0].ndim else inner
+
+
+def core_swap(ndim: int) -> Permutation:
+    """The permutation that transposes the last two axes."""
+    return (*range(ndim - 2), ndim - 1, ndim - 2)
+
+
+def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
+    """The node with other operands, in normal form."""
+    if all(new is old for new, old in zip(args, node.args, strict=True)):
+        return node
+    if isinstance(node, Add):
+        return add(args)
+    if isinstance(node, Einsum):
+        return einsum(args, node.labels, node.out, node.coef, dict(enumerate(node.extents)))
+    if isinstance(node, Apply):
+        return apply(node.op, *args, params=node.params)
+    assert isinstance(node, Derivative)
+    return args[0]
+
+
+def rebuild(rows: list[tuple[type[Expr], tuple[Any, ...], list[int]]]) -> Expr:
+    """The expression of a flat list of nodes, operands before consumers (pickling)."""
+    nodes: list[Expr] = []
+    for kind, meta, places in rows:
+        node: Expr = intern(kind, meta, tuple([nodes[k] for k in places]))
+        symmetries(node)
+        nodes.append(node)
+    return nodes[-1]
+
+
+surface["rebuild"] = rebuild
+
+

@@ -1,0 +1,124 @@
+"""The operator table: one complete row per operator, read by every pass.
+
+A row acts on operands whose leading axes are a common batch and whose trailing axes are its core:
+elementwise operators have no core, reductions have a core that disappears, matrix functions have a
+core of two axes. Passes know this signature, never an operator's name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .expr import Apply, Expr
+from .extents import Shape
+
+#: Derivative with respect to one operand, from the operands and then the output; its shape is
+#: batch + core of the output + core of the operand. None: zero everywhere it exists.
+Partial = Callable[..., Expr] | None
+
+INFINITE = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """One operator.
+
+    Attributes
+    ----------
+    name : str
+        The public name, also in the matrix language.
+    core : tuple of int
+        Number of core axes of each operand; -1: as many as the first parameter says.
+    partials : tuple
+        One derivative per operand.
+    kernel : callable
+        ``kernel(xp, params, *arrays)`` with an array namespace `xp`; may return an operand's memory.
+    code : str
+        NumPy source, operands as ``{0}``, ``{1}``, parameters as ``{p[0]}``.
+    latex : str
+        LaTeX with the same fields.
+    infix : str
+        Operator of the matrix language where it is written between its operands.
+    domain : tuple of (low, high)
+        Where each operand may be sampled.
+    range : (low, high)
+        Bounds of the values.
+    safe : tuple
+        Per operand, a point where value and derivatives are finite, for operators that are not
+        finite everywhere; None elsewhere.
+    ufunc : str
+        The kernel as one NumPy ufunc, empty where there is none.
+    transposes : bool
+        Does transposing the core of the operand transpose that of the result, or leave it?
+    flops : float
+        Operations per entry of the largest operand, times the last extent for matrix functions.
+    shape : callable
+        Output shape from parameters and operand shapes.
+    pushforward, pullback : callable or None
+        ``pushforward(k, tangent, node)`` and ``pullback(k, cotangent, node)`` with further axes
+        behind (tangent) or before (cotangent) those of the node, where multiplying by the full
+        partial costs more than it must.
+    """
+
+    name: str
+    core: tuple[int, ...]
+    partials: tuple[Partial, ...]
+    kernel: Callable[..., Any]
+    code: str
+    latex: str
+    infix: str = ""
+    domain: tuple[tuple[float, float], ...] = ()
+    range: tuple[float, float] = INFINITE
+    safe: tuple[float | None, ...] = ()
+    ufunc: str = ""
+    transposes: bool = False
+    shape: Callable[..., Shape] | None = None
+    pushforward: Callable[..., Expr] | None = None
+    pullback: Callable[..., Expr] | None = None
+    flops: float = 1.0
+
+    def __post_init__(self) -> None:
+        if len(self.partials) != len(self.core) or len(self.domain) != len(self.core):
+            raise TypeError(f"row {self.name}: one core, partial and domain per operand")
+        if self.safe and len(self.safe) != len(self.core):
+            raise TypeError(f"row {self.name}: one safe point per operand, or none")
+        if not (self.code and self.latex and callable(self.kernel)):
+            raise TypeError(f"row {self.name}: kernel, code and latex are needed")
+        if TABLE.setdefault(self.name, self) is not self:
+            raise TypeError(f"row {self.name} stands twice")
+
+    @property
+    def elementwise(self) -> bool:
+        return not any(self.core) and self.shape is None
+
+    def cores(self, params: tuple[Any, ...]) -> tuple[int, ...]:
+        return tuple([params[0] if c < 0 else c for c in self.core])
+
+    def result_shape(self, params: tuple[Any, ...], *shapes: Shape) -> Shape:
+        if self.shape is not None:
+            return self.shape(params, *shapes)
+        return shapes[0][: len(shapes[0]) - self.cores(params)[0]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return named, (self.name,)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+#: All rows by name.
+TABLE: dict[str, Op] = {}
+
+
+def named(name: str) -> Op:
+    return TABLE[name]
+
+
+def batch_axes(node: Apply) -> int:
+    """Number of leading axes that the node shares with its operands."""
+    if not node.args:
+        return 0
+    return node.args[0].ndim - node.op.cores(node.params)[0]

@@ -1,0 +1,82 @@
+"""Branches of `where`: operators that are not finite everywhere see a safe point off their branch.
+
+where(c, f(x), b) equals where(c, f(where(c, x, safe)), b), and in the second form f and all its
+derivatives are finite where the branch is not taken, so that masks multiply numbers, never infinity.
+"""
+
+from __future__ import annotations
+
+from ..expr import Add, Apply, Einsum, Expr, Labels
+from ..extents import ONE
+from ..normal import add, apply, einsum, numeral
+from ..op import named
+
+Place = tuple[Expr, Labels]
+
+
+def guarded(condition: Expr, branch: Expr) -> Expr:
+    """The branch with its restricted operators kept inside their domain off the condition."""
+    return _Guard(condition).run(branch)
+
+
+class _Guard:
+    """One branch: its nodes, each with the axes of the condition that its own axes are."""
+
+    def __init__(self, condition: Expr) -> None:
+        self.condition = condition
+        self.shape = condition.shape
+        self.done: dict[tuple[int, Labels], Expr | None] = {}
+
+    def run(self, branch: Expr) -> Expr:
+        root = (branch, tuple(range(branch.ndim)))
+        stack = [root]
+        while stack:
+            node, word = stack[-1]
+            missing = [p for p in self.inside(node, word) if (id(p[0]), p[1]) not in self.done]
+            if missing:
+                stack.extend(missing)
+            else:
+                stack.pop()
+                self.done.setdefault((id(node), word), self.rebuilt(node, word))
+        found = self.done[id(branch), root[1]]
+        return branch if found is None else found
+
+    def inside(self, node: Expr, word: Labels) -> list[Place]:
+        """Operands that every entry of the node meets entry by entry."""
+        if isinstance(node, Add) or (isinstance(node, Apply) and node.op.elementwise):
+            return [(arg, word) for arg in node.args]
+        if isinstance(node, Einsum) and not node.summed and len(set(node.out)) == len(node.out):
+            axis = dict(zip(node.out, word, strict=True))
+            words = [tuple([axis[label] for label in w]) for w in node.labels]
+            return list(zip(node.args, words, strict=True))
+        return []
+
+    def expanded(self, node: Expr, word: Labels) -> Expr:
+        extents = dict(enumerate(self.shape))
+        return einsum([node], [word], range(len(self.shape)), ONE, extents)
+
+    def rebuilt(self, node: Expr, word: Labels) -> Expr | None:
+        """The node in the condition's shape with guarded operands; None where nothing changes."""
+        places = self.inside(node, word)
+        results = [self.done[id(arg), w] for arg, w in places]
+        restricted = isinstance(node, Apply) and any(s is not None for s in node.op.safe)
+        if not places or (not restricted and all(r is None for r in results)):
+            return None
+        args = [
+            r if r is not None else self.expanded(arg, w)
+            for r, (arg, w) in zip(results, places, strict=True)
+        ]
+        if isinstance(node, Apply):
+            safe = node.op.safe or (None,) * len(args)
+            kept = [self.kept(arg, point) for arg, point in zip(args, safe, strict=True)]
+            return apply(node.op, *kept, params=node.params)
+        if isinstance(node, Add):
+            return add(args)
+        assert isinstance(node, Einsum)
+        axes = range(len(self.shape))
+        return einsum(args, [axes] * len(args), axes, node.coef, dict(enumerate(self.shape)))
+
+    def kept(self, arg: Expr, point: float | None) -> Expr:
+        if point is None:
+            return arg
+        return apply(named("where"), self.condition, arg, numeral(point, self.shape))

@@ -1,0 +1,98 @@
+"""Functions of square matrices over leading batch axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import array
+from ..array import as_expr, public
+from ..errors import ShapeError
+from ..expr import Expr
+from ..extents import Coef, Shape, show_shape
+from ..normal import apply, core_swap, einsum, view
+from ..op import Op
+from .elementwise import reciprocal
+from .row import Function
+
+
+def _square(name: str, e: Expr) -> Expr:
+    if e.ndim < 2 or e.shape[-1] != e.shape[-2]:
+        raise ShapeError(f"{name} needs a square matrix, not shape {show_shape(e.shape)}")
+    return e
+
+
+def _matrix_row(
+    name: str, partial: Callable[..., Expr], kernel: Any, code: str, latex: str, keeps: bool
+) -> Function:
+    shape: Callable[..., Shape] = lambda params, s: s if keeps else s[:-2]  # noqa: E731
+    row = Op(
+        name, (2,), (partial,), kernel, code, latex,
+        domain=((0.5, 2.0),), shape=shape, transposes=True,
+    )  # fmt: skip
+
+    def function(a: object) -> Expr:
+        return apply(row, _square(name, as_expr(a)))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``{name}`` of square matrices, the last two axes."
+    return public(function)
+
+
+def _words(e: Expr) -> tuple[tuple[int, ...], int, int, int, int]:
+    n = e.ndim - 2
+    return tuple(range(n)), n, n + 1, n + 2, n + 3
+
+
+def _inv_partial(a: Expr, x: Expr) -> Expr:
+    """dX = -X dA X."""
+    batch, i, j, k, m = _words(x)
+    return einsum([x, x], [(*batch, i, k), (*batch, m, j)], (*batch, i, j, k, m), Coef(-1))
+
+
+def _adj_partial(a: Expr, x: Expr) -> Expr:
+    """d adj_ij / dA_kl = (adj_ij adj_lk - adj_ik adj_lj) / det, where det is not 0."""
+    batch, i, j, k, m = _words(x)
+    out, scale = (*batch, i, j, k, m), reciprocal(det(a))
+    first = [(*batch, i, j), (*batch, m, k), batch]
+    second = [(*batch, i, k), (*batch, m, j), batch]
+    ops = [x, x, scale]
+    return einsum(ops, first, out) - einsum(ops, second, out)
+
+
+def _adjugate(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
+    """det(U V) V diag(products of the other singular values) U, for singular matrices too."""
+    u, s, v = xp.linalg.svd(x)
+    n = s.shape[-1]
+    others = xp.where(xp.eye(n, dtype=bool), xp.ones_like(s)[..., None, :], s[..., None, :])
+    sign = xp.linalg.det(u) * xp.linalg.det(v)
+    scaled = xp.swapaxes(v, -1, -2) * (others.prod(axis=-1) * sign[..., None])[..., None, :]
+    return scaled @ xp.swapaxes(u, -1, -2)
+
+
+def _transposed(e: Expr) -> Expr:
+    return view(e, core_swap(e.ndim))
+
+
+inv = _matrix_row(
+    "inv", _inv_partial, lambda xp, p, x: xp.linalg.inv(x), "np.linalg.inv({0})", "{0}^{{-1}}", True
+)
+adj = _matrix_row(
+    "adj", _adj_partial, _adjugate,
+    "np.linalg.det({0}) * np.linalg.inv({0})", r"\operatorname{{adj}}({0})", True,
+)  # fmt: skip
+det = _matrix_row(
+    "det", lambda a, y: _transposed(adj(a)), lambda xp, p, x: xp.linalg.det(x),
+    "np.linalg.det({0})", r"\det({0})", False,
+)  # fmt: skip
+logdet = _matrix_row(
+    "logdet", lambda a, y: _transposed(inv(a)), lambda xp, p, x: xp.linalg.slogdet(x)[1],
+    "np.linalg.slogdet({0})[1]", r"\log\left|\det({0})\right|", False,
+)  # fmt: skip
+
+
+@public
+def solve(a: object, b: object) -> Expr:
+    """x with a x = b, for a vector or matrix b."""
+    matrix = _square("solve", as_expr(a))
+    return array.matmul(inv(matrix), b)

@@ -1,0 +1,205 @@
+"""Reductions with a row of their own: max, min, prod, logsumexp, norms, and cumulative sums.
+
+Ties of max and min split the derivative evenly; the derivative of a norm at 0 is 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import array, normal
+from ..array import Axis, as_expr, chosen_axes, keep, public
+from ..errors import ShapeError, UnsupportedError
+from ..expr import Apply, Expr
+from ..extents import ONE, Extent, Shape, show_shape
+from ..normal import apply, einsum, view
+from ..op import Op
+from .elementwise import abs, equal, exp, less_equal, reciprocal, reciprocal0, sqrt, where
+from .row import POSITIVE
+
+
+def along(y: Expr, x: Expr) -> Expr:
+    """y repeated over the last axes of x."""
+    return einsum([y], [range(y.ndim)], range(x.ndim), ONE, dict(enumerate(x.shape)))
+
+
+def _axes(k: int) -> tuple[int, ...]:
+    return tuple(range(-k, 0))
+
+
+def _ties(x: Expr, y: Expr) -> Expr:
+    hit = equal(x, along(y, x))
+    return hit * along(reciprocal(array.sum(hit, tuple(range(y.ndim, x.ndim)))), x)
+
+
+def _without_each(x: Expr, y: Expr) -> Expr:
+    """For every entry the product of the others: prod over j of where(j == i, 1, x_j)."""
+    n, extent = x.ndim, x.shape[-1]
+    axes = (*range(n - 1), n, n - 1)
+    extents: dict[int, Extent] = {**dict(enumerate(x.shape)), n: extent}
+    others = einsum([x], [range(n)], axes, ONE, extents)
+    same = einsum([], [], (*range(n - 1), n, n), ONE, extents)
+    return prod(where(same, 1, others), axis=-1)
+
+
+def _reduction(name: str, partial: Any, kernel: Any, code: str, latex: str, **fields: Any) -> Op:
+    return Op(name, (-1,), (partial,), kernel, code, latex, domain=((0.1, 2.0),), **fields)
+
+
+def _lse(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
+    axes = _axes(params[0])
+    top = x.max(axis=axes, keepdims=True) if x.size else xp.zeros((1,) * x.ndim, x.dtype)
+    top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    total = xp.log(xp.exp(x - top).sum(axis=axes))
+    return total + top.reshape(total.shape) if x.size else total
+
+
+MAX = _reduction(
+    "max", _ties, lambda xp, p, x: x.max(axis=_axes(p[0])), "{0}.max(axis={axes})", r"\max({0})"
+)
+MIN = _reduction(
+    "min", _ties, lambda xp, p, x: x.min(axis=_axes(p[0])), "{0}.min(axis={axes})", r"\min({0})"
+)
+PROD = _reduction(
+    "prod", _without_each, lambda xp, p, x: x.prod(axis=_axes(p[0])), "{0}.prod(axis={axes})", r"\prod({0})"
+)
+LOGSUMEXP = _reduction(
+    "logsumexp", lambda x, y: exp(x - along(y, x)), _lse,
+    "special.logsumexp({0}, axis={axes})", r"\operatorname{{logsumexp}}({0})", flops=12,
+)  # fmt: skip
+NORM2 = _reduction(
+    "norm2", lambda x, y: x * along(reciprocal0(y), x),
+    lambda xp, p, x: xp.sqrt((x * x).sum(axis=_axes(p[0]))),
+    "np.sqrt(({0} * {0}).sum(axis={axes}))", r"\left\|{0}\right\|", range=POSITIVE, flops=2,
+)  # fmt: skip
+
+
+def _reduce(row: Op, a: object, axis: Axis, keepdims: bool) -> Expr:
+    """Apply a reduction row over chosen axes, moved behind the others."""
+    e = as_expr(a)
+    axes = chosen_axes(axis, e.ndim, row.name)
+    rest = [k for k in range(e.ndim) if k not in axes]
+    if not axes:
+        return e
+    return keep(apply(row, view(e, rest + axes), params=(len(axes),)), axes, keepdims)
+
+
+@public
+def max(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:  # noqa: A001
+    return _reduce(MAX, a, axis, keepdims)
+
+
+@public
+def min(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:  # noqa: A001
+    return _reduce(MIN, a, axis, keepdims)
+
+
+@public
+def prod(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """The product over axes; its derivative is right with zeros among the entries."""
+    e = as_expr(a)
+    axes = chosen_axes(axis, e.ndim, "prod")
+    for k in reversed(axes):
+        e = _reduce(PROD, e, k, False)
+    return keep(e, axes, keepdims)
+
+
+@public
+def logsumexp(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    return _reduce(LOGSUMEXP, a, axis, keepdims)
+
+
+@public
+def log_softmax(a: object, axis: Axis = -1) -> Expr:
+    e = as_expr(a)
+    return e - array.expand(logsumexp(e, axis, keepdims=True), e.shape)
+
+
+@public
+def softmax(a: object, axis: Axis = -1) -> Expr:
+    """exp(a - logsumexp(a)), by default over the last axis."""
+    return exp(log_softmax(a, axis))
+
+
+@public
+def std(a: object, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Expr:
+    return sqrt(array.var(a, axis, ddof, keepdims))
+
+
+@public
+def norm(a: object, ord: int | float | str | None = None, axis: Axis = None) -> Expr:  # noqa: A002
+    """Vector norms 1, 2, inf and matrix norms "fro" (the default), 1, inf, as NumPy's."""
+    e = as_expr(a)
+    axes = chosen_axes(axis, e.ndim, "norm")
+    if ord in (None, "fro") or (ord == 2 and len(axes) == 1):
+        return _reduce(NORM2, e, axes, False)
+    largest = ord == float("inf")
+    if len(axes) == 1 and (ord == 1 or largest):
+        return max(abs(e), axes) if largest else array.sum(abs(e), axes)
+    if len(axes) == 2 and (ord == 1 or largest):
+        summed, other = (axes[1], axes[0]) if largest else (axes[0], axes[1])
+        return max(array.sum(abs(e), summed), other - (other > summed))
+    raise UnsupportedError(f"norm of order {ord!r} over {len(axes)} axes is not offered")
+
+
+# --- cumulative sums ------------------------------------------------------------------------------
+
+
+def _same_shape(params: tuple[Any, ...], shape: Shape) -> Shape:
+    return shape
+
+
+def _cumulate(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
+    return xp.flip(xp.cumsum(xp.flip(x, -1), -1), -1) if params[0] else xp.cumsum(x, -1)
+
+
+def _moved(row: Op, e: Expr, core: int, params: tuple[Any, ...]) -> Expr:
+    """A row with one core axis, applied to axis `core` of e."""
+    order = [k for k in range(e.ndim) if k != core] + [core]
+    return view(apply(row, view(e, order), params=params), normal.inverse(order))
+
+
+def _push(k: int, tangent: Expr, node: Apply) -> Expr:
+    return _moved(node.op, tangent, node.ndim - 1, node.params)
+
+
+def _pull(k: int, cotangent: Expr, node: Apply) -> Expr:
+    return _moved(node.op, cotangent, cotangent.ndim - 1, (not node.params[0],))
+
+
+IOTA = Op(
+    "iota", (), (), lambda xp, params: xp.arange(params[0]), "np.arange({p[0]})", r"\iota",
+    shape=lambda params: (params[0],),
+)  # fmt: skip
+
+
+@public
+def arange(n: Extent) -> Expr:
+    """0, 1, … n - 1 as a vector."""
+    (extent,) = array.check_shape(n, "arange")
+    return apply(IOTA, params=(extent,))
+
+
+def _triangle(x: Expr, y: Expr) -> Expr:
+    """Ones where the summed index is not behind the other: the Jacobian of a cumulative sum."""
+    n, count = x.ndim, arange(x.shape[-1])
+    extents: dict[int, Extent] = {**dict(enumerate(x.shape)), n: x.shape[-1]}
+    column, row = (einsum([count], [(k,)], (n - 1, n), ONE, extents) for k in (n, n - 1))
+    return einsum([less_equal(column, row)], [(n - 1, n)], range(n + 1), ONE, extents)
+
+
+CUMSUM = Op(
+    "cumsum", (1,), (_triangle,), _cumulate, "np.cumsum({0}, axis=-1)", r"\operatorname{{cumsum}}({0})",
+    domain=((-2.0, 2.0),), shape=_same_shape, pushforward=_push, pullback=_pull,
+)  # fmt: skip
+
+
+@public
+def cumsum(a: object, axis: int | None = None) -> Expr:
+    """Partial sums along an axis (which a vector need not name)."""
+    e = as_expr(a)
+    if axis is None and e.ndim != 1:
+        raise ShapeError(f"cumsum of shape {show_shape(e.shape)} needs axis=")
+    return _moved(CUMSUM, e, chosen_axes(axis, e.ndim, "cumsum")[0], (False,))
+
+

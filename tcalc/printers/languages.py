@@ -1,0 +1,233 @@
+"""How programming languages spell array operations: one class per language.
+
+The walker in `code` decides what is computed in which order; a language says how each step is
+written. Values are `Code`: source text, whether it needs parentheses as an operand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from string import Formatter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+ATOM, PRODUCT, SUM = 2, 1, 0
+
+
+class Code(NamedTuple):
+    """Source text of a value.
+
+    Attributes
+    ----------
+    text : str
+    level : int
+        How tightly the outermost operator binds.
+    weak : bool
+        A number of the language, which takes the dtype of the arrays it meets.
+    view : bool
+        May share memory with something else.
+    condition : str
+        The same as truth values.
+    """
+
+    text: str
+    level: int = ATOM
+    weak: bool = False
+    view: bool = False
+    condition: str = ""
+
+
+def letters(word: Sequence[int], names: dict[int, str]) -> str:
+    return "".join([names.setdefault(label, chr(105 + len(names))) for label in word])
+
+
+class NumPy:
+    """NumPy source."""
+
+    reserved = frozenset({"np", "special", "linalg", "dtype", "floats"})
+    width = 68
+
+    # --- values ---
+
+    def operand(self, c: Code, level: int = ATOM) -> str:
+        return c.text if c.level >= level else f"({c.text})"
+
+    def number(self, value: float) -> Code:
+        text = repr(value)
+        if text.strip("-") in ("inf", "nan"):
+            text = text.replace("inf", "np.inf").replace("nan", "np.nan")
+        return Code(text, PRODUCT if value < 0 else ATOM, weak=True)
+
+    def array(self, value: np.ndarray) -> Code:
+        return Code(f"np.array({value.tolist()!r}, np.{value.dtype.name})")
+
+    def extent(self, array: str, axis: int) -> str:
+        return f"{array}.shape[{axis}]"
+
+    def shape(self, extents: Sequence[str]) -> str:
+        return f"({', '.join(extents)}{',' if len(extents) == 1 else ''})"
+
+    # --- views ---
+
+    def transpose(self, c: Code, perm: Sequence[int]) -> Code:
+        """Axis k of the result is axis perm[k] of c."""
+        if list(perm) == list(range(len(perm))):
+            return c
+        text = self.operand(c)
+        if len(perm) == 2:
+            return Code(f"{text}.T", view=True)
+        return Code(f"{text}.transpose({', '.join(map(str, perm))})", view=True)
+
+    def expand(self, c: Code, present: Sequence[bool]) -> Code:
+        """New axes where nothing is present; leading ones come by themselves."""
+        start = present.index(True) if True in present else len(present)
+        if all(present[start:]):
+            return c
+        index = ", ".join([":" if p else "None" for p in present[start:]])
+        return Code(f"{self.operand(c)}[{index}]", view=True)
+
+    def diagonal(self, c: Code, word: Sequence[int], out: Sequence[int]) -> Code:
+        if len(word) == 2:
+            return Code(f"np.diagonal({c.text})", view=True)
+        names: dict[int, str] = {}
+        return Code(f"np.einsum('{letters(word, names)}->{letters(out, names)}', {c.text})", view=True)
+
+    def broadcast(self, c: Code, shape: Sequence[str]) -> Code:
+        return Code(f"np.broadcast_to({c.text}, {self.shape(shape)})", view=True)
+
+    # --- arithmetic ---
+
+    def multiply(self, factors: Sequence[Code]) -> Code:
+        if len(factors) == 1:
+            return factors[0]
+        shown = [self.operand(c, PRODUCT if k == 0 else ATOM) for k, c in enumerate(factors)]
+        return Code(" * ".join(shown), PRODUCT, all(c.weak for c in factors))
+
+    def divide(self, c: Code, divisors: Sequence[str]) -> Code:
+        return Code(" / ".join([self.operand(c, PRODUCT), *divisors]), PRODUCT, c.weak)
+
+    def negate(self, c: Code) -> Code:
+        return Code(f"-{self.operand(c, PRODUCT)}", PRODUCT, c.weak)
+
+    def add(self, terms: Sequence[tuple[bool, Code]]) -> Code:
+        """A sum of terms, each negated or not."""
+        text = ""
+        for negative, c in terms:
+            shown = self.operand(c, PRODUCT)
+            if text:
+                text += f" - {shown}" if negative else f" + {shown}"
+            else:
+                text = f"-{shown}" if negative else shown
+        return Code(text, SUM, all(c.weak for _, c in terms))
+
+    def full(self, c: Code, shape: Sequence[str]) -> Code:
+        return Code(f"np.full({self.shape(shape)}, {c.text}, dtype)")
+
+    def embed(self, name: str, c: Code, out: Sequence[int], shape: Sequence[str]) -> list[str]:
+        """Statements that write c on a diagonal of zeros."""
+        names: dict[int, str] = {}
+        places, core = letters(out, names), letters(list(dict.fromkeys(out)), names)
+        return [
+            f"{name} = np.zeros({self.shape(shape)}, {c.text}.dtype)",
+            f"np.einsum('{places}->{core}', {name})[...] = {c.text}",
+        ]
+
+    def diag(self, c: Code) -> Code:
+        return Code(f"np.diag({c.text})")
+
+    # --- contractions ---
+
+    def sum(self, c: Code, axes: Sequence[int], ndim: int) -> Code:
+        if len(axes) == ndim:
+            return Code(f"{self.operand(c)}.sum()")
+        shown = axes[0] if len(axes) == 1 else tuple(axes)
+        return Code(f"{self.operand(c)}.sum(axis={shown})")
+
+    def trace(self, c: Code) -> Code:
+        return Code(f"np.trace({c.text})")
+
+    def matmul(self, a: Code, b: Code) -> Code:
+        return Code(f"{self.operand(a, PRODUCT)} @ {self.operand(b)}", PRODUCT)
+
+    def inner(self, a: Code, b: Code) -> Code:
+        """The sum of all products of entries."""
+        return Code(f"np.vdot({a.text}, {b.text})")
+
+    def tensordot(self, a: Code, b: Code, axes: tuple[list[int], list[int]]) -> Code:
+        return Code(f"np.tensordot({a.text}, {b.text}, {axes})")
+
+    def einsum(
+        self, factors: Sequence[Code], words: Sequence[Sequence[int]], out: Sequence[int]
+    ) -> Code:
+        names: dict[int, str] = {}
+        spec = ",".join([letters(w, names) for w in words]) + "->" + letters(out, names)
+        optimize = ", optimize=True" if len(factors) > 2 else ""
+        return Code(f"np.einsum('{spec}', {', '.join([c.text for c in factors])}{optimize})")
+
+    # --- operators ---
+
+    def apply(self, template: str, values: dict[str, Any], args: Sequence[Code]) -> str:
+        """The row's template with operands in parentheses where it has none of its own."""
+        parts: list[tuple[str, str]] = []
+        literal = ""
+        for part, field, *_ in Formatter().parse(template):
+            literal += part
+            if field is not None:
+                parts.append((literal, field))
+                literal = ""
+        parts.append((literal, ""))
+        text = ""
+        for k, (before, field) in enumerate(parts):
+            text += before
+            if field.isdigit():
+                after = parts[k + 1][0]
+                enclosed = before.endswith(("(", ", ")) and after.startswith((")", ","))
+                text += args[int(field)].text if enclosed else self.operand(args[int(field)])
+            elif field:
+                text += values[field]
+        return text
+
+    def level(self, text: str) -> int:
+        return ATOM if re.fullmatch(r"[\w.]+(\([^()]*\))?|\([^()]*\)", text) else SUM
+
+    def truth(self, text: str) -> Code:
+        """Truth values, which are 1 and 0 in arithmetic."""
+        bare = text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
+        return Code(f"({bare}).astype(dtype)", condition=bare)
+
+    # --- the module ---
+
+    def function(
+        self, name: str, params: list[str], sizes: list[str], integers: set[str], body: list[str],
+        result: str, doc: str,
+    ) -> list[str]:  # fmt: skip
+        """The lines of a function; `sizes` are extents that no array has."""
+        arrays = [p for p in params if p not in integers]
+        lines = [f"{p} = floats({p})" for p in arrays]
+        lines += [f"{p} = np.asarray({p})" for p in params if p in integers]
+        if any(re.search(r"(?<!\.)\bdtype\b", line) for line in [*body, result]):
+            lines.append(f"dtype = np.result_type({', '.join([*arrays, '0.0'])})")
+        lines += [*body, f"return {result}"]
+        head = [f"def {name}({', '.join([*params, *sizes])}):", f'    """{doc}"""']
+        return [*head, *[f"    {line}" for line in lines]]
+
+    def module(self, functions: list[list[str]]) -> str:
+        text = "\n\n\n".join(["\n".join(lines) for lines in functions])
+        uses = [m for m in ("linalg", "special") if re.search(rf"(?<![\w.]){m}\.", text)]
+        imports = ["import numpy as np"]
+        imports += [f"from scipy import {', '.join(uses)}"] if uses else []
+        return "\n".join(imports) + f"\n\n\n{FLOATS}\n\n{text}\n"
+
+
+FLOATS = '''
+def floats(a):
+    """Integers and booleans become float64, float32 stays, numbers take the dtype of arrays."""
+    if isinstance(a, (bool, int, float)):
+        return float(a)
+    a = np.asarray(a)
+    return a if a.dtype.kind == "f" else a.astype(np.float64)
+'''.lstrip()
+
+LANGUAGES: dict[str, type[NumPy]] = {"numpy": NumPy}

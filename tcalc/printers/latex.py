@@ -1,0 +1,209 @@
+r"""LaTeX: matrix notation, and index notation with \delta for unit tensors where that has none.
+
+Only commands that KaTeX, MathJax and matplotlib's mathtext all know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from string import Formatter
+from typing import Any
+
+import numpy as np
+
+from ..expr import Expr, surface
+from ..extents import Coef, Extent, Shape
+from ..op import Op
+from .matrix_form import LETTERS, Layout
+from .style import (
+    ATOM,
+    COMPARE,
+    POINTWISE,
+    POWER,
+    Piece,
+    Rope,
+    Spec,
+    Text,
+    flatten,
+    joined,
+    measure,
+)
+
+GREEK = set(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon"
+    " phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
+)
+OPENING = ("(", "{", "|", "[", "& ", r"\\ ", r"cases} ", ", ")
+CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ")
+
+
+def symbol(name: str) -> str:
+    """A name: digits behind it and parts after an underscore are subscripts."""
+    parts = [p for p in re.split(r"_+|(?<=[^\W\d_])(?=\d)", name) if p] or [name]
+    shown = [_word(p) for p in parts]
+    return shown[0] if len(shown) == 1 else f"{shown[0]}_{{{','.join(shown[1:])}}}"
+
+
+def _word(word: str) -> str:
+    if word in GREEK:
+        return f"\\{word}"
+    plain = word.replace("_", r"\_")
+    return plain if len(word) == 1 or word.isdigit() else f"\\mathrm{{{plain}}}"
+
+
+def leading(rope: Rope) -> str:
+    """The first character of a rope."""
+    while not isinstance(rope, str):
+        rope = next(part for part in rope if part)
+    return rope[:1]
+
+
+def template(text: str) -> list[tuple[str, str]]:
+    """A row's template as literals, each with the field behind it; the last has none."""
+    found, literal = [], ""
+    for part, field, *_ in Formatter().parse(text):
+        literal += part
+        if field is not None:
+            found.append((literal, field))
+            literal = ""
+    return [*found, (literal, "")]
+
+
+class Latex(Text):
+    """LaTeX without environments, unless statements need one."""
+
+    times, pointwise_times = " ", r" \odot "
+
+    def name(self, name: str) -> Piece:
+        return Piece(symbol(name))
+
+    def number(self, value: float) -> Piece:
+        return Piece(self.numeral(repr(value)))
+
+    def numeral(self, text: str) -> str:
+        if text in ("inf", "nan"):
+            return r"\infty" if text == "inf" else r"\mathrm{nan}"
+        mantissa, _, exponent = text.partition("e")
+        return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else text
+
+    def array(self, value: np.ndarray) -> Piece:
+        return Piece((r"\mathrm{const}_{", r" \times ".join(map(str, value.shape)), "}"))
+
+    def dimension(self, name: str, power: int) -> str:
+        shown = symbol(name) if name.isidentifier() else f"({name})"
+        return shown if power == 1 else f"{shown}^{{{power}}}"
+
+    def ones(self, extent: Extent | None) -> Piece:
+        return Piece(r"\mathbf{1}" if extent is None else f"\\mathbf{{1}}_{{{extent}}}")
+
+    def filled(self, value: Piece, shape: Shape) -> Piece:
+        ones = self.ones(shape[0])
+        if len(shape) == 2:
+            ones = self.chain([ones, self.transpose(self.ones(shape[1]))])
+        return self.scale(ones, Coef(), [value]) if value.text != "1" else ones
+
+    def eye(self, extent: Extent) -> Piece:
+        return Piece(f"I_{{{extent}}}")
+
+    def parenthesised(self, rope: Rope) -> Rope:
+        return (r"\left(", rope, r"\right)")
+
+    def raised(self, p: Piece) -> Rope:
+        return (self.inside(p, ATOM), r"^{\top}")
+
+    def powers(self, factors: Sequence[tuple[Piece, int]]) -> list[tuple[Piece, int]]:
+        return list(factors)
+
+    def power(self, p: Piece, k: int, scalar: bool) -> Rope:
+        return (self.inside(p, ATOM), f"^{{{k}}}" if scalar else f"^{{\\odot {k}}}")
+
+    def fraction(self, above: list[Rope], below: list[str], numbers: int) -> Rope:
+        first = [self.numeral(rope) for rope in above[:numbers]]
+        rest = above[numbers:]
+        if below:
+            first = [f"\\frac{{{' '.join(first) or '1'}}}{{{' '.join(below)}}}"]
+        elif first and rest and leading(rest[0]).isdigit():
+            first.append(r"\cdot")
+        return joined(" ", [*first, *rest] or ["1"])
+
+    def quotient(self, above: str, body: Piece, negative: bool) -> Piece:
+        text = (r"\frac{", self.numeral(above), "}{", body.under, "}")
+        return body._replace(text=text, negative=negative, under=None)
+
+    def function(self, name: str, args: Sequence[Piece], extra: Sequence[str] = ()) -> Piece:
+        ropes = [self.signed(p) for p in args] + list(extra)
+        text = (f"\\operatorname{{{name}}}", self.parenthesised(joined(", ", ropes)))
+        return Piece(text, ATOM, *measure(args, 3 + len(ropes)))
+
+    def call(
+        self, op: Op, extra: Sequence[tuple[str, Any]], args: Sequence[Piece], scalar: Sequence[bool]
+    ) -> Piece:
+        """The row's template, with parentheses where it has none of its own."""
+        parts = template(op.latex)
+        ropes: list[Rope] = []
+        level = ATOM
+        for k, (literal, field) in enumerate(parts):
+            ropes.append(literal)
+            if not field:
+                continue
+            after = parts[k + 1][0]
+            if literal.endswith(OPENING) and after.startswith(CLOSING):
+                ropes.append(self.signed(args[int(field)]))
+            else:
+                raised = after.startswith("^")
+                level = min(level, POWER if raised else COMPARE)
+                ropes.append(self.inside(args[int(field)], ATOM if raised else POINTWISE))
+        if parts[0][0].endswith("^{"):
+            level = POWER
+        if extra:
+            shown = ", ".join([f"\\mathrm{{{key}}}={value}" if key else str(value) for key, value in extra])
+            ropes = [(*ropes, f"_{{{shown}}}")]
+        under = args[0].text if op.infix == "1./" else None
+        return Piece(tuple(ropes), level, *measure(args, 2), under=under)
+
+    def einsum(self, spec: Spec, args: Sequence[Piece]) -> Piece:
+        """Sum and product over indices, deltas for indices that repeat in the result."""
+        used = set("".join(spec.words) + spec.out)
+        fresh = iter([letter for letter in LETTERS if letter not in used])
+        out, deltas = "", []
+        for letter in spec.out:
+            shown = letter
+            if letter in out:
+                shown = next(fresh)
+                deltas.append(f"\\delta_{{{letter}{shown}}}")
+            out += shown
+        summed = "".join(sorted(set("".join(spec.words)) - set(spec.out)))
+        ropes: list[Rope] = [f"\\sum_{{{summed}}}"] if summed else []
+        for word, p in zip(spec.words, args, strict=True):
+            ropes.append((self.inside(p, ATOM), f"_{{{word}}}"))
+        body = joined(" ", [*ropes, *deltas] or ["1"])
+        text = (r"\left[", body, r"\right]", f"_{{{out}}}") if out else body
+        return Piece(text, ATOM if out else POINTWISE, *measure(args, 4 + len(deltas)))
+
+    def statements(self, named: Sequence[tuple[str, Piece]], last: Piece) -> str:
+        if not named:
+            return flatten(self.signed(last))
+        lines: list[Rope] = [(symbol(name), " &= ", self.signed(p), r" \\ ") for name, p in named]
+        return flatten((r"\begin{aligned} ", tuple(lines), "& ", self.signed(last), r" \end{aligned}"))
+
+
+def to_latex(e: Expr) -> str:
+    r"""The expression as LaTeX, without dollar signs.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> A, x = tc.var("A", ("n", "n")), tc.var("x", ("n",))
+    >>> print(tc.to_latex(x @ A @ x))
+    x^{\top} A x
+    """
+    return Layout(Latex()).text(e)
+
+
+def repr_latex(e: Expr) -> str:
+    """For notebooks."""
+    return f"${to_latex(e)}$"
+
+
+surface["repr_latex"] = repr_latex

@@ -1,0 +1,86 @@
+"""Algebra of operators: inverse functions, powers, absolute values, norms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..array import sum
+from ..expr import Apply, Einsum, Expr
+from ..normal import einsum, numeric_value
+from ..op import TABLE
+from ..ops.elementwise import abs, cos, exp, log, power, sign, sin, sqrt
+from ..ops.reductions import NORM2, norm
+from ..rewrite import rule
+
+ALGEBRA, POWERS = "algebra", "powers"
+ABOVE = (0.0, math.inf)
+
+rule("log-of-exp", ALGEBRA, lambda a: log(exp(a)), lambda a: a, domain=(-700.0, 700.0))
+rule("exp-of-log", ALGEBRA, lambda a: exp(log(a)), lambda a: a, domain=ABOVE)
+rule("pythagoras", ALGEBRA, lambda a: sin(a) * sin(a) + cos(a) * cos(a), lambda a: 1 + 0 * a)
+rule("sign-times-abs", ALGEBRA, lambda a: sign(a) * abs(a), lambda a: a)
+rule("abs-squared", POWERS, lambda a: abs(a) * abs(a), lambda a: a * a)
+rule("sqrt-squared", POWERS, lambda a: sqrt(a) * sqrt(a), lambda a: a, domain=ABOVE)
+rule("sqrt-of-square", POWERS, lambda a: sqrt(a * a), lambda a: abs(a))
+
+
+def _factor(e: Expr) -> tuple[Expr, int]:
+    """e as base ** positive integer."""
+    if isinstance(e, Apply) and e.op is TABLE["power"]:
+        value = numeric_value(e.args[1])
+        if isinstance(value, int) and value > 0:
+            return e.args[0], value
+    return e, 1
+
+
+def _collect(e: Expr) -> Expr | None:
+    """Factors of one base under the same labels, three or more of them, become one power."""
+    assert isinstance(e, Einsum)
+    totals: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    parts = [_factor(arg) for arg in e.args]
+    for k, (base, _) in enumerate(parts):
+        totals.setdefault((id(base), e.labels[k]), []).append(k)
+    joined = [ks for ks in totals.values() if len(ks) > 1 and _degree(parts, ks) > 2]
+    if not joined:
+        return None
+    gone = {k for ks in joined for k in ks}
+    ops = [arg for k, arg in enumerate(e.args) if k not in gone]
+    words = [word for k, word in enumerate(e.labels) if k not in gone]
+    for ks in joined:
+        ops.append(power(parts[ks[0]][0], _degree(parts, ks)))
+        words.append(e.labels[ks[0]])
+    return einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
+
+
+def _degree(parts: Sequence[tuple[Expr, int]], places: Sequence[int]) -> int:
+    degree = 0
+    for k in places:
+        degree += parts[k][1]
+    return degree
+
+
+def _power_of_power(e: Expr) -> Expr | None:
+    base, outer = _factor(e)
+    inner, degree = _factor(base)
+    return power(inner, degree * outer) if outer > 1 and degree > 1 else None
+
+
+def _norm_squared(e: Expr) -> Expr | None:
+    """Two equal norms under one set of labels are a sum of squares."""
+    assert isinstance(e, Einsum)
+    for k in range(len(e.args) - 1):
+        arg = e.args[k]
+        if arg is e.args[k + 1] and e.labels[k] == e.labels[k + 1] and isinstance(arg, Apply):
+            if arg.op is NORM2:
+                (x,) = arg.args
+                squares = sum(x * x, tuple(range(arg.ndim, x.ndim)))
+                ops = [*e.args[:k], squares, *e.args[k + 2 :]]
+                words = [*e.labels[:k], e.labels[k], *e.labels[k + 2 :]]
+                return einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
+    return None
+
+
+rule("collect-powers", POWERS, lambda a: a * a * a, lambda a: power(a, 3), "Einsum", _collect)
+rule("power-of-power", POWERS, lambda a: power(power(a, 3), 4), lambda a: power(a, 12), "power", _power_of_power)
+rule("norm-squared", POWERS, lambda x: norm(x) * norm(x), lambda x: sum(x * x), "Einsum", _norm_squared, shape=(3,))

@@ -1,0 +1,15 @@
+"""Settings that hold for every test; the environment is set before NumPy and JAX are loaded."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
+os.environ.setdefault("JAX_ENABLE_X64", "1")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+settings.register_profile("tcalc", deadline=None, print_blob=True)
+settings.load_profile("tcalc")

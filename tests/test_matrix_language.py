@@ -1,0 +1,511 @@
+"""The matrix language against NumPy, and its errors word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import tcalc as tc
+from tcalc.expr import postorder
+from tcalc.frontends.lexer import MAX_TEXT
+from tcalc.frontends.matrix_functions import FUNCTIONS, available, function
+from tcalc.frontends.matrix_syntax import MAX_DEPTH
+from tcalc.op import TABLE
+
+DECLARED: dict[str, Any] = {
+    **dict.fromkeys(("a", "b", "c"), ()),
+    **dict.fromkeys(("x", "y"), ("n",)),
+    "z": ("m",),
+    **dict.fromkeys(("A", "P"), ("n", "n")),
+    **dict.fromkeys(("B", "E"), ("m", "n")),
+    "C": ("n", "k"),
+    "S": tc.var("S", ("n", "n"), symmetric=True),
+    "T3": ("n", "n", "n"),
+    "v4": (4,),
+    "mask_1": "n",
+}
+SIZES = {"m": 3, "n": 4, "k": 2}
+
+
+def _values() -> dict[str, np.ndarray]:
+    random = np.random.default_rng(7)
+    found = {}
+    for name, shape in DECLARED.items():
+        extents = shape.shape if isinstance(shape, tc.Expr) else shape
+        extents = (extents,) if isinstance(extents, str) else extents
+        found[name] = random.uniform(0.3, 1.7, [SIZES.get(e, e) for e in extents])
+    found["S"] = found["S"] + found["S"].T
+    found["A"] = found["A"] + 2 * np.eye(4)
+    found["mask_1"] = np.array([0.0, 1.0, 0.0, 2.0])
+    return found
+
+
+VALUES = _values()
+
+
+class Values:
+    """Values by attribute, for the reference formulas."""
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        return VALUES[name]
+
+
+V = Values()
+Reference = Callable[[], Any]
+
+CASES: list[tuple[str, Reference, tuple[Any, ...]]] = [
+    # precedence and associativity
+    ("a + b*c", lambda: V.a + V.b * V.c, ()),
+    ("a - b - c", lambda: V.a - V.b - V.c, ()),
+    ("a - (b - c)", lambda: V.a - (V.b - V.c), ()),
+    ("a/b/c", lambda: V.a / V.b / V.c, ()),
+    ("a/b*c", lambda: V.a / V.b * V.c, ()),
+    ("a*b/c*2", lambda: V.a * V.b / V.c * 2, ()),
+    ("-a^2", lambda: -(V.a**2), ()),
+    ("(-a)^2", lambda: V.a**2, ()),
+    ("-a*b", lambda: -V.a * V.b, ()),
+    ("a*-b", lambda: -V.a * V.b, ()),
+    ("a - -b", lambda: V.a + V.b, ()),
+    ("--a", lambda: V.a, ()),
+    ("+a - +b", lambda: V.a - V.b, ()),
+    ("a^-b", lambda: V.a**-V.b, ()),
+    ("a^+2*b", lambda: V.a**2 * V.b, ()),
+    ("a^b*c", lambda: V.a**V.b * V.c, ()),
+    ("a^(b*c)", lambda: V.a ** (V.b * V.c), ()),
+    ("(a^b)^c", lambda: (V.a**V.b) ** V.c, ()),
+    ("a^(b^c)", lambda: V.a ** (V.b**V.c), ()),
+    ("a^sin(b)'", lambda: V.a ** np.sin(V.b), ()),
+    ("a^-sin(b) + 1", lambda: V.a ** -np.sin(V.b) + 1, ()),
+    ("2^a'^b", lambda: (2**V.a) ** V.b, ()),
+    ("x.^2'", lambda: V.x**2, ("n",)),
+    ("x.^2'*y", lambda: V.x**2 @ V.y, ()),
+    ("x'.^2*y", lambda: V.x**2 @ V.y, ()),
+    ("x.^-a", lambda: V.x**-V.a, ("n",)),
+    ("-x.^2", lambda: -(V.x**2), ("n",)),
+    ("2.^x", lambda: 2**V.x, ("n",)),
+    ("x.^y", lambda: V.x**V.y, ("n",)),
+    ("1./x", lambda: 1 / V.x, ("n",)),
+    ("1.*x", lambda: V.x, ("n",)),
+    ("1.5.*x", lambda: 1.5 * V.x, ("n",)),
+    ("1.'*x", lambda: V.x, ("n",)),
+    ("1.e1*a", lambda: 10 * V.a, ()),
+    ("1. + a", lambda: 1 + V.a, ()),
+    (".5e-1*a + 1E+2", lambda: 0.05 * V.a + 100, ()),
+    ("x*a./b", lambda: V.x * V.a / V.b, ("n",)),
+    ("a*x.*y", lambda: V.a * V.x * V.y, ("n",)),
+    ("B*x.*z", lambda: (V.B @ V.x) * V.z, ("m",)),
+    ("z.*(B*x)", lambda: (V.B @ V.x) * V.z, ("m",)),
+    # products of scalars, columns, rows and matrices
+    ("x'*y", lambda: V.x @ V.y, ()),
+    ("x*y'", lambda: np.outer(V.x, V.y), ("n", "n")),
+    ("x*z'", lambda: np.outer(V.x, V.z), ("n", "m")),
+    ("B*x", lambda: V.B @ V.x, ("m",)),
+    ("z'*B", lambda: V.z @ V.B, ("n",)),
+    ("B*C", lambda: V.B @ V.C, ("m", "k")),
+    ("B'*z", lambda: V.B.T @ V.z, ("n",)),
+    ("B.'*z", lambda: V.B.T @ V.z, ("n",)),
+    ("z'*B*x", lambda: V.z @ V.B @ V.x, ()),
+    ("x'*A*x", lambda: V.x @ V.A @ V.x, ()),
+    ("x'*S*y", lambda: V.x @ V.S @ V.y, ()),
+    ("(B*x)'", lambda: V.B @ V.x, ("m",)),
+    ("B''", lambda: V.B, ("m", "n")),
+    ("(B*C)'", lambda: (V.B @ V.C).T, ("k", "m")),
+    ("a*B", lambda: V.a * V.B, ("m", "n")),
+    ("B*a", lambda: V.a * V.B, ("m", "n")),
+    ("x'*a", lambda: V.a * V.x, ("n",)),
+    ("x'*y*x", lambda: (V.x @ V.y) * V.x, ("n",)),
+    ("x*y'*x", lambda: V.x * (V.y @ V.x), ("n",)),
+    ("v4'*x1", lambda: V.v4 @ V.x, ()),
+    # entrywise
+    ("B + E - 2*B", lambda: V.E - V.B, ("m", "n")),
+    ("B.*E", lambda: V.B * V.E, ("m", "n")),
+    ("B./E", lambda: V.B / V.E, ("m", "n")),
+    ("x' + y'", lambda: V.x + V.y, ("n",)),
+    ("x' - (y + 1)'", lambda: V.x - V.y - 1, ("n",)),
+    ("a - B", lambda: V.a - V.B, ("m", "n")),
+    ("x + 1", lambda: V.x + 1, ("n",)),
+    ("a./B", lambda: V.a / V.B, ("m", "n")),
+    ("B/a", lambda: V.B / V.a, ("m", "n")),
+    ("x/3", lambda: V.x / 3, ("n",)),
+    ("x/(x'*y)", lambda: V.x / (V.x @ V.y), ("n",)),
+    ("exp(-B)", lambda: np.exp(-V.B), ("m", "n")),
+    ("log(1 + exp(x'))", lambda: np.log1p(np.exp(V.x)), ("n",)),
+    ("max(x, y)", lambda: np.maximum(V.x, V.y), ("n",)),
+    ("min(B, 1)", lambda: np.minimum(V.B, 1), ("m", "n")),
+    ("max(a, b)", lambda: np.maximum(V.a, V.b), ()),
+    ("clip(x, 0.5, 1)", lambda: np.clip(V.x, 0.5, 1), ("n",)),
+    ("square(B)", lambda: V.B**2, ("m", "n")),
+    ("xlogy(x, y)", lambda: V.x * np.log(V.y), ("n",)),
+    ("arctan2(x, 2)", lambda: np.arctan2(V.x, 2), ("n",)),
+    ("abs(-x) + sign(x)", lambda: V.x + 1, ("n",)),
+    # solve and matrix powers
+    ("A\\x", lambda: np.linalg.solve(V.A, V.x), ("n",)),
+    ("A\\C", lambda: np.linalg.solve(V.A, V.C), ("n", "k")),
+    ("2*A\\x", lambda: np.linalg.solve(2 * V.A, V.x), ("n",)),
+    ("A^0", lambda: np.eye(4), ("n", "n")),
+    ("A^1", lambda: V.A, ("n", "n")),
+    ("A^2", lambda: V.A @ V.A, ("n", "n")),
+    ("A^7", lambda: np.linalg.matrix_power(V.A, 7), ("n", "n")),
+    ("A^-1", lambda: np.linalg.inv(V.A), ("n", "n")),
+    ("A^-3*x", lambda: np.linalg.matrix_power(V.A, -3) @ V.x, ("n",)),
+    ("A^(1+1)", lambda: V.A @ V.A, ("n", "n")),
+    ("A^2'", lambda: (V.A @ V.A).T, ("n", "n")),
+    ("A'^2", lambda: (V.A @ V.A).T, ("n", "n")),
+    ("A.^2", lambda: V.A**2, ("n", "n")),
+    # functions on all entries
+    ("sum(B)", lambda: V.B.sum(), ()),
+    ("sum(x')", lambda: V.x.sum(), ()),
+    ("mean(B)", lambda: V.B.mean(), ()),
+    ("prod(B)", lambda: V.B.prod(), ()),
+    ("max(B)", lambda: V.B.max(), ()),
+    ("min(x)", lambda: V.x.min(), ()),
+    ("sum(a) + max(b)", lambda: V.a + V.b, ()),
+    ("var(B) + std(x)", lambda: V.B.var() + V.x.std(), ()),
+    ("norm1(-x)", lambda: V.x.sum(), ()),
+    ("norm1(-B)", lambda: V.B.sum(), ()),
+    ("norm1(-a) + norm2(-b)", lambda: V.a + V.b, ()),
+    ("norm2(x)", lambda: np.linalg.norm(V.x), ()),
+    ("norm2(B)", lambda: np.linalg.norm(V.B), ()),
+    ("norm2(A*x - y)^2", lambda: ((V.A @ V.x - V.y) ** 2).sum(), ()),
+    ("logsumexp(x)", lambda: scipy.special.logsumexp(V.x), ()),
+    ("logsumexp(B)", lambda: scipy.special.logsumexp(V.B), ()),
+    ("softmax(x)", lambda: scipy.special.softmax(V.x), ("n",)),
+    ("log_softmax(x')*y", lambda: scipy.special.log_softmax(V.x) @ V.y, ()),
+    # matrix functions
+    ("tr(A*S)", lambda: np.trace(V.A @ V.S), ()),
+    ("trace(x*x')", lambda: V.x @ V.x, ()),
+    ("det(A)", lambda: np.linalg.det(V.A), ()),
+    ("logdet(A)", lambda: np.linalg.slogdet(V.A)[1], ()),
+    ("inv(A)*x", lambda: np.linalg.solve(V.A, V.x), ("n",)),
+    ("adj(A)", lambda: np.linalg.det(V.A) * np.linalg.inv(V.A), ("n", "n")),
+    ("diag(x)", lambda: np.diag(V.x), ("n", "n")),
+    ("diag(x')", lambda: np.diag(V.x), ("n", "n")),
+    ("diag(A)", lambda: np.diag(V.A), ("n",)),
+    ("diag(z)*B", lambda: np.diag(V.z) @ V.B, ("m", "n")),
+    ("B*diag(x)", lambda: V.B * V.x, ("m", "n")),
+    ("kron(a, B)", lambda: V.a * V.B, ("m", "n")),
+    ("B ⊗ 2", lambda: 2 * V.B, ("m", "n")),
+    ("x ⊗ z'", lambda: np.outer(V.x, V.z), ("n", "m")),
+    ("x' ⊗ z", lambda: np.outer(V.z, V.x), ("m", "n")),
+    # constants, sizes given and inferred
+    ("pi*a", lambda: np.pi * V.a, ()),
+    ("A + a*eye", lambda: V.A + V.a * np.eye(4), ("n", "n")),
+    ("eye*x", lambda: V.x, ("n",)),
+    ("eye(n)*x", lambda: V.x, ("n",)),
+    ("eye(4)*v4", lambda: V.v4, (4,)),
+    ("eye(2) + eye", lambda: 2 * np.eye(2), (2, 2)),
+    ("x + vector(a)", lambda: V.x + V.a, ("n",)),
+    ("vector(1)'*x", lambda: V.x.sum(), ()),
+    ("vector(a, 3)", lambda: np.full(3, V.a), (3,)),
+    ("vector(a, n) + x", lambda: V.x + V.a, ("n",)),
+    ("matrix(2) + B", lambda: V.B + 2, ("m", "n")),
+    ("B*matrix(1)*C'", lambda: V.B @ np.ones((4, 2)) @ V.C.T, ("m", "n")),
+    ("matrix(a, 2, 3)", lambda: np.full((2, 3), V.a), (2, 3)),
+    ("matrix(a, m, 2)'*B", lambda: np.full((2, 3), V.a) @ V.B, (2, "n")),
+    ("z*vector(1)' + B", lambda: V.B + V.z[:, None], ("m", "n")),
+    # comparisons
+    ("where(x > 1, x, 0)", lambda: np.where(V.x > 1, V.x, 0), ("n",)),
+    ("where(x >= y, x, y)", lambda: np.maximum(V.x, V.y), ("n",)),
+    ("where((x < y), 1, 2)", lambda: np.where(V.x < V.y, 1, 2), ("n",)),
+    ("where(a <= b, B, E)", lambda: V.B if V.a <= V.b else V.E, ("m", "n")),
+    ("where(a == a + 1, x, y)", lambda: V.y, ("n",)),
+    ("where(x + 1 != y*2, 1, x)", lambda: np.ones(4), ("n",)),
+    ("where(mask_1, x, y)", lambda: np.where(V.mask_1 != 0, V.x, V.y), ("n",)),
+    (
+        "where(logical_and(x > 0.5, logical_not(y > 1)), x, 0)",
+        lambda: np.where((V.x > 0.5) & ~(V.y > 1), V.x, 0),
+        ("n",),
+    ),
+    # other spellings
+    ("x⊙y⊘x − y", lambda: 0 * V.x, ("n",)),
+    ("a·xᵀ*y", lambda: V.a * V.x @ V.y, ()),
+    ("A² ᵀ + a²", lambda: (V.A @ V.A).T + V.a**2, ("n", "n")),
+    ("Aᵀ²", lambda: (V.A @ V.A).T, ("n", "n")),
+    # statements, comments, lines
+    ("r = A*x - y; r'*r", lambda: ((V.A @ V.x - V.y) ** 2).sum(), ()),
+    ("r = x\n\ns = r + y;\ns.*r\n", lambda: (V.x + V.y) * V.x, ("n",)),
+    ("value = x'*y", lambda: V.x @ V.y, ()),
+    ("# first\nsum(x # entries\n) % all", lambda: V.x.sum(), ()),
+    ("sum(\n x\n + y)\n", lambda: (V.x + V.y).sum(), ()),
+    (";;\r\n a ;; \n # end", lambda: V.a, ()),
+    ("sum = x'*y; sum*2", lambda: 2 * V.x @ V.y, ()),
+    # what was asked of the language by its users
+    (
+        "sum(log(1 + exp(-z .* (B*x))))",
+        lambda: np.log1p(np.exp(-V.z * (V.B @ V.x))).sum(),
+        (),
+    ),
+    ("logdet(A'*A + eye)", lambda: np.linalg.slogdet(V.A.T @ V.A + np.eye(4))[1], ()),
+]
+
+
+@pytest.mark.parametrize(("text", "reference", "shape"), CASES, ids=[c[0] for c in CASES])
+def test_value(text: str, reference: Reference, shape: tuple[Any, ...]) -> None:
+    e = tc.parse(text, **DECLARED)
+    assert e.shape == shape
+    sizes = {name: SIZES[name] for name in SIZES if name not in VALUES}
+    found = e(**VALUES, **sizes, x1=VALUES["x"])
+    np.testing.assert_allclose(found, reference(), rtol=1e-12, atol=1e-12)
+
+
+ELEMENTWISE = sorted(name for name, row in TABLE.items() if row.elementwise and row.core)
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_every_elementwise_row_is_a_function(name: str) -> None:
+    row = TABLE[name]
+    names = ["x", "y", "w"][: len(row.core)]
+    values = {
+        n: np.linspace(low, high, 5) for n, (low, high) in zip(names, row.domain, strict=True)
+    }
+    found = tc.parse(f"{name}({', '.join(names)})")(**values)
+    np.testing.assert_allclose(found, row.kernel(np, (), *values.values()), rtol=1e-14)
+
+
+def test_scaling_holds_no_square_matrix() -> None:
+    scaled = tc.parse("diag(z)*B", **DECLARED)
+    assert scaled is tc.parse("B", **DECLARED) * tc.parse("z", **DECLARED)[:, None]
+
+
+# --- undeclared names -----------------------------------------------------------------------------
+
+UNDECLARED = [
+    ("x'*A*x", {"A": ("n", "n"), "x": ("n",)}),
+    ("sum(log(1 + exp(-y .* (X*w))))", {"X": ("m", "n"), "w": ("n",), "y": ("m",)}),
+    ("A*B*x", {"A": ("m", "n"), "B": ("n", "k"), "x": ("k",)}),
+    ("a*x1'*b2 + h'*Z9", {"Z9": ("m", "n"), "a": (), "b2": (), "h": ("m",), "x1": ("n",)}),
+    ("n*m'", {"m": ("k",), "n": ("p",)}),
+    ("v'*x", {"v": ("k",), "x": ("k",)}),
+    ("B'*x + eye(n)*y", {"B": ("m", "n"), "x": ("m",), "y": ("n",)}),
+    ("tr(X) + sum(v4' + w')", {"X": ("n", "n"), "v4": (4,), "w": (4,)}),
+]
+
+
+@pytest.mark.parametrize(("text", "shapes"), UNDECLARED)
+def test_undeclared_names(text: str, shapes: dict[str, tuple[Any, ...]]) -> None:
+    declared = {"v": ("k",), "v4": (4,), "unused": ("s", "t")}
+    found = {
+        name: variable.shape for name, variable in tc.parse(text, **declared).variables.items()
+    }
+    assert found == shapes
+
+
+def test_fresh_dimensions_are_many_and_distinct() -> None:
+    text = " + ".join(f"sum(x{k})" for k in range(50))
+    shapes = [variable.shape for variable in tc.parse(text).variables.values()]
+    assert len(set(shapes)) == 50
+    assert ("m1",) in shapes
+
+
+def test_declarations() -> None:
+    x = tc.var("x", 3, nonnegative=True)
+    assert tc.parse("q'", q=x) is x
+    assert tc.parse("x", x=3) is tc.var("x", 3)
+    assert tc.parse("S - S'", S=tc.var("S", (2, 2), symmetric=True)) is tc.zeros((2, 2))
+    for wrong in (1.5, None, np.zeros(3), True):
+        with pytest.raises(TypeError, match="x|declared"):
+            tc.parse("1", x=wrong)
+    with pytest.raises(TypeError, match="str"):
+        tc.parse(b"x")  # type: ignore[arg-type]
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+PARSE_ERRORS = [
+    # text, line, column, words of the message
+    ("", 1, 1, ["empty", "expected an expression"]),
+    (" \n# only\n", 3, 1, ["empty"]),
+    ("% comment", 1, 10, ["empty"]),
+    ("x +", 1, 4, ["expected a number, a name, a function or a parenthesis", "end of the text"]),
+    ("x +\ny", 1, 4, ["end of the line", "inside parentheses"]),
+    ("x * * y", 1, 5, ["expected a number", "`*`"]),
+    ("2x", 1, 2, ["operator", "2*x"]),
+    ("x y", 1, 3, ["operator", "x*y"]),
+    ("2(x)", 1, 2, ["2*("]),
+    ("(a)(b)", 1, 4, ["(a)*("]),
+    ("x.5", 1, 2, ["x*.5"]),
+    ("1e999", 1, 1, ["too large"]),
+    ("1e-999", 1, 1, ["too small"]),
+    ("a^b^c", 1, 4, ["(a^b)^c"]),
+    ("a²^c", 1, 3, ["powers do not chain"]),
+    ("a^(b)²", 1, 6, ["powers do not chain"]),
+    ("a^--b", 1, 4, ["one sign"]),
+    ("a^'", 1, 3, ["expected an exponent", "parenthesis"]),
+    ("(a + b", 1, 1, ["never closed", "expected )"]),
+    ("2*(a + (b)", 1, 3, ["never closed"]),
+    ("a)", 1, 2, ["closes nothing"]),
+    ("sum(x; y)", 1, 6, ["expected )", "1:4", "`;`"]),
+    ("sum(x", 1, 4, ["never closed"]),
+    ("sum()", 1, 5, ["an argument of sum"]),
+    ("max(x,)", 1, 7, ["an argument of max"]),
+    ("(a, b)", 1, 3, ["comma", "expected )"]),
+    ("a, b", 1, 2, ["comma"]),
+    ("a = b = c", 1, 7, ["name = expression", "=="]),
+    ("= 3", 1, 1, ["expected a number"]),
+    ("a = 1; a = 2", 1, 8, ["`a` has a value already"]),
+    ("x = x + 1", 1, 1, ["used before"]),
+    ("pi = 3", 1, 1, ["`pi` is a number"]),
+    ("z = 3", 1, 1, ["declared"]),
+    ("x'*y\n+ 1", 1, 1, ["not used"]),
+    ("x; y", 1, 1, ["not used"]),
+    ("x $ y", 1, 3, ["unexpected character '$'"]),
+    ("x \x00", 1, 3, ["'\\x00'"]),
+    ("x +\ud800", 1, 4, ["'\\ud800'"]),
+    ("x\u200b", 1, 2, ["'\\u200b'"]),
+    ("x³", 1, 2, ["unexpected character '³'"]),
+    ("x[1]", 1, 2, ["unexpected character '['"]),
+    ("lgo(x)", 1, 1, ["unknown function `lgo`", "did you mean `log`"]),
+    ("qqqqq(x)", 1, 1, ["unknown function `qqqqq`"]),
+    ("z(2)", 1, 1, ["no function", "z*("]),
+    ("pi(2)", 1, 1, ["pi*("]),
+    ("lambda_1*x", 1, 1, ["unknown name `lambda_1`", "lambda_1=()", 'lambda_1=("n",)']),
+    ("mask + 1", 1, 1, ["did you mean `mask_1`"]),
+    ("exp + 1", 1, 1, ["is a function", "exp("]),
+    ("exp(x, y)", 1, 1, ["exp takes 1 argument, not 2"]),
+    ("max(x, y, x)", 1, 1, ["1 to 2 arguments, not 3"]),
+    ("where(x > 1)", 1, 1, ["3 arguments, not 1"]),
+    ("x > 1", 1, 3, ["where(condition, a, b)"]),
+    ("a + (x > 1)", 1, 8, ["where"]),
+    ("where(x, x > 1, y)", 1, 12, ["where"]),
+    ("where(a < b < c, x, y)", 1, 13, ["chain"]),
+    ("T3*x", 1, 1, ["shape (n, n, n)", "index"]),
+    ("eye", 1, 1, ["size of eye", "eye(n)"]),
+    ("a + eye*2", 1, 5, ["eye(n)"]),
+    ("tr(eye)", 1, 4, ["eye(n)"]),
+    ("sum(vector(2))", 1, 5, ["vector(a, n)"]),
+    ("matrix(2)*x", 1, 1, ["matrix(a, m, n)"]),
+    ("matrix(2, n)", 1, 1, ["both sizes"]),
+    ("eye(2.5)", 1, 5, ["int or the name of a dimension"]),
+    ("eye(n + 1)", 1, 5, ["int or the name of a dimension"]),
+    ("A^a", 1, 2, ["integer", "A .^ a"]),
+    ("(A + A)^0.5", 1, 8, ["(A + A) .^ 0.5"]),
+    ("A^1e7", 1, 2, ["1000000"]),
+]
+
+SHAPE_ERRORS = [
+    ("x*y", 1, 2, ["`x` is a column of shape (n,)", "x'*y", "x*y'", "x.*y"]),
+    ("x'*y'", 1, 3, ["`x'` is a row", "x'*y''"]),
+    ("(x + y)*(x - y)", 1, 8, ["(x + y)'*(x - y)", "(x + y).*(x - y)"]),
+    ("x*A", 1, 2, ["x'*A", "diag(x)*A"]),
+    ("A*x'", 1, 2, ["`x'` is a row", "A*diag(x')"]),
+    ("x'*z", 1, 3, ["`x'` is a row of shape (n,)", "`z` is a column of shape (m,)", "index 0"]),
+    ("B*z", 1, 2, ["columns of `B` (index 1, extent n)", "entries of `z` (index 0, extent m)"]),
+    ("(a +\nB*z)", 2, 2, ["`B`", "`z`"]),
+    ("B*B", 1, 2, ["columns of `B` (index 1, extent n)", "rows of `B` (index 0, extent m)"]),
+    ("x + z", 1, 3, ["(n,)", "(m,)", "entries of `x` (index 0, extent n)"]),
+    ("x + v4", 1, 3, ["extent n", "extent 4"]),
+    ("x + y'", 1, 3, ["column", "row", "transpose"]),
+    ("A + x", 1, 3, ["never broadcast", "diag(v)*A"]),
+    ("A.*x", 1, 2, ["never broadcast"]),
+    ("max(x, z)", 1, 1, ["`x`", "`z`"]),
+    ("where(x > z, 1, 2)", 1, 9, ["`x`", "`z`"]),
+    ("where(x > 1, z, 2)", 1, 1, ["`x > 1`", "`z`"]),
+    ("x/y", 1, 2, ["scalar", "x ./ y"]),
+    ("A/P", 1, 2, ["A ./ P", "P \\ b"]),
+    ("B\\z", 1, 2, ["square", "(m, n)"]),
+    ("A\\z", 1, 2, ["index 1, extent n", "index 0, extent m"]),
+    ("A\\x'", 1, 2, ["column or matrix"]),
+    ("x'*A\\y", 1, 5, ["`x'*A` is a row"]),
+    ("x^2", 1, 2, [".^", "x .^ 2"]),
+    ("x²", 1, 2, ["x .^ 2"]),
+    ("2^A", 1, 2, ["2 .^ A"]),
+    ("B^2", 1, 2, ["square", "(m, n)"]),
+    ("tr(B)", 1, 1, ["square", "rows of `B` (index 0, extent m)", "columns of `B`"]),
+    ("inv(x)", 1, 1, ["square matrix", "column"]),
+    ("softmax(B)", 1, 1, ["a column or a row"]),
+    ("diag(a)", 1, 1, ["scalar"]),
+    ("vector(x)", 1, 1, ["a scalar"]),
+    ("kron(A, x)", 1, 1, ["Kronecker"]),
+    ("eye(m)*x", 1, 7, ["extent m", "extent n"]),
+    ("sum(x)/n", 1, 7, ["`n` is a column of shape (p,) (undeclared)"]),
+]
+ERRORS = [(tc.ParseError, *row) for row in PARSE_ERRORS] + [
+    (tc.ShapeError, *row) for row in SHAPE_ERRORS
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "line", "column", "words"), ERRORS)
+def test_error(kind: type[tc.Error], text: str, line: int, column: int, words: list[str]) -> None:
+    with pytest.raises(kind) as caught:
+        tc.parse(text, **DECLARED)
+    assert type(caught.value) is kind
+    message = str(caught.value)
+    first, shown, caret = message.split("\n")
+    assert first.startswith(f"{line}:{column}: ")
+    assert all(word in first for word in words)
+    assert len(caret) == 2 + column
+    assert caret.endswith("^")
+    assert shown[2:] == "".join(c if c.isprintable() else " " for c in text.split("\n")[line - 1])
+
+
+def test_functions_follow_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tcalc import expr
+
+    for name in FUNCTIONS:
+        assert function(name) is not None
+    monkeypatch.delitem(expr.surface, "logdet")
+    assert not available("logdet")
+    with pytest.raises(tc.ParseError, match="`logdet` is not available"):
+        tc.parse("logdet(A)")
+
+
+# --- sizes and nonsense ---------------------------------------------------------------------------
+
+
+def chain(count: int) -> dict[str, str]:
+    return {
+        "sum": "+".join(["x"] * count),
+        "calls": "tanh(" * count + "x" + ")" * count,
+        "parentheses": "(" * count + "x" + ")" * count,
+        "right": "(x-" * count + "x" + ")" * count,
+        "signs": "-" * count + "x",
+        "transposes": "x" + "'" * count,
+        "powers": "(" * count + "a" + ")^b" * count,
+        "statements": "\n".join([f"v{k} = x{k}.*x" for k in range(count)]) + "\nx",
+    }
+
+
+@pytest.mark.parametrize("name", chain(1))
+def test_long_and_deep_texts(name: str) -> None:
+    assert tc.parse(chain(3000)[name]) is not None
+
+
+def test_long_chain_keeps_its_terms() -> None:
+    e = tc.parse(chain(2000)["calls"])
+    assert len(postorder((e,))) == 2001
+
+
+def test_bounds() -> None:
+    deep = "(" * (MAX_DEPTH + 1)
+    with pytest.raises(tc.ParseError, match=f"^1:{MAX_DEPTH + 1}: more than {MAX_DEPTH} nested"):
+        tc.parse(deep + "x" + ")" * (MAX_DEPTH + 1))
+    assert tc.parse(deep[1:] + "x" + ")" * MAX_DEPTH) is tc.parse("x")
+    with pytest.raises(tc.ParseError, match="at most"):
+        tc.parse("x" + " " * MAX_TEXT)
+
+
+WORDS = st.sampled_from(
+    "x y A B S a b pi eye sum exp max where inv diag vector kron tr ( ) ( ) , ; = == < + - * .* / ./ "
+    "\\ ^ .^ ' .' ² ⊗ 1 2 0.5 1e3 \n # % n m".split(" ")
+)
+
+
+@given(st.lists(WORDS, max_size=14).map(" ".join) | st.text(max_size=20))
+@example("A^-1*eye*x")
+@example("1/0 + 0/0*a")
+@example("where(1 > 0, 1e308*1e308, x)")
+@example("0^-1 .* x")
+def test_any_text_gives_an_expression_or_an_error(text: str) -> None:
+    try:
+        found = tc.parse(text, S=tc.var("S", ("n", "n"), symmetric=True))
+    except tc.Error as error:
+        assert isinstance(error, tc.ParseError | tc.ShapeError)
+        assert str(error).encode("utf-8", "backslashreplace")
+    else:
+        assert isinstance(found, tc.Expr)

@@ -1,0 +1,248 @@
+"""Plans against np.einsum: random products and sums, paths, memory, sharing, printing."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from tcalc.compile import compile
+from tcalc.expr import var
+from tcalc.extents import Coef
+from tcalc.normal import add, einsum, scale
+from tcalc.op import named
+from tcalc.paths import _Sizes, contraction_path, pair_time
+from tcalc.plan import cost, make_plan
+
+EXTENTS = (0, 1, 2, 3, 5)
+
+
+def dense(arrays, words, out, extents, coef=1.0):
+    """The product by np.einsum, broadcasts by ones and unit tensors by assignment."""
+    labels = list(dict.fromkeys(out))
+    operands = []
+    for array, word in zip(arrays, words, strict=True):
+        operands += [array, list(word)]
+    for label, extent in extents.items():
+        if not any(label in word for word in words):
+            operands += [np.ones(extent), [label]]
+    core = np.einsum(*operands, labels) if operands else np.float64(1)
+    result = np.zeros([extents[label] for label in out])
+    grid = np.indices([extents[label] for label in labels])
+    result[tuple([grid[labels.index(label)] for label in out])] = coef * core
+    return result
+
+
+def random_product(rng, number, dtype=np.float64, operands=5):
+    """A random product node, its arrays and its value: diagonals, broadcasts, units, all extents."""
+    n_labels = rng.randint(1, 5)
+    extents = {label: rng.choice(EXTENTS) for label in range(n_labels)}
+    ops, words, values = [], [], {}
+    pool = []
+    for k in range(rng.randint(0, operands)):
+        if pool and rng.random() < 0.3:
+            op, word = rng.choice(pool)
+            options = [
+                [other for other in extents if extents[other] == extents[label]] for label in word
+            ]
+            word = tuple([rng.choice(o) for o in options])
+        else:
+            word = tuple(rng.choices(range(n_labels), k=rng.randint(0, 3)))
+            op = var(f"a{number}_{k}", [extents[label] for label in word])
+            values[op.name] = np.random.default_rng(rng.randrange(2**32)).standard_normal(op.shape)
+            values[op.name] = values[op.name].astype(dtype)
+            pool.append((op, word))
+        ops.append(op)
+        words.append(word)
+    out = tuple(rng.choices(range(n_labels), k=rng.randint(0, 4)))
+    coef = rng.choice([1, 1, -1, 2, 0.5, -3])
+    used = {label: extents[label] for word in [*words, out] for label in word}
+    node = einsum(ops, words, out, Coef(coef), used)
+    arrays = [values[op.name].astype(np.float64) for op in ops]
+    return node, values, dense(arrays, words, out, used, coef)
+
+
+def assert_close(found, expected, tolerance=1e-11):
+    size = np.abs(expected).max(initial=1)
+    assert np.shape(found) == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * size)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_products(seed):
+    rng = random.Random(seed)
+    for number in range(15):
+        node, values, expected = random_product(rng, number)
+        assert_close(compile(node)(values), expected)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_float32_is_kept(seed):
+    rng = random.Random(1000 + seed)
+    for number in range(10):
+        node, values, expected = random_product(rng, number, np.float32)
+        found = compile(node)(values)
+        if values and node.variables:
+            assert found.dtype == np.float32
+        assert_close(found, expected, 1e-4)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_sums_of_products(seed):
+    rng = random.Random(2000 + seed)
+    for _ in range(5):
+        shape = [rng.choice(EXTENTS)] * rng.randint(0, 3)
+        total, terms, values = np.zeros(shape), [], {}
+        for k in range(rng.randint(1, 5)):
+            word = tuple(rng.sample(range(len(shape)), rng.randint(0, len(shape))))
+            out = tuple([rng.choice(word) if word else 0 for _ in shape])
+            if rng.random() < 0.6:
+                out = tuple(range(len(shape)))
+            v = var(f"b{k}", [shape[0] for _ in word])
+            values[v.name] = np.random.default_rng(rng.randrange(2**32)).standard_normal(v.shape)
+            coef = rng.choice([1, -1, 2, -0.5])
+            used = {label: shape[0] for label in {*word, *out}}
+            terms.append(einsum([v], [word], out, Coef(coef), used))
+            total = total + dense([values[v.name]], [word], out, used, coef)
+        assert_close(compile(add(terms))(values), total)
+
+
+def test_several_outputs_share_steps():
+    A, B = var("A", ("n", "n")), var("B", ("n", "n"))
+    AB = einsum([A, B], [(0, 1), (1, 2)], (0, 2))
+    plan = make_plan([AB, scale(AB, Coef(2)), add([AB, A])], {"n": 10})
+    assert [step.kind for step in plan.steps].count("dot") == 1
+
+
+@pytest.mark.parametrize("sign", [1, -1, 0])
+def test_weighted_gram_of_any_sign(sign):
+    X, d = var("X", ("m", "n")), var("d", "m")
+    node = einsum([X, d, X], [(0, 1), (0,), (0, 2)], (1, 2), Coef(3))
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((50, 210)), rng.standard_normal(50)
+    w = np.abs(w) * sign if sign else w
+    function = compile(node)
+    assert "gram" in str(function.plan_for(X=(50, 210), d=50))
+    assert_close(function(X=x, d=w), 3 * x.T @ (w[:, None] * x))
+    w[3] = np.nan
+    assert np.isnan(function(X=x, d=w)).all()
+
+
+# --- paths ----------------------------------------------------------------------------------------
+
+
+def path_time(words, keep, extents, pairs):
+    """Time of a path, recomputed with sets."""
+    size = _Sizes(extents).__getitem__
+    bits = lambda labels: sum(1 << label for label in labels)  # noqa: E731
+    held, alive, total = [set(w) for w in words], set(range(len(words))), 0.0
+    for i, j in pairs:
+        alive -= {i, j}
+        needed = set(keep).union(*[held[k] for k in alive])
+        result = (held[i] | held[j]) & needed
+        total += pair_time(bits(held[i]), bits(held[j]), bits(result), size)
+        alive.add(len(held))
+        held.append(result)
+    return total
+
+
+def all_paths(held, alive):
+    if len(alive) == 1:
+        yield ()
+    for i, j in itertools.combinations(sorted(alive), 2):
+        for rest in all_paths(held + 1, (alive - {i, j}) | {held}):
+            yield ((i, j), *rest)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_paths_are_optimal(seed):
+    rng = random.Random(seed)
+    n = rng.randint(3, 5)
+    extents = tuple([rng.choice([2, 3, 7, 20, 100]) for _ in range(5)])
+    words = [tuple(rng.sample(range(5), rng.randint(0, 3))) for _ in range(n)]
+    count = {label: sum(label in w for w in words) for label in range(5)}
+    keep = tuple([k for k, c in count.items() if c == 1 or (c and rng.random() < 0.3)])
+    best = min(path_time(words, keep, extents, p) for p in all_paths(n, frozenset(range(n))))
+    found = contraction_path(tuple(words), keep, extents)
+    assert path_time(words, keep, extents, found) == pytest.approx(best)
+
+
+def test_a_long_chain_of_matrices_and_a_vector_is_contracted_from_the_vector():
+    words = (*[(k, k + 1) for k in range(40)], (40,))
+    pairs = contraction_path(words, (0,), (50,) * 41)
+    assert path_time(words, (0,), (50,) * 41, pairs) < 40 * 50 * 50 * 2
+
+
+def test_nested_products_that_nobody_shares_are_reordered():
+    A, B, v = var("A", ("n", "n")), var("B", ("n", "n")), var("v", "n")
+    AB = einsum([A, B], [(0, 1), (1, 2)], (0, 2))
+    ABv = einsum([AB, v], [(0, 1), (1,)], (0,))
+    assert cost(ABv, {"n": 100})[0] == 4 * 100**2
+
+
+# --- cost, memory, text ---------------------------------------------------------------------------
+
+
+def test_flops_count_multiply_and_add():
+    A, B = var("A", ("m", "k")), var("B", ("k", "n"))
+    AB = einsum([A, B], [(0, 1), (1, 2)], (0, 2))
+    assert make_plan([AB], {"m": 3, "k": 5, "n": 7}).flops == 2 * 3 * 5 * 7
+    assert cost(AB)[0] == 2 * 100**3
+
+
+def test_peak_memory_of_a_chain_does_not_grow():
+    x = var("x", "n")
+    e, sin = x, named("sin")
+    for _ in range(50):
+        e = _apply(sin, e)
+    assert cost(e, {"n": 1000})[1] == 8000
+
+
+def _apply(op, *args):
+    from tcalc.normal import apply
+
+    return apply(op, *args)
+
+
+def test_deep_chain():
+    x = var("x", "n")
+    e, sin, cos = x, named("sin"), named("cos")
+    for k in range(100_000):
+        e = _apply(cos if k % 2 else sin, e)
+    expected = value = np.array([0.5, 1.0])
+    for k in range(100_000):
+        value = np.cos(value) if k % 2 else np.sin(value)
+    assert_close(compile(e)(x=expected), value)
+
+
+def test_peak_prediction_against_tracemalloc():
+    import tracemalloc
+
+    X, y, v = var("X", ("m", "n")), var("y", "m"), var("v", ("m", "n"))
+    node = add([einsum([X, y, X], [(0, 1), (0,), (0, 2)], (1, 2)), einsum([X, v], [(0, 1), (0, 2)], (1, 2))])
+    arrays = {"X": np.ones((400, 150)), "y": -np.ones(400), "v": np.ones((400, 150))}
+    function = compile(node)
+    predicted = function.plan_for(X=(400, 150), y=(400,), v=(400, 150)).peak_bytes
+    tracemalloc.start()
+    function(arrays)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert predicted / 2 < peak < predicted * 2
+
+
+def test_plan_is_readable():
+    A, B = var("A", ("n", "n")), var("B", ("n", "n"))
+    text = str(compile(einsum([A, B], [(0, 1), (1, 2)], (0, 2))).plan)
+    assert "assuming n = 100" in text
+    assert "= dot(A[ij], B[jk]) -> [ik]" in text
+    assert "2e+06 operations" in text
+
+
+def test_kronecker_products_are_written_once():
+    A, B = var("A", ("n", "n")), var("B", ("n", "n"))
+    plan = make_plan([einsum([A, B], [(0, 2), (1, 3)], (0, 1, 2, 3))], {"n": 10})
+    kinds = [step.kind for step in plan.steps]
+    assert kinds.count("multiply") == 1
+    assert "copy" not in kinds
+    assert plan.peak_bytes == 8 * 10**4
