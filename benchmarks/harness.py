@@ -200,6 +200,8 @@ def judge(claims: Iterable[Claim], rows: list[Row]) -> list[Verdict]:
     found = []
     for claim in claims:
         mine, theirs = seconds.get(claim.mine), seconds.get(claim.theirs)
-        ratio = mine / theirs if mine is not None and theirs is not None else None
-        found.append(Verdict(str(claim), ratio, None if ratio is None else ratio <= claim.at_most))
+        if mine is None or theirs is None:
+            found.append(Verdict(str(claim), None, None))
+        else:
+            found.append(Verdict(str(claim), mine / theirs, claim.met(mine, theirs)))
     return found

@@ -32,16 +32,23 @@ class Case:
 
 @dataclass(frozen=True)
 class Claim:
-    """time(mine) <= at_most * time(theirs), both given as (quantity, contestant)."""
+    """time(mine) <= at_most * time(theirs) + overhead, both given as (quantity, contestant).
+
+    `overhead` is the seconds that one call may cost before it computes anything.
+    """
 
     mine: tuple[str, str]
     theirs: tuple[str, str]
     at_most: float
+    overhead: float = 1e-5
 
     def __str__(self) -> str:
         (quantity, name), (other_quantity, other_name) = self.mine, self.theirs
         other = other_name if other_quantity == quantity else f"{other_name}'s {other_quantity}"
-        return f"{quantity}: {name} <= {self.at_most:g} x {other}"
+        return f"{quantity}: {name} <= {self.at_most:g} x {other} + {self.overhead * 1e6:g} µs"
+
+    def met(self, mine: float, theirs: float) -> bool:
+        return mine <= self.at_most * theirs + self.overhead
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from .array import (
     transpose,
     zeros,
 )
+from .check import check
 from .calculus import (
     derivative,
     grad,
@@ -54,6 +55,7 @@ from .errors import (
     TraceError,
     UnsupportedError,
 )
+from .explain import explain
 from .expr import Expr, var
 from .frontends.matrix import parse
 from .ops.elementwise import (

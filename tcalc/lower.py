@@ -26,24 +26,33 @@ def product(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents
 
     Every label of `out` is distinct and stands in some operand. The result's axes are in any order.
     """
-    found = gram(b, operands, out, extents)
-    if found is not None:
-        return found
-    counts = Counter([label for _, word in operands for label in set(word)])
     keep = set(out)
+    if all(keep.issuperset(word) for _, word in operands):
+        factors = [diagonal(b, slot, word) for slot, word in operands]
+    else:
+        found = gram(b, operands, out, extents)
+        if found is not None:
+            return found
+        factors = _summed_alone(b, operands, keep)
+    if len(factors) > 1:
+        factors = _grouped(b, factors, keep)
+    if len(factors) == 2:
+        factors = [contract(b, *factors, keep, out)]
+    elif len(factors) > 2:
+        factors = [_along_path(b, factors, out, extents)]
+    slot, word = factors[0]
+    return reduce(b, slot, word, set(word) - keep)
+
+
+def _summed_alone(b: Builder, operands: Sequence[Operand], keep: set[int]) -> list[Operand]:
+    """Operands without the labels that stand nowhere else."""
+    counts = Counter([label for _, word in operands for label in set(word)])
     factors = []
     for slot, word in operands:
         slot, word = diagonal(b, slot, word)
         once = {label for label in word if counts[label] == 1 and label not in keep}
-        factors.append(reduce(b, slot, word, once) if once else (slot, word))
-    factors = _grouped(b, factors, keep)
-    while len(factors) > 1:
-        if len(factors) == 2:
-            factors = [contract(b, *factors, keep, out)]
-        else:
-            factors = [_along_path(b, factors, out, extents)]
-    slot, word = factors[0]
-    return reduce(b, slot, word, set(word) - keep)
+        factors.append(reduce(b, slot, word, once))
+    return factors
 
 
 def diagonal(b: Builder, slot: int, word: Word) -> Operand:
@@ -96,10 +105,12 @@ def _two_halves(b: Builder, members: list[Operand]) -> list[Operand]:
 
 def _pointwise(b: Builder, members: Sequence[Operand]) -> Operand:
     """The entrywise product of operands with the same labels, powers by squaring."""
+    target = members[0][1]
     if len(members) == 1:
         return members[0]
+    if len(members) == 2:
+        return _times(b, members[0], members[1], target)
     counts = Counter(members)
-    target = members[0][1]
     total: Operand | None = None
     for base, count in counts.items():
         square = base

@@ -85,6 +85,8 @@ def _flatten(e: Einsum, uses: Mapping[int, int]) -> tuple[_Flat, list[Expr]]:
     """Nested products as one, so that the contraction path is chosen over all their operands."""
     extents: dict[int, Extent] = dict(enumerate(e.extents))
     coef, room = e.coef, EXACT_OPERANDS - len(e.args)
+    if not any(isinstance(arg, Einsum) and uses[id(arg)] == 1 for arg in e.args):
+        return _Flat(list(zip(e.args, e.labels, strict=True)), extents, coef), []
     stack = list(zip(e.args, e.labels, strict=True))[::-1]
     operands: list[tuple[Expr, Word]] = []
     opened: list[Expr] = []
@@ -128,7 +130,8 @@ class _Lowering:
             self._input(variables[name])
         uses = Counter([id(root) for root in roots])
         for node in nodes:
-            uses.update(map(id, node.args))
+            for arg in node.args:
+                uses[id(arg)] += 1
         flat: dict[int, _Flat] = {}
         opened: set[int] = set()
         for node in reversed(nodes):
@@ -159,8 +162,9 @@ class _Lowering:
     # --- products ---------------------------------------------------------------------------------
 
     def _product(self, e: Einsum, flat: _Flat) -> Value:
-        extents = {label: extent_of(x, self.sizes) for label, x in flat.extents.items()}
         coef = flat.coef.evaluate(self.sizes)
+        if flat.coef.zero or not flat.operands:
+            return Value(-1, e.out, 0 if flat.coef.zero else coef)
         factors: list[Operand] = []
         for arg, word in flat.operands:
             value = self.values[id(arg)]
@@ -172,13 +176,16 @@ class _Lowering:
                 own = tuple([read[axis] for axis in range(len(self.b.shapes[value.slot]))])
                 factors.append((value.slot, own))
         standing = {label for _, word in factors for label in word}
-        for label in extents.keys() - standing - set(e.out):
-            coef *= extents[label]
-        if flat.coef.zero or not factors:
-            return Value(-1, e.out, 0 if flat.coef.zero else coef)
-        core = tuple([label for label in dict.fromkeys(e.out) if label in standing])
-        coef = self._absorb(factors, coef, prod([extents[label] for label in core]))
-        slot, word = product(self.b, factors, core, extents)
+        for label in flat.extents.keys() - standing - set(e.out):
+            coef *= extent_of(flat.extents[label], self.sizes)
+        slot, word = -1, ()
+        if len(factors) == 1 and len(standing) == len(factors[0][1]) and standing.issubset(e.out):
+            slot, word = factors[0]
+        elif factors:
+            extents = {label: extent_of(flat.extents[label], self.sizes) for label in standing}
+            core = tuple([label for label in dict.fromkeys(e.out) if label in standing])
+            coef = self._absorb(factors, coef, prod([extents[label] for label in core]))
+            slot, word = product(self.b, factors, core, extents)
         axis = {label: k for k, label in enumerate(word)}
         for label in e.out:
             axis.setdefault(label, len(axis))

@@ -31,8 +31,7 @@ def letters(word: Word) -> str:
     return "".join(_LETTERS[k] if k < len(_LETTERS) else f"<{k}>" for k in word)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class Step(NamedTuple):
     """One line of a plan.
 
     Attributes

@@ -16,7 +16,7 @@ import numpy as np
 from . import nest, normal
 from .compile import Compiled, compile
 from .errors import ShapeError
-from .expr import Add, Derivative, Einsum, Expr, Labels, Var, surface, var
+from .expr import Add, Derivative, Einsum, Expr, Labels, Var, intern, surface, var
 from .extents import ONE, Coef, Extent, Shape, extent_of, show_shape
 from .normal import components, einsum
 from .properties import project_slot
@@ -276,8 +276,8 @@ class CompiledStructured:
         self._outputs, self._options = outputs, options
         forms = [compress(leaf) for leaf in nest.leaves(outputs)]
         self._patterns = [Pattern(form) for form in forms]
-        names = sorted({e for f in forms for e in named_extents(f)})
-        extents = {name: normal.filled(Coef(1, (name,)), ()) for name in names}
+        whole = {e: leaf for leaf, f in zip(nest.leaves(outputs), forms, strict=True) for e in named_extents(f)}
+        extents = {name: _extent(name, whole[name]) for name in sorted(whole)}
         self._compiled = compile({"cores": [list(f.cores) for f in forms], "extents": extents}, **options)
 
     def __call__(self, *arguments: Any, **values: Any) -> Any:
@@ -298,6 +298,12 @@ class CompiledStructured:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _structured, (self._outputs, self._options)
+
+
+def _extent(name: str, of: Expr) -> Expr:
+    """The extent of a dimension as a root that keeps the variables of `of`: their arrays bind it."""
+    found: Expr = intern(Derivative, (0, 0), (normal.filled(Coef(1, (name,)), ()), of))
+    return found
 
 
 def named_extents(form: Compressed) -> list[str]:

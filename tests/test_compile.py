@@ -90,8 +90,9 @@ def test_dtype_rule():
     x32 = WV.astype(np.float32)
     assert (c * w + 1)(c=2.5, w=x32).dtype == np.float32
     assert (c * w)(c=np.float64(2.5), w=x32).dtype == np.float64
-    assert (w + tc.const([1.0, 2, 3, 4]))(w=x32).dtype == np.float64
-    assert (w + tc.const(np.ones(4, np.float32)))(w=x32).dtype == np.float32
+    four = tc.var("four", 4)
+    assert (four + tc.const([1.0, 2, 3, 4]))(four=x32).dtype == np.float64
+    assert (four + tc.const(np.ones(4, np.float32)))(four=x32).dtype == np.float32
     assert (A @ w)(A=AV, w=x32).dtype == np.float64
     assert (w @ w)(w=x32).dtype == np.float32
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..calculus import jacobian
 from ..expr import (
     Add,
     Apply,
@@ -31,16 +32,14 @@ from ..extents import ONE, Coef, Extent
 from ..nest import leaves
 from ..normal import bare
 from .languages import ATOM, LANGUAGES, PRODUCT, SUM, Code, NumPy
-from .selfcheck import self_check
+from .selfcheck import difference_check, shape_check
 from .style import takes_condition
 
 Operand = tuple[Code, Labels]
 MIN_NAMED = 12
 
 
-def to_code(
-    e: Any, language: str = "numpy", name: str = "f", check: bool = False
-) -> str:
+def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = False) -> str:
     """Source of a function that computes the expression without tcalc.
 
     Parameters
@@ -73,8 +72,10 @@ def to_code(
     if before is not None:
         for v in e.wrt[:-1]:
             before = jacobian(before, v)
-        functions.append(Program(spelling, before).function(f"{name}_before"))
-    return spelling.module(functions) + self_check(program, e, name, spelling)
+        earlier = Program(spelling, before)
+        functions.append(earlier.function(f"{name}_before"))
+        return spelling.module(functions) + difference_check(program, earlier, e.wrt, name)
+    return spelling.module(functions) + shape_check(program, name)
 
 
 class Program:
@@ -99,6 +100,7 @@ class Program:
         self.uses = Counter([id(arg) for node in self.nodes for arg in node.args])
         self.uses.update([id(root) for root in self.roots])
         self.turned = self.read_once()
+        self.ends = {id(root) for root in self.roots}
 
     def function(self, name: str) -> list[str]:
         """The lines of the function."""
@@ -107,7 +109,9 @@ class Program:
         result = self.result(self.tree)
         words = set(re.findall(r"\w+", "\n".join([*self.lines, result])))
         sizes = [line for line in self.needed if line.split(" ", 1)[0] in words]
-        integers = {self.names[v.name] for v in self.variables.values() if "integer" in v.properties}
+        integers = {
+            self.names[v.name] for v in self.variables.values() if "integer" in v.properties
+        }
         return self.language.function(
             name, sorted(self.names.values()), sorted(self.free), integers,
             [*sizes, *self.lines], result, _doc(self.roots),
@@ -174,7 +178,7 @@ class Program:
             return
         code = self.code(node)
         often = self.uses[id(node)] > 1 and len(code.text) > 2 and id(node) not in self.short
-        long = len(code.text) > self.language.width
+        long = len(code.text) > self.language.width and id(node) not in self.ends
         if (often or long) and not code.text.isidentifier():
             code = self.assign(code)
         self.codes[id(node)] = code
@@ -316,7 +320,10 @@ class Program:
         if len(operands) == 1 and operands[0][1] == (0, 0) and not out:
             return language.trace(operands[0][0])
         flat = [
-            (self.arranged(operand, list(dict.fromkeys(operand[1]))), tuple(dict.fromkeys(operand[1])))
+            (
+                self.arranged(operand, list(dict.fromkeys(operand[1]))),
+                tuple(dict.fromkeys(operand[1])),
+            )
             for operand in operands
         ]
         while len(flat) > 1:
@@ -405,14 +412,13 @@ class Program:
         found = language.tensordot(a[0], b[0], axes)
         return language.transpose(found, [order.index(k) for k in out])
 
-    def batched(
-        self, a: Operand, b: Operand, out: Labels, groups: tuple[list[int], ...]
-    ) -> Code:
+    def batched(self, a: Operand, b: Operand, out: Labels, groups: tuple[list[int], ...]) -> Code:
         language = self.language
         batch, left, right, summed = groups
         if len(left) == len(right) == len(summed) == 1:
             found = language.matmul(
-                self.arranged(a, [*batch, *left, *summed]), self.arranged(b, [*batch, *summed, *right])
+                self.arranged(a, [*batch, *left, *summed]),
+                self.arranged(b, [*batch, *summed, *right]),
             )
             order = [*batch, *left, *right]
             return language.transpose(found, [order.index(k) for k in out])
@@ -457,5 +463,3 @@ def _parameters(found: dict[str, Var], reserved: frozenset[str]) -> dict[str, st
 def _doc(roots: list[Expr]) -> str:
     shapes = [" x ".join(map(str, root.shape)) or "scalar" for root in roots]
     return f"Returns {', '.join(shapes)}."
-
-

@@ -92,7 +92,9 @@ class NumPy:
         if len(word) == 2:
             return Code(f"np.diagonal({c.text})", view=True)
         names: dict[int, str] = {}
-        return Code(f"np.einsum('{letters(word, names)}->{letters(out, names)}', {c.text})", view=True)
+        return Code(
+            f"np.einsum('{letters(word, names)}->{letters(out, names)}', {c.text})", view=True
+        )
 
     def broadcast(self, c: Code, shape: Sequence[str]) -> Code:
         return Code(f"np.broadcast_to({c.text}, {self.shape(shape)})", view=True)
@@ -190,11 +192,21 @@ class NumPy:
         return text
 
     def level(self, text: str) -> int:
-        return ATOM if re.fullmatch(r"[\w.]+(\([^()]*\))?|\([^()]*\)", text) else SUM
+        """A name, a call or a parenthesis binds tightly."""
+        head = re.match(r"[\w.]*", text)
+        start = head.end() if head else 0
+        if start == len(text):
+            return ATOM
+        depth = 0
+        for k, character in enumerate(text[start:], start):
+            depth += (character in "([{") - (character in ")]}")
+            if depth == 0:
+                return ATOM if k == len(text) - 1 and character == ")" else SUM
+        return SUM
 
     def truth(self, text: str) -> Code:
         """Truth values, which are 1 and 0 in arithmetic."""
-        bare = text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
+        bare = text[1:-1] if text[0] == "(" and self.level(text) == ATOM else text
         return Code(f"({bare}).astype(dtype)", condition=bare)
 
     # --- the module ---

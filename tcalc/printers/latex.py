@@ -31,8 +31,42 @@ from .style import (
 )
 
 GREEK = set(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon"
-    " phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
+    [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "zeta",
+        "eta",
+        "theta",
+        "iota",
+        "kappa",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+        "pi",
+        "rho",
+        "sigma",
+        "tau",
+        "upsilon",
+        "phi",
+        "chi",
+        "psi",
+        "omega",
+        "Gamma",
+        "Delta",
+        "Theta",
+        "Lambda",
+        "Xi",
+        "Pi",
+        "Sigma",
+        "Upsilon",
+        "Phi",
+        "Psi",
+        "Omega",
+    ]
 )
 OPENING = ("(", "{", "|", "[", "& ", r"\\ ", r"cases} ", ", ")
 CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ")
@@ -137,7 +171,11 @@ class Latex(Text):
         return Piece(text, ATOM, *measure(args, 3 + len(ropes)))
 
     def call(
-        self, op: Op, extra: Sequence[tuple[str, Any]], args: Sequence[Piece], scalar: Sequence[bool]
+        self,
+        op: Op,
+        extra: Sequence[tuple[str, Any]],
+        args: Sequence[Piece],
+        scalar: Sequence[bool],
     ) -> Piece:
         """The row's template, with parentheses where it has none of its own."""
         parts = template(op.latex)
@@ -157,7 +195,9 @@ class Latex(Text):
         if parts[0][0].endswith("^{"):
             level = POWER
         if extra:
-            shown = ", ".join([f"\\mathrm{{{key}}}={value}" if key else str(value) for key, value in extra])
+            shown = ", ".join(
+                [f"\\mathrm{{{key}}}={value}" if key else str(value) for key, value in extra]
+            )
             ropes = [(*ropes, f"_{{{shown}}}")]
         under = args[0].text if op.infix == "1./" else None
         return Piece(tuple(ropes), level, *measure(args, 2), under=under)
@@ -185,7 +225,9 @@ class Latex(Text):
         if not named:
             return flatten(self.signed(last))
         lines: list[Rope] = [(symbol(name), " &= ", self.signed(p), r" \\ ") for name, p in named]
-        return flatten((r"\begin{aligned} ", tuple(lines), "& ", self.signed(last), r" \end{aligned}"))
+        return flatten(
+            (r"\begin{aligned} ", tuple(lines), "& ", self.signed(last), r" \end{aligned}")
+        )
 
 
 def to_latex(e: Expr) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..expr import Add, Apply, Const, Einsum, Expr, Labels, Var, postorder
-from ..extents import ONE, Coef, Extent
+from ..extents import Coef, Extent
 from ..normal import bare, symmetries
 from ..op import batch_axes
 from .style import ATOM, Piece, Spec, Text
@@ -144,7 +144,9 @@ class Layout:
     def apply(self, node: Apply) -> Form:
         if not node.op.elementwise or not node.args:
             args = [self.forms[id(arg)].plain for arg in node.args]
-            return self.settled(node, self.style.call(node.op, parameters(node), args, [False]), None)
+            return self.settled(
+                node, self.style.call(node.op, parameters(node), args, [False]), None
+            )
         plain, turned = (
             self.style.call(node.op, parameters(node), *self.entrywise(node, row))
             for row in (False, True)
@@ -509,5 +511,3 @@ def free_prefix(prefix: str, nodes: Sequence[Expr]) -> str:
     while any(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in taken):
         prefix += "t"
     return prefix
-
-

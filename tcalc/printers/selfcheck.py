@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..expr import Derivative, Var, dimensions
+from ..expr import Var, dimensions
 from ..extents import Extent
 
 if TYPE_CHECKING:
     from .code import Program
-    from .languages import NumPy
 
 SIZES = (3, 4, 2, 5)
 
@@ -21,52 +20,27 @@ DATA = {
     "upper": "np.triu(a)",
     "integer": "np.floor(a).astype(int)",
 }
-DIRECTION = {name: text for name, text in DATA.items() if name not in ("positive_definite", "integer")}
+DIRECTION = {
+    name: text for name, text in DATA.items() if name not in ("positive_definite", "integer")
+}
 
-DIFFERENCES = '''
+DIFFERENCES = """
     x, step = values["{x}"], 1e-6
     expected = np.empty(found.shape)
     for place in np.ndindex(x.shape):
         a = np.zeros(x.shape)
         a[place] = 1.0
-        a = {direction}
-        above = {before}(**{{**values, "{x}": x + step * a}})
-        below = {before}(**{{**values, "{x}": x - step * a}})
+        direction = {direction}
+        above = {before}(**{{**values, "{x}": x + step * direction}}{extra})
+        below = {before}(**{{**values, "{x}": x - step * direction}}{extra})
         expected[(..., *place)] = (above - below) / (2 * step)
     error = np.abs(found - expected).max(initial=0) / max(1.0, np.abs(expected).max(initial=0))
     print(f"largest difference from central differences: {{error:.1e}}")
     if not error < 1e-6:
         raise SystemExit(1)
-'''
+"""
 
-
-def self_check(program: Program, e: Any, name: str, language: NumPy) -> str:
-    """Source that checks the function `name`, and `name`_before for a derivative, when run."""
-    found = list(program.variables.values())
-    dims = dimensions([*program.roots, *found])
-    sizes = {dim: SIZES[k % len(SIZES)] for k, dim in enumerate(dims)}
-    lines = ['if __name__ == "__main__":', "    rng = np.random.default_rng(0)", "    values = {}"]
-    for v in found:
-        shape = language.shape([_size(extent, sizes) for extent in v.shape])
-        lines.append(f"    a = rng.uniform(0.5, 1.5, {shape})")
-        key = program.names[v.name]
-        lines.append(f'    values["{key}"] = {_chosen(v, DATA)}')
-    given = [f"{program.sizes[d]}={sizes[d]}" for d in sizes if program.sizes.get(d) in program.free]
-    arguments = ", ".join([*given, "**values"])
-    if isinstance(e, Derivative):
-        last = e.wrt[-1]
-        lines.append(f"    found = np.asarray({name}({arguments}))")
-        block = DIFFERENCES.format(
-            x=program.names[last.name], before=f"{name}_before", direction=_chosen(last, DIRECTION)
-        )
-        return "\n".join(["", "", *lines]) + block
-    lines.append(f"    found = {name}({arguments})")
-    shapes = ", ".join([language.shape([_size(x, sizes) for x in r.shape]) for r in program.roots])
-    lines.append(f"    shapes = [{shapes}]")
-    return "\n".join(["", "", *lines]) + SHAPES
-
-
-SHAPES = '''
+SHAPES = """
 
     def leaves(tree):
         if isinstance(tree, dict):
@@ -76,7 +50,54 @@ SHAPES = '''
     if [np.shape(a) for a in leaves(found)] != shapes:
         raise SystemExit(1)
     print("shapes are as expected")
-'''
+"""
+
+
+def difference_check(program: Program, before: Program, wrt: tuple[Var, ...], name: str) -> str:
+    """Source that compares the function `name` with differences of `name`_before, when run."""
+    sizes = _sizes(program)
+    lines = _data(program, sizes)
+    lines.append(f"    found = np.asarray({name}(**values{_extra(program, sizes)}))")
+    block = DIFFERENCES.format(
+        x=program.names[wrt[-1].name],
+        before=f"{name}_before",
+        direction=_chosen(wrt[-1], DIRECTION),
+        extra=_extra(before, sizes),
+    )
+    return "\n".join(lines) + block
+
+
+def shape_check(program: Program, name: str) -> str:
+    """Source that checks the shapes of what the function `name` returns, when run."""
+    sizes = _sizes(program)
+    lines = _data(program, sizes)
+    lines.append(f"    found = {name}(**values{_extra(program, sizes)})")
+    shape = program.language.shape
+    shapes = [shape([_size(extent, sizes) for extent in root.shape]) for root in program.roots]
+    lines.append(f"    shapes = [{', '.join(shapes)}]")
+    return "\n".join(lines) + SHAPES
+
+
+def _sizes(program: Program) -> dict[str, int]:
+    dims = dimensions([*program.roots, *program.variables.values()])
+    return {dim: SIZES[k % len(SIZES)] for k, dim in enumerate(dims)}
+
+
+def _extra(program: Program, sizes: dict[str, int]) -> str:
+    """Dimensions that are parameters because no array has them."""
+    given = [(local, sizes[dim]) for dim, local in program.sizes.items() if local in program.free]
+    return "".join([f", {local}={size}" for local, size in given])
+
+
+def _data(program: Program, sizes: dict[str, int]) -> list[str]:
+    """Random arrays with the properties of the variables."""
+    lines = ["", "", 'if __name__ == "__main__":']
+    lines += ["    rng = np.random.default_rng(0)", "    values = {}"]
+    for v in program.variables.values():
+        shape = program.language.shape([_size(extent, sizes) for extent in v.shape])
+        lines.append(f"    a = rng.uniform(0.5, 1.5, {shape})")
+        lines.append(f'    values["{program.names[v.name]}"] = {_chosen(v, DATA)}')
+    return lines
 
 
 def _size(extent: Extent, sizes: dict[str, int]) -> str:
@@ -84,5 +105,5 @@ def _size(extent: Extent, sizes: dict[str, int]) -> str:
 
 
 def _chosen(v: Var, table: dict[str, str]) -> str:
-    """The last of the properties in the order of the table decides for `a`."""
+    """The array `a` made to have a property; the first one in the table counts."""
     return next((text for name, text in table.items() if name in v.properties), "a")

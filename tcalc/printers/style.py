@@ -177,9 +177,7 @@ class Text:
     def pointwise(self, factors: Sequence[tuple[Piece, int]], scalar: bool) -> Piece:
         """A product entry by entry of powers."""
         factors = self.powers(factors)
-        ropes = [
-            self.power(p, k, scalar) if k > 1 else self.inside(p, POWER) for p, k in factors
-        ]
+        ropes = [self.power(p, k, scalar) if k > 1 else self.inside(p, POWER) for p, k in factors]
         size, flips = measure([p for p, _ in factors], len(factors))
         if len(factors) == 1:
             p, k = factors[0]
@@ -202,7 +200,7 @@ class Text:
         """A positive number as a factor in front and a divisor behind."""
         if value == 1:
             return "", ""
-        if 0 < value and not isinstance(value, int):
+        if value > 0 and not isinstance(value, int):
             for k in range(2, 100):
                 p = round(value * k)
                 if 0 < p < 100 and p * (1 / k) == value and (k < 10 or len(repr(value)) > 6):
@@ -256,7 +254,9 @@ class Text:
         ordered = [p for p in terms if not p.negative] + [p for p in terms if p.negative]
         ropes: list[Rope] = []
         for p in ordered:
-            body = self.inside(p._replace(negative=False), POINTWISE if ropes or p.negative else SUM)
+            body = self.inside(
+                p._replace(negative=False), POINTWISE if ropes or p.negative else SUM
+            )
             if ropes:
                 ropes.append(" - " if p.negative else " + ")
             elif p.negative:
@@ -283,14 +283,20 @@ class Text:
     # --- operators ---
 
     def call(
-        self, op: Op, extra: Sequence[tuple[str, Any]], args: Sequence[Piece], scalar: Sequence[bool]
+        self,
+        op: Op,
+        extra: Sequence[tuple[str, Any]],
+        args: Sequence[Piece],
+        scalar: Sequence[bool],
     ) -> Piece:
         """An operator: between its operands, or as a function with its parameters behind."""
         if op.infix and not extra:
             return self.infix(op, args, scalar)
         shown = [f"{key}={value}" if key else str(value) for key, value in extra]
         taken = [
-            p._replace(text=p.condition, negative=False) if p.condition and takes_condition(op, k) else p
+            p._replace(text=p.condition, negative=False)
+            if p.condition and takes_condition(op, k)
+            else p
             for k, p in enumerate(args)
         ]
         return self.function(op.name, taken, shown)

@@ -1,0 +1,140 @@
+"""An independent test of a derivative: numerical differentiation of values along random lines.
+
+Along x + t v the derivative of order k is the k-th derivative of a function of t, which values alone
+give through a polynomial through a few points around 0. Nothing symbolic is used for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .calculus import derivative
+from .compile import compile
+from .errors import Error
+from .expr import Expr, Var, dimensions
+from .extents import extent_of
+
+POINTS = 3
+DIRECTIONS = 3
+STEPS = (0.08, 0.02, 0.005)
+
+
+class Report(NamedTuple):
+    """Result of a check: largest relative error, what was tolerated, at how many lines."""
+
+    error: float
+    tolerance: float
+    lines: int
+    sizes: dict[str, int]
+
+    @property
+    def passed(self) -> bool:
+        return self.error <= self.tolerance
+
+    def __str__(self) -> str:
+        verdict = "agrees" if self.passed else "DIFFERS"
+        sizes = ", ".join(f"{k}={v}" for k, v in self.sizes.items()) or "as declared"
+        return (
+            f"{verdict}: largest relative error {self.error:.1e} along {self.lines} random lines "
+            f"(tolerated {self.tolerance:.0e}; sizes {sizes})"
+        )
+
+
+def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) -> Report:
+    """Compare a derivative with numerical differentiation on random data.
+
+    Parameters
+    ----------
+    e : Expr
+    wrt : variable or its name
+    order : int
+        From 1 to 4.
+    mode : str
+        As for `derivative`.
+    seed : int
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    Error
+        Where no random data give finite values.
+    """
+    if not 1 <= order <= 4:
+        raise ValueError(f"order {order}: values alone give orders 1 to 4")
+    root = derivative(e, wrt, order, mode)
+    x = root.wrt[-1]
+    sizes = {name: 2 + k % 4 for k, name in enumerate(dimensions([e]))}
+    step = compile({"value": e, "derivative": root})
+    rng = np.random.default_rng(seed)
+    worst, lines = 0.0, 0
+    for _ in range(POINTS):
+        data = _finite_data(e, rng, sizes)
+        for _ in range(DIRECTIONS):
+            v = _inside(rng.normal(size=np.shape(data[x.name])), x)
+            error = _line_error(step, {**sizes, **data}, x.name, v, order)
+            worst, lines = max(worst, error), lines + 1
+    return Report(worst, (1e-7, 1e-5, 1e-3, 1e-2)[order - 1], lines, sizes)
+
+
+def _finite_data(e: Expr, rng: np.random.Generator, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Random values of all variables at which e is finite: normal, else positive, else small."""
+    for spread in (lambda s: rng.normal(size=s), lambda s: rng.uniform(0.5, 1.5, s), lambda s: rng.uniform(0.1, 0.4, s)):
+        for _ in range(5):
+            data = {
+                name: _inside(spread([extent_of(x, sizes) for x in v.shape]), v)
+                for name, v in e.variables.items()
+            }
+            if np.isfinite(compile(e)({**sizes, **data})).all():
+                return data
+    raise Error("no random data were found at which the expression is finite")
+
+
+def _inside(value: Any, v: Var) -> Any:
+    """A random value moved into the set that the variable ranges over."""
+    if "positive_definite" in v.properties:
+        n = value.shape[-1]
+        return value @ np.swapaxes(value, -1, -2) / max(n, 1) + np.eye(n)
+    if "symmetric" in v.properties:
+        value = (value + np.swapaxes(value, -1, -2)) / 2
+    masks = {"lower": np.tril, "upper": np.triu, "diagonal": lambda a: a * np.eye(a.shape[-1])}
+    for name, keep in masks.items():
+        if name in v.properties:
+            value = keep(value)
+    return np.abs(value) + 0.1 if "nonnegative" in v.properties else value
+
+
+def _line_error(step: Any, data: dict[str, Any], name: str, v: Any, order: int) -> float:
+    """Relative error along one line: the best of several step sizes, since kinks spoil wide ones."""
+    found = np.asarray(step(data)["derivative"])
+    for _ in range(order):
+        found = np.tensordot(found, v, np.ndim(v))
+    best = math.inf
+    for h in STEPS:
+        nodes = h * np.arange(-order - 3, order + 4)
+        values = np.stack([step({**data, name: data[name] + t * v})["value"] for t in nodes])
+        weights = _weights(nodes / h, order) / h**order
+        numeric = np.tensordot(weights, values, 1)
+        scale = max(
+            float(np.abs(found).max(initial=0)),
+            float(np.abs(numeric).max(initial=0)),
+            1e-2 * float(np.abs(values).max(initial=0)),
+            1e-12,
+        )
+        error = float(np.abs(found - numeric).max(initial=0)) / scale
+        best = min(best, error if math.isfinite(error) else math.inf)
+    return best
+
+
+def _weights(nodes: np.ndarray, order: int) -> np.ndarray:
+    """Weights of values at nodes that give the derivative at 0 of the polynomial through them."""
+    powers = nodes[None, :] ** np.arange(len(nodes))[:, None]
+    target = np.zeros(len(nodes))
+    target[order] = math.factorial(order)
+    return np.linalg.solve(powers, target)
