@@ -6,45 +6,12 @@
 ('n', 'n')
 """
 
+# The order matters in one place: `var` is the constructor of variables, not the variance that the
+# star imports know under NumPy's name.
 from . import linalg, rules
-from .array import (
-    add,
-    broadcast_to,
-    const,
-    cross,
-    diag,
-    diagonal,
-    dot,
-    einsum,
-    eye,
-    kron,
-    matmul,
-    mean,
-    multiply,
-    negative,
-    ones,
-    outer,
-    ravel,
-    reshape,
-    square,
-    subtract,
-    sum,
-    tensordot,
-    trace,
-    transpose,
-    zeros,
-)
+from .array import *
+from .calculus import derivative, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from .check import check
-from .calculus import (
-    derivative,
-    grad,
-    hessian,
-    hvp,
-    jacobian,
-    jvp,
-    value_and_grad,
-    vjp,
-)
 from .compile import Compiled, compile
 from .errors import (
     Error,
@@ -58,73 +25,9 @@ from .errors import (
 from .explain import explain
 from .expr import Expr, var
 from .frontends.matrix import parse
-from .ops.elementwise import (
-    abs,
-    arccos,
-    arcsin,
-    arctan,
-    arctan2,
-    clip,
-    cos,
-    cosh,
-    digamma,
-    divide,
-    equal,
-    erf,
-    erfc,
-    exp,
-    exp2,
-    expm1,
-    floor,
-    gammaln,
-    greater,
-    greater_equal,
-    hypot,
-    isnan,
-    less,
-    less_equal,
-    log,
-    log1p,
-    log2,
-    log10,
-    log_ndtr,
-    logaddexp,
-    logical_and,
-    logical_not,
-    logical_or,
-    maximum,
-    minimum,
-    mod,
-    ndtr,
-    not_equal,
-    polygamma,
-    power,
-    reciprocal,
-    relu,
-    sigmoid,
-    sign,
-    sin,
-    sinh,
-    softplus,
-    sqrt,
-    tan,
-    tanh,
-    where,
-    xlogy,
-)
-from .ops.linalg import adj, det, inv, logdet, solve
-from .ops.reductions import (
-    arange,
-    cumsum,
-    log_softmax,
-    logsumexp,
-    max,
-    min,
-    norm,
-    prod,
-    softmax,
-    std,
-)
+from .ops.elementwise import *
+from .ops.linalg import *
+from .ops.reductions import *
 from .printers.code import to_code
 from .printers.einsum import to_einsum
 from .printers.latex import to_latex

@@ -522,4 +522,10 @@ def array_function(self: Expr, function: Any, types: Any, args: Any, kwargs: Any
     return surface[name](*args, **kwargs)
 
 
+def exported(namespace: Mapping[str, Any]) -> list[str]:
+    """The names under which a module's public functions stand in it: its `__all__`."""
+    return sorted(name for name, function in surface.items() if namespace.get(name) is function)
+
+
+__all__ = exported(globals())
 surface.update(getitem=getitem, array_ufunc=array_ufunc, array_function=array_function)

@@ -24,27 +24,28 @@ from typing import Any
 import numpy as np
 
 from .errors import ShapeError
-from .expr import (
-    Add,
-    Apply,
-    Derivative,
-    Einsum,
-    Expr,
-    Labels,
-    Permutation,
-    Var,
-    intern,
-    surface,
-)
+from .expr import Add, Apply, Derivative, Einsum, Expr, Labels, Permutation, intern, surface
 from .extents import ONE, Coef, Extent, Shape, canonical_number, extent_coef, number, show_shape
-from .labels import Product, axis_symmetries, closure, least, variable_symmetries
+from .labels import axis_symmetries, closure
 from .op import Op
+from .products import (
+    Operand,
+    components,
+    contraction,
+    filled,
+    is_number,
+    is_zero,
+    numeral,
+    numeric_value,
+    outer_product,
+    shut,
+    symmetries,
+    zeros_node,
+)
 
 MAX_OPERANDS = 12
 MAX_TERMS = 16
 MAX_ORIENTATIONS = 24
-
-Operand = tuple[Expr, Labels]
 
 
 def bare(e: Expr) -> Expr:
@@ -53,37 +54,6 @@ def bare(e: Expr) -> Expr:
         projected: Expr = surface["project"](e)
         return projected
     return e
-
-
-def numeral(value: int | float, shape: Shape = ()) -> Expr:
-    """A number, broadcast to `shape`."""
-    return filled(number(value), shape)
-
-
-def filled(coef: Coef, shape: Shape) -> Expr:
-    return _intern_einsum((), (), tuple(range(len(shape))), shape, coef)
-
-
-def zeros_node(shape: Shape) -> Expr:
-    return filled(Coef(0), shape)
-
-
-def is_number(e: Expr, value: int | float | None = None) -> bool:
-    """Is e one number in every entry (and this one)?"""
-    if not isinstance(e, Einsum) or e.args or len(set(e.out)) != len(e.out):
-        return False
-    return value is None or e.coef.key() == number(value).key()
-
-
-def is_zero(e: Expr) -> bool:
-    return isinstance(e, Einsum) and e.coef.zero
-
-
-def numeric_value(e: Expr) -> int | float | None:
-    """The number that every entry of e is, if e is one and no dimension is in it."""
-    if isinstance(e, Einsum) and is_number(e) and not (e.coef.times or e.coef.over):
-        return e.coef.value
-    return None
 
 
 # --- products -------------------------------------------------------------------------------------
@@ -217,9 +187,10 @@ class _Builder:
             if summed or inside or len(mine) < len(word):
                 ops = [other for other, _ in rest]
                 words = [other for _, other in rest]
+                extents = {k: e for k, e in self.extents.items() if k not in self.parent}
                 return add(
                     [
-                        einsum([*ops, term], [*words, word], self.out, self.coef, self.extents)
+                        einsum([*ops, term], [*words, word], self.out, self.coef, extents)
                         for term in op.args
                     ]
                 )
@@ -245,156 +216,30 @@ class _Builder:
         return sorted(roots - placed - {self.find(label) for label in placed})
 
 
-def shut(operands: list[Operand], extents: Shape) -> list[Operand]:
-    """Factors grouped under those that have all their labels, each group one operand.
-
-    Long pointwise products stay in pieces, or a chain of n factors would be rewritten n times.
-    """
-    groups: dict[Labels, list[Operand]] = {}
-    for op, word in sorted(operands, key=lambda item: -len(set(item[1]))):
-        cover = next((w for w in groups if set(word) <= set(w)), word)
-        groups.setdefault(cover, []).append((op, word))
-    closed: list[Operand] = []
-    for group in groups.values():
-        axes = tuple(sorted({label for _, word in group for label in word}))
-        closed.append((outer_product(group, axes, dict(enumerate(extents)), ONE), axes) if len(group) > 1 else group[0])
-    return closed
-
-
-def components(operands: list[Operand], outer: set[int]) -> list[list[Operand]]:
-    """Groups of operands connected by summed labels, in order of their first operand."""
-    group_of: dict[int, int] = {}
-    groups: dict[int, list[Operand]] = {}
-    for k, (op, word) in enumerate(operands):
-        joined = [op_word for op_word in [(op, word)]]
-        target = k
-        for g in sorted({group_of[label] for label in word if label in group_of}):
-            joined = groups.pop(g) + joined
-            target = min(target, g)
-        groups[target] = joined
-        for _, other in joined:
-            for label in other:
-                if label not in outer:
-                    group_of[label] = target
-    return [groups[k] for k in sorted(groups)]
-
-
-def contraction(group: list[Operand], outer: set[int], extents: Mapping[int, Extent]) -> Operand:
-    """The canonical contraction of connected operands, and the labels of its axes outside."""
-    local: dict[int, int] = {}
-    for _, word in group:
-        for label in word:
-            local.setdefault(label, len(local))
-    names = list(local)
-    words = [tuple([local[label] for label in word]) for _, word in group]
-    ops = [op for op, _ in group]
-    is_open = [label in outer for label in names]
-    sizes = tuple([extents[label] for label in names])
-    symmetric = [symmetries(op) for op in ops]
-    position, others = Product(ops, words, len(names), is_open, sizes, symmetric).canonical()
-    opened = sorted([k for k, o in enumerate(is_open) if o], key=lambda k: position[k])
-    closed = sorted([k for k, o in enumerate(is_open) if not o], key=lambda k: position[k])
-    final = {k: place for place, k in enumerate(opened + closed)}
-    rows = sorted(
-        [
-            (op.order, least(tuple([final[k] for k in word]), sym), i)
-            for i, (op, word, sym) in enumerate(zip(ops, words, symmetric, strict=True))
-        ]
-    )
-    node = _intern_einsum(
-        tuple([ops[i] for *_, i in rows]),
-        tuple([word for _, word, _ in rows]),
-        tuple(range(len(opened))),
-        tuple([sizes[k] for k in opened + closed]),
-        ONE,
-    )
-    if node._symmetries is None:
-        node._symmetries = _automorphisms(opened, position, others)
-    return node, tuple([names[k] for k in opened])
-
-
-def _automorphisms(
-    opened: list[int], position: list[int], others: list[list[int]]
-) -> tuple[Permutation, ...]:
-    """Permutations of the open labels among labellings with one certificate."""
-    generators = set()
-    for other in others:
-        where = {other[k]: place for place, k in enumerate(opened)}
-        if all(position[k] in where for k in opened):
-            generators.add(tuple([where[position[k]] for k in opened]))
-    return closure(sorted(generators - {tuple(range(len(opened)))}))
-
-
-def outer_product(
-    atoms: list[Operand], out: Labels, extents: Mapping[int, Extent], coef: Coef
-) -> Expr:
-    """The product without summed labels; a single operand read as it is, is that operand."""
-    if len(atoms) == 1 and coef == ONE and len(set(out)) == len(out):
-        same = symmetries(atoms[0][0])
-        if least(atoms[0][1], same) == least(out, same):
-            return atoms[0][0]
-    final: dict[int, int] = {}
-    for label in out:
-        final.setdefault(label, len(final))
-    rows = sorted(
-        [
-            (op.order, least(tuple([final[label] for label in word]), symmetries(op)), k)
-            for k, (op, word) in enumerate(atoms)
-        ]
-    )
-    return _intern_einsum(
-        tuple([atoms[k][0] for *_, k in rows]),
-        tuple([word for _, word, _ in rows]),
-        tuple([final[label] for label in out]),
-        tuple([extents[label] for label in final]),
-        coef,
-    )
-
-
-def _intern_einsum(
-    args: tuple[Expr, ...], labels: tuple[Labels, ...], out: Labels, extents: Shape, coef: Coef
-) -> Expr:
-    node: Expr = intern(Einsum, (labels, out, extents, coef), args)
-    return node
-
-
 def view(e: Expr, perm: Sequence[int]) -> Expr:
     """Axes permuted: axis k of the result is axis perm[k] of e."""
     return einsum([e], [range(e.ndim)], perm)
 
 
-# --- symmetries -----------------------------------------------------------------------------------
+# --- symmetries of sums and applications ----------------------------------------------------------
 
 
-def symmetries(e: Expr) -> tuple[Permutation, ...]:
-    """Axis permutations that leave e as it is. Operands are settled first, so this never recurses."""
-    if e._symmetries is None:
-        e._symmetries = _symmetries(e)
-    return e._symmetries
+def settled(node: Expr) -> Expr:
+    """The node, knowing the axis permutations that leave it as it is."""
+    if node._symmetries is None and node.ndim >= 2 and isinstance(node, Add | Apply):
+        node._symmetries = closure([p for p in axis_symmetries(node.shape) if _keeps(node, p)])
+    return node
 
 
-def _symmetries(e: Expr) -> tuple[Permutation, ...]:
-    if e.ndim < 2:
-        return ()
-    if isinstance(e, Var):
-        return variable_symmetries(e)
-    if isinstance(e, Einsum) and e.summed:
-        ops = [(arg, word) for arg, word in zip(e.args, e.labels, strict=True)]
-        contraction(ops, set(e.out), dict(enumerate(e.extents)))
-        return e._symmetries or ()
-    candidates = axis_symmetries(e.shape)
-    if isinstance(e, Einsum):
-        found = [p for p in candidates if view(e, p) is e]
-    elif isinstance(e, Add):
-        terms = {id(t) for t in e.args}
-        found = [p for p in candidates if {id(view(t, p)) for t in e.args} == terms]
-    elif isinstance(e, Apply) and e.op.elementwise:
-        found = [p for p in candidates if all(view(a, p) is a for a in e.args)]
-    elif isinstance(e, Apply) and e.op.transposes and e.args[0].ndim == e.ndim:
-        found = [p for p in symmetries(e.args[0]) if p == core_swap(e.ndim)]
-    else:
-        found = []
-    return closure(found)
+def _keeps(node: Expr, perm: Permutation) -> bool:
+    if isinstance(node, Add):
+        terms = {id(t) for t in node.args}
+        return {id(view(t, perm)) for t in node.args} == terms
+    assert isinstance(node, Apply)
+    if node.op.elementwise:
+        return all(view(a, perm) is a for a in node.args)
+    same_axes = node.op.transposes and node.args[0].ndim == node.ndim
+    return same_axes and perm == core_swap(node.ndim) and perm in symmetries(node.args[0])
 
 
 # --- sums -----------------------------------------------------------------------------------------
@@ -456,8 +301,7 @@ def _intern_add(terms: list[Expr]) -> Expr:
     if len(terms) == 1:
         return terms[0]
     node: Expr = intern(Add, (), tuple(sorted(terms, key=lambda t: t.order)))
-    symmetries(node)
-    return node
+    return settled(node)
 
 
 def _open_sums(items: list[Expr]) -> list[Expr]:
@@ -725,8 +569,7 @@ def apply(op: Op, *operands: Expr, params: tuple[Any, ...] = (), shape: Shape | 
         if found is not None:
             return found
     node: Expr = intern(Apply, (op, params, shape), tuple(args))
-    symmetries(node)
-    return node
+    return settled(node)
 
 
 def _fold(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
@@ -818,8 +661,7 @@ def rebuild(rows: list[tuple[type[Expr], tuple[Any, ...], list[int]]]) -> Expr:
     nodes: list[Expr] = []
     for kind, meta, places in rows:
         node: Expr = intern(kind, meta, tuple([nodes[k] for k in places]))
-        symmetries(node)
-        nodes.append(node)
+        nodes.append(settled(node))
     return nodes[-1]
 
 

@@ -76,17 +76,26 @@ def cost(
 class _Flat(NamedTuple):
     """A product with the contractions opened that nobody else reads."""
 
-    operands: list[tuple[Expr, Word]]
-    extents: dict[int, Extent]
+    operands: Sequence[tuple[Expr, Word]]
+    extents: Mapping[int, Extent]
     coef: Coef
+
+
+def _flat(e: Einsum) -> _Flat:
+    return _Flat(list(zip(e.args, e.labels, strict=True)), dict(enumerate(e.extents)), e.coef)
+
+
+def _nested(e: Einsum, uses: Mapping[int, int]) -> bool:
+    for arg in e.args:
+        if isinstance(arg, Einsum) and uses[id(arg)] == 1:
+            return True
+    return False
 
 
 def _flatten(e: Einsum, uses: Mapping[int, int]) -> tuple[_Flat, list[Expr]]:
     """Nested products as one, so that the contraction path is chosen over all their operands."""
     extents: dict[int, Extent] = dict(enumerate(e.extents))
     coef, room = e.coef, EXACT_OPERANDS - len(e.args)
-    if not any(isinstance(arg, Einsum) and uses[id(arg)] == 1 for arg in e.args):
-        return _Flat(list(zip(e.args, e.labels, strict=True)), extents, coef), []
     stack = list(zip(e.args, e.labels, strict=True))[::-1]
     operands: list[tuple[Expr, Word]] = []
     opened: list[Expr] = []
@@ -135,12 +144,13 @@ class _Lowering:
         flat: dict[int, _Flat] = {}
         opened: set[int] = set()
         for node in reversed(nodes):
-            if isinstance(node, Einsum) and id(node) not in opened:
+            if isinstance(node, Einsum) and id(node) not in opened and _nested(node, uses):
                 flat[id(node)], inside = _flatten(node, uses)
                 opened.update(map(id, inside))
         for node in nodes:
-            if id(node) in flat and isinstance(node, Einsum):
-                self.values[id(node)] = self._product(node, flat[id(node)])
+            if isinstance(node, Einsum):
+                if id(node) not in opened:
+                    self.values[id(node)] = self._product(node, flat.get(id(node)) or _flat(node))
             elif isinstance(node, Add):
                 self.values[id(node)] = self._sum(node)
             elif isinstance(node, Apply):

@@ -131,7 +131,7 @@ SHAPE_ERRORS = [
     ("vector(x)", 1, 1, ["a scalar"]),
     ("kron(A, x)", 1, 1, ["Kronecker"]),
     ("eye(m)*x", 1, 7, ["extent m", "extent n"]),
-    ("sum(x)/n", 1, 7, ["`n` is a column of shape (k,) (undeclared)"]),
+    ("sum(x)/h", 1, 7, ["`h` is a column of shape (k,) (undeclared)"]),
 ]
 ERRORS = [(tc.ParseError, *row) for row in PARSE_ERRORS] + [
     (tc.ShapeError, *row) for row in SHAPE_ERRORS

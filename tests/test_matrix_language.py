@@ -175,6 +175,7 @@ CASES: list[tuple[str, Reference, tuple[Any, ...]]] = [
     ("diag(x)", lambda: np.diag(V.x), ("n", "n")),
     ("diag(x')", lambda: np.diag(V.x), ("n", "n")),
     ("diag(A)", lambda: np.diag(V.A), ("n",)),
+    ("-diag(S)", lambda: -np.diag(V.S), ("n",)),
     ("diag(z)*B", lambda: np.diag(V.z) @ V.B, ("m", "n")),
     ("B*diag(x)", lambda: V.B * V.x, ("m", "n")),
     ("kron(a, B)", lambda: V.a * V.B, ("m", "n")),
@@ -197,6 +198,10 @@ CASES: list[tuple[str, Reference, tuple[Any, ...]]] = [
     ("matrix(a, 2, 3)", lambda: np.full((2, 3), V.a), (2, 3)),
     ("matrix(a, m, 2)'*B", lambda: np.full((2, 3), V.a) @ V.B, (2, "n")),
     ("z*vector(1)' + B", lambda: V.B + V.z[:, None], ("m", "n")),
+    # dimensions as numbers
+    ("sum(x)/n", lambda: V.x.mean(), ()),
+    ("n*x - x.*n/2/m", lambda: 4 * V.x - V.x * 4 / 6, ("n",)),
+    ("vector(1/k, k)", lambda: np.full(2, 0.5), ("k",)),
     # comparisons
     ("where(x > 1, x, 0)", lambda: np.where(V.x > 1, V.x, 0), ("n",)),
     ("where(x >= y, x, y)", lambda: np.maximum(V.x, V.y), ("n",)),

@@ -16,7 +16,7 @@ def make(task: Task) -> Iterator[Entry]:
     expression = problem.expression()
     arrays = {name: task.data[name] for name in expression.variables}
     shapes = {name: array.shape for name, array in arrays.items()}
-    wishes = {
+    wishes: dict[str, Callable[[], Any]] = {
         "value": lambda: tc.compile(expression),
         "gradient": lambda: tc.compile(tc.grad(expression, problem.wrt)),
         "hessian": lambda: tc.compile(tc.hessian(expression, problem.wrt)),

@@ -72,7 +72,7 @@ class Program:
                 continue
             if place is not None and place < 0 and place not in born:
                 born.add(place)
-                self._runs.append(self._allocation(-1 - place))
+                self._runs.append(self._allocation(-1 - place, step.kind))
             if step.kind != "scratch":
                 self._runs.append(run)
             if index in ends:
@@ -88,9 +88,11 @@ class Program:
                 ends.setdefault(plan.last_use[owner], []).append(slot)
         return ends
 
-    def _allocation(self, number: int) -> Run:
+    def _allocation(self, number: int, kind: str) -> Run:
         """Binds all slots that live in output `number` to a new array."""
         plan = self.plan
+        # Pages of zeros come from the system unwritten, where a unit tensor is mostly zeros.
+        new = np.zeros if kind == "embed" else np.empty
         final = plan.outputs[number].slot
         shape, dtype = plan.shapes[final], self.dtype
         members = [slot for slot, place in enumerate(plan.home) if place == -1 - number]
@@ -98,7 +100,7 @@ class Program:
         other = [(slot, plan.shapes[slot]) for slot in members if plan.shapes[slot] != shape]
 
         def run(v: Slots) -> None:
-            array = v[final] = np.empty(shape, dtype)
+            array = v[final] = new(shape, dtype)
             for slot in same:
                 v[slot] = array
             for slot, reshaped in other:
@@ -319,7 +321,8 @@ def _embed(step: Step, dtype: np.dtype[Any]) -> Run:
     empty = not prod(step.shape)
 
     def run(v: Slots) -> None:
-        v[o].fill(0)
+        if not zeroed:
+            v[o].fill(0)
         if not empty:
             np.copyto(view(v[o]), v[a])
 
@@ -355,9 +358,16 @@ def _gram(step: Step, dtype: np.dtype[Any]) -> Run:
             np.multiply(x, np.sqrt(-d)[:, None], rows)
             np.dot(rows.T, rows, out)
             np.negative(out, out)
-        else:
+        elif np.isnan(d).any():
             np.multiply(x, d[:, None], rows)
             np.dot(x.T, rows, out)
+        else:
+            order = np.argsort(d < 0, kind="stable")
+            count = int(np.count_nonzero(d >= 0))
+            np.take(x, order, 0, rows, mode="clip")
+            np.multiply(rows, np.sqrt(np.abs(d[order]))[:, None], rows)
+            np.dot(rows[:count].T, rows[:count], out)
+            np.subtract(out, np.dot(rows[count:].T, rows[count:]), out)
 
     return run
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..errors import ParseError, ShapeError, UnsupportedError
 from ..expr import Expr, Var, surface, var
-from ..normal import numeral, numeric_value
+from ..extents import extent_coef, inverse_extent
+from ..normal import filled, numeral, numeric_value, scale
 from .lexer import shape_error
 from .matrix_functions import OPERATORS, library_name
 from .matrix_inference import Typed, infer
@@ -31,7 +32,8 @@ def parse(text: str, /, **declarations: Any) -> Expr:
         needs no name. Operators are MATLAB's: ``* / ^ '`` of matrices, ``.* ./ .^`` of entries.
     **declarations : int, str, tuple of int and str, or variable
         Shapes (or variables) by name. Undeclared names of one letter and digits are scalars (a–g),
-        columns (h–z) or matrices (A–Z) whose dimensions follow from their use.
+        columns (h–z) or matrices (A–Z) whose dimensions follow from their use; but the name of
+        a dimension that the declarations or the text mention is its extent.
 
     Returns
     -------
@@ -76,6 +78,8 @@ class _Builder:
         self.names: dict[str, Expr] = {"pi": numeral(math.pi), **declared}
         for name, found in typed.undeclared.items():
             self.names[name] = var(name, typed.shape(found))
+        for name in typed.numbers:
+            self.names[name] = filled(extent_coef(name), ())
         self.rules: dict[str, Callable[[Node], Expr]] = {
             "number": lambda node: numeral(float(node.name)),
             "size": lambda node: numeral(0),
@@ -137,6 +141,9 @@ class _Builder:
             return self.kronecker(node, left, right)
         if node.name == "^":
             return self.power(node, left, right)
+        divisor = self.tree.nodes[node.args[1]]
+        if node.name in ("/", "./") and divisor.name in self.typed.numbers:
+            return scale(left, inverse_extent(divisor.name))
         return _call(OPERATORS[node.name], left, right)
 
     def kronecker(self, node: Node, left: Expr, right: Expr) -> Expr:

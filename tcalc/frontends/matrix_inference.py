@@ -20,11 +20,12 @@ _CONVENTION = re.compile(r"[A-Za-z][0-9]*")
 
 
 class Typed(NamedTuple):
-    """Types of all nodes, their dimensions, types of the undeclared variables."""
+    """Types of all nodes, their dimensions, types of undeclared variables, extents as numbers."""
 
     types: list[Type]
     dimensions: Dimensions
     undeclared: dict[str, Type]
+    numbers: set[str]
 
     def shape(self, found: Type) -> Shape:
         return tuple([self.dimensions.shown(dim) for dim in found.dims])
@@ -36,15 +37,22 @@ def infer(tree: Tree, declared: Mapping[str, Var]) -> Typed:
 
 
 class _Inference(Operands):
-    """`inferred`: nodes whose size must follow from use; `products`: merged dimensions."""
+    """The walk over the nodes.
+
+    `inferred`: nodes whose size must follow from use; `products`: merged dimensions; `named`:
+    dimensions with a name, which is a number where no variable has it (sums divided by n).
+    """
 
     def __init__(self, tree: Tree, declared: Mapping[str, Var]) -> None:
         extents = {str(extent) for variable in declared.values() for extent in variable.shape}
         words = {node.name for node in tree.nodes if node.kind in ("name", "size")}
         super().__init__(tree, {*extents, *words, *declared})
+        sizes = {node.name for node in tree.nodes if node.kind == "size"}
+        self.named = {extent for extent in extents | sizes if not extent.isdecimal()}
+        self.numbers: set[str] = set()
         self.declared = declared
         self.inferred: list[int] = []
-        self.products: list[tuple[int, int, int, int]] = []
+        self.products: list[tuple[int, int, int, Node]] = []
         self.infixes = {
             "*": self.product,
             "/": self.quotient,
@@ -87,21 +95,22 @@ class _Inference(Operands):
             if self.types[root].condition:
                 raise self.misplaced(self.nodes[root])
         self.settle()
-        return Typed(self.types, self.dimensions, self.undeclared)
+        return Typed(self.types, self.dimensions, self.undeclared, self.numbers)
 
     def settle(self) -> None:
         """Name what is unknown; merged dimensions are products of what they merge."""
         dimensions = self.dimensions
         dimensions.settle()
-        for merged, a, b, at in self.products:
+        for merged, a, b, node in self.products:
             left, right = dimensions.extent(a), dimensions.extent(b)
             if left is None or right is None:
                 break
             extent = _merged(left, right)
             if not dimensions.unify(merged, dimensions.rigid(extent)):
                 known = dimensions.extent(merged)
-                message = f"this product has extent {extent} where {known} is needed"
-                raise self.mismatch(message, at)
+                operands = " and ".join(self.describe(place) for place in node.args)
+                message = f"{operands}: ⊗ gives extent {extent} where {known} is needed"
+                raise self.mismatch(message, node.at)
         written = {"eye": "eye(n)", "vector": "vector(a, n)", "matrix": "matrix(a, m, n)"}
         for place in self.inferred:
             node = self.nodes[place]
@@ -129,6 +138,9 @@ class _Inference(Operands):
         if name == "eye":
             dim = self.unknown_size()
             return Type("matrix", (dim, dim))
+        if name in self.named:
+            self.numbers.add(name)
+            return SCALAR
         if not _CONVENTION.fullmatch(name):
             raise self.unknown(node)
         if name[0] in "abcdefg":
@@ -274,15 +286,15 @@ class _Inference(Operands):
             return right if left.kind == "scalar" else left
         if left.kind == right.kind:
             pairs = zip(left.dims, right.dims, strict=True)
-            return Type(left.kind, tuple([self.merged(a, b, node.at) for a, b in pairs]))
+            return Type(left.kind, tuple([self.merged(a, b, node) for a, b in pairs]))
         if left.kind != "matrix" and right.kind != "matrix":
             column, row = (left, right) if left.kind == "column" else (right, left)
             return Type("matrix", (*column.dims, *row.dims))
         raise self.refused(node, node.args, "two matrices or two vectors have a Kronecker product")
 
-    def merged(self, a: int, b: int, at: int) -> int:
+    def merged(self, a: int, b: int, node: Node) -> int:
         found = self.dimensions.new()
-        self.products.append((found, a, b, at))
+        self.products.append((found, a, b, node))
         return found
 
     def identity(self, node: Node) -> Type:

@@ -201,3 +201,4 @@ def clip(a: object, low: object, high: object) -> Expr:
     return e if high is None else minimum(e, high)
 
 
+__all__ = array.exported(globals())

@@ -96,3 +96,6 @@ def solve(a: object, b: object) -> Expr:
     """x with a x = b, for a vector or matrix b."""
     matrix = _square("solve", as_expr(a))
     return array.matmul(inv(matrix), b)
+
+
+__all__ = array.exported(globals())

@@ -203,3 +203,4 @@ def cumsum(a: object, axis: int | None = None) -> Expr:
     return _moved(CUMSUM, e, chosen_axes(axis, e.ndim, "cumsum")[0], (False,))
 
 
+__all__ = array.exported(globals())

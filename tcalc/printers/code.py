@@ -1,17 +1,15 @@
 """Source code: one walker over the expression, the spelling left to a language.
 
-Every node that is used twice, or is long, becomes an assignment. Contractions become matrix products
-where they have that form; unit tensors are written onto diagonals of zeros.
+Every node that is used twice, or is long, becomes an assignment. Contractions become matrix
+products where they have that form; unit tensors are written onto diagonals of zeros.
 """
 
 from __future__ import annotations
 
 import builtins
 import keyword
-import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..calculus import jacobian
@@ -22,21 +20,18 @@ from ..expr import (
     Derivative,
     Einsum,
     Expr,
-    Labels,
     Var,
     dimensions,
     postorder,
     variables,
 )
-from ..extents import ONE, Coef, Extent
+from ..extents import Extent
 from ..nest import leaves
 from ..normal import bare
-from .languages import ATOM, LANGUAGES, PRODUCT, SUM, Code, NumPy
+from .languages import LANGUAGES, PRODUCT, SUM, Code, NumPy
+from .products import Products
 from .selfcheck import difference_check, shape_check
 from .style import takes_condition
-
-Operand = tuple[Code, Labels]
-MIN_NAMED = 12
 
 
 def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = False) -> str:
@@ -78,22 +73,18 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     return spelling.module(functions) + shape_check(program, name)
 
 
-class Program:
+class Program(Products):
     """The statements of one function."""
 
     def __init__(self, language: NumPy, tree: Any) -> None:
-        self.language = language
+        super().__init__(language)
         self.tree = tree
         self.roots = [_expression(leaf) for leaf in leaves(tree)]
         self.nodes = postorder(self.roots)
         self.variables = {**variables(self.roots), **_origins(tree)}
-        self.lines: list[str] = []
-        self.codes: dict[int, Code] = {}
-        self.short: dict[int, tuple[Code, set[int]]] = {}
-        self.temporaries = 0
         self.names = _parameters(self.variables, language.reserved)
         self.taken = set(self.names.values()) | language.reserved
-        self.prefix = _free("t", self.taken)
+        self.prefix = _free(self.prefix, self.taken)
         self.sizes: dict[str, str] = {}
         self.needed: list[str] = []
         self.free: list[str] = []
@@ -131,15 +122,6 @@ class Program:
         return f"np.array({code.text})" if code.view or isinstance(root, Var) else code.text
 
     # --- names ---
-
-    def assign(self, code: Code) -> Code:
-        self.temporaries += 1
-        name = f"{self.prefix}{self.temporaries}"
-        self.lines.append(f"{name} = {code.text}")
-        return code._replace(text=name, level=ATOM, condition="")
-
-    def named(self, code: Code) -> Code:
-        return code if code.text.isidentifier() else self.assign(code)
 
     def extent(self, extent: Extent) -> str:
         """An extent: a number, or names of dimensions bound before the first statement."""
@@ -240,189 +222,6 @@ class Program:
             axes = tuple(range(-node.params[0], 0))
             values["axes"] = str(axes[0] if len(axes) == 1 else axes)
         return values
-
-    # --- products ---
-
-    def scaled(self, coef: Coef, factors: list[Code]) -> Code:
-        """coef * factors, the number next to the smallest factor."""
-        language, value = self.language, coef.value
-        negative = math.copysign(1, value) < 0 and value == value
-        first = [] if abs(value) == 1 and (factors or coef.times) else [language.number(abs(value))]
-        first += [Code(self.extent(d), weak=True) for d in coef.times]
-        code = language.multiply([*first, *factors])
-        if coef.over:
-            code = language.divide(code, [self.extent(d) for d in coef.over])
-        return language.negate(code) if negative else code
-
-    def outer(self, node: Einsum) -> Code:
-        """A product without a summed label."""
-        labels = list(dict.fromkeys(node.out))
-        scalars: list[Code] = []
-        groups: dict[tuple[int, ...], list[Code]] = {}
-        for arg, word in zip(node.args, node.labels, strict=True):
-            if word:
-                order = [label for label in labels if label in word]
-                groups.setdefault(tuple(order), []).append(self.aligned(arg, word, order))
-            else:
-                scalars.append(self.codes[id(arg)])
-        factors = []
-        for order in sorted(groups, key=lambda order: (len(order), order)):
-            product = self.language.multiply(groups[order])
-            factors.append(self.language.expand(product, [k in order for k in labels]))
-        plain = node.coef == ONE and not scalars and len(factors) == 1
-        code = factors[0] if plain else self.scaled(node.coef, scalars + factors)
-        present = {axis for axis, label in enumerate(labels) if any(label in g for g in groups)}
-        if len(labels) < len(node.out):
-            return self.embedded(node, code, bool(factors))
-        if len(present) == len(labels):
-            return code
-        if self.uses[id(node)] > 1 and len(code.text) > MIN_NAMED:
-            code = self.named(code)
-        self.short[id(node)] = (code, present)
-        shape = [self.extent(e) for e in node.shape]
-        return self.language.broadcast(code, shape) if factors else self.language.full(code, shape)
-
-    def embedded(self, node: Einsum, core: Code, array: bool) -> Code:
-        """A unit tensor times its core, written on a diagonal of zeros."""
-        language = self.language
-        if not array:
-            core = language.full(core, [self.extent(e) for e in node.extents])
-        if node.out == (0, 0):
-            return language.diag(core)
-        core = self.named(core)
-        self.temporaries += 1
-        name = f"{self.prefix}{self.temporaries}"
-        self.lines += language.embed(name, core, node.out, [self.extent(e) for e in node.shape])
-        return Code(name)
-
-    def aligned(self, arg: Expr, word: Labels, order: list[int]) -> Code:
-        """An operand with its axes in this order of labels."""
-        if id(arg) in self.turned and isinstance(arg, Einsum):
-            return self.short_enough(self.contraction(arg, [word.index(k) for k in order]))
-        return self.arranged((self.codes[id(arg)], word), order)
-
-    def arranged(self, operand: Operand, order: Sequence[int]) -> Code:
-        """The operand with axes in this order, repeated labels read as diagonals."""
-        code, word = operand
-        if len(set(word)) < len(word):
-            distinct = tuple(dict.fromkeys(word))
-            code, word = self.language.diagonal(code, word, distinct), distinct
-        return self.language.transpose(code, [word.index(label) for label in order])
-
-    # --- contractions ---
-
-    def contraction(self, node: Einsum, order: Sequence[int]) -> Code:
-        """A product with summed labels; result axes in this order of its open labels."""
-        language, out = self.language, tuple(order)
-        operands = [
-            (self.codes[id(arg)], word) for arg, word in zip(node.args, node.labels, strict=True)
-        ]
-        if len(operands) == 1 and operands[0][1] == (0, 0) and not out:
-            return language.trace(operands[0][0])
-        flat = [
-            (
-                self.arranged(operand, list(dict.fromkeys(operand[1]))),
-                tuple(dict.fromkeys(operand[1])),
-            )
-            for operand in operands
-        ]
-        while len(flat) > 1:
-            flat = self.alone_summed(flat, out)
-            if len(flat) == 2:
-                return self.pair(flat[0], flat[1], out)
-            step = self.paired(flat, out, 1) or self.absorbed(flat) or self.paired(flat, out, 0)
-            if step is None:
-                return language.einsum([c for c, _ in flat], [w for _, w in flat], out)
-            flat = step
-        return self.arranged(self.summed(flat[0], out), out)
-
-    def alone_summed(self, flat: list[Operand], out: Labels) -> list[Operand]:
-        """Labels that only one operand has are summed there."""
-        counts = Counter([label for _, word in flat for label in word])
-        return [self.summed(f, [k for k in f[1] if k in out or counts[k] > 1]) for f in flat]
-
-    def summed(self, operand: Operand, keep: Iterable[int]) -> Operand:
-        code, word = operand
-        kept = set(keep)
-        axes = [k for k, label in enumerate(word) if label not in kept]
-        if not axes:
-            return operand
-        rest = tuple([label for label in word if label in kept])
-        return self.language.sum(code, axes, len(word)), rest
-
-    def absorbed(self, flat: list[Operand]) -> list[Operand] | None:
-        """An operand whose labels all stand in another one scales that one."""
-        best: tuple[int, int, int] | None = None
-        for i, (_, small) in enumerate(flat):
-            for j, (_, large) in enumerate(flat):
-                if i != j and set(small) <= set(large) and (len(small), i) < (len(large), j):
-                    if best is None or (len(large), i, j) < best:
-                        best = (len(large), i, j)
-        if best is None:
-            return None
-        _, i, j = best
-        (small, word), (large, target) = flat[i], flat[j]
-        aligned = self.arranged((small, word), [k for k in target if k in word])
-        factor = self.language.expand(aligned, [k in word for k in target])
-        product = self.short_enough(self.language.multiply([large, factor]))
-        return [f for k, f in enumerate(flat) if k not in (i, j)] + [(product, target)]
-
-    def paired(self, flat: list[Operand], out: Labels, fewer: int) -> list[Operand] | None:
-        """Two operands multiplied where that sums a label of theirs: the smallest result.
-
-        The result has at least `fewer` axes less than the larger one.
-        """
-        options = []
-        for i in range(len(flat)):
-            for j in range(i + 1, len(flat)):
-                rest = {k for m, (_, w) in enumerate(flat) if m not in (i, j) for k in w}
-                joint = dict.fromkeys((*flat[i][1], *flat[j][1]))
-                kept = tuple([k for k in joint if k in rest or k in out])
-                largest = max(len(flat[i][1]), len(flat[j][1]))
-                if len(kept) < len(joint) and len(kept) + fewer <= largest:
-                    options.append((len(kept), i, j, kept))
-        if not options:
-            return None
-        _, i, j, kept = min(options)
-        product = self.short_enough(self.pair(flat[i], flat[j], kept))
-        return [f for k, f in enumerate(flat) if k not in (i, j)] + [(product, kept)]
-
-    def short_enough(self, code: Code) -> Code:
-        return self.assign(code) if len(code.text) > self.language.width else code
-
-    def pair(self, a: Operand, b: Operand, out: Labels) -> Code:
-        """The product of two operands with the labels that are not in `out` summed."""
-        language = self.language
-        shared = [k for k in a[1] if k in b[1]]
-        summed = [k for k in shared if k not in out]
-        batch = [k for k in shared if k in out]
-        left = [k for k in out if k in a[1] and k not in shared]
-        right = [k for k in out if k in b[1] and k not in shared]
-        if batch or not summed:
-            return self.batched(a, b, out, (batch, left, right, summed))
-        if len(summed) == 1 and len(left) < 2 and len(right) < 2:
-            if out == (*right, *left) and right and (left or len(b[1]) > 1):
-                a, b, left, right = b, a, right, left
-            first, second = self.arranged(a, [*left, *summed]), self.arranged(b, [*summed, *right])
-            return language.matmul(first, second)
-        if not out:
-            return language.inner(self.arranged(a, a[1]), self.arranged(b, a[1]))
-        axes = ([a[1].index(k) for k in summed], [b[1].index(k) for k in summed])
-        order = [k for k in a[1] if k in left] + [k for k in b[1] if k in right]
-        found = language.tensordot(a[0], b[0], axes)
-        return language.transpose(found, [order.index(k) for k in out])
-
-    def batched(self, a: Operand, b: Operand, out: Labels, groups: tuple[list[int], ...]) -> Code:
-        language = self.language
-        batch, left, right, summed = groups
-        if len(left) == len(right) == len(summed) == 1:
-            found = language.matmul(
-                self.arranged(a, [*batch, *left, *summed]),
-                self.arranged(b, [*batch, *summed, *right]),
-            )
-            order = [*batch, *left, *right]
-            return language.transpose(found, [order.index(k) for k in out])
-        return language.einsum([a[0], b[0]], [a[1], b[1]], out)
 
 
 def _expression(leaf: Any) -> Expr:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..expr import Expr
 from ..op import Op
-from .matrix_form import Layout
+from .layout import Layout
 from .style import Piece, Rope, Text
 
 

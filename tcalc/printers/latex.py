@@ -15,10 +15,11 @@ import numpy as np
 from ..expr import Expr, surface
 from ..extents import Coef, Extent, Shape
 from ..op import Op
-from .matrix_form import LETTERS, Layout
+from .layout import Layout
 from .style import (
     ATOM,
     COMPARE,
+    LETTERS,
     POINTWISE,
     POWER,
     Piece,
@@ -30,44 +31,14 @@ from .style import (
     measure,
 )
 
-GREEK = set(
-    [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "epsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "iota",
-        "kappa",
-        "lambda",
-        "mu",
-        "nu",
-        "xi",
-        "pi",
-        "rho",
-        "sigma",
-        "tau",
-        "upsilon",
-        "phi",
-        "chi",
-        "psi",
-        "omega",
-        "Gamma",
-        "Delta",
-        "Theta",
-        "Lambda",
-        "Xi",
-        "Pi",
-        "Sigma",
-        "Upsilon",
-        "Phi",
-        "Psi",
-        "Omega",
-    ]
-)
+GREEK = {
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa",
+    "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi",
+    "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi",
+    "Omega",
+}  # fmt: skip
+SHORTENED = {"lam": "lambda", "eps": "epsilon"}
+WORDS = ("mathrm", "operatorname", "exp", "log", "sin", "cos", "tan", "arc", "max", "min", "det")
 OPENING = ("(", "{", "|", "[", "& ", r"\\ ", r"cases} ", ", ")
 CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ")
 
@@ -80,6 +51,7 @@ def symbol(name: str) -> str:
 
 
 def _word(word: str) -> str:
+    word = SHORTENED.get(word, word)
     if word in GREEK:
         return f"\\{word}"
     plain = word.replace("_", r"\_")
@@ -87,10 +59,16 @@ def _word(word: str) -> str:
 
 
 def leading(rope: Rope) -> str:
-    """The first character of a rope."""
+    """The first part of a rope."""
     while not isinstance(rope, str):
         rope = next(part for part in rope if part)
-    return rope[:1]
+    return rope
+
+
+def spaced(rope: Rope) -> bool:
+    """Does a factor start with a word, so that it needs more space beside it?"""
+    start = leading(rope)
+    return start.startswith("\\") and start.lstrip("\\").startswith(WORDS)
 
 
 def template(text: str) -> list[tuple[str, str]]:
@@ -107,7 +85,7 @@ def template(text: str) -> list[tuple[str, str]]:
 class Latex(Text):
     """LaTeX without environments, unless statements need one."""
 
-    times, pointwise_times = " ", r" \odot "
+    pointwise_times = r" \odot "
 
     def name(self, name: str) -> Piece:
         return Piece(symbol(name))
@@ -140,6 +118,17 @@ class Latex(Text):
     def eye(self, extent: Extent) -> Piece:
         return Piece(f"I_{{{extent}}}")
 
+    def product(self, ropes: Sequence[Rope]) -> Rope:
+        found: list[Rope] = []
+        for k, rope in enumerate(ropes):
+            if k:
+                found.append(r" \, " if spaced(rope) or spaced(ropes[k - 1]) else " ")
+            found.append(rope)
+        return tuple(found)
+
+    def scale(self, body: Piece | None, coef: Coef, scalars: Sequence[Piece]) -> Piece:
+        return Piece("0") if coef.zero else super().scale(body, coef, scalars)
+
     def parenthesised(self, rope: Rope) -> Rope:
         return (r"\left(", rope, r"\right)")
 
@@ -157,9 +146,9 @@ class Latex(Text):
         rest = above[numbers:]
         if below:
             first = [f"\\frac{{{' '.join(first) or '1'}}}{{{' '.join(below)}}}"]
-        elif first and rest and leading(rest[0]).isdigit():
+        elif first and rest and leading(rest[0])[0].isdigit():
             first.append(r"\cdot")
-        return joined(" ", [*first, *rest] or ["1"])
+        return self.product([*first, *rest] or ["1"])
 
     def quotient(self, above: str, body: Piece, negative: bool) -> Piece:
         text = (r"\frac{", self.numeral(above), "}{", body.under, "}")

@@ -1,29 +1,21 @@
-"""Which products have a form in matrix notation, and the layout of whole expressions.
+"""Which products have a form in matrix notation.
 
 A product of operands with index labels is written as matrices, vectors and scalars where every
 operand has at most two indices and the summed ones form a path: X_mi d_m Y_mj is X'*diag(d)*Y.
-Everything else is an einsum form, with operands in matrix notation as far as they have one.
-
-Matrices are laid out both as they are and transposed, vectors as columns and rows; of the spellings
-of a product the one with the fewest transposes is taken. Where shared parts would make the text
-long, they become statements.
+Both orientations are made: matrices as they are and transposed, vectors as columns and rows; of the
+spellings of a product the one with the fewest transposes is taken.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ..expr import Add, Apply, Const, Einsum, Expr, Labels, Var, postorder
+from ..expr import Einsum, Expr, Labels
 from ..extents import Coef, Extent
-from ..normal import bare, symmetries
-from ..op import batch_axes
-from .style import ATOM, Piece, Spec, Text
-
-MAX_TOKENS = 20_000
-MIN_SHARED = 12
-LETTERS = "ijklmnpqrstuvwxyzabcdefghoABCDEFGHIJKLMNOPQRSTUVWXYZ"
+from .style import Piece, Text
 
 Factor = tuple["Form", Labels, int]  #: a form, its labels, how many times it stands there
 
@@ -57,164 +49,6 @@ class Form(NamedTuple):
 
 def better(a: Piece, b: Piece) -> Piece:
     return b if (b.flips, b.size) < (a.flips, a.size) else a
-
-
-class Layout:
-    """One expression in one style."""
-
-    def __init__(
-        self, style: Text, matrix: bool = True, limit: int = MAX_TOKENS, prefix: str = "t"
-    ) -> None:
-        self.style = style
-        self.matrix = matrix
-        self.limit = limit
-        self.prefix = prefix
-        self.forms: dict[int, Form] = {}
-        self.named: list[tuple[str, Piece]] = []
-        self.shared: set[int] = set()
-
-    def text(self, e: Expr) -> str:
-        """The text of an expression, with statements where sharing asks for them."""
-        e = bare(e)
-        nodes = postorder((e,))
-        last = self.run(nodes)
-        if last.size > self.limit:
-            self.shared = used_twice(nodes)
-            self.prefix = free_prefix(self.prefix, nodes)
-            last = self.run(nodes)
-        return self.style.statements(self.named, last)
-
-    def run(self, nodes: Sequence[Expr]) -> Piece:
-        self.named = []
-        for node in nodes:
-            form = self.form(node)
-            if id(node) in self.shared and form.plain.size > MIN_SHARED and form.short is None:
-                form = self.statement(node, form)
-            self.forms[id(node)] = form
-        return self.forms[id(nodes[-1])].plain
-
-    def statement(self, node: Expr, form: Form) -> Form:
-        name = f"{self.prefix}{len(self.named) + 1}"
-        self.named.append((name, form.plain))
-        return self.settled(node, self.style.name(name), None)
-
-    # --- one node ---
-
-    def form(self, node: Expr) -> Form:
-        if isinstance(node, Var):
-            return self.settled(node, self.style.name(node.name), None)
-        if isinstance(node, Const):
-            return self.settled(node, self.style.array(node.value), None)
-        if isinstance(node, Add):
-            return self.sum(node)
-        if isinstance(node, Einsum):
-            return self.product(node)
-        assert isinstance(node, Apply)
-        return self.apply(node)
-
-    def settled(self, node: Expr, plain: Piece, turned: Piece | None) -> Form:
-        """Both orientations of a node, each also as the transpose of the other."""
-        if node.ndim not in (1, 2):
-            return Form(plain, plain)
-        if node.ndim == 2 and (1, 0) in symmetries(node):
-            best = plain if turned is None else better(plain, turned)
-            return Form(best, best)
-        other = self.style.transpose(plain)
-        if turned is None:
-            return Form(plain, other)
-        return Form(better(plain, self.style.transpose(turned)), better(other, turned))
-
-    def entrywise(self, node: Expr, row: bool) -> tuple[list[Piece], list[bool]]:
-        """Operands of a node that acts entry by entry; numbers need no shape beside arrays."""
-        forms = [self.forms[id(arg)] for arg in node.args]
-        shortened = any(f.short is None for f in forms)
-        pieces = []
-        for f in forms:
-            short = f.short if shortened else None
-            pieces.append(short or (f.turned if row else f.plain))
-        scalar = [not node.shape or (shortened and f.short is not None) for f in forms]
-        return pieces, scalar
-
-    def sum(self, node: Add) -> Form:
-        plain, turned = (
-            self.style.add(leading_sum(self.entrywise(node, row)[0])) for row in (False, True)
-        )
-        return self.settled(node, plain, turned)
-
-    def apply(self, node: Apply) -> Form:
-        if not node.op.elementwise or not node.args:
-            args = [self.forms[id(arg)].plain for arg in node.args]
-            return self.settled(
-                node, self.style.call(node.op, parameters(node), args, [False]), None
-            )
-        plain, turned = (
-            self.style.call(node.op, parameters(node), *self.entrywise(node, row))
-            for row in (False, True)
-        )
-        return self.settled(node, plain, turned)
-
-    def product(self, node: Einsum) -> Form:
-        product = Product(node, self.forms, self.style)
-        if self.matrix and product.possible:
-            found = product.contraction() if node.summed else product.outer()
-        else:
-            found = product.entrywise()
-        if found is None:
-            return self.einsum(node)
-        if isinstance(found, Form):
-            return found
-        short = product.scaled(None) if node.shape and product.constant else None
-        form = self.settled(node, *found)
-        return form._replace(short=short, summand=product.summand, diagonal=product.diagonal)
-
-    # --- einsum forms ---
-
-    def einsum(self, node: Einsum) -> Form:
-        """The product as #('...->...', operands), contractions in einsum form opened."""
-        names: dict[int, str] = {}
-        fresh = iter(LETTERS)
-        for label in [*node.out, *range(len(node.extents))]:
-            if label not in names:
-                names[label] = next(fresh)
-        groups: dict[str, list[tuple[Piece, int]]] = {}
-        flat: list[tuple[str, Piece]] = []
-        scalars: list[Factor] = []
-        for (arg, word), power in counted(node):
-            if not arg.ndim:
-                scalars.append((self.forms[id(arg)], (), power))
-                continue
-            outside = tuple([names[label] for label in word])
-            for op, letters in self.opened(node, arg, outside, fresh):
-                piece = self.forms[id(op)].plain
-                groups.setdefault(letters, []).append((piece, power))
-                flat += [(letters, piece)] * power
-        if self.matrix:
-            flat = [(w, self.style.pointwise(factors, False)) for w, factors in groups.items()]
-        words, pieces = [w for w, _ in flat], [p for _, p in flat]
-        out = "".join([names[label] for label in node.out])
-        standing = set("".join(words))
-        sizes = {names[k]: node.extents[k] for k in node.out if names[k] not in standing}
-        body = self.style.einsum(Spec(tuple(words), out, tuple(sizes.items())), pieces)
-        plain = Product.scale(self.style, body, node.coef, scalars)
-        short = None
-        if not pieces and len(set(out)) == len(out):
-            short = Product.scale(self.style, None, node.coef, scalars)
-        return self.settled(node, plain, None)._replace(matrix=False, short=short)
-
-    def opened(
-        self, node: Einsum, arg: Expr, letters: tuple[str, ...], fresh: Iterator[str]
-    ) -> list[tuple[Expr, str]]:
-        """An operand, or in its place the operands of a contraction in einsum form."""
-        if node.summed or self.forms[id(arg)].matrix or not isinstance(arg, Einsum):
-            return [(arg, "".join(letters))]
-        local = dict(zip(arg.out, letters, strict=True))
-        for label in range(len(arg.extents)):
-            if label not in local:
-                local[label] = next(fresh)
-        return [
-            (op, "".join([local[label] for label in word]))
-            for op, word in zip(arg.args, arg.labels, strict=True)
-        ]
 
 
 class Product:
@@ -416,7 +250,7 @@ class Product:
         factors = []
         if path[0] not in open_labels:
             factors.append(self.vector(path[0], True) or style.transpose(style.ones(None)))
-        for i, j in zip(path, path[1:], strict=False):
+        for i, j in pairwise(path):
             factors.append(self.table(i, j))
             if j is not path[-1] and (scale := self.vector(j)):
                 factors.append(style.diag(scale))
@@ -436,7 +270,7 @@ class Product:
         if len(path) != len(near) + 1:
             return None
         factors = []
-        for i, j in zip(path, path[1:], strict=False):
+        for i, j in pairwise(path):
             factors.append(self.table(i, j))
             if scale := self.vector(j):
                 factors.append(self.style.diag(scale))
@@ -469,45 +303,3 @@ def counted(node: Einsum) -> list[tuple[tuple[Expr, Labels], int]]:
     for arg, word in zip(node.args, node.labels, strict=True):
         found.setdefault((id(arg), word), [(arg, word), 0])[1] += 1
     return [(item, power) for item, power in found.values()]
-
-
-def leading_sum(terms: list[Piece]) -> list[Piece]:
-    """One nested sum can stand in front, where it needs no parentheses."""
-    for k, p in enumerate(terms):
-        if p.level < ATOM and p.level == 1 and not p.negative:
-            return [p, *terms[:k], *terms[k + 1 :]]
-    return terms
-
-
-def parameters(node: Apply) -> list[tuple[str, Any]]:
-    """Parameters as further arguments; the axes of a core where there are others before it."""
-    op = node.op
-    shown: list[tuple[str, Any]] = []
-    params = node.params
-    if op.core in ((-1,), (1,)):
-        count = params[0] if op.core == (-1,) else 1
-        params = params[1:] if op.core == (-1,) else params
-        if batch_axes(node):
-            shown.append(("axis", -1 if count == 1 else tuple(range(-count, 0))))
-    return shown + [("", value) for value in params]
-
-
-def used_twice(nodes: Sequence[Expr]) -> set[int]:
-    """Nodes that stand in more than one place."""
-    counts: dict[int, int] = {}
-    for node in nodes:
-        places: set[Any] = set()
-        for k, arg in enumerate(node.args):
-            word = node.labels[k] if isinstance(node, Einsum) else (k,)
-            if (id(arg), word) not in places:
-                places.add((id(arg), word))
-                counts[id(arg)] = counts.get(id(arg), 0) + 1
-    return {key for key, count in counts.items() if count > 1}
-
-
-def free_prefix(prefix: str, nodes: Sequence[Expr]) -> str:
-    """A prefix whose numbered names no variable has."""
-    taken = [node.name for node in nodes if isinstance(node, Var)]
-    while any(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in taken):
-        prefix += "t"
-    return prefix

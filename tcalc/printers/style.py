@@ -22,6 +22,7 @@ Rope = Any  #: str, or a tuple of ropes
 COMPARE, SUM, POINTWISE, PRODUCT, POWER, QUOTE, ATOM = range(7)
 MAX_SIZE = 10**9
 MAX_SHOWN = 64
+LETTERS = "ijklmnpqrstuvwxyzabcdefghoABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Piece(NamedTuple):
@@ -98,7 +99,7 @@ class Spec(NamedTuple):
 class Text:
     """The ASCII matrix language."""
 
-    times, pointwise_times = "*", " .* "
+    pointwise_times = " .* "
 
     # --- atoms ---
 
@@ -150,8 +151,11 @@ class Text:
 
     # --- composition ---
 
+    def product(self, ropes: Sequence[Rope]) -> Rope:
+        return joined("*", ropes)
+
     def transpose(self, p: Piece) -> Piece:
-        text = self.raised(p._replace(negative=False))
+        text = self.raised(p._replace(negative=False) if p.negative else p)
         size = min(MAX_SIZE, p.size + (1 if p.level >= QUOTE else 3))
         return Piece(text, QUOTE, size, p.flips + 1, p.negative)
 
@@ -164,7 +168,7 @@ class Text:
             return factors[0]
         ropes = [self.inside(factors[0], PRODUCT)]
         ropes += [self.inside(p, POWER) for p in factors[1:]]
-        return Piece(joined(self.times, ropes), PRODUCT, *measure(factors), joins=True)
+        return Piece(self.product(ropes), PRODUCT, *measure(factors), joins=True)
 
     def scaling(self, left: Piece | None, body: Piece, right: Piece | None) -> Piece:
         """Diagonal matrices around a matrix."""
@@ -172,7 +176,7 @@ class Text:
         ropes = [self.inside(p, POWER) for p in factors]
         if body.joins and body.level == PRODUCT and not body.negative:
             ropes[0 if left is None else 1] = body.text
-        return Piece(joined(self.times, ropes), PRODUCT, *measure(factors), joins=True)
+        return Piece(self.product(ropes), PRODUCT, *measure(factors), joins=True)
 
     def pointwise(self, factors: Sequence[tuple[Piece, int]], scalar: bool) -> Piece:
         """A product entry by entry of powers."""
@@ -182,9 +186,9 @@ class Text:
         if len(factors) == 1:
             p, k = factors[0]
             return p if k == 1 else Piece(ropes[0], POWER, size, flips)
-        sign = self.times if scalar else self.pointwise_times
         level = PRODUCT if scalar else POINTWISE
-        return Piece(joined(sign, ropes), level, size, flips, joins=True)
+        text = self.product(ropes) if scalar else joined(self.pointwise_times, ropes)
+        return Piece(text, level, size, flips, joins=True)
 
     def powers(self, factors: Sequence[tuple[Piece, int]]) -> list[tuple[Piece, int]]:
         """Products as squares: x.^3 is another operator, x.^2 .* x reads as the product it is."""
@@ -242,7 +246,7 @@ class Text:
 
     def fraction(self, above: list[Rope], below: list[str], numbers: int) -> Rope:
         """Factors, the first `numbers` of them numbers, over numbers."""
-        return joined("/", [joined(self.times, above or ["1"]), *below])
+        return joined("/", [self.product(above or ["1"]), *below])
 
     def quotient(self, above: str, body: Piece, negative: bool) -> Piece:
         return body._replace(

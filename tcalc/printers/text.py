@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..expr import Expr, surface
-from .matrix_form import Layout
+from .layout import Layout
 from .style import Text
 
 
