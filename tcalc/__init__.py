@@ -13,6 +13,7 @@ from .array import *
 from .calculus import derivative, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from .check import check
 from .compile import Compiled, compile
+from .declare import var
 from .errors import (
     Error,
     LinAlgError,
@@ -23,7 +24,7 @@ from .errors import (
     UnsupportedError,
 )
 from .explain import explain
-from .expr import Expr, var
+from .expr import Expr
 from .frontends.matrix import parse
 from .ops.elementwise import *
 from .ops.linalg import *
@@ -34,5 +35,6 @@ from .printers.latex import to_latex
 from .printers.text import to_text
 from .rewrite import simplify
 from .structured import Compressed, Structured, compress
+from .views import *
 
 __version__ = "0.1.0"

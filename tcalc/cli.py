@@ -16,9 +16,10 @@ from . import nest
 from .calculus import derivative
 from .check import check
 from .compile import compile
+from .declare import check_shape, var
 from .errors import Error
 from .explain import explain
-from .expr import PROPERTIES, Expr, check_shape, var
+from .expr import PROPERTIES, Expr
 from .frontends.matrix import parse
 from .printers.code import to_code
 from .printers.einsum import to_einsum

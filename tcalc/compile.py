@@ -42,7 +42,7 @@ Roots = Sequence[Expr]
 Values = Mapping[str, Any]
 
 
-def compile(  # noqa: A001
+def compile(
     outputs: Any,
     args: Sequence[str | Var] | None = None,
     backend: str = "numpy",
@@ -87,7 +87,7 @@ def compile(  # noqa: A001
     25.0
     """
     if structured:
-        options = {"args": args, "backend": backend, "data": data}
+        options: dict[str, Any] = {"args": args, "backend": backend, "data": data}
         options |= {"memory_limit": memory_limit, "check": check}
         return surface["compile_structured"](outputs, **options)
     return Compiled(outputs, args, backend, data, memory_limit, check)
@@ -212,10 +212,10 @@ class _Engine:
 
     def bound(self, data: Values) -> dict[str, Any]:
         """Data converted and checked once."""
-        result = dict(data)
+        result = {k: v for k, v in data.items() if k in self.variables or k in self.dimensions}
         checked = {d.name for _, d in self.checked}
-        for name in data.keys() & self.variables.keys():
-            if not is_weak(data[name]):
+        for name in result:
+            if name in self.variables and not is_weak(data[name]):
                 result[name] = to_array(data[name], self.variables[name])
                 if name in checked:
                     check_properties(result[name], self.variables[name])
@@ -288,8 +288,8 @@ class _Engine:
             program = BACKENDS[self.backend](plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
             take: list[int] | None = [place[name] for name in plan.inputs]
-            plain = all(d.integer or a.dtype == dtype for d, a in zip(self.needed, arrays, strict=True))
-            if plain and take == list(range(len(arrays))):
+            kinds = {a.dtype for d, a in zip(self.needed, arrays, strict=True) if not d.integer}
+            if kinds <= {dtype} and take == list(range(len(arrays))):
                 take = None
             if len(self.programs) >= _MAX_PROGRAMS:
                 self.programs.pop(next(iter(self.programs)))
@@ -351,7 +351,7 @@ class _Bound(NamedTuple):
 
     def prepared(self, arrays: Sequence[Array]) -> list[Array]:
         taken = [arrays[k] for k in self.take or ()]
-        return [a.astype(self.dtype) if a.dtype.kind == "f" and a.dtype != self.dtype else a for a in taken]
+        return [a.astype(self.dtype, copy=False) if a.dtype.kind == "f" else a for a in taken]
 
 
 def _value(root: Expr) -> Expr:

@@ -12,10 +12,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 
-from .expr import Add, Apply, Derivative, Einsum, Expr, Var, postorder
+from .expr import Add, Apply, Einsum, Expr, Var, postorder
 from .extents import ONE, Extent, Shape
-from .normal import add, einsum, zeros_node
+from .normal import add, einsum
 from .op import batch_axes
+from .products import zeros_node
 
 Edges = dict[int, dict[int, Expr]]
 

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import ShapeError, TraceError
-from .extents import Coef, Extent, Shape, show_shape
+from .errors import TraceError
+from .extents import Coef, Shape, show_shape
 
 if TYPE_CHECKING:
     from .op import Op
@@ -398,68 +398,3 @@ def dimensions(roots: Iterable[Expr]) -> list[str]:
 
 def declaration(variable: Var) -> str:
     return " ".join([show_shape(variable.shape), *variable.properties])
-
-
-
-
-def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) -> Var:
-    """A variable.
-
-    Parameters
-    ----------
-    name : str
-        An identifier.
-    shape : tuple of int and str
-        Extents; names are dimensions bound by the arrays at evaluation. `()` is a scalar.
-    **properties : bool
-        `symmetric`, `positive_definite`, `diagonal`, `lower`, `upper` (square matrices; derivatives
-        are projected onto the subspace), `nonnegative`, `integer`.
-
-    Examples
-    --------
-    >>> import tcalc as tc
-    >>> tc.var("X", ("m", "n")).shape
-    ('m', 'n')
-    """
-    if not isinstance(name, str) or not name.isidentifier():
-        raise ValueError(f"a variable needs an identifier as name, not {name!r}")
-    extents = check_shape(shape, f"the shape of {name}")
-    chosen = []
-    for prop, value in properties.items():
-        if prop not in PROPERTIES:
-            raise TypeError(f"{name}: unknown property {prop!r}; one of {', '.join(PROPERTIES)}")
-        if value:
-            chosen.append(prop)
-    if "positive_definite" in chosen and "symmetric" not in chosen:
-        chosen.append("symmetric")
-    if set(chosen) & set(PROPERTIES[:5]) and (len(extents) < 2 or extents[-1] != extents[-2]):
-        raise ShapeError(f"{name} is {chosen[0]} and so must be square, not {show_shape(extents)}")
-    found: Var = intern(Var, (name, extents, tuple(sorted(chosen))))
-    return found
-
-
-def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
-    """A shape given by a user, checked."""
-    extents = (shape,) if isinstance(shape, int | str) else tuple(shape)
-    checked: list[Extent] = []
-    for extent in extents:
-        if isinstance(extent, str):
-            if not extent.isidentifier():
-                raise ShapeError(f"{what}: {extent!r} is not a dimension name")
-            checked.append(extent)
-        elif isinstance(extent, int | np.integer) and not isinstance(extent, bool):
-            if extent < 0:
-                raise ShapeError(f"{what}: extent {extent} is negative")
-            checked.append(int(extent))
-        else:
-            raise TypeError(f"{what}: {extent!r} is neither an int nor a dimension name")
-    return tuple(checked)
-
-
-def const_node(value: np.ndarray) -> Const:
-    """The node of an array; the bits are copied."""
-    data = np.ascontiguousarray(value)
-    found: Const = intern(Const, (data.dtype.str, value.shape, data.tobytes()))
-    return found
-
-

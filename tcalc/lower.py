@@ -37,7 +37,7 @@ def product(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents
     if len(factors) > 1:
         factors = _grouped(b, factors, keep)
     if len(factors) == 2:
-        factors = [contract(b, *factors, keep, out)]
+        factors = [contract(b, factors[0], factors[1], keep, out)]
     elif len(factors) > 2:
         factors = [_along_path(b, factors, out, extents)]
     slot, word = factors[0]

@@ -1,8 +1,8 @@
 """Contraction paths: in which order the operands of a product are multiplied pairwise.
 
-Exact over all trees (outer products too) for few operands; the better of two greedy orders for many.
-The measure is predicted time in units of one elementwise operation: entries read and written, and
-multiply-adds of a matrix product, which run faster than elementwise ones.
+Exact over all trees (outer products too) for few operands, the better of two greedy orders for
+many. The measure is predicted time in units of one elementwise operation: entries read and written,
+and multiply-adds of a matrix product, which run faster than elementwise ones.
 """
 
 from __future__ import annotations
@@ -126,7 +126,8 @@ def _greedy(words: Sequence[Word], keep: Word, extents: Sequence[int], smallest:
         return size12
 
     cost = result_size if smallest else "memory-removed"
-    linear = greedy([frozenset(w) for w in words], frozenset(keep), dict(enumerate(extents)), cost_fn=cost)
+    sizes = dict(enumerate(extents))
+    linear = greedy([frozenset(w) for w in words], frozenset(keep), sizes, cost_fn=cost)
     place = list(range(len(words)))
     pairs = []
     for step, taken in enumerate(linear):

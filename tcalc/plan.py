@@ -86,10 +86,7 @@ def _flat(e: Einsum) -> _Flat:
 
 
 def _nested(e: Einsum, uses: Mapping[int, int]) -> bool:
-    for arg in e.args:
-        if isinstance(arg, Einsum) and uses[id(arg)] == 1:
-            return True
-    return False
+    return any(isinstance(arg, Einsum) and uses[id(arg)] == 1 for arg in e.args)
 
 
 def _flatten(e: Einsum, uses: Mapping[int, int]) -> tuple[_Flat, list[Expr]]:
@@ -188,6 +185,8 @@ class _Lowering:
         standing = {label for _, word in factors for label in word}
         for label in flat.extents.keys() - standing - set(e.out):
             coef *= extent_of(flat.extents[label], self.sizes)
+        if coef == 0:  # sums over nothing, whatever the operands hold
+            return Value(-1, e.out, 0)
         slot, word = -1, ()
         if len(factors) == 1 and len(standing) == len(factors[0][1]) and standing.issubset(e.out):
             slot, word = factors[0]
@@ -370,13 +369,13 @@ class _Lowering:
             axes = tuple(range(arg.ndim))
             slot = self.b.aligned(slot, word, axes)
             if self.b.shapes[slot] != shape:
-                words = (axes[arg.ndim - len(self.b.shapes[slot]) :], axes)
-                slot = self.b.emit("broadcast", (slot,), shape, words, 0, shape, origin=VIEW)
+                own = axes[arg.ndim - len(self.b.shapes[slot]) :]
+                slot = self.b.emit("broadcast", (slot,), shape, (own, axes), 0, shape, origin=VIEW)
             args.append(slot)
         axes = tuple(range(e.ndim))
         matrix = any(core >= 2 for core in e.op.core)
         flops = e.op.flops * entries * (self.shape(e.args[0])[-1] if matrix else 1)
-        words = (*[tuple(range(len(self.b.shapes[a]))) for a in args], axes)
+        words: tuple[Word, ...] = (*[tuple(range(len(self.b.shapes[a]))) for a in args], axes)
         step_params = (e.op, *params)
         slot = self.b.emit(
             "kernel", tuple(args), self.shape(e), words, flops, step_params, RESULT, key

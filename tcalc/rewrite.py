@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from inspect import signature
 from itertools import combinations, permutations
 
-from .expr import Add, Apply, Einsum, Expr, Var, postorder, var
+from .applied import with_args
+from .declare import var
+from .expr import Add, Apply, Einsum, Expr, Var, postorder
 from .extents import Coef
-from .normal import einsum, is_number, scale, with_args
+from .normal import einsum, scale
+from .products import is_number
 
 Bindings = dict[int, Expr]
 Side = Callable[..., Expr]

@@ -71,12 +71,11 @@ class Step(NamedTuple):
             f"{self.names[a]}[{word}]" if word else self.names[a]
             for a, word in zip(self.args, spelled, strict=False)
         ]
-        operands += [str(p) for p in self.params if p is not None]
+        operands += [f"{p:.6g}" for p in self.params if isinstance(p, float)]
+        operator = self.params[0] if self.kind in ("ufunc", "kernel") else self.kind
+        result = f"{self.names[self.out]} = {operator}({', '.join(operands)})"
         shape = "×".join(map(str, self.shape)) or "scalar"
-        return (
-            f"{self.names[self.out]} = {self.kind}({', '.join(operands)})"
-            f" -> [{spelled[-1] if spelled else ''}]  {shape}"
-        )
+        return f"{result} -> [{spelled[-1] if spelled else ''}]  {shape}"
 
 
 class Output(NamedTuple):

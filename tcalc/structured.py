@@ -15,10 +15,12 @@ import numpy as np
 
 from . import nest, normal
 from .compile import Compiled, compile
+from .declare import var
 from .errors import ShapeError
-from .expr import Add, Derivative, Einsum, Expr, Labels, Var, intern, surface, var
+from .expr import Add, Derivative, Einsum, Expr, Labels, Var, intern, surface
 from .extents import ONE, Coef, Extent, Shape, extent_of, show_shape
-from .normal import components, einsum
+from .normal import einsum
+from .products import components, filled, zeros_node
 from .properties import project_slot
 
 _LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
@@ -158,7 +160,7 @@ def _term(e: Expr) -> Term | None:
         words.append(word)
         coef = ONE
     if not cores:
-        cores, words = [normal.filled(coef, ())], [()]
+        cores, words = [filled(coef, ())], [()]
     return Term(tuple(cores), tuple(words), e.out, e.extents)
 
 
@@ -190,7 +192,7 @@ class Pattern:
         """Cores to the whole tensor."""
         if "dense" not in self._compiled:
             parts = [term.product(cores) for term, cores in self._terms()]
-            value = normal.add([*parts, normal.zeros_node(self.compressed.shape)])
+            value = normal.add([*parts, zeros_node(self.compressed.shape)])
             for start, v in self.compressed.slots:
                 value = project_slot(value, start, v)
             self._compiled["dense"] = compile(value)
@@ -206,7 +208,7 @@ class Pattern:
             if slots:
                 v = project_slot(v, 0, slots[-1][1])
             parts = [term.times(cores, v, columns) for term, cores in self._terms()]
-            value = normal.add([*parts, normal.zeros_node((*rows, *names))])
+            value = normal.add([*parts, zeros_node((*rows, *names))])
             for start, slot in slots[:-1]:
                 value = project_slot(value, start, slot)
             self._compiled[further] = compile(value)
@@ -302,7 +304,7 @@ class CompiledStructured:
 
 def _extent(name: str, of: Expr) -> Expr:
     """The extent of a dimension as a root that keeps the variables of `of`: their arrays bind it."""
-    found: Expr = intern(Derivative, (0, 0), (normal.filled(Coef(1, (name,)), ()), of))
+    found: Expr = intern(Derivative, (0, 0), (filled(Coef(1, (name,)), ()), of))
     return found
 
 

@@ -10,6 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
+
 import tcalc as tc
 from tcalc.errors import MemoryLimitError, ShapeError
 

@@ -91,6 +91,7 @@ PARSE_ERRORS = [
     ("matrix(2, n)", 1, 1, ["both sizes"]),
     ("eye(2.5)", 1, 5, ["int or the name of a dimension"]),
     ("eye(n + 1)", 1, 5, ["int or the name of a dimension"]),
+    ("eye(x)*y", 1, 5, ["`x` is a variable"]),
     ("A^a", 1, 2, ["integer", "A .^ a"]),
     ("(A + A)^0.5", 1, 8, ["(A + A) .^ 0.5"]),
     ("A^1e7", 1, 2, ["1000000"]),

@@ -7,8 +7,9 @@ import random
 
 import numpy as np
 import pytest
+
 from tcalc.compile import compile
-from tcalc.expr import var
+from tcalc.declare import var
 from tcalc.extents import Coef
 from tcalc.normal import add, einsum, scale
 from tcalc.op import named
@@ -35,7 +36,7 @@ def dense(arrays, words, out, extents, coef=1.0):
 
 
 def random_product(rng, number, dtype=np.float64, operands=5):
-    """A random product node, its arrays and its value: diagonals, broadcasts, units, all extents."""
+    """A random product, its arrays and its value: diagonals, broadcasts, units, all extents."""
     n_labels = rng.randint(1, 5)
     extents = {label: rng.choice(EXTENTS) for label in range(n_labels)}
     ops, words, values = [], [], {}
@@ -102,7 +103,7 @@ def test_random_sums_of_products(seed):
             v = var(f"b{k}", [shape[0] for _ in word])
             values[v.name] = np.random.default_rng(rng.randrange(2**32)).standard_normal(v.shape)
             coef = rng.choice([1, -1, 2, -0.5])
-            used = {label: shape[0] for label in {*word, *out}}
+            used = dict.fromkeys({*word, *out}, shape[0])
             terms.append(einsum([v], [word], out, Coef(coef), used))
             total = total + dense([values[v.name]], [word], out, used, coef)
         assert_close(compile(add(terms))(values), total)
@@ -200,7 +201,7 @@ def test_peak_memory_of_a_chain_does_not_grow():
 
 
 def _apply(op, *args):
-    from tcalc.normal import apply
+    from tcalc.applied import apply
 
     return apply(op, *args)
 
@@ -220,7 +221,8 @@ def test_peak_prediction_against_tracemalloc():
     import tracemalloc
 
     X, y, v = var("X", ("m", "n")), var("y", "m"), var("v", ("m", "n"))
-    node = add([einsum([X, y, X], [(0, 1), (0,), (0, 2)], (1, 2)), einsum([X, v], [(0, 1), (0, 2)], (1, 2))])
+    weighted = einsum([X, y, X], [(0, 1), (0,), (0, 2)], (1, 2))
+    node = add([weighted, einsum([X, v], [(0, 1), (0, 2)], (1, 2))])
     arrays = {"X": np.ones((400, 150)), "y": -np.ones(400), "v": np.ones((400, 150))}
     function = compile(node)
     predicted = function.plan_for(X=(400, 150), y=(400,), v=(400, 150)).peak_bytes

@@ -73,6 +73,8 @@ class Program:
             if place is not None and place < 0 and place not in born:
                 born.add(place)
                 self._runs.append(self._allocation(-1 - place, step.kind))
+            elif step.kind == "embed":
+                self._runs.append(_cleared(step.out))
             if step.kind != "scratch":
                 self._runs.append(run)
             if index in ends:
@@ -131,22 +133,31 @@ class Program:
         slot, perm = output
         made_by_kernel = self.plan.origin[slot] is RESULT
         ndim = len(self.plan.shapes[slot])
-        sources = self._count + len(self.plan.consts)
 
         def finish(v: Slots) -> Any:
             array = v[slot]
-            if made_by_kernel and not (array.flags.owndata and array.flags.writeable):
-                array = array.copy()
-            elif made_by_kernel and sources and _bound_elsewhere(array, v, slot):
+            if made_by_kernel and not _owned(array, v, slot):
                 array = array.copy()
             return array[()] if ndim == 0 else array if perm is None else array.transpose(perm)
 
         return finish
 
 
-def _bound_elsewhere(array: Array, v: Slots, slot: int) -> bool:
-    """Did a kernel return an array that another slot holds?"""
-    return any(other is array for k, other in enumerate(v) if k != slot)
+def _owned(array: Array, v: Slots, slot: int) -> bool:
+    """Did a kernel return an array of its own that no other slot holds?"""
+    flags = array.flags
+    return (
+        flags.owndata
+        and flags.writeable
+        and not any(other is array for k, other in enumerate(v) if k != slot)
+    )
+
+
+def _cleared(slot: int) -> Run:
+    def run(v: Slots) -> None:
+        v[slot].fill(0)
+
+    return run
 
 
 def _drop(slots: tuple[int, ...]) -> Run:
@@ -316,13 +327,12 @@ def _strided(step: Step, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
 
 
 def _embed(step: Step, dtype: np.dtype[Any]) -> Run:
+    """Writes into zeros, which the program provides."""
     (a,), o = step.args, step.out
     view = _strided(step, dtype)
     empty = not prod(step.shape)
 
     def run(v: Slots) -> None:
-        if not zeroed:
-            v[o].fill(0)
         if not empty:
             np.copyto(view(v[o]), v[a])
 

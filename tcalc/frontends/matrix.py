@@ -9,10 +9,12 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..declare import var
 from ..errors import ParseError, ShapeError, UnsupportedError
-from ..expr import Expr, Var, surface, var
+from ..expr import Expr, Var, surface
 from ..extents import extent_coef, inverse_extent
-from ..normal import filled, numeral, numeric_value, scale
+from ..normal import scale
+from ..products import filled, numeral, numeric_value
 from .lexer import shape_error
 from .matrix_functions import OPERATORS, library_name
 from .matrix_inference import Typed, infer

@@ -47,42 +47,13 @@ class _Inference(Operands):
         extents = {str(extent) for variable in declared.values() for extent in variable.shape}
         words = {node.name for node in tree.nodes if node.kind in ("name", "size")}
         super().__init__(tree, {*extents, *words, *declared})
+        self.extents = extents
         sizes = {node.name for node in tree.nodes if node.kind == "size"}
         self.named = {extent for extent in extents | sizes if not extent.isdecimal()}
         self.numbers: set[str] = set()
         self.declared = declared
         self.inferred: list[int] = []
         self.products: list[tuple[int, int, int, Node]] = []
-        self.infixes = {
-            "*": self.product,
-            "/": self.quotient,
-            "\\": self.solved,
-            "^": self.power,
-            "⊗": self.kronecker,
-        }
-        self.rules: dict[str, Callable[[Node], Type]] = {
-            "number": lambda node: SCALAR,
-            "size": lambda node: SCALAR,
-            "name": self.name,
-            "use": self.operand_type,
-            "prefix": self.operand_type,
-            "postfix": self.transposed,
-            "infix": self.infix,
-            "call": self.call,
-        }
-        self.functions: dict[str, Callable[[Node], Type]] = {
-            "entrywise": self.entrywise,
-            "total": lambda node: SCALAR,
-            "extremum": self.extremum,
-            "vector": self.vector,
-            "square_matrix": self.square_matrix,
-            "invariant": self.invariant,
-            "diagonal": self.diagonal,
-            "kronecker": self.kronecker,
-            "identity": self.identity,
-            "filled_vector": self.filled_vector,
-            "filled_matrix": self.filled_matrix,
-        }
 
     def run(self) -> Typed:
         for name, _, at in self.tree.statements:
@@ -90,7 +61,7 @@ class _Inference(Operands):
                 raise self.fail(f"`{name}` is declared; it cannot be given a value too", at)
         for node in self.nodes:
             self.check_conditions(node)
-            self.types.append(self.rules[node.kind](node))
+            self.types.append(_RULES[node.kind](self, node))
         for _, root, _ in self.tree.statements:
             if self.types[root].condition:
                 raise self.misplaced(self.nodes[root])
@@ -180,13 +151,16 @@ class _Inference(Operands):
         kind, dims, _ = self.types[node.args[0]]
         return Type(TURNED[kind], dims[::-1])
 
+    def scalar(self, node: Node) -> Type:
+        return SCALAR
+
     def operand_type(self, node: Node) -> Type:
         return self.types[node.args[0]]
 
     def infix(self, node: Node) -> Type:
-        rule = self.infixes.get(node.name)
+        rule = _INFIXES.get(node.name)
         if rule:
-            return rule(node)
+            return rule(self, node)
         return self.entrywise(node)._replace(condition=LEVELS[node.name] == COMPARISON)
 
     def product(self, node: Node) -> Type:
@@ -247,7 +221,7 @@ class _Inference(Operands):
             plural = "s" if most > 1 else ""
             message = f"{node.name} takes {wanted} argument{plural}, not {len(node.args)}"
             raise self.fail(message, node.at)
-        return self.functions[found.rule](node)
+        return _FUNCTIONS[found.rule](self, node)
 
     def no_function(self, node: Node) -> ParseError:
         name, close = node.name, closest(node.name)
@@ -315,6 +289,9 @@ class _Inference(Operands):
 
     def size(self, place: int) -> int:
         node = self.nodes[place]
+        if node.name in self.declared and node.name not in self.extents:
+            message = f"`{node.name}` is a variable; a size is an int or the name of a dimension"
+            raise self.fail(message, node.at)
         return self.dimensions.rigid(int(node.name) if node.name.isdecimal() else node.name)
 
     def unknown_size(self) -> int:
@@ -329,3 +306,41 @@ def _merged(a: Extent, b: Extent) -> Extent:
     if 1 in (a, b):
         return b if a == 1 else a
     return f"{a}*{b}"
+
+
+_Rule = Callable[[_Inference, Node], Type]
+
+_RULES: dict[str, _Rule] = {
+    "number": _Inference.scalar,
+    "size": _Inference.scalar,
+    "name": _Inference.name,
+    "use": _Inference.operand_type,
+    "prefix": _Inference.operand_type,
+    "postfix": _Inference.transposed,
+    "infix": _Inference.infix,
+    "call": _Inference.call,
+}
+
+#: Operators that are not entrywise.
+_INFIXES: dict[str, _Rule] = {
+    "*": _Inference.product,
+    "/": _Inference.quotient,
+    "\\": _Inference.solved,
+    "^": _Inference.power,
+    "⊗": _Inference.kronecker,
+}
+
+#: Typing rules by the names that `matrix_functions` uses.
+_FUNCTIONS: dict[str, _Rule] = {
+    "entrywise": _Inference.entrywise,
+    "total": _Inference.scalar,
+    "extremum": _Inference.extremum,
+    "vector": _Inference.vector,
+    "square_matrix": _Inference.square_matrix,
+    "invariant": _Inference.invariant,
+    "diagonal": _Inference.diagonal,
+    "kronecker": _Inference.kronecker,
+    "identity": _Inference.identity,
+    "filled_vector": _Inference.filled_vector,
+    "filled_matrix": _Inference.filled_matrix,
+}

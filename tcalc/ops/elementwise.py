@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 
 from .. import array
-from ..array import as_expr, broadcast, public
+from ..applied import apply
+from ..array import as_expr, broadcast, exported, public
 from ..expr import Apply, Expr
 from ..extents import Coef
-from ..normal import apply, is_number, numeric_value, scale
+from ..normal import scale, split_coef
 from ..op import named
+from ..products import is_number, numeric_value
+from ..views import ones
 from .guard import guarded
 from .row import POSITIVE, UNIT, elementwise, special
 
@@ -103,7 +106,7 @@ polygamma = elementwise("polygamma", None, lambda n, x, y: polygamma(n + 1, x), 
 abs = elementwise("abs", lambda x, y: sign(x), latex=r"\left|{0}\right|", range=POSITIVE, domain=((0.1, 2),))  # noqa: A001
 sign = elementwise("sign", None, latex=r"\operatorname{{sign}}({0})", range=(-1, 1), domain=((0.1, 2),))
 floor = elementwise("floor", None, latex=r"\lfloor {0} \rfloor", domain=((0.1, 0.9),))
-mod = elementwise("mod", lambda a, b, y: array.ones(a.shape), lambda a, b, y: -floor(a / b), latex=r"{0} \bmod {1}", domain=((0.1, 0.9), (1, 2)), safe=(None, 1))
+mod = elementwise("mod", lambda a, b, y: ones(a.shape), lambda a, b, y: -floor(a / b), latex=r"{0} \bmod {1}", domain=((0.1, 0.9), (1, 2)), safe=(None, 1))
 maximum = elementwise("maximum", lambda a, b, y: less(b, a) + 0.5 * equal(a, b), lambda a, b, y: less(a, b) + 0.5 * equal(a, b), latex=r"\max({0}, {1})", domain=((0.1, 1), (1.1, 2)))
 minimum = elementwise("minimum", lambda a, b, y: less(a, b) + 0.5 * equal(a, b), lambda a, b, y: less(b, a) + 0.5 * equal(a, b), latex=r"\min({0}, {1})", domain=((0.1, 1), (1.1, 2)))
 
@@ -160,7 +163,7 @@ def divide(a: object, b: object) -> Expr:
     left, right = broadcast(left, right)
     if is_number(left) or len(set(getattr(left, "out", ()))) < len(getattr(left, "out", ())):
         return array.multiply(left, reciprocal(right))
-    coef, rest = array.normal.split_coef(left)
+    coef, rest = split_coef(left)
     return scale(_divide(rest, right), coef)
 
 
@@ -172,7 +175,7 @@ def power(a: object, b: object) -> Expr:
     if value is not None and exponent.ndim <= base.ndim:
         base, _ = broadcast(base, exponent)
         if value == 0:
-            return array.ones(base.shape)
+            return ones(base.shape)
         if value == 1:
             return base
         if value == 2:
@@ -201,4 +204,4 @@ def clip(a: object, low: object, high: object) -> Expr:
     return e if high is None else minimum(e, high)
 
 
-__all__ = array.exported(globals())
+__all__ = exported(globals())

@@ -6,10 +6,12 @@ derivatives are finite where the branch is not taken, so that masks multiply num
 
 from __future__ import annotations
 
+from ..applied import apply
 from ..expr import Add, Apply, Einsum, Expr, Labels
 from ..extents import ONE
-from ..normal import add, apply, einsum, numeral
+from ..normal import add, einsum
 from ..op import named
+from ..products import numeral
 
 Place = tuple[Expr, Labels]
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import array
-from ..array import as_expr, public
+from ..applied import apply, core_swap
+from ..array import as_expr, exported, public
 from ..errors import ShapeError
 from ..expr import Expr
 from ..extents import Coef, Shape, show_shape
-from ..normal import apply, core_swap, einsum, view
+from ..normal import einsum, view
 from ..op import Op
 from .elementwise import reciprocal
 from .row import Function
@@ -98,4 +99,4 @@ def solve(a: object, b: object) -> Expr:
     return array.matmul(inv(matrix), b)
 
 
-__all__ = array.exported(globals())
+__all__ = exported(globals())

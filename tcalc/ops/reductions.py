@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from .. import array, normal
-from ..array import Axis, as_expr, chosen_axes, keep, public
+from ..applied import apply
+from ..array import Axis, as_expr, chosen_axes, exported, keep, public
 from ..errors import ShapeError, UnsupportedError
 from ..expr import Apply, Expr
 from ..extents import ONE, Extent, Shape, show_shape
-from ..normal import apply, einsum, view
+from ..normal import einsum, view
 from ..op import Op
 from .elementwise import abs, equal, exp, less_equal, reciprocal, reciprocal0, sqrt, where
 from .row import POSITIVE
@@ -203,4 +204,4 @@ def cumsum(a: object, axis: int | None = None) -> Expr:
     return _moved(CUMSUM, e, chosen_axes(axis, e.ndim, "cumsum")[0], (False,))
 
 
-__all__ = array.exported(globals())
+__all__ = exported(globals())

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..applied import apply
 from ..array import broadcast, public
 from ..expr import Expr
-from ..normal import apply
 from ..op import INFINITE, Op, Partial
 
 Function = Callable[..., Expr]

@@ -38,7 +38,7 @@ GREEK = {
     "Omega",
 }  # fmt: skip
 SHORTENED = {"lam": "lambda", "eps": "epsilon"}
-WORDS = ("mathrm", "operatorname", "exp", "log", "sin", "cos", "tan", "arc", "max", "min", "det")
+WORD = re.compile(r"\\(?!left|frac|sqrt)[A-Za-z]+[({]")
 OPENING = ("(", "{", "|", "[", "& ", r"\\ ", r"cases} ", ", ")
 CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ")
 
@@ -67,8 +67,7 @@ def leading(rope: Rope) -> str:
 
 def spaced(rope: Rope) -> bool:
     """Does a factor start with a word, so that it needs more space beside it?"""
-    start = leading(rope)
-    return start.startswith("\\") and start.lstrip("\\").startswith(WORDS)
+    return bool(WORD.match(leading(rope)))
 
 
 def template(text: str) -> list[tuple[str, str]]:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..expr import Add, Apply, Const, Einsum, Expr, Var, postorder
-from ..normal import bare, symmetries
+from ..normal import bare
 from ..op import batch_axes
+from ..products import symmetries
 from .matrix_form import Factor, Form, Product, better, counted
 from .style import LETTERS, SUM, Piece, Spec, Text
 

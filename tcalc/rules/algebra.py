@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from ..array import sum
 from ..expr import Apply, Einsum, Expr
-from ..normal import einsum, numeric_value
+from ..normal import einsum
 from ..op import TABLE
 from ..ops.elementwise import abs, cos, exp, log, power, sign, sin, sqrt
 from ..ops.reductions import NORM2, norm
+from ..products import numeric_value
 from ..rewrite import rule
 
 ALGEBRA, POWERS = "algebra", "powers"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ..applied import apply
 from ..array import sum
 from ..expr import Apply, Einsum, Expr
 from ..extents import ONE
-from ..normal import apply, einsum
+from ..normal import einsum
 from ..op import TABLE
 from ..ops.elementwise import divide, exp, log, log1p, logaddexp, reciprocal, sigmoid, softplus
 from ..ops.reductions import LOGSUMEXP, logsumexp

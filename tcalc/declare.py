@@ -1,0 +1,74 @@
+"""Variables and constants as users declare them, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from .errors import ShapeError
+from .expr import PROPERTIES, Const, Var, intern
+from .extents import Extent, Shape, show_shape
+
+
+def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) -> Var:
+    """A variable.
+
+    Parameters
+    ----------
+    name : str
+        An identifier.
+    shape : tuple of int and str
+        Extents; names are dimensions bound by the arrays at evaluation. `()` is a scalar.
+    **properties : bool
+        `symmetric`, `positive_definite`, `diagonal`, `lower`, `upper` (square matrices; derivatives
+        are projected onto the subspace), `nonnegative`, `integer`.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> tc.var("X", ("m", "n")).shape
+    ('m', 'n')
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"a variable needs an identifier as name, not {name!r}")
+    extents = check_shape(shape, f"the shape of {name}")
+    chosen = []
+    for prop, value in properties.items():
+        if prop not in PROPERTIES:
+            raise TypeError(f"{name}: unknown property {prop!r}; one of {', '.join(PROPERTIES)}")
+        if value:
+            chosen.append(prop)
+    if "positive_definite" in chosen and "symmetric" not in chosen:
+        chosen.append("symmetric")
+    if set(chosen) & set(PROPERTIES[:5]) and (len(extents) < 2 or extents[-1] != extents[-2]):
+        raise ShapeError(f"{name} is {chosen[0]} and so must be square, not {show_shape(extents)}")
+    found: Var = intern(Var, (name, extents, tuple(sorted(chosen))))
+    return found
+
+
+def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
+    """A shape given by a user, checked."""
+    extents = (shape,) if isinstance(shape, int | str) else tuple(shape)
+    checked: list[Extent] = []
+    for extent in extents:
+        if isinstance(extent, str):
+            if not extent.isidentifier():
+                raise ShapeError(f"{what}: {extent!r} is not a dimension name")
+            checked.append(extent)
+        elif isinstance(extent, int | np.integer) and not isinstance(extent, bool):
+            if extent < 0:
+                raise ShapeError(f"{what}: extent {extent} is negative")
+            checked.append(int(extent))
+        else:
+            raise TypeError(f"{what}: {extent!r} is neither an int nor a dimension name")
+    return tuple(checked)
+
+
+def const_node(value: np.ndarray) -> Const:
+    """The node of an array; the bits are copied."""
+    data = np.ascontiguousarray(value)
+    found: Const = intern(Const, (data.dtype.str, value.shape, data.tobytes()))
+    return found
+
+

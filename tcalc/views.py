@@ -1,0 +1,205 @@
+"""Views, constructors and the general product of expressions, under NumPy's names."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping, Sequence
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from . import normal
+from .array import as_expr, check_axis, exported, public, sum
+from .declare import check_shape
+from .errors import Error, ShapeError, UnsupportedError
+from .expr import Expr, surface
+from .extents import ONE, Coef, Extent, show_shape
+from .normal import view
+from .products import filled
+
+
+@public
+def transpose(a: object, axes: Sequence[int] | int | None = None, *more: int) -> Expr:
+    e = as_expr(a)
+    if isinstance(axes, int):
+        axes = (axes, *more)
+    perm = list(range(e.ndim))[::-1] if axes is None else [check_axis(k, e.ndim, "transpose") for k in axes]
+    if sorted(perm) != list(range(e.ndim)):
+        raise ShapeError(f"transpose: {axes} is not an order of the {e.ndim} axes")
+    return view(e, perm)
+
+
+@public
+def matrix_transpose(a: object) -> Expr:
+    e = as_expr(a)
+    if e.ndim < 2:
+        raise ShapeError("a matrix transpose needs at least two axes")
+    return view(e, [*range(e.ndim - 2), e.ndim - 1, e.ndim - 2])
+
+
+@public
+def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
+    e = as_expr(a)
+    if offset:
+        raise UnsupportedError("only the main diagonal can be read (offset=0)")
+    if e.ndim < 2:
+        raise ShapeError(f"a diagonal needs two axes, not shape {show_shape(e.shape)}")
+    i, j = check_axis(axis1, e.ndim, "diagonal"), check_axis(axis2, e.ndim, "diagonal")
+    if e.shape[i] != e.shape[j]:
+        raise ShapeError(
+            f"the diagonal of shape {show_shape(e.shape)}: extents {e.shape[i]} and {e.shape[j]} differ"
+        )
+    word = list(range(e.ndim))
+    word[j] = i
+    return normal.einsum([e], [word], [k for k in range(e.ndim) if k not in (i, j)] + [i])
+
+
+@public
+def trace(a: object) -> Expr:
+    return sum(diagonal(a), axis=-1)
+
+
+@public
+def diag(a: object) -> Expr:
+    """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
+    e = as_expr(a)
+    if e.ndim == 1:
+        return normal.einsum([e], [(0,)], (0, 0))
+    if e.ndim == 2:
+        return diagonal(e)
+    raise ShapeError(f"diag takes a vector or a matrix, not shape {show_shape(e.shape)}")
+
+
+def getitem(a: Expr, key: object) -> Expr:
+    """Indexing by `:`, `...` and `None`; other indices are not offered yet by expressions."""
+    e = as_expr(a)
+    keys = list(key) if isinstance(key, tuple) else [key]
+    wanted = builtins.sum(k is not None and not isinstance(k, EllipsisType) for k in keys)
+    if wanted > e.ndim:
+        raise IndexError(f"{wanted} indices for shape {show_shape(e.shape)}")
+    if Ellipsis not in [k for k in keys if isinstance(k, EllipsisType)]:
+        keys.append(Ellipsis)
+    out: list[int] = []
+    extents: dict[int, Extent] = {}
+    axis = 0
+    for k in keys:
+        if k is None:
+            fresh = e.ndim + len(extents)
+            extents[fresh] = 1
+            out.append(fresh)
+        elif isinstance(k, EllipsisType):
+            out.extend(range(axis, axis + e.ndim - wanted))
+            axis += e.ndim - wanted
+        elif isinstance(k, slice) and k == slice(None):
+            out.append(axis)
+            axis += 1
+        elif isinstance(k, np.ndarray) and k.dtype == bool:
+            raise TypeError("a boolean mask has no fixed shape; write where(mask, a, b)")
+        else:
+            raise UnsupportedError(f"index {k!r}: expressions are indexed by ':', '...' and None only")
+    return normal.einsum([e], [range(e.ndim)], out, ONE, extents)
+
+
+@public
+def reshape(a: object, *shape: Any) -> Expr:
+    """Insert or drop axes of extent 1; merging or splitting indices is not offered."""
+    e = as_expr(a)
+    target = check_shape(shape[0] if len(shape) == 1 else shape, "reshape")
+    if target == e.shape:
+        return e
+    if [x for x in target if x != 1] != [x for x in e.shape if x != 1]:
+        raise UnsupportedError(
+            f"reshape of {show_shape(e.shape)} to {show_shape(target)} merges or splits indices"
+        )
+    rest = [k for k, x in enumerate(e.shape) if x != 1]
+    core = normal.einsum([e], [range(e.ndim)], rest)
+    places = [k for k, x in enumerate(target) if x != 1]
+    return normal.einsum([core], [places], range(len(target)), ONE, dict(enumerate(target)))
+
+
+@public
+def ravel(a: object) -> Expr:
+    e = as_expr(a)
+    if e.ndim == 1:
+        return e
+    raise UnsupportedError("ravel merges indices, which expressions do not offer")
+
+
+# --- constructors ---------------------------------------------------------------------------------
+
+
+@public
+def eye(n: Extent) -> Expr:
+    """The identity: a unit tensor, never stored."""
+    (extent,) = check_shape(n, "eye")
+    return normal.einsum([], [], (0, 0), ONE, {0: extent})
+
+
+@public
+def zeros(shape: Extent | Sequence[Extent] = ()) -> Expr:
+    return filled(Coef(0), check_shape(shape, "zeros"))
+
+
+@public
+def ones(shape: Extent | Sequence[Extent] = ()) -> Expr:
+    return filled(ONE, check_shape(shape, "ones"))
+
+
+@public
+def einsum(spec: str, *operands: object, sizes: Mapping[str, Extent] | None = None) -> Expr:
+    """A product in einsum form; unlike NumPy's, output letters may repeat (a unit tensor).
+
+    Parameters
+    ----------
+    spec : str
+        Such as ``"ij,jk->ik"``; ``->`` may be left out as in NumPy. ``"i->ii"`` embeds a diagonal.
+    *operands : expressions or arrays
+    sizes : mapping, optional
+        Extents of output letters that no operand has.
+
+    Raises
+    ------
+    ShapeError
+        Where one letter has two extents, or letters and axes differ in number.
+    """
+    exprs = [as_expr(a) for a in operands]
+    text = spec.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    words = left.split(",") if left or exprs else []
+    letters = [c for word in words for c in word]
+    if not all(c.isalpha() for c in [*letters, *right]):
+        raise Error(f"einsum {spec!r}: indices are letters, with ',' and one '->' between them")
+    if not arrow:
+        right = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    if len(words) != len(exprs):
+        raise Error(f"einsum {spec!r}: {len(words)} index groups for {len(exprs)} operands")
+    extents: dict[str, Extent] = {}
+    for k, (word, e) in enumerate(zip(words, exprs, strict=True)):
+        if len(word) != e.ndim:
+            raise ShapeError(
+                f"einsum {spec!r}: {word!r} does not fit operand {k} of shape {show_shape(e.shape)}"
+            )
+        for c, extent in zip(word, e.shape, strict=True):
+            if extents.setdefault(c, extent) != extent:
+                raise ShapeError(
+                    f"einsum {spec!r}: index {c} has extent {extents[c]} and, "
+                    f"in operand {k}, extent {extent}"
+                )
+    for c in right:
+        if c not in extents:
+            if not sizes or c not in sizes:
+                raise ShapeError(f"einsum {spec!r}: no operand has index {c}; give sizes={{{c!r}: …}}")
+            extents[c] = check_shape(sizes[c], f"index {c}")[0]
+    ids = {c: k for k, c in enumerate(sorted(extents))}
+    return normal.einsum(
+        exprs,
+        [[ids[c] for c in word] for word in words],
+        [ids[c] for c in right],
+        ONE,
+        {ids[c]: extent for c, extent in extents.items()},
+    )
+
+
+__all__ = exported(globals())
+surface["getitem"] = getitem
