@@ -47,7 +47,7 @@ def chain(count: int) -> dict[str, Any]:
     """A product and a sine in turn, `count` operations in all."""
     clock = Clock()
     x = tc.var("x")
-    e = x
+    e: tc.Expr = x
     for _ in range(count // 2):
         e = tc.sin(e) * x
     clock.done("built")

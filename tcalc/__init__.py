@@ -6,35 +6,46 @@
 ('n', 'n')
 """
 
-# The order matters in one place: `var` is the constructor of variables, not the variance that the
-# star imports know under NumPy's name.
-from . import linalg, rules
+from . import linalg as linalg, rules as rules
 from .array import *
-from .calculus import derivative, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
-from .check import check
-from .compile import Compiled, compile
-from .declare import var
-from .errors import (
-    Error,
-    LinAlgError,
-    MemoryLimitError,
-    ParseError,
-    ShapeError,
-    TraceError,
-    UnsupportedError,
+from .calculus import (
+    derivative as derivative,
+    grad as grad,
+    hessian as hessian,
+    hvp as hvp,
+    jacobian as jacobian,
+    jvp as jvp,
+    value_and_grad as value_and_grad,
+    vjp as vjp,
 )
-from .explain import explain
-from .expr import Expr
-from .frontends.matrix import parse
+from .check import check as check
+from .compile import Compiled as Compiled, compile as compile
+from .declare import var as var
+from .errors import (
+    Error as Error,
+    LinAlgError as LinAlgError,
+    MemoryLimitError as MemoryLimitError,
+    ParseError as ParseError,
+    ShapeError as ShapeError,
+    TraceError as TraceError,
+    UnsupportedError as UnsupportedError,
+)
+from .explain import explain as explain
+from .expr import Expr as Expr
+from .frontends.matrix import parse as parse
 from .ops.elementwise import *
 from .ops.linalg import *
 from .ops.reductions import *
-from .printers.code import to_code
-from .printers.einsum import to_einsum
-from .printers.latex import to_latex
-from .printers.text import to_text
-from .rewrite import simplify
-from .structured import Compressed, Structured, compress
+from .printers.code import to_code as to_code
+from .printers.einsum import to_einsum as to_einsum
+from .printers.latex import to_latex as to_latex
+from .printers.text import to_text as to_text
+from .rewrite import simplify as simplify
+from .structured import (
+    Compressed as Compressed,
+    Structured as Structured,
+    compress as compress,
+)
 from .views import *
 
 __version__ = "0.1.0"

@@ -30,7 +30,9 @@ from .op import Op
 from .products import numeral, numeric_value, symmetries
 
 
-def apply(op: Op, *operands: Expr, params: tuple[Any, ...] = (), shape: Shape | None = None) -> Expr:
+def apply(
+    op: Op, *operands: Expr, params: tuple[Any, ...] = (), shape: Shape | None = None
+) -> Expr:
     """The operator on operands of one batch shape, broadcasts and orientation pulled outside."""
     args = [bare(a) for a in operands]
     if shape is None:

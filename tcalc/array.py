@@ -19,6 +19,25 @@ from .extents import ONE, Coef, Extent, Shape, inverse_extent, show_shape
 from .normal import bare
 from .products import is_number, numeral
 
+__all__ = [
+    "add",
+    "broadcast_to",
+    "const",
+    "cross",
+    "dot",
+    "kron",
+    "matmul",
+    "mean",
+    "multiply",
+    "negative",
+    "outer",
+    "positive",
+    "square",
+    "subtract",
+    "sum",
+    "tensordot",
+]
+
 F = TypeVar("F", bound=Callable[..., Any])
 Axis = int | Sequence[int] | None
 
@@ -323,6 +342,7 @@ def var(a: object, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> 
 
 # --- NumPy's protocols ----------------------------------------------------------------------------
 
+
 def array_ufunc(self: Expr, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     name = ALIASES.get(ufunc.__name__, ufunc.__name__)
     if method != "__call__" or name not in surface or options:
@@ -337,10 +357,4 @@ def array_function(self: Expr, function: Any, types: Any, args: Any, kwargs: Any
     return surface[name](*args, **kwargs)
 
 
-def exported(namespace: Mapping[str, Any]) -> list[str]:
-    """The names under which a module's public functions stand in it: its `__all__`."""
-    return sorted(name for name, function in surface.items() if namespace.get(name) is function)
-
-
-__all__ = exported(globals())
 surface.update(array_ufunc=array_ufunc, array_function=array_function)

@@ -106,7 +106,7 @@ def jvp(e: Any, x: Any, v: Any) -> Expr:
         seeds[target] = seed
     if len({s.shape[t.ndim :] for t, s in seeds.items()}) > 1:
         raise ShapeError("jvp: all directions need the same further axes")
-    return simplify(pushforward(simplify(_value(root)), seeds))
+    return keeping(simplify(pushforward(simplify(_value(root)), seeds)), root)
 
 
 def vjp(e: Any, x: Any, u: Any) -> Any:
@@ -122,7 +122,9 @@ def vjp(e: Any, x: Any, u: Any) -> Any:
     targets = _variables(x, root)
     wrt = nest.leaves(targets)
     found = pullback(value, seed, wrt)
-    parts = [project_slot(simplify(p), lead, t) for p, t in zip(found, wrt, strict=True)]
+    parts = [
+        keeping(project_slot(simplify(p), lead, t), root) for p, t in zip(found, wrt, strict=True)
+    ]
     return nest.rebuild(targets, parts)
 
 
@@ -150,6 +152,17 @@ def subs(e: Expr, values: Mapping[Any, Any]) -> Expr:
             )
         chosen[target] = new
     return substitute(bare(e), chosen)
+
+
+def keeping(value: Expr, of: Expr) -> Expr:
+    """The value, as a root that keeps the variables of `of` where it has lost some.
+
+    Their arrays may still be passed and bind dimensions, as for any derivative.
+    """
+    if not of.variables.keys() - value.variables.keys():
+        return value
+    found: Expr = intern(Derivative, (0, 0), (value, of))
+    return found
 
 
 def _expression(e: Any) -> Expr:
@@ -188,8 +201,10 @@ def _variables(x: Any, root: Expr) -> Any:
             return leaf
         if isinstance(leaf, str) and leaf in known:
             return known[leaf]
-        what = f"{leaf!r} is no variable of the expression" if isinstance(leaf, str) else (
-            f"{leaf!s:.60} is not a variable"
+        what = (
+            f"{leaf!r} is no variable of the expression"
+            if isinstance(leaf, str)
+            else (f"{leaf!s:.60} is not a variable")
         )
         raise TypeError(f"derivatives are with respect to variables: {what} ({', '.join(known)})")
 
@@ -206,7 +221,10 @@ def _pairs(targets: Any, values: Any, what: str) -> list[tuple[Var, Any]]:
 
 def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
     value = simplify(_value(root))
-    of, before = (root.of, root.wrt) if isinstance(root, Derivative) else (root, ())
+    of: Expr = root
+    before: tuple[Var, ...] = ()
+    if isinstance(root, Derivative) and root.wrt:
+        of, before = root.of, root.wrt
     names = [mode] if mode != "auto" else list(AUTO if value.ndim else AUTO[:1])
     results = [[simplify(part) for part in MODES[name](value, wrt)] for name in names]
     found = []

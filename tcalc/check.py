@@ -85,15 +85,22 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
 
 def _finite_data(e: Expr, rng: np.random.Generator, sizes: Mapping[str, int]) -> dict[str, Any]:
     """Random values of all variables at which e is finite: normal, else positive, else small."""
-    for spread in (lambda s: rng.normal(size=s), lambda s: rng.uniform(0.5, 1.5, s), lambda s: rng.uniform(0.1, 0.4, s)):
+    for center, spread in ((0.0, 1.0), (1.0, 0.5), (0.25, 0.15)):
         for _ in range(5):
             data = {
-                name: _inside(spread([extent_of(x, sizes) for x in v.shape]), v)
+                name: _inside(
+                    _spread(rng, center, spread, [extent_of(x, sizes) for x in v.shape]), v
+                )
                 for name, v in e.variables.items()
             }
             if np.isfinite(compile(e)({**sizes, **data})).all():
                 return data
     raise Error("no random data were found at which the expression is finite")
+
+
+def _spread(rng: np.random.Generator, center: float, width: float, shape: list[int]) -> Any:
+    """Normal around 0, uniform around other centres."""
+    return center + width * (rng.uniform(-1, 1, shape) if center else rng.normal(size=shape))
 
 
 def _inside(value: Any, v: Var) -> Any:
@@ -103,10 +110,10 @@ def _inside(value: Any, v: Var) -> Any:
         return value @ np.swapaxes(value, -1, -2) / max(n, 1) + np.eye(n)
     if "symmetric" in v.properties:
         value = (value + np.swapaxes(value, -1, -2)) / 2
-    masks = {"lower": np.tril, "upper": np.triu, "diagonal": lambda a: a * np.eye(a.shape[-1])}
-    for name, keep in masks.items():
-        if name in v.properties:
-            value = keep(value)
+    if "lower" in v.properties or "diagonal" in v.properties:
+        value = np.tril(value)
+    if "upper" in v.properties or "diagonal" in v.properties:
+        value = np.triu(value)
     return np.abs(value) + 0.1 if "nonnegative" in v.properties else value
 
 

@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _expression_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("expression", help="text such as \"sum((X*w - y).^2)\"")
+    parser.add_argument("expression", help='text such as "sum((X*w - y).^2)"')
     parser.add_argument("--wrt", help="variable, or several as a,b")
     parser.add_argument("--order", type=int, default=1)
     parser.add_argument("--mode", default="auto")
@@ -131,7 +131,9 @@ def _derived(arguments: Any, e: Expr) -> Any:
         return e
     names = [n.strip() for n in arguments.wrt.split(",")]
     with Progress("deriving"):
-        return derivative(e, names[0] if len(names) == 1 else tuple(names), arguments.order, arguments.mode)
+        return derivative(
+            e, names[0] if len(names) == 1 else tuple(names), arguments.order, arguments.mode
+        )
 
 
 def _derive(arguments: Any) -> int:

@@ -61,7 +61,8 @@ def compile(
         Names of positional arguments.
     backend : {"numpy"}
     data : mapping, optional
-        Arrays that are bound once.
+        Arrays that are bound once, and then must not be changed: what depends on nothing else is
+        computed at the first call and kept.
     memory_limit : int or str, optional
         Bytes, or text like "2GiB" or "500MB"; a call predicted to allocate more raises.
     check : bool
@@ -125,7 +126,10 @@ class Compiled:
         if arguments:
             values = self._named(arguments, values)
         if self._data:
-            values = {**self._data, **values}
+            if not self._data.keys().isdisjoint(values):
+                twice = ", ".join(sorted(self._data.keys() & values.keys()))
+                raise TypeError(f"{twice} is bound by data= already")
+            values.update(self._data)
         results = self._engine.run(self._roots, values)
         return results[0] if self._single else _filled(self._outputs, iter(results))
 
@@ -207,6 +211,7 @@ class _Engine:
             for k, root in enumerate(roots)
             if isinstance(root, Derivative) and any(v.properties for v in root.wrt)
         ]
+        self.fixed: frozenset[str] = frozenset()
         self.programs: dict[Any, _Bound] = {}
         self.lock = threading.Lock()
 
@@ -221,6 +226,7 @@ class _Engine:
                     check_properties(result[name], self.variables[name])
                     checked.remove(name)
         self.checked = [(k, d) for k, d in self.checked if d.name in checked]
+        self.fixed = frozenset(result)
         return result
 
     def run(self, roots: Roots, values: Values) -> list[Any]:
@@ -283,7 +289,7 @@ class _Engine:
                 return found
             values = [self._chosen(root, dims) for root in roots]
             dims.require(dimensions(values), self.variables)
-            plan = make_plan(values, dims.sizes, dtype.itemsize)
+            plan = make_plan(values, dims.sizes, dtype.itemsize, fixed=self.fixed)
             self._check_memory(plan)
             program = BACKENDS[self.backend](plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
@@ -339,7 +345,8 @@ class _Engine:
         free = [d for d in self.dimensions if d.isidentifier() and d not in dims.sizes]
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""
-        return make_plan([self._chosen(root, dims) for root in roots], dims.sizes, note=note)
+        values = [self._chosen(root, dims) for root in roots]
+        return make_plan(values, dims.sizes, note=note, fixed=self.fixed)
 
 
 class _Bound(NamedTuple):

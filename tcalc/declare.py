@@ -70,5 +70,3 @@ def const_node(value: np.ndarray) -> Const:
     data = np.ascontiguousarray(value)
     found: Const = intern(Const, (data.dtype.str, value.shape, data.tobytes()))
     return found
-
-

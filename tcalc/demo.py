@@ -51,16 +51,16 @@ def _logistic(X: Any, y: Any, model: Any) -> bool:
     data = {"X": X, "y": y, "a": PENALTY}
     _modes(f, {**data, "w": np.zeros(n)}, {"m": m, "n": n})
     with Progress("checking the Hessian"):
-        reports = [check(f, "w", 2), _against_weights(H, data, n)]
-    print(f"   Hessian against numerical differentiation: {reports[0]}")
-    print(f"   Hessian against X' diag(p (1-p)) X + a I:   relative error {reports[1]:.1e}\n")
+        report, error = check(f, "w", 2), _against_weights(H, data, n)
+    print(f"   Hessian against numerical differentiation: {report}")
+    print(f"   Hessian against X' diag(p (1-p)) X + a I:   relative error {error:.1e}\n")
     w, size, steps = _newton(compile({"f": f, "g": g, "H": H}, data=data), n)
     reference = model(C=1 / PENALTY, fit_intercept=False, tol=1e-12, solver="newton-cholesky")
     reference.fit(X, y)
     difference = float(np.abs(w - reference.coef_[0]).max())
     print(f"   Newton: gradient {size:.1e} after {steps} steps")
     print(f"   largest difference to scikit-learn's coefficients: {difference:.1e}\n")
-    return reports[0].passed and reports[1] < 1e-11 and size < 1e-8 and difference < 1e-6
+    return report.passed and error < 1e-11 and size < 1e-8 and difference < 1e-6
 
 
 def _modes(f: Expr, data: dict[str, Any], sizes: dict[str, int]) -> None:

@@ -50,7 +50,9 @@ def push(node: Expr, k: int, tangent: Expr) -> Expr | None:
     batch, out, core = _core_words(node, k)
     start = 1 + max([*batch, *out, *core, -1])
     extra = tuple(range(start, start + directions))
-    return einsum([partial, tangent], [batch + out + core, batch + core + extra], batch + out + extra)
+    return einsum(
+        [partial, tangent], [batch + out + core, batch + core + extra], batch + out + extra
+    )
 
 
 def pull(node: Expr, k: int, cotangent: Expr) -> Expr | None:
@@ -74,7 +76,9 @@ def pull(node: Expr, k: int, cotangent: Expr) -> Expr | None:
     batch, out, core = _core_words(node, k)
     start = 1 + max([*batch, *out, *core, -1])
     extra = tuple(range(start, start + lead))
-    return einsum([partial, cotangent], [batch + out + core, extra + batch + out], extra + batch + core)
+    return einsum(
+        [partial, cotangent], [batch + out + core, extra + batch + out], extra + batch + core
+    )
 
 
 def local(node: Apply, k: int) -> Expr | None:
@@ -179,7 +183,8 @@ class _Elimination:
         self.into: Edges = {id(node): {} for node in self.nodes}
         self.onto: Edges = {id(node): {} for node in self.nodes}
         self.at = {id(node): node for node in self.nodes}
-        self.rank = {id(node): k for k, node in enumerate(self.nodes)}
+        self.place = {id(node): k for k, node in enumerate(self.nodes)}
+        self.depth = self.depths()
         for node in self.nodes:
             for k, arg in enumerate(node.args):
                 if id(arg) in self.at and not isinstance(node, Var):
@@ -192,11 +197,30 @@ class _Elimination:
             part = add([self.into[v][u], part])
         self.into[v][u] = self.onto[u][v] = part
 
-    def key(self, v: int) -> tuple[int, int, int]:
-        """Tensor order of the products that eliminating v makes, and their number."""
+    def depths(self) -> dict[int, int]:
+        """Steps to the nearer end, input or output.
+
+        A gradient is a chain of partials and then the same chain transposed: eliminated from both
+        ends inwards, its two halves are built of the same products.
+        """
+        start = {id(v): 0 for v in self.wrt}
+        end = {id(self.e): 0}
+        for node in self.nodes:
+            steps = [start[id(arg)] for arg in node.args if id(arg) in start]
+            start.setdefault(id(node), 1 + min(steps, default=0))
+        for node in reversed(self.nodes):
+            after = end.get(id(node), len(self.nodes))
+            for arg in node.args:
+                if id(arg) in start:
+                    end[id(arg)] = min(end.get(id(arg), len(self.nodes)), after + 1)
+        return {v: min(start[v], end.get(v, len(self.nodes))) for v in start}
+
+    def key(self, v: int) -> tuple[int, int, int, int]:
+        """Tensor order of the products that eliminating v makes, their number, and v's depth."""
         before = max([tensor_order(p) for p in self.into[v].values()], default=0)
         after = max([tensor_order(p) for p in self.onto[v].values()], default=0)
-        return (max(before, after), len(self.into[v]) * len(self.onto[v]), self.rank[v])
+        paths = len(self.into[v]) * len(self.onto[v])
+        return (max(before, after), paths, self.depth[v], self.place[v])
 
     def run(self) -> list[Expr]:
         ends = {id(self.e), *map(id, self.wrt)}
@@ -205,7 +229,7 @@ class _Elimination:
         gone: set[int] = set()
         while heap:
             key = heapq.heappop(heap)
-            v = id(self.nodes[key[2]])
+            v = id(self.nodes[key[-1]])
             if v in gone:
                 continue
             now = self.key(v)
@@ -217,10 +241,7 @@ class _Elimination:
                 if neighbour not in ends:
                     heapq.heappush(heap, self.key(neighbour))
         last = id(self.e)
-        return [
-            unit(v.shape) if v is self.e else self.result(last, v)
-            for v in self.wrt
-        ]
+        return [unit(v.shape) if v is self.e else self.result(last, v) for v in self.wrt]
 
     def result(self, last: int, v: Var) -> Expr:
         found = self.into.get(last, {}).get(id(v))

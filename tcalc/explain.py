@@ -39,7 +39,12 @@ class Explanation:
     """
 
     def __init__(
-        self, title: str, rows: Sequence[Row], rewrites: dict[str, int], sizes: dict[str, int], note: str
+        self,
+        title: str,
+        rows: Sequence[Row],
+        rewrites: dict[str, int],
+        sizes: dict[str, int],
+        note: str,
     ) -> None:
         self.title, self.rows, self.rewrites = title, list(rows), rewrites
         self.sizes, self.note = sizes, note
@@ -53,7 +58,10 @@ class Explanation:
         widths = [max(len(line[k]) for line in table) for k in range(len(head))]
         lines = [self.title + self.note]
         for line in table:
-            cells = [c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True))]
+            cells = [
+                c.ljust(w) if k == 0 else c.rjust(w)
+                for k, (c, w) in enumerate(zip(line, widths, strict=True))
+            ]
             lines.append("  " + "  ".join(cells).rstrip())
         fired = ", ".join(f"{name} x{count}" for name, count in sorted(self.rewrites.items()))
         lines.append(f"  rewrites: {fired or 'none'}")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .op import Op
 
 Labels = tuple[int, ...]
+Binary = Callable[["Expr", object], "Expr"]
 Permutation = tuple[int, ...]
 
 PROPERTIES = (
@@ -47,7 +48,7 @@ PROPERTIES = (
 surface: dict[str, Callable[..., Any]] = {}
 
 
-def _infix(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _infix(name: str) -> tuple[Binary, Binary]:
     def plain(self: Expr, other: object) -> Expr:
         result: Expr = surface[name](self, other)
         return result
@@ -92,8 +93,8 @@ class Expr:
 
     @property
     def meta(self) -> tuple[Any, ...]:
-        """Everything but the operands that tells this node from others of its kind."""
-        raise AssertionError
+        """All but the operands that tells this node from others of its kind."""
+        return ()
 
     @property
     def variables(self) -> dict[str, Var]:
@@ -121,8 +122,8 @@ class Expr:
     __or__, __ror__ = _infix("logical_or")
     __lt__, __gt__ = _infix("less")
     __le__, __ge__ = _infix("less_equal")
-    __eq__ = _infix("equal")[0]
-    __ne__ = _infix("not_equal")[0]
+    __eq__ = _infix("equal")[0]  # type: ignore[assignment]
+    __ne__ = _infix("not_equal")[0]  # type: ignore[assignment]
     __hash__ = object.__hash__
 
     __neg__ = _method("negative")
@@ -177,14 +178,14 @@ class Expr:
     def __float__(self) -> float:
         raise TraceError("an expression is not a number; call it with values to evaluate it")
 
-    __int__ = __float__  # type: ignore[assignment]
-    __index__ = __float__  # type: ignore[assignment]
-    __complex__ = __float__  # type: ignore[assignment]
+    __int__ = __index__ = __complex__ = __float__
 
     def __reduce__(self) -> tuple[Any, ...]:
         nodes = postorder((self,))
         place = {id(node): k for k, node in enumerate(nodes)}
-        return surface["rebuild"], ([(type(n), n.meta, [place[id(a)] for a in n.args]) for n in nodes],)
+        return surface["rebuild"], (
+            [(type(n), n.meta, [place[id(a)] for a in n.args]) for n in nodes],
+        )
 
     def __copy__(self) -> Expr:
         return self
@@ -222,10 +223,6 @@ class Const(Expr):
 
 class Add(Expr):
     __slots__ = ()
-
-    @property
-    def meta(self) -> tuple[Any, ...]:
-        return ()
 
 
 class Einsum(Expr):
@@ -269,7 +266,8 @@ class Derivative(Expr):
     of : Expr
         What was differentiated (through all orders).
     wrt : tuple of Var
-        One variable per order; `shape` is of.shape and then the shapes of these.
+        One variable per order; `shape` is of.shape and then the shapes of these. Empty where the
+        root only keeps the variables of `of`.
     candidates : tuple of Expr
         The same value as accumulated by other modes, for a choice when sizes are known.
     """

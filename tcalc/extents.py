@@ -59,7 +59,7 @@ class Coef(NamedTuple):
 
     @property
     def zero(self) -> bool:
-        return self.value == 0 and not self.over
+        return self.value == 0
 
     def evaluate(self, sizes: Mapping[str, int]) -> Number:
         """The number once dimensions have extents; 0/0 is nan as for a mean of nothing."""

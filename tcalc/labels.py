@@ -152,5 +152,6 @@ def axis_symmetries(shape: Shape) -> list[Permutation]:
     return [
         p
         for p in permutations(range(n))
-        if any(k != a for k, a in enumerate(p)) and all(shape[a] == e for a, e in zip(p, shape, strict=True))
+        if any(k != a for k, a in enumerate(p))
+        and all(shape[a] == e for a, e in zip(p, shape, strict=True))
     ]

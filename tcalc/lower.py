@@ -10,15 +10,68 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import prod
+from typing import NamedTuple
 
-from .paths import contraction_path
-from .steps import VIEW, Builder, Word
+from .expr import Einsum, Expr
+from .extents import Coef, Extent
+from .paths import EXACT_OPERANDS, contraction_path
+from .steps import VIEW, Builder, Word, letters
 
 Operand = tuple[int, Word]
 Extents = Mapping[int, int]
 
 #: Rows of a Gram matrix from which half a matrix product saves more than scaling rows costs.
-GRAM_ROWS = 200
+GRAM_ROWS = 64
+#: Multiply-adds per entry of a batch up to which a matrix kernel's call costs more than its work.
+TINY = 32
+
+
+class Flat(NamedTuple):
+    """A product with the contractions opened that nobody else reads."""
+
+    operands: Sequence[tuple[Expr, Word]]
+    extents: Mapping[int, Extent]
+    coef: Coef
+
+
+def flat(e: Einsum) -> Flat:
+    return Flat(list(zip(e.args, e.labels, strict=True)), dict(enumerate(e.extents)), e.coef)
+
+
+def nested(e: Einsum, uses: Mapping[int, int]) -> bool:
+    return any(isinstance(arg, Einsum) and uses[id(arg)] == 1 for arg in e.args)
+
+
+def flatten(e: Einsum, uses: Mapping[int, int]) -> tuple[Flat, list[Expr]]:
+    """Nested products as one, so that the contraction path is chosen over all their operands."""
+    extents: dict[int, Extent] = dict(enumerate(e.extents))
+    coef, room = e.coef, EXACT_OPERANDS - len(e.args)
+    stack = list(zip(e.args, e.labels, strict=True))[::-1]
+    operands: list[tuple[Expr, Word]] = []
+    opened: list[Expr] = []
+    while stack:
+        arg, word = stack.pop()
+        if (
+            not isinstance(arg, Einsum)
+            or uses[id(arg)] > 1
+            or len(arg.args) - 1 > room
+            or len(set(arg.out)) < len(arg.out)
+        ):
+            operands.append((arg, word))
+            continue
+        room -= len(arg.args) - 1
+        opened.append(arg)
+        coef = coef.by(arg.coef)
+        local = dict(zip(arg.out, word, strict=True))
+        for label, extent in enumerate(arg.extents):
+            if label not in local:
+                local[label] = len(extents)
+                extents[len(extents)] = extent
+        stack += [
+            (inner, tuple([local[label] for label in labels]))
+            for inner, labels in zip(arg.args[::-1], arg.labels[::-1], strict=True)
+        ]
+    return Flat(operands, extents, coef), opened
 
 
 def product(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents) -> Operand:
@@ -132,9 +185,7 @@ def _times(b: Builder, x: Operand, y: Operand, target: Word) -> Operand:
 def _along_path(b: Builder, factors: list[Operand], out: Word, extents: Extents) -> Operand:
     """Pairwise products in the order of the contraction path."""
     number: dict[int, int] = {}
-    words = tuple(
-        [tuple([number.setdefault(i, len(number)) for i in word]) for _, word in factors]
-    )
+    words = tuple([tuple([number.setdefault(i, len(number)) for i in word]) for _, word in factors])
     sizes = tuple([extents[label] for label in number])
     kept = tuple(sorted([number[label] for label in out]))
     pairs = contraction_path(words, kept, sizes)
@@ -171,6 +222,8 @@ def contract(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> 
         summed = tuple([label for label in y[1] if label in summed])
     if batch and not left and not right:
         return _inner(b, x, y, batch, summed)
+    if batch and _tiny(b, x, y, (left, summed, right)):
+        return _looped(b, x, y, batch + left + right)
     return _matrix_product(b, x, y, (batch, left, summed, right))
 
 
@@ -191,7 +244,7 @@ def _broadcast_order(b: Builder, x: Operand, y: Operand, want: Word) -> Word:
 def _inner(b: Builder, x: Operand, y: Operand, batch: Word, summed: Word) -> Operand:
     """One inner product per entry of the batch."""
     if x[1][-1] in batch and y[1][-1] in batch:
-        return reduce(b, *_times(b, x, y, x[1]), set(summed))
+        return _looped(b, x, y, batch)
     target = batch + summed
     args, words = [], []
     for slot, word in (x, y):
@@ -200,20 +253,42 @@ def _inner(b: Builder, x: Operand, y: Operand, batch: Word, summed: Word) -> Ope
         args.append(b.aligned(slot, word, order))
         words.append(order)
     shape = b.shapes[args[0]]
-    flops = 2 * prod(shape)
-    return b.emit("vecdot", tuple(args), shape[:-1], (*words, batch), flops), batch
+    slot = b.emit("vecdot", tuple(args), shape[:-1], (*words, batch), 2 * prod(shape))
+    return slot, batch
 
 
-def _merged(
-    b: Builder, slot: int, word: Word, groups: Sequence[Word], target: Word
-) -> Operand:
+def _tiny(b: Builder, x: Operand, y: Operand, groups: tuple[Word, Word, Word]) -> bool:
+    """Is calling a matrix kernel for every entry of the batch dearer than what it does there?"""
+    sizes = {**_sized(b, x), **_sized(b, y)}
+    left, summed, right = [prod([sizes[label] for label in group]) for group in groups]
+    return min(left, right) == 1 and left * summed * right <= TINY
+
+
+def _sized(b: Builder, x: Operand) -> dict[int, int]:
+    return dict(zip(x[1], b.shapes[x[0]], strict=True))
+
+
+def _looped(b: Builder, x: Operand, y: Operand, out: Word) -> Operand:
+    """A sum of products by NumPy's general loop, which reads both operands as they lie."""
+    sizes = {**_sized(b, x), **_sized(b, y)}
+    number: dict[int, int] = {}
+    words = tuple(
+        [tuple([number.setdefault(i, len(number)) for i in word]) for word in (x[1], y[1], out)]
+    )
+    spec = f"{letters(words[0])},{letters(words[1])}->{letters(words[2])}"
+    flops = 2 * prod(list(sizes.values()))
+    shape = tuple([sizes[label] for label in out])
+    return b.emit("einsum", (x[0], y[0]), shape, words, flops, (spec,)), out
+
+
+def _merged(b: Builder, slot: int, word: Word, groups: Sequence[Word], target: Word) -> Operand:
     """Every group of labels as one axis, named by its first label; copied where it must be."""
     several = [group for group in groups if len(group) > 1]
     if not several:
         return slot, word
     if any(not _adjacent(word, group) for group in several):
         slot, word = b.ordered(slot, word, target), target
-    sizes = dict(zip(word, b.shapes[slot], strict=True))
+    sizes = _sized(b, (slot, word))
     gone = {label for group in several for label in group[1:]}
     for group in several:
         sizes[group[0]] = prod([sizes[label] for label in group])
@@ -231,8 +306,7 @@ def _matrix_product(
 ) -> Operand:
     """batch × left × summed times batch × summed × right, as dot or batched matmul."""
     batch, left, summed, right = labels
-    sizes = dict(zip(x[1], b.shapes[x[0]], strict=True))
-    sizes.update(zip(y[1], b.shapes[y[0]], strict=True))
+    sizes = {**_sized(b, x), **_sized(b, y)}
     first = _core(b, x, batch, left, summed)
     second = _core(b, y, batch, summed, right)
     full = batch + left + right
@@ -318,8 +392,9 @@ def _gram(
     matrix = _core(b, (b.floating(x[0]), x[1]), (), rows, left)
     m, n = b.shapes[matrix]
     scratch = b.emit("scratch", (), (m, n), key=("gram", matrix, weight))
+    if b.fixed.issuperset((matrix, weight)):
+        b.fixed.add(scratch)
     words = ((0, 1), (0,), (0, 1), (1, 2))
-    flops = m * n * (n + 2)
-    slot = b.emit("gram", (matrix, weight, scratch), (n, n), words, flops)
+    slot = b.emit("gram", (matrix, weight, scratch), (n, n), words, m * n * (n + 2))
     full = left + right
     return b.reshape(slot, tuple([extents[label] for label in full])), full

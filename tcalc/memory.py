@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from .steps import BUFFER, IN_PLACE, RESULT, Builder, Output, Step
+from .steps import BUFFER, IN_PLACE, RESULT, VIEW, Builder, Output, Step
 
 _ALIGN = 64
 
@@ -46,6 +46,7 @@ def _overwritten(b: Builder, step: Step, index: int, last: dict[int, int]) -> in
         if (
             b.origin[slot] is BUFFER
             and last[owner] == index
+            and owner not in b.fixed
             and b.shapes[slot] == step.shape
             and all(other == slot for other, o in zip(step.args, owners, strict=True) if o == owner)
         ):
@@ -59,7 +60,7 @@ def assign(b: Builder, outputs: Sequence[Output], itemsize: int) -> Memory:
     group: dict[int, int] = {}
     until: dict[int, int] = {}
     for index, step in enumerate(b.steps):
-        if b.origin[step.out] is BUFFER:
+        if b.origin[step.out] is BUFFER and step.out not in b.fixed:
             over = _overwritten(b, step, index, last)
             group[step.out] = step.out if over is None else group[over]
             until[group[step.out]] = last[step.out]
@@ -68,18 +69,20 @@ def assign(b: Builder, outputs: Sequence[Output], itemsize: int) -> Memory:
         owner = b.owner[output.slot]
         if owner in group:
             place[group[owner]] = -1 - number
-    blocks, workspace_peak = _blocks(b, group, until, place, itemsize)
+    blocks = _blocks(b, group, until, place, itemsize)
     home: list[int | None] = [None] * len(b.shapes)
     for slot, owner in enumerate(b.owner):
         if owner in group and b.origin[slot] is BUFFER:
             home[slot] = place[group[owner]]
-    written = sum(prod(b.shapes[o.slot]) for o in outputs) * itemsize
-    return Memory(home, blocks, last, workspace_peak + written + _kernel_peak(b, last, itemsize))
+    written = [o.slot for o in outputs if b.origin[o.slot] is BUFFER]
+    once = [step.out for step in b.steps if step.out in b.fixed and b.origin[step.out] is not VIEW]
+    held = sum([prod(b.shapes[slot]) for slot in written + once]) * itemsize
+    return Memory(home, blocks, last, sum(blocks) + held + _kernel_peak(b, last, itemsize))
 
 
 def _blocks(
     b: Builder, group: dict[int, int], until: dict[int, int], place: dict[int, int], itemsize: int
-) -> tuple[tuple[int, ...], int]:
+) -> tuple[int, ...]:
     """Best fit, else the largest free block grows, else a new one."""
     blocks: list[int] = []
     free: list[tuple[int, int]] = []
@@ -99,7 +102,7 @@ def _blocks(
             ends.setdefault(until[head], []).append(block)
         for block in ends.pop(index, ()):
             insort(free, (blocks[block], block))
-    return tuple(blocks), sum(blocks)
+    return tuple(blocks)
 
 
 def _kernel_peak(b: Builder, last: dict[int, int], itemsize: int) -> int:
@@ -107,7 +110,7 @@ def _kernel_peak(b: Builder, last: dict[int, int], itemsize: int) -> int:
     live = peak = 0
     ends: dict[int, int] = {}
     for index, step in enumerate(b.steps):
-        if b.origin[step.out] is RESULT:
+        if b.origin[step.out] is RESULT and step.out not in b.fixed:
             size = prod(step.shape) * itemsize
             live += size
             ends[last[step.out]] = ends.get(last[step.out], 0) + size

@@ -61,10 +61,12 @@ def einsum(
 ) -> Expr:
     """coef * sum of the product of ops[k] indexed by labels[k], for every value of `out`.
 
-    Labels are any ints, local to the call. `extents` gives those of labels that stand in no operand.
+    Labels are any ints, local to the call. `extents` gives those of output labels that no operand has.
     """
     operands = [(bare(op), tuple(word)) for op, word in zip(ops, labels, strict=True)]
-    return _Builder(dict(extents or {}), tuple(out), coef).build(operands)
+    placed = {label for _, word in operands for label in word}.union(out)
+    known = {label: e for label, e in (extents or {}).items() if label in placed}
+    return _Builder(known, tuple(out), coef).build(operands)
 
 
 class _Builder:
@@ -376,7 +378,9 @@ def _merge_patterns(terms: list[Expr]) -> list[Expr] | Expr:
         if is_zero(inner):
             continue
         axes = sorted(set(pattern))
-        merged.append(einsum([inner], [axes], pattern, ONE, dict(zip(axes, inner.shape, strict=True))))
+        merged.append(
+            einsum([inner], [axes], pattern, ONE, dict(zip(axes, inner.shape, strict=True)))
+        )
     if not merged:
         return zeros_node(terms[0].shape)
     return merged[0] if len(merged) == 1 else merged
@@ -489,9 +493,7 @@ def orientation(items: Sequence[Expr], ordered: bool) -> Permutation:
         if ndim < 2 or ordered or len({id(e) for e in items}) == 1:
             return identity
     profiles = [
-        tuple(
-            sorted(p for k, e in enumerate(items) for p in _places(e, axis, k if ordered else 0))
-        )
+        tuple(sorted(p for k, e in enumerate(items) for p in _places(e, axis, k if ordered else 0)))
         for axis in identity
     ]
     base = sorted(identity, key=lambda axis: (profiles[axis], axis))
@@ -499,10 +501,12 @@ def orientation(items: Sequence[Expr], ordered: bool) -> Permutation:
     if not tied:
         return tuple(base)
     best, best_key = tuple(base), None
+    if ndim > 5:
+        return tuple(base)
     options = [
         p for p in permutations(identity) if [profiles[a] for a in p] == [profiles[a] for a in base]
     ]
-    for perm in options[:MAX_ORIENTATIONS] if ndim <= 5 else [tuple(base)]:
+    for perm in options[:MAX_ORIENTATIONS]:
         orders = [view(e, perm).order for e in items]
         key = orders if ordered else sorted(orders)
         if best_key is None or key < best_key:

@@ -7,16 +7,15 @@ tensor) or broadcast; it is written out only where somebody needs all of its ent
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
 from .expr import Add, Apply, Const, Einsum, Expr, Var, dimensions, postorder
-from .extents import Coef, Extent, extent_of
-from .lower import Operand, product
+from .extents import extent_of
+from .lower import Flat, Operand, flat, flatten, nested, product
 from .memory import assign
 from .normal import bare
-from .paths import EXACT_OPERANDS
 from .steps import BUFFER, INPUT, RESULT, VIEW, Builder, Output, Plan, Sizes, Word
 
 #: Extent assumed for every dimension that no array has bound.
@@ -36,10 +35,17 @@ class Value(NamedTuple):
 
 
 def make_plan(
-    roots: Sequence[Expr], sizes: Mapping[str, int], itemsize: int = 8, note: str = ""
+    roots: Sequence[Expr],
+    sizes: Mapping[str, int],
+    itemsize: int = 8,
+    note: str = "",
+    fixed: Collection[str] = (),
 ) -> Plan:
-    """The plan that computes the roots, given extents of all dimensions."""
-    lowering = _Lowering(roots, sizes)
+    """The plan that computes the roots, given extents of all dimensions.
+
+    `fixed` names variables whose values never change: what depends on nothing else is kept.
+    """
+    lowering = _Lowering(roots, sizes, fixed)
     b = lowering.b
     outputs = [lowering.output(root, k) for k, root in enumerate(roots)]
     memory = assign(b, outputs, itemsize)
@@ -47,6 +53,7 @@ def make_plan(
         inputs=tuple(lowering.inputs),
         consts=b.consts,
         integers=frozenset(b.integers),
+        fixed=frozenset(b.fixed),
         steps=tuple(b.steps),
         shapes=b.shapes,
         origin=b.origin,
@@ -63,9 +70,7 @@ def make_plan(
     )
 
 
-def cost(
-    exprs: Expr | Sequence[Expr], sizes: Mapping[str, int] | None = None
-) -> tuple[float, int]:
+def cost(exprs: Expr | Sequence[Expr], sizes: Mapping[str, int] | None = None) -> tuple[float, int]:
     """Predicted operations and peak bytes; dimensions without a size count NOMINAL."""
     roots = [bare(e) for e in ([exprs] if isinstance(exprs, Expr) else exprs)]
     known = {**dict.fromkeys(dimensions(roots), NOMINAL), **(sizes or {})}
@@ -73,58 +78,12 @@ def cost(
     return plan.flops, plan.peak_bytes
 
 
-class _Flat(NamedTuple):
-    """A product with the contractions opened that nobody else reads."""
-
-    operands: Sequence[tuple[Expr, Word]]
-    extents: Mapping[int, Extent]
-    coef: Coef
-
-
-def _flat(e: Einsum) -> _Flat:
-    return _Flat(list(zip(e.args, e.labels, strict=True)), dict(enumerate(e.extents)), e.coef)
-
-
-def _nested(e: Einsum, uses: Mapping[int, int]) -> bool:
-    return any(isinstance(arg, Einsum) and uses[id(arg)] == 1 for arg in e.args)
-
-
-def _flatten(e: Einsum, uses: Mapping[int, int]) -> tuple[_Flat, list[Expr]]:
-    """Nested products as one, so that the contraction path is chosen over all their operands."""
-    extents: dict[int, Extent] = dict(enumerate(e.extents))
-    coef, room = e.coef, EXACT_OPERANDS - len(e.args)
-    stack = list(zip(e.args, e.labels, strict=True))[::-1]
-    operands: list[tuple[Expr, Word]] = []
-    opened: list[Expr] = []
-    while stack:
-        arg, word = stack.pop()
-        if (
-            not isinstance(arg, Einsum)
-            or uses[id(arg)] > 1
-            or len(arg.args) - 1 > room
-            or len(set(arg.out)) < len(arg.out)
-        ):
-            operands.append((arg, word))
-            continue
-        room -= len(arg.args) - 1
-        opened.append(arg)
-        coef = coef.by(arg.coef)
-        local = dict(zip(arg.out, word, strict=True))
-        for label, extent in enumerate(arg.extents):
-            if label not in local:
-                local[label] = len(extents)
-                extents[len(extents)] = extent
-        stack += [
-            (inner, tuple([local[label] for label in labels]))
-            for inner, labels in zip(arg.args[::-1], arg.labels[::-1], strict=True)
-        ]
-    return _Flat(operands, extents, coef), opened
-
-
 class _Lowering:
     """One walk over the nodes below the roots, operands first."""
 
-    def __init__(self, roots: Sequence[Expr], sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, roots: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str]
+    ) -> None:
         self.b = Builder(sizes)
         self.sizes = sizes
         self.values: dict[int, Value] = {}
@@ -133,21 +92,21 @@ class _Lowering:
         variables = {node.name: node for node in nodes if isinstance(node, Var)}
         self.inputs = sorted(variables)
         for name in self.inputs:
-            self._input(variables[name])
+            self._input(variables[name], name in fixed)
         uses = Counter([id(root) for root in roots])
         for node in nodes:
             for arg in node.args:
                 uses[id(arg)] += 1
-        flat: dict[int, _Flat] = {}
-        opened: set[int] = set()
+        opened: dict[int, Flat] = {}
+        inside: set[int] = set()
         for node in reversed(nodes):
-            if isinstance(node, Einsum) and id(node) not in opened and _nested(node, uses):
-                flat[id(node)], inside = _flatten(node, uses)
-                opened.update(map(id, inside))
+            if isinstance(node, Einsum) and id(node) not in inside and nested(node, uses):
+                opened[id(node)], found = flatten(node, uses)
+                inside.update(map(id, found))
         for node in nodes:
             if isinstance(node, Einsum):
-                if id(node) not in opened:
-                    self.values[id(node)] = self._product(node, flat.get(id(node)) or _flat(node))
+                if id(node) not in inside:
+                    self.values[id(node)] = self._product(node, opened.get(id(node)) or flat(node))
             elif isinstance(node, Add):
                 self.values[id(node)] = self._sum(node)
             elif isinstance(node, Apply):
@@ -160,20 +119,22 @@ class _Lowering:
     def shape(self, e: Expr) -> Sizes:
         return tuple([extent_of(extent, self.sizes) for extent in e.shape])
 
-    def _input(self, variable: Var) -> None:
+    def _input(self, variable: Var, fixed: bool) -> None:
         slot = self.b.slot(self.shape(variable), INPUT, name=variable.name)
+        if fixed:
+            self.b.fixed.add(slot)
         if "integer" in variable.properties:
             self.b.integers.add(slot)
         self.values[id(variable)] = Value(slot, tuple(range(variable.ndim)), 1)
 
     # --- products ---------------------------------------------------------------------------------
 
-    def _product(self, e: Einsum, flat: _Flat) -> Value:
-        coef = flat.coef.evaluate(self.sizes)
-        if flat.coef.zero or not flat.operands:
-            return Value(-1, e.out, 0 if flat.coef.zero else coef)
+    def _product(self, e: Einsum, whole: Flat) -> Value:
+        coef = whole.coef.evaluate(self.sizes)
+        if whole.coef.zero or not whole.operands:
+            return Value(-1, e.out, 0 if whole.coef.zero else coef)
         factors: list[Operand] = []
-        for arg, word in flat.operands:
+        for arg, word in whole.operands:
             value = self.values[id(arg)]
             if len(set(value.axes)) < len(value.axes):
                 value = self._written(value, self.shape(arg))
@@ -183,15 +144,15 @@ class _Lowering:
                 own = tuple([read[axis] for axis in range(len(self.b.shapes[value.slot]))])
                 factors.append((value.slot, own))
         standing = {label for _, word in factors for label in word}
-        for label in flat.extents.keys() - standing - set(e.out):
-            coef *= extent_of(flat.extents[label], self.sizes)
+        for label in whole.extents.keys() - standing - set(e.out):
+            coef *= extent_of(whole.extents[label], self.sizes)
         if coef == 0:  # sums over nothing, whatever the operands hold
             return Value(-1, e.out, 0)
         slot, word = -1, ()
         if len(factors) == 1 and len(standing) == len(factors[0][1]) and standing.issubset(e.out):
             slot, word = factors[0]
         elif factors:
-            extents = {label: extent_of(flat.extents[label], self.sizes) for label in standing}
+            extents = {label: extent_of(whole.extents[label], self.sizes) for label in standing}
             core = tuple([label for label in dict.fromkeys(e.out) if label in standing])
             coef = self._absorb(factors, coef, prod([extents[label] for label in core]))
             slot, word = product(self.b, factors, core, extents)
@@ -342,9 +303,7 @@ class _Lowering:
         params = self._bound(e.params)
         key = (e.op.name, repr(params))
         whole = not e.op.elementwise
-        operands = [
-            self._plain(self.values[id(arg)], self.shape(arg), whole) for arg in e.args
-        ]
+        operands = [self._plain(self.values[id(arg)], self.shape(arg), whole) for arg in e.args]
         if whole:
             return self._core_apply(e, operands, params, key)
         labels = {label for _, word in operands for label in word}
@@ -397,11 +356,13 @@ class _Lowering:
             slot, word = self._read(value)
             slot = b.scale(slot, value.coef)
             whole = len(word) == len(axes)
-            if not whole or b.origin[slot] not in (BUFFER, RESULT) or b.owner[slot] in self.taken:
+            kept = b.owner[slot] in self.taken or slot in b.fixed
+            if not whole or kept or b.origin[slot] not in (BUFFER, RESULT):
                 target = word if whole else axes
                 view = b.aligned(slot, word, target)
                 sizes = tuple([shape[k] for k in target])
                 slot = b.emit("copy", (view,), sizes, (target, target), 0, (), key=number)
+                b.fixed.discard(slot)
                 word = target
             value = self._value((slot, word), len(axes), 1)
         self.taken.add(b.owner[slot])

@@ -58,7 +58,11 @@ def shut(operands: list[Operand], extents: Shape) -> list[Operand]:
     closed: list[Operand] = []
     for group in groups.values():
         axes = tuple(sorted({label for _, word in group for label in word}))
-        closed.append((outer_product(group, axes, dict(enumerate(extents)), ONE), axes) if len(group) > 1 else group[0])
+        closed.append(
+            (outer_product(group, axes, dict(enumerate(extents)), ONE), axes)
+            if len(group) > 1
+            else group[0]
+        )
     return closed
 
 

@@ -37,7 +37,12 @@ class Progress:
         live = sys.stderr.isatty()
         while not self._stop.wait(DELAY if live or not shown else 10 * DELAY):
             elapsed = time.perf_counter() - self._start
-            print(f"\r{self.what} … {elapsed:.0f} s", end="" if live else "\n", file=sys.stderr, flush=True)
+            print(
+                f"\r{self.what} … {elapsed:.0f} s",
+                end="" if live else "\n",
+                file=sys.stderr,
+                flush=True,
+            )
             shown += 1
         if shown and live:
             print("\r" + " " * (len(self.what) + 16) + "\r", end="", file=sys.stderr, flush=True)

@@ -15,7 +15,7 @@ from itertools import combinations, permutations
 from .applied import with_args
 from .declare import var
 from .expr import Add, Apply, Einsum, Expr, Var, postorder
-from .extents import Coef
+from .extents import number
 from .normal import einsum, scale
 from .products import is_number
 
@@ -102,7 +102,7 @@ class Rule:
                 ops = [node.args[k] for k in rest] + [self._replacement(found)]
                 words = [node.labels[k] for k in rest] + [word]
                 extents = dict(enumerate(node.extents))
-                coef = node.coef.by(Coef(1 / pattern.coef.value))
+                coef = node.coef.by(number(1 / pattern.coef.value))
                 return einsum(ops, words, node.out, coef, extents)
         return None
 
@@ -128,7 +128,7 @@ def unify(pattern: Expr, node: Expr, found: Bindings) -> Iterator[Bindings]:
         if is_number(node) and isinstance(node, Einsum) and node.coef.key() == pattern.coef.key():
             yield found
     elif isinstance(pattern, Einsum) and len(pattern.args) == 1:
-        yield from unify(pattern.args[0], scale(node, Coef(1 / pattern.coef.value)), found)
+        yield from unify(pattern.args[0], scale(node, number(1 / pattern.coef.value)), found)
     elif isinstance(pattern, Einsum) and isinstance(node, Einsum) and not node.summed:
         whole = all(word == node.out for word in node.labels)
         if whole and len(node.args) == len(pattern.args) and node.coef == pattern.coef:

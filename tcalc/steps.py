@@ -24,6 +24,9 @@ IN_PLACE = frozenset(
     {"scale", "shift", "minus_from", "multiply", "add", "subtract", "ufunc", "embed_add"}
 )
 
+#: Kinds that are not worth remembering between calls.
+CHEAP = frozenset({"fill", "embed", "scratch"})
+
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
 
 
@@ -93,6 +96,8 @@ class Plan:
     ----------
     inputs : tuple of str
         Variables read; input k is slot k.
+    fixed : frozenset of int
+        Slots that depend on constants and bound data only, computed once.
     steps : tuple of Step
     flops : float
         Predicted operations; a multiply and an add count two.
@@ -103,6 +108,7 @@ class Plan:
     inputs: tuple[str, ...]
     consts: Mapping[int, np.ndarray]
     integers: frozenset[int]
+    fixed: frozenset[int]
     steps: tuple[Step, ...]
     shapes: Sequence[Sizes]
     origin: Sequence[str]
@@ -126,7 +132,7 @@ class Plan:
         lines = [self.note] if self.note else []
         lines += [
             f"inputs: {', '.join(self.inputs) or 'none'}",
-            *map(str, self.steps),
+            *[f"{step}{'  once' if step.out in self.fixed else ''}" for step in self.steps],
             "return "
             + ", ".join(
                 self.names[o.slot] + (f".transpose{o.perm}" if o.perm else "") for o in self.outputs
@@ -149,6 +155,7 @@ class Builder:
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.sizes = sizes
+        self.fixed: set[int] = set()
         self.shapes: list[Sizes] = []
         self.origin: list[str] = []
         self.owner: list[int] = []
@@ -184,6 +191,8 @@ class Builder:
             found = self.slot(shape, origin, args[0] if origin is VIEW else None)
             self._known[known] = found
             self.steps.append(Step(kind, found, args, words, shape, flops, params, self.names))
+            if kind not in CHEAP and self.fixed.issuperset(args):
+                self.fixed.add(found)
         return found
 
     def const(self, array: np.ndarray, key: Any) -> int:
@@ -191,6 +200,7 @@ class Builder:
         if found is None:
             found = self.slot(array.shape, CONST, name="" if array.ndim else str(array))
             self._known["const", key] = found
+            self.fixed.add(found)
             self.consts[found] = array
             if array.dtype.kind in "iub":
                 self.integers.add(found)
@@ -226,6 +236,8 @@ class Builder:
         if found is None:
             found = self.slot(shape, BUFFER, owner=slot, name=self.names[slot])
             self._known[known] = found
+            if slot in self.fixed:
+                self.fixed.add(found)
         return found
 
     def aligned(self, slot: int, word: Word, target: Word) -> int:

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import nest, normal
+from .calculus import keeping
 from .compile import Compiled, compile
 from .declare import var
 from .errors import ShapeError
-from .expr import Add, Derivative, Einsum, Expr, Labels, Var, intern, surface
+from .expr import Add, Derivative, Einsum, Expr, Labels, Var, surface
 from .extents import ONE, Coef, Extent, Shape, extent_of, show_shape
 from .normal import einsum
 from .products import components, filled, zeros_node
@@ -91,7 +92,9 @@ class Compressed:
         projected = [v.name for _, v in self.slots if v.properties]
         note = f"  projected onto the properties of {', '.join(projected)}" if projected else ""
         shape = f"shape {show_shape(self.shape)}"
-        return "\n".join([head + (" + ".join(parts) or "0") + "   " + shape, *rows, *filter(None, [note])])
+        return "\n".join(
+            [head + (" + ".join(parts) or "0") + "   " + shape, *rows, *filter(None, [note])]
+        )
 
     __repr__ = __str__
 
@@ -114,7 +117,7 @@ def compress(e: Expr) -> Compressed:
         for v in e.wrt:
             slots.append((start, v))
             start += v.ndim
-        columns = e.wrt[-1].ndim
+        columns = e.wrt[-1].ndim if e.wrt else columns
     dense: list[Expr] = []
     terms: list[Term] = []
     for part in _parts(value):
@@ -139,7 +142,8 @@ def _parts(value: Expr) -> list[Expr]:
         if normal.structured(value.args[0]):
             extents = dict(enumerate(value.extents))
             return [
-                einsum([t], value.labels, value.out, value.coef, extents) for t in value.args[0].args
+                einsum([t], value.labels, value.out, value.coef, extents)
+                for t in value.args[0].args
             ]
     return [value]
 
@@ -278,9 +282,17 @@ class CompiledStructured:
         self._outputs, self._options = outputs, options
         forms = [compress(leaf) for leaf in nest.leaves(outputs)]
         self._patterns = [Pattern(form) for form in forms]
-        whole = {e: leaf for leaf, f in zip(nest.leaves(outputs), forms, strict=True) for e in named_extents(f)}
-        extents = {name: _extent(name, whole[name]) for name in sorted(whole)}
-        self._compiled = compile({"cores": [list(f.cores) for f in forms], "extents": extents}, **options)
+        whole = {
+            e: leaf
+            for leaf, f in zip(nest.leaves(outputs), forms, strict=True)
+            for e in named_extents(f)
+        }
+        extents = {
+            name: keeping(filled(Coef(1, (name,)), ()), whole[name]) for name in sorted(whole)
+        }
+        self._compiled = compile(
+            {"cores": [list(f.cores) for f in forms], "extents": extents}, **options
+        )
 
     def __call__(self, *arguments: Any, **values: Any) -> Any:
         found = self._compiled(*arguments, **values)
@@ -300,12 +312,6 @@ class CompiledStructured:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _structured, (self._outputs, self._options)
-
-
-def _extent(name: str, of: Expr) -> Expr:
-    """The extent of a dimension as a root that keeps the variables of `of`: their arrays bind it."""
-    found: Expr = intern(Derivative, (0, 0), (filled(Coef(1, (name,)), ()), of))
-    return found
 
 
 def named_extents(form: Compressed) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import normal
-from .array import as_expr, check_axis, exported, public, sum
+from .array import as_expr, check_axis, public, sum
 from .declare import check_shape
 from .errors import Error, ShapeError, UnsupportedError
 from .expr import Expr, surface
@@ -18,13 +18,32 @@ from .extents import ONE, Coef, Extent, show_shape
 from .normal import view
 from .products import filled
 
+__all__ = [
+    "diag",
+    "diagonal",
+    "einsum",
+    "eye",
+    "matrix_transpose",
+    "ones",
+    "ravel",
+    "reshape",
+    "sum",
+    "trace",
+    "transpose",
+    "zeros",
+]
+
 
 @public
 def transpose(a: object, axes: Sequence[int] | int | None = None, *more: int) -> Expr:
     e = as_expr(a)
     if isinstance(axes, int):
         axes = (axes, *more)
-    perm = list(range(e.ndim))[::-1] if axes is None else [check_axis(k, e.ndim, "transpose") for k in axes]
+    perm = (
+        list(range(e.ndim))[::-1]
+        if axes is None
+        else [check_axis(k, e.ndim, "transpose") for k in axes]
+    )
     if sorted(perm) != list(range(e.ndim)):
         raise ShapeError(f"transpose: {axes} is not an order of the {e.ndim} axes")
     return view(e, perm)
@@ -97,7 +116,9 @@ def getitem(a: Expr, key: object) -> Expr:
         elif isinstance(k, np.ndarray) and k.dtype == bool:
             raise TypeError("a boolean mask has no fixed shape; write where(mask, a, b)")
         else:
-            raise UnsupportedError(f"index {k!r}: expressions are indexed by ':', '...' and None only")
+            raise UnsupportedError(
+                f"index {k!r}: expressions are indexed by ':', '...' and None only"
+            )
     return normal.einsum([e], [range(e.ndim)], out, ONE, extents)
 
 
@@ -189,7 +210,9 @@ def einsum(spec: str, *operands: object, sizes: Mapping[str, Extent] | None = No
     for c in right:
         if c not in extents:
             if not sizes or c not in sizes:
-                raise ShapeError(f"einsum {spec!r}: no operand has index {c}; give sizes={{{c!r}: …}}")
+                raise ShapeError(
+                    f"einsum {spec!r}: no operand has index {c}; give sizes={{{c!r}: …}}"
+                )
             extents[c] = check_shape(sizes[c], f"index {c}")[0]
     ids = {c: k for k, c in enumerate(sorted(extents))}
     return normal.einsum(
@@ -201,5 +224,4 @@ def einsum(spec: str, *operands: object, sizes: Mapping[str, Extent] | None = No
     )
 
 
-__all__ = exported(globals())
 surface["getitem"] = getitem

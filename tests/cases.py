@@ -106,7 +106,7 @@ Sampler = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 # --- the table ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """One expression.
 
@@ -168,7 +168,12 @@ class Case:
 
 
 def case(
-    name: str, wrt: str, build: Callable[..., Any], order: int = 3, reference: Any = None, **columns: Any
+    name: str,
+    wrt: str,
+    build: Callable[..., Any],
+    order: int = 3,
+    reference: Any = None,
+    **columns: Any,
 ) -> Case:
     """A row of the table: columns are shapes, or (shape, sampler)."""
     shapes, data = {}, {}

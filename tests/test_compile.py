@@ -44,7 +44,25 @@ def test_ways_to_pass_values():
     np.testing.assert_allclose(e({"X": XV}, w=WV), expected)
 
 
+def test_what_depends_on_bound_data_only_is_computed_once():
+    r = X @ w - y
+    outputs = [tc.hessian(r @ r, w), r @ r, tc.exp(y), X.T, y, tc.sum(tc.exp(X)) * w]
+    f = tc.compile(outputs, data={"X": XV, "y": YV})
+    expected = [2 * XV.T @ XV, (XV @ WV - YV) @ (XV @ WV - YV), np.exp(YV), XV.T, YV]
+    expected.append(np.exp(XV).sum() * WV)
+    for _ in range(3):
+        for found, right in zip(f(w=WV), expected, strict=True):
+            np.testing.assert_allclose(found, right)
+            if found.ndim:
+                assert not np.shares_memory(found, XV)
+                found += 1
+    assert "once" in str(f.plan)
+    assert "once" not in str(tc.compile(outputs).plan)
+
+
 def test_calls_that_are_wrong():
+    with pytest.raises(TypeError, match="X is bound by data= already"):
+        tc.compile(X @ w, data={"X": XV})(X=XV, w=WV)
     f = tc.compile(X @ w, args=("w",))
     with pytest.raises(TypeError, match="X is missing"):
         f(w=WV)

@@ -15,9 +15,14 @@ MODES = ("forward", "reverse", "cross-country", "auto")
 PAIRS = [(outer, inner) for outer in MODES[:3] for inner in MODES[:3]]
 DOUBLE, SINGLE = 1e-11, 1e-5
 
-#: A variable of a case, and whether it is the first one.
-COLUMNS = [pytest.param(c, v, id=f"{c.name}-{v}") for c in CASES for v in c.targets]
-FIRST = [pytest.param(c, c.targets[0], id=c.name) for c in CASES]
+Column = tuple[Case, str]
+
+
+@pytest.fixture(scope="module", params=[pytest.param((c, v), id=f"{c.name}-{v}") for c in CASES for v in c.targets])
+def column(request: pytest.FixtureRequest) -> Column:
+    """A case and one of its variables; tests of one column run together and share jax's results."""
+    found: Column = request.param
+    return found
 
 
 @cache
@@ -38,8 +43,8 @@ def assert_equal(found: object, wanted: np.ndarray, tolerance: float = DOUBLE) -
     np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance * size)
 
 
-@pytest.mark.parametrize(("case", "v"), COLUMNS)
-def test_all_orders_in_all_modes(case: Case, v: str) -> None:
+def test_all_orders_in_all_modes(column: Column) -> None:
+    case, v = column
     e, arrays = case.expression(), case.sample()
     x = tc.var(v, case.shapes[v])
     assert_equal(e(**arrays), expected(case, v)[0])
@@ -50,8 +55,8 @@ def test_all_orders_in_all_modes(case: Case, v: str) -> None:
             assert_equal(d(**arrays), expected(case, v)[order])
 
 
-@pytest.mark.parametrize(("case", "v"), FIRST)
-def test_compositions_of_modes(case: Case, v: str) -> None:
+def test_compositions_of_modes(column: Column) -> None:
+    case, v = column
     e, arrays = case.expression(), case.sample()
     x = tc.var(v, case.shapes[v])
     for outer, inner in PAIRS:
@@ -59,9 +64,9 @@ def test_compositions_of_modes(case: Case, v: str) -> None:
         assert_equal(found(**arrays), expected(case, v)[2])
 
 
-@pytest.mark.parametrize(("case", "v"), FIRST)
-def test_single_precision(case: Case, v: str) -> None:
+def test_single_precision(column: Column) -> None:
     """float32 data give float32 results, to the accuracy that float32 data allow."""
+    case, v = column
     e, arrays = case.expression(), case.sample(dtype=np.float32)
     x = tc.var(v, case.shapes[v])
     doubles = {name: a.astype(np.float64) for name, a in arrays.items()}
@@ -70,8 +75,8 @@ def test_single_precision(case: Case, v: str) -> None:
         assert_equal(d(**arrays), np.asarray(d(**doubles)), SINGLE)
 
 
-@pytest.mark.parametrize(("case", "v"), FIRST)
-def test_inputs_stay_and_outputs_are_fresh(case: Case, v: str) -> None:
+def test_inputs_stay_and_outputs_are_fresh(column: Column) -> None:
+    case, v = column
     e, arrays = case.expression(), case.sample()
     for a in arrays.values():
         a.flags.writeable = False
@@ -95,7 +100,9 @@ def test_mixed_derivatives(case: Case) -> None:
     def by_both(a: object, b: object) -> object:
         return compute({**arrays, x.name: a, y.name: b})
 
-    wanted = np.asarray(jax.jit(jax.jacfwd(jax.jacrev(by_both, 0), 1))(arrays[x.name], arrays[y.name]))
+    wanted = np.asarray(
+        jax.jit(jax.jacfwd(jax.jacrev(by_both, 0), 1))(arrays[x.name], arrays[y.name])
+    )
     for outer, inner in PAIRS:
         found = tc.jacobian(tc.jacobian(e, x, mode=inner), y, mode=outer)(**arrays)
         assert_equal(found, wanted)
@@ -105,9 +112,9 @@ def test_mixed_derivatives(case: Case) -> None:
         assert_equal(np.transpose(swapped, axes) if axes else swapped, wanted)
 
 
-@pytest.mark.parametrize(("case", "v"), FIRST)
-def test_products_with_the_derivative(case: Case, v: str) -> None:
+def test_products_with_the_derivative(column: Column) -> None:
     """jvp, vjp and hvp are the full derivative times a vector."""
+    case, v = column
     e, arrays = case.expression(), case.sample()
     x, jacobian = tc.var(v, case.shapes[v]), expected(case, v)[1]
     rng = np.random.default_rng(1)

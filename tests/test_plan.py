@@ -8,8 +8,10 @@ import random
 import numpy as np
 import pytest
 
+from tcalc.applied import apply
 from tcalc.compile import compile
 from tcalc.declare import var
+from tcalc.expr import Add, Einsum, Var, postorder
 from tcalc.extents import Coef
 from tcalc.normal import add, einsum, scale
 from tcalc.op import named
@@ -103,7 +105,7 @@ def test_random_sums_of_products(seed):
             v = var(f"b{k}", [shape[0] for _ in word])
             values[v.name] = np.random.default_rng(rng.randrange(2**32)).standard_normal(v.shape)
             coef = rng.choice([1, -1, 2, -0.5])
-            used = dict.fromkeys({*word, *out}, shape[0])
+            used = dict.fromkeys({*word, *out}, shape[0] if shape else 0)
             terms.append(einsum([v], [word], out, Coef(coef), used))
             total = total + dense([values[v.name]], [word], out, used, coef)
         assert_close(compile(add(terms))(values), total)
@@ -128,6 +130,93 @@ def test_weighted_gram_of_any_sign(sign):
     assert_close(function(X=x, d=w), 3 * x.T @ (w[:, None] * x))
     w[3] = np.nan
     assert np.isnan(function(X=x, d=w)).all()
+
+
+# --- whole graphs ---------------------------------------------------------------------------------
+
+
+def interpreted(roots, values):
+    """Every node on its own, all of it written out."""
+    done = {}
+    for node in postorder(roots):
+        args = [done[id(a)] for a in node.args]
+        if isinstance(node, Var):
+            result = values[node.name].astype(np.float64)
+        elif isinstance(node, Add):
+            result = sum(args[1:], args[0])
+        elif isinstance(node, Einsum):
+            coef = node.coef.evaluate({})
+            result = dense(args, node.labels, node.out, dict(enumerate(node.extents)), coef)
+        else:
+            result = np.asarray(node.op.kernel(np, node.params, *args))
+        done[id(node)] = result
+    return [done[id(root)] for root in roots]
+
+
+def random_graph(rng, size):
+    """Products, sums and operators of earlier nodes, over few extents so that shapes meet."""
+    extents = rng.sample(EXTENTS, 2) if rng.random() < 0.3 else rng.choice([(2, 3), (3, 5)])
+    pool, values = [], {}
+    for k in range(4):
+        v = var(f"v{k}", rng.choices(extents, k=rng.choice([0, 1, 2, 2, 3])))
+        values[v.name] = np.random.default_rng(rng.randrange(2**32)).uniform(-1, 1, v.shape)
+        pool.append(v)
+    for _ in range(size):
+        kind = rng.random()
+        e = rng.choice(pool)
+        if kind < 0.3:
+            op = named(rng.choice(["sin", "tanh", "sigmoid", "softplus", "sign"]))
+            new = apply(op, e)
+        elif kind < 0.6:
+            terms = [t for t in pool if t.shape == e.shape]
+            coefs = [Coef(rng.choice([1, -1, 2, -3])) for _ in range(3)]
+            new = add([scale(rng.choice(terms), coef) for coef in coefs])
+        else:
+            ops = [e, *rng.choices(pool, k=rng.randint(0, 2))]
+            labels = {n: [2 * k, 2 * k + 1, 2 * k + 20] for k, n in enumerate(extents)}
+            words = [tuple([rng.choice(labels[n]) for n in op.shape]) for op in ops]
+            used = {}
+            for op, word in zip(ops, words, strict=True):
+                used.update(zip(word, op.shape, strict=True))
+            out = rng.sample(sorted(used), min(len(used), rng.randint(0, 2)))
+            if out and rng.random() < 0.2:
+                out.append(out[0])
+            new = einsum(ops, words, out, Coef(rng.choice([1, 1, -2])), used)
+        if new.ndim <= 3:
+            pool.append(new)
+    return rng.sample(pool, min(len(pool), 4)) + pool[-2:], values
+
+
+def laid_out(rng, array):
+    """The same numbers with other strides."""
+    kind = rng.randrange(4)
+    if kind == 0 or not array.ndim:
+        return array
+    if kind == 1:
+        return np.asfortranarray(array)
+    if kind == 2:
+        return np.repeat(array, 2, axis=-1)[..., ::2]
+    return array[..., ::-1].copy()[..., ::-1]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_random_graphs(seed):
+    rng = random.Random(seed)
+    roots, values = random_graph(rng, rng.randint(3, 25))
+    with np.errstate(all="ignore"):
+        expected = interpreted(roots, values)
+    function = compile(roots)
+    half = dict(list(values.items())[:2])
+    bound = compile(roots, data=half)
+    rest = {name: v for name, v in values.items() if name not in half}
+    for k in range(3):
+        arrays = {name: laid_out(rng, v) for name, v in values.items()}
+        for found in (function(arrays), bound(rest)):
+            for one, right in zip(found, expected, strict=True):
+                if np.isfinite(right).all() and np.abs(right).max(initial=0) < 1e6:
+                    assert_close(one, right, 1e-10)
+                if one.ndim:
+                    one += k + 1
 
 
 # --- paths ----------------------------------------------------------------------------------------
@@ -196,21 +285,15 @@ def test_peak_memory_of_a_chain_does_not_grow():
     x = var("x", "n")
     e, sin = x, named("sin")
     for _ in range(50):
-        e = _apply(sin, e)
+        e = apply(sin, e)
     assert cost(e, {"n": 1000})[1] == 8000
-
-
-def _apply(op, *args):
-    from tcalc.applied import apply
-
-    return apply(op, *args)
 
 
 def test_deep_chain():
     x = var("x", "n")
     e, sin, cos = x, named("sin"), named("cos")
     for k in range(100_000):
-        e = _apply(cos if k % 2 else sin, e)
+        e = apply(cos if k % 2 else sin, e)
     expected = value = np.array([0.5, 1.0])
     for k in range(100_000):
         value = np.cos(value) if k % 2 else np.sin(value)

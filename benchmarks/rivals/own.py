@@ -27,9 +27,6 @@ def make(task: Task) -> Iterator[Entry]:
             step = wish()
             flops = step.plan_for(**shapes).flops
             yield Entry(quantity, "tcalc", "tcalc", bind(step, arrays), times, flops)
-    if "newton" in quantities and "newton" in problem.hand:
-        core = bind(wishes["core"](), arrays)
-        yield Entry("newton", "tcalc", "tcalc", lambda: core().solve(task.rhs))
 
 
 def bind(step: Callable[..., Any], arrays: dict[str, Array]) -> Callable[[], Any]:

@@ -6,6 +6,8 @@ allocates its outputs. A workspace serves one call at a time and then waits in a
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -13,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import LinAlgError
-from ..steps import CONST, RESULT, VIEW, Output, Plan, Step
-
-Array = np.ndarray
-Slots = list[Any]
-Run = Callable[[Slots], None]
+from ..steps import BUFFER, RESULT, VIEW, Output, Plan, Step
+from .numpy_kernels import KERNELS, Array, Run, Slots, allocation, cleared, dropped
+from .numpy_tiles import Region
 
 #: Workspaces above this size are freed after every call.
 KEPT_BYTES = 1 << 28
@@ -34,20 +34,34 @@ class Program:
         self._count = len(plan.inputs)
         self._pool: list[Slots] = []
         self._kept = sum(plan.blocks) <= KEPT_BYTES
+        self._template: Slots | None = None
+        self._lock = threading.Lock()
+        self._members: dict[int, list[int]] = {}
+        for slot, place in enumerate(plan.home):
+            if place is not None:
+                self._members.setdefault(place, []).append(slot)
+        self._once: list[Run] = []
         self._static: list[Run] = []
         self._runs: list[Run] = []
+        self._born: set[int] = set()
+        self._ends = self._drops()
+        self._reads = Counter(
+            [plan.owner[a] for step in plan.steps if step.out not in plan.fixed for a in step.args]
+        )
+        self._regions: list[tuple[Region, set[int]]] = []
+        self._region, self._pending = Region(plan), list[tuple[int, Step]]()
         self._compile()
         self._returns = [self._return(output) for output in plan.outputs]
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         try:
-            base = self._pool.pop()
-        except IndexError:
-            base = self._workspace()
-        slots = base.copy()
-        slots[: self._count] = arrays
-        try:
             with np.errstate(all="ignore"):
+                try:
+                    base = self._pool.pop()
+                except IndexError:
+                    base = self._workspace(arrays)
+                slots = base.copy()
+                slots[: self._count] = arrays
                 for run in self._runs:
                     run(slots)
         except np.linalg.LinAlgError as error:
@@ -58,76 +72,135 @@ class Program:
         return results
 
     def _compile(self) -> None:
-        plan = self.plan
-        ends = self._drops()
-        born: set[int] = set()
-        for index, step in enumerate(plan.steps):
-            owner = plan.owner[step.out]
-            place = plan.home[owner]
-            run = KERNELS[step.kind](step, self.dtype)
-            if plan.origin[step.out] is VIEW and (
-                plan.origin[owner] is CONST or (place is not None and place >= 0)
-            ):
-                self._static.append(run)
+        """Sort the steps: once for fixed data, once per workspace, at every call."""
+        for index, step in enumerate(self.plan.steps):
+            if step.out not in self.plan.fixed:
+                self._schedule(index, step)
                 continue
-            if place is not None and place < 0 and place not in born:
-                born.add(place)
-                self._runs.append(self._allocation(-1 - place, step.kind))
-            elif step.kind == "embed":
-                self._runs.append(_cleared(step.out))
-            if step.kind != "scratch":
-                self._runs.append(run)
-            if index in ends:
-                self._runs.append(_drop(tuple(ends[index])))
+            if self.plan.origin[step.out] is BUFFER:
+                self._once.append(self._fixed_array(step.out))
+            self._once.append(self._closure(step))
+        self._flush()
+
+    def _closure(self, step: Step) -> Run:
+        return KERNELS[step.kind](step, self.dtype)
+
+    def _schedule(self, index: int, step: Step) -> None:
+        """A step of every call: alone, or waiting in a region that runs tile by tile."""
+        owner = self.plan.owner[step.out]
+        view = self.plan.origin[step.out] is VIEW
+        static = view and self._in_workspace(owner)
+        if static:
+            self._static.append(self._closure(step))
+        if view and owner not in self._region.written:
+            if not static:
+                self._runs.append(self._closure(step))
+            return
+        if not self._region.add(step):
+            self._flush()
+            if view or not self._region.add(step):
+                self._alone(index, step)
+                return
+        self._pending.append((index, step))
+
+    def _in_workspace(self, owner: int) -> bool:
+        place = self.plan.home[owner]
+        return place is not None and place >= 0
+
+    def _flush(self) -> None:
+        """What waits is run from here on."""
+        region, pending = self._region, self._pending
+        self._region, self._pending = Region(self.plan), []
+        if not region.worthwhile:
+            for index, step in pending:
+                self._alone(index, step)
+            return
+        kept = region.kept(self._reads)
+        for _, step in pending:
+            self._birth(step)
+        self._regions.append((region, kept))
+        scratch = len(self.plan.shapes) + len(self._regions) - 1
+        self._runs.append(region.run(kept, self.dtype, scratch))
+        for index, _ in pending:
+            self._end(index)
+
+    def _alone(self, index: int, step: Step) -> None:
+        if self.plan.origin[step.out] is VIEW and self._in_workspace(self.plan.owner[step.out]):
+            return
+        self._birth(step)
+        if step.kind != "scratch":
+            self._runs.append(self._closure(step))
+        self._end(index)
+
+    def _birth(self, step: Step) -> None:
+        """The first step that writes into an output makes its array."""
+        place = self.plan.home[step.out]
+        if place is not None and place < 0 and place not in self._born:
+            self._born.add(place)
+            self._runs.append(self._output_array(-1 - place, step.kind))
+        elif step.kind == "embed":
+            self._runs.append(cleared(step.out))
+
+    def _end(self, index: int) -> None:
+        if index in self._ends:
+            self._runs.append(dropped(tuple(self._ends[index])))
+
+    def _fixed_array(self, slot: int) -> Run:
+        plan = self.plan
+        aliases = [k for k in plan.fixed if plan.owner[k] == slot != k and plan.origin[k] is BUFFER]
+        return allocation(slot, plan.shapes, aliases, np.empty, self.dtype)
+
+    def _output_array(self, number: int, kind: str) -> Run:
+        """Binds all slots that live in an output to a new array."""
+        # Pages of zeros come from the system unwritten, where a unit tensor is mostly zeros.
+        new = np.zeros if kind == "embed" else np.empty
+        slot, members = self.plan.outputs[number].slot, self._members[-1 - number]
+        others = [other for other in members if other != slot]
+        return allocation(slot, self.plan.shapes, others, new, self.dtype)
 
     def _drops(self) -> dict[int, list[int]]:
         """Slots with memory of their own that can be forgotten, by the step after which."""
         plan = self.plan
         ends: dict[int, list[int]] = {}
         for slot, owner in enumerate(plan.owner):
+            if plan.origin[owner] is not RESULT or owner in plan.fixed:
+                continue
             large = prod(plan.shapes[owner]) * plan.itemsize >= _DROP_BYTES
-            if large and plan.origin[owner] is RESULT and plan.last_use[owner] < len(plan.steps):
+            if large and plan.last_use[owner] < len(plan.steps):
                 ends.setdefault(plan.last_use[owner], []).append(slot)
         return ends
 
-    def _allocation(self, number: int, kind: str) -> Run:
-        """Binds all slots that live in output `number` to a new array."""
-        plan = self.plan
-        # Pages of zeros come from the system unwritten, where a unit tensor is mostly zeros.
-        new = np.zeros if kind == "embed" else np.empty
-        final = plan.outputs[number].slot
-        shape, dtype = plan.shapes[final], self.dtype
-        members = [slot for slot, place in enumerate(plan.home) if place == -1 - number]
-        same = [slot for slot in members if plan.shapes[slot] == shape and slot != final]
-        other = [(slot, plan.shapes[slot]) for slot in members if plan.shapes[slot] != shape]
-
-        def run(v: Slots) -> None:
-            array = v[final] = new(shape, dtype)
-            for slot in same:
-                v[slot] = array
-            for slot, reshaped in other:
-                v[slot] = array.reshape(reshaped)
-
-        return run
-
-    def _workspace(self) -> Slots:
+    def _workspace(self, arrays: Sequence[Array]) -> Slots:
         plan, dtype = self.plan, self.dtype
-        slots: Slots = [None] * len(plan.shapes)
-        for slot, array in plan.consts.items():
-            slots[slot] = array if slot in plan.integers else array.astype(dtype)
+        with self._lock:
+            if self._template is None:
+                self._template = self._fixed_slots(arrays)
+        slots = self._template.copy()
         blocks = [np.empty(size, np.uint8) for size in plan.blocks]
         bound: dict[Any, Array] = {}
-        for slot, place in enumerate(plan.home):
-            if place is not None and place >= 0:
+        for place, members in self._members.items():
+            for slot in members if place >= 0 else ():
                 shape = plan.shapes[slot]
-                key = (place, shape)
-                if key not in bound:
+                if (place, shape) not in bound:
                     size = prod(shape) * dtype.itemsize
-                    bound[key] = blocks[place][:size].view(dtype).reshape(shape)
-                slots[slot] = bound[key]
+                    bound[place, shape] = blocks[place][:size].view(dtype).reshape(shape)
+                slots[slot] = bound[place, shape]
         for run in self._static:
             run(slots)
+        slots += [region.temporaries(kept, dtype) for region, kept in self._regions]
         return slots
+
+    def _fixed_slots(self, arrays: Sequence[Array]) -> Slots:
+        """Constants, and what is computed once; all that later steps do not read is dropped."""
+        plan = self.plan
+        slots: Slots = [None] * len(plan.shapes)
+        for slot, array in plan.consts.items():
+            slots[slot] = array if slot in plan.integers else array.astype(self.dtype)
+        slots[: self._count] = arrays
+        for run in self._once:
+            run(slots)
+        read = {a for step in plan.steps if step.out not in plan.fixed for a in step.args}
+        return [a if k in read and k >= self._count else None for k, a in enumerate(slots)]
 
     def _return(self, output: Output) -> Callable[[Slots], Any]:
         slot, perm = output
@@ -151,264 +224,3 @@ def _owned(array: Array, v: Slots, slot: int) -> bool:
         and flags.writeable
         and not any(other is array for k, other in enumerate(v) if k != slot)
     )
-
-
-def _cleared(slot: int) -> Run:
-    def run(v: Slots) -> None:
-        v[slot].fill(0)
-
-    return run
-
-
-def _drop(slots: tuple[int, ...]) -> Run:
-    def run(v: Slots) -> None:
-        for slot in slots:
-            v[slot] = None
-
-    return run
-
-
-# --- kernels --------------------------------------------------------------------------------------
-
-Maker = Callable[[Step, "np.dtype[Any]"], Run]
-
-
-def _unary(apply: Callable[[Any, Step], Any]) -> Maker:
-    """Views: the slot is bound to what `apply` makes of the operand."""
-
-    def make(step: Step, dtype: np.dtype[Any]) -> Run:
-        (a,), o = step.args, step.out
-
-        def run(v: Slots) -> None:
-            v[o] = apply(v[a], step)
-
-        return run
-
-    return make
-
-
-def _into(function: Callable[..., Any]) -> Maker:
-    """Functions of one or two operands with an `out` behind them."""
-
-    def make(step: Step, dtype: np.dtype[Any]) -> Run:
-        return _called(function, step.args, step.out)
-
-    return make
-
-
-def _called(function: Callable[..., Any], args: tuple[int, ...], o: int) -> Run:
-    if len(args) == 1:
-        (a,) = args
-
-        def one(v: Slots) -> None:
-            function(v[a], v[o])
-
-        return one
-    if len(args) == 2:
-        a, b = args
-
-        def two(v: Slots) -> None:
-            function(v[a], v[b], v[o])
-
-        return two
-
-    def several(v: Slots) -> None:
-        function(*[v[k] for k in args], v[o])
-
-    return several
-
-
-def _transpose(step: Step, dtype: np.dtype[Any]) -> Run:
-    (a,), o, perm = step.args, step.out, step.params
-
-    def run(v: Slots) -> None:
-        v[o] = v[a].transpose(perm)
-
-    return run
-
-
-def _insert(step: Step, dtype: np.dtype[Any]) -> Run:
-    (a,), o = step.args, step.out
-    index = tuple([slice(None) if present else None for present in step.params])
-
-    def run(v: Slots) -> None:
-        v[o] = v[a][index]
-
-    return run
-
-
-def _scale(step: Step, dtype: np.dtype[Any]) -> Run:
-    (a,), o, (coef,) = step.args, step.out, step.params
-    if coef == -1:
-        return _called(np.negative, step.args, o)
-
-    def run(v: Slots) -> None:
-        np.multiply(v[a], coef, v[o])
-
-    return run
-
-
-def _shift(step: Step, dtype: np.dtype[Any]) -> Run:
-    (a,), o, (number,) = step.args, step.out, step.params
-
-    def run(v: Slots) -> None:
-        np.add(v[a], number, v[o])
-
-    return run
-
-
-def _minus_from(step: Step, dtype: np.dtype[Any]) -> Run:
-    (a,), o, (number,) = step.args, step.out, step.params
-
-    def run(v: Slots) -> None:
-        np.subtract(number, v[a], v[o])
-
-    return run
-
-
-def _sum(step: Step, dtype: np.dtype[Any]) -> Run:
-    (a,), o, axes = step.args, step.out, step.params
-    axis = None if not step.shape else axes[0] if len(axes) == 1 else axes
-    reduce = np.add.reduce
-
-    def run(v: Slots) -> None:
-        reduce(v[a], axis, None, v[o])
-
-    return run
-
-
-def _copy(step: Step, dtype: np.dtype[Any]) -> Run:
-    (a,), o = step.args, step.out
-
-    def run(v: Slots) -> None:
-        np.copyto(v[o], v[a], casting="unsafe")
-
-    return run
-
-
-def _fill(step: Step, dtype: np.dtype[Any]) -> Run:
-    o, value = step.out, step.params[0]
-
-    def run(v: Slots) -> None:
-        v[o].fill(value)
-
-    return run
-
-
-def _ufunc(step: Step, dtype: np.dtype[Any]) -> Run:
-    return _called(getattr(np, step.params[0].ufunc), step.args, step.out)
-
-
-def _kernel(step: Step, dtype: np.dtype[Any]) -> Run:
-    op, *rest = step.params
-    args, o, kernel, params = step.args, step.out, op.kernel, tuple(rest)
-
-    def run(v: Slots) -> None:
-        v[o] = np.asarray(kernel(np, params, *[v[k] for k in args]), dtype)
-
-    return run
-
-
-def _strided(step: Step, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
-    """The writable view of a contiguous result that runs over the distinct labels of a pattern."""
-    (pattern,) = step.params
-    count = max(pattern) + 1
-    shape, strides = [0] * count, [0] * count
-    stride = dtype.itemsize
-    for label, extent in zip(pattern[::-1], step.shape[::-1], strict=True):
-        shape[label] = extent
-        strides[label] += stride
-        stride *= extent
-
-    def view(array: Array) -> Array:
-        return np.ndarray(shape, dtype, array, 0, strides)
-
-    return view
-
-
-def _embed(step: Step, dtype: np.dtype[Any]) -> Run:
-    """Writes into zeros, which the program provides."""
-    (a,), o = step.args, step.out
-    view = _strided(step, dtype)
-    empty = not prod(step.shape)
-
-    def run(v: Slots) -> None:
-        if not empty:
-            np.copyto(view(v[o]), v[a])
-
-    return run
-
-
-def _embed_add(step: Step, dtype: np.dtype[Any]) -> Run:
-    (a, b), o = step.args, step.out
-    view = _strided(step, dtype)
-    empty = not prod(step.shape)
-
-    def run(v: Slots) -> None:
-        target = v[o]
-        if v[a] is not target:
-            np.copyto(target, v[a])
-        if not empty:
-            entries = view(target)
-            np.add(entries, v[b], entries)
-
-    return run
-
-
-def _gram(step: Step, dtype: np.dtype[Any]) -> Run:
-    """Xᵀ diag(d) X; NumPy multiplies √d X with its own transpose by a symmetric rank update."""
-    (a, b, c), o = step.args, step.out
-
-    def run(v: Slots) -> None:
-        x, d, rows, out = v[a], v[b], v[c], v[o]
-        if not d.size or d.min() >= 0:
-            np.multiply(x, np.sqrt(d)[:, None], rows)
-            np.dot(rows.T, rows, out)
-        elif d.max() <= 0:
-            np.multiply(x, np.sqrt(-d)[:, None], rows)
-            np.dot(rows.T, rows, out)
-            np.negative(out, out)
-        elif np.isnan(d).any():
-            np.multiply(x, d[:, None], rows)
-            np.dot(x.T, rows, out)
-        else:
-            order = np.argsort(d < 0, kind="stable")
-            count = int(np.count_nonzero(d >= 0))
-            np.take(x, order, 0, rows, mode="clip")
-            np.multiply(rows, np.sqrt(np.abs(d[order]))[:, None], rows)
-            np.dot(rows[:count].T, rows[:count], out)
-            np.subtract(out, np.dot(rows[count:].T, rows[count:]), out)
-
-    return run
-
-
-def _scratch(step: Step, dtype: np.dtype[Any]) -> Run:
-    return _drop(())
-
-
-#: How each kind of step is run.
-KERNELS: dict[str, Maker] = {
-    "transpose": _transpose,
-    "insert": _insert,
-    "reshape": _unary(lambda a, step: a.reshape(step.shape)),
-    "broadcast": _unary(lambda a, step: np.broadcast_to(a, step.shape)),
-    "diagonal": _unary(lambda a, step: a.diagonal(0, *step.params)),
-    "copy": _copy,
-    "fill": _fill,
-    "scale": _scale,
-    "shift": _shift,
-    "minus_from": _minus_from,
-    "multiply": _into(np.multiply),
-    "add": _into(np.add),
-    "subtract": _into(np.subtract),
-    "ufunc": _ufunc,
-    "sum": _sum,
-    "dot": _into(np.dot),
-    "matmul": _into(np.matmul),
-    "vecdot": _into(np.vecdot),
-    "embed": _embed,
-    "embed_add": _embed_add,
-    "gram": _gram,
-    "kernel": _kernel,
-    "scratch": _scratch,
-}

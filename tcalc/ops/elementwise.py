@@ -10,115 +10,264 @@ import math
 
 from .. import array
 from ..applied import apply
-from ..array import as_expr, broadcast, exported, public
+from ..array import as_expr, broadcast, public
 from ..expr import Apply, Expr
-from ..extents import Coef
+from ..extents import number
 from ..normal import scale, split_coef
 from ..op import named
 from ..products import is_number, numeric_value
 from ..views import ones
 from .guard import guarded
-from .row import POSITIVE, UNIT, elementwise, special
+from .row import POSITIVE, UNIT, Function, elementwise, special
+
+__all__ = [
+    "abs",
+    "arccos",
+    "arcsin",
+    "arctan",
+    "arctan2",
+    "clip",
+    "cos",
+    "cosh",
+    "digamma",
+    "divide",
+    "equal",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "gammaln",
+    "greater",
+    "greater_equal",
+    "hypot",
+    "isnan",
+    "less",
+    "less_equal",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "log_ndtr",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "maximum",
+    "minimum",
+    "mod",
+    "ndtr",
+    "not_equal",
+    "ones",
+    "polygamma",
+    "power",
+    "reciprocal",
+    "reciprocal0",
+    "relu",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "softplus",
+    "sqrt",
+    "tan",
+    "tanh",
+    "where",
+    "xlogy",
+]
 
 ABOVE_ZERO = ((0.1, 3.0),)
 INSIDE = ((-0.9, 0.9),)
 
 # --- exponentials and logarithms ------------------------------------------------------------------
 
-exp = elementwise("exp", lambda x, y: y, latex=r"\exp({0})", range=POSITIVE, safe=(0,), flops=10)
-expm1 = elementwise("expm1", lambda x, y: exp(x), latex=r"\operatorname{{expm1}}({0})", safe=(0,), flops=10)
-exp2 = elementwise("exp2", lambda x, y: y * math.log(2), latex="2^{{{0}}}", range=POSITIVE, safe=(0,), flops=10)
-log = elementwise("log", lambda x, y: reciprocal(x), latex=r"\log({0})", domain=ABOVE_ZERO, safe=(1,), flops=10)
-log1p = elementwise("log1p", lambda x, y: reciprocal(1 + x), latex=r"\log(1 + {0})", domain=INSIDE, safe=(0,), flops=10)
-log2 = elementwise("log2", lambda x, y: reciprocal(x) / math.log(2), latex=r"\log_2({0})", domain=ABOVE_ZERO, safe=(1,), flops=10)
-log10 = elementwise("log10", lambda x, y: reciprocal(x) / math.log(10), latex=r"\log_{{10}}({0})", domain=ABOVE_ZERO, safe=(1,), flops=10)
-logaddexp = elementwise("logaddexp", lambda a, b, y: sigmoid(a - b), lambda a, b, y: sigmoid(b - a), latex=r"\log(e^{{{0}}} + e^{{{1}}})", flops=20)
-xlogy = elementwise(
-    "xlogy",
-    lambda x, z, y: log(z),
-    lambda x, z, y: x / where(equal(x, 0), 1, z),
+exp: Function = elementwise(
+    "exp", lambda x, y: y, latex=r"\exp({0})", range=POSITIVE, safe=(0,), flops=10,
+)  # fmt: skip
+expm1: Function = elementwise(
+    "expm1", lambda x, y: exp(x), latex=r"\operatorname{{expm1}}({0})", safe=(0,), flops=10,
+)  # fmt: skip
+exp2: Function = elementwise(
+    "exp2", lambda x, y: y * math.log(2), latex="2^{{{0}}}", range=POSITIVE, safe=(0,), flops=10,
+)  # fmt: skip
+log: Function = elementwise(
+    "log", lambda x, y: reciprocal(x), latex=r"\log({0})", domain=ABOVE_ZERO, safe=(1,), flops=10,
+)  # fmt: skip
+log1p: Function = elementwise(
+    "log1p", lambda x, y: reciprocal(1 + x), latex=r"\log(1 + {0})", domain=INSIDE, safe=(0,),
+    flops=10,
+)  # fmt: skip
+log2: Function = elementwise(
+    "log2", lambda x, y: reciprocal(x) / math.log(2), latex=r"\log_2({0})", domain=ABOVE_ZERO,
+    safe=(1,), flops=10,
+)  # fmt: skip
+log10: Function = elementwise(
+    "log10", lambda x, y: reciprocal(x) / math.log(10), latex=r"\log_{{10}}({0})",
+    domain=ABOVE_ZERO, safe=(1,), flops=10,
+)  # fmt: skip
+logaddexp: Function = elementwise(
+    "logaddexp", lambda a, b, y: sigmoid(a - b), lambda a, b, y: sigmoid(b - a),
+    latex=r"\log(e^{{{0}}} + e^{{{1}}})", flops=20,
+)  # fmt: skip
+xlogy: Function = elementwise(
+    "xlogy", lambda x, z, y: log(z), lambda x, z, y: x / where(equal(x, 0), 1, z),
     latex=r"{0} \log({1})", code="special.xlogy({0}, {1})", kernel=special("xlogy"),
     domain=((-2, 2), (0.1, 3)), safe=(None, 1), flops=10,
 )  # fmt: skip
 
 # --- powers ---------------------------------------------------------------------------------------
 
-reciprocal = elementwise("reciprocal", lambda x, y: -y * y, latex=r"\frac{{1}}{{{0}}}", code="1 / {0}", domain=ABOVE_ZERO, safe=(1,))
-reciprocal0 = elementwise(
+reciprocal: Function = elementwise(
+    "reciprocal", lambda x, y: -y * y, latex=r"\frac{{1}}{{{0}}}", code="1 / {0}",
+    domain=ABOVE_ZERO, safe=(1,),
+)  # fmt: skip
+reciprocal0: Function = elementwise(
     "reciprocal0", lambda x, y: -y * y, latex=r"{0}^{{+}}", domain=ABOVE_ZERO,
     code="np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
     kernel=lambda xp, p, x: xp.where(x == 0, xp.zeros_like(x), 1 / xp.where(x == 0, xp.ones_like(x), x)),
 )  # fmt: skip
-sqrt = elementwise("sqrt", lambda x, y: 0.5 * reciprocal(y), latex=r"\sqrt{{{0}}}", domain=ABOVE_ZERO, range=POSITIVE, safe=(1,), flops=4)
-_divide = elementwise(
+sqrt: Function = elementwise(
+    "sqrt", lambda x, y: 0.5 * reciprocal(y), latex=r"\sqrt{{{0}}}", domain=ABOVE_ZERO,
+    range=POSITIVE, safe=(1,), flops=4,
+)  # fmt: skip
+_divide: Function = elementwise(
     "divide", lambda a, b, y: reciprocal(b), lambda a, b, y: -(y * reciprocal(b)),
-    latex=r"\frac{{{0}}}{{{1}}}", code="{0} / {1}", infix="./", domain=((-2, 2), (0.1, 3)), safe=(None, 1),
+    latex=r"\frac{{{0}}}{{{1}}}", code="{0} / {1}", infix="./", domain=((-2, 2), (0.1, 3)),
+    safe=(None, 1),
 )  # fmt: skip
-_power = elementwise(
-    "power",
-    lambda a, b, y: b * power(a, _exponent(b) - 1),
-    lambda a, b, y: y * log(where(equal(a, 0), 1, a)),
-    latex="{0}^{{{1}}}", code="{0} ** {1}", infix=".^", domain=((0.1, 3), (-2, 2)), safe=(1, None), flops=20,
+_power: Function = elementwise(
+    "power", lambda a, b, y: b * power(a, _exponent(b) - 1),
+    lambda a, b, y: y * log(where(equal(a, 0), 1, a)), latex="{0}^{{{1}}}", code="{0} ** {1}",
+    infix=".^", domain=((0.1, 3), (-2, 2)), safe=(1, None), flops=20,
 )  # fmt: skip
-hypot = elementwise("hypot", lambda a, b, y: a * reciprocal0(y), lambda a, b, y: b * reciprocal0(y), latex=r"\operatorname{{hypot}}({0}, {1})", range=POSITIVE, flops=4)
+hypot: Function = elementwise(
+    "hypot", lambda a, b, y: a * reciprocal0(y), lambda a, b, y: b * reciprocal0(y),
+    latex=r"\operatorname{{hypot}}({0}, {1})", range=POSITIVE, flops=4,
+)  # fmt: skip
 
 # --- trigonometric and hyperbolic -----------------------------------------------------------------
 
-sin = elementwise("sin", lambda x, y: cos(x), latex=r"\sin({0})", range=(-1, 1), flops=10)
-cos = elementwise("cos", lambda x, y: -sin(x), latex=r"\cos({0})", range=(-1, 1), flops=10)
-tan = elementwise("tan", lambda x, y: 1 + y * y, latex=r"\tan({0})", domain=((-1.2, 1.2),), flops=10)
-arcsin = elementwise("arcsin", lambda x, y: reciprocal(sqrt(1 - x * x)), latex=r"\arcsin({0})", domain=INSIDE, safe=(0,), flops=10)
-arccos = elementwise("arccos", lambda x, y: -reciprocal(sqrt(1 - x * x)), latex=r"\arccos({0})", domain=INSIDE, safe=(0,), flops=10)
-arctan = elementwise("arctan", lambda x, y: reciprocal(1 + x * x), latex=r"\arctan({0})", flops=10)
-arctan2 = elementwise(
+sin: Function = elementwise("sin", lambda x, y: cos(x), latex=r"\sin({0})", range=(-1, 1), flops=10)
+cos: Function = elementwise(
+    "cos", lambda x, y: -sin(x), latex=r"\cos({0})", range=(-1, 1), flops=10,
+)  # fmt: skip
+tan: Function = elementwise(
+    "tan", lambda x, y: 1 + y * y, latex=r"\tan({0})", domain=((-1.2, 1.2),), flops=10,
+)  # fmt: skip
+arcsin: Function = elementwise(
+    "arcsin", lambda x, y: reciprocal(sqrt(1 - x * x)), latex=r"\arcsin({0})", domain=INSIDE,
+    safe=(0,), flops=10,
+)  # fmt: skip
+arccos: Function = elementwise(
+    "arccos", lambda x, y: -reciprocal(sqrt(1 - x * x)), latex=r"\arccos({0})", domain=INSIDE,
+    safe=(0,), flops=10,
+)  # fmt: skip
+arctan: Function = elementwise(
+    "arctan", lambda x, y: reciprocal(1 + x * x), latex=r"\arctan({0})", flops=10,
+)  # fmt: skip
+arctan2: Function = elementwise(
     "arctan2", lambda a, b, y: b / (a * a + b * b), lambda a, b, y: -a / (a * a + b * b),
     latex=r"\operatorname{{arctan2}}({0}, {1})", domain=((0.2, 2), (-2, 2)), flops=10,
 )  # fmt: skip
-sinh = elementwise("sinh", lambda x, y: cosh(x), latex=r"\sinh({0})", safe=(0,), flops=10)
-cosh = elementwise("cosh", lambda x, y: sinh(x), latex=r"\cosh({0})", range=(1, math.inf), safe=(0,), flops=10)
-tanh = elementwise("tanh", lambda x, y: 1 - y * y, latex=r"\tanh({0})", range=(-1, 1), flops=10)
+sinh: Function = elementwise("sinh", lambda x, y: cosh(x), latex=r"\sinh({0})", safe=(0,), flops=10)
+cosh: Function = elementwise(
+    "cosh", lambda x, y: sinh(x), latex=r"\cosh({0})", range=(1, math.inf), safe=(0,), flops=10,
+)  # fmt: skip
+tanh: Function = elementwise(
+    "tanh", lambda x, y: 1 - y * y, latex=r"\tanh({0})", range=(-1, 1), flops=10,
+)  # fmt: skip
 
 # --- sigmoid family -------------------------------------------------------------------------------
 
-sigmoid = elementwise(
+sigmoid: Function = elementwise(
     "sigmoid", lambda x, y: y * sigmoid(-x), latex=r"\sigma({0})", range=UNIT,
     code="1 / (1 + np.exp(-{0}))", kernel=lambda xp, p, x: 1 / (1 + xp.exp(-x)), flops=12,
 )  # fmt: skip
-softplus = elementwise(
+softplus: Function = elementwise(
     "softplus", lambda x, y: sigmoid(x), latex=r"\log(1 + e^{{{0}}})", range=POSITIVE,
     code="np.maximum({0}, 0) + np.log1p(np.exp(-np.abs({0})))",
     kernel=lambda xp, p, x: xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x))), flops=22,
 )  # fmt: skip
-relu = elementwise("relu", lambda x, y: less(0, x), latex=r"\operatorname{{relu}}({0})", range=POSITIVE, code="np.maximum({0}, 0)", kernel=lambda xp, p, x: xp.maximum(x, 0), domain=((0.1, 2),))
+relu: Function = elementwise(
+    "relu", lambda x, y: less(0, x), latex=r"\operatorname{{relu}}({0})", range=POSITIVE,
+    code="np.maximum({0}, 0)", kernel=lambda xp, p, x: xp.maximum(x, 0), domain=((0.1, 2),),
+)  # fmt: skip
 
 # --- special functions ----------------------------------------------------------------------------
 
-erf = elementwise("erf", lambda x, y: exp(-x * x) * (2 / math.sqrt(math.pi)), latex=r"\operatorname{{erf}}({0})", range=(-1, 1), code="special.erf({0})", kernel=special("erf"), flops=20)
-erfc = elementwise("erfc", lambda x, y: exp(-x * x) * (-2 / math.sqrt(math.pi)), latex=r"\operatorname{{erfc}}({0})", range=(0, 2), code="special.erfc({0})", kernel=special("erfc"), flops=20)
-ndtr = elementwise("ndtr", lambda x, y: exp(-0.5 * x * x) / math.sqrt(2 * math.pi), latex=r"\Phi({0})", range=UNIT, code="special.ndtr({0})", kernel=special("ndtr"), flops=20)
-log_ndtr = elementwise("log_ndtr", lambda x, y: exp(-0.5 * x * x - y) / math.sqrt(2 * math.pi), latex=r"\log\Phi({0})", range=(-math.inf, 0), code="special.log_ndtr({0})", kernel=special("log_ndtr"), flops=20)
-gammaln = elementwise("gammaln", lambda x, y: digamma(x), latex=r"\log\Gamma({0})", code="special.gammaln({0})", kernel=special("gammaln"), domain=((0.5, 4),), safe=(1,), flops=20)
-digamma = elementwise("digamma", lambda x, y: polygamma(1, x), latex=r"\psi({0})", code="special.digamma({0})", kernel=special("digamma"), domain=((0.5, 4),), safe=(1,), flops=20)
-polygamma = elementwise("polygamma", None, lambda n, x, y: polygamma(n + 1, x), latex=r"\psi^{{({0})}}({1})", code="special.polygamma({0}, {1})", kernel=special("polygamma"), domain=((1, 1), (0.5, 4)), safe=(None, 1), flops=50)
+erf: Function = elementwise(
+    "erf", lambda x, y: exp(-x * x) * (2 / math.sqrt(math.pi)), latex=r"\operatorname{{erf}}({0})",
+    range=(-1, 1), code="special.erf({0})", kernel=special("erf"), flops=20,
+)  # fmt: skip
+erfc: Function = elementwise(
+    "erfc", lambda x, y: exp(-x * x) * (-2 / math.sqrt(math.pi)),
+    latex=r"\operatorname{{erfc}}({0})", range=(0, 2), code="special.erfc({0})",
+    kernel=special("erfc"), flops=20,
+)  # fmt: skip
+ndtr: Function = elementwise(
+    "ndtr", lambda x, y: exp(-0.5 * x * x) / math.sqrt(2 * math.pi), latex=r"\Phi({0})", range=UNIT,
+    code="special.ndtr({0})", kernel=special("ndtr"), flops=20,
+)  # fmt: skip
+log_ndtr: Function = elementwise(
+    "log_ndtr", lambda x, y: exp(-0.5 * x * x - y) / math.sqrt(2 * math.pi), latex=r"\log\Phi({0})",
+    range=(-math.inf, 0), code="special.log_ndtr({0})", kernel=special("log_ndtr"), flops=20,
+)  # fmt: skip
+gammaln: Function = elementwise(
+    "gammaln", lambda x, y: digamma(x), latex=r"\log\Gamma({0})", code="special.gammaln({0})",
+    kernel=special("gammaln"), domain=((0.5, 4),), safe=(1,), flops=20,
+)  # fmt: skip
+digamma: Function = elementwise(
+    "digamma", lambda x, y: polygamma(1, x), latex=r"\psi({0})", code="special.digamma({0})",
+    kernel=special("digamma"), domain=((0.5, 4),), safe=(1,), flops=20,
+)  # fmt: skip
+polygamma: Function = elementwise(
+    "polygamma", None, lambda n, x, y: polygamma(n + 1, x), latex=r"\psi^{{({0})}}({1})",
+    code="special.polygamma({0}, {1})", kernel=special("polygamma"), domain=((1, 1), (0.5, 4)),
+    safe=(None, 1), flops=50,
+)  # fmt: skip
 
 # --- piecewise ------------------------------------------------------------------------------------
 
-abs = elementwise("abs", lambda x, y: sign(x), latex=r"\left|{0}\right|", range=POSITIVE, domain=((0.1, 2),))  # noqa: A001
-sign = elementwise("sign", None, latex=r"\operatorname{{sign}}({0})", range=(-1, 1), domain=((0.1, 2),))
-floor = elementwise("floor", None, latex=r"\lfloor {0} \rfloor", domain=((0.1, 0.9),))
-mod = elementwise("mod", lambda a, b, y: ones(a.shape), lambda a, b, y: -floor(a / b), latex=r"{0} \bmod {1}", domain=((0.1, 0.9), (1, 2)), safe=(None, 1))
-maximum = elementwise("maximum", lambda a, b, y: less(b, a) + 0.5 * equal(a, b), lambda a, b, y: less(a, b) + 0.5 * equal(a, b), latex=r"\max({0}, {1})", domain=((0.1, 1), (1.1, 2)))
-minimum = elementwise("minimum", lambda a, b, y: less(a, b) + 0.5 * equal(a, b), lambda a, b, y: less(b, a) + 0.5 * equal(a, b), latex=r"\min({0}, {1})", domain=((0.1, 1), (1.1, 2)))
+abs: Function = elementwise(
+    "abs", lambda x, y: sign(x), latex=r"\left|{0}\right|", range=POSITIVE, domain=((0.1, 2),),
+)  # fmt: skip
+sign: Function = elementwise(
+    "sign", None, latex=r"\operatorname{{sign}}({0})", range=(-1, 1), domain=((0.1, 2),),
+)  # fmt: skip
+floor: Function = elementwise("floor", None, latex=r"\lfloor {0} \rfloor", domain=((0.1, 0.9),))
+mod: Function = elementwise(
+    "mod", lambda a, b, y: ones(a.shape), lambda a, b, y: -floor(a / b), latex=r"{0} \bmod {1}",
+    domain=((0.1, 0.9), (1, 2)), safe=(None, 1),
+)  # fmt: skip
+maximum: Function = elementwise(
+    "maximum", lambda a, b, y: less(b, a) + 0.5 * equal(a, b),
+    lambda a, b, y: less(a, b) + 0.5 * equal(a, b), latex=r"\max({0}, {1})",
+    domain=((0.1, 1), (1.1, 2)),
+)  # fmt: skip
+minimum: Function = elementwise(
+    "minimum", lambda a, b, y: less(a, b) + 0.5 * equal(a, b),
+    lambda a, b, y: less(b, a) + 0.5 * equal(a, b), latex=r"\min({0}, {1})",
+    domain=((0.1, 1), (1.1, 2)),
+)  # fmt: skip
 
-less = elementwise("less", None, None, latex="{0} < {1}", code="({0} < {1})", infix="<", range=UNIT)
-less_equal = elementwise("less_equal", None, None, latex=r"{0} \le {1}", code="({0} <= {1})", infix="<=", range=UNIT)
-equal = elementwise("equal", None, None, latex="{0} = {1}", code="({0} == {1})", infix="==", range=UNIT)
-not_equal = elementwise("not_equal", None, None, latex=r"{0} \ne {1}", code="({0} != {1})", infix="!=", range=UNIT)
-logical_and = elementwise("logical_and", None, None, latex=r"{0} \wedge {1}", range=UNIT)
-logical_or = elementwise("logical_or", None, None, latex=r"{0} \vee {1}", range=UNIT)
-logical_not = elementwise("logical_not", None, latex=r"\neg {0}", range=UNIT)
-isnan = elementwise("isnan", None, latex=r"\operatorname{{isnan}}({0})", range=UNIT)
-_where = elementwise(
+less: Function = elementwise(
+    "less", None, None, latex="{0} < {1}", code="({0} < {1})", infix="<", range=UNIT,
+)  # fmt: skip
+less_equal: Function = elementwise(
+    "less_equal", None, None, latex=r"{0} \le {1}", code="({0} <= {1})", infix="<=", range=UNIT,
+)  # fmt: skip
+equal: Function = elementwise(
+    "equal", None, None, latex="{0} = {1}", code="({0} == {1})", infix="==", range=UNIT,
+)  # fmt: skip
+not_equal: Function = elementwise(
+    "not_equal", None, None, latex=r"{0} \ne {1}", code="({0} != {1})", infix="!=", range=UNIT,
+)  # fmt: skip
+logical_and: Function = elementwise("logical_and", None, None, latex=r"{0} \wedge {1}", range=UNIT)
+logical_or: Function = elementwise("logical_or", None, None, latex=r"{0} \vee {1}", range=UNIT)
+logical_not: Function = elementwise("logical_not", None, latex=r"\neg {0}", range=UNIT)
+isnan: Function = elementwise("isnan", None, latex=r"\operatorname{{isnan}}({0})", range=UNIT)
+_where: Function = elementwise(
     "where", None, lambda c, a, b, y: truth(c), lambda c, a, b, y: logical_not(c),
     latex=r"\begin{{cases}} {1} & {0} \\ {2} & \text{{otherwise}} \end{{cases}}",
     code="np.where({0}, {1}, {2})", kernel=lambda xp, p, c, a, b: xp.where(c != 0, a, b),
@@ -157,9 +306,9 @@ def divide(a: object, b: object) -> Expr:
     """a / b; a number below the line is a coefficient, a number above it a reciprocal."""
     left, right = as_expr(a), as_expr(b)
     value = numeric_value(right)
-    if value is not None and value != 0:
+    if value and math.isfinite(1 / value):
         left, _ = broadcast(left, right)
-        return scale(left, Coef(1 / value))
+        return scale(left, number(1 / value))
     left, right = broadcast(left, right)
     if is_number(left) or len(set(getattr(left, "out", ()))) < len(getattr(left, "out", ())):
         return array.multiply(left, reciprocal(right))
@@ -202,6 +351,3 @@ def clip(a: object, low: object, high: object) -> Expr:
     if low is not None:
         e = maximum(e, low)
     return e if high is None else minimum(e, high)
-
-
-__all__ = exported(globals())

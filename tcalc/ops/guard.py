@@ -79,6 +79,9 @@ class _Guard:
         return einsum(args, [axes] * len(args), axes, node.coef, dict(enumerate(self.shape)))
 
     def kept(self, arg: Expr, point: float | None) -> Expr:
-        if point is None:
+        already = (
+            isinstance(arg, Apply) and arg.op is named("where") and arg.args[0] is self.condition
+        )
+        if point is None or already:
             return arg
         return apply(named("where"), self.condition, arg, numeral(point, self.shape))

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import array
 from ..applied import apply, core_swap
-from ..array import as_expr, exported, public
+from ..array import as_expr, public
 from ..errors import ShapeError
 from ..expr import Expr
 from ..extents import Coef, Shape, show_shape
@@ -15,6 +15,15 @@ from ..normal import einsum, view
 from ..op import Op
 from .elementwise import reciprocal
 from .row import Function
+
+__all__ = [
+    "adj",
+    "det",
+    "inv",
+    "logdet",
+    "reciprocal",
+    "solve",
+]
 
 
 def _square(name: str, e: Expr) -> Expr:
@@ -97,6 +106,3 @@ def solve(a: object, b: object) -> Expr:
     """x with a x = b, for a vector or matrix b."""
     matrix = _square("solve", as_expr(a))
     return array.matmul(inv(matrix), b)
-
-
-__all__ = exported(globals())

@@ -9,7 +9,8 @@ from typing import Any
 
 from .. import array, normal
 from ..applied import apply
-from ..array import Axis, as_expr, chosen_axes, exported, keep, public
+from ..array import Axis, as_expr, chosen_axes, keep, public
+from ..declare import check_shape
 from ..errors import ShapeError, UnsupportedError
 from ..expr import Apply, Expr
 from ..extents import ONE, Extent, Shape, show_shape
@@ -17,6 +18,27 @@ from ..normal import einsum, view
 from ..op import Op
 from .elementwise import abs, equal, exp, less_equal, reciprocal, reciprocal0, sqrt, where
 from .row import POSITIVE
+
+__all__ = [
+    "abs",
+    "arange",
+    "cumsum",
+    "equal",
+    "exp",
+    "less_equal",
+    "log_softmax",
+    "logsumexp",
+    "max",
+    "min",
+    "norm",
+    "prod",
+    "reciprocal",
+    "reciprocal0",
+    "softmax",
+    "sqrt",
+    "std",
+    "where",
+]
 
 
 def along(y: Expr, x: Expr) -> Expr:
@@ -35,12 +57,12 @@ def _ties(x: Expr, y: Expr) -> Expr:
 
 def _without_each(x: Expr, y: Expr) -> Expr:
     """For every entry the product of the others: prod over j of where(j == i, 1, x_j)."""
-    n, extent = x.ndim, x.shape[-1]
-    axes = (*range(n - 1), n, n - 1)
-    extents: dict[int, Extent] = {**dict(enumerate(x.shape)), n: extent}
-    others = einsum([x], [range(n)], axes, ONE, extents)
-    same = einsum([], [], (*range(n - 1), n, n), ONE, extents)
-    return prod(where(same, 1, others), axis=-1)
+    batch, core = tuple(range(y.ndim)), tuple(range(y.ndim, x.ndim))
+    other = tuple(range(x.ndim, x.ndim + len(core)))
+    extents: dict[int, Extent] = dict(enumerate((*x.shape, *x.shape[y.ndim :])))
+    others = einsum([x], [batch + other], batch + core + other, ONE, extents)
+    same = einsum([], [], batch + core + core, ONE, extents)
+    return apply(PROD, where(same, 1, others), params=(len(core),))
 
 
 def _reduction(name: str, partial: Any, kernel: Any, code: str, latex: str, **fields: Any) -> Op:
@@ -62,7 +84,11 @@ MIN = _reduction(
     "min", _ties, lambda xp, p, x: x.min(axis=_axes(p[0])), "{0}.min(axis={axes})", r"\min({0})"
 )
 PROD = _reduction(
-    "prod", _without_each, lambda xp, p, x: x.prod(axis=_axes(p[0])), "{0}.prod(axis={axes})", r"\prod({0})"
+    "prod",
+    _without_each,
+    lambda xp, p, x: x.prod(axis=_axes(p[0])),
+    "{0}.prod(axis={axes})",
+    r"\prod({0})",
 )
 LOGSUMEXP = _reduction(
     "logsumexp", lambda x, y: exp(x - along(y, x)), _lse,
@@ -98,11 +124,7 @@ def min(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:  # noqa: 
 @public
 def prod(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
     """The product over axes; its derivative is right with zeros among the entries."""
-    e = as_expr(a)
-    axes = chosen_axes(axis, e.ndim, "prod")
-    for k in reversed(axes):
-        e = _reduce(PROD, e, k, False)
-    return keep(e, axes, keepdims)
+    return _reduce(PROD, a, axis, keepdims)
 
 
 @public
@@ -132,6 +154,8 @@ def norm(a: object, ord: int | float | str | None = None, axis: Axis = None) -> 
     """Vector norms 1, 2, inf and matrix norms "fro" (the default), 1, inf, as NumPy's."""
     e = as_expr(a)
     axes = chosen_axes(axis, e.ndim, "norm")
+    if not axes:
+        return abs(e)
     if ord in (None, "fro") or (ord == 2 and len(axes) == 1):
         return _reduce(NORM2, e, axes, False)
     largest = ord == float("inf")
@@ -177,7 +201,7 @@ IOTA = Op(
 @public
 def arange(n: Extent) -> Expr:
     """0, 1, … n - 1 as a vector."""
-    (extent,) = array.check_shape(n, "arange")
+    (extent,) = check_shape(n, "arange")
     return apply(IOTA, params=(extent,))
 
 
@@ -202,6 +226,3 @@ def cumsum(a: object, axis: int | None = None) -> Expr:
     if axis is None and e.ndim != 1:
         raise ShapeError(f"cumsum of shape {show_shape(e.shape)} needs axis=")
     return _moved(CUMSUM, e, chosen_axes(axis, e.ndim, "cumsum")[0], (False,))
-
-
-__all__ = exported(globals())

@@ -56,9 +56,9 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     """
     if language not in LANGUAGES:
         raise ValueError(f"no language {language!r}; one of {', '.join(LANGUAGES)}")
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"a function needs an identifier as name, not {name!r}")
     spelling = LANGUAGES[language]()
+    if not name.isidentifier() or keyword.iskeyword(name) or name in spelling.reserved:
+        raise ValueError(f"a function needs an identifier of its own as name, not {name!r}")
     program = Program(spelling, e)
     functions = [program.function(name)]
     if not check:
@@ -110,6 +110,8 @@ class Program(Products):
 
     def result(self, tree: Any) -> str:
         if isinstance(tree, dict):
+            if not all(isinstance(key, str | int | float | bool) for key in tree):
+                raise TypeError("keys of outputs in source are strings and numbers")
             items = [f"{key!r}: {self.result(value)}" for key, value in tree.items()]
             return "{" + ", ".join(items) + "}"
         if isinstance(tree, tuple | list):
@@ -119,7 +121,9 @@ class Program(Products):
         code = self.codes[id(root)]
         if code.weak:
             return self.language.full(code, ()).text + "[()]"
-        return f"np.array({code.text})" if code.view or isinstance(root, Var) else code.text
+        if not code.view and not isinstance(root, Var):
+            return code.text
+        return f"np.array({code.text}){'' if root.ndim else '[()]'}"
 
     # --- names ---
 
@@ -134,7 +138,7 @@ class Program(Products):
 
     def dimension(self, dim: str) -> str:
         if dim not in self.sizes:
-            self.sizes[dim] = _free(dim, self.taken, "_")
+            self.sizes[dim] = _free(_plain(dim), self.taken | set(self.sizes.values()), "_")
             source = next((v for v in self.variables.values() if dim in v.shape), None)
             if source is None:
                 self.free.append(self.sizes[dim])
@@ -243,11 +247,16 @@ def _free(name: str, taken: set[str], suffix: str = "t") -> str:
     return name
 
 
+def _plain(name: str) -> str:
+    """The name in ASCII: Python reads several spellings of other letters as one name."""
+    return name if name.isascii() else "".join([ch if ch.isascii() else "_" for ch in name]) + "_"
+
+
 def _parameters(found: dict[str, Var], reserved: frozenset[str]) -> dict[str, str]:
     """Identifiers of variables in the source."""
     names: dict[str, str] = {}
     for name in sorted(found):
-        shown = name
+        shown = _plain(name)
         while (
             keyword.iskeyword(shown)
             or hasattr(builtins, shown)

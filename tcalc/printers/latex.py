@@ -6,6 +6,7 @@ Only commands that KaTeX, MathJax and matplotlib's mathtext all know.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from string import Formatter
 from typing import Any
@@ -38,7 +39,7 @@ GREEK = {
     "Omega",
 }  # fmt: skip
 SHORTENED = {"lam": "lambda", "eps": "epsilon"}
-WORD = re.compile(r"\\(?!left|frac|sqrt)[A-Za-z]+[({]")
+WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+[({]")
 OPENING = ("(", "{", "|", "[", "& ", r"\\ ", r"cases} ", ", ")
 CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ")
 
@@ -101,14 +102,19 @@ class Latex(Text):
     def array(self, value: np.ndarray) -> Piece:
         return Piece((r"\mathrm{const}_{", r" \times ".join(map(str, value.shape)), "}"))
 
-    def dimension(self, name: str, power: int) -> str:
-        shown = symbol(name) if name.isidentifier() else f"({name})"
-        return shown if power == 1 else f"{shown}^{{{power}}}"
+    def dimensions(self, names: Sequence[str]) -> list[str]:
+        shown = []
+        for name, power in sorted(Counter(names).items()):
+            base = symbol(name) if name.isidentifier() else f"({name})"
+            shown.append(base if power == 1 else f"{base}^{{{power}}}")
+        return shown
 
     def ones(self, extent: Extent | None) -> Piece:
         return Piece(r"\mathbf{1}" if extent is None else f"\\mathbf{{1}}_{{{extent}}}")
 
     def filled(self, value: Piece, shape: Shape) -> Piece:
+        if value.text == "0":
+            return value
         ones = self.ones(shape[0])
         if len(shape) == 2:
             ones = self.chain([ones, self.transpose(self.ones(shape[1]))])
@@ -180,13 +186,14 @@ class Latex(Text):
                 raised = after.startswith("^")
                 level = min(level, POWER if raised else COMPARE)
                 ropes.append(self.inside(args[int(field)], ATOM if raised else POINTWISE))
-        if parts[0][0].endswith("^{"):
-            level = POWER
+        if parts[0][0].endswith("^{") or parts[0][0].startswith(r"\frac"):
+            level = min(level, POWER)
         if extra:
             shown = ", ".join(
                 [f"\\mathrm{{{key}}}={value}" if key else str(value) for key, value in extra]
             )
             ropes = [(*ropes, f"_{{{shown}}}")]
+            level = min(level, POWER)
         under = args[0].text if op.infix == "1./" else None
         return Piece(tuple(ropes), level, *measure(args, 2), under=under)
 
@@ -204,10 +211,12 @@ class Latex(Text):
         summed = "".join(sorted(set("".join(spec.words)) - set(spec.out)))
         ropes: list[Rope] = [f"\\sum_{{{summed}}}"] if summed else []
         for word, p in zip(spec.words, args, strict=True):
-            ropes.append((self.inside(p, ATOM), f"_{{{word}}}"))
+            base = self.inside(p, ATOM)
+            marked = isinstance(base, str) and "_" in base
+            ropes.append((("{", base, "}") if marked else base, f"_{{{word}}}"))
         body = joined(" ", [*ropes, *deltas] or ["1"])
         text = (r"\left[", body, r"\right]", f"_{{{out}}}") if out else body
-        return Piece(text, ATOM if out else POINTWISE, *measure(args, 4 + len(deltas)))
+        return Piece(text, POWER if out else POINTWISE, *measure(args, 4 + len(deltas)))
 
     def statements(self, named: Sequence[tuple[str, Piece]], last: Piece) -> str:
         if not named:

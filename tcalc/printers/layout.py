@@ -15,7 +15,7 @@ from ..products import symmetries
 from .matrix_form import Factor, Form, Product, better, counted
 from .style import LETTERS, SUM, Piece, Spec, Text
 
-MAX_TOKENS = 20_000
+MAX_TOKENS = 2_000
 MIN_SHARED = 12
 
 
@@ -142,21 +142,19 @@ class Layout:
         for label in [*node.out, *range(len(node.extents))]:
             if label not in names:
                 names[label] = next(fresh)
-        groups: dict[str, list[tuple[Piece, int]]] = {}
-        flat: list[tuple[str, Piece]] = []
+        flat: list[tuple[str, Expr]] = []
         scalars: list[Factor] = []
         for (arg, word), power in counted(node):
             if not arg.ndim:
                 scalars.append((self.forms[id(arg)], (), power))
                 continue
             outside = tuple([names[label] for label in word])
-            for op, letters in self.opened(node, arg, outside, fresh):
-                piece = self.forms[id(op)].plain
-                groups.setdefault(letters, []).append((piece, power))
-                flat += [(letters, piece)] * power
-        if self.matrix:
-            flat = [(w, self.style.pointwise(factors, False)) for w, factors in groups.items()]
-        words, pieces = [w for w, _ in flat], [p for _, p in flat]
+            for _ in range(power):
+                for op, letters in self.opened(node, arg, outside, fresh):
+                    flat.append((letters, op))
+        merged = self.merged(flat) if self.matrix else None
+        words = [w for w, _ in merged or flat]
+        pieces = [p for _, p in merged] if merged else [self.forms[id(op)].plain for _, op in flat]
         out = "".join([names[label] for label in node.out])
         standing = set("".join(words))
         sizes = {names[k]: node.extents[k] for k in node.out if names[k] not in standing}
@@ -166,6 +164,18 @@ class Layout:
         if not pieces and len(set(out)) == len(out):
             short = Product.scale(self.style, None, node.coef, scalars)
         return self.settled(node, plain, None)._replace(matrix=False, short=short)
+
+    def merged(self, flat: Sequence[tuple[str, Expr]]) -> list[tuple[str, Piece]]:
+        """Operands under the same letters as one, multiplied entry by entry."""
+        groups: dict[str, dict[int, int]] = {}
+        for word, op in flat:
+            counts = groups.setdefault(word, {})
+            counts[id(op)] = counts.get(id(op), 0) + 1
+        found = []
+        for word, counts in groups.items():
+            factors = [(self.forms[key].plain, power) for key, power in counts.items()]
+            found.append((word, self.style.pointwise(factors, False)))
+        return found
 
     def opened(
         self, node: Einsum, arg: Expr, letters: tuple[str, ...], fresh: Iterator[str]

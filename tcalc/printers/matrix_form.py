@@ -63,11 +63,13 @@ class Product:
         self.scalars: list[Factor] = []
         self.vectors: dict[int, list[Factor]] = {}
         self.matrices: dict[tuple[int, int], list[Factor]] = {}
+        self.larger: list[Factor] = []
         self.possible = len(set(node.out)) <= 2 and len(node.out) <= 2
         for (arg, word), power in counted(node):
             form = forms[id(arg)]
             if arg.ndim > 2:
                 self.possible = False
+                self.larger.append((form, word, power))
             elif not word:
                 self.scalars.append((form, word, power))
             elif arg.ndim == 1:
@@ -290,7 +292,8 @@ class Product:
             return None
         if any(word not in ((), node.out) for word in node.labels):
             return None
-        every = [f for group in self.vectors.values() for f in group]
+        every = list(self.larger)
+        every += [f for group in self.vectors.values() for f in group]
         every += [f for group in self.matrices.values() for f in group]
         body = self.style.pointwise([(f.plain, k) for f, _, k in every], False)
         scaled = self.scaled(body)

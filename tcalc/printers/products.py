@@ -176,7 +176,8 @@ class Products:
             for j in range(i + 1, len(flat)):
                 rest = {k for m, (_, w) in enumerate(flat) if m not in (i, j) for k in w}
                 joint = dict.fromkeys((*flat[i][1], *flat[j][1]))
-                kept = tuple([k for k in joint if k in rest or k in out])
+                outer = [k for k in out if k in joint]
+                kept = (*outer, *[k for k in joint if k in rest and k not in out])
                 largest = max(len(flat[i][1]), len(flat[j][1]))
                 if len(kept) < len(joint) and len(kept) + fewer <= largest:
                     options.append((len(kept), i, j, kept))

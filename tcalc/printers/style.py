@@ -8,7 +8,6 @@ ever copied and shared parts cost nothing.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -114,12 +113,9 @@ class Text:
             return Piece(f"const({', '.join(map(str, value.shape))})")
         return Piece(str(value.tolist()), size=2 * value.size)
 
-    def dimension(self, name: str, power: int) -> str:
-        shown = name if name.isidentifier() else f"({name})"
-        return shown if power == 1 else f"{shown}^{power}"
-
     def dimensions(self, names: Sequence[str]) -> list[str]:
-        return [self.dimension(name, power) for name, power in sorted(Counter(names).items())]
+        """Factors or divisors that are dimensions."""
+        return [name if name.isidentifier() else f"({name})" for name in names]
 
     def ones(self, extent: Extent | None) -> Piece:
         """A vector of ones; of which extent, where the other factors do not say it."""

@@ -83,5 +83,20 @@ def _norm_squared(e: Expr) -> Expr | None:
 
 
 rule("collect-powers", POWERS, lambda a: a * a * a, lambda a: power(a, 3), "Einsum", _collect)
-rule("power-of-power", POWERS, lambda a: power(power(a, 3), 4), lambda a: power(a, 12), "power", _power_of_power)
-rule("norm-squared", POWERS, lambda x: norm(x) * norm(x), lambda x: sum(x * x), "Einsum", _norm_squared, shape=(3,))
+rule(
+    "power-of-power",
+    POWERS,
+    lambda a: power(power(a, 3), 4),
+    lambda a: power(a, 12),
+    "power",
+    _power_of_power,
+)
+rule(
+    "norm-squared",
+    POWERS,
+    lambda x: norm(x) * norm(x),
+    lambda x: sum(x * x),
+    "Einsum",
+    _norm_squared,
+    shape=(3,),
+)

@@ -56,7 +56,15 @@ def _softmax(e: Expr) -> Expr | None:
     return exp(top.args[0] - lse)
 
 
-rule("log-sum-exp", STABLE, lambda x: log(sum(exp(x))), lambda x: logsumexp(x), "log", _log_sum_exp, shape=(3,))
+rule(
+    "log-sum-exp",
+    STABLE,
+    lambda x: log(sum(exp(x))),
+    lambda x: logsumexp(x),
+    "log",
+    _log_sum_exp,
+    shape=(3,),
+)
 rule(
     "softmax", STABLE, lambda x: divide(exp(x), sum(exp(x))), lambda x: exp(x - logsumexp(x)),
     "divide", _softmax, shape=(3,),

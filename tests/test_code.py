@@ -1,0 +1,173 @@
+"""Generated source: executed, and compared with an evaluator that shares nothing with it."""
+
+from __future__ import annotations
+
+import inspect
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.expr import Add, Apply, Const, Einsum, Expr, Var, dimensions, postorder
+from tcalc.normal import bare
+from tests.printed import DERIVED, FIXED, A, B, C, Q, V, X, c, high_order, parsed, x, z
+
+
+def naive(e: Expr, values: dict[str, np.ndarray], sizes: dict[str, int]) -> Any:
+    """An evaluator that shares nothing with plans and printers but the rows' kernels."""
+    found: dict[int, Any] = {}
+    for node in postorder((e,)):
+        args = [found[id(arg)] for arg in node.args]
+        if isinstance(node, Var):
+            value = values[node.name]
+        elif isinstance(node, Const):
+            value = node.value
+        elif isinstance(node, Add):
+            value = np.sum(args, axis=0)
+        elif isinstance(node, Apply):
+            value = 1.0 * node.op.kernel(np, node.params, *args)
+        else:
+            assert isinstance(node, Einsum)
+            value = loops(node, args, sizes)
+        found[id(node)] = value
+    return found[id(e)]
+
+
+def loops(node: Einsum, args: list[Any], sizes: dict[str, int]) -> Any:
+    extents = [sizes.get(str(extent), extent) for extent in node.extents]
+    value = np.zeros([extents[label] for label in node.out])
+    for place in np.ndindex(*[int(extent) for extent in extents]):
+        term = node.coef.evaluate(sizes)
+        for arg, word in zip(args, node.labels, strict=True):
+            term = term * np.asarray(arg)[tuple([place[label] for label in word])]
+        value[tuple([place[label] for label in node.out])] += term
+    return value
+
+
+def samples(e: Expr, dtype: type = np.float64) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    rng = np.random.default_rng(5)
+    sizes = {dim: 2 + (k + 1) % 3 for k, dim in enumerate(dimensions([e]))}
+    values = {}
+    for name, v in e.variables.items():
+        shape = [int(sizes.get(str(extent), extent)) for extent in v.shape]
+        values[name] = rng.uniform(0.5, 1.5, shape).astype(dtype)
+        if "symmetric" in v.properties:
+            values[name] = (values[name] + values[name].T) / 2
+    return values, sizes
+
+
+def loaded(source: str, folder: Path, name: str = "f") -> Any:
+    path = folder / "generated.py"
+    path.write_text(source)
+    return runpy.run_path(str(path))[name]
+
+
+def executed(source: str, folder: Path) -> tuple[int, str]:
+    path = folder / "generated.py"
+    path.write_text(source)
+    run = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
+    return run.returncode, run.stdout + run.stderr
+
+
+def cases() -> list[Expr]:
+    found = [parsed(text) for text in FIXED] + [e for e, *_ in high_order()]
+    for text, name, *_ in DERIVED:
+        found += [bare(tc.grad(parsed(text), name)), bare(tc.hessian(parsed(text), name))]
+    found += [
+        tc.einsum("ij,jk,kl->il", A, B, C),
+        tc.einsum("ij,jk,ki->", A, B, C),
+        tc.einsum("ij,ik,jk->i", A, B, C),
+        tc.einsum("i,ij,j->", x, A, z),
+        tc.einsum("ij,ik,il->jkl", A, B, C),
+        tc.einsum("ijk,jk->i", tc.einsum("ij,jk->ijk", A, B), C),
+        tc.einsum("ij->iijj", A) + tc.einsum("ij->ijij", B),
+        tc.max(X, axis=0) + tc.logsumexp(X, axis=0),
+        tc.cumsum(X, axis=0),
+        tc.prod(x) * (x < z) * (z <= x + 1),
+        tc.erf(x) + tc.softplus(x) - (x == z),
+        tc.einsum("i,i->i", *[tc.einsum("iji->i", Q)] * 2) * 2,
+    ]
+    return found
+
+
+@pytest.mark.parametrize("e", cases(), ids=lambda e: str(e)[:40])
+def test_source_computes_what_the_expression_means(e: Expr, tmp_path: Path) -> None:
+    f = loaded(tc.to_code(e), tmp_path)
+    values, sizes = samples(e)
+    extra = {k: v for k, v in sizes.items() if k in inspect.signature(f).parameters}
+    found, expected = f(**values, **extra), naive(e, values, sizes)
+    assert np.shape(found) == np.shape(expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    if values:
+        single, _ = samples(e, np.float32)
+        assert np.asarray(f(**single, **extra)).dtype == np.float32
+        lists = f(**{name: value.tolist() for name, value in values.items()}, **extra)
+        np.testing.assert_allclose(lists, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_source_of_nested_outputs(tmp_path: Path) -> None:
+    f = parsed("sum((X*w - y).^2)")
+    source = tc.to_code({"f": f, "more": (tc.grad(f, "w"), [2 * x])}, name="step")
+    step = loaded(source, tmp_path, "step")
+    assert list(inspect.signature(step).parameters) == ["X", "w", "x", "y"]
+    values, _ = samples(f + tc.sum(x))
+    found = step(**values)
+    assert set(found) == {"f", "more"}
+    np.testing.assert_allclose(found["more"][1][0], 2 * values["x"])
+    assert source.count("X @ w - y") == 1
+
+
+def test_source_is_readable() -> None:
+    source = tc.to_code(parsed("X'*diag(y)*X + eye(n)"))
+    assert "(X * y[:, None]).T @ X" in source
+    assert "np.einsum" not in source
+    assert tc.to_code(parsed("x*z'")).endswith("return x[:, None] * z\n")
+    unit = tc.to_code(tc.einsum("jl->ijil", V.T @ V, sizes={"i": "m"}))
+    assert "np.zeros((m, k, m, k)" in unit
+    assert "np.eye" not in unit
+
+
+def test_names_that_mean_something_in_the_source_are_renamed(tmp_path: Path) -> None:
+    names = ["lambda", "np", "sum", "special", "t1", "dtype", "x_"]
+    e = tc.exp(tc.sin(sum((k + 1) * tc.var(name, ("n",)) for k, name in enumerate(names))))
+    f = loaded(tc.to_code(e * tc.sin(e) * e), tmp_path)
+    found = list(inspect.signature(f).parameters)
+    assert found == ["dtype_", "lambda_", "np_", "special_", "sum_", "t1", "x_"]
+    total = sum((k + 1) * 0.1 for k in range(len(names)))
+    value = np.exp(np.sin(total))
+    result = f(**{name: [0.1] for name in found})
+    np.testing.assert_allclose(result, [value * np.sin(value) * value])
+
+
+@pytest.mark.parametrize("bad", ["1f", "lambda", "f(x)", "f\nimport os", ""])
+def test_function_names_and_languages_are_checked(bad: str) -> None:
+    with pytest.raises(ValueError, match="identifier"):
+        tc.to_code(x, name=bad)
+    with pytest.raises(ValueError, match="numpy"):
+        tc.to_code(x, "fortran")
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("sum(log(1 + exp(-y .* (X*w))))", "w"), ("logdet(A)", "A"), ("x'*S*x", "S"), ("x'*A*z", "A")],
+)
+def test_self_check_passes(text: str, name: str, order: int, tmp_path: Path) -> None:
+    derivative = tc.derivative(parsed(text), name, order)
+    path = tmp_path / "checked.py"
+    path.write_text(tc.to_code(derivative, check=True))
+    result = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_self_check_fails_on_wrong_source(tmp_path: Path) -> None:
+    source = tc.to_code(tc.grad(parsed("sum((X*w - y).^2)"), "w"), check=True)
+    assert executed(source.replace("return 2 *", "return 3 *"), tmp_path)[0] == 1
+    assert executed(tc.to_code((A @ x, {"s": c}), check=True), tmp_path)[0] == 0

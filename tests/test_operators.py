@@ -1,0 +1,223 @@
+"""Every row of the operator table: kernel and partials to order 3, at points of its domain.
+
+The table is iterated, so a new elementwise row is tested without an edit here: each derivative
+against differences of the one before it (eight points, no function of tcalc's), and against mpmath
+at 50 digits where mpmath knows the function.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+import tcalc as tc
+from tcalc.applied import apply
+from tcalc.op import TABLE, Op
+
+from tests import oracle
+
+
+ELEMENTWISE = sorted((row for row in TABLE.values() if row.elementwise and row.core), key=str)
+WITH_CORE = sorted((row for row in TABLE.values() if not row.elementwise and row.core), key=str)
+KNOWN = [row for row in ELEMENTWISE if oracle.function(row.name) is not None]
+
+#: Parameters of rows with a core, where they are not the number of core axes.
+PARAMS: dict[str, tuple[Any, ...]] = {"cumsum": (False,)}
+
+#: Eight-point central difference: weights of f(x + k h) - f(x - k h), k = 1 … 4.
+WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+
+
+def differences(compute: Callable[[np.ndarray], np.ndarray], x: np.ndarray, h: float) -> np.ndarray:
+    """The Jacobian by central differences: axes of the value, then those of x."""
+    columns = []
+    for k in range(x.size):
+        step = np.zeros(x.size)
+        step[k] = h
+        step = step.reshape(x.shape)
+        columns.append(
+            sum(
+                w * (compute(x + i * step) - compute(x - i * step))
+                for i, w in enumerate(WEIGHTS, 1)
+            )
+            / h
+        )
+    return np.stack(columns, axis=-1).reshape(np.shape(columns[0]) + x.shape)
+
+
+def points(row: Op, count: int, seed: int = 0) -> list[np.ndarray]:
+    """Points of the row's domain, one array per operand, away from the ends."""
+    rng = np.random.default_rng(seed)
+    return [
+        np.full(count, low)
+        if low == high
+        else rng.uniform(low + 0.2 * (high - low), high - 0.2 * (high - low), count)
+        for low, high in row.domain
+    ]
+
+
+def close(found: Any, wanted: Any, tolerance: float) -> None:
+    size = max(1.0, float(np.max(np.abs(wanted), initial=0)))
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * size)
+
+
+@pytest.mark.parametrize("row", ELEMENTWISE, ids=str)
+def test_partials_against_differences(row: Op) -> None:
+    """Order k + 1 is the difference quotient of order k, for every sequence of operands."""
+    arity = len(row.core)
+    variables = [tc.var(f"x{k}") for k in range(arity)]
+    free = [k for k in range(arity) if row.domain[k][0] < row.domain[k][1]]
+    at = {v.name: p[0] for v, p in zip(variables, points(row, 1), strict=True)}
+    for order in range(1, 4):
+        for ks in itertools.combinations_with_replacement(free, order):
+            before = apply(row, *variables)
+            for k in ks[:-1]:
+                before = tc.jacobian(before, variables[k])
+            last = variables[ks[-1]]
+            compute = lambda x: before(**{**at, last.name: float(x)})  # noqa: B023, E731
+            wanted = differences(compute, np.array(at[last.name]), 1e-2)
+            close(tc.jacobian(before, last)(**at), wanted, 1e-7)
+
+
+@pytest.mark.parametrize("row", KNOWN, ids=str)
+def test_kernel_and_partials_against_mpmath(row: Op) -> None:
+    compute = oracle.function(row.name)
+    arity, count = len(row.core), 5
+    variables = [tc.var(f"x{k}", count) for k in range(arity)]
+    free = [k for k in range(arity) if row.domain[k][0] < row.domain[k][1] and row.partials[k]]
+    at = points(row, count, seed=1)
+    arrays = {v.name: p for v, p in zip(variables, at, strict=True)}
+    value = apply(row, *variables)
+    for order in range(4):
+        for ks in itertools.combinations_with_replacement(free, order):
+            e = value
+            for k in ks:
+                ones = tc.ones(count)
+                e = tc.jvp(e, variables[k], ones)
+            times = tuple([ks.count(k) for k in range(arity)])
+            fixed = [k for k in range(arity) if k not in free]
+            for i, got in enumerate(e(**arrays)):
+                where = [mp.mpf(float(p[i])) for p in at]
+
+                def inner(*moving: Any) -> Any:
+                    given = list(where)  # noqa: B023
+                    for k, x in zip(free, moving, strict=True):
+                        given[k] = x
+                    return compute(*given)
+
+                moving, orders = [where[k] for k in free], tuple([times[k] for k in free])
+                wanted = mp.diff(inner, tuple(moving), orders) if order else compute(*where)
+                assert fixed == [k for k in range(arity) if not times[k] and k not in free]
+                assert abs(got - wanted) <= 1e-11 * max(1, abs(wanted))
+
+
+@pytest.mark.parametrize("row", ELEMENTWISE, ids=str)
+def test_kernel_keeps_shape_dtype_and_extent_zero(row: Op) -> None:
+    variables = [tc.var(f"x{k}", "n") for k in range(len(row.core))]
+    e = apply(row, *variables)
+    for dtype, count in itertools.product((np.float64, np.float32), (0, 3)):
+        arrays = {
+            v.name: p.astype(dtype) for v, p in zip(variables, points(row, count), strict=True)
+        }
+        found = e(**arrays)
+        assert found.shape == (count,)
+        assert found.dtype == dtype
+
+
+@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.safe], ids=str)
+def test_safe_points_are_finite_to_order_three(row: Op) -> None:
+    variables = [tc.var(f"x{k}") for k in range(len(row.core))]
+    at = {
+        v.name: float(np.mean(domain)) if point is None else point
+        for v, point, domain in zip(variables, row.safe, row.domain, strict=True)
+    }
+    for k, v in enumerate(variables):
+        if row.partials[k] is not None:
+            for order in range(4):
+                assert np.isfinite(tc.derivative(apply(row, *variables), v, order)(**at))
+
+
+# --- rows with a core -----------------------------------------------------------------------------
+
+
+def with_core(row: Op) -> tuple[tc.Expr, list[Any], dict[str, np.ndarray]]:
+    """The row on a batch of two, its variables and data."""
+    rng = np.random.default_rng(3)
+    params = PARAMS.get(row.name, (1,) if -1 in row.core else ())
+    variables, arrays = [], {}
+    for k, (axes, (low, high)) in enumerate(zip(row.cores(params), row.domain, strict=True)):
+        v = tc.var(f"x{k}", (2, *(3,) * axes))
+        variables.append(v)
+        arrays[v.name] = rng.uniform(low, high, size=v.shape)
+        if axes == 2:
+            arrays[v.name] += 3 * np.eye(3)
+    return apply(row, *variables, params=params), variables, arrays
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse", "cross-country"])
+@pytest.mark.parametrize("row", WITH_CORE, ids=str)
+def test_core_derivatives_against_differences(row: Op, mode: str) -> None:
+    e, variables, arrays = with_core(row)
+    assert e(**arrays).shape == e.shape
+    for x in variables:
+        for order in (1, 2, 3):
+            before = tc.derivative(e, x, order - 1, mode)
+            compute = lambda at: before(**{**arrays, x.name: at})  # noqa: B023, E731
+            found = tc.jacobian(before, x, mode=mode)(**arrays)
+            close(found, differences(compute, arrays[x.name], 1e-2), 1e-6)
+
+
+# --- points where the usual formula fails ----------------------------------------------------------
+
+#: Row, point, and the highest order that must be right there.
+EXTREMES = [
+    ("softplus", (800.0,), 2),
+    ("softplus", (-800.0,), 2),
+    ("softplus", (-40.0,), 2),
+    ("sigmoid", (-800.0,), 2),
+    ("sigmoid", (800.0,), 2),
+    ("sigmoid", (-40.0,), 2),
+    ("logaddexp", (1000.0, 1000.0), 2),
+    ("logaddexp", (-1000.0, 1000.0), 2),
+    ("log_ndtr", (-40.0,), 1),
+    ("log_ndtr", (20.0,), 1),
+    ("ndtr", (-20.0,), 1),
+    ("expm1", (1e-20,), 1),
+    ("log1p", (1e-20,), 2),
+    ("hypot", (1e200, 1e200), 1),
+    ("hypot", (1e-200, 1e-200), 1),
+    ("erfc", (20.0,), 1),
+    ("gammaln", (1e-10,), 1),
+    ("gammaln", (1e10,), 2),
+    ("tanh", (400.0,), 2),
+    ("arctan2", (1e-300, 1.0), 1),
+    ("xlogy", (0.0, 0.5), 1),
+]
+
+
+@pytest.mark.parametrize(("name", "at", "order"), EXTREMES, ids=lambda p: str(p))
+def test_extreme_points(name: str, at: tuple[float, ...], order: int) -> None:
+    variables = [tc.var(f"x{k}") for k in range(len(at))]
+    compute = oracle.function(name)
+    arrays = {v.name: value for v, value in zip(variables, at, strict=True)}
+    with mp.workdps(400):
+        for k in range(order + 1):
+            found = tc.derivative(apply(TABLE[name], *variables), variables[-1], k)(**arrays)
+            last = lambda x: compute(*map(mp.mpf, at[:-1]), x)  # noqa: E731
+            h = mp.mpf(10) ** -60 * (abs(mp.mpf(at[-1])) or 1)
+            x = mp.mpf(at[-1])
+            wanted = {
+                0: lambda: last(x),
+                1: lambda: (last(x + h) - last(x - h)) / (2 * h),  # noqa: B023
+                2: lambda: (last(x + h) - 2 * last(x) + last(x - h)) / h**2,  # noqa: B023
+            }[k]()
+            tiny = mp.mpf(5e-324) if abs(wanted) < 1e-300 else 0
+            assert abs(found - wanted) <= mp.mpf(1e-11) * abs(wanted) + tiny, (
+                k,
+                found,
+                mp.nstr(wanted),
+            )

@@ -1,0 +1,132 @@
+"""Printed forms: reading quality as tables, exact round trips, sharing and depth."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcalc as tc
+from tcalc.expr import Expr
+from tcalc.printers.text import to_text
+from tests.printed import DERIVED, FIXED, A, V, X, high_order, parsed, x
+
+LATEX = {
+    "2*(U*V' - T)*V": r"2 \left(U V^{\top} - T\right) V",
+    "X'*(X*w - y)/2": r"\frac{1}{2} X^{\top} \left(X w - y\right)",
+    "X'*X + lam*eye(n)": r"X^{\top} X + \lambda I_{n}",
+    "diag(x)*A": r"\operatorname{diag}\left(x\right) \, A",
+    "x .* exp(z)": r"x \odot \exp(z)",
+    "x'*A*x": r"x^{\top} A x",
+    "norm2(x)": r"\left\|x\right\|",
+    "x./(z + 1)": r"\frac{x}{z + 1}",
+    "inv(A)*x": r"A^{-1} x",
+    "where(0 < x, x, -x)": r"\begin{cases} x & 0 < x \\ -x & \text{otherwise} \end{cases}",
+    "A.^2*vector(1)": r"A^{\odot 2} \mathbf{1}",
+    "matrix(0, m, n)": "0",
+    "c^2*x": "c^{2} x",
+}
+
+
+@pytest.mark.parametrize("text", FIXED)
+def test_text_is_printed_as_a_person_writes_it_and_parses_back(text: str) -> None:
+    e = parsed(text)
+    assert str(e) == text
+    assert parsed(str(e)) is e
+
+
+@pytest.mark.parametrize(("text", "latex"), LATEX.items())
+def test_latex(text: str, latex: str) -> None:
+    assert tc.to_latex(parsed(text)) == latex
+    assert parsed(text)._repr_latex_() == f"${latex}$"
+
+
+@pytest.mark.parametrize(("e", "text", "einsum"), high_order(), ids=lambda v: str(v)[:20])
+def test_einsum_forms(e: Expr, text: str, einsum: str) -> None:
+    assert str(e) == text
+    assert tc.to_einsum(e) == einsum
+
+
+def test_unit_tensors_are_deltas_in_latex() -> None:
+    e = 2 * tc.einsum("jl->ijil", V.T @ V, sizes={"i": "m"})
+    expected = r"2 \left[\left(V^{\top} V\right)_{jk} \delta_{il}\right]_{ijlk}"
+    assert tc.to_latex(e) == expected
+
+
+def test_latex_has_no_double_subscripts() -> None:
+    T3 = tc.var("T3", ("B", "n", "n"))
+    assert tc.to_latex(T3.sum(0)) == r"\left[\sum_{k} {T_{3}}_{kij}\right]_{ij}"
+    nested = tc.to_latex(tc.einsum("bij,ij->b", tc.exp(T3.mT), A))
+    assert nested == r"\left[\sum_{jk} A_{jk} \exp(T_{3})_{ikj}\right]_{i}"
+
+
+def test_latex_names() -> None:
+    names = {"x1": "x_{1}", "alpha2": r"\alpha_{2}", "w_hat": r"w_{\mathrm{hat}}"}
+    assert {name: tc.to_latex(tc.var(name)) for name in names} == names
+
+
+@pytest.mark.parametrize(("text", "name", "gradient", "hessian"), DERIVED)
+def test_derivatives_read_well(text: str, name: str, gradient: str, hessian: str | None) -> None:
+    f = parsed(text)
+    assert str(tc.grad(f, name, mode="reverse")) == gradient
+    if hessian is not None:
+        assert str(tc.hessian(f, name, mode="reverse")) == hessian
+
+
+def test_dimensions_in_coefficients_are_written() -> None:
+    assert str(X.mean(0)) == "X'*vector(1)/m"
+    assert str(tc.mean(X) * x) == "mean(X)*x"
+
+
+# --- size, sharing, order -------------------------------------------------------------------------
+
+PRINTERS = [to_text, tc.to_latex, tc.to_einsum, tc.to_code]
+
+
+@pytest.mark.parametrize("printer", PRINTERS)
+def test_exponential_sharing_prints_at_once(printer: Any) -> None:
+    e: Expr = x
+    for _ in range(40):
+        e = e * tc.sin(e)
+    start = time.perf_counter()
+    assert len(printer(e)) < 20_000
+    assert time.perf_counter() - start < 1
+
+
+def test_statements_parse_back() -> None:
+    e: Expr = A @ x
+    for _ in range(30):
+        e = tc.sin(e) + (A @ e) * e
+    assert str(e).startswith("t1 = ")
+    assert parsed(str(e)) is e
+
+
+@pytest.mark.parametrize("printer", PRINTERS)
+def test_deep_chains_print(printer: Any) -> None:
+    e: Expr = x
+    for _ in range(30_000):
+        e = tc.sin(e) + x
+    assert len(printer(e)) > 200_000
+
+
+def test_output_does_not_depend_on_the_hash_seed() -> None:
+    program = (
+        "import tcalc as tc\n"
+        "f = tc.parse('sum(log(1 + exp(-y .* (X*w)))) + norm2(X*w)', X=('m','n'), y='m', w='n')\n"
+        "h = tc.hessian(f, 'w')\n"
+        "print(h, tc.to_latex(h), tc.to_einsum(h), tc.to_code(h, check=True))\n"
+    )
+    root = Path(__file__).resolve().parent.parent
+    outputs = set()
+    for seed in ("0", "1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)}
+        result = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, check=True
+        )
+        outputs.add(result.stdout)
+    assert len(outputs) == 1

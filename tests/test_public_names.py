@@ -1,0 +1,34 @@
+"""Every public function is exported under its name, and every operator with a name is public."""
+
+from __future__ import annotations
+
+import pytest
+
+import tcalc as tc
+from tcalc import array, views
+from tcalc.expr import surface
+from tcalc.op import TABLE
+from tcalc.ops import elementwise, linalg, reductions
+
+# Reached through methods, operators or NumPy's functions only.
+HIDDEN = {
+    "array_function", "array_ufunc", "compile_structured", "diff", "evaluate", "getitem", "project",
+    "rebuild", "repr_latex", "str", "subs",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("module", [array, views, elementwise, linalg, reductions])
+def test_exports_are_public(module: object) -> None:
+    names = module.__all__  # type: ignore[attr-defined]
+    assert names == sorted(names)
+    assert all(surface[name] is getattr(module, name) for name in names)
+
+
+def test_public_functions_are_exported() -> None:
+    missing = [name for name in surface.keys() - HIDDEN if not hasattr(tc, name)]
+    assert not missing
+
+
+def test_operators_are_public() -> None:
+    internal = {"iota", "norm2"}
+    assert not [name for name in TABLE.keys() - internal if not hasattr(tc, name)]
