@@ -199,8 +199,11 @@ def laid_out(rng, array):
     return array[..., ::-1].copy()[..., ::-1]
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_random_graphs(seed):
+@pytest.mark.parametrize("tile", [1, 4, None])
+@pytest.mark.parametrize("seed", range(60))
+def test_random_graphs(seed, tile, monkeypatch):
+    if tile:
+        monkeypatch.setattr("tcalc.backends.numpy_tiles.TILE", tile)
     rng = random.Random(seed)
     roots, values = random_graph(rng, rng.randint(3, 25))
     with np.errstate(all="ignore"):

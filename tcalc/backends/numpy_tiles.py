@@ -95,7 +95,7 @@ class Region:
         """May one tile write its rows before the next one reads its operands?"""
         plan = self.plan
         home = plan.home[plan.owner[step.out]]
-        if home is None or home < 0 or plan.origin[step.out] is VIEW:
+        if home is None or plan.origin[step.out] is VIEW:
             return True
         for a in (self.sliced | self.whole | set(step.args)) - self.written:
             if plan.home[plan.owner[a]] == home:
@@ -152,14 +152,9 @@ class Region:
         """The region as one closure; slot `scratch` holds its temporaries."""
         plan, rows, count = self.plan, self.rows, self._count()
         origin, shapes = plan.origin, plan.shapes
-        runs = [
-            (_accumulated if s.out in self.sums else KERNELS[s.kind])(s, dtype) for s in self.steps
-        ]
-        views = [
-            run
-            for s, run in zip(self.steps, runs, strict=True)
-            if s.out in kept and s.kind == "insert"
-        ]
+        make = {s.out: _accumulated if s.out in self.sums else KERNELS[s.kind] for s in self.steps}
+        runs = [make[s.out](s, dtype) for s in self.steps]
+        views = [make[s.out](s, dtype) for s in self.steps if origin[s.out] is VIEW]
         copied = [slot for slot in kept if origin[slot] is RESULT]
         buffers = {slot for slot in kept - self.sums if origin[slot] is BUFFER}
         bound = sorted((self.sliced - self.written) | buffers)
