@@ -6,28 +6,56 @@
 ('n', 'n')
 """
 
-from . import linalg as linalg, rules as rules
+from . import linalg as linalg
+from . import rules as rules
 from .array import *
 from .calculus import (
     derivative as derivative,
+)
+from .calculus import (
     grad as grad,
+)
+from .calculus import (
     hessian as hessian,
+)
+from .calculus import (
     hvp as hvp,
+)
+from .calculus import (
     jacobian as jacobian,
+)
+from .calculus import (
     jvp as jvp,
+)
+from .calculus import (
     value_and_grad as value_and_grad,
+)
+from .calculus import (
     vjp as vjp,
 )
 from .check import check as check
-from .compile import Compiled as Compiled, compile as compile
+from .compile import Compiled as Compiled
+from .compile import compile as compile
 from .declare import var as var
 from .errors import (
     Error as Error,
+)
+from .errors import (
     LinAlgError as LinAlgError,
+)
+from .errors import (
     MemoryLimitError as MemoryLimitError,
+)
+from .errors import (
     ParseError as ParseError,
+)
+from .errors import (
     ShapeError as ShapeError,
+)
+from .errors import (
     TraceError as TraceError,
+)
+from .errors import (
     UnsupportedError as UnsupportedError,
 )
 from .explain import explain as explain
@@ -43,7 +71,11 @@ from .printers.text import to_text as to_text
 from .rewrite import simplify as simplify
 from .structured import (
     Compressed as Compressed,
+)
+from .structured import (
     Structured as Structured,
+)
+from .structured import (
     compress as compress,
 )
 from .views import *

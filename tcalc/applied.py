@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .expr import Add, Apply, Derivative, Einsum, Expr, Permutation, intern, surface
+from .expr import Add, Apply, Derivative, Einsum, Expr, Permutation, intern
 from .extents import ONE, Shape
 from .labels import axis_symmetries, closure
 from .normal import (
@@ -28,6 +28,7 @@ from .normal import (
 )
 from .op import Op
 from .products import numeral, numeric_value, symmetries
+from .surface import surface
 
 
 def apply(

@@ -6,7 +6,7 @@ marked `public` are what Python operators, ndarray methods and NumPy calls on ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,10 +14,11 @@ import numpy as np
 from . import normal
 from .declare import check_shape, const_node
 from .errors import ShapeError, TraceError, UnsupportedError
-from .expr import Expr, surface
+from .expr import Expr
 from .extents import ONE, Coef, Extent, Shape, inverse_extent, show_shape
 from .normal import bare
 from .products import is_number, numeral
+from .surface import surface
 
 __all__ = [
     "add",

@@ -13,12 +13,13 @@ from . import nest
 from .array import as_expr
 from .derive import MODES, pullback, pushforward
 from .errors import ShapeError, UnsupportedError
-from .expr import Derivative, Expr, Var, intern, surface
+from .expr import Derivative, Expr, Var, intern
 from .extents import Shape, show_shape
 from .normal import bare
 from .plan import cost
 from .properties import project_slot
 from .rewrite import simplify, substitute
+from .surface import surface
 
 #: Order in which modes are tried by "auto"; the first of equal cost is taken.
 AUTO = ("reverse", "forward", "cross-country")

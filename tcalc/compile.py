@@ -24,10 +24,11 @@ from .binding import (
     to_array,
 )
 from .errors import MemoryLimitError
-from .expr import Const, Derivative, Expr, Var, dimensions, postorder, surface, variables
+from .expr import Const, Derivative, Expr, Var, dimensions, postorder, variables
 from .extents import show_shape
 from .plan import NOMINAL, cost, make_plan
 from .steps import Plan, show_bytes
+from .surface import surface
 
 #: Back ends by name.
 BACKENDS: dict[str, Callable[[Plan, np.dtype[Any]], Callable[[Sequence[Array]], list[Any]]]] = {

@@ -7,6 +7,7 @@ Const       an array of numbers
 Add         a sum of terms of one shape
 Einsum      a product of any number of operands with index labels, and a coefficient
 Apply       an operator (a row of the table in `tcalc.op`) on operands with batch and core axes
+Part        one output of an operator that has several
 Derivative  a root only: a value that remembers what was differentiated, and by what
 
 Nodes are immutable. `intern` is the only place that makes them: equal constructions are one object,
@@ -18,20 +19,19 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import TraceError
 from .extents import Coef, Shape, show_shape
+from .surface import ArrayMethods, surface
 
 if TYPE_CHECKING:
     from .op import Op
 
 Labels = tuple[int, ...]
-Binary = Callable[["Expr", object], "Expr"]
 Permutation = tuple[int, ...]
 
 PROPERTIES = (
@@ -44,32 +44,8 @@ PROPERTIES = (
     "integer",
 )
 
-#: What Python operators, ndarray methods and NumPy calls on expressions mean; upper layers fill it.
-surface: dict[str, Callable[..., Any]] = {}
 
-
-def _infix(name: str) -> tuple[Binary, Binary]:
-    def plain(self: Expr, other: object) -> Expr:
-        result: Expr = surface[name](self, other)
-        return result
-
-    def swapped(self: Expr, other: object) -> Expr:
-        result: Expr = surface[name](other, self)
-        return result
-
-    return plain, swapped
-
-
-def _method(name: str) -> Callable[..., Any]:
-    def method(self: Expr, *args: object, **options: object) -> Any:
-        return surface[name](self, *args, **options)
-
-    method.__name__ = name
-    method.__doc__ = f"As `tcalc.{name}` with this expression as first argument."
-    return method
-
-
-class Expr:
+class Expr(ArrayMethods):
     """An expression: behaves as a NumPy array does, and is evaluated by calling it with arrays.
 
     Attributes
@@ -100,85 +76,6 @@ class Expr:
     def variables(self) -> dict[str, Var]:
         """Variables by name, sorted."""
         return variables((self,))
-
-    @property
-    def T(self) -> Expr:
-        result: Expr = surface["transpose"](self)
-        return result
-
-    @property
-    def mT(self) -> Expr:
-        result: Expr = surface["matrix_transpose"](self)
-        return result
-
-    __add__, __radd__ = _infix("add")
-    __sub__, __rsub__ = _infix("subtract")
-    __mul__, __rmul__ = _infix("multiply")
-    __truediv__, __rtruediv__ = _infix("divide")
-    __pow__, __rpow__ = _infix("power")
-    __matmul__, __rmatmul__ = _infix("matmul")
-    __mod__, __rmod__ = _infix("mod")
-    __and__, __rand__ = _infix("logical_and")
-    __or__, __ror__ = _infix("logical_or")
-    __lt__, __gt__ = _infix("less")
-    __le__, __ge__ = _infix("less_equal")
-    __eq__ = _infix("equal")[0]  # type: ignore[assignment]
-    __ne__ = _infix("not_equal")[0]  # type: ignore[assignment]
-    __hash__ = object.__hash__
-
-    __neg__ = _method("negative")
-    __abs__ = _method("abs")
-    __invert__ = _method("logical_not")
-    __getitem__ = _method("getitem")
-    sum = _method("sum")
-    mean = _method("mean")
-    prod = _method("prod")
-    max = _method("max")
-    min = _method("min")
-    var = _method("var")
-    std = _method("std")
-    cumsum = _method("cumsum")
-    dot = _method("dot")
-    reshape = _method("reshape")
-    ravel = _method("ravel")
-    diagonal = _method("diagonal")
-    trace = _method("trace")
-    transpose = _method("transpose")
-    subs = _method("subs")
-    diff = _method("diff")
-    __call__ = _method("evaluate")
-    __str__ = _method("str")
-    __repr__ = _method("str")
-    _repr_latex_ = _method("repr_latex")
-    __array_ufunc__ = _method("array_ufunc")
-    __array_function__ = _method("array_function")
-
-    def __pos__(self) -> Expr:
-        return self
-
-    def __bool__(self) -> bool:
-        raise TraceError("an expression has no truth value; write where(condition, a, b)")
-
-    def __iter__(self) -> Iterator[Expr]:
-        if not self.shape:
-            raise TypeError("a scalar expression cannot be iterated over")
-        extent = self.shape[0]
-        if isinstance(extent, str):
-            raise TypeError(f"the extent {extent} of the first index is not known yet")
-        return iter([self[i] for i in range(extent)])
-
-    def __len__(self) -> int:
-        if not self.shape or isinstance(self.shape[0], str):
-            raise TypeError(f"an expression of shape {show_shape(self.shape)} has no len()")
-        return self.shape[0]
-
-    def __array__(self, *_: object, **__: object) -> np.ndarray:
-        raise TraceError("an expression is not an array; np.array([...]) of expressions is stack")
-
-    def __float__(self) -> float:
-        raise TraceError("an expression is not a number; call it with values to evaluate it")
-
-    __int__ = __index__ = __complex__ = __float__
 
     def __reduce__(self) -> tuple[Any, ...]:
         nodes = postorder((self,))
@@ -258,6 +155,17 @@ class Apply(Expr):
         return (self.op, self.params, self.shape)
 
 
+class Part(Expr):
+    """Output number `index` of an operator with several; its one operand is the application."""
+
+    __slots__ = ("index",)
+    index: int
+
+    @property
+    def meta(self) -> tuple[Any, ...]:
+        return (self.index, self.shape)
+
+
 class Derivative(Expr):
     """The root of a derivative: its one operand, and where it comes from.
 
@@ -288,6 +196,7 @@ _FIELDS: dict[type[Expr], tuple[str, ...]] = {
     Add: (),
     Einsum: ("labels", "out", "extents", "coef"),
     Apply: ("op", "params", "shape"),
+    Part: ("index", "shape"),
     Derivative: (),
 }
 _RANK = {kind: rank for rank, kind in enumerate(_FIELDS)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .expr import surface
+from .surface import surface
 
 
 class Block(tuple[Any, ...]):

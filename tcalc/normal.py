@@ -22,7 +22,7 @@ from itertools import permutations
 from typing import Any
 
 from .errors import ShapeError
-from .expr import Add, Derivative, Einsum, Expr, Labels, Permutation, intern, surface
+from .expr import Add, Derivative, Einsum, Expr, Labels, Permutation, intern
 from .extents import ONE, Coef, Extent, canonical_number, extent_coef, number, show_shape
 from .labels import axis_symmetries, closure
 from .products import (
@@ -35,6 +35,7 @@ from .products import (
     symmetries,
     zeros_node,
 )
+from .surface import surface
 
 MAX_OPERANDS = 12
 MAX_TERMS = 16

@@ -6,11 +6,12 @@ keeps its unit tensors and its number of terms at every order.
 
 from __future__ import annotations
 
-from .expr import Derivative, Expr, Var, surface
+from .expr import Derivative, Expr, Var
 from .extents import ONE, Coef
 from .normal import add, einsum, scale, view
 from .ops.elementwise import equal, less_equal
 from .ops.reductions import arange
+from .surface import surface
 
 
 def project(root: Derivative) -> Expr:

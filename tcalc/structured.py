@@ -18,11 +18,12 @@ from .calculus import keeping
 from .compile import Compiled, compile
 from .declare import var
 from .errors import ShapeError
-from .expr import Add, Derivative, Einsum, Expr, Labels, Var, surface
+from .expr import Add, Derivative, Einsum, Expr, Labels, Var
 from .extents import ONE, Coef, Extent, Shape, extent_of, show_shape
 from .normal import einsum
 from .products import components, filled, zeros_node
 from .properties import project_slot
+from .surface import surface
 
 _LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 

@@ -13,10 +13,11 @@ from . import normal
 from .array import as_expr, check_axis, public, sum
 from .declare import check_shape
 from .errors import Error, ShapeError, UnsupportedError
-from .expr import Expr, surface
+from .expr import Expr
 from .extents import ONE, Coef, Extent, show_shape
 from .normal import view
 from .products import filled
+from .surface import surface
 
 __all__ = [
     "diag",

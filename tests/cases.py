@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.special as jsp
 import numpy as np
+
 import tcalc as tc
 
 EXTENTS = {"m": 4, "n": 3, "k": 2}

@@ -50,7 +50,10 @@ def times(a: Jet, b: Jet) -> Jet:
     return Jet(
         a.v * b.v,
         a.g * b.v[..., None] + a.v[..., None] * b.g,
-        a.h * b.v[..., None, None] + a.v[..., None, None] * b.h + cross + np.swapaxes(cross, -1, -2),
+        a.h * b.v[..., None, None]
+        + a.v[..., None, None] * b.h
+        + cross
+        + np.swapaxes(cross, -1, -2),
     )
 
 
@@ -106,7 +109,14 @@ def einsum(spec: str, *jets: Jet, sizes: Mapping[str, int], total: int) -> Jet:
     product = constant(np.ones(grid.shape[1:]), total)
     for word, jet in zip(words, jets, strict=True):
         where = tuple([grid[letters.index(c)] for c in word])
-        product = times(product, jet.map(lambda a, where=where: a[where] if where else np.broadcast_to(a, grid.shape[1:] + a.shape)))
+        product = times(
+            product,
+            jet.map(
+                lambda a, where=where: (
+                    a[where] if where else np.broadcast_to(a, grid.shape[1:] + a.shape)
+                )
+            ),
+        )
     kept = list(dict.fromkeys(out))
     summed = tuple([k for k, c in enumerate(letters) if c not in kept])
     order = [[c for c in letters if c in kept].index(c) for c in kept]
@@ -140,7 +150,9 @@ def reduce(name: str, a: Jet, axis: int) -> Jet:
         if name == "prod":
             result = times(result, entry)
         else:
-            result = choose(result.v > entry.v if name == "max" else result.v < entry.v, result, entry)
+            result = choose(
+                result.v > entry.v if name == "max" else result.v < entry.v, result, entry
+            )
     return result
 
 

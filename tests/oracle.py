@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import mpmath as mp
+
 from tcalc.expr import Add, Apply, Einsum, Expr, Var, postorder
 from tcalc.extents import Coef
 

@@ -7,8 +7,8 @@ from functools import cache
 import jax
 import numpy as np
 import pytest
-import tcalc as tc
 
+import tcalc as tc
 from tests.cases import CASES, Case
 
 MODES = ("forward", "reverse", "cross-country", "auto")
@@ -18,7 +18,10 @@ DOUBLE, SINGLE = 1e-11, 1e-5
 Column = tuple[Case, str]
 
 
-@pytest.fixture(scope="module", params=[pytest.param((c, v), id=f"{c.name}-{v}") for c in CASES for v in c.targets])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param((c, v), id=f"{c.name}-{v}") for c in CASES for v in c.targets],
+)
 def column(request: pytest.FixtureRequest) -> Column:
     """A case and one of its variables; tests of one column run together and share jax's results."""
     found: Column = request.param

@@ -47,6 +47,7 @@ HOUSE = """
     products
     op labels declare
     expr
+    surface
     errors extents progress
 """
 
@@ -54,7 +55,7 @@ HOUSE = """
 NEIGHBOURS: set[tuple[str, str]] = set()
 
 # Imports that exist for type checkers only, and point up.
-TYPES_ONLY = {("expr", "op"), ("printers.selfcheck", "printers.code")}
+TYPES_ONLY = {("expr", "op"), ("surface", "expr"), ("printers.selfcheck", "printers.code")}
 
 # Longer than a reader takes in at once, and why it is one room nevertheless.
 LONG: dict[str, str] = {
@@ -64,7 +65,7 @@ LINES = 400
 
 # Modules that spell operators' names: the rows, the rules, and what users write (Python's operators
 # and methods, public names, the languages' aliases).
-NAME_PLACES = ("ops.*", "rules.*", "expr", "array", "linalg", "__init__", "frontends.*")
+NAME_PLACES = ("ops.*", "rules.*", "surface", "array", "linalg", "__init__", "frontends.*")
 
 # Words that name an operator and also something else: these mean the other thing.
 OTHER_MEANINGS = {"printers.latex": {"iota"}}  # the Greek letter

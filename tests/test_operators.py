@@ -14,12 +14,11 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 import pytest
+
 import tcalc as tc
 from tcalc.applied import apply
 from tcalc.op import TABLE, Op
-
 from tests import oracle
-
 
 ELEMENTWISE = sorted((row for row in TABLE.values() if row.elementwise and row.core), key=str)
 WITH_CORE = sorted((row for row in TABLE.values() if not row.elementwise and row.core), key=str)

@@ -6,9 +6,9 @@ import pytest
 
 import tcalc as tc
 from tcalc import array, views
-from tcalc.expr import surface
 from tcalc.op import TABLE
 from tcalc.ops import elementwise, linalg, reductions
+from tcalc.surface import surface
 
 # Reached through methods, operators or NumPy's functions only.
 HIDDEN = {

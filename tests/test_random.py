@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import tcalc as tc
 
+import tcalc as tc
 from tests import jets
 from tests.cases import Reference
 
@@ -51,7 +51,9 @@ class Program:
     def __str__(self) -> str:
         lines = [f"{name}: {shape}" for name, shape in self.shapes.items()]
         first = len(lines)
-        lines += [f"{k + first}: {op} {places} {more}" for k, (op, places, more) in enumerate(self.steps)]
+        lines += [
+            f"{k + first}: {op} {places} {more}" for k, (op, places, more) in enumerate(self.steps)
+        ]
         return f"extents {self.extents}\n" + "\n".join(lines)
 
 
@@ -126,7 +128,9 @@ class Generator:
             for extent in self.shapes[k]:
                 fitting = [c for c, e in extents.items() if e == extent]
                 fresh = not fitting or self.chance(0.35)
-                letter = letters.pop() if fresh and letters else self.pick(fitting) if fitting else ""
+                letter = (
+                    letters.pop() if fresh and letters else self.pick(fitting) if fitting else ""
+                )
                 if not letter:
                     return
                 extents[letter] = extent
@@ -163,7 +167,9 @@ class Generator:
         shape = self.pick(self.shapes)
         kind = self.pick(["number", "ones", "const", "eye"])
         if kind == "const" and all(isinstance(e, int) for e in shape):
-            self.emit("const", [], shape, data=self.rng.normal(size=shape).round(2).tolist(), like=shape)
+            self.emit(
+                "const", [], shape, data=self.rng.normal(size=shape).round(2).tolist(), like=shape
+            )
         elif kind == "ones":
             self.emit("ones", [], shape, like=shape)
         elif kind == "eye" and shape:
@@ -247,7 +253,10 @@ def naive(program: Program, values: list[jets.Jet], total: int) -> tuple[jets.Je
         "subtract": lambda a, b: jets.plus(a, b.map(np.negative)),
         "multiply": jets.times,
         "ratio": lambda a, b: jets.times(
-            a, jets.ELEMENTWISE["reciprocal"](jets.plus(jets.constant(np.ones(b.v.shape), total), jets.times(b, b)))
+            a,
+            jets.ELEMENTWISE["reciprocal"](
+                jets.plus(jets.constant(np.ones(b.v.shape), total), jets.times(b, b))
+            ),
         ),
     }
     for op, places, more in program.steps:
@@ -323,7 +332,9 @@ def check(seed: int, with_jax: bool = False) -> bool:
             compare(tc.derivative(e, x, 2, mode), second, f"d2/d{name}2 {mode}")
     a, b = generator.pick(list(variables)), generator.pick(list(variables))
     inner, outer = generator.pick(MODES), generator.pick(MODES)
-    mixed = wanted.h[..., places[a], places[b]].reshape(wanted.v.shape + arrays[a].shape + arrays[b].shape)
+    mixed = wanted.h[..., places[a], places[b]].reshape(
+        wanted.v.shape + arrays[a].shape + arrays[b].shape
+    )
     nested = tc.jacobian(tc.jacobian(e, variables[a], mode=inner), variables[b], mode=outer)
     compare(nested, mixed, f"d/d{a} {inner}, then d/d{b} {outer}")
     if with_jax:
@@ -333,7 +344,9 @@ def check(seed: int, with_jax: bool = False) -> bool:
         for name in arrays:
             shape = wanted.v.shape + arrays[name].shape
             first = wanted.g[..., places[name]].reshape(shape)
-            np.testing.assert_allclose(first, jnp.reshape(found[1][name], shape), rtol=0, atol=compare.tolerance)
+            np.testing.assert_allclose(
+                first, jnp.reshape(found[1][name], shape), rtol=0, atol=compare.tolerance
+            )
     return True
 
 

@@ -13,18 +13,35 @@ from collections import Counter
 import mpmath as mp
 import numpy as np
 import pytest
+
 import tcalc as tc
 from tcalc import rewrite
 from tcalc.rewrite import ALL, Rule, simplify
-
 from tests import oracle
 
 SPECIAL = [0.0, -0.0, 5e-324, -5e-324, 1e-310, -1e-310, 2.3e-308, 1e-16, -1e-16, 1.0, -1.0, 0.5]
-SPECIAL += [36.0, -36.0, 40.0, -40.0, 709.0, -709.0, 745.0, -745.0, 800.0, -800.0, 1e5, -1e5, 1e154, -1e154]
+SPECIAL += [
+    36.0,
+    -36.0,
+    40.0,
+    -40.0,
+    709.0,
+    -709.0,
+    745.0,
+    -745.0,
+    800.0,
+    -800.0,
+    1e5,
+    -1e5,
+    1e154,
+    -1e154,
+]
 SPECIAL += [1e160, -1e160, 1.7e308, -1.7e308, np.inf, -np.inf, np.nan]
 
 #: Rules whose right side is a number where the left one is nan, at points that are not finite.
-DROPS = {"pythagoras": "sin and cos of infinity and nan are nan, the sum of their squares is written 1"}
+DROPS = {
+    "pythagoras": "sin and cos of infinity and nan are nan, the sum of their squares is written 1"
+}
 
 RULES = [pytest.param(r, id=r.name) for r in ALL]
 SCALAR = [pytest.param(r, id=r.name) for r in ALL if not r.shape]
@@ -70,7 +87,12 @@ def test_both_sides_agree(rule: Rule) -> None:
             at = dict(zip(names, points[i].tolist(), strict=True))
             exact = oracle.evaluate(exact_left, at)
             dropped = rule.name in DROPS and not np.all(np.isfinite(points[i]))
-            assert dropped or right_at(after[i], before[i], exact), (at, before[i], after[i], mp.nstr(exact))
+            assert dropped or right_at(after[i], before[i], exact), (
+                at,
+                before[i],
+                after[i],
+                mp.nstr(exact),
+            )
 
 
 def right_at(after: float, before: float, exact: mp.mpf) -> bool:
@@ -173,4 +195,7 @@ def test_derivatives_of_unstable_spellings_are_finite(name: str, build, mode: st
     f = build(x)
     for at in ([800.0, -800.0, 0.0], [0.0, 0.0, 0.0], [1e4, 1e4, -1e4], [-750.0, -760.0, -770.0]):
         for order in (1, 2, 3):
-            assert np.all(np.isfinite(tc.derivative(f, x, order, mode)(x=np.array(at)))), (at, order)
+            assert np.all(np.isfinite(tc.derivative(f, x, order, mode)(x=np.array(at)))), (
+                at,
+                order,
+            )

@@ -34,6 +34,8 @@ class Region:
         Slots of which a tile sees its rows, and slots that every tile sees as they are.
     written : set of int
         Slots that the region writes; `sums` are those it accumulates.
+    outside : dict
+        Slots that it reads and does not write, by home.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -44,6 +46,7 @@ class Region:
         self.whole: set[int] = set()
         self.written: set[int] = set()
         self.sums: set[int] = set()
+        self.outside: dict[int | None, set[int]] = {}
 
     def add(self, step: Step) -> bool:
         """Take the step in, if it can run here."""
@@ -57,6 +60,9 @@ class Region:
             return False
         self.rows = rows
         self.steps.append(step)
+        for a in step.args:
+            if a not in self.written:
+                self.outside.setdefault(self.plan.home[self.plan.owner[a]], set()).add(a)
         self.sliced.update(tiled)
         self.whole.update(set(step.args) - tiled)
         self.written.add(step.out)
@@ -97,7 +103,7 @@ class Region:
         home = plan.home[plan.owner[step.out]]
         if home is None or plan.origin[step.out] is VIEW:
             return True
-        for a in (self.sliced | self.whole | set(step.args)) - self.written:
+        for a in self.outside.get(home, set()) | (set(step.args) - self.written):
             if plan.home[plan.owner[a]] == home:
                 rowwise = a in self.sliced or a in tiled
                 plain = plan.origin[a] is BUFFER and plan.shapes[a] == step.shape

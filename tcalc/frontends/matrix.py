@@ -11,10 +11,11 @@ from typing import Any
 
 from ..declare import var
 from ..errors import ParseError, ShapeError, UnsupportedError
-from ..expr import Expr, Var, surface
+from ..expr import Expr, Var
 from ..extents import extent_coef, inverse_extent
 from ..normal import scale
 from ..products import filled, numeral, numeric_value
+from ..surface import surface
 from .lexer import shape_error
 from .matrix_functions import OPERATORS, library_name
 from .matrix_inference import Typed, infer

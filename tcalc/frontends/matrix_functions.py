@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 from typing import NamedTuple
 
-from ..expr import surface
 from ..op import TABLE
 from ..ops import elementwise, linalg, reductions  # noqa: F401  (they fill the surface)
+from ..surface import surface
 
 
 class Function(NamedTuple):

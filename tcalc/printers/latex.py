@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..expr import Expr, surface
+from ..expr import Expr
 from ..extents import Coef, Extent, Shape
 from ..op import Op
+from ..surface import surface
 from .layout import Layout
 from .style import (
     ATOM,

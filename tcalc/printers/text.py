@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..expr import Expr, surface
+from ..expr import Expr
+from ..surface import surface
 from .layout import Layout
 from .style import Text
 
