@@ -1,7 +1,7 @@
 """Normal form of operators: what can stand outside of an application does.
 
-Elementwise operators act under broadcasts, permutations and unit tensors; an operator on numbers is a
-number; a matrix function of a transpose is the transpose of the function.
+Elementwise operators act under broadcasts, permutations and unit tensors; an operator on numbers
+is a number; a matrix function of a transpose is the transpose of the function.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """NumPy's meaning of expressions: conversion, broadcasting, products, sums, views.
 
-Everything here is products and sums; operators with a row of their own live in `tcalc.ops`. Functions
-marked `public` are what Python operators, ndarray methods and NumPy calls on expressions resolve to.
+Everything here is products and sums; operators with a row of their own live in `tcalc.ops`.
+Functions marked `public` are what Python operators, ndarray methods and NumPy calls on expressions
+resolve to.
 """
 
 from __future__ import annotations
@@ -199,7 +200,7 @@ def square(a: object) -> Expr:
 
 @public
 def matmul(a: object, b: object) -> Expr:
-    """`a @ b` as NumPy: 1-D operands are a row on the left, a column on the right; batches broadcast."""
+    """`a @ b` as NumPy: vectors are a row on the left, a column on the right; batches broadcast."""
     left, right = as_expr(a), as_expr(b)
     if not left.ndim or not right.ndim:
         raise ShapeError("matmul needs operands with at least one axis; use * for scalars")
@@ -316,7 +317,7 @@ def keep(e: Expr, axes: Sequence[int], keepdims: bool) -> Expr:
 
 
 @public
-def sum(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:  # noqa: A001
+def sum(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
     e = as_expr(a)
     axes = chosen_axes(axis, e.ndim, "sum")
     rest = [k for k in range(e.ndim) if k not in axes]

@@ -35,8 +35,8 @@ def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
     order : int
         Each order appends the axes of x: the result has shape ``e.shape + order * x.shape``.
     mode : {"auto", "forward", "reverse", "cross-country"}
-        Order in which partial derivatives are multiplied (Laue et al. 2020, section 3). "auto" takes
-        the one with the fewest predicted operations; ties go to reverse.
+        Order in which partial derivatives are multiplied (Laue et al. 2020, section 3). "auto"
+        takes the one with the fewest predicted operations; ties go to reverse.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def hvp(f: Any, x: Any, v: Any) -> Any:
 
 
 def subs(e: Expr, values: Mapping[Any, Any]) -> Expr:
-    """Variables (or their names) replaced, all at once, by expressions or numbers of their shape."""
+    """Variables (or their names) replaced at once by expressions or numbers of their shape."""
     known = e.variables
     chosen: dict[Var, Expr] = {}
     for key, value in values.items():

@@ -1,7 +1,7 @@
 """An independent test of a derivative: numerical differentiation of values along random lines.
 
-Along x + t v the derivative of order k is the k-th derivative of a function of t, which values alone
-give through a polynomial through a few points around 0. Nothing symbolic is used for it.
+Along x + t v the derivative of order k is the k-th derivative of a function of t, which values
+alone give through a polynomial through a few points around 0. Nothing symbolic is used for it.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _inside(value: Any, v: Var) -> Any:
 
 
 def _line_error(step: Any, data: dict[str, Any], name: str, v: Any, order: int) -> float:
-    """Relative error along one line: the best of several step sizes, since kinks spoil wide ones."""
+    """Relative error along one line, the best of several steps: kinks spoil wide ones."""
     found = np.asarray(step(data)["derivative"])
     for _ in range(order):
         found = np.tensordot(found, v, np.ndim(v))

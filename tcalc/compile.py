@@ -27,15 +27,13 @@ from .errors import MemoryLimitError
 from .expr import Const, Derivative, Expr, Var, dimensions, postorder, variables
 from .extents import show_shape
 from .plan import NOMINAL, cost, make_plan
-from .steps import Plan, show_bytes
+from .steps import Plan, read_bytes, show_bytes
 from .surface import surface
 
 #: Back ends by name.
 BACKENDS: dict[str, Callable[[Plan, np.dtype[Any]], Callable[[Sequence[Array]], list[Any]]]] = {
     "numpy": Program
 }
-_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _MAX_PROGRAMS = 64
 _DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -117,7 +115,7 @@ class Compiled:
         self._options = (args, backend, data, memory_limit, check)
         self._outputs = outputs
         self._roots = _leaves(outputs)
-        self._engine = _Engine(self._roots, backend, _bytes(memory_limit), check)
+        self._engine = _Engine(self._roots, backend, read_bytes(memory_limit), check)
         self._args = tuple([a if isinstance(a, str) else a.name for a in args or ()])
         self._data = self._engine.bound(data or {})
         self._single = isinstance(outputs, Expr)
@@ -269,8 +267,10 @@ class _Engine:
             (name, checked_extent(name, values[name])) for name in self.dimensions if name in values
         ]
         for declared in self.optional:
-            if values.get(declared.name) is not None:
-                found.append((declared, to_array(values[declared.name], declared).shape))
+            value = values.get(declared.name)
+            if value is not None:
+                array = to_array(value, declared)
+                found.append((declared, array.shape, "weak" if is_weak(value) else array.dtype))
         return found
 
     def _bind(self, roots: Roots, key: list[Any], arrays: list[Array]) -> _Bound:
@@ -278,7 +278,7 @@ class _Engine:
         dims = Dimensions()
         for declared, array in zip(self.needed, arrays, strict=True):
             dims.bind_shape(declared, array.shape)
-        for what, extent in key[len(arrays) :]:
+        for what, extent, *_ in key[len(arrays) :]:
             if isinstance(what, Declared):
                 dims.bind_shape(what, extent)
             else:
@@ -304,11 +304,17 @@ class _Engine:
         return found
 
     def _dtype(self, key: list[Any], arrays: list[Array]) -> np.dtype[Any]:
-        """The working dtype: float32 if all arrays and constants are; numbers have no say."""
+        """The working dtype: float32 if all arrays and constants are; numbers have no say.
+
+        Where nothing is read at all, variables that cancelled decide.
+        """
         kinds = set(self.constants)
         for declared, entry, array in zip(self.needed, key, arrays, strict=False):
             if not declared.integer and "weak" not in entry:
                 kinds.add(array.dtype)
+        if not kinds:
+            cancelled = {entry[-1] for entry in key[len(arrays) :]}
+            kinds = {kind for kind in cancelled if isinstance(kind, np.dtype) and kind.kind == "f"}
         return _SINGLE if kinds == {_SINGLE} else _DOUBLE
 
     def _chosen(self, root: Expr, dims: Dimensions) -> Expr:
@@ -380,16 +386,3 @@ def _filled(tree: Any, results: Iterator[Any]) -> Any:
         values = [_filled(value, results) for value in tree]
         return type(tree)(*values) if hasattr(tree, "_fields") else tuple(values)
     return next(results)
-
-
-def _bytes(limit: int | str | None) -> int | None:
-    """Bytes from a number or from text with a unit."""
-    if limit is None or (isinstance(limit, int) and not isinstance(limit, bool)):
-        return limit
-    text = str(limit).strip().upper()
-    number = text.rstrip("KMGTIB ")
-    unit = text[len(number) :].strip() or "B"
-    try:
-        return int(float(number) * _UNITS[unit])
-    except (KeyError, ValueError):
-        raise ValueError(f"memory_limit {limit!r}: bytes, or text like '2GiB' or '500MB'") from None

@@ -1,4 +1,4 @@
-"""``tcalc demo``: logistic regression and matrix factorisation on data that come with scikit-learn."""
+"""``tcalc demo``: two fits on data that come with scikit-learn, printed and checked."""
 
 from __future__ import annotations
 

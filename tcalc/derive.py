@@ -1,10 +1,10 @@
-"""Derivatives of expressions: the local rule of each node kind, and three orders of accumulation.
+"""Derivatives of expressions: the local rule of each node kind, three orders of accumulation.
 
-A tangent of a node carries the node's axes and then those of the input; a cotangent carries the axes
-of the output and then those of the node. Forward mode multiplies partials from the input on, reverse
-mode from the output on (Laue, Mitterreiter, Giesen 2020, Theorems 5-7 and 8-10), cross-country mode
-in order of tensor order: vectors first, then matrices, and so on. All three build products with
-`tcalc.normal.einsum`, where a unit tensor is a repeated output label.
+A tangent of a node carries the node's axes and then those of the input; a cotangent carries the
+axes of the output and then those of the node. Forward mode multiplies partials from the input on,
+reverse mode from the output on (Laue, Mitterreiter, Giesen 2020, Theorems 5-7 and 8-10), and
+cross-country mode in order of tensor order: vectors first, then matrices, and so on. All three
+build products with `tcalc.normal.einsum`, where a unit tensor is a repeated output label.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class _Elimination:
         """Every path through v becomes an edge past it; the neighbours are returned."""
         n = self.at[v].ndim
         before, after = self.into.pop(v), self.onto.pop(v)
-        for w, left in after.items():
+        for w in after:
             del self.into[w][v]
         for u, right in before.items():
             del self.onto[u][v]

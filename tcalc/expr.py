@@ -249,7 +249,7 @@ def _order(
         state.update(repr(_exact(kind, meta)).encode())
     lead = meta[0] if kind is Var else "~"
     for arg in args:
-        rank, first, digest = arg.order
+        _, first, digest = arg.order
         state.update(digest)
         if first < lead:
             lead = first

@@ -1,8 +1,9 @@
 """Canonical labels of a product: equal products become one node, whatever their spelling.
 
 Colour refinement with bounded tie-breaking. A label starts with the colour (open or summed, extent)
-and is refined by the operands and axes at which it stands; tied labels are told apart by trying each
-one. Ties that lead to the same certificate are automorphisms: symmetries of the result, for free.
+and is refined by the operands and axes at which it stands; tied labels are told apart by trying
+each one. Ties that lead to the same certificate are automorphisms: symmetries of the result, for
+free.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ repeated output label and never an operand. What opens and what stays shut:
 
 * an operand that is a product without a summed label dissolves into its consumer (a long one keeps
   its pointwise factors together, as one operand);
-* a contraction stays a node, unless it is read on a diagonal, or is larger than each of its operands
-  and one of its labels is summed by the consumer;
+* a contraction stays a node, unless it is read on a diagonal, or is larger than each of its
+  operands and one of its labels is summed by the consumer;
 * a product is distributed over a sum only where that lets unit tensors out;
 * a contraction has coefficient 1, distinct outputs and canonical labels; the product around it
   carries coefficient, orientation, unit tensors and broadcasts.
@@ -62,7 +62,8 @@ def einsum(
 ) -> Expr:
     """coef * sum of the product of ops[k] indexed by labels[k], for every value of `out`.
 
-    Labels are any ints, local to the call. `extents` gives those of output labels that no operand has.
+    Labels are any ints, local to the call. `extents` gives those of output labels that no operand
+    has.
     """
     operands = [(bare(op), tuple(word)) for op, word in zip(ops, labels, strict=True)]
     placed = {label for _, word in operands for label in word}.union(out)
@@ -107,8 +108,7 @@ class _Builder:
         return tuple([self.find(label) for label in labels])
 
     def build(self, operands: list[Operand]) -> Expr:
-        for op, word in operands:
-            self.fresh = max(self.fresh, *word, -1) + 1 if word else self.fresh
+        self.fresh = max([self.fresh, *[label + 1 for _, word in operands for label in word]])
         for op, word in operands:
             for label, extent in zip(word, op.shape, strict=True):
                 self.check(self.find(label), extent)
@@ -119,6 +119,8 @@ class _Builder:
             return zeros_node(tuple([self.extents[self.find(label)] for label in self.out]))
         operands = [(op, self.word(word)) for op, word in operands]
         self.out = self.word(self.out)
+        for label in self.labels_without_place(operands):
+            self.coef = self.coef.by(extent_coef(self.extents[label]))
         found = self.distribute(operands)
         return found if found is not None else self.assemble(operands)
 
@@ -183,10 +185,9 @@ class _Builder:
             if summed or inside or len(mine) < len(word):
                 ops = [other for other, _ in rest]
                 words = [other for _, other in rest]
-                extents = {k: e for k, e in self.extents.items() if k not in self.parent}
                 return add(
                     [
-                        einsum([*ops, term], [*words, word], self.out, self.coef, extents)
+                        einsum([*ops, term], [*words, word], self.out, self.coef, self.extents)
                         for term in op.args
                     ]
                 )
@@ -195,9 +196,6 @@ class _Builder:
     def assemble(self, operands: list[Operand]) -> Expr:
         """Rules 4 and 5: split by summed labels; contractions become atoms of one outer product."""
         outer = set(self.out)
-        standing = {label for _, word in operands for label in word}
-        for label in self.labels_without_place(standing | outer):
-            self.coef = self.coef.by(extent_coef(self.extents[label]))
         atoms: list[Operand] = []
         for group in components(operands, outer):
             if len(group) == 1 and outer.issuperset(group[0][1]):
@@ -206,10 +204,10 @@ class _Builder:
                 atoms.append(contraction(group, outer, self.extents))
         return outer_product(atoms, self.out, self.extents, self.coef)
 
-    def labels_without_place(self, placed: set[int]) -> list[int]:
+    def labels_without_place(self, operands: list[Operand]) -> list[int]:
         """Label classes that are summed but stand in no operand (any more)."""
-        roots = {self.find(label) for label in self.extents}
-        return sorted(roots - placed - {self.find(label) for label in placed})
+        placed = {label for _, word in operands for label in word}.union(self.out)
+        return sorted({self.find(label) for label in self.extents} - placed)
 
 
 def view(e: Expr, perm: Sequence[int]) -> Expr:
@@ -226,10 +224,10 @@ def structured(e: Add) -> bool:
     for term in e.args:
         if not isinstance(term, Einsum) or term.summed:
             return False
-        if any(len(set(word)) == len(term.extents) for word in term.labels):
-            if len(set(term.out)) == len(term.out):
-                return False
-        carries = carries or len(set(term.out)) < len(term.out)
+        unit = len(set(term.out)) < len(term.out)
+        if not unit and any(len(set(word)) == len(term.extents) for word in term.labels):
+            return False
+        carries = carries or unit
     return carries
 
 
@@ -307,11 +305,13 @@ def _terms(e: Expr) -> list[Expr]:
     """The terms of a sum, also of a scaled or permuted one."""
     if isinstance(e, Add):
         return list(e.args)
-    if isinstance(e, Einsum) and len(e.args) == 1 and isinstance(e.args[0], Add):
-        if len(e.extents) == e.args[0].ndim and len(set(e.out)) == len(e.out):
-            extents = dict(enumerate(e.extents))
-            return [einsum([t], e.labels, e.out, e.coef, extents) for t in e.args[0].args]
-    return [e]
+    inner = e.args[0] if isinstance(e, Einsum) and len(e.args) == 1 else None
+    if not isinstance(e, Einsum) or not isinstance(inner, Add):
+        return [e]
+    if len(e.extents) > inner.ndim or len(set(e.out)) < len(e.out):
+        return [e]
+    extents = dict(enumerate(e.extents))
+    return [einsum([t], e.labels, e.out, e.coef, extents) for t in inner.args]
 
 
 def _carries_unit(terms: list[Expr]) -> bool:
@@ -490,9 +490,9 @@ def orientation(items: Sequence[Expr], ordered: bool) -> Permutation:
     """
     ndim = items[0].ndim
     identity = tuple(range(ndim))
-    if ndim < 2 or not any(isinstance(e, Einsum) and not e.summed for e in items):
-        if ndim < 2 or ordered or len({id(e) for e in items}) == 1:
-            return identity
+    viewed = any(isinstance(e, Einsum) and not e.summed for e in items)
+    if ndim < 2 or (not viewed and (ordered or len({id(e) for e in items}) == 1)):
+        return identity
     profiles = [
         tuple(sorted(p for k, e in enumerate(items) for p in _places(e, axis, k if ordered else 0)))
         for axis in identity

@@ -35,7 +35,8 @@ class Op:
     partials : tuple
         One derivative per operand.
     kernel : callable
-        ``kernel(xp, params, *arrays)`` with an array namespace `xp`; may return an operand's memory.
+        ``kernel(xp, params, *arrays)`` with an array namespace `xp`; may return an operand's
+        memory.
     code : str
         NumPy source, operands as ``{0}``, ``{1}``, parameters as ``{p[0]}``.
     latex : str

@@ -1,7 +1,7 @@
-"""Products of atoms: contractions with canonical labels, the outer products around them, symmetries.
+"""Products of atoms: contractions with canonical labels, and the outer products around them.
 
-The lower half of the normal form: everything about one product whose operands are already atoms, that
-is, neither outer products nor sums that would open (`tcalc.normal` sees to that).
+The lower half of the normal form: everything about one product whose operands are already atoms,
+that is, neither outer products nor sums that would open (`tcalc.normal` sees to that).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def components(operands: list[Operand], outer: set[int]) -> list[list[Operand]]:
     group_of: dict[int, int] = {}
     groups: dict[int, list[Operand]] = {}
     for k, (op, word) in enumerate(operands):
-        joined = [op_word for op_word in [(op, word)]]
+        joined = [(op, word)]
         target = k
         for g in sorted({group_of[label] for label in word if label in group_of}):
             joined = groups.pop(g) + joined

@@ -150,6 +150,23 @@ def show_bytes(count: float) -> str:
     return f"{count:.3g} TiB"
 
 
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+
+def read_bytes(limit: int | str | None) -> int | None:
+    """Bytes from a number or from text with a unit."""
+    if limit is None or (isinstance(limit, int) and not isinstance(limit, bool)):
+        return limit
+    text = str(limit).strip().upper()
+    number = text.rstrip("KMGTIB ")
+    unit = text[len(number) :].strip() or "B"
+    try:
+        return int(float(number) * _UNITS[unit])
+    except (KeyError, ValueError):
+        raise ValueError(f"memory_limit {limit!r}: bytes, or text like '2GiB' or '500MB'") from None
+
+
 class Builder:
     """Slots and steps in the making; a step that exists is not made again."""
 

@@ -1,8 +1,9 @@
 """Compression: a tensor as cores and the unit tensors around them.
 
-A derivative's value is a sum of products whose repeated output labels are unit tensors, so compressing
-is reading: the factors that share labels are a core, the output says how the cores are embedded. Cores
-that share no label stay apart, as in an outer or Kronecker product (Laue et al. 2020, section 3).
+A derivative's value is a sum of products whose repeated output labels are unit tensors, so
+compressing is reading: the factors that share labels are a core, the output says how the cores are
+embedded. Cores that share no label stay apart, as in an outer or Kronecker product (Laue et al.
+2020, section 3).
 """
 
 from __future__ import annotations
@@ -139,13 +140,10 @@ def _parts(value: Expr) -> list[Expr]:
     """Terms of a sum, also of one that is scaled, permuted, embedded or multiplied from outside."""
     if isinstance(value, Add):
         return list(value.args)
-    if isinstance(value, Einsum) and len(value.args) == 1 and isinstance(value.args[0], Add):
-        if normal.structured(value.args[0]):
-            extents = dict(enumerate(value.extents))
-            return [
-                einsum([t], value.labels, value.out, value.coef, extents)
-                for t in value.args[0].args
-            ]
+    inner = value.args[0] if isinstance(value, Einsum) and len(value.args) == 1 else None
+    if isinstance(value, Einsum) and isinstance(inner, Add) and normal.structured(inner):
+        extents = dict(enumerate(value.extents))
+        return [einsum([t], value.labels, value.out, value.coef, extents) for t in inner.args]
     return [value]
 
 
@@ -259,7 +257,7 @@ class Structured:
         return result.astype(self.dtype, copy=False)
 
     def __matmul__(self, v: Any) -> Any:
-        """The product over the last slot: v has its shape, further axes are more right-hand sides."""
+        """The product over the last slot; further axes of v are more right-hand sides."""
         rhs = np.asarray(v)
         columns = self.shape[self.ndim - self._pattern.compressed.columns :]
         if rhs.shape[: len(columns)] != columns:
@@ -273,7 +271,8 @@ class Structured:
 
     def __repr__(self) -> str:
         cores = ", ".join(show_shape(c.shape) for c in self.cores)
-        return f"<Structured {show_shape(self.shape)} {self.dtype}: cores {cores}, {self.nbytes} bytes>"
+        about = f"{show_shape(self.shape)} {self.dtype}"
+        return f"<Structured {about}: cores {cores}, {self.nbytes} bytes>"
 
 
 class CompiledStructured:

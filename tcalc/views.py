@@ -68,7 +68,8 @@ def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr
     i, j = check_axis(axis1, e.ndim, "diagonal"), check_axis(axis2, e.ndim, "diagonal")
     if e.shape[i] != e.shape[j]:
         raise ShapeError(
-            f"the diagonal of shape {show_shape(e.shape)}: extents {e.shape[i]} and {e.shape[j]} differ"
+            f"the diagonal of shape {show_shape(e.shape)}: "
+            f"extents {e.shape[i]} and {e.shape[j]} differ"
         )
     word = list(range(e.ndim))
     word[j] = i

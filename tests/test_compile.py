@@ -114,6 +114,7 @@ def test_dtype_rule():
     assert (four + tc.const(np.ones(4, np.float32)))(four=x32).dtype == np.float32
     assert (A @ w)(A=AV, w=x32).dtype == np.float64
     assert (w @ w)(w=x32).dtype == np.float32
+    assert tc.hessian(tc.sum(w), w)(w=x32).dtype == np.float32
 
 
 @pytest.mark.parametrize(

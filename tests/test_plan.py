@@ -222,6 +222,27 @@ def test_random_graphs(seed, tile, monkeypatch):
                     one += k + 1
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_long_arrays_run_in_tiles(dtype):
+    z, y, W = var("z", "n"), var("y", "n"), var("W", ("n", "k"))
+    f = (y * z).sum() + sum_of_exp(y * z)
+    rows = einsum([apply(named("exp"), W), z], [(0, 1), (0,)], (0, 1))
+    function = compile([f, apply(named("tanh"), y * z), rows, rows.sum(0), rows.sum(1)])
+    rng = np.random.default_rng(0)
+    a, b = rng.random(100_003).astype(dtype), rng.random(100_003).astype(dtype)
+    c = rng.random((100_003, 3)).astype(dtype)
+    table = np.exp(c.astype(float)) * a[:, None]
+    expected = [(a * b).sum(dtype=float) + np.exp(a * b).sum(dtype=float), np.tanh(a * b), table]
+    expected += [table.sum(0), table.sum(1)]
+    for found, right in zip(function(z=a, y=b, W=c), expected, strict=True):
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, right, rtol=1e-12 if dtype is np.float64 else 1e-5)
+
+
+def sum_of_exp(e):
+    return apply(named("exp"), e).sum()
+
+
 # --- paths ----------------------------------------------------------------------------------------
 
 

@@ -46,9 +46,9 @@ __all__ = [
     "less",
     "less_equal",
     "log",
-    "log10",
     "log1p",
     "log2",
+    "log10",
     "log_ndtr",
     "logaddexp",
     "logical_and",
@@ -125,7 +125,7 @@ reciprocal: Function = elementwise(
 reciprocal0: Function = elementwise(
     "reciprocal0", lambda x, y: -y * y, latex=r"{0}^{{+}}", domain=ABOVE_ZERO,
     code="np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
-    kernel=lambda xp, p, x: xp.where(x == 0, xp.zeros_like(x), 1 / xp.where(x == 0, xp.ones_like(x), x)),
+    kernel=lambda xp, p, x: xp.where(x == 0, 0 * x, 1 / xp.where(x == 0, 0 * x + 1, x)),
 )  # fmt: skip
 sqrt: Function = elementwise(
     "sqrt", lambda x, y: 0.5 * reciprocal(y), latex=r"\sqrt{{{0}}}", domain=ABOVE_ZERO,
@@ -275,7 +275,7 @@ _where: Function = elementwise(
 )  # fmt: skip
 
 
-# --- functions that choose a form before a row is used ---------------------------------------------
+# --- functions that choose a form before a row is used --------------------------------------------
 
 
 def _exponent(b: Expr) -> Expr:

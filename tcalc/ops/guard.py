@@ -1,7 +1,8 @@
 """Branches of `where`: operators that are not finite everywhere see a safe point off their branch.
 
 where(c, f(x), b) equals where(c, f(where(c, x, safe)), b), and in the second form f and all its
-derivatives are finite where the branch is not taken, so that masks multiply numbers, never infinity.
+derivatives are finite where the branch is not taken, so that masks multiply numbers, never
+infinity.
 """
 
 from __future__ import annotations

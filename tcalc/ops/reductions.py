@@ -112,12 +112,12 @@ def _reduce(row: Op, a: object, axis: Axis, keepdims: bool) -> Expr:
 
 
 @public
-def max(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:  # noqa: A001
+def max(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
     return _reduce(MAX, a, axis, keepdims)
 
 
 @public
-def min(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:  # noqa: A001
+def min(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
     return _reduce(MIN, a, axis, keepdims)
 
 
@@ -150,7 +150,7 @@ def std(a: object, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> 
 
 
 @public
-def norm(a: object, ord: int | float | str | None = None, axis: Axis = None) -> Expr:  # noqa: A002
+def norm(a: object, ord: int | float | str | None = None, axis: Axis = None) -> Expr:
     """Vector norms 1, 2, inf and matrix norms "fro" (the default), 1, inf, as NumPy's."""
     e = as_expr(a)
     axes = chosen_axes(axis, e.ndim, "norm")
@@ -214,8 +214,9 @@ def _triangle(x: Expr, y: Expr) -> Expr:
 
 
 CUMSUM = Op(
-    "cumsum", (1,), (_triangle,), _cumulate, "np.cumsum({0}, axis=-1)", r"\operatorname{{cumsum}}({0})",
-    domain=((-2.0, 2.0),), shape=_same_shape, pushforward=_push, pullback=_pull,
+    "cumsum", (1,), (_triangle,), _cumulate, "np.cumsum({0}, axis=-1)",
+    r"\operatorname{{cumsum}}({0})", domain=((-2.0, 2.0),), shape=_same_shape, pushforward=_push,
+    pullback=_pull,
 )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ def elementwise(
     kernel: Callable[..., Any] | None = None,
     infix: str = "",
     domain: tuple[tuple[float, float], ...] | None = None,
-    range: tuple[float, float] = INFINITE,  # noqa: A002
+    range: tuple[float, float] = INFINITE,
     safe: tuple[float | None, ...] = (),
     flops: float = 1.0,
 ) -> Function:
@@ -34,7 +34,7 @@ def elementwise(
         core=(0,) * len(partials),
         partials=partials,
         kernel=kernel or (lambda xp, params, *arrays: getattr(xp, ufunc)(*arrays)),
-        code=code or f"np.{name}({', '.join('{%d}' % k for k, _ in enumerate(partials))})",
+        code=code or f"np.{name}({', '.join(f'{{{k}}}' for k, _ in enumerate(partials))})",
         latex=latex,
         infix=infix,
         domain=domain or (_ANY,) * len(partials),

@@ -72,13 +72,14 @@ def _norm_squared(e: Expr) -> Expr | None:
     assert isinstance(e, Einsum)
     for k in range(len(e.args) - 1):
         arg = e.args[k]
-        if arg is e.args[k + 1] and e.labels[k] == e.labels[k + 1] and isinstance(arg, Apply):
-            if arg.op is NORM2:
-                (x,) = arg.args
-                squares = sum(x * x, tuple(range(arg.ndim, x.ndim)))
-                ops = [*e.args[:k], squares, *e.args[k + 2 :]]
-                words = [*e.labels[:k], e.labels[k], *e.labels[k + 2 :]]
-                return einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
+        if not isinstance(arg, Apply) or arg.op is not NORM2:
+            continue
+        if arg is e.args[k + 1] and e.labels[k] == e.labels[k + 1]:
+            (x,) = arg.args
+            squares = sum(x * x, tuple(range(arg.ndim, x.ndim)))
+            ops = [*e.args[:k], squares, *e.args[k + 2 :]]
+            words = [*e.labels[:k], e.labels[k], *e.labels[k + 2 :]]
+            return einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
     return None
 
 

@@ -1,0 +1,150 @@
+"""The table of kinks: values and derivatives where a function has none, in every mode and spelling.
+
+Each row is one promise; all its spellings must keep it. The conventions: sign(0) = abs'(0) =
+norm'(0) = 0; relu'(0) = 0; ties of max, min, maximum and minimum split evenly; d/db of 0**b is 0 for
+b > 0; `where` differentiates only the branch taken, at every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import tcalc as tc
+
+MODES = ("forward", "reverse", "cross-country", "auto")
+Build = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Kink:
+    """`derivatives[k]` is the derivative of order k at `at`, of every spelling."""
+
+    name: str
+    at: Any
+    derivatives: tuple[Any, ...]
+    spellings: tuple[Build, ...]
+
+
+TABLE = [
+    Kink("abs at 0", 0.0, (0, 0, 0), (
+        lambda x: tc.abs(x),
+        lambda x: abs(x),
+        lambda x: np.abs(x),
+        lambda x: tc.sqrt(x * x),
+        lambda x: tc.sqrt(x**2),
+        lambda x: x * tc.sign(x),
+        lambda x: tc.norm(x * tc.ones(1)),
+        lambda x: tc.norm(x * tc.ones(1), 1),
+        lambda x: tc.norm(x * tc.ones(1), np.inf),
+        lambda x: tc.maximum(x, -x),
+        lambda x: tc.max(tc.const([1.0, -1]) * x),
+        lambda x: tc.hypot(x, 0 * x),
+    )),
+    Kink("sign at 0", 0.0, (0, 0, 0), (lambda x: tc.sign(x), lambda x: np.sign(x))),
+    Kink("relu at 0", 0.0, (0, 0, 0), (
+        lambda x: tc.relu(x),
+        lambda x: tc.where(x > 0, x, 0),
+        lambda x: tc.where(0 < x, x, 0 * x),
+        lambda x: x * (x > 0),
+    )),
+    Kink("maximum at a tie", 0.0, (0, 0.5, 0), (
+        lambda x: tc.maximum(x, 0),
+        lambda x: np.maximum(0, x),
+        lambda x: tc.max(tc.const([1.0, 0]) * x),
+        lambda x: tc.clip(x, 0, None),
+        lambda x: -tc.minimum(-x, 0),
+        lambda x: -tc.min(tc.const([-1.0, 0]) * x),
+        lambda x: (x + tc.abs(x)) / 2,
+    )),
+    Kink("minimum at a tie", 0.0, (0, 0.5, 0), (
+        lambda x: tc.minimum(x, 0),
+        lambda x: tc.clip(x, None, 0),
+        lambda x: tc.min(tc.const([1.0, 0]) * x),
+        lambda x: -tc.maximum(-x, 0),
+    )),
+    Kink("clip at its bound", 1.0, (1, 0.5, 0), (
+        lambda x: tc.clip(x, -1, 1),
+        lambda x: np.clip(x, -1, 1),
+        lambda x: tc.minimum(tc.maximum(x, -1), 1),
+    )),
+    Kink("max of equal entries", [2.0, 2.0, 1.0], (2, [0.5, 0.5, 0], np.zeros((3, 3))), (
+        lambda x: tc.max(x), lambda x: x.max(), lambda x: np.max(x), lambda x: -tc.min(-x),
+        lambda x: tc.norm(x, np.inf),
+    )),
+    Kink("min of equal entries", [1.0, 1.0, 2.0], (1, [0.5, 0.5, 0], np.zeros((3, 3))), (
+        lambda x: tc.min(x), lambda x: np.min(x), lambda x: -tc.max(-x),
+    )),
+    Kink("norm at 0", [0.0, 0.0], (0, [0, 0], np.zeros((2, 2))), (
+        lambda x: tc.norm(x), lambda x: np.linalg.norm(x), lambda x: tc.sqrt(tc.sum(x * x)),
+        lambda x: (x @ x) ** 0.5, lambda x: tc.sum(x**2) ** 0.5,
+    )),
+    Kink("norm squared at 0", [0.0, 0.0], (0, [0, 0], 2 * np.eye(2)), (
+        lambda x: tc.norm(x) ** 2, lambda x: tc.norm(x) * tc.norm(x), lambda x: tc.sum(x * x),
+        lambda x: tc.sum(tc.abs(x) ** 2), lambda x: tc.sum(tc.abs(x) * tc.abs(x)),
+    )),
+    Kink("zero to the power b", 2.0, (0, 0, 0), (
+        lambda b: tc.power(0, b), lambda b: 0.0**b, lambda b: tc.power(tc.const([0.0]), b)[None, :].sum(),
+    )),
+    Kink("square at 0", 0.0, (0, 0, 2, 0), (
+        lambda x: x**2, lambda x: x * x, lambda x: tc.square(x), lambda x: tc.power(x, 2),
+        lambda x: tc.power(x, 2 * tc.ones(())), lambda x: tc.abs(x) ** 2,
+    )),
+    Kink("cube at 0", 0.0, (0, 0, 0, 6), (
+        lambda x: x**3, lambda x: x * x * x, lambda x: tc.prod(x * tc.ones(3)), lambda x: x**2 * x,
+    )),
+    Kink("product with one zero", [0.0, 2.0, 3.0], (0, [6, 0, 0], [[0, 3, 2], [3, 0, 0], [2, 0, 0]]), (
+        lambda x: tc.prod(x), lambda x: np.prod(x), lambda x: tc.prod(x[None, :], axis=1).sum(),
+    )),
+    Kink("product with two zeros", [0.0, 0.0, 3.0], (0, [0, 0, 0], [[0, 3, 0], [3, 0, 0], [0, 0, 0]]), (
+        lambda x: tc.prod(x), lambda x: np.prod(x),
+    )),
+    Kink("z log z with 0 at 0", [0.0, 1.0], (0, [0, 1], [[0, 0], [0, 1]], np.array([0, -1.0])[:, None, None] * np.eye(2)[:, :, None] * np.eye(2)[:, None, :]), (
+        lambda z: tc.sum(tc.where(z > 0, z * tc.log(z), 0)),
+        lambda z: tc.sum(tc.where(0 < z, tc.log(z) * z, 0 * z)),
+        lambda z: tc.sum(tc.where(z <= 0, 0, z * tc.log(z))),
+        lambda z: np.where(z > 0, z * np.log(z), 0.0).sum(),
+    )),
+    Kink("square root, the other branch taken", -1.0, (0, 0, 0, 0), (
+        lambda x: tc.where(x > 0, tc.sqrt(x), 0),
+        lambda x: tc.where(x > 0, x**0.5, 0),
+        lambda x: tc.where(x > 0, x**1.5, 0),
+        lambda x: tc.where(x > 0, tc.log(x) / x, 0),
+        lambda x: tc.where(x > 0, 1 / tc.sqrt(x), 0),
+    )),
+    Kink("division by 0, the other branch taken", 0.0, (1, 0, 0, 0), (
+        lambda x: tc.where(tc.not_equal(x, 0), tc.sin(x) / x, 1),
+        lambda x: tc.where(x == 0, 1, tc.sin(x) / x),
+        lambda x: tc.where(tc.abs(x) < 1e-8, 1, tc.sin(x) * x**-1),
+    )),
+    Kink("overflow, the other branch taken", 1000.0, (1000, 1, 0, 0), (
+        lambda x: tc.where(x > 30, x, tc.log(1 + tc.exp(x))),
+        lambda x: tc.where(x > 30, x, tc.log(tc.exp(x) + 1)),
+        lambda x: tc.where(x < 30, tc.expm1(x), x),
+        lambda x: tc.softplus(x),
+        lambda x: tc.log(1 + tc.exp(x)),
+    )),
+    Kink("floor", 1.5, (1, 0, 0), (lambda x: tc.floor(x), lambda x: np.floor(x), lambda x: x - tc.mod(x, 1))),
+    Kink("hypot at 0", [0.0, 0.0], (0, [0, 0], np.zeros((2, 2))), (
+        lambda x: tc.hypot(x @ tc.const([1.0, 0]), x @ tc.const([0.0, 1])),
+    )),
+]  # fmt: skip
+
+ROWS = [
+    pytest.param(kink, build, id=f"{kink.name}-{k}")
+    for kink in TABLE
+    for k, build in enumerate(kink.spellings)
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("kink", "build"), ROWS)
+def test_kink(kink: Kink, build: Build, mode: str) -> None:
+    at = np.array(kink.at)
+    x = tc.var("x", at.shape)
+    for order, wanted in enumerate(kink.derivatives):
+        found = tc.derivative(build(x), x, order, mode)(x=at)
+        np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-14, err_msg=f"order {order}")
