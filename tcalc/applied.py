@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .expr import Add, Apply, Derivative, Einsum, Expr, Permutation, intern
+from .expr import Add, Apply, Derivative, Einsum, Expr, Part, Permutation, intern
 from .extents import ONE, Shape
 from .labels import axis_symmetries, closure
 from .normal import (
@@ -49,6 +49,29 @@ def apply(
             return found
     node: Expr = intern(Apply, (op, params, shape), tuple(args))
     return settled(node)
+
+
+def application(node: Expr) -> Apply:
+    """The application that a node is, or is one output of."""
+    whole = node.args[0] if isinstance(node, Part) else node
+    assert isinstance(whole, Apply)
+    return whole
+
+
+def parts(whole: Apply) -> tuple[Expr, ...]:
+    """All outputs of an operator that has several."""
+    assert whole.op.shape is not None
+    shapes = whole.op.shape(whole.params, *[a.shape for a in whole.args])
+    return tuple([intern(Part, (k, shape), (whole,)) for k, shape in enumerate(shapes)])
+
+
+def apply_all(op: Op, *operands: Expr, params: tuple[Any, ...] = ()) -> tuple[Expr, ...]:
+    """All outputs of an operator that has several; they share one application."""
+    args = [bare(a) for a in operands]
+    assert op.shape is not None
+    shapes = op.shape(params, *[a.shape for a in args])
+    whole: Apply = intern(Apply, (op, params, shapes[0]), tuple(args))
+    return parts(whole)
 
 
 def settled(node: Expr) -> Expr:
@@ -143,8 +166,12 @@ def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
         return add(args)
     if isinstance(node, Einsum):
         return einsum(args, node.labels, node.out, node.coef, dict(enumerate(node.extents)))
+    if isinstance(node, Apply) and node.op.outputs > 1:
+        return application(apply_all(node.op, *args, params=node.params)[0])
     if isinstance(node, Apply):
         return apply(node.op, *args, params=node.params)
+    if isinstance(node, Part):
+        return parts(application(args[0]))[node.index]
     assert isinstance(node, Derivative)
     return args[0]
 
@@ -156,7 +183,7 @@ def rebuild(rows: list[tuple[type[Expr], tuple[Any, ...], list[int]]]) -> Expr:
         args = tuple([nodes[k] for k in places])
         if kind is Add:
             nodes.append(add(args))
-        elif kind is Apply:
+        elif kind is Apply and meta[0].outputs == 1:
             nodes.append(apply(meta[0], *args, params=meta[1], shape=meta[2]))
         else:
             node: Expr = intern(kind, meta, args)

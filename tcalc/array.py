@@ -92,7 +92,10 @@ def const(value: object) -> Expr:
         raise TypeError("a masked array has no derivative; fill it first")
     if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
         raise TraceError("a list of expressions is not an array of numbers; use stack")
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise TypeError(f"constants are arrays of real numbers: {error}") from None
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
@@ -232,14 +235,7 @@ def dot(a: object, b: object) -> Expr:
 @public
 def tensordot(a: object, b: object, axes: int | Sequence[Any] = 2) -> Expr:
     left, right = as_expr(a), as_expr(b)
-    if isinstance(axes, int):
-        pairs = [(left.ndim - axes + k, k) for k in range(axes)]
-    else:
-        one, two = ([x] if isinstance(x, int) else list(x) for x in axes)
-        pairs = [
-            (check_axis(i, left.ndim, "tensordot"), check_axis(j, right.ndim, "tensordot"))
-            for i, j in zip(one, two, strict=True)
-        ]
+    pairs = _summed_axes(axes, left.ndim, right.ndim)
     second = list(range(left.ndim, left.ndim + right.ndim))
     for i, j in pairs:
         if left.shape[i] != right.shape[j]:
@@ -252,6 +248,22 @@ def tensordot(a: object, b: object, axes: int | Sequence[Any] = 2) -> Expr:
     out = [k for k in range(left.ndim) if k not in gone]
     out += [k for k in second if k >= left.ndim]
     return normal.einsum([left, right], [range(left.ndim), second], out)
+
+
+def _summed_axes(axes: int | Sequence[Any], left: int, right: int) -> list[tuple[int, int]]:
+    """The pairs of axes that tensordot sums, of operands with `left` and `right` axes."""
+    if isinstance(axes, int | np.integer):
+        if not 0 <= axes <= min(left, right):
+            raise ShapeError(f"tensordot: {axes} axes cannot be summed of {left} and {right}")
+        return [(left - int(axes) + k, k) for k in range(axes)]
+    both = [[x] if isinstance(x, int | np.integer) else list(x) for x in axes]
+    if len(both) != 2 or len(both[0]) != len(both[1]):
+        raise ShapeError(f"tensordot: axes {axes} are not two lists of one length")
+    one = [check_axis(i, left, "tensordot") for i in both[0]]
+    two = [check_axis(j, right, "tensordot") for j in both[1]]
+    if len(set(one)) < len(one) or len(set(two)) < len(two):
+        raise ShapeError(f"tensordot: an axis is named twice in {axes}")
+    return list(zip(one, two, strict=True))
 
 
 @public
@@ -300,7 +312,7 @@ def chosen_axes(axis: Axis, ndim: int, what: str) -> list[int]:
     """Axes as NumPy's `axis=` names them, sorted."""
     if axis is None:
         return list(range(ndim))
-    given = [axis] if isinstance(axis, int | np.integer) else list(axis)
+    given = list(axis) if isinstance(axis, Sequence) else [axis]
     axes = sorted(check_axis(a, ndim, what) for a in given)
     if len(set(axes)) < len(axes):
         raise ShapeError(f"{what}: axis {axis} is named twice")

@@ -49,9 +49,12 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
 
 def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
     """A shape given by a user, checked."""
-    extents = (shape,) if isinstance(shape, int | str) else tuple(shape)
+    if isinstance(shape, int | str | np.integer):
+        shape = (shape,)
+    elif not isinstance(shape, Iterable):
+        raise TypeError(f"{what}: {shape!r} is neither an extent nor a tuple of extents")
     checked: list[Extent] = []
-    for extent in extents:
+    for extent in shape:
         if isinstance(extent, str):
             if not extent.isidentifier():
                 raise ShapeError(f"{what}: {extent!r} is not a dimension name")
@@ -63,6 +66,12 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
         else:
             raise TypeError(f"{what}: {extent!r} is neither an int nor a dimension name")
     return tuple(checked)
+
+
+def check_extent(extent: object, what: str) -> Extent:
+    """One extent given by a user, checked."""
+    (checked,) = check_shape((extent,), what)  # type: ignore[arg-type]
+    return checked
 
 
 def const_node(value: np.ndarray) -> Const:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 
-from .expr import Add, Apply, Einsum, Expr, Var, postorder
+from .applied import application, parts
+from .expr import Add, Apply, Einsum, Expr, Part, Var, postorder
 from .extents import ONE, Extent, Shape
-from .normal import add, einsum
+from .normal import add, einsum, terms_of
 from .op import batch_axes
 from .products import zeros_node
 
@@ -30,9 +31,14 @@ def unit(shape: Shape) -> Expr:
 # --- local rules ----------------------------------------------------------------------------------
 
 
+def operands(node: Expr) -> tuple[Expr, ...]:
+    """What a node is a function of: one output of an operator, of the operator's operands."""
+    return node.args[0].args if isinstance(node, Part) else node.args
+
+
 def push(node: Expr, k: int, tangent: Expr) -> Expr | None:
     """The part of a node's tangent that comes through operand k; None where it is zero."""
-    directions = tangent.ndim - node.args[k].ndim
+    directions = tangent.ndim - operands(node)[k].ndim
     if isinstance(node, Add):
         return tangent
     if isinstance(node, Einsum):
@@ -41,8 +47,7 @@ def push(node: Expr, k: int, tangent: Expr) -> Expr | None:
         ops = [*node.args[:k], tangent, *node.args[k + 1 :]]
         words = [*node.labels[:k], node.labels[k] + extra, *node.labels[k + 1 :]]
         return einsum(ops, words, node.out + extra, node.coef, _extents(node))
-    assert isinstance(node, Apply)
-    if node.op.pushforward is not None:
+    if isinstance(node, Apply) and node.op.pushforward is not None:
         return node.op.pushforward(k, tangent, node)
     partial = local(node, k)
     if partial is None:
@@ -50,9 +55,12 @@ def push(node: Expr, k: int, tangent: Expr) -> Expr | None:
     batch, out, core = _core_words(node, k)
     start = 1 + max([*batch, *out, *core, -1])
     extra = tuple(range(start, start + directions))
-    return einsum(
-        [partial, tangent], [batch + out + core, batch + core + extra], batch + out + extra
-    )
+    word = batch + out + core
+    found = [
+        einsum([part, tangent], [word, batch + core + extra], batch + out + extra)
+        for part in _products(partial, max(node.ndim, operands(node)[k].ndim))
+    ]
+    return add(found)
 
 
 def pull(node: Expr, k: int, cotangent: Expr) -> Expr | None:
@@ -67,8 +75,7 @@ def pull(node: Expr, k: int, cotangent: Expr) -> Expr | None:
         words = [*node.labels[:k], extra + node.out, *node.labels[k + 1 :]]
         extents = {**_extents(node), **dict(zip(extra, cotangent.shape, strict=False))}
         return einsum(ops, words, extra + node.labels[k], node.coef, extents)
-    assert isinstance(node, Apply)
-    if node.op.pullback is not None:
+    if isinstance(node, Apply) and node.op.pullback is not None:
         return node.op.pullback(k, cotangent, node)
     partial = local(node, k)
     if partial is None:
@@ -76,22 +83,37 @@ def pull(node: Expr, k: int, cotangent: Expr) -> Expr | None:
     batch, out, core = _core_words(node, k)
     start = 1 + max([*batch, *out, *core, -1])
     extra = tuple(range(start, start + lead))
-    return einsum(
-        [partial, cotangent], [batch + out + core, extra + batch + out], extra + batch + core
-    )
+    word = batch + out + core
+    found = [
+        einsum([part, cotangent], [word, extra + batch + out], extra + batch + core)
+        for part in _products(partial, max(node.ndim, operands(node)[k].ndim))
+    ]
+    return add(found)
 
 
-def local(node: Apply, k: int) -> Expr | None:
+def local(node: Expr, k: int) -> Expr | None:
     """An operator's derivative by operand k: shape batch + core of the output + core of k."""
-    partial = node.op.partials[k]
-    return None if partial is None else partial(*node.args, node)
+    whole = application(node)
+    row = whole.op.partials[k]
+    partial = row[node.index] if isinstance(row, tuple) and isinstance(node, Part) else row
+    outputs = parts(whole) if isinstance(node, Part) else (node,)
+    return partial(*whole.args, *outputs) if callable(partial) else None
 
 
-def _core_words(node: Apply, k: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    b = batch_axes(node)
+def _core_words(node: Expr, k: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    b = batch_axes(application(node))
     o = node.ndim
-    c = o + node.args[k].ndim - b
+    c = o + operands(node)[k].ndim - b
     return tuple(range(b)), tuple(range(b, o)), tuple(range(o, c))
+
+
+def _products(partial: Expr, limit: int) -> list[Expr]:
+    """A partial as products: a sum of more axes than either side is multiplied term by term.
+
+    Such a partial is a sum of contractions that are larger than their operands (the Jacobian of a
+    factorisation has n**4 entries), so the sum is never written out.
+    """
+    return terms_of(partial) if partial.ndim > limit else [partial]
 
 
 def _extents(node: Einsum) -> dict[int, Extent]:
@@ -108,7 +130,9 @@ def dependent(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
     for node in postorder([e]):
         if id(node) in inside:
             found.append(node)
-        elif any(id(arg) in inside for arg in node.args):
+        elif isinstance(node, Apply) and node.op.outputs > 1:
+            continue
+        elif any(id(arg) in inside for arg in operands(node)):
             inside.add(id(node))
             found.append(node)
     return found
@@ -124,36 +148,36 @@ def pushforward(e: Expr, seeds: Mapping[Var, Expr]) -> Expr:
         if id(node) in by_id:
             tangents[id(node)] = by_id[id(node)]
             continue
-        parts = []
-        for k, arg in enumerate(node.args):
+        found = []
+        for k, arg in enumerate(operands(node)):
             if id(arg) in tangents:
                 part = push(node, k, tangents[id(arg)])
                 if part is not None:
-                    parts.append(part)
-        if parts:
-            tangents[id(node)] = add(parts)
+                    found.append(part)
+        if found:
+            tangents[id(node)] = add(found)
     return tangents.get(id(e), zeros_node(e.shape + directions))
 
 
 def pullback(e: Expr, seed: Expr, wrt: Sequence[Var]) -> list[Expr]:
     """Cotangents of variables, given that of e: of shape outputs + e, and outputs + variable."""
     outputs = seed.shape[: seed.ndim - e.ndim]
-    parts: dict[int, list[Expr]] = {id(e): [seed]}
+    waiting: dict[int, list[Expr]] = {id(e): [seed]}
     done: dict[int, Expr] = {}
     nodes = dependent(e, wrt)
     inside = {id(node) for node in nodes}
     for node in reversed(nodes):
-        if id(node) not in parts:
+        if id(node) not in waiting:
             continue
-        cotangent = add(parts.pop(id(node)))
+        cotangent = add(waiting.pop(id(node)))
         if isinstance(node, Var):
             done[id(node)] = cotangent
             continue
-        for k, arg in enumerate(node.args):
+        for k, arg in enumerate(operands(node)):
             if id(arg) in inside:
                 part = pull(node, k, cotangent)
                 if part is not None:
-                    parts.setdefault(id(arg), []).append(part)
+                    waiting.setdefault(id(arg), []).append(part)
     return [done.get(id(v), zeros_node(outputs + v.shape)) for v in wrt]
 
 
@@ -186,7 +210,7 @@ class _Elimination:
         self.place = {id(node): k for k, node in enumerate(self.nodes)}
         self.depth = self.depths()
         for node in self.nodes:
-            for k, arg in enumerate(node.args):
+            for k, arg in enumerate(operands(node)):
                 if id(arg) in self.at and not isinstance(node, Var):
                     part = push(node, k, unit(arg.shape))
                     if part is not None:
@@ -206,11 +230,11 @@ class _Elimination:
         start = {id(v): 0 for v in self.wrt}
         end = {id(self.e): 0}
         for node in self.nodes:
-            steps = [start[id(arg)] for arg in node.args if id(arg) in start]
+            steps = [start[id(arg)] for arg in operands(node) if id(arg) in start]
             start.setdefault(id(node), 1 + min(steps, default=0))
         for node in reversed(self.nodes):
             after = end.get(id(node), len(self.nodes))
-            for arg in node.args:
+            for arg in operands(node):
                 if id(arg) in start:
                     end[id(arg)] = min(end.get(id(arg), len(self.nodes)), after + 1)
         return {v: min(start[v], end.get(v, len(self.nodes))) for v in start}

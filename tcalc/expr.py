@@ -84,6 +84,14 @@ class Expr(ArrayMethods):
             [(type(n), n.meta, [place[id(a)] for a in n.args]) for n in nodes],
         )
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "_symmetries":  # computed when first asked for
+            raise AttributeError(f"expressions are immutable; {name} cannot be set")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"expressions are immutable; {name} cannot be deleted")
+
     def __copy__(self) -> Expr:
         return self
 
@@ -211,19 +219,19 @@ def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ())
     if node is not None:
         return node
     node = object.__new__(kind)
-    node.args = args
-    for field, value in zip(_FIELDS[kind], meta, strict=False):
-        object.__setattr__(node, field, value)
+    fields = dict(zip(_FIELDS[kind], meta, strict=False))
+    fields.update(args=args, _symmetries=None, order=_order(kind, meta, args))
     if kind is Add:
-        node.shape = args[0].shape
-    elif isinstance(node, Einsum):
-        node.shape = tuple([node.extents[label] for label in node.out])
-    elif isinstance(node, Derivative):
+        fields["shape"] = args[0].shape
+    elif kind is Einsum:
+        _, out, extents, _ = meta
+        fields["shape"] = tuple([extents[label] for label in out])
+    elif kind is Derivative:
         orders, _ = meta
-        node.shape, node.of, node.wrt = args[0].shape, args[1], args[2 : 2 + orders]  # type: ignore[assignment]
-        node.candidates = args[2 + orders :]
-    node._symmetries = None
-    node.order = _order(kind, meta, args)
+        fields.update(shape=args[0].shape, of=args[1])
+        fields.update(wrt=args[2 : 2 + orders], candidates=args[2 + orders :])
+    for field, value in fields.items():
+        object.__setattr__(node, field, value)
     with _lock:
         return _table.setdefault(key, node)
 

@@ -288,7 +288,7 @@ def _open_sums(items: list[Expr]) -> list[Expr]:
     flat: list[Expr] = []
     room = MAX_TERMS - len(items)
     for t in items:
-        inner = _terms(t)
+        inner = terms_of(t)
         if (
             len(inner) > 1
             and len(inner) - 1 <= room
@@ -301,7 +301,7 @@ def _open_sums(items: list[Expr]) -> list[Expr]:
     return flat
 
 
-def _terms(e: Expr) -> list[Expr]:
+def terms_of(e: Expr) -> list[Expr]:
     """The terms of a sum, also of a scaled or permuted one."""
     if isinstance(e, Add):
         return list(e.args)

@@ -33,7 +33,7 @@ class Op:
     core : tuple of int
         Number of core axes of each operand; -1: as many as the first parameter says.
     partials : tuple
-        One derivative per operand.
+        One derivative per operand; for a row with several outputs, a tuple of one per output.
     kernel : callable
         ``kernel(xp, params, *arrays)`` with an array namespace `xp`; may return an operand's
         memory.
@@ -57,7 +57,9 @@ class Op:
     flops : float
         Operations per entry of the largest operand, times the last extent for matrix functions.
     shape : callable
-        Output shape from parameters and operand shapes.
+        Output shape from parameters and operand shapes; a tuple of shapes for several outputs.
+    outputs : int
+        Number of outputs; each is a `Part` of the application.
     pushforward, pullback : callable or None
         ``pushforward(k, tangent, node)`` and ``pullback(k, cotangent, node)`` with further axes
         behind (tangent) or before (cotangent) those of the node, where multiplying by the full
@@ -66,7 +68,7 @@ class Op:
 
     name: str
     core: tuple[int, ...]
-    partials: tuple[Partial, ...]
+    partials: tuple[Partial | tuple[Partial, ...], ...]
     kernel: Callable[..., Any]
     code: str
     latex: str
@@ -80,6 +82,7 @@ class Op:
     pushforward: Callable[..., Expr] | None = None
     pullback: Callable[..., Expr] | None = None
     flops: float = 1.0
+    outputs: int = 1
 
     def __post_init__(self) -> None:
         if len(self.partials) != len(self.core) or len(self.domain) != len(self.core):

@@ -11,9 +11,9 @@ import numpy as np
 
 from . import normal
 from .array import as_expr, check_axis, public, sum
-from .declare import check_shape
+from .declare import check_extent, check_shape
 from .errors import Error, ShapeError, UnsupportedError
-from .expr import Expr
+from .expr import Expr, Var
 from .extents import ONE, Coef, Extent, show_shape
 from .normal import view
 from .products import filled
@@ -66,6 +66,8 @@ def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr
     if e.ndim < 2:
         raise ShapeError(f"a diagonal needs two axes, not shape {show_shape(e.shape)}")
     i, j = check_axis(axis1, e.ndim, "diagonal"), check_axis(axis2, e.ndim, "diagonal")
+    if i == j:
+        raise ShapeError(f"a diagonal needs two different axes, not {axis1} and {axis2}")
     if e.shape[i] != e.shape[j]:
         raise ShapeError(
             f"the diagonal of shape {show_shape(e.shape)}: "
@@ -99,7 +101,10 @@ def getitem(a: Expr, key: object) -> Expr:
     wanted = builtins.sum(k is not None and not isinstance(k, EllipsisType) for k in keys)
     if wanted > e.ndim:
         raise IndexError(f"{wanted} indices for shape {show_shape(e.shape)}")
-    if Ellipsis not in [k for k in keys if isinstance(k, EllipsisType)]:
+    places = builtins.sum(isinstance(k, EllipsisType) for k in keys)
+    if places > 1:
+        raise IndexError("an index has a single ellipsis ('...')")
+    if not places:
         keys.append(Ellipsis)
     out: list[int] = []
     extents: dict[int, Extent] = {}
@@ -115,13 +120,19 @@ def getitem(a: Expr, key: object) -> Expr:
         elif isinstance(k, slice) and k == slice(None):
             out.append(axis)
             axis += 1
-        elif isinstance(k, np.ndarray) and k.dtype == bool:
+        elif _is_mask(k):
             raise TypeError("a boolean mask has no fixed shape; write where(mask, a, b)")
         else:
             raise UnsupportedError(
                 f"index {k!r}: expressions are indexed by ':', '...' and None only"
             )
     return normal.einsum([e], [range(e.ndim)], out, ONE, extents)
+
+
+def _is_mask(key: object) -> bool:
+    if isinstance(key, Expr):
+        return not (isinstance(key, Var) and "integer" in key.properties)
+    return isinstance(key, bool | list | np.ndarray) and np.asarray(key).dtype == bool
 
 
 @public
@@ -155,8 +166,7 @@ def ravel(a: object) -> Expr:
 @public
 def eye(n: Extent) -> Expr:
     """The identity: a unit tensor, never stored."""
-    (extent,) = check_shape(n, "eye")
-    return normal.einsum([], [], (0, 0), ONE, {0: extent})
+    return normal.einsum([], [], (0, 0), ONE, {0: check_extent(n, "the extent of eye")})
 
 
 @public
@@ -186,7 +196,10 @@ def einsum(spec: str, *operands: object, sizes: Mapping[str, Extent] | None = No
     ShapeError
         Where one letter has two extents, or letters and axes differ in number.
     """
+    if not isinstance(spec, str):
+        raise TypeError(f"einsum starts with text such as 'ij,jk->ik', not {type(spec).__name__}")
     exprs = [as_expr(a) for a in operands]
+    given = {c: check_extent(n, f"einsum: index {c}") for c, n in dict(sizes or {}).items()}
     text = spec.replace(" ", "")
     left, arrow, right = text.partition("->")
     words = left.split(",") if left or exprs else []
@@ -210,12 +223,12 @@ def einsum(spec: str, *operands: object, sizes: Mapping[str, Extent] | None = No
                     f"in operand {k}, extent {extent}"
                 )
     for c in right:
-        if c not in extents:
-            if not sizes or c not in sizes:
-                raise ShapeError(
-                    f"einsum {spec!r}: no operand has index {c}; give sizes={{{c!r}: …}}"
-                )
-            extents[c] = check_shape(sizes[c], f"index {c}")[0]
+        if c not in extents and c not in given:
+            raise ShapeError(f"einsum {spec!r}: no operand has index {c}; give sizes={{{c!r}: …}}")
+        if given.get(c, extents.get(c)) != extents.setdefault(c, given.get(c, 0)):
+            raise ShapeError(
+                f"einsum {spec!r}: index {c} has extent {extents[c]}, and {given[c]} in sizes="
+            )
     ids = {c: k for k, c in enumerate(sorted(extents))}
     return normal.einsum(
         exprs,

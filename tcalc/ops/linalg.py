@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-def _square(name: str, e: Expr) -> Expr:
+def square(name: str, e: Expr) -> Expr:
     if e.ndim < 2 or e.shape[-1] != e.shape[-2]:
         raise ShapeError(f"{name} needs a square matrix, not shape {show_shape(e.shape)}")
     return e
@@ -42,7 +42,7 @@ def _matrix_row(
     )  # fmt: skip
 
     def function(a: object) -> Expr:
-        return apply(row, _square(name, as_expr(a)))
+        return apply(row, square(name, as_expr(a)))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``{name}`` of square matrices, the last two axes."
@@ -104,5 +104,5 @@ logdet = _matrix_row(
 @public
 def solve(a: object, b: object) -> Expr:
     """x with a x = b, for a vector or matrix b."""
-    matrix = _square("solve", as_expr(a))
+    matrix = square("solve", as_expr(a))
     return array.matmul(inv(matrix), b)

@@ -10,7 +10,7 @@ from typing import Any
 from .. import array, normal
 from ..applied import apply
 from ..array import Axis, as_expr, chosen_axes, keep, public
-from ..declare import check_shape
+from ..declare import check_extent
 from ..errors import ShapeError, UnsupportedError
 from ..expr import Apply, Expr
 from ..extents import ONE, Extent, Shape, show_shape
@@ -201,8 +201,7 @@ IOTA = Op(
 @public
 def arange(n: Extent) -> Expr:
     """0, 1, … n - 1 as a vector."""
-    (extent,) = check_shape(n, "arange")
-    return apply(IOTA, params=(extent,))
+    return apply(IOTA, params=(check_extent(n, "the extent of arange"),))
 
 
 def _triangle(x: Expr, y: Expr) -> Expr:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..applied import apply
 from ..array import sum
 from ..expr import Apply, Einsum, Expr
-from ..normal import einsum
+from ..extents import Coef, number
+from ..normal import einsum, scale, split_coef
 from ..op import TABLE
 from ..ops.elementwise import abs, cos, exp, log, power, sign, sin, sqrt
 from ..ops.reductions import NORM2, norm
@@ -83,6 +85,23 @@ def _norm_squared(e: Expr) -> Expr | None:
     return None
 
 
+def _root_of_squares(e: Expr) -> Expr | None:
+    """The root of a scaled sum of squares; each factor stands twice under the same labels."""
+    assert isinstance(e, Apply)
+    coef, total = split_coef(e.args[0])
+    if not isinstance(total, Einsum) or not total.summed:
+        return None
+    if coef != Coef(coef.value) or not coef.value > 0:
+        return None
+    factors = list(zip(total.args, total.labels, strict=True))
+    pairs = list(zip(factors[::2], factors[1::2], strict=False))
+    if len(factors) % 2 or any(a is not b or v != w for (a, v), (b, w) in pairs):
+        return None
+    n, axes = len(total.out), range(len(total.extents))
+    half = einsum([a for (a, _), _ in pairs], [w for (_, w), _ in pairs], axes)
+    return scale(apply(NORM2, half, params=(len(axes) - n,)), number(math.sqrt(coef.value)))
+
+
 rule("collect-powers", POWERS, lambda a: a * a * a, lambda a: power(a, 3), "Einsum", _collect)
 rule(
     "power-of-power",
@@ -99,5 +118,14 @@ rule(
     lambda x: sum(x * x),
     "Einsum",
     _norm_squared,
+    shape=(3,),
+)
+rule(
+    "root-of-squares",
+    POWERS,
+    lambda x: sqrt(sum(x * x)),
+    lambda x: norm(x),
+    "sqrt",
+    _root_of_squares,
     shape=(3,),
 )

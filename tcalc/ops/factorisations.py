@@ -1,0 +1,310 @@
+"""Cholesky, LQ and symmetric eigen decompositions, closed under differentiation.
+
+Three small families derive by the product rule alone, to any order: {L, X = inv(L)} of Cholesky,
+{L, Q, X} of LQ, {w, V, F} of the eigen decomposition, F_ij = 1 / (w_j - w_i) off the diagonal
+(Seeger et al. 2018, section 3 and appendix). Factorisations of symmetric matrices are of
+(A + A') / 2, so that derivatives agree with plain finite differences.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..applied import apply, apply_all
+from ..array import as_expr, public
+from ..errors import LinAlgError, ShapeError
+from ..expr import Expr
+from ..extents import ONE, Coef, Extent, Shape, show_shape
+from ..normal import add, einsum, scale
+from ..op import Op
+from .elementwise import equal, less
+from .linalg import square
+from .reductions import arange
+
+__all__ = ["cholesky", "eigh", "gelqf", "lq", "qr", "syevd", "tri_inverse"]
+
+DEGENERATE = ("raise", "nan", "epsilon")
+EPSILON = 1e-10
+
+
+def _same(params: tuple[Any, ...], shape: Shape) -> Shape:
+    return shape
+
+
+def lower_half(n: Extent) -> Expr:
+    """1 below the diagonal and 1/2 on it: the P of the formulas."""
+    row, column = _grid(n)
+    return add([less(column, row), scale(equal(row, column), Coef(0.5))])
+
+
+def lower_mask(n: Extent) -> Expr:
+    """1 on and below the diagonal."""
+    row, column = _grid(n)
+    return add([less(column, row), equal(row, column)])
+
+
+def _grid(n: Extent) -> tuple[Expr, Expr]:
+    count = arange(n)
+    extents: dict[int, Extent] = {0: n, 1: n}
+    row, column = (einsum([count], [(k,)], (0, 1), ONE, extents) for k in (0, 1))
+    return row, column
+
+
+def _labels(e: Expr) -> tuple[tuple[int, ...], int, int, int, int, int]:
+    """Batch labels of a matrix, and five more."""
+    n = e.ndim - 2
+    return tuple(range(n)), n, n + 1, n + 2, n + 3, n + 4
+
+
+def _both(first: Expr) -> Expr:
+    """Half a Jacobian and its transpose in the last two axes, those of a symmetric operand."""
+    axes = list(range(first.ndim))
+    swapped = einsum([first], [axes], [*axes[:-2], axes[-1], axes[-2]])
+    return scale(add([first, swapped]), Coef(0.5))
+
+
+def _symmetric(xp: Any, a: Any) -> Any:
+    return (a + xp.swapaxes(a, -1, -2)) / 2
+
+
+# --- Cholesky -------------------------------------------------------------------------------------
+
+
+def _cholesky(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    try:
+        return xp.linalg.cholesky(_symmetric(xp, a))
+    except np.linalg.LinAlgError:
+        raise LinAlgError("cholesky: the matrix is not positive definite") from None
+
+
+def _cholesky_partial(a: Expr, factor: Expr) -> Expr:
+    """dL = L T, T = P ∘ (X dA X')."""
+    b, i, j, k, m, p = _labels(a)
+    inverse = tri_inverse(factor)
+    ops = [factor, lower_half(a.shape[-1]), inverse, inverse]
+    words = [(*b, i, p), (p, j), (*b, p, k), (*b, j, m)]
+    return _both(einsum(ops, words, (*b, i, j, k, m)))
+
+
+def _tri_inverse(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    import scipy.linalg
+
+    flat = a.reshape(-1, *a.shape[-2:])
+    found = np.zeros_like(flat)
+    for k, matrix in enumerate(flat):
+        (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (matrix,))
+        found[k], info = trtri(np.tril(matrix), lower=1) if matrix.size else (matrix, 0)
+        if info:
+            raise LinAlgError(f"a triangular matrix has a zero at index {info - 1} of its diagonal")
+    return found.reshape(a.shape)
+
+
+def _tri_inverse_partial(a: Expr, x: Expr) -> Expr:
+    """dX = -X (m ∘ dL) X, m the lower triangle."""
+    b, i, j, k, m, _ = _labels(a)
+    words = [(*b, i, k), (k, m), (*b, m, j)]
+    return einsum([x, lower_mask(a.shape[-1]), x], words, (*b, i, j, k, m), Coef(-1))
+
+
+CHOLESKY = Op(
+    "cholesky", (2,), (_cholesky_partial,), _cholesky,
+    "np.linalg.cholesky(({0} + np.swapaxes({0}, -1, -2)) / 2)", r"\operatorname{{chol}}({0})",
+    domain=((0.5, 2.0),), shape=_same, flops=0.3,
+)  # fmt: skip
+TRI_INVERSE = Op(
+    "tri_inverse", (2,), (_tri_inverse_partial,), _tri_inverse,
+    "np.linalg.inv(np.tril({0}))", r"{0}^{{-1}}",
+    domain=((0.5, 2.0),), shape=_same, flops=0.3,
+)  # fmt: skip
+
+
+@public
+def cholesky(a: object) -> Expr:
+    """The lower triangular L with positive diagonal and L L' = (a + a') / 2."""
+    return apply(CHOLESKY, square("cholesky", as_expr(a)))
+
+
+@public
+def tri_inverse(a: object) -> Expr:
+    """The inverse of the lower triangle of a matrix; the other triangle is not read."""
+    return apply(TRI_INVERSE, square("tri_inverse", as_expr(a)))
+
+
+# --- LQ -------------------------------------------------------------------------------------------
+
+
+def _lq(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    m, n = a.shape[-2:]
+    if m > n:
+        raise LinAlgError(f"lq needs at least as many columns as rows, not {m} x {n}")
+    q, r = xp.linalg.qr(xp.swapaxes(a, -1, -2))
+    diagonal = xp.diagonal(r, axis1=-2, axis2=-1)
+    if not xp.all(xp.abs(diagonal) > 0):
+        raise LinAlgError("lq: the rows of the matrix are linearly dependent")
+    sign = xp.sign(diagonal)[..., None, :]
+    return xp.swapaxes(r * xp.swapaxes(sign, -1, -2), -1, -2), xp.swapaxes(q * sign, -1, -2)
+
+
+def _lq_shapes(params: tuple[Any, ...], shape: Shape) -> tuple[Shape, Shape]:
+    return (*shape[:-1], shape[-2]), shape
+
+
+def _lq_partial_l(a: Expr, factor: Expr, q: Expr) -> Expr:
+    """dL = L T, T = P ∘ (C + C'), C = X dA Q'."""
+    b, i, j, k, m, p = _labels(a)
+    x, half = tri_inverse(factor), lower_half(a.shape[-2])
+    out = (*b, i, j, k, m)
+    ops = [factor, half, x, q]
+    first = einsum(ops, [(*b, i, p), (p, j), (*b, p, k), (*b, j, m)], out)
+    second = einsum(ops, [(*b, i, p), (p, j), (*b, j, k), (*b, p, m)], out)
+    return add([first, second])
+
+
+def _lq_partial_q(a: Expr, factor: Expr, q: Expr) -> Expr:
+    """dQ = X dA - T Q."""
+    b, i, j, k, m, p = _labels(a)
+    x, half = tri_inverse(factor), lower_half(a.shape[-2])
+    out = (*b, i, j, k, m)
+    direct = einsum([x], [(*b, i, k)], (*b, i, j, k, j), ONE, {j: a.shape[-1]})
+    ops, minus = [half, x, q, q], Coef(-1)
+    first = einsum(ops, [(i, p), (*b, i, k), (*b, p, m), (*b, p, j)], out, minus)
+    second = einsum(ops, [(i, p), (*b, p, k), (*b, i, m), (*b, p, j)], out, minus)
+    return add([direct, first, second])
+
+
+LQ = Op(
+    "lq", (2,), ((_lq_partial_l, _lq_partial_q),), _lq,
+    "np.linalg.qr(np.swapaxes({0}, -1, -2))", r"\operatorname{{lq}}({0})",
+    domain=((0.5, 2.0),), shape=_lq_shapes, outputs=2, flops=4.0,
+)  # fmt: skip
+
+
+@public
+def lq(a: object) -> tuple[Expr, Expr]:
+    """(L, Q) with a = L Q, L lower triangular with positive diagonal, the rows of Q orthonormal.
+
+    `a` has at least as many columns as rows, and full rank.
+    """
+    e = as_expr(a)
+    if e.ndim < 2:
+        raise ShapeError(f"lq needs a matrix, not shape {show_shape(e.shape)}")
+    m, n = e.shape[-2:]
+    if isinstance(m, int) and isinstance(n, int) and m > n:
+        raise ShapeError(f"lq needs at least as many columns as rows, not {show_shape(e.shape)}")
+    factor, q = apply_all(LQ, e)
+    return factor, q
+
+
+@public
+def gelqf(a: object) -> tuple[Expr, Expr]:
+    """(Q, L) of `lq`, in LAPACK's order."""
+    factor, q = lq(a)
+    return q, factor
+
+
+@public
+def qr(a: object) -> tuple[Expr, Expr]:
+    """(Q, R) with a = Q R, R upper triangular with positive diagonal; at least as many rows."""
+    factor, q = lq(as_expr(a).mT)
+    return q.mT, factor.mT
+
+
+# --- symmetric eigen decomposition ----------------------------------------------------------------
+
+
+def _eigh(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    return tuple(xp.linalg.eigh(_symmetric(xp, a)))
+
+
+def _eigh_shapes(params: tuple[Any, ...], shape: Shape) -> tuple[Shape, Shape]:
+    return shape[:-1], shape
+
+
+def _eigenvalue_partial(a: Expr, w: Expr, v: Expr) -> Expr:
+    """dw = diag(V' dA V)."""
+    b, i, _, k, m, _ = _labels(a)
+    return einsum([v, v], [(*b, k, i), (*b, m, i)], (*b, i, k, m))
+
+
+def _gaps(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
+    """1 / (w_j - w_i), 0 on the diagonal, equal eigenvalues as the caller asked."""
+    n = w.shape[-1]
+    difference = w[..., None, :] - w[..., :, None]
+    off = ~xp.eye(n, dtype=bool)
+    size = xp.abs(w).max(axis=-1, initial=0)[..., None, None]
+    tied = off & (xp.abs(difference) <= n * xp.finfo(w.dtype).eps * size)
+    if params[0] == "epsilon":
+        sign = xp.where(difference < 0, -1, 1).astype(w.dtype)
+        difference = xp.maximum(xp.abs(difference), EPSILON) * sign
+    elif xp.any(tied):
+        if params[0] == "raise":
+            raise LinAlgError(
+                "eigh: equal eigenvalues, whose eigenvectors have no derivative; "
+                'degenerate="nan" or "epsilon" goes on'
+            )
+        difference = xp.where(tied, xp.nan, difference)
+    return xp.where(off, 1 / xp.where(off, difference, 1), 0).astype(w.dtype)
+
+
+def _gaps_partial(w: Expr, f: Expr) -> Expr:
+    """dF_ij = -F_ij^2 (dw_j - dw_i)."""
+    n = w.ndim - 1
+    word = (*range(n), n, n + 1)
+    plus = einsum([f, f], [word, word], (*word, n))
+    minus = einsum([f, f], [word, word], (*word, n + 1), Coef(-1))
+    return add([plus, minus])
+
+
+GAPS = Op(
+    "gaps", (1,), (_gaps_partial,), _gaps,
+    "gaps({0})", r"\operatorname{{gaps}}({0})",
+    domain=((0.5, 2.0),), shape=lambda params, s: (*s, s[-1]),
+)  # fmt: skip
+
+
+def _eigenvector_partial(degenerate: str) -> Any:
+    def partial(a: Expr, w: Expr, v: Expr) -> Expr:
+        """dV = V (F ∘ (V' dA V))."""
+        b, i, j, k, m, p = _labels(a)
+        f = apply(GAPS, w, params=(degenerate,))
+        words = [(*b, i, p), (*b, p, j), (*b, k, p), (*b, m, j)]
+        return _both(einsum([v, f, v, v], words, (*b, i, j, k, m)))
+
+    return partial
+
+
+EIGH = {
+    kind: Op(
+        "eigh" if kind == "raise" else f"eigh_{kind}", (2,),
+        ((_eigenvalue_partial, _eigenvector_partial(kind)),), _eigh,
+        "np.linalg.eigh(({0} + np.swapaxes({0}, -1, -2)) / 2)", r"\operatorname{{eigh}}({0})",
+        domain=((0.5, 2.0),), shape=_eigh_shapes, outputs=2, flops=9.0,
+    )
+    for kind in DEGENERATE
+}  # fmt: skip
+
+
+@public
+def eigh(a: object, degenerate: str = "raise") -> tuple[Expr, Expr]:
+    """(w, V): eigenvalues ascending and eigenvectors as columns, of (a + a') / 2.
+
+    Parameters
+    ----------
+    a : expression of shape (..., n, n)
+    degenerate : {"raise", "nan", "epsilon"}
+        What derivatives of eigenvectors do at equal eigenvalues, where they are undefined: a
+        LinAlgError, nan, or a gap of at least 1e-10. Eigenvalues are not affected.
+    """
+    if degenerate not in DEGENERATE:
+        raise ValueError(f"degenerate={degenerate!r}: one of {', '.join(map(repr, DEGENERATE))}")
+    w, v = apply_all(EIGH[degenerate], square("eigh", as_expr(a)))
+    return w, v
+
+
+@public
+def syevd(a: object, degenerate: str = "raise") -> tuple[Expr, Expr]:
+    """(U, w) with the eigenvectors as rows of U: U a = diag(w) U."""
+    w, v = eigh(a, degenerate)
+    return v.mT, w
