@@ -9,17 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from . import nest
 from .array import as_expr
 from .derive import MODES, pullback, pushforward
 from .errors import ShapeError, UnsupportedError
-from .expr import Derivative, Expr, Var, intern
+from .expr import Derivative, Expr, Var, declaration, intern
 from .extents import Shape, show_shape
 from .normal import bare
 from .plan import cost
 from .properties import project_slot
 from .rewrite import simplify, substitute
 from .surface import surface
+
+#: Far above the 64 axes that arrays can have.
+MAX_ORDER = 256
 
 #: Order in which modes are tried by "auto"; the first of equal cost is taken.
 AUTO = ("reverse", "forward", "cross-country")
@@ -55,17 +60,25 @@ def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
     ('n', 'n')
     """
     root = _expression(e)
-    if mode != "auto" and mode not in MODES:
+    if mode not in ("auto", *MODES):
         raise ValueError(f"mode {mode!r}: one of 'auto', " + ", ".join(map(repr, MODES)))
-    if not isinstance(order, int) or isinstance(order, bool) or order < 0:
+    targets = _variables(x, root) if check_order(order) else ()
+    wrt = nest.leaves(targets)
+    result: Any = root
+    for _ in range(order):
+        result = nest.mapped(
+            lambda part: nest.rebuild(targets, _first_order(part, wrt, mode)), result
+        )
+    return result
+
+
+def check_order(order: Any) -> int:
+    """The order of a derivative as a user gives it, checked."""
+    if not isinstance(order, int | np.integer) or isinstance(order, bool) or order < 0:
         raise ValueError(f"order {order!r} is not a whole number from 0 on")
-    if order == 0:
-        return root
-    targets = _variables(x, root)
-    found = _first_order(root, nest.leaves(targets), mode)
-    if order > 1:
-        found = [derivative(part, targets, order - 1, mode) for part in found]
-    return nest.rebuild(targets, found)
+    if order > MAX_ORDER:
+        raise ValueError(f"order {order}: derivatives are of order {MAX_ORDER} at most")
+    return int(order)
 
 
 def grad(f: Any, x: Any, mode: str = "auto") -> Any:
@@ -139,11 +152,15 @@ def hvp(f: Any, x: Any, v: Any) -> Any:
 
 def subs(e: Expr, values: Mapping[Any, Any]) -> Expr:
     """Variables (or their names) replaced at once by expressions or numbers of their shape."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"subs takes a mapping from variables to expressions, not {values!r:.60}")
     known = e.variables
     chosen: dict[Var, Expr] = {}
     for key, value in values.items():
-        target = known.get(key if isinstance(key, str) else getattr(key, "name", ""))
-        if target is None:
+        if not isinstance(key, str | Var):
+            raise TypeError(f"subs replaces variables: {key!s:.60} is not a variable")
+        target = known.get(key) if isinstance(key, str) else _same(key, known)
+        if target is None or target.name not in known:
             continue
         new = as_expr(value)
         if new.shape != target.shape:
@@ -193,13 +210,7 @@ def _variables(x: Any, root: Expr) -> Any:
 
     def one(leaf: Any) -> Var:
         if isinstance(leaf, Var):
-            other = known.get(leaf.name)
-            if other is not None and other is not leaf:
-                raise ValueError(
-                    f"{leaf.name} of shape {show_shape(leaf.shape)} is not the variable "
-                    f"{other.name} of shape {show_shape(other.shape)} in the expression"
-                )
-            return leaf
+            return _same(leaf, known)
         if isinstance(leaf, str) and leaf in known:
             return known[leaf]
         what = (
@@ -212,12 +223,31 @@ def _variables(x: Any, root: Expr) -> Any:
     return nest.mapped(one, x)
 
 
+def _same(variable: Var, known: Mapping[str, Var]) -> Var:
+    """The variable, which the expression does not know under another declaration."""
+    other = known.get(variable.name, variable)
+    if other is not variable:
+        raise ValueError(
+            f"{variable.name} {declaration(variable)} is not the variable "
+            f"{other.name} {declaration(other)} in the expression"
+        )
+    return variable
+
+
 def _pairs(targets: Any, values: Any, what: str) -> list[tuple[Var, Any]]:
-    variables = nest.leaves(targets)
-    given = nest.leaves(values) if isinstance(targets, tuple | dict) else [values]
-    if len(given) != len(variables):
-        raise ValueError(f"{what}: {len(given)} directions for {len(variables)} variables")
-    return list(zip(variables, given, strict=True))
+    """Variables and their directions, of nests that must be alike."""
+    if isinstance(targets, dict):
+        if not isinstance(values, Mapping) or values.keys() != targets.keys():
+            names = ", ".join(map(repr, targets))
+            raise ValueError(f"{what}: directions for a dict are a dict with the keys {names}")
+        return [pair for key in targets for pair in _pairs(targets[key], values[key], what)]
+    if isinstance(targets, tuple):
+        given = values if isinstance(values, tuple | list) else [values]
+        if len(given) != len(targets):
+            raise ValueError(f"{what}: {len(given)} directions for {len(targets)} variables")
+        pairs = zip(targets, given, strict=True)
+        return [pair for t, v in pairs for pair in _pairs(t, v, what)]
+    return [(targets, values)]
 
 
 def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:

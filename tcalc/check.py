@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .calculus import derivative
+from .calculus import check_order, derivative
 from .compile import compile
 from .errors import Error
 from .expr import Expr, Var, dimensions
@@ -66,7 +66,9 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
     Error
         Where no random data give finite values.
     """
-    if not 1 <= order <= 4:
+    if isinstance(wrt, tuple | list | dict):
+        raise TypeError("one variable is checked at a time")
+    if not 1 <= check_order(order) <= 4:
         raise ValueError(f"order {order}: values alone give orders 1 to 4")
     root = derivative(e, wrt, order, mode)
     x = root.wrt[-1]
@@ -114,7 +116,9 @@ def _inside(value: Any, v: Var) -> Any:
         value = np.tril(value)
     if "upper" in v.properties or "diagonal" in v.properties:
         value = np.triu(value)
-    return np.abs(value) + 0.1 if "nonnegative" in v.properties else value
+    if "nonnegative" in v.properties:
+        value = np.abs(value) + 0.1
+    return np.rint(value) if "integer" in v.properties else value
 
 
 def _line_error(step: Any, data: dict[str, Any], name: str, v: Any, order: int) -> float:

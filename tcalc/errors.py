@@ -39,6 +39,7 @@ class ParseError(Error, ValueError):
     """
 
     def __init__(self, message: str, text: str, offset: int) -> None:
+        self._given = message, text, offset
         before = text[:offset]
         self.line = before.count("\n") + 1
         self.column = offset - (before.rfind("\n") + 1) + 1
@@ -46,6 +47,9 @@ class ParseError(Error, ValueError):
         shown, column = clip(lines[self.line - 1], self.column)
         caret = " " * (column - 1) + "^"
         super().__init__(f"{self.line}:{self.column}: {message}\n  {shown}\n  {caret}")
+
+    def __reduce__(self) -> tuple[type[ParseError], tuple[str, str, int]]:
+        return type(self), self._given
 
 
 def clip(line: str, column: int, width: int = 76) -> tuple[str, int]:

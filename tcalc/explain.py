@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from . import nest
-from .calculus import AUTO, derivative
+from .binding import checked_extent
+from .calculus import AUTO, check_order, derivative
 from .expr import Derivative, Expr, dimensions, postorder
 from .extents import show_shape
 from .normal import bare
@@ -70,7 +71,7 @@ class Explanation:
     __repr__ = __str__
 
 
-def explain(e: Expr, wrt: Any = None, order: int = 1, **sizes: int) -> Explanation:
+def explain(e: Expr, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explanation:
     """Modes side by side: nodes, steps, predicted operations and peak memory; rewrites that fired.
 
     Parameters
@@ -90,14 +91,16 @@ def explain(e: Expr, wrt: Any = None, order: int = 1, **sizes: int) -> Explanati
     >>> [row.mode for row in tc.explain(f, "U", order=2, n=50, m=40, k=3).rows]
     ['reverse', 'forward', 'cross-country']
     """
+    if not isinstance(e, Expr):
+        raise TypeError(f"one expression is explained at a time, not {type(e).__name__}")
     fired: Counter[str] = Counter()
     if wrt is None and isinstance(e, Derivative):
         targets: tuple[Any, ...] = e.wrt
         source = e.of
     else:
-        targets, source = (wrt,) * order if wrt is not None else (), e
+        targets, source = (wrt,) * check_order(order) if wrt is not None else (), e
     simplify(bare(source), fired)
-    known = {name: sizes.get(name, NOMINAL) for name in dimensions([e])}
+    known = {n: checked_extent(n, sizes.get(n, NOMINAL)) for n in dimensions([e])}
     unknown = sorted(sizes.keys() - known.keys())
     if unknown:
         raise TypeError(f"{unknown[0]} is no dimension of the expression ({', '.join(known)})")

@@ -13,14 +13,14 @@ class Block(tuple[Any, ...]):
 
     __slots__ = ()
 
-    def __call__(self, *args: Any, **values: Any) -> Any:
+    def __call__(self, /, *args: Any, **values: Any) -> Any:
         return surface["evaluate"](self, *args, **values)
 
 
 class NamedBlock(dict[Any, Any]):
     """A dict of expressions or further blocks; calling it with arrays evaluates all of them."""
 
-    def __call__(self, *args: Any, **values: Any) -> Any:
+    def __call__(self, /, *args: Any, **values: Any) -> Any:
         return surface["evaluate"](self, *args, **values)
 
 

@@ -78,7 +78,7 @@ class Op:
     safe: tuple[float | None, ...] = ()
     ufunc: str = ""
     transposes: bool = False
-    shape: Callable[..., Shape] | None = None
+    shape: Callable[..., Any] | None = None
     pushforward: Callable[..., Expr] | None = None
     pullback: Callable[..., Expr] | None = None
     flops: float = 1.0
@@ -103,7 +103,8 @@ class Op:
 
     def result_shape(self, params: tuple[Any, ...], *shapes: Shape) -> Shape:
         if self.shape is not None:
-            return self.shape(params, *shapes)
+            found: Shape = self.shape(params, *shapes)
+            return found
         return shapes[0][: len(shapes[0]) - self.cores(params)[0]]
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from .expr import Add, Apply, Const, Einsum, Expr, Var, dimensions, postorder
+from .expr import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from .extents import extent_of
 from .lower import Flat, Operand, flat, flatten, nested, product
 from .memory import assign
@@ -111,6 +111,8 @@ class _Lowering:
                 self.values[id(node)] = self._sum(node)
             elif isinstance(node, Apply):
                 self.values[id(node)] = self._apply(node)
+            elif isinstance(node, Part):
+                self.values[id(node)] = self._part(node)
             elif isinstance(node, Const):
                 array = node.value
                 slot = self.b.const(array, id(node))
@@ -336,9 +338,18 @@ class _Lowering:
         flops = e.op.flops * entries * (self.shape(e.args[0])[-1] if matrix else 1)
         words: tuple[Word, ...] = (*[tuple(range(len(self.b.shapes[a]))) for a in args], axes)
         step_params = (e.op, *params)
-        slot = self.b.emit(
-            "kernel", tuple(args), self.shape(e), words, flops, step_params, RESULT, key
-        )
+        kind, shape = "kernel", self.shape(e)
+        if e.op.outputs > 1 and e.op.shape is not None:
+            shapes = e.op.shape(params, *[self.shape(arg) for arg in e.args])
+            kind, shape = "kernels", (sum([prod(s) for s in shapes]),)
+        slot = self.b.emit(kind, tuple(args), shape, words, flops, step_params, RESULT, key)
+        return Value(slot, axes, 1)
+
+    def _part(self, e: Part) -> Value:
+        """One output of a step that has several."""
+        whole = self.values[id(e.args[0])].slot
+        axes = tuple(range(e.ndim))
+        slot = self.b.emit("part", (whole,), self.shape(e), ((), axes), 0, (e.index,), VIEW)
         return Value(slot, axes, 1)
 
     # --- outputs ----------------------------------------------------------------------------------

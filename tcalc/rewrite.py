@@ -183,6 +183,8 @@ def simplify(e: Expr, fired: Counter[str] | None = None) -> Expr:
     fired : Counter, optional
         Counts the rules that fired, by name.
     """
+    if not isinstance(e, Expr):
+        raise TypeError(f"one expression is simplified at a time, not {type(e).__name__}")
     counts: Counter[str] = Counter() if fired is None else fired
     for _ in range(MAX_PASSES):
         before = sum(counts.values())

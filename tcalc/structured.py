@@ -112,6 +112,8 @@ def compress(e: Expr) -> Compressed:
     H[i,j,k,l] = C1[j,l] * delta[i,k]   shape (n, k, n, k)
       C1 = 2*V'*V  (k, k)
     """
+    if not isinstance(e, Expr):
+        raise TypeError(f"one expression is compressed at a time, not {type(e).__name__}")
     slots: list[tuple[int, Var]] = []
     value, columns = e, e.ndim - e.ndim // 2
     if isinstance(e, Derivative):

@@ -35,7 +35,7 @@ def _infix(name: str) -> tuple[Binary, Binary]:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    def method(self: Expr, *args: object, **options: object) -> Any:
+    def method(self: Expr, /, *args: object, **options: object) -> Any:
         return surface[name](self, *args, **options)
 
     method.__name__ = name

@@ -199,7 +199,6 @@ def einsum(spec: str, *operands: object, sizes: Mapping[str, Extent] | None = No
     if not isinstance(spec, str):
         raise TypeError(f"einsum starts with text such as 'ij,jk->ik', not {type(spec).__name__}")
     exprs = [as_expr(a) for a in operands]
-    given = {c: check_extent(n, f"einsum: index {c}") for c, n in dict(sizes or {}).items()}
     text = spec.replace(" ", "")
     left, arrow, right = text.partition("->")
     words = left.split(",") if left or exprs else []
@@ -210,6 +209,27 @@ def einsum(spec: str, *operands: object, sizes: Mapping[str, Extent] | None = No
         right = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
     if len(words) != len(exprs):
         raise Error(f"einsum {spec!r}: {len(words)} index groups for {len(exprs)} operands")
+    extents = _letter_extents(spec, words, exprs)
+    for c, n in _given_sizes(sizes).items():
+        if c in right and extents.setdefault(c, n) != n:
+            raise ShapeError(
+                f"einsum {spec!r}: index {c} has extent {extents[c]}, and {n} in sizes="
+            )
+    for c in right:
+        if c not in extents:
+            raise ShapeError(f"einsum {spec!r}: no operand has index {c}; give sizes={{{c!r}: …}}")
+    ids = {c: k for k, c in enumerate(sorted(extents))}
+    return normal.einsum(
+        exprs,
+        [[ids[c] for c in word] for word in words],
+        [ids[c] for c in right],
+        ONE,
+        {ids[c]: extent for c, extent in extents.items()},
+    )
+
+
+def _letter_extents(spec: str, words: list[str], exprs: list[Expr]) -> dict[str, Extent]:
+    """The extents that operands give to the letters of an einsum."""
     extents: dict[str, Extent] = {}
     for k, (word, e) in enumerate(zip(words, exprs, strict=True)):
         if len(word) != e.ndim:
@@ -222,21 +242,13 @@ def einsum(spec: str, *operands: object, sizes: Mapping[str, Extent] | None = No
                     f"einsum {spec!r}: index {c} has extent {extents[c]} and, "
                     f"in operand {k}, extent {extent}"
                 )
-    for c in right:
-        if c not in extents and c not in given:
-            raise ShapeError(f"einsum {spec!r}: no operand has index {c}; give sizes={{{c!r}: …}}")
-        if given.get(c, extents.get(c)) != extents.setdefault(c, given.get(c, 0)):
-            raise ShapeError(
-                f"einsum {spec!r}: index {c} has extent {extents[c]}, and {given[c]} in sizes="
-            )
-    ids = {c: k for k, c in enumerate(sorted(extents))}
-    return normal.einsum(
-        exprs,
-        [[ids[c] for c in word] for word in words],
-        [ids[c] for c in right],
-        ONE,
-        {ids[c]: extent for c, extent in extents.items()},
-    )
+    return extents
+
+
+def _given_sizes(sizes: Mapping[str, Extent] | None) -> dict[str, Extent]:
+    if sizes is not None and not isinstance(sizes, Mapping):
+        raise TypeError(f"einsum: sizes= is a mapping from letters to extents, not {sizes!r}")
+    return {c: check_extent(n, f"einsum: index {c}") for c, n in (sizes or {}).items()}
 
 
 surface["getitem"] = getitem

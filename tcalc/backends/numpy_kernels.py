@@ -198,6 +198,26 @@ def _kernel(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
+def _kernels(step: Step, dtype: np.dtype[Any]) -> Run:
+    op, *rest = step.params
+    args, o, kernel, params = step.args, step.out, op.kernel, tuple(rest)
+
+    def run(v: Slots) -> None:
+        results = kernel(np, params, *[v[k] for k in args])
+        v[o] = tuple([np.asarray(result, dtype) for result in results])
+
+    return run
+
+
+def _part(step: Step, dtype: np.dtype[Any]) -> Run:
+    (a,), o, (index,) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        v[o] = v[a][index]
+
+    return run
+
+
 def _strided(step: Step, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
     """The writable view of a contiguous result that runs over the distinct labels of a pattern."""
     (pattern,) = step.params
@@ -300,5 +320,7 @@ KERNELS: dict[str, Maker] = {
     "embed_add": _embed_add,
     "gram": _gram,
     "kernel": _kernel,
+    "kernels": _kernels,
+    "part": _part,
     "scratch": _scratch,
 }

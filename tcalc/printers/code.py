@@ -54,10 +54,11 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     str
         The source of a module.
     """
-    if language not in LANGUAGES:
+    if language not in tuple(LANGUAGES):
         raise ValueError(f"no language {language!r}; one of {', '.join(LANGUAGES)}")
     spelling = LANGUAGES[language]()
-    if not name.isidentifier() or keyword.iskeyword(name) or name in spelling.reserved:
+    free = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
+    if not free or name in spelling.reserved:
         raise ValueError(f"a function needs an identifier of its own as name, not {name!r}")
     program = Program(spelling, e)
     functions = [program.function(name)]
@@ -248,8 +249,12 @@ def _free(name: str, taken: set[str], suffix: str = "t") -> str:
 
 
 def _plain(name: str) -> str:
-    """The name in ASCII: Python reads several spellings of other letters as one name."""
-    return name if name.isascii() else "".join([ch if ch.isascii() else "_" for ch in name]) + "_"
+    """A name free in Python, in ASCII: several spellings of other letters are read as one name."""
+    if not name.isascii():
+        name = "".join([ch if ch.isascii() else "_" for ch in name]) + "_"
+    while keyword.iskeyword(name) or hasattr(builtins, name):
+        name += "_"
+    return name
 
 
 def _parameters(found: dict[str, Var], reserved: frozenset[str]) -> dict[str, str]:
@@ -257,13 +262,8 @@ def _parameters(found: dict[str, Var], reserved: frozenset[str]) -> dict[str, st
     names: dict[str, str] = {}
     for name in sorted(found):
         shown = _plain(name)
-        while (
-            keyword.iskeyword(shown)
-            or hasattr(builtins, shown)
-            or shown in reserved
-            or (shown != name and (shown in found or shown in names.values()))
-        ):
-            shown += "_"
+        while shown in reserved or (shown != name and (shown in found or shown in names.values())):
+            shown = _plain(shown + "_")
         names[name] = shown
     return names
 

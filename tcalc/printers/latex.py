@@ -21,7 +21,6 @@ from .layout import Layout
 from .style import (
     ATOM,
     COMPARE,
-    LETTERS,
     POINTWISE,
     POWER,
     Piece,
@@ -29,6 +28,7 @@ from .style import (
     Spec,
     Text,
     flatten,
+    index_letters,
     joined,
     measure,
 )
@@ -201,7 +201,7 @@ class Latex(Text):
     def einsum(self, spec: Spec, args: Sequence[Piece]) -> Piece:
         """Sum and product over indices, deltas for indices that repeat in the result."""
         used = set("".join(spec.words) + spec.out)
-        fresh = iter([letter for letter in LETTERS if letter not in used])
+        fresh = (letter for letter in index_letters() if letter not in used)
         out, deltas = "", []
         for letter in spec.out:
             shown = letter

@@ -13,7 +13,7 @@ from ..normal import bare
 from ..op import batch_axes
 from ..products import symmetries
 from .matrix_form import Factor, Form, Product, better, counted
-from .style import LETTERS, SUM, Piece, Spec, Text
+from .style import SUM, Piece, Spec, Text, index_letters
 
 MAX_TOKENS = 2_000
 MIN_SHARED = 12
@@ -35,6 +35,8 @@ class Layout:
 
     def text(self, e: Expr) -> str:
         """The text of an expression, with statements where sharing asks for them."""
+        if not isinstance(e, Expr):
+            raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
         e = bare(e)
         nodes = postorder((e,))
         last = self.run(nodes)
@@ -138,7 +140,7 @@ class Layout:
     def einsum(self, node: Einsum) -> Form:
         """The product as #('...->...', operands), contractions in einsum form opened."""
         names: dict[int, str] = {}
-        fresh = iter(LETTERS)
+        fresh = index_letters()
         for label in [*node.out, *range(len(node.extents))]:
             if label not in names:
                 names[label] = next(fresh)

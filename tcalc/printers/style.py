@@ -24,6 +24,12 @@ MAX_SHOWN = 64
 LETTERS = "ijklmnpqrstuvwxyzabcdefghoABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+def index_letters() -> Iterator[str]:
+    """Names of indices: Latin letters, then Greek ones and what follows them."""
+    return chain(LETTERS, (chr(k) for k in count(ord("α")) if chr(k).isalpha()))
+
+
+
 class Piece(NamedTuple):
     """A part of the printed text.
 
@@ -200,7 +206,7 @@ class Text:
         """A positive number as a factor in front and a divisor behind."""
         if value == 1:
             return "", ""
-        if value > 0 and not isinstance(value, int):
+        if 0 < value < math.inf and not isinstance(value, int):
             for k in range(2, 100):
                 p = round(value * k)
                 if 0 < p < 100 and p * (1 / k) == value and (k < 10 or len(repr(value)) > 6):
