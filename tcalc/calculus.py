@@ -13,6 +13,7 @@ import numpy as np
 
 from . import nest
 from .array import as_expr
+from .declare import canonical_name
 from .derive import MODES, pullback, pushforward
 from .errors import ShapeError, UnsupportedError
 from .expr import Derivative, Expr, Var, declaration, intern
@@ -159,7 +160,7 @@ def subs(e: Expr, values: Mapping[Any, Any]) -> Expr:
     for key, value in values.items():
         if not isinstance(key, str | Var):
             raise TypeError(f"subs replaces variables: {key!s:.60} is not a variable")
-        target = known.get(key) if isinstance(key, str) else _same(key, known)
+        target = known.get(canonical_name(key)) if isinstance(key, str) else _same(key, known)
         if target is None or target.name not in known:
             continue
         new = as_expr(value)
@@ -211,8 +212,8 @@ def _variables(x: Any, root: Expr) -> Any:
     def one(leaf: Any) -> Var:
         if isinstance(leaf, Var):
             return _same(leaf, known)
-        if isinstance(leaf, str) and leaf in known:
-            return known[leaf]
+        if isinstance(leaf, str) and canonical_name(leaf) in known:
+            return known[canonical_name(leaf)]
         what = (
             f"{leaf!r} is no variable of the expression"
             if isinstance(leaf, str)

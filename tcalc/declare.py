@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 
 import numpy as np
@@ -32,6 +33,7 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"a variable needs an identifier as name, not {name!r}")
+    name = canonical_name(name)
     extents = check_shape(shape, f"the shape of {name}")
     chosen = []
     for prop, value in properties.items():
@@ -58,7 +60,7 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
         if isinstance(extent, str):
             if not extent.isidentifier():
                 raise ShapeError(f"{what}: {extent!r} is not a dimension name")
-            checked.append(extent)
+            checked.append(canonical_name(extent))
         elif isinstance(extent, int | np.integer) and not isinstance(extent, bool):
             if extent < 0:
                 raise ShapeError(f"{what}: extent {extent} is negative")
@@ -66,6 +68,11 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
         else:
             raise TypeError(f"{what}: {extent!r} is neither an int nor a dimension name")
     return tuple(checked)
+
+
+def canonical_name(name: str) -> str:
+    """The name as Python reads keywords: the micro sign is a mu, a ligature its letters."""
+    return name if name.isascii() else unicodedata.normalize("NFKC", name)
 
 
 def check_extent(extent: object, what: str) -> Extent:

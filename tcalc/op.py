@@ -58,8 +58,10 @@ class Op:
         Operations per entry of the largest operand, times the last extent for matrix functions.
     shape : callable
         Output shape from parameters and operand shapes; a tuple of shapes for several outputs.
-    outputs : int
-        Number of outputs; each is a `Part` of the application.
+    parts : tuple of str
+        Printed names of the outputs of a row with several; each output is a `Part`.
+    helper : str
+        Source of a function that `code` calls, for printed programs.
     pushforward, pullback : callable or None
         ``pushforward(k, tangent, node)`` and ``pullback(k, cotangent, node)`` with further axes
         behind (tangent) or before (cotangent) those of the node, where multiplying by the full
@@ -82,7 +84,8 @@ class Op:
     pushforward: Callable[..., Expr] | None = None
     pullback: Callable[..., Expr] | None = None
     flops: float = 1.0
-    outputs: int = 1
+    parts: tuple[str, ...] = ()
+    helper: str = ""
 
     def __post_init__(self) -> None:
         if len(self.partials) != len(self.core) or len(self.domain) != len(self.core):
@@ -93,6 +96,10 @@ class Op:
             raise TypeError(f"row {self.name}: kernel, code and latex are needed")
         if TABLE.setdefault(self.name, self) is not self:
             raise TypeError(f"row {self.name} stands twice")
+
+    @property
+    def outputs(self) -> int:
+        return max(1, len(self.parts))
 
     @property
     def elementwise(self) -> bool:

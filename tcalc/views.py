@@ -58,9 +58,8 @@ def matrix_transpose(a: object) -> Expr:
     return view(e, [*range(e.ndim - 2), e.ndim - 1, e.ndim - 2])
 
 
-@public
-def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
-    e = as_expr(a)
+def _diagonal_word(e: Expr, offset: int, axis1: int, axis2: int) -> tuple[list[int], int, int]:
+    """Labels of e with the two axes under one label, and the axes."""
     if offset:
         raise UnsupportedError("only the main diagonal can be read (offset=0)")
     if e.ndim < 2:
@@ -75,12 +74,21 @@ def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr
         )
     word = list(range(e.ndim))
     word[j] = i
+    return word, i, j
+
+
+@public
+def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
+    e = as_expr(a)
+    word, i, j = _diagonal_word(e, offset, axis1, axis2)
     return normal.einsum([e], [word], [k for k in range(e.ndim) if k not in (i, j)] + [i])
 
 
 @public
-def trace(a: object) -> Expr:
-    return sum(diagonal(a), axis=-1)
+def trace(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
+    e = as_expr(a)
+    word, i, j = _diagonal_word(e, offset, axis1, axis2)
+    return normal.einsum([e], [word], [k for k in range(e.ndim) if k not in (i, j)])
 
 
 @public

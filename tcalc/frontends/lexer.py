@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ..declare import canonical_name
 from ..errors import ParseError, ShapeError
 
 MAX_TEXT = 2**22
@@ -70,6 +71,8 @@ class Lexicon:
             elif kind == "name" and not word.isidentifier():
                 bad = next(k for k in range(len(word)) if not word[: k + 1].isidentifier())
                 raise ParseError(f"unexpected character {_shown(word[bad])}", text, start + bad)
+            elif kind == "name":
+                word = canonical_name(word)
             found.append(Token(kind, word, start, place))
         found.append(Token("end", "", place, place))
         return found

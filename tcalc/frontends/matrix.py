@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..declare import var
+from ..declare import canonical_name, var
 from ..errors import ParseError, ShapeError, UnsupportedError
 from ..expr import Expr, Var
 from ..extents import extent_coef, inverse_extent
@@ -58,7 +58,7 @@ def parse(text: str, /, **declarations: Any) -> Expr:
     """
     if not isinstance(text, str):
         raise TypeError(f"the text of an expression is a str, not {type(text).__name__}")
-    declared = {name: _declared(name, given) for name, given in declarations.items()}
+    declared = {canonical_name(k): _declared(k, given) for k, given in declarations.items()}
     tree = parse_tree(text)
     return _Builder(tree, infer(tree, declared), declared).run()
 

@@ -19,9 +19,7 @@ from ..expr import Expr
 from ..extents import ONE, Coef, Extent, Shape, show_shape
 from ..normal import add, einsum, scale
 from ..op import Op
-from .elementwise import equal, less
 from .linalg import square
-from .reductions import arange
 
 __all__ = ["cholesky", "eigh", "gelqf", "lq", "qr", "syevd", "tri_inverse"]
 
@@ -33,23 +31,26 @@ def _same(params: tuple[Any, ...], shape: Shape) -> Shape:
     return shape
 
 
+LOWER_HALF = Op(
+    "lower_half", (), (),
+    lambda xp, params: xp.tril(xp.ones((params[0], params[0])), -1) + xp.eye(params[0]) / 2,
+    "np.tril(np.ones(({p[0]}, {p[0]})), -1) + np.eye({p[0]}) / 2", "P",
+    shape=lambda params: (params[0], params[0]),
+)  # fmt: skip
+LOWER_ONES = Op(
+    "lower_ones", (), (), lambda xp, params: xp.tril(xp.ones((params[0], params[0]))),
+    "np.tril(np.ones(({p[0]}, {p[0]})))", "M", shape=lambda params: (params[0], params[0]),
+)  # fmt: skip
+
+
 def lower_half(n: Extent) -> Expr:
     """1 below the diagonal and 1/2 on it: the P of the formulas."""
-    row, column = _grid(n)
-    return add([less(column, row), scale(equal(row, column), Coef(0.5))])
+    return apply(LOWER_HALF, params=(n,))
 
 
-def lower_mask(n: Extent) -> Expr:
+def lower_ones(n: Extent) -> Expr:
     """1 on and below the diagonal."""
-    row, column = _grid(n)
-    return add([less(column, row), equal(row, column)])
-
-
-def _grid(n: Extent) -> tuple[Expr, Expr]:
-    count = arange(n)
-    extents: dict[int, Extent] = {0: n, 1: n}
-    row, column = (einsum([count], [(k,)], (0, 1), ONE, extents) for k in (0, 1))
-    return row, column
+    return apply(LOWER_ONES, params=(n,))
 
 
 def _labels(e: Expr) -> tuple[tuple[int, ...], int, int, int, int, int]:
@@ -105,7 +106,7 @@ def _tri_inverse_partial(a: Expr, x: Expr) -> Expr:
     """dX = -X (m ∘ dL) X, m the lower triangle."""
     b, i, j, k, m, _ = _labels(a)
     words = [(*b, i, k), (k, m), (*b, m, j)]
-    return einsum([x, lower_mask(a.shape[-1]), x], words, (*b, i, j, k, m), Coef(-1))
+    return einsum([x, lower_ones(a.shape[-1]), x], words, (*b, i, j, k, m), Coef(-1))
 
 
 CHOLESKY = Op(
@@ -174,10 +175,17 @@ def _lq_partial_q(a: Expr, factor: Expr, q: Expr) -> Expr:
     return add([direct, first, second])
 
 
+LQ_SOURCE = """
+def _lq(a):
+    q, r = np.linalg.qr(np.swapaxes(a, -1, -2))
+    sign = np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
+    return np.swapaxes(r, -1, -2) * sign, np.swapaxes(q * sign, -1, -2)
+"""
 LQ = Op(
     "lq", (2,), ((_lq_partial_l, _lq_partial_q),), _lq,
-    "np.linalg.qr(np.swapaxes({0}, -1, -2))", r"\operatorname{{lq}}({0})",
-    domain=((0.5, 2.0),), shape=_lq_shapes, outputs=2, flops=4.0,
+    "_lq({0})", r"\operatorname{{lq}}({0})",
+    domain=((0.5, 2.0),), shape=_lq_shapes, flops=4.0,
+    parts=("lq_l", "lq_q"), helper=LQ_SOURCE,
 )  # fmt: skip
 
 
@@ -257,10 +265,15 @@ def _gaps_partial(w: Expr, f: Expr) -> Expr:
     return add([plus, minus])
 
 
+GAPS_SOURCE = """
+def _gaps(w):
+    d = w[..., None, :] - w[..., :, None] + np.eye(w.shape[-1], dtype=w.dtype)
+    return 1 / d - np.eye(w.shape[-1], dtype=w.dtype)
+"""
 GAPS = Op(
     "gaps", (1,), (_gaps_partial,), _gaps,
-    "gaps({0})", r"\operatorname{{gaps}}({0})",
-    domain=((0.5, 2.0),), shape=lambda params, s: (*s, s[-1]),
+    "_gaps({0})", r"\operatorname{{gaps}}({0})",
+    domain=((0.5, 2.0),), shape=lambda params, s: (*s, s[-1]), helper=GAPS_SOURCE,
 )  # fmt: skip
 
 
@@ -280,7 +293,8 @@ EIGH = {
         "eigh" if kind == "raise" else f"eigh_{kind}", (2,),
         ((_eigenvalue_partial, _eigenvector_partial(kind)),), _eigh,
         "np.linalg.eigh(({0} + np.swapaxes({0}, -1, -2)) / 2)", r"\operatorname{{eigh}}({0})",
-        domain=((0.5, 2.0),), shape=_eigh_shapes, outputs=2, flops=9.0,
+        domain=((0.5, 2.0),), shape=_eigh_shapes, flops=9.0,
+        parts=("eigvals", "eigvecs"),
     )
     for kind in DEGENERATE
 }  # fmt: skip

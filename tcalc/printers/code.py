@@ -20,6 +20,7 @@ from ..expr import (
     Derivative,
     Einsum,
     Expr,
+    Part,
     Var,
     dimensions,
     postorder,
@@ -61,7 +62,8 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     if not free or name in spelling.reserved:
         raise ValueError(f"a function needs an identifier of its own as name, not {name!r}")
     program = Program(spelling, e)
-    functions = [program.function(name)]
+    functions = [helper.split("\n") for helper in program.helpers]
+    functions.append(program.function(name))
     if not check:
         return spelling.module(functions)
     before = e.of if isinstance(e, Derivative) else None
@@ -83,8 +85,11 @@ class Program(Products):
         self.roots = [_expression(leaf) for leaf in leaves(tree)]
         self.nodes = postorder(self.roots)
         self.variables = {**variables(self.roots), **_origins(tree)}
-        self.names = _parameters(self.variables, language.reserved)
-        self.taken = set(self.names.values()) | language.reserved
+        rows = {node.op.name: node.op for node in self.nodes if isinstance(node, Apply)}
+        self.helpers = [row.helper.strip() for _, row in sorted(rows.items()) if row.helper]
+        reserved = language.reserved.union(re.findall(r"def (\w+)", "\n".join(self.helpers)))
+        self.names = _parameters(self.variables, reserved)
+        self.taken = set(self.names.values()) | reserved
         self.prefix = _free(self.prefix, self.taken)
         self.sizes: dict[str, str] = {}
         self.needed: list[str] = []
@@ -179,6 +184,8 @@ class Program(Products):
             return self.sum(node)
         if isinstance(node, Apply):
             return self.apply(node)
+        if isinstance(node, Part):
+            return Code(f"{self.codes[id(node.args[0])].text}[{node.index}]")
         assert isinstance(node, Einsum)
         if node.summed:
             return self.contraction(node, node.out)

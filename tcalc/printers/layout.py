@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..expr import Add, Apply, Const, Einsum, Expr, Var, postorder
+from ..applied import application
+from ..expr import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
 from ..normal import bare
 from ..op import batch_axes
 from ..products import symmetries
@@ -51,7 +52,9 @@ class Layout:
         self.named = []
         for node in nodes:
             form = self.form(node)
-            if id(node) in self.shared and form.plain.size > MIN_SHARED and form.short is None:
+            shared = id(node) in self.shared and form.plain.size > MIN_SHARED
+            whole = isinstance(node, Apply) and node.op.outputs > 1
+            if shared and form.short is None and not whole:
                 form = self.statement(node, form)
             self.forms[id(node)] = form
         return self.forms[id(nodes[-1])].plain
@@ -72,6 +75,8 @@ class Layout:
             return self.sum(node)
         if isinstance(node, Einsum):
             return self.product(node)
+        if isinstance(node, Part):
+            return self.part(node)
         assert isinstance(node, Apply)
         return self.apply(node)
 
@@ -114,6 +119,13 @@ class Layout:
             return self.style.call(node.op, extra, pieces, scalar)
 
         return self.both(node, called)
+
+    def part(self, node: Part) -> Form:
+        """One output of an operator: a function of its own name."""
+        whole = application(node)
+        args = [self.forms[id(arg)].plain for arg in whole.args]
+        name = whole.op.parts[node.index]
+        return self.settled(node, self.style.function(name, args), None)
 
     def both(self, node: Expr, build: Callable[[list[Piece], list[bool]], Piece]) -> Form:
         """The piece from columns; that from rows only where it may save transposes."""

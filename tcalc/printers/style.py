@@ -8,7 +8,8 @@ ever copied and shared parts cost nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,6 @@ LETTERS = "ijklmnpqrstuvwxyzabcdefghoABCDEFGHIJKLMNOPQRSTUVWXYZ"
 def index_letters() -> Iterator[str]:
     """Names of indices: Latin letters, then Greek ones and what follows them."""
     return chain(LETTERS, (chr(k) for k in count(ord("α")) if chr(k).isalpha()))
-
 
 
 class Piece(NamedTuple):

@@ -48,12 +48,25 @@ def _log_sum_exp(e: Expr) -> Expr | None:
 
 
 def _softmax(e: Expr) -> Expr | None:
+    """exp(a) over a sum of exponentials, also where it is one factor of a product."""
     assert isinstance(e, Apply)
     top, bottom = e.args
     lse = _sum_of_exp(bottom)
-    if lse is None or not isinstance(top, Apply) or top.op is not TABLE["exp"]:
+    if lse is None:
         return None
-    return exp(top.args[0] - lse)
+    if _is_exp(top):
+        return exp(top.args[0] - lse)
+    if not isinstance(top, Einsum) or top.summed:
+        return None
+    for k, (arg, word) in enumerate(zip(top.args, top.labels, strict=True)):
+        if _is_exp(arg) and word == top.out:
+            args = [*top.args[:k], exp(arg.args[0] - lse), *top.args[k + 1 :]]
+            return einsum(args, top.labels, top.out, top.coef, dict(enumerate(top.extents)))
+    return None
+
+
+def _is_exp(e: Expr) -> bool:
+    return isinstance(e, Apply) and e.op is TABLE["exp"]
 
 
 rule(

@@ -1,0 +1,199 @@
+"""Long chains, wide sharing, many layers, hash seeds, pickles and threads."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tcalc as tc
+from tcalc.expr import Expr, postorder
+from tcalc.normal import bare
+
+ROOT = Path(__file__).resolve().parent.parent
+LONG = 100_000
+
+
+def chain(kind: str, x: Expr, length: int) -> Expr:
+    """A chain of one operation per step that no rule shortens."""
+    e = x
+    for k in range(length):
+        if kind == "sin":
+            e = tc.sin(e)
+        elif kind == "sum":
+            e = tc.sin(e) if k % 2 else e + tc.var(f"c{k % 7}")
+        else:
+            e = tc.sin(e) if k % 2 else e * tc.var(f"c{k % 7}")
+    return e
+
+
+@pytest.mark.parametrize("kind", ["sin", "sum", "product"])
+def test_a_chain_of_100_000_operations(kind: str) -> None:
+    """Built, differentiated and evaluated at the default recursion limit, in seconds."""
+    assert sys.getrecursionlimit() <= 1000 or "PYTEST_XDIST_WORKER" in os.environ
+    x, start = tc.var("x"), time.process_time()
+    e = chain(kind, x, LONG)
+    gradient = tc.grad(e, x, mode="reverse")
+    assert len(postorder([gradient])) <= 5 * LONG + 100
+    data = {"x": 0.3, **{f"c{k}": 0.2 + 0.1 * k for k in range(7)}}
+    value, slope = 0.3, 1.0
+    for k in range(LONG):
+        if kind == "sin" or k % 2:
+            value, slope = np.sin(value), slope * np.cos(value)
+        elif kind == "sum":
+            value += data[f"c{k % 7}"]
+        else:
+            value, slope = value * data[f"c{k % 7}"], slope * data[f"c{k % 7}"]
+    assert e(**data) == pytest.approx(value, rel=1e-9)
+    assert gradient(**data) == pytest.approx(slope, rel=1e-7, abs=1e-300)
+    assert time.process_time() - start < 60
+
+
+@pytest.mark.parametrize("mode", ["forward", "cross-country"])
+def test_other_modes_on_a_long_chain(mode: str) -> None:
+    x = tc.var("x")
+    e = chain("sin", x, 10_000)
+    reverse = tc.grad(e, x, mode="reverse")(x=0.3)
+    assert tc.grad(e, x, mode=mode)(x=0.3) == pytest.approx(reverse, rel=1e-9)
+
+
+def test_swelling_is_bounded() -> None:
+    """e <- e sin(e), twenty times: at most 500 nodes, and its gradient too."""
+    x = tc.var("x")
+    e: Expr = x
+    for _ in range(20):
+        e = e * tc.sin(e)
+    assert len(postorder([e])) <= 500
+    for mode in ("forward", "reverse", "cross-country"):
+        gradient = tc.grad(e, x, mode=mode)
+        assert len(postorder([bare(gradient)])) <= 500
+        value, slope = 1.1, 1.0
+        for _ in range(20):
+            value, slope = value * np.sin(value), slope * (np.sin(value) + value * np.cos(value))
+        assert gradient(x=1.1) == pytest.approx(slope, rel=1e-9)
+
+
+def net_hessian_nodes(layers: int) -> int:
+    x = tc.var("x", "n")
+    h: Expr = x
+    for k in range(layers):
+        h = tc.relu(tc.var(f"W{k}", ("n", "n")) @ h)
+    f = tc.logsumexp(h)
+    return len(postorder([bare(tc.hessian(f, x))]))
+
+
+def test_a_net_hessian_is_linear_in_its_layers() -> None:
+    ten, twenty, hundred = map(net_hessian_nodes, (10, 20, 100))
+    assert hundred - twenty == pytest.approx(8 * (twenty - ten), rel=0.1)
+
+
+# --- the same everywhere --------------------------------------------------------------------------
+
+SCRIPT = """
+import hashlib
+import tcalc as tc
+from tcalc.expr import postorder
+
+X, y, w = tc.var("X", ("m", "n")), tc.var("y", "m"), tc.var("w", "n")
+A, B = tc.var("A", ("n", "n")), tc.var("B", ("n", "n"))
+found = []
+for f, x in [
+    (tc.sum(tc.log(1 + tc.exp(-y * (X @ w)))), w),
+    (tc.sum((X @ A @ B - 1) ** 2 * tc.sin(X)), A),
+    (tc.logsumexp(A @ w) * tc.norm(B @ w) + tc.logdet(A @ B), w),
+]:
+    for mode in ("forward", "reverse", "cross-country", "auto"):
+        d = tc.derivative(f, x, 2, mode)
+        found.append(d.order)
+        for node in postorder([d]):
+            found.append((type(node).__name__, node.shape, getattr(node, "labels", ())))
+print(hashlib.sha256(repr(found).encode()).hexdigest())
+"""
+
+
+def test_results_do_not_depend_on_the_hash_seed() -> None:
+    def digest(seed: int) -> str:
+        environment = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    with ThreadPoolExecutor(2) as pool:
+        assert len(set(pool.map(digest, range(4)))) == 1
+
+
+def test_nodes_do_not_depend_on_the_order_of_construction() -> None:
+    """The same function built forwards and backwards, with other nodes alive in between."""
+
+    def build(flip: bool) -> str:
+        names = ["p", "q", "r", "s"]
+        made = {name: tc.var(name, "n") for name in (reversed(names) if flip else names)}
+        terms = [tc.sin(made[a] * made[b]) for a in names for b in names]
+        total = terms[0]
+        for t in reversed(terms[1:]) if flip else terms[1:]:
+            total = total + t
+        gradient = tc.grad(tc.sum(total), made["p"])
+        rows = [(n.order, n.shape) for n in postorder([gradient])]
+        return hashlib.sha256(repr(rows).encode()).hexdigest()
+
+    first = build(False)
+    assert build(True) == first
+
+
+# --- pickles and copies ---------------------------------------------------------------------------
+
+
+def test_deep_graphs_pickle() -> None:
+    x = tc.var("x", "n")
+    e = tc.sum(chain("product", x, 20_000))
+    assert pickle.loads(pickle.dumps(e)) is e
+    d = tc.grad(e, x)
+    again = pickle.loads(pickle.dumps(d))
+    assert again is d
+    assert again.of is d.of
+    assert copy.copy(e) is e
+    assert copy.deepcopy({"e": [e]})["e"][0] is e
+
+
+def test_a_pickle_from_another_process_is_the_same_node() -> None:
+    code = (
+        "import pickle, sys, tcalc as tc\n"
+        "X, w = tc.var('X', ('m', 'n')), tc.var('w', 'n')\n"
+        "sys.stdout.buffer.write(pickle.dumps(tc.hessian(tc.sum(tc.exp(X @ w)), w)))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+    X, w = tc.var("X", ("m", "n")), tc.var("w", "n")
+    assert pickle.loads(done.stdout) is tc.hessian(tc.sum(tc.exp(X @ w)), w)
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+
+def test_threads_build_one_node_and_compute_the_same_bits() -> None:
+    """32 threads build, differentiate and evaluate the same and different expressions at once."""
+    barrier = threading.Barrier(32)
+    data = np.random.default_rng(0).normal(size=(30, 4))
+
+    def work(k: int) -> tuple[Expr, bytes]:
+        barrier.wait()
+        X, v = tc.var("X", ("m", "n")), tc.var("v", "n")
+        for j in range(3):
+            tc.grad(tc.sum(tc.cos(X @ v) ** (2 + (k + j) % 5)), v)
+        H = tc.hessian(tc.sum(tc.log(1 + tc.exp(X @ v * tc.sin(X @ v)))), v)
+        return H, H(X=data, v=data[0]).tobytes()
+
+    with ThreadPoolExecutor(32) as pool:
+        results = list(pool.map(work, range(32)))
+    assert len({id(H) for H, _ in results}) == 1
+    assert len({bits for _, bits in results}) == 1
