@@ -6,6 +6,7 @@ Exit status 0; 1 where a check finds a difference; 2 for bad input, with a messa
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +17,8 @@ from . import nest
 from .calculus import derivative
 from .check import check
 from .compile import compile
-from .declare import check_shape, var
+from .declare import canonical_name, check_shape, var
+from .derive import MODES
 from .errors import Error
 from .explain import explain
 from .expr import PROPERTIES, Expr
@@ -58,11 +60,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _shielded(argv: list[str]) -> list[str]:
     """An expression may start with '-': a space before it keeps argparse from reading an option."""
-    for k, word in enumerate(argv[1:], 1):
-        dashed = word.startswith("-") and not word.startswith("--") and word not in ("-h", "-")
-        if dashed and not argv[k - 1].startswith("--"):
-            argv[k] = " " + word
-    return argv
+    if "--" in argv:
+        return argv
+    option = re.compile(r"-h|--[a-z]+(=.*)?", re.DOTALL)
+    return [w if not w.startswith("-") or option.fullmatch(w) else f" {w}" for w in argv]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -82,12 +83,16 @@ def _parser() -> argparse.ArgumentParser:
 
     evaluate = command("eval", _eval, "evaluate an expression or its derivative on data")
     _expression_options(evaluate)
-    evaluate.add_argument("--data", required=True, help=".npz file with an array per variable")
-    evaluate.add_argument("--out", help=".npz file for the result, under the name 'result'")
+    evaluate.add_argument(
+        "--data", required=True, type=str.strip, help=".npz file with an array per variable"
+    )
+    evaluate.add_argument(
+        "--out", type=str.strip, help=".npz file for the result, under the name 'result'"
+    )
 
     test = command("check", _check, "compare a derivative with numerical differentiation")
     _expression_options(test)
-    test.add_argument("--seed", type=int, default=0)
+    test.add_argument("--seed", type=_seed, default=0)
 
     command("demo", _demo, "the main job on real data: logistic regression, matrix factorisation")
     return parser
@@ -97,7 +102,7 @@ def _expression_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("expression", help='text such as "sum((X*w - y).^2)"')
     parser.add_argument("--wrt", help="variable, or several as a,b")
     parser.add_argument("--order", type=int, default=1)
-    parser.add_argument("--mode", default="auto")
+    parser.add_argument("--mode", default="auto", choices=("auto", *MODES))
     parser.add_argument("--language", default="matrix", choices=sorted(LANGUAGES))
     parser.add_argument(
         "--var", action="append", default=[], metavar="NAME=m,n[:property]",
@@ -105,20 +110,30 @@ def _expression_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _seed(text: str) -> int:
+    if int(text) < 0:
+        raise argparse.ArgumentTypeError("a seed is a whole number from 0 on")
+    return int(text)
+
+
 def _declared(rows: Sequence[str]) -> dict[str, Expr]:
     """Variables from rows like X=m,n and S=n,n:symmetric."""
     found: dict[str, Expr] = {}
     for row in rows:
         name, equals, rest = row.partition("=")
+        name = canonical_name(name.strip())
         extents, _, properties = rest.partition(":")
-        words = [w.strip() for w in extents.strip("() ").split(",") if w.strip()]
+        words = [w.strip() for w in extents.strip("() ").removesuffix(",").split(",")]
         chosen = [p.strip() for p in properties.replace(":", ",").split(",") if p.strip()]
         if not equals:
             raise ValueError(f"--var {row!r}: expected NAME=extents, such as X=m,n")
+        if name in found:
+            raise ValueError(f"--var {row!r}: {name} is declared already")
         if set(chosen) - set(PROPERTIES):
             raise ValueError(f"--var {row!r}: properties are {', '.join(PROPERTIES)}")
-        shape = check_shape([int(w) if w.isdigit() else w for w in words], f"--var {row!r}")
-        found[name.strip()] = var(name.strip(), shape, **dict.fromkeys(chosen, True))
+        sizes = [int(w) if re.fullmatch(r"-?[0-9]+", w) else w for w in words if words != [""]]
+        shape = check_shape(sizes, f"--var {row!r}")
+        found[name] = var(name, shape, **dict.fromkeys(chosen, True))
     return found
 
 
@@ -152,9 +167,19 @@ def _derive(arguments: Any) -> int:
     return 0
 
 
+def _arrays(path: str) -> dict[str, Any]:
+    """The arrays of an .npz file whose names an expression can have."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {canonical_name(n): file[n] for n in file.files if n.isidentifier()}
+    except OSError:
+        raise
+    except Exception:  # zipfile, NumPy's formats and decoders have an error type each
+        raise ValueError(f"{path} is not an .npz file with arrays of numbers") from None
+
+
 def _eval(arguments: Any) -> int:
-    with np.load(arguments.data, allow_pickle=False) as file:
-        data = {name: file[name] for name in file.files}
+    data = _arrays(arguments.data)
     declared: dict[str, Any] = {name: value.shape for name, value in data.items()}
     declared.update(_declared(arguments.var))
     result = _derived(arguments, _read(arguments, declared))
@@ -174,6 +199,8 @@ def _eval(arguments: Any) -> int:
 def _check(arguments: Any) -> int:
     e = _read(arguments, _declared(arguments.var))
     names = [arguments.wrt] if arguments.wrt else list(e.variables)
+    if not names:
+        raise ValueError("the expression has no variable to differentiate by")
     worst = 0
     for name in (n.strip() for word in names for n in word.split(",")):
         with Progress(f"checking {name}"):

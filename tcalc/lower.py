@@ -16,6 +16,7 @@ from .expr import Einsum, Expr
 from .extents import Coef, Extent
 from .paths import EXACT_OPERANDS, contraction_path
 from .steps import VIEW, Builder, Word, letters
+from .triangular import solvable, solved
 
 Operand = tuple[int, Word]
 Extents = Mapping[int, int]
@@ -212,6 +213,9 @@ def contract(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> 
     summed = tuple([label for label in x[1] if label in y[1] and label not in keep])
     if not summed:
         return _times(b, x, y, _broadcast_order(b, x, y, want))
+    for inverse, other in ((x, y), (y, x)):
+        if inverse[0] in b.inverses and solvable(b, inverse, other, summed):
+            return solved(b, inverse, other, summed[0])
     right = tuple([label for label in y[1] if label not in x[1]])
     left = tuple([label for label in x[1] if label not in y[1]])
     if want and right and want[-1] in left:

@@ -60,6 +60,8 @@ class Op:
         Output shape from parameters and operand shapes; a tuple of shapes for several outputs.
     parts : tuple of str
         Printed names of the outputs of a row with several; each output is a `Part`.
+    inverts : bool
+        Is the result the inverse of the lower triangle? Then products with it are solves.
     helper : str
         Source of a function that `code` calls, for printed programs.
     pushforward, pullback : callable or None
@@ -85,6 +87,7 @@ class Op:
     pullback: Callable[..., Expr] | None = None
     flops: float = 1.0
     parts: tuple[str, ...] = ()
+    inverts: bool = False
     helper: str = ""
 
     def __post_init__(self) -> None:

@@ -48,6 +48,7 @@ def make_plan(
     lowering = _Lowering(roots, sizes, fixed)
     b = lowering.b
     outputs = [lowering.output(root, k) for k, root in enumerate(roots)]
+    b.drop_unused([o.slot for o in outputs])
     memory = assign(b, outputs, itemsize)
     return Plan(
         inputs=tuple(lowering.inputs),
@@ -343,6 +344,8 @@ class _Lowering:
             shapes = e.op.shape(params, *[self.shape(arg) for arg in e.args])
             kind, shape = "kernels", (sum([prod(s) for s in shapes]),)
         slot = self.b.emit(kind, tuple(args), shape, words, flops, step_params, RESULT, key)
+        if e.op.inverts:
+            self.b.inverses[slot] = args[0]
         return Value(slot, axes, 1)
 
     def _part(self, e: Part) -> Value:

@@ -180,6 +180,7 @@ class Builder:
         self.steps: list[Step] = []
         self.consts: dict[int, np.ndarray] = {}
         self.integers: set[int] = set()
+        self.inverses: dict[int, int] = {}
         self._known: dict[Any, int] = {}
 
     def slot(self, shape: Sizes, origin: str, owner: int | None = None, name: str = "") -> int:
@@ -211,6 +212,16 @@ class Builder:
             if kind not in CHEAP and self.fixed.issuperset(args):
                 self.fixed.add(found)
         return found
+
+    def drop_unused(self, results: Sequence[int]) -> None:
+        """Steps that nobody reads go: an inverse of which only products are wanted."""
+        read = {self.owner[slot] for slot in results}
+        kept = []
+        for step in reversed(self.steps):
+            if self.owner[step.out] in read:
+                kept.append(step)
+                read.update([self.owner[slot] for slot in step.args])
+        self.steps = kept[::-1]
 
     def const(self, array: np.ndarray, key: Any) -> int:
         found = self._known.get(("const", key))

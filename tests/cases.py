@@ -26,7 +26,7 @@ EXTENTS = {"m": 4, "n": 3, "k": 2}
 def reference_einsum(spec: str, *operands: Any, sizes: dict[str, int] | None = None) -> Any:
     """einsum with output letters that repeat or that no operand has, by deltas and ones."""
     left, _, out = spec.replace(" ", "").partition("->")
-    extents = {c: n for w, a in zip(left.split(","), operands) for c, n in zip(w, jnp.shape(a))}
+    extents = {c: n for w, a in zip(left.split(","), operands, strict=False) for c, n in zip(w, jnp.shape(a), strict=False)}
     extents.update({c: sizes[c] for c in out if sizes and c not in extents})
     words, arrays, fresh, seen = [w for w in left.split(",") if operands], list(operands), [], ""
     spare = iter("QRSTUVW")

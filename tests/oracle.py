@@ -70,7 +70,8 @@ def evaluate(e: Expr, values: Mapping[str, Any]) -> Any:
         elif isinstance(node, Add):
             found = mp.fsum(args)
         elif isinstance(node, Einsum):
-            assert not node.extents and node.coef == Coef(node.coef.value)
+            assert not node.extents
+            assert node.coef == Coef(node.coef.value)
             found = mp.fprod([node.coef.value, *args])
         else:
             assert isinstance(node, Apply)

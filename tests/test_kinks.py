@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import tcalc as tc
 
 MODES = ("forward", "reverse", "cross-country", "auto")
@@ -48,7 +49,7 @@ TABLE = [
     Kink("relu at 0", 0.0, (0, 0, 0), (
         lambda x: tc.relu(x),
         lambda x: tc.where(x > 0, x, 0),
-        lambda x: tc.where(0 < x, x, 0 * x),
+        lambda x: tc.where(x > 0, x, 0 * x),
         lambda x: x * (x > 0),
     )),
     Kink("maximum at a tie", 0.0, (0, 0.5, 0), (
@@ -104,7 +105,7 @@ TABLE = [
     )),
     Kink("z log z with 0 at 0", [0.0, 1.0], (0, [0, 1], [[0, 0], [0, 1]], np.array([0, -1.0])[:, None, None] * np.eye(2)[:, :, None] * np.eye(2)[:, None, :]), (
         lambda z: tc.sum(tc.where(z > 0, z * tc.log(z), 0)),
-        lambda z: tc.sum(tc.where(0 < z, tc.log(z) * z, 0 * z)),
+        lambda z: tc.sum(tc.where(z > 0, tc.log(z) * z, 0 * z)),
         lambda z: tc.sum(tc.where(z <= 0, 0, z * tc.log(z))),
         lambda z: np.where(z > 0, z * np.log(z), 0.0).sum(),
     )),

@@ -33,7 +33,8 @@ HOUSE = """
     backends.numpy_kernels
     plan
     memory lower
-    paths steps
+    paths triangular
+    steps
     properties derive linalg
     rules.*
     rewrite

@@ -14,10 +14,10 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+
 import tcalc as tc
 from tcalc.expr import Add, Einsum, Expr, postorder
 from tcalc.normal import bare, einsum
-
 from tests.cases import Reference
 
 MODES = ("forward", "reverse", "cross-country")

@@ -14,9 +14,9 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+
 import tcalc as tc
 from tcalc.expr import Einsum, postorder
-
 from tests.cases import Reference, factorisation, logistic, weighted_factorisation
 
 MODES = ("forward", "reverse", "cross-country")

@@ -27,7 +27,7 @@ MODES = ("forward", "reverse", "cross-country", "auto")
 LIMIT = 1e5
 
 #: Seeds whose expressions were wrong once.
-CORPUS: list[int] = []
+CORPUS = [2021, 3199, 4065, 5113, 6075]
 
 #: Elementwise functions that are not one function of tcalc and jax.
 COMPOSED = {
@@ -320,7 +320,7 @@ def check(seed: int, with_jax: bool = False) -> bool:
         return False
     variables = {name: tc.var(name, shape) for name, shape in program.shapes.items()}
     e = build(program, tc, list(variables.values()), lambda extent: extent)
-    bind = {**arrays, **{d: n for d, n in program.extents.items()}}
+    bind = {**arrays, **program.extents}
     compare = Comparison(bind, 1e-11 * max(1.0, largest))
     compare(e, wanted.v, "value")
     for name, x in variables.items():

@@ -166,7 +166,7 @@ class Program:
             if plan.origin[owner] is not RESULT or owner in plan.fixed:
                 continue
             large = prod(plan.shapes[owner]) * plan.itemsize >= _DROP_BYTES
-            if large and plan.last_use[owner] < len(plan.steps):
+            if large and plan.last_use.get(owner, len(plan.steps)) < len(plan.steps):
                 ends.setdefault(plan.last_use[owner], []).append(slot)
         return ends
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import LinAlgError
 from ..steps import Step
 
 Array = np.ndarray
@@ -218,6 +219,23 @@ def _part(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
+def _trisolve(step: Step, dtype: np.dtype[Any]) -> Run:
+    (a, b), o, (trans,) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        import scipy.linalg
+
+        matrix, columns = v[a], v[b]
+        if not np.all(matrix.diagonal()):
+            raise LinAlgError("a triangular matrix has a zero on its diagonal")
+        (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (matrix, columns))
+        # Row-major memory is the transpose in column-major order: solve from the other side.
+        found = trsm(1, matrix.T, columns.T, side=1, lower=0, trans_a=int(trans)).T
+        v[o] = np.asarray(found, dtype)
+
+    return run
+
+
 def _strided(step: Step, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
     """The writable view of a contiguous result that runs over the distinct labels of a pattern."""
     (pattern,) = step.params
@@ -322,5 +340,6 @@ KERNELS: dict[str, Maker] = {
     "kernel": _kernel,
     "kernels": _kernels,
     "part": _part,
+    "trisolve": _trisolve,
     "scratch": _scratch,
 }

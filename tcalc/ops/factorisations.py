@@ -117,7 +117,7 @@ CHOLESKY = Op(
 TRI_INVERSE = Op(
     "tri_inverse", (2,), (_tri_inverse_partial,), _tri_inverse,
     "np.linalg.inv(np.tril({0}))", r"{0}^{{-1}}",
-    domain=((0.5, 2.0),), shape=_same, flops=0.3,
+    domain=((0.5, 2.0),), shape=_same, flops=0.3, inverts=True,
 )  # fmt: skip
 
 

@@ -61,7 +61,11 @@ class NumPy:
         return Code(text, PRODUCT if value < 0 else ATOM, weak=True)
 
     def array(self, value: np.ndarray) -> Code:
-        return Code(f"np.array({value.tolist()!r}, np.{value.dtype.name})")
+        dtype = f"np.{value.dtype.name}"
+        if not value.size:
+            return Code(f"np.zeros({value.shape}, {dtype})")
+        entries = re.sub(r"\b(nan|inf)\b", r"np.\1", repr(value.tolist()))
+        return Code(f"np.array({entries}, {dtype})")
 
     def extent(self, array: str, axis: int) -> str:
         return f"{array}.shape[{axis}]"

@@ -1,0 +1,388 @@
+"""Expressions behave as arrays do: operators, broadcasting, NumPy's functions, and their errors."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+
+X, y, w, c = tc.var("X", ("m", "n")), tc.var("y", "m"), tc.var("w", "n"), tc.var("c")
+A = tc.var("A", ("n", "n"))
+RNG = np.random.default_rng(0)
+DATA = {
+    "X": RNG.normal(size=(4, 3)),
+    "y": RNG.normal(size=4),
+    "w": RNG.uniform(0.5, 2, size=3),
+    "c": 0.7,
+    "A": RNG.normal(size=(3, 3)),
+}
+
+
+def same(e: Any, compute: Any, **data: Any) -> None:
+    """The expression and the same computation on arrays agree in shape and every entry."""
+    given = data or {name: DATA[name] for name in e.variables}
+    found, wanted = e(**given), np.asarray(compute(**{k: np.asarray(v) for k, v in given.items()}))
+    assert np.shape(found) == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
+
+
+#: What works on expressions and on arrays alike: one spelling for both.
+ALIKE = [
+    lambda X, y, w, c, A: X + w,
+    lambda X, y, w, c, A: X - c,
+    lambda X, y, w, c, A: 1 - X,
+    lambda X, y, w, c, A: X * w * 2,
+    lambda X, y, w, c, A: X / w,
+    lambda X, y, w, c, A: 2 / w,
+    lambda X, y, w, c, A: w**2,
+    lambda X, y, w, c, A: w**c,
+    lambda X, y, w, c, A: 2**w,
+    lambda X, y, w, c, A: w % 0.7,
+    lambda X, y, w, c, A: X @ w,
+    lambda X, y, w, c, A: y @ X,
+    lambda X, y, w, c, A: w @ w,
+    lambda X, y, w, c, A: X @ A @ X.T,
+    lambda X, y, w, c, A: -X,
+    lambda X, y, w, c, A: +X,
+    lambda X, y, w, c, A: abs(X),
+    lambda X, y, w, c, A: X.T,
+    lambda X, y, w, c, A: X.mT,
+    lambda X, y, w, c, A: A.T.T + A,
+    lambda X, y, w, c, A: X.sum(),
+    lambda X, y, w, c, A: X.sum(axis=0),
+    lambda X, y, w, c, A: X.sum(axis=(0, 1)),
+    lambda X, y, w, c, A: X.sum(axis=-1, keepdims=True),
+    lambda X, y, w, c, A: X.mean(axis=1),
+    lambda X, y, w, c, A: X.mean(),
+    lambda X, y, w, c, A: X.prod(axis=0),
+    lambda X, y, w, c, A: X.max(axis=1, keepdims=True),
+    lambda X, y, w, c, A: X.min(),
+    lambda X, y, w, c, A: X.var(axis=0),
+    lambda X, y, w, c, A: X.std(),
+    lambda X, y, w, c, A: w.cumsum(),
+    lambda X, y, w, c, A: X.cumsum(axis=0),
+    lambda X, y, w, c, A: X.dot(w),
+    lambda X, y, w, c, A: A.diagonal(),
+    lambda X, y, w, c, A: A.trace(),
+    lambda X, y, w, c, A: X.transpose(),
+    lambda X, y, w, c, A: X.transpose(1, 0),
+    lambda X, y, w, c, A: X[:, None],
+    lambda X, y, w, c, A: X[..., None] * X[:, None, :],
+    lambda X, y, w, c, A: w[None, :] - w[:, None],
+    lambda X, y, w, c, A: w[...],
+    lambda X, y, w, c, A: X[:],
+    lambda X, y, w, c, A: np.exp(X) + np.sin(w),
+    lambda X, y, w, c, A: np.sum(X, axis=0),
+    lambda X, y, w, c, A: np.mean(X),
+    lambda X, y, w, c, A: np.max(X, axis=0),
+    lambda X, y, w, c, A: np.amin(X),
+    lambda X, y, w, c, A: np.prod(X, axis=1),
+    lambda X, y, w, c, A: np.var(X, axis=1, keepdims=True),
+    lambda X, y, w, c, A: np.std(w),
+    lambda X, y, w, c, A: np.dot(X, w),
+    lambda X, y, w, c, A: np.outer(y, w),
+    lambda X, y, w, c, A: np.matmul(X, w),
+    lambda X, y, w, c, A: np.tensordot(X, X, axes=([0, 1], [0, 1])),
+    lambda X, y, w, c, A: np.einsum("ij,j->i", X, w),
+    lambda X, y, w, c, A: np.einsum("ij,ij", X, X),
+    lambda X, y, w, c, A: np.trace(A),
+    lambda X, y, w, c, A: np.diag(w),
+    lambda X, y, w, c, A: np.diag(A),
+    lambda X, y, w, c, A: np.diagonal(A),
+    lambda X, y, w, c, A: np.transpose(X),
+    lambda X, y, w, c, A: np.maximum(X, 0.1),
+    lambda X, y, w, c, A: np.minimum(X, w),
+    lambda X, y, w, c, A: np.where(X > 0, X, -1.0),
+    lambda X, y, w, c, A: np.where((X > 0) & (X < 1), X, 0.0),
+    lambda X, y, w, c, A: np.where((X > 0) | (X < -1), X, 0.0),
+    lambda X, y, w, c, A: np.where(np.logical_not(X > 0), X, 0.0),
+    lambda X, y, w, c, A: np.clip(X, -0.5, 0.5),
+    lambda X, y, w, c, A: np.abs(X) + np.absolute(X) + np.sign(X),
+    lambda X, y, w, c, A: np.sqrt(w) + np.log(w) + np.log1p(w) + np.expm1(w),
+    lambda X, y, w, c, A: np.hypot(X, w) + np.arctan2(X, w),
+    lambda X, y, w, c, A: np.logaddexp(X, w),
+    lambda X, y, w, c, A: np.power(w, 3) + np.square(w) + np.reciprocal(w),
+    lambda X, y, w, c, A: np.add(X, w) + np.subtract(X, 1) * np.multiply(2, X) - np.divide(X, w),
+    lambda X, y, w, c, A: 2 * np.negative(X) + np.positive(X),
+    lambda X, y, w, c, A: np.linalg.norm(w) + np.linalg.norm(X),
+    lambda X, y, w, c, A: np.linalg.norm(w, 1) + np.linalg.norm(w, np.inf),
+    lambda X, y, w, c, A: np.linalg.norm(X, axis=1),
+    lambda X, y, w, c, A: np.linalg.inv(A) @ w,
+    lambda X, y, w, c, A: np.linalg.det(A),
+    lambda X, y, w, c, A: np.linalg.solve(A, w),
+    lambda X, y, w, c, A: np.cumsum(w),
+    lambda X, y, w, c, A: np.floor(X) + np.mod(X, 2),
+    lambda X, y, w, c, A: np.broadcast_to(w, (2, 3)) if isinstance(w, np.ndarray) else tc.broadcast_to(w, (2, "n")),
+    lambda X, y, w, c, A: np.ones(3) @ (np.eye(3) @ np.array([1.0, 2, 3])) * c,
+    lambda X, y, w, c, A: np.float64(2) * c + np.array(3.0) - c * np.int64(2),
+    lambda X, y, w, c, A: np.array([1.0, 2.0]) * c,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("k", range(len(ALIKE)))
+def test_one_spelling_for_expressions_and_arrays(k: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        e = ALIKE[k](X, y, w, c, A)
+        assert isinstance(e, tc.Expr)
+        found = e(DATA)
+    wanted = np.asarray(ALIKE[k](*[np.asarray(DATA[name]) for name in ("X", "y", "w", "c", "A")]))
+    assert np.shape(found) == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
+
+
+# --- broadcasting ---------------------------------------------------------------------------------
+
+SHAPES = [(), (1,), (2,), (3,), (1, 3), (2, 1), (2, 3), (3, 2), (1, 1), (2, 1, 3), (0,), (2, 0)]
+
+
+@pytest.mark.parametrize(("left", "right"), list(itertools.product(SHAPES, SHAPES)))
+def test_broadcasting_is_numpys(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    p, q = tc.var("p", left), tc.var("q", right)
+    data = {"p": RNG.normal(size=left), "q": RNG.normal(size=right)}
+    try:
+        wanted = np.broadcast_shapes(left, right)
+    except ValueError:
+        for build in (lambda: p + q, lambda: p * q, lambda: tc.maximum(p, q), lambda: tc.where(p > 0, p, q)):
+            with pytest.raises(tc.ShapeError, match="extents"):
+                build()
+        return
+    assert (p + q).shape == wanted
+    same(p + 2 * q, lambda p, q: p + 2 * q, **data)
+    same(p * q, lambda p, q: p * q, **data)
+    gradient = tc.grad(tc.sum(p * q * q), tc.var("p", left))(data)
+    assert gradient.shape == left
+
+
+@pytest.mark.parametrize(("left", "right"), list(itertools.product(SHAPES, SHAPES)))
+def test_matmul_is_numpys(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    p, q = tc.var("p", left), tc.var("q", right)
+    data = {"p": RNG.normal(size=left), "q": RNG.normal(size=right)}
+    try:
+        wanted = data["p"] @ data["q"]
+    except ValueError:
+        with pytest.raises(tc.ShapeError):
+            p @ q
+        return
+    same(p @ q, lambda p, q: wanted, **data)
+
+
+#: Construction, and what the message must name.
+WRONG = [
+    (lambda: X @ y, tc.ShapeError, ["(m, n)", "(m,)", "n", "m"]),
+    (lambda: X + y, tc.ShapeError, ["(m, n)", "(m,)", "index -1"]),
+    (lambda: tc.einsum("ij,jk->ik", X, X), tc.ShapeError, ["index j", "n", "m"]),
+    (lambda: tc.einsum("ij->ik", X), tc.ShapeError, ["index k", "sizes"]),
+    (lambda: tc.einsum("ijk->i", X), tc.ShapeError, ["ijk", "(m, n)"]),
+    (lambda: tc.einsum("ij,j->i", X), tc.Error, ["2", "1"]),
+    (lambda: tc.einsum("i1->i", X), tc.Error, ["letters"]),
+    (lambda: tc.trace(X), tc.ShapeError, ["(m, n)", "m", "n"]),
+    (lambda: tc.linalg.inv(X), tc.ShapeError, ["inv", "square", "(m, n)"]),
+    (lambda: tc.linalg.solve(X, y), tc.ShapeError, ["solve", "square"]),
+    (lambda: tc.sum(X, axis=2), ValueError, ["axis 2", "2 axes"]),
+    (lambda: tc.sum(X, axis=(0, 0)), ValueError, ["axis", "twice"]),
+    (lambda: tc.transpose(X, (0, 0)), ValueError, ["transpose"]),
+    (lambda: tc.tensordot(X, X, 1), tc.ShapeError, ["n", "m"]),
+    (lambda: tc.grad(X @ w, w), tc.ShapeError, ["scalar", "(m,)", "jacobian"]),
+    (lambda: tc.grad(tc.sum(w), w + 1), TypeError, ["variable"]),
+    (lambda: tc.grad(tc.sum(w), "q"), TypeError, ["'q'", "w"]),
+    (lambda: tc.grad(tc.sum(w), 3), TypeError, ["3"]),
+    (lambda: tc.grad(tc.sum(w), w, mode="backward"), ValueError, ["backward", "reverse"]),
+    (lambda: tc.derivative(w, w, order=-1), ValueError, ["-1"]),
+    (lambda: tc.derivative(w, w, order=1.5), ValueError, ["1.5"]),
+    (lambda: tc.var("2x"), ValueError, ["2x"]),
+    (lambda: tc.var("x", ("n", -1)), tc.ShapeError, ["-1"]),
+    (lambda: tc.var("x", ("n", 1.5)), TypeError, ["1.5"]),
+    (lambda: tc.var("x", ("n", "a b")), tc.ShapeError, ["a b"]),
+    (lambda: tc.var("S", ("m", "n"), symmetric=True), tc.ShapeError, ["symmetric", "square", "(m, n)"]),
+    (lambda: tc.var("S", ("n", "n"), sparse=True), TypeError, ["sparse"]),
+    (lambda: bool(w > 0), TypeError, ["where"]),
+    (lambda: 1 if c == 1 else 0, TypeError, ["where"]),
+    (lambda: c in [2 * c, c], TypeError, ["where"]),
+    (lambda: float(c), TypeError, ["number"]),
+    (lambda: int(c), TypeError, ["number"]),
+    (lambda: [1, 2][c], TypeError, []),
+    (lambda: np.asarray(w), TypeError, ["array"]),
+    (lambda: np.array([w, w]), TypeError, ["stack"]),
+    (lambda: len(w), TypeError, ["n"]),
+    (lambda: iter(w), TypeError, ["n"]),
+    (lambda: iter(c), TypeError, ["scalar"]),
+    (lambda: X[:, :, :], IndexError, ["3", "(m, n)"]),
+    (lambda: X[np.array([True, False])], TypeError, ["where"]),
+    (lambda: np.exp(w, out=np.zeros(3)), TypeError, []),
+    (lambda: np.add.reduce(w), TypeError, ["reduce"]),
+    (lambda: np.linalg.svd(X), TypeError, ["svd"]),
+    (lambda: tc.const([1 + 2j]), TypeError, ["complex"]),
+    (lambda: tc.const(["a"]), TypeError, []),
+    (lambda: tc.const(np.ma.array([1.0], mask=[True])), TypeError, ["mask"]),
+    (lambda: w.subs({w: y}), tc.ShapeError, ["(n,)", "(m,)"]),
+    (lambda: tc.jvp(X @ w, w, y), tc.ShapeError, ["w", "(m,)", "(n,)"]),
+    (lambda: tc.vjp(X @ w, w, w), tc.ShapeError, ["(n,)", "(m,)"]),
+    (lambda: tc.cross(w, w), tc.ShapeError, ["3"]),
+    (lambda: tc.outer(X, w), tc.ShapeError, ["(m, n)"]),
+    (lambda: (X @ w)(X=DATA["X"]), TypeError, ["w", "(n,)"]),
+    (lambda: (X @ w)(X=DATA["X"], w=np.ones(5)), ValueError, ["n", "3", "5", "X", "w"]),
+    (lambda: (X @ w)(X=DATA["X"], w=np.ones((3, 1))), ValueError, ["w", "(n,)"]),
+    (lambda: (c * 2)(c=1j), TypeError, ["c"]),
+    (lambda: (c * 2)(c="one"), TypeError, ["c"]),
+    (lambda: (c * 2)(c=np.array([1.0, None])), (TypeError, ValueError), ["c"]),
+    (lambda: tc.eye("n")(), TypeError, ["n"]),
+    (lambda: tc.compile("x"), TypeError, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("k", range(len(WRONG)))
+def test_errors_say_what_is_wrong(k: int) -> None:
+    build, kind, parts = WRONG[k]
+    with pytest.raises(kind) as caught:
+        build()
+    for part in parts:
+        assert part in str(caught.value), str(caught.value)
+
+
+# --- identity -------------------------------------------------------------------------------------
+
+
+def test_equal_constructions_are_one_object() -> None:
+    assert tc.var("w", "n") is w
+    assert tc.var("w", ("n",)) is w
+    assert tc.var("w", "k") is not w
+    assert tc.var("A", ("n", "n"), symmetric=True) is not A
+    assert tc.var("S", ("n", "n"), positive_definite=True, symmetric=True) is tc.var("S", ("n", "n"), positive_definite=True)
+    assert A.T.T is A
+    assert X @ w is X @ w
+    assert {X @ w: 1}[X @ w] == 1
+    assert hash(w) == hash(tc.var("w", "n"))
+
+
+def test_comparisons_are_expressions() -> None:
+    for e, compute in [
+        (w == 1, lambda w: w == 1), (w != 1, lambda w: w != 1), (w < 1, lambda w: w < 1),
+        (w <= 1, lambda w: w <= 1), (w > 1, lambda w: w > 1), (w >= 1, lambda w: w >= 1),
+        (~(w > 1), lambda w: ~(w > 1)), ((w > 1) & (w < 2), lambda w: (w > 1) & (w < 2)),
+        ((w > 1) | (w < 0), lambda w: (w > 1) | (w < 0)), (w < 1, lambda w: w < 1),
+    ]:  # fmt: skip
+        assert isinstance(e, tc.Expr)
+        np.testing.assert_array_equal(e(w=[0.5, 1, 3]), compute(np.array([0.5, 1, 3])))
+
+
+def test_attributes() -> None:
+    e = tc.sum(X @ w) + c
+    assert list(e.variables) == ["X", "c", "w"]
+    assert e.variables["X"] is X
+    assert X.shape == ("m", "n")
+    assert (X.ndim, w.ndim, c.ndim) == (2, 1, 0)
+    assert tc.var("k", 3).shape == (3,)
+    assert len(tc.var("k", 3)) == 3
+    assert copy.copy(e) is copy.deepcopy(e) is pickle.loads(pickle.dumps(e)) is e
+    with pytest.raises(AttributeError):
+        e.color = 1
+
+
+def test_two_declarations_of_one_name() -> None:
+    other = tc.var("w", "k")
+    e = tc.sum(w) + tc.sum(other)
+    for use in (lambda: e.variables, lambda: e(w=[1.0]), lambda: tc.grad(e, w), lambda: tc.compile(e)):
+        with pytest.raises(ValueError, match=r"w .*twice|twice.*w"):
+            use()
+    with pytest.raises(ValueError, match="w"):
+        tc.grad(tc.sum(w), other)
+
+
+def test_substitution_is_simultaneous() -> None:
+    u, v = tc.var("u", "n"), tc.var("v", "n")
+    e = tc.sin(u) * v
+    same(e.subs({u: v, v: u}), lambda u, v: np.sin(v) * u, u=DATA["w"], v=DATA["A"][0])
+    same(e.subs({"u": u * 2, "v": tc.ones("n")}), lambda u: np.sin(2 * u), u=DATA["w"])
+    assert e.subs({}) is e
+    assert e.subs({"absent": c}) is e
+    assert c.subs({c: 3})() == 3
+    same((X @ w).subs({w: X.T @ (X @ w)}), lambda X, w: X @ (X.T @ (X @ w)), X=DATA["X"], w=DATA["w"])
+
+
+# --- derivatives ----------------------------------------------------------------------------------
+
+
+def test_nests_of_variables() -> None:
+    f = tc.sum((X @ w) ** 2) * c
+    gw, gc = tc.grad(f, (w, c))
+    assert gw is tc.grad(f, w)
+    assert gc is tc.grad(f, "c")
+    nested = tc.grad(f, {"first": (w, "c"), "second": X})
+    assert nested["first"][0] is gw
+    assert nested["second"].shape == ("m", "n")
+    values = nested(DATA)
+    np.testing.assert_allclose(values["first"][0], gw(DATA))
+    blocks = tc.hessian(f, (w, c))
+    assert [[b.shape for b in row] for row in blocks] == [[("n", "n"), ("n",)], [("n",), ()]]
+    dense = blocks(DATA)
+    np.testing.assert_allclose(dense[0][1], dense[1][0])
+    named = tc.hessian(f, {"w": w, "c": c})
+    np.testing.assert_allclose(named(DATA)["w"]["c"], dense[0][1])
+    value, gradient = tc.value_and_grad(f, w)(DATA)
+    np.testing.assert_allclose(value, f(DATA))
+    np.testing.assert_allclose(gradient, gw(DATA))
+
+
+def test_an_absent_variable_gives_zeros() -> None:
+    f = tc.sum(w * w)
+    np.testing.assert_array_equal(tc.grad(f, X)(X=DATA["X"], w=DATA["w"]), np.zeros((4, 3)))
+    np.testing.assert_array_equal(tc.jacobian(w, c)(w=DATA["w"]), np.zeros(3))
+    np.testing.assert_array_equal(tc.hessian(f, c)(w=DATA["w"], c=1.0), 0)
+
+
+def test_a_derivative_keeps_what_cancelled() -> None:
+    M = tc.var("M", ("n", "n"))
+    d = tc.grad(tc.trace(M), M)
+    np.testing.assert_array_equal(d(M=np.ones((3, 3))), np.eye(3))
+    assert list(d.variables) == ["M"]
+    assert d.of is tc.trace(M)
+    assert d.wrt == (M,) or d.wrt[0] is M
+    second = tc.hessian(tc.sum(w * w), w)
+    np.testing.assert_array_equal(second(w=np.ones(2)), 2 * np.eye(2))
+    assert [v.name for v in second.wrt] == ["w", "w"]
+
+
+def test_orders_and_spellings() -> None:
+    e = tc.sin(w) * c
+    assert tc.derivative(e, w, 0) is e
+    assert e.diff(w, 2) is tc.derivative(e, w, 2)
+    assert e.diff("w") is tc.jacobian(e, w)
+    assert tc.derivative(e, w, 3).shape == ("n", "n", "n", "n")
+    mixed = tc.jacobian(tc.grad(tc.sum(e), w), c)
+    np.testing.assert_allclose(mixed(DATA), np.cos(DATA["w"]))
+
+
+def test_products_with_many_directions() -> None:
+    e, data = tc.exp(X @ w), {"X": DATA["X"], "w": DATA["w"]}
+    J = tc.jacobian(e, w)(data)
+    V, U = RNG.normal(size=(3, 5)), RNG.normal(size=(6, 4))
+    np.testing.assert_allclose(tc.jvp(e, w, tc.var("V", ("n", "k")))(V=V, **data), J @ V)
+    np.testing.assert_allclose(tc.vjp(e, w, tc.var("U", ("k", "m")))(U=U, **data), U @ J)
+    both = tc.jvp(e, (w, X), (tc.ones("n"), X))(data)
+    wanted = J @ np.ones(3) + np.tensordot(tc.jacobian(e, X)(data), data["X"], 2)
+    np.testing.assert_allclose(both, wanted)
+    first, second = tc.vjp(e, (w, X), tc.ones("m"))(data)
+    np.testing.assert_allclose(first, np.ones(4) @ J)
+    assert second.shape == (4, 3)
+    f = tc.sum(e)
+    hw, hX = tc.hvp(f, (w, X), (w, X))(data)
+    blocks = tc.hessian(f, (w, X))(data)
+    np.testing.assert_allclose(hw, blocks[0][0] @ data["w"] + np.tensordot(blocks[0][1], data["X"], 2))
+    assert hX.shape == (4, 3)
+
+
+def test_the_callers_numpy_settings_stay() -> None:
+    """No warning of ours, and the caller's error state is untouched."""
+    with np.errstate(all="raise"):
+        assert tc.log(c)(c=0.0) == -np.inf
+        assert np.isnan(tc.sqrt(c)(c=-1.0))
+        assert tc.exp(c)(c=1e4) == np.inf
+        assert np.geterr()["over"] == "raise"
