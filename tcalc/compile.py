@@ -27,6 +27,7 @@ from .errors import MemoryLimitError
 from .expr import Const, Derivative, Expr, Var, dimensions, postorder, variables
 from .extents import show_shape
 from .plan import NOMINAL, cost, make_plan
+from .rewrite import simplify
 from .steps import Plan, read_bytes, show_bytes
 from .surface import surface
 
@@ -369,7 +370,8 @@ class _Bound(NamedTuple):
 
 
 def _value(root: Expr) -> Expr:
-    return root.args[0] if isinstance(root, Derivative) else root
+    """What is computed: a derivative without its projection, anything else in its stable form."""
+    return root.args[0] if isinstance(root, Derivative) else simplify(root)
 
 
 def _leaves(outputs: Any) -> list[Expr]:

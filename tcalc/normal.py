@@ -225,7 +225,7 @@ def structured(e: Add) -> bool:
         if not isinstance(term, Einsum) or term.summed:
             return False
         unit = len(set(term.out)) < len(term.out)
-        if not unit and any(len(set(word)) == len(term.extents) for word in term.labels):
+        if not unit and not _low_order(term):
             return False
         carries = carries or unit
     return carries
@@ -283,8 +283,9 @@ def _intern_add(terms: list[Expr]) -> Expr:
 
 
 def _open_sums(items: list[Expr]) -> list[Expr]:
-    """Nested sums open where they carry unit tensors or share a term, up to a bound."""
+    """Nested sums open where they carry unit tensors, are broadcast, or share a term; bounded."""
     present = {id(split_coef(t)[1]) for t in items}
+    units = _carries_unit(items)
     flat: list[Expr] = []
     room = MAX_TERMS - len(items)
     for t in items:
@@ -292,7 +293,12 @@ def _open_sums(items: list[Expr]) -> list[Expr]:
         if (
             len(inner) > 1
             and len(inner) - 1 <= room
-            and (_carries_unit(inner) or any(id(split_coef(i)[1]) in present for i in inner))
+            and (
+                _carries_unit(inner)
+                or absent_axes(t)
+                or (units and all(_low_order(i) for i in inner))
+                or any(id(split_coef(i)[1]) in present for i in inner)
+            )
         ):
             room -= len(inner) - 1
             flat.extend(inner)
@@ -302,16 +308,23 @@ def _open_sums(items: list[Expr]) -> list[Expr]:
 
 
 def terms_of(e: Expr) -> list[Expr]:
-    """The terms of a sum, also of a scaled or permuted one."""
+    """The terms of a sum, also of a scaled, permuted or broadcast one."""
     if isinstance(e, Add):
         return list(e.args)
     inner = e.args[0] if isinstance(e, Einsum) and len(e.args) == 1 else None
     if not isinstance(e, Einsum) or not isinstance(inner, Add):
         return [e]
-    if len(e.extents) > inner.ndim or len(set(e.out)) < len(e.out):
+    if e.summed or len(set(e.labels[0])) < inner.ndim or len(set(e.out)) < len(e.out):
         return [e]
     extents = dict(enumerate(e.extents))
     return [einsum([t], e.labels, e.out, e.coef, extents) for t in inner.args]
+
+
+def _low_order(e: Expr) -> bool:
+    """Is e an outer product none of whose operands has all labels?"""
+    if not isinstance(e, Einsum) or e.summed:
+        return False
+    return all(len(set(word)) < len(e.extents) for word in e.labels)
 
 
 def _carries_unit(terms: list[Expr]) -> bool:
@@ -400,13 +413,12 @@ def _group_factors(terms: list[Expr]) -> list[Expr] | Expr:
         for k, t in enumerate(terms):
             if isinstance(t, Einsum) and not t.summed and len(t.args) > 1:
                 for i in _lone_factors(t):
-                    key = (t.out, id(t.args[i]), t.labels[i])
+                    key = (t.out, id(t.args[i]), t.labels[i], t.args[i].order)
                     groups.setdefault(key, []).append(k)
-        shared = [(len(ks), key) for key, ks in groups.items() if len(ks) > 1]
+        shared = [key for key, ks in groups.items() if len(ks) > 1]
         if not shared:
             return terms
-        top = max(count for count, _ in shared)
-        _, key = next(item for item in shared if item[0] == top)
+        key = min(shared, key=lambda key: (-len(groups[key]), key[3], key[0], key[2]))
         members = groups[key]
         rest = [_without_factor(terms[k], key) for k in members]
         first = terms[members[0]]
@@ -436,7 +448,7 @@ def _without_factor(t: Expr, key: tuple[Any, ...]) -> tuple[Expr, Labels]:
     """The outer product t without one factor, and the labels that are left, in order."""
     assert isinstance(t, Einsum)
     k = next(
-        i for i, (a, w) in enumerate(zip(t.args, t.labels, strict=True)) if (id(a), w) == key[1:]
+        i for i, (a, w) in enumerate(zip(t.args, t.labels, strict=True)) if (id(a), w) == key[1:3]
     )
     kept = tuple([label for label in range(len(t.extents)) if label not in t.labels[k]])
     args = t.args[:k] + t.args[k + 1 :]

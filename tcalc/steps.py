@@ -203,7 +203,7 @@ class Builder:
         key: Any = None,
     ) -> int:
         """The slot with the result of a step, made here or before."""
-        known = (kind, args, params if key is None else key)
+        known = (kind, args, shape, params if key is None else key)
         found = self._known.get(known)
         if found is None:
             found = self.slot(shape, origin, args[0] if origin is VIEW else None)

@@ -5,6 +5,8 @@ builds the expression, called with `Reference` and arrays it computes the same w
 shares no code with tcalc. Where a spelling exists in tcalc only, `reference` is written by hand.
 """
 
+# ruff: noqa: E501 (a row of a table is one line)
+
 from __future__ import annotations
 
 import zlib
@@ -26,7 +28,11 @@ EXTENTS = {"m": 4, "n": 3, "k": 2}
 def reference_einsum(spec: str, *operands: Any, sizes: dict[str, int] | None = None) -> Any:
     """einsum with output letters that repeat or that no operand has, by deltas and ones."""
     left, _, out = spec.replace(" ", "").partition("->")
-    extents = {c: n for w, a in zip(left.split(","), operands, strict=False) for c, n in zip(w, jnp.shape(a), strict=False)}
+    extents = {
+        c: n
+        for w, a in zip(left.split(","), operands, strict=False)
+        for c, n in zip(w, jnp.shape(a), strict=False)
+    }
     extents.update({c: sizes[c] for c in out if sizes and c not in extents})
     words, arrays, fresh, seen = [w for w in left.split(",") if operands], list(operands), [], ""
     spare = iter("QRSTUVW")

@@ -4,6 +4,8 @@ A `Jet` holds a value, and dense first and second derivatives by one flat vector
 function is written out over full index grids, with no sharing, no unit tensors and no modes.
 """
 
+# ruff: noqa: E501 (a row of a table is one line)
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

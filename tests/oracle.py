@@ -1,4 +1,4 @@
-"""Scalar operators in mpmath, at 50 digits: what the rows of the operator table are compared with."""
+"""Scalar operators in mpmath, at 50 digits: the other side of tests of the operator table."""
 
 from __future__ import annotations
 

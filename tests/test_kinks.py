@@ -5,6 +5,8 @@ norm'(0) = 0; relu'(0) = 0; ties of max, min, maximum and minimum split evenly; 
 b > 0; `where` differentiates only the branch taken, at every order.
 """
 
+# ruff: noqa: E501 (a row of a table is one line)
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -36,7 +36,9 @@ def chain(kind: str, x: Expr, length: int) -> Expr:
     return e
 
 
-@pytest.mark.parametrize(("kind", "length"), [("product", LONG), ("sin", LONG // 10), ("sum", LONG // 10)])
+@pytest.mark.parametrize(
+    ("kind", "length"), [("product", LONG), ("sin", LONG // 10), ("sum", LONG // 10)]
+)
 def test_a_long_chain(kind: str, length: int) -> None:
     """Built, differentiated and evaluated at the default recursion limit."""
     x, limit = tc.var("x"), sys.getrecursionlimit()
@@ -123,7 +125,11 @@ def test_results_do_not_depend_on_the_hash_seed() -> None:
     def digest(seed: int) -> str:
         environment = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
-            [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-c", SCRIPT],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return done.stdout
 
@@ -169,7 +175,9 @@ def test_a_pickle_from_another_process_is_the_same_node() -> None:
         "sys.stdout.buffer.write(pickle.dumps(tc.hessian(tc.sum(tc.exp(X @ w)), w)))\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, check=True
+    )
     X, w = tc.var("X", ("m", "n")), tc.var("w", "n")
     assert pickle.loads(done.stdout) is tc.hessian(tc.sum(tc.exp(X @ w)), w)
 

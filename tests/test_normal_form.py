@@ -124,7 +124,9 @@ def test_squared_differences_are_never_expanded(mode: str) -> None:
     assert abs(f(x=at) - wanted) <= 1e-12 * wanted
     found = tc.grad(f, x, mode=mode)(x=at)
     assert np.max(np.abs(found - gradient)) <= 1e-9 * np.max(np.abs(gradient))
-    np.testing.assert_allclose(tc.hessian(f, x, mode=mode)(x=at), 4 * (50 * np.eye(50) - 1), atol=1e-11)
+    np.testing.assert_allclose(
+        tc.hessian(f, x, mode=mode)(x=at), 4 * (50 * np.eye(50) - 1), atol=1e-11
+    )
 
 
 #: Functions of a symmetric matrix and data: their derivatives are projected in every slot.
@@ -141,7 +143,7 @@ SYMMETRIC = [
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("name", "build"), SYMMETRIC)
 def test_derivatives_stay_in_the_subspace(name: str, build: Any, mode: str, prop: str) -> None:
-    """Equal to jax's derivative of f(P(S)), P the projector onto the subspace, and to differences."""
+    """Equal to jax's derivative of f(P(S)), P the projector, and to differences along it."""
     s, v = tc.var("s", (3, 3), **{prop: True}), tc.var("v", 3)
     f = build(tc, s, v)
     project = {
@@ -151,7 +153,10 @@ def test_derivatives_stay_in_the_subspace(name: str, build: Any, mode: str, prop
         "diagonal": lambda m: m * np.eye(3),
     }[prop]
     rng = np.random.default_rng(4)
-    data = {"s": np.array(project(rng.normal(size=(3, 3)) + 4 * np.eye(3))), "v": rng.normal(size=3)}
+    data = {
+        "s": np.array(project(rng.normal(size=(3, 3)) + 4 * np.eye(3))),
+        "v": rng.normal(size=3),
+    }
     composed = lambda m: build(Reference, project(m), data["v"])  # noqa: E731
     gradient, hessian = tc.grad(f, s, mode=mode)(data), tc.hessian(f, s, mode=mode)(data)
     np.testing.assert_allclose(gradient, jax.grad(composed)(data["s"]), rtol=1e-11, atol=1e-12)
@@ -191,7 +196,7 @@ SAME = [
     (lambda: (A @ B).T, lambda: B.T @ A.T),
     (lambda: S.T, lambda: S),
     (lambda: S + S.T, lambda: 2 * S),
-    (lambda: (S @ x), lambda: x @ S),
+    (lambda: S @ x, lambda: x @ S),
     (lambda: X.T @ X, lambda: (X.T @ X).T),
     (lambda: X.T @ tc.diag(y) @ X, lambda: (X.T @ tc.diag(y) @ X).T),
     (lambda: X.T @ tc.diag(y) @ X, lambda: (y[:, None] * X).T @ X),
@@ -205,7 +210,10 @@ SAME = [
     (lambda: tc.trace(A @ B), lambda: tc.trace(B @ A)),
     (lambda: tc.outer(x, a).T, lambda: tc.outer(a, x)),
     (lambda: tc.exp(A.T), lambda: tc.exp(A).T),
-    (lambda: tc.exp(tc.broadcast_to(x, ("m", "n"))), lambda: tc.broadcast_to(tc.exp(x), ("m", "n"))),
+    (
+        lambda: tc.exp(tc.broadcast_to(x, ("m", "n"))),
+        lambda: tc.broadcast_to(tc.exp(x), ("m", "n")),
+    ),
     (lambda: 2 * x / 2, lambda: x),
     (lambda: x / 0.5, lambda: 2 * x),
     (lambda: x * x, lambda: x**2),
@@ -281,7 +289,7 @@ def test_factorisation_core_is_small(weighted: bool) -> None:
     f = tc.sum((W * residual) ** 2 if weighted else residual**2)
     H = the_one(all_compositions(f, U))
     assert H.shape == ("m", "k", "m", "k")
-    assert len(set(H.out)) == (3 if weighted else 3) and len(H.out) == 4  # noqa: PT018
+    assert len(H.out) == len(set(H.out)) + 1
     (inner,) = H.args
     assert sorted(inner.shape) == (["k", "k", "m"] if weighted else ["k", "k"])
     assert largest(H) <= 3

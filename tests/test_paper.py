@@ -68,7 +68,9 @@ def by_jax(name: str) -> list[np.ndarray]:
     def f(x: Any, arrays: dict[str, Any]) -> Any:
         return function(Reference, **{**arrays, v: x})
 
-    compute = jax.jit(lambda x, arrays: [f(x, arrays), jax.grad(f)(x, arrays), jax.hessian(f)(x, arrays)])
+    compute = jax.jit(
+        lambda x, arrays: [f(x, arrays), jax.grad(f)(x, arrays), jax.hessian(f)(x, arrays)]
+    )
     return [np.asarray(a) for a in compute(data(name)[v], data(name))]
 
 
@@ -123,7 +125,9 @@ def test_blocks_of_a_factorisation() -> None:
 
 def test_the_net_shares_its_chains() -> None:
     """Gradients of all layers: a number of nodes that is linear in the layers."""
-    variables = {name: tc.var(name, shape) for name, shape in PROBLEMS["ten-layer net, input"][1].items()}
+    variables = {
+        name: tc.var(name, shape) for name, shape in PROBLEMS["ten-layer net, input"][1].items()
+    }
     f = net(tc, **variables)
     gradients = tc.grad(f, tuple(variables[w] for w in WEIGHTS))
     together = len(postorder(gradients))

@@ -1,7 +1,7 @@
 """Random expressions over all node kinds: every mode and order against naive loops and jax.
 
-`TCALC_RANDOM` is the number of expressions; `TCALC_SEED` replays one: the message of a failure names
-it. A run without a seed draws fresh ones.
+`TCALC_RANDOM` is the number of expressions; `TCALC_SEED` replays one: the message of a failure
+names it. A run without a seed draws fresh ones.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LETTERS = "ijklabxyzn"
 
 @dataclass
 class Program:
-    """A straight-line program: data, so that three interpreters can run it and a failure prints it."""
+    """A straight-line program: data, which three interpreters run and a failure prints."""
 
     shapes: dict[str, tuple[int | str, ...]]
     extents: dict[str, int]

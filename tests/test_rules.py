@@ -53,7 +53,7 @@ def inside(rule: Rule, x: float) -> bool:
 
 
 def samples(rule: Rule) -> np.ndarray:
-    """Points of the domain: all special ones (pairs of them where there are two), and random ones."""
+    """Points of the domain: all special ones (in pairs where there are two), and random ones."""
     rng = np.random.default_rng(11)
     special = [x for x in SPECIAL if inside(rule, x)]
     rows = list(itertools.product(special, repeat=rule.arity()))
@@ -88,13 +88,15 @@ def test_both_sides_agree(rule: Rule) -> None:
             exact = oracle.evaluate(exact_left, at)
             missing = bool(np.any(np.isnan(points[i])))
             dropped = rule.name in DROPS and not np.all(np.isfinite(points[i]))
-            assert dropped or right_at(after[i], before[i], exact, missing), (at, before[i], after[i], mp.nstr(exact))
+            fine = dropped or right_at(after[i], before[i], exact, missing)
+            assert fine, (at, before[i], after[i], mp.nstr(exact))
 
 
 def right_at(after: float, before: float, exact: mp.mpf, missing: bool) -> bool:
     """Is the right side correct, or at least no worse than the left one?
 
-    Where the left side has no value (infinity times 0), the right one may be its limit; nan stays nan.
+    Where the left side has no value (infinity times 0), the right one may be its limit; nan stays
+    nan.
     """
     if np.isnan(before) and (np.isnan(after) or (mp.isnan(exact) and not missing)):
         return True

@@ -208,8 +208,13 @@ class Product:
         return better(style.chain([u.turned, v.plain]), style.chain([v.turned, u.plain]))
 
     def double(self) -> Piece:
-        """Everything on two labels, summed: sum(A.*B), sum(diag(x)*A*diag(y))."""
-        return self.summed(better(self.sheet(0, 1), self.sheet(1, 0)))
+        """Everything on two labels, summed: sum(A.*B), tr(A*B), sum(diag(x)*A*diag(y))."""
+        total = self.summed(better(self.sheet(0, 1), self.sheet(1, 0)))
+        words = self.node.labels
+        if len(words) == 2 and len(words[0]) == 2 and words[0] == words[1][::-1]:
+            pair = [self.forms[id(arg)].plain for arg in self.node.args]
+            return better(total, self.style.trace(self.style.chain(pair)))
+        return total
 
     def read_diagonally(self) -> Piece | None:
         """The product whose diagonal this is: A*B for (A.*B')*vector(1)."""

@@ -1,0 +1,253 @@
+"""The command line: exit statuses, messages without tracebacks, every form of every option."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tcalc.cli import main
+from tcalc.op import TABLE
+
+ROOT = Path(__file__).resolve().parent.parent
+LOSS = "sum(log(1 + exp(-y .* (X*w))))"
+DECLARED = ["--var", "X=m,n", "--var", "y=m", "--var", "w=n"]
+
+PRINTED: list[tuple[list[str], str]] = [
+    ([LOSS, *DECLARED, "--wrt", "w"], "-X'*(y .* sigmoid(-y .* (X*w)))"),
+    (["sum(x.^2)"], "x'*x"),
+    (["sum(x.^2)", "--wrt", "x"], "2*x"),
+    (["sum(x.^2)", "--wrt", "x", "--order", "0"], "x'*x"),
+    (["sum(x.^2)", "--wrt", "x", "--order", "2"], "2*eye(n)"),
+    (["sum(x.^3)", "--wrt", "x", "--order", "3"], "6*#('->iii', i=n)"),
+    (["-sum(x.^2)", "--wrt", "x"], "-2*x"),
+    (["--wrt", "x", "-sum(x.^2)"], "-2*x"),
+    (["--wrt=x", "-sum(x.^2)"], "-2*x"),
+    (["--wrt=x", "--", "-sum(x.^2)"], "-2*x"),
+    (["--sum(x.^2)", "--wrt", "x"], "2*x"),
+    (["-1"], "-1"),
+    (["-x"], "-x"),
+    (["sum(x.*y)", "--wrt", "x,y"], "y\nx"),
+    (["sum(x.*y)", "--wrt", "x, y", "--order", "2"],
+     "matrix(0, n, n)\neye(n)\neye(n)\nmatrix(0, n, n)"),
+    (["2*sum(q)", "--var", "q=", "--wrt", "q"], "2"),
+    (["sum(q)", "--var", "q=3", "--wrt", "q"], "vector(1, 3)"),
+    (["sum(q)", "--var", "q=(k,)", "--wrt", "q"], "vector(1, k)"),
+    (["sum(q)", "--var", " q = k , 2", "--wrt", "q"], "matrix(1, k, 2)"),
+    (["logdet(S)", "--var", "S=n,n:symmetric", "--wrt", "S"], "inv(S)"),
+    (["logdet(S)", "--var", "S=n,n:symmetric,nonnegative", "--wrt", "S"], "inv(S)"),
+    (["logdet(S)", "--var", "S=n,n:symmetric:positive_definite", "--wrt", "S"], "inv(S)"),
+    (["µ*x", "--var", "µ=", "--wrt", "µ"], "x"),
+    (["x'*x", "--wrt", "x", "--to", "text"], "2*x"),
+    (["x'*A*x", "--wrt", "A", "--to", "latex"], r"x x^{\top}"),
+    (["x'*A*x", "--wrt", "A", "--to", "einsum"], "#('i,j->ij', x, x)"),
+    (["x'*x", "--wrt", "x", "--language", "matrix", "--mode", "forward"], "2*x"),
+    (["sum(x.^2)", "--wrt", "x", "--order", "2", "--compress"],
+     "H[i,j] = C1 * delta[i,j]   shape (n, n)\n  C1 = 2  ()"),
+    (["--compress", "-sum(x.^2)", "--wrt", "x", "--order", "2"],
+     "H[i,j] = C1 * delta[i,j]   shape (n, n)\n  C1 = -2  ()"),
+]  # fmt: skip
+
+REFUSED: list[tuple[list[str], list[str]]] = [
+    ([], ["COMMAND"]),
+    (["other"], ["invalid choice: 'other'"]),
+    (["derive"], ["expression"]),
+    (["derive", ""], ["1:1", "empty"]),
+    (["derive", "x +"], ["1:4", "x +", "     ^", "expected a number"]),
+    (["derive", "x*y", "--var", "x=n", "--var", "y=n"], ["1:2", "`x`", "`y`", "x'*y"]),
+    (["derive", "(x\n+ $"], ["2:3", "'$'"]),
+    (["derive", "lgo(x)"], ["did you mean `log`"]),
+    (["derive", "sum(T)", "--var", "T=2,2,2"], ["(2, 2, 2)"]),
+    (["derive", "x", "extra"], ["extra"]),
+    (["derive", "x", "--unknown"], ["--unknown"]),
+    (["derive", "sum(x)", "--wrt", "q"], ["'q' is no variable", "x"]),
+    (["derive", "sum(x)", "--wrt", ""], ["''"]),
+    (["derive", "sum(x)", "--wrt", "x,"], ["''"]),
+    (["derive", "sum(x)", "--wrt", "-x"], ["'-x'"]),
+    (["derive", "sum(x)", "--wrt", "x", "--order", "-1"], ["order -1"]),
+    (["derive", "sum(x)", "--wrt", "x", "--order", "1.5"], ["--order", "'1.5'"]),
+    (["derive", "sum(x)", "--wrt", "x", "--order", "1000000000"], ["order 1000000000"]),
+    (["derive", "sum(x)", "--wrt", "x", "--mode", "best"], ["'best'", "cross-country"]),
+    (["derive", "sum(x)", "--to", "pdf"], ["'pdf'", "latex"]),
+    (["derive", "sum(x)", "--language", "klingon"], ["'klingon'", "matrix"]),
+    (["derive", "x", "--var", "x"], ["'x'", "NAME=extents"]),
+    (["derive", "x", "--var", "1x=n"], ["'1x'", "identifier"]),
+    (["derive", "x", "--var", "=n"], ["identifier"]),
+    (["derive", "x", "--var", "x=-3"], ["extent -3 is negative"]),
+    (["derive", "x", "--var", "x=3.5"], ["'3.5'"]),
+    (["derive", "x", "--var", "x=²"], ["'²'"]),
+    (["derive", "x", "--var", "x=n,,m"], ["'' is not a dimension name"]),
+    (["derive", "x", "--var", "x=n:odd"], ["'x=n:odd'", "symmetric"]),
+    (["derive", "x", "--var", "x=n:symmetric"], ["square", "(n,)"]),
+    (["derive", "x", "--var", "x=n", "--var", "x=m"], ["x is declared already"]),
+    (["eval", "sum(w)"], ["--data"]),
+    (["eval", "sum(w)", "--data", "missing.npz"], ["missing.npz"]),
+    (["eval", "sum(w)", "--data", "."], ["directory"]),
+    (["eval", "sum(w)", "--data", "text.npz"], ["text.npz", "not an .npz"]),
+    (["eval", "sum(w)", "--data", "empty.npz"], ["empty.npz", "not an .npz"]),
+    (["eval", "sum(w)", "--data", "broken.npz"], ["broken.npz", "not an .npz"]),
+    (["eval", "sum(w)", "--data", "one.npy"], ["one.npy", "not an .npz"]),
+    (["eval", "sum(w)", "--data", "objects.npz"], ["objects.npz", "numbers"]),
+    (["eval", "sum(w)", "--data", "complex.npz"], ["w is complex"]),
+    (["eval", "sum(w)", "--data", "words.npz"], ["w is of dtype"]),
+    (["eval", "sum(q)", "--data", "data.npz"], ["q is missing"]),
+    (["eval", "sum(X*y)", "--data", "data.npz"], ["1:6", "`X`", "(2, 3)", "`y`", "(2,)"]),
+    (["eval", "sum(X*w)", "--data", "data.npz", "--var", "w=m"], ["`w`", "extent m"]),
+    (["eval", "sum(w)", "--data", "data.npz", "--wrt", "q"], ["'q' is no variable"]),
+    (["eval", "inv(X'*X)", "--data", "zeros.npz"], ["ingular"]),
+    (["eval", "w", "--data", "data.npz", "--out", "no/such/place.npz"], ["no/such/place.npz"]),
+    (["eval", "eye(1000000000)", "--data", "data.npz"], ["memory"]),
+    (["check", "sum(x)", "--wrt", "q"], ["'q' is no variable"]),
+    (["check", "sum(x)", "--order", "0"], ["order 0"]),
+    (["check", "sum(x)", "--order", "5"], ["order 5"]),
+    (["check", "sum(x)", "--seed", "-1"], ["--seed"]),
+    (["check", "3"], ["no variable"]),
+    (["check", "log(-1 - a^2)"], ["finite"]),
+    (["demo", "extra"], ["extra"]),
+]
+
+CHECKED = [
+    [LOSS, *DECLARED, "--wrt", "w"],
+    [LOSS, *DECLARED, "--wrt", "w,X", "--order", "2"],
+    ["-logdet(S)", "--var", "S=n,n:positive_definite", "--order", "2"],
+    ["norm2(X*w - y)", "--mode", "forward"],
+    ["sum(max(x, 0).^2)", "--order", "3", "--seed", "7"],
+]
+
+
+def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    """Status, output and messages; argparse leaves by SystemExit."""
+    try:
+        status = main(argv)
+    except SystemExit as leaving:
+        status = int(leaving.code or 0)
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return status, out, err
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    data: dict[str, Any] = {"X": np.arange(6.0).reshape(2, 3), "w": np.ones(3), "y": np.ones(2)}
+    np.savez("data.npz", **data, **{"a b": np.ones(1)})
+    np.savez("zeros.npz", X=np.zeros((3, 2)))
+    np.savez("objects.npz", w=np.array([None]))
+    np.savez("complex.npz", w=np.ones(3) * 1j)
+    np.savez("words.npz", w=np.array(["a"]))
+    np.save("one.npy", np.ones(3))
+    Path("text.npz").write_text("w = 1")
+    Path("empty.npz").write_text("")
+    Path("broken.npz").write_bytes(Path("data.npz").read_bytes()[:200])
+    return tmp_path
+
+
+@pytest.mark.parametrize(("argv", "wanted"), PRINTED)
+def test_derive(capsys: pytest.CaptureFixture[str], argv: list[str], wanted: str) -> None:
+    assert run(capsys, "derive", *argv) == (0, wanted + "\n", "")
+
+
+@pytest.mark.parametrize(("argv", "words"), REFUSED)
+def test_bad_input(
+    capsys: pytest.CaptureFixture[str], files: Path, argv: list[str], words: list[str]
+) -> None:
+    status, out, err = run(capsys, *argv)
+    assert (status, out) == (2, "")
+    assert all(word in err for word in words), err
+    assert err.startswith(("tcalc: ", "usage: "))
+
+
+def test_source_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    _, source, _ = run(capsys, "derive", LOSS, *DECLARED, "--wrt", "w", "--to", "numpy")
+    scope: dict[str, Any] = {}
+    exec(source, scope)
+    assert scope["f"](np.ones((2, 3)), np.zeros(3), np.ones(2)) == pytest.approx([-1.0] * 3)
+    _, source, _ = run(capsys, "derive", "x'*y", "--wrt", "x,y", "--to", "numpy")
+    exec(source, scope)
+    assert [part[0] for part in scope["f"](np.ones(2), np.full(2, 3.0))] == [3.0, 1.0]
+
+
+def test_explain_stands_beside_the_output(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "derive", "x'*x", "--wrt", "x", "--explain")
+    assert (status, out) == (0, "2*x\n")
+    assert all(word in err for word in ("reverse", "forward", "cross-country", "rewrites"))
+
+
+def test_eval(capsys: pytest.CaptureFixture[str], files: Path) -> None:
+    assert run(capsys, "eval", "-sum(X*w - y)", "--data", "data.npz") == (0, "-13.0\n", "")
+    assert run(capsys, "eval", "sum(w)", "--data", "data.npz", "--var", "w=k")[1] == "3.0\n"
+    argv = ["eval", "norm2(X*w - y)^2", "--data", "data.npz", "--wrt"]
+    assert run(capsys, *argv, "w", "--order", "2", "--out", "result.npz") == (0, "", "")
+    X = np.load("data.npz")["X"]
+    np.testing.assert_allclose(np.load("result.npz")["result"], 2 * X.T @ X)
+    assert run(capsys, *argv, "w,y", "--out", "two.npz")[0] == 0
+    with np.load("two.npz") as found:
+        assert found.files == ["result0", "result1"]
+        np.testing.assert_allclose(found["result1"], -2 * (X.sum(1) - 1))
+
+
+@pytest.mark.parametrize("argv", CHECKED)
+def test_check(capsys: pytest.CaptureFixture[str], argv: list[str]) -> None:
+    status, out, err = run(capsys, "check", *argv)
+    assert (status, err) == (0, "")
+    assert "agrees" in out
+
+
+FAULTS = [
+    ("tanh", "sum(tanh(x))", 1, lambda partial, *a: -partial(*a)),
+    ("tanh", "sum(tanh(x))", 1, lambda partial, *a: partial(*a) * 1.001),
+    ("sin", "sum(sin(X*w))", 2, lambda partial, *a: partial(*a) * 1.01),
+    ("exp", "norm2(exp(x))", 2, lambda partial, *a: partial(*a) + 0.01),
+    ("logsumexp", "log(sum(exp(X*w)))", 1, lambda partial, *a: partial(*a) * 0.999),
+    ("norm2", "norm2(x)", 1, lambda partial, *a: partial(*a) * 2),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "order", "fault"), FAULTS)
+def test_check_finds_a_planted_fault(
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    text: str,
+    order: int,
+    fault: Any,
+) -> None:
+    row = TABLE[name]
+    right = row.partials
+    wrong = (lambda *args: fault(right[0], *args), *right[1:])
+    object.__setattr__(row, "partials", wrong)
+    try:
+        status, out, _ = run(capsys, "check", text, "--order", str(order))
+    finally:
+        object.__setattr__(row, "partials", right)
+    assert status == 1
+    assert "DIFFERS" in out
+    assert run(capsys, "check", text, "--order", str(order))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "status", "out", "err"),
+    [
+        (["derive", "-sum(x.^2)", "--wrt", "x"], 0, "-2*x\n", ""),
+        (["derive", "x +"], 2, "", "tcalc: 1:4: "),
+        (["-h"], 0, "usage: tcalc", ""),
+        (["check", "sum(sin(x))"], 0, "x, order 1: agrees", ""),
+    ],
+)
+def test_module_is_the_command(argv: list[str], status: int, out: str, err: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tcalc", *argv],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == status
+    assert done.stdout.startswith(out)
+    assert done.stderr.startswith(err)
+    assert "Traceback" not in done.stderr
