@@ -210,10 +210,10 @@ class Product:
     def double(self) -> Piece:
         """Everything on two labels, summed: sum(A.*B), tr(A*B), sum(diag(x)*A*diag(y))."""
         total = self.summed(better(self.sheet(0, 1), self.sheet(1, 0)))
-        words = self.node.labels
-        if len(words) == 2 and len(words[0]) == 2 and words[0] == words[1][::-1]:
-            pair = [self.forms[id(arg)].plain for arg in self.node.args]
-            return better(total, self.style.trace(self.style.chain(pair)))
+        pair = self.matrices.get((0, 1), [])
+        if len(self.node.args) == 2 == len(pair) and pair[0][1] == pair[1][1][::-1]:
+            chain = self.style.chain([form.plain for form, _, _ in pair])
+            return better(total, self.style.trace(chain))
         return total
 
     def read_diagonally(self) -> Piece | None:
