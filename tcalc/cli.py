@@ -170,7 +170,8 @@ def _derive(arguments: Any) -> int:
 def _arrays(path: str) -> dict[str, Any]:
     """The arrays of an .npz file whose names an expression can have."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as source:
+            file = np.load(source, allow_pickle=False)
             return {canonical_name(n): file[n] for n in file.files if n.isidentifier()}
     except OSError:
         raise

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from .expr import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from .extents import extent_of
-from .lower import Flat, Operand, flat, flatten, nested, product
+from .flat import Flat, flat, flatten, nested
+from .lower import Operand, product
 from .memory import assign
 from .normal import bare
 from .steps import BUFFER, INPUT, RESULT, VIEW, Builder, Output, Plan, Sizes, Word

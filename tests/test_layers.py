@@ -32,12 +32,13 @@ HOUSE = """
     backends.numpy_tiles
     backends.numpy_kernels
     plan
-    memory lower
+    memory lower flat
     paths triangular
     steps
     properties derive linalg
     rules.*
     rewrite
+    ops.factorisations
     ops.*
     ops.elementwise
     ops.guard ops.row
