@@ -2,24 +2,54 @@
 
 from .array import kron
 from .ops.factorisations import cholesky, eigh, gelqf, lq, qr, syevd, tri_inverse
+from .ops.lapack import (
+    cho_solve,
+    extractdiag,
+    gemm,
+    gemm2,
+    inverse,
+    makediag,
+    matrix_power,
+    potrf,
+    potri,
+    solve_triangular,
+    sumlogdiag,
+    syrk,
+    trmm,
+    trsm,
+)
 from .ops.linalg import adj, det, inv, logdet, solve
 from .ops.reductions import norm
 from .views import trace
 
 __all__ = [
     "adj",
+    "cho_solve",
     "cholesky",
     "det",
     "eigh",
+    "extractdiag",
     "gelqf",
+    "gemm",
+    "gemm2",
     "inv",
+    "inverse",
     "kron",
     "logdet",
     "lq",
+    "makediag",
+    "matrix_power",
     "norm",
+    "potrf",
+    "potri",
     "qr",
     "solve",
+    "solve_triangular",
+    "sumlogdiag",
     "syevd",
+    "syrk",
     "trace",
     "tri_inverse",
+    "trmm",
+    "trsm",
 ]

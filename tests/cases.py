@@ -47,7 +47,7 @@ def reference_einsum(spec: str, *operands: Any, sizes: dict[str, int] | None = N
                 words.append(c)
                 arrays.append(jnp.ones(extents[c]))
         seen += c
-    return jnp.einsum(",".join(words) + "->" + "".join(fresh), *arrays)
+    return jnp.einsum(",".join(["", *words]) + "->" + "".join(fresh), jnp.ones(()), *arrays)
 
 
 #: jax.numpy and what it keeps elsewhere, under tcalc's names.

@@ -38,6 +38,7 @@ HOUSE = """
     properties derive linalg
     rules.*
     rewrite
+    ops.lapack
     ops.factorisations
     ops.*
     ops.elementwise

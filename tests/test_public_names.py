@@ -7,7 +7,7 @@ import pytest
 import tcalc as tc
 from tcalc import array, views
 from tcalc.op import TABLE
-from tcalc.ops import elementwise, factorisations, linalg, reductions
+from tcalc.ops import elementwise, factorisations, lapack, linalg, reductions
 from tcalc.surface import surface
 
 # Reached through methods, operators or NumPy's functions only.
@@ -17,7 +17,7 @@ HIDDEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("module", [array, views, elementwise, factorisations, linalg, reductions])
+@pytest.mark.parametrize("module", [array, views, elementwise, factorisations, lapack, linalg, reductions])
 def test_exports_are_public(module: object) -> None:
     names = module.__all__  # type: ignore[attr-defined]
     assert len(set(names)) == len(names)

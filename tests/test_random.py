@@ -27,7 +27,7 @@ MODES = ("forward", "reverse", "cross-country", "auto")
 LIMIT = 1e5
 
 #: Seeds whose expressions were wrong once.
-CORPUS = [2021, 3199, 4065, 5113, 6075]
+CORPUS = [2021, 3199, 4065, 5113, 6075, 225331026622]
 
 #: Elementwise functions that are not one function of tcalc and jax.
 COMPOSED = {

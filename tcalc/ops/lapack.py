@@ -1,0 +1,185 @@
+"""BLAS and LAPACK names for matrix products, triangular solves and factors, as in MXNet's linalg.
+
+All are products of nodes that exist already; a product with the inverse of a triangular matrix is
+planned as a triangular solve, so no inverse is formed. Matrices are the last two axes.
+"""
+
+from __future__ import annotations
+
+from ..array import as_expr, matmul, public, sum
+from ..errors import ShapeError
+from ..expr import Expr
+from ..extents import Number, number, show_shape
+from ..normal import einsum, scale
+from ..views import diagonal
+from .elementwise import log
+from .factorisations import cholesky, lower_ones, tri_inverse
+from .linalg import inv, square
+
+__all__ = [
+    "cho_solve",
+    "extractdiag",
+    "gemm",
+    "gemm2",
+    "inverse",
+    "makediag",
+    "matrix_power",
+    "potrf",
+    "potri",
+    "solve_triangular",
+    "sumlogdiag",
+    "syrk",
+    "trmm",
+    "trsm",
+]
+
+MAX_POWER = 1_000_000
+
+
+def _op(a: Expr, transpose: bool) -> Expr:
+    return a.mT if transpose else a
+
+
+def _triangle(a: object, lower: bool) -> Expr:
+    """The matrix with the other triangle set to zero."""
+    e = square("a triangular matrix", as_expr(a))
+    n = e.ndim - 2
+    batch = tuple(range(n))
+    mask = lower_ones(e.shape[-1])
+    word = (n, n + 1) if lower else (n + 1, n)
+    return einsum([e, mask], [(*batch, n, n + 1), word], (*batch, n, n + 1))
+
+
+def _inverse_of(a: object, lower: bool) -> Expr:
+    """The inverse of one triangle of a matrix."""
+    e = square("a triangular matrix", as_expr(a))
+    return tri_inverse(e) if lower else tri_inverse(e.mT).mT
+
+
+@public
+def gemm2(
+    a: object, b: object, transpose_a: bool = False, transpose_b: bool = False, alpha: Number = 1
+) -> Expr:
+    """alpha op(a) op(b)."""
+    left, right = as_expr(a), as_expr(b)
+    return scale(matmul(_op(left, transpose_a), _op(right, transpose_b)), number(alpha))
+
+
+@public
+def gemm(
+    a: object, b: object, c: object,
+    transpose_a: bool = False, transpose_b: bool = False, alpha: Number = 1, beta: Number = 1,
+) -> Expr:  # fmt: skip
+    """alpha op(a) op(b) + beta c."""
+    return gemm2(a, b, transpose_a, transpose_b, alpha) + scale(as_expr(c), number(beta))
+
+
+@public
+def syrk(a: object, transpose: bool = False, alpha: Number = 1) -> Expr:
+    """alpha a a', or alpha a' a if transposed."""
+    e = as_expr(a)
+    return gemm2(e, e, transpose, not transpose, alpha)
+
+
+@public
+def trmm(
+    a: object, b: object, transpose: bool = False, rightside: bool = False, lower: bool = True,
+    alpha: Number = 1,
+) -> Expr:  # fmt: skip
+    """alpha op(a) b, or alpha b op(a) on the right side; a's other triangle is not read."""
+    return _product(_op(_triangle(a, lower), transpose), b, rightside, alpha)
+
+
+@public
+def trsm(
+    a: object, b: object, transpose: bool = False, rightside: bool = False, lower: bool = True,
+    alpha: Number = 1,
+) -> Expr:  # fmt: skip
+    """The x with op(a) x = alpha b, or x op(a) = alpha b; a's other triangle is not read."""
+    return _product(_op(_inverse_of(a, lower), transpose), b, rightside, alpha)
+
+
+def _product(a: Expr, b: object, rightside: bool, alpha: Number) -> Expr:
+    e = as_expr(b)
+    return scale(matmul(e, a) if rightside else matmul(a, e), number(alpha))
+
+
+@public
+def potrf(a: object, lower: bool = True) -> Expr:
+    """The Cholesky factor: lower L with a = L L', or upper U with a = U' U."""
+    factor = cholesky(a)
+    return factor if lower else factor.mT
+
+
+@public
+def potri(factor: object, lower: bool = True) -> Expr:
+    """The inverse of the matrix whose Cholesky factor this is, in full."""
+    x = tri_inverse(_op(as_expr(factor), not lower))
+    return matmul(x.mT, x)
+
+
+@public
+def solve_triangular(a: object, b: object, trans: int = 0, lower: bool = False) -> Expr:
+    """As SciPy: the x with a x = b (trans=0) or a' x = b (trans=1); b may be a vector."""
+    if trans not in (0, 1):
+        raise ValueError(f"trans={trans!r}: 0 for a x = b, 1 for a' x = b")
+    return matmul(_op(_inverse_of(a, lower), bool(trans)), b)
+
+
+@public
+def cho_solve(factor: tuple[object, bool], b: object) -> Expr:
+    """As SciPy: the x with a x = b from ``(c, lower)``, the Cholesky factor of a."""
+    if not isinstance(factor, tuple) or len(factor) != 2:
+        raise TypeError("cho_solve takes the pair (factor, lower) and the right-hand side")
+    c, lower = factor
+    x = tri_inverse(_op(as_expr(c), not lower))
+    return matmul(x.mT, matmul(x, b))
+
+
+@public
+def inverse(a: object) -> Expr:
+    """`inv` under its other name."""
+    return inv(a)
+
+
+@public
+def matrix_power(a: object, n: int) -> Expr:
+    """The product of n copies of a square matrix; of its inverse for negative n."""
+    e = square("matrix_power", as_expr(a))
+    if not isinstance(n, int) or isinstance(n, bool) or abs(n) > MAX_POWER:
+        raise ValueError(f"matrix_power: {n!r} is not a whole number of at most {MAX_POWER}")
+    if n < 0:
+        e, n = inv(e), -n
+    k = e.ndim
+    batch = tuple(range(k - 2))
+    unit = einsum([], [], (*batch, k - 2, k - 2), extents=dict(enumerate(e.shape)))
+    total: Expr | None = None
+    while n:
+        if n & 1:
+            total = e if total is None else matmul(total, e)
+        n >>= 1
+        e = matmul(e, e) if n else e
+    return unit if total is None else total
+
+
+@public
+def sumlogdiag(a: object) -> Expr:
+    """The sum of the logarithms of the diagonal."""
+    return sum(log(extractdiag(a)), axis=-1)
+
+
+@public
+def extractdiag(a: object) -> Expr:
+    """The diagonal of the last two axes."""
+    e = as_expr(a)
+    return diagonal(e, axis1=e.ndim - 2, axis2=e.ndim - 1) if e.ndim > 1 else diagonal(e)
+
+
+@public
+def makediag(a: object) -> Expr:
+    """Matrices with the last axis on their diagonal."""
+    e = as_expr(a)
+    if not e.ndim:
+        raise ShapeError(f"makediag needs a vector, not shape {show_shape(e.shape)}")
+    axes = tuple(range(e.ndim))
+    return einsum([e], [axes], (*axes, axes[-1]))
