@@ -178,6 +178,8 @@ def time_together(runs: list[tuple[Entry, Row, float]], repeat: int) -> None:
 
 
 def timed(call: Callable[[], Any], loops: int) -> float:
+    """Seconds a call, after one that brings the operands back into the caches."""
+    call()
     start = time.perf_counter()
     for _ in range(loops):
         call()

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import normal
-from .declare import check_shape, const_node
+from .declare import check_shape, const_node, is_masked
 from .errors import ShapeError, TraceError, UnsupportedError
 from .expr import Expr
 from .extents import ONE, Coef, Extent, Shape, inverse_extent, show_shape
@@ -88,7 +88,7 @@ def const(value: object) -> Expr:
     """
     if isinstance(value, Expr):
         return bare(value)
-    if isinstance(value, np.ma.MaskedArray):
+    if is_masked(value):
         raise TypeError("a masked array has no derivative; fill it first")
     if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
         raise TraceError("a list of expressions is not an array of numbers; use stack")

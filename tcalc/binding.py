@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .declare import is_masked
 from .errors import ShapeError
 from .expr import Expr, Var
 from .extents import Shape, show_shape
@@ -34,7 +35,7 @@ def to_array(value: Any, declared: Declared) -> Array:
     name = declared.name
     if isinstance(value, Expr):
         raise TypeError(f"{name} is an expression; data are arrays and numbers")
-    if isinstance(value, np.ma.MaskedArray):
+    if is_masked(value):
         raise TypeError(f"{name} is a masked array; fill it first")
     try:
         array = np.asarray(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Iterable
 
@@ -86,3 +87,9 @@ def const_node(value: np.ndarray) -> Const:
     data = np.ascontiguousarray(value)
     found: Const = intern(Const, (data.dtype.str, value.shape, data.tobytes()))
     return found
+
+
+def is_masked(value: object) -> bool:
+    """Is this a masked array? NumPy's module for them is not imported just to find out."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, masked.MaskedArray)
