@@ -17,7 +17,9 @@ HIDDEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("module", [array, views, elementwise, factorisations, lapack, linalg, reductions])
+@pytest.mark.parametrize(
+    "module", [array, views, elementwise, factorisations, lapack, linalg, reductions]
+)
 def test_exports_are_public(module: object) -> None:
     names = module.__all__  # type: ignore[attr-defined]
     assert len(set(names)) == len(names)
