@@ -225,7 +225,7 @@ def structured(e: Add) -> bool:
         if not isinstance(term, Einsum) or term.summed:
             return False
         unit = len(set(term.out)) < len(term.out)
-        if not unit and not _low_order(term):
+        if not unit and not low_order(term):
             return False
         carries = carries or unit
     return carries
@@ -296,7 +296,7 @@ def _open_sums(items: list[Expr]) -> list[Expr]:
             and (
                 _carries_unit(inner)
                 or absent_axes(t)
-                or (units and all(_low_order(i) for i in inner))
+                or (units and all(low_order(i) for i in inner))
                 or any(id(split_coef(i)[1]) in present for i in inner)
             )
         ):
@@ -320,7 +320,7 @@ def terms_of(e: Expr) -> list[Expr]:
     return [einsum([t], e.labels, e.out, e.coef, extents) for t in inner.args]
 
 
-def _low_order(e: Expr) -> bool:
+def low_order(e: Expr) -> bool:
     """Is e an outer product none of whose operands has all labels?"""
     if not isinstance(e, Einsum) or e.summed:
         return False

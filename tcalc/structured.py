@@ -21,11 +21,12 @@ from .declare import var
 from .errors import ShapeError
 from .expr import Add, Derivative, Einsum, Expr, Labels, Var
 from .extents import ONE, Coef, Extent, Shape, extent_of, show_shape
-from .normal import einsum
+from .normal import einsum, low_order, structured
 from .products import components, filled, zeros_node
 from .properties import project_slot
 from .surface import surface
 
+MAX_TERMS = 64
 _LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 
 
@@ -139,14 +140,36 @@ def compress(e: Expr) -> Compressed:
 
 
 def _parts(value: Expr) -> list[Expr]:
-    """Terms of a sum, also of one that is scaled, permuted, embedded or multiplied from outside."""
-    if isinstance(value, Add):
-        return list(value.args)
-    inner = value.args[0] if isinstance(value, Einsum) and len(value.args) == 1 else None
-    if isinstance(value, Einsum) and isinstance(inner, Add) and normal.structured(inner):
-        extents = dict(enumerate(value.extents))
-        return [einsum([t], value.labels, value.out, value.coef, extents) for t in inner.args]
-    return [value]
+    """Terms of a sum, also of sums inside products where they are all of lower order.
+
+    Such a sum would be a larger core than its terms are apart: x_l (A_ik B_j + A_jk B_i).
+    """
+    found: list[Expr] = []
+    stack = [value]
+    while stack:
+        e = stack.pop()
+        opened = _opened(e) if len(found) + len(stack) < MAX_TERMS else None
+        if opened is None:
+            found.append(e)
+        else:
+            stack.extend(reversed(opened))
+    return found
+
+
+def _opened(e: Expr) -> list[Expr] | None:
+    """The product e distributed over one of its sums, or None."""
+    if isinstance(e, Add):
+        return list(e.args)
+    if not isinstance(e, Einsum) or e.summed:
+        return None
+    extents = dict(enumerate(e.extents))
+    for k, arg in enumerate(e.args):
+        if isinstance(arg, Add) and (structured(arg) or all(low_order(t) for t in arg.args)):
+            return [
+                einsum([*e.args[:k], t, *e.args[k + 1 :]], e.labels, e.out, e.coef, extents)
+                for t in arg.args
+            ]
+    return None
 
 
 def _term(e: Expr) -> Term | None:
