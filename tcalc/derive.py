@@ -13,8 +13,8 @@ import heapq
 from collections.abc import Mapping, Sequence
 
 from .applied import application, parts
-from .expr import Add, Apply, Einsum, Expr, Part, Var, postorder
-from .extents import ONE, Extent, Shape
+from .expr import Add, Apply, Einsum, Expr, Labels, Part, Var, postorder
+from .extents import ONE, Shape
 from .normal import add, einsum, terms_of
 from .op import batch_axes
 from .products import zeros_node
@@ -38,57 +38,64 @@ def operands(node: Expr) -> tuple[Expr, ...]:
 
 def push(node: Expr, k: int, tangent: Expr) -> Expr | None:
     """The part of a node's tangent that comes through operand k; None where it is zero."""
-    directions = tangent.ndim - operands(node)[k].ndim
     if isinstance(node, Add):
         return tangent
-    if isinstance(node, Einsum):
-        first = len(node.extents)
-        extra = tuple(range(first, first + directions))
-        ops = [*node.args[:k], tangent, *node.args[k + 1 :]]
-        words = [*node.labels[:k], node.labels[k] + extra, *node.labels[k + 1 :]]
-        return einsum(ops, words, node.out + extra, node.coef, _extents(node))
     if isinstance(node, Apply) and node.op.pushforward is not None:
         return node.op.pushforward(k, tangent, node)
-    partial = local(node, k)
-    if partial is None:
-        return None
+    directions = tangent.ndim - operands(node)[k].ndim
+    if isinstance(node, Einsum):
+        extra = _fresh(len(node.extents), directions)
+        read, result = node.labels[k] + extra, node.out + extra
+        return _replaced(node, k, tangent, read, result)
     batch, out, core = _core_words(node, k)
-    start = 1 + max([*batch, *out, *core, -1])
-    extra = tuple(range(start, start + directions))
-    word = batch + out + core
-    found = [
-        einsum([part, tangent], [word, batch + core + extra], batch + out + extra)
-        for part in _products(partial, max(node.ndim, operands(node)[k].ndim))
-    ]
-    return add(found)
+    extra = _fresh(len(batch + out + core), directions)
+    return _times_partial(node, k, tangent, batch + core + extra, batch + out + extra)
 
 
 def pull(node: Expr, k: int, cotangent: Expr) -> Expr | None:
     """The contribution of a node's cotangent to that of its operand k; None where it is zero."""
-    lead = cotangent.ndim - node.ndim
     if isinstance(node, Add):
         return cotangent
-    if isinstance(node, Einsum):
-        first = len(node.extents)
-        extra = tuple(range(first, first + lead))
-        ops = [*node.args[:k], cotangent, *node.args[k + 1 :]]
-        words = [*node.labels[:k], extra + node.out, *node.labels[k + 1 :]]
-        extents = {**_extents(node), **dict(zip(extra, cotangent.shape, strict=False))}
-        return einsum(ops, words, extra + node.labels[k], node.coef, extents)
     if isinstance(node, Apply) and node.op.pullback is not None:
         return node.op.pullback(k, cotangent, node)
+    lead = cotangent.ndim - node.ndim
+    if isinstance(node, Einsum):
+        extra = _fresh(len(node.extents), lead)
+        return _replaced(node, k, cotangent, extra + node.out, extra + node.labels[k])
+    batch, out, core = _core_words(node, k)
+    extra = _fresh(len(batch + out + core), lead)
+    return _times_partial(node, k, cotangent, extra + batch + out, extra + batch + core)
+
+
+def _fresh(first: int, count: int) -> Labels:
+    return tuple(range(first, first + count))
+
+
+def _replaced(node: Einsum, k: int, other: Expr, read: Labels, result: Labels) -> Expr:
+    """The product with `other`, read at its labels, for operand k (Theorems 5 and 8)."""
+    ops = [*node.args[:k], other, *node.args[k + 1 :]]
+    words = [*node.labels[:k], read, *node.labels[k + 1 :]]
+    return einsum(ops, words, result, node.coef, dict(enumerate(node.extents)))
+
+
+def _times_partial(node: Expr, k: int, other: Expr, read: Labels, result: Labels) -> Expr | None:
+    """The product of an operator's derivative with `other` (Theorems 6, 7, 9 and 10).
+
+    A derivative of more axes than either side is a sum of contractions larger than their operands
+    (the Jacobian of a factorisation has n**4 entries): it is multiplied term by term, never
+    written out.
+    """
     partial = local(node, k)
     if partial is None:
         return None
-    batch, out, core = _core_words(node, k)
-    start = 1 + max([*batch, *out, *core, -1])
-    extra = tuple(range(start, start + lead))
-    word = batch + out + core
-    found = [
-        einsum([part, cotangent], [word, extra + batch + out], extra + batch + core)
-        for part in _products(partial, max(node.ndim, operands(node)[k].ndim))
-    ]
-    return add(found)
+    large = partial.ndim > max(node.ndim, operands(node)[k].ndim)
+    word = tuple(range(partial.ndim))
+    return add(
+        [
+            einsum([part, other], [word, read], result)
+            for part in (terms_of(partial) if large else [partial])
+        ]
+    )
 
 
 def local(node: Expr, k: int) -> Expr | None:
@@ -100,24 +107,11 @@ def local(node: Expr, k: int) -> Expr | None:
     return partial(*whole.args, *outputs) if callable(partial) else None
 
 
-def _core_words(node: Expr, k: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+def _core_words(node: Expr, k: int) -> tuple[Labels, Labels, Labels]:
+    """Labels of the batch, of the output's core, of the core of operand k."""
     b = batch_axes(application(node))
     o = node.ndim
-    c = o + operands(node)[k].ndim - b
-    return tuple(range(b)), tuple(range(b, o)), tuple(range(o, c))
-
-
-def _products(partial: Expr, limit: int) -> list[Expr]:
-    """A partial as products: a sum of more axes than either side is multiplied term by term.
-
-    Such a partial is a sum of contractions that are larger than their operands (the Jacobian of a
-    factorisation has n**4 entries), so the sum is never written out.
-    """
-    return terms_of(partial) if partial.ndim > limit else [partial]
-
-
-def _extents(node: Einsum) -> dict[int, Extent]:
-    return dict(enumerate(node.extents))
+    return _fresh(0, b), _fresh(b, o - b), _fresh(o, operands(node)[k].ndim - b)
 
 
 # --- orders of accumulation -----------------------------------------------------------------------
