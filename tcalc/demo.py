@@ -27,8 +27,9 @@ RANK = 10
 def demo() -> int:
     """Run both jobs and print them; 1 where a result is not what an independent one says."""
     try:
-        from sklearn.datasets import load_breast_cancer, load_digits
-        from sklearn.linear_model import LogisticRegression
+        with Progress("loading scikit-learn"):
+            from sklearn.datasets import load_breast_cancer, load_digits
+            from sklearn.linear_model import LogisticRegression
     except ImportError:
         raise Error("the demo needs scikit-learn: pip install 'tcalc[demo]'") from None
     features, labels = load_breast_cancer(return_X_y=True)
