@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .declare import is_masked
+from .declare import canonical_name, check_shape, is_masked
 from .errors import ShapeError
 from .expr import Expr, Var
 from .extents import Shape, show_shape
@@ -30,6 +30,59 @@ class Declared(NamedTuple):
         return Declared(variable.name, variable.shape, properties, "integer" in properties)
 
 
+# --- names ----------------------------------------------------------------------------------------
+
+
+def name_of(key: object, what: str) -> str:
+    """The name that a user's key stands for; variables stand for their names."""
+    if isinstance(key, Var):
+        return key.name
+    if not isinstance(key, str):
+        raise TypeError(f"{what} are names or variables, not {key!r}")
+    return canonical_name(key)
+
+
+def by_name(values: Mapping[Any, Any], what: str = "keys of a mapping of data") -> dict[str, Any]:
+    """A mapping of the user's with names for keys."""
+    try:
+        plain = type(values) is dict and all(map(str.isascii, values))
+    except TypeError:  # a key that is no text
+        plain = False
+    if plain:
+        return dict(values)
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{what}: a mapping from names to arrays is wanted, not {values!r}")
+    found: dict[str, Any] = {}
+    for key in values:
+        name = name_of(key, what)
+        if name in found:
+            raise TypeError(f"{what}: {name} stands twice")
+        found[name] = values[key]
+    return found
+
+
+def absent(declared: Declared, unused: Sequence[str]) -> str:
+    """What is said of a variable without data; names that nothing reads may be misspelt."""
+    hint = f" (not used: {', '.join(unused)})" if unused else ""
+    return f"{declared.name} is missing: an array of shape {show_shape(declared.shape)}{hint}"
+
+
+def argument_names(args: Sequence[str | Var] | None) -> tuple[str, ...]:
+    """The names of positional arguments."""
+    if args is None:
+        return ()
+    if isinstance(args, str | Expr) or not isinstance(args, Iterable):
+        raise TypeError(f"args= is a sequence of names or variables, not {args!r}")
+    names = tuple([name_of(arg, "elements of args=") for arg in args])
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise TypeError(f"args= has {name} twice")
+    return names
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
 def to_array(value: Any, declared: Declared) -> Array:
     """The value as a native float64 or float32 array, or as integers for an integer variable."""
     name = declared.name
@@ -41,9 +94,12 @@ def to_array(value: Any, declared: Declared) -> Array:
         array = np.asarray(value)
     except ValueError as error:
         raise TypeError(f"{name} is not an array of numbers: {error}") from None
+    kind = array.dtype.kind
+    if kind == "O" and hasattr(value, "toarray"):
+        what = f"sparse ({type(value).__name__})"
+        raise TypeError(f"{name} is {what}; tcalc computes with dense arrays: pass .toarray()")
     if declared.integer:
         return _to_integers(array, name)
-    kind = array.dtype.kind
     if kind in "biu":
         return array.astype(np.float64)
     if kind != "f":
@@ -55,11 +111,20 @@ def to_array(value: Any, declared: Declared) -> Array:
 
 
 def _to_integers(array: Array, name: str) -> Array:
-    if array.dtype.kind in "biu":
+    kind = array.dtype.kind
+    if kind not in "biuf":
+        raise TypeError(f"{name} is an integer variable, its data are of dtype {array.dtype}")
+    if np.can_cast(array.dtype, np.intp):
         return array.astype(np.intp)
-    if array.dtype.kind == "f" and bool((array == np.floor(array)).all()):
-        return array.astype(np.intp)
-    raise TypeError(f"{name} is an integer variable, its data are of dtype {array.dtype}")
+    end = 2 ** (np.iinfo(np.intp).bits - 1)
+    if kind == "f":
+        array = array.astype(np.float64)
+        wrong = ~((array >= -end) & (array < end) & (array == np.floor(array)))
+    else:
+        wrong = array >= end
+    if wrong.any():
+        raise TypeError(f"{name} is an integer variable, its data hold {array[wrong].flat[0]}")
+    return array.astype(np.intp)
 
 
 def is_weak(value: Any) -> bool:
@@ -104,6 +169,23 @@ class Dimensions:
                     f"(shape {show_shape(tuple(shape))} for {show_shape(wanted)})"
                 )
 
+    def bind_given(
+        self, given: Mapping[str, Any], variables: Mapping[str, Declared], dimensions: Sequence[str]
+    ) -> None:
+        """Shapes of variables and extents of dimensions that a user gives in place of data."""
+        for name, value in given.items():
+            if name in variables:
+                what = f"the shape of {name}"
+                shape = check_shape(value, what)
+                if any(isinstance(extent, str) for extent in shape):
+                    raise TypeError(f"{what}: {value!r} is not made of whole numbers")
+                self.bind_shape(variables[name], [int(extent) for extent in shape])
+            elif name in dimensions:
+                self.bind_extent(name, checked_extent(name, value))
+            else:
+                known = ", ".join([*variables, *dimensions]) or "it has none"
+                raise TypeError(f"{name} is no variable or dimension of the expression ({known})")
+
     def _bind(
         self, name: str, extent: int, by: str, axis: int = 0, shape: Sequence[int] = ()
     ) -> None:
@@ -116,12 +198,23 @@ class Dimensions:
             f"dimension {name}: {by} has extent {extent}{where}, but {other} has extent {known}"
         )
 
-    def require(self, names: Iterable[str], variables: Mapping[str, Declared]) -> None:
-        for name in names:
-            if name not in self.sizes:
-                having = [d.name for d in variables.values() if name in d.shape]
-                hint = f"pass {' or '.join(having)} or {name}=" if having else f"pass {name}="
-                raise TypeError(f"the extent of dimension {name} is not known: {hint}")
+    def require(
+        self, names: Iterable[str], variables: Mapping[str, Declared], unused: Sequence[str] = ()
+    ) -> None:
+        """Refuse to go on without extents; `unused` names data that nothing reads."""
+        missing = [name for name in names if name not in self.sizes]
+        if not missing:
+            return
+        hints = []
+        for name in missing:
+            having = [d.name for d in variables.values() if name in d.shape]
+            hints.append(" or ".join([*having, f"{name}="]))
+        why = f" ({', '.join(unused)} cancelled or never stood in the expression)" if unused else ""
+        what = "extent of dimension" if len(missing) == 1 else "extents of dimensions"
+        verb = "is" if len(missing) == 1 else "are"
+        raise TypeError(
+            f"the {what} {', '.join(missing)} {verb} not known: pass {' and '.join(hints)}{why}"
+        )
 
 
 # --- properties -----------------------------------------------------------------------------------

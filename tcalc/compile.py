@@ -16,6 +16,9 @@ from .binding import (
     Array,
     Declared,
     Dimensions,
+    absent,
+    argument_names,
+    by_name,
     check_properties,
     checked_extent,
     checked_properties,
@@ -23,12 +26,11 @@ from .binding import (
     project,
     to_array,
 )
-from .errors import MemoryLimitError
 from .expr import Const, Derivative, Expr, Var, dimensions, postorder, variables
-from .extents import show_shape
+from .memory import check_fits
 from .plan import NOMINAL, cost, make_plan
 from .rewrite import simplify
-from .steps import Plan, read_bytes, show_bytes
+from .steps import Plan, read_bytes
 from .surface import surface
 
 #: Back ends by name.
@@ -64,7 +66,8 @@ def compile(
         Arrays that are bound once, and then must not be changed: what depends on nothing else is
         computed at the first call and kept.
     memory_limit : int or str, optional
-        Bytes, or text like "2GiB" or "500MB"; a call predicted to allocate more raises.
+        Bytes, or text like "2GiB" or "500MB"; a call predicted to allocate more raises before it
+        does. By default what the machine has, or what the process's control group allows.
     check : bool
         Whether data are checked for the properties their variables declare.
     structured : bool
@@ -78,7 +81,7 @@ def compile(
     ------
     TypeError
         For outputs that are not expressions; from calls, for missing variables and data that are
-        not real numbers. ShapeError, a ValueError, for shapes that disagree.
+        not real numbers. ShapeError, a ValueError, for shapes that disagree. MemoryLimitError.
 
     Examples
     --------
@@ -87,6 +90,9 @@ def compile(
     >>> float(tc.compile(x @ x)(x=[3.0, 4.0]))
     25.0
     """
+    for name, flag in (("check", check), ("structured", structured)):
+        if not isinstance(flag, bool | np.bool_):
+            raise TypeError(f"{name}= is True or False, not {flag!r}")
     if structured:
         options: dict[str, Any] = {"args": args, "backend": backend, "data": data}
         options |= {"memory_limit": memory_limit, "check": check}
@@ -117,11 +123,11 @@ class Compiled:
         self._outputs = outputs
         self._roots = _leaves(outputs)
         self._engine = _Engine(self._roots, backend, read_bytes(memory_limit), check)
-        self._args = tuple([a if isinstance(a, str) else a.name for a in args or ()])
-        self._data = self._engine.bound(data or {})
+        self._args = argument_names(args)
+        self._data = self._engine.bound({} if data is None else by_name(data, "keys of data="))
         self._single = isinstance(outputs, Expr)
 
-    def __call__(self, *arguments: Any, **values: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **values: Any) -> Any:
         """The outputs, given arrays by keyword, in one mapping, or by position in `args`' order."""
         if arguments:
             values = self._named(arguments, values)
@@ -135,7 +141,7 @@ class Compiled:
 
     def _named(self, arguments: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
         if len(arguments) == 1 and isinstance(arguments[0], Mapping):
-            return {**arguments[0], **values}
+            return by_name(arguments[0]) | values
         if len(arguments) > len(self._args):
             raise TypeError(
                 f"{len(arguments)} positional arguments for args={self._args}; "
@@ -151,20 +157,20 @@ class Compiled:
     def plan(self) -> Plan:
         return self.plan_for()
 
-    def plan_for(self, **shapes: Any) -> Plan:
+    def plan_for(self, /, **shapes: Any) -> Plan:
         """The plan at given shapes of variables and extents of dimensions, nothing allocated."""
-        return self._engine.plan_for(self._roots, self._data, shapes)
+        return self._engine.plan_for(self._roots, self._data, by_name(shapes))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Compiled, (self._outputs, *self._options)
 
 
-def evaluate(e: Any, *mapping: Values, **values: Any) -> Any:
+def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:
     """The value of an expression, or of a nest of them, given arrays by keyword or in a mapping."""
     if len(mapping) > 1 or (mapping and not isinstance(mapping[0], Mapping)):
         raise TypeError("values are given by keyword or in one mapping; see compile(args=)")
     roots = _leaves(e)
-    results = _engine_of(roots).run(roots, {**mapping[0], **values} if mapping else values)
+    results = _engine_of(roots).run(roots, by_name(mapping[0]) | values if mapping else values)
     return results[0] if isinstance(e, Expr) else _filled(e, iter(results))
 
 
@@ -191,7 +197,7 @@ class _Engine:
     """Programs by extents and dtype, and what binding needs to know; holds no expression."""
 
     def __init__(self, roots: Roots, backend: str, limit: int | None, check: bool) -> None:
-        if backend not in BACKENDS:
+        if not isinstance(backend, str) or backend not in BACKENDS:
             names = ", ".join(map(repr, BACKENDS))
             raise ValueError(f"backend {backend!r} does not exist; there is {names}")
         self.backend, self.limit = backend, limit
@@ -219,11 +225,18 @@ class _Engine:
         """Data converted and checked once."""
         result = {k: v for k, v in data.items() if k in self.variables or k in self.dimensions}
         checked = {d.name for _, d in self.checked}
-        for name in result:
-            if name in self.variables and not is_weak(data[name]):
-                result[name] = to_array(data[name], self.variables[name])
+        dims = Dimensions()
+        for name, value in result.items():
+            declared = self.variables.get(name)
+            if declared is None:
+                dims.bind_extent(name, checked_extent(name, value))
+                continue
+            array = to_array(value, declared)
+            dims.bind_shape(declared, array.shape)
+            if not is_weak(value):
+                result[name] = array
                 if name in checked:
-                    check_properties(result[name], self.variables[name])
+                    check_properties(array, declared)
                     checked.remove(name)
         self.checked = [(k, d) for k, d in self.checked if d.name in checked]
         self.fixed = frozenset(result)
@@ -242,9 +255,7 @@ class _Engine:
             ):
                 key.append(value.shape)
             elif value is None:
-                raise TypeError(
-                    f"{declared.name} is missing: an array of shape {show_shape(declared.shape)}"
-                )
+                return self.run(roots, self._renamed(values, declared))
             else:
                 weak = is_weak(value)
                 value = to_array(value, declared)
@@ -254,7 +265,7 @@ class _Engine:
             key += self._further(values)
         bound = self.programs.get(tuple(key))
         if bound is None:
-            bound = self._bind(roots, key, arrays)
+            bound = self._bind(roots, key, arrays, self._unused(values))
         for k, declared in self.checked:
             check_properties(arrays[k], declared)
         results = bound.program(arrays if bound.take is None else bound.prepared(arrays))
@@ -262,8 +273,20 @@ class _Engine:
             results[k] = project(results[k], start, wrt)
         return results
 
+    def _renamed(self, values: Values, missing: Declared) -> dict[str, Any]:
+        """Values under the names that Python would give to these keywords, if that helps."""
+        found = by_name(values)
+        if missing.name in values or found.get(missing.name) is None:
+            raise TypeError(absent(missing, self._unused(found)))
+        return found
+
+    def _unused(self, values: Values) -> list[str]:
+        known = self.variables.keys() | self.dimensions
+        return [name for name in values if name not in known]
+
     def _further(self, values: Values) -> list[Any]:
         """Extents given by name, and shapes of variables that cancelled."""
+        values = values if all(map(str.isascii, values)) else by_name(values)
         found: list[Any] = [
             (name, checked_extent(name, values[name])) for name in self.dimensions if name in values
         ]
@@ -274,7 +297,7 @@ class _Engine:
                 found.append((declared, array.shape, "weak" if is_weak(value) else array.dtype))
         return found
 
-    def _bind(self, roots: Roots, key: list[Any], arrays: list[Array]) -> _Bound:
+    def _bind(self, roots: Roots, key: list[Any], arrays: list[Array], unused: list[str]) -> _Bound:
         """The program for these extents and dtypes, made now and kept."""
         dims = Dimensions()
         for declared, array in zip(self.needed, arrays, strict=True):
@@ -290,9 +313,9 @@ class _Engine:
             if found is not None:
                 return found
             values = [self._chosen(root, dims) for root in roots]
-            dims.require(dimensions(values), self.variables)
+            dims.require(dimensions(values), self.variables, unused)
             plan = make_plan(values, dims.sizes, dtype.itemsize, fixed=self.fixed)
-            self._check_memory(plan)
+            check_fits(plan, self.limit)
             program = BACKENDS[self.backend](plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
             take: list[int] | None = [place[name] for name in plan.inputs]
@@ -331,25 +354,11 @@ class _Engine:
         ]
         return min(options, key=lambda c: cost(c, dims.sizes)[0], default=value)
 
-    def _check_memory(self, plan: Plan) -> None:
-        if self.limit is None or plan.peak_bytes <= self.limit:
-            return
-        raise MemoryLimitError(
-            f"{show_bytes(plan.peak_bytes)} needed, {show_bytes(self.limit)} allowed; "
-            f"the largest step is {plan.largest}"
-        )
-
     def plan_for(self, roots: Roots, data: Values, shapes: Mapping[str, Any]) -> Plan:
         dims = Dimensions()
-        for name, value in [*data.items(), *shapes.items()]:
-            declared = self.variables.get(name)
-            if declared is None:
-                if name in self.dimensions:
-                    dims.bind_extent(name, checked_extent(name, value))
-                continue
-            given = name not in shapes
-            shape = np.shape(value) if given else (value,) if isinstance(value, int) else value
-            dims.bind_shape(declared, tuple(shape))
+        bound = {k: np.shape(v) if k in self.variables else v for k, v in data.items()}
+        dims.bind_given(bound, self.variables, self.dimensions)
+        dims.bind_given(shapes, self.variables, self.dimensions)
         free = [d for d in self.dimensions if d.isidentifier() and d not in dims.sizes]
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""

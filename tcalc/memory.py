@@ -1,15 +1,28 @@
-"""Lifetimes to memory: which slots share a block of the workspace, and the peak of a call."""
+"""Lifetimes to memory: which slots share a block of the workspace, and the peak of a call.
+
+And what a call may take: the memory of the machine, or a limit that somebody set.
+"""
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
 from math import prod
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from .steps import BUFFER, IN_PLACE, RESULT, VIEW, Builder, Output, Step
+import numpy as np
+
+from .errors import MemoryLimitError, ShapeError
+from .extents import show_shape
+from .steps import BUFFER, IN_PLACE, RESULT, VIEW, Builder, Output, Plan, Sizes, Step, show_bytes
 
 _ALIGN = 64
+#: What NumPy can address, and how many axes its arrays have at most.
+_MAX_BYTES, _MAX_AXES = int(np.iinfo(np.intp).max), 64
 
 
 class Memory(NamedTuple):
@@ -117,3 +130,71 @@ def _kernel_peak(b: Builder, last: dict[int, int], itemsize: int) -> int:
         peak = max(peak, live)
         live -= ends.pop(index, 0)
     return peak
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def check_fits(plan: Plan, limit: int | None) -> None:
+    """Refuse a plan that needs more than the limit, or without one more than the machine has."""
+    for slot, perm in plan.outputs:
+        shape = plan.shapes[slot]
+        shape = shape if perm is None else tuple([shape[k] for k in perm])
+        _check_array(shape, plan.itemsize, "the result is an array")
+    for step in plan.steps:
+        _check_array(step.shape, plan.itemsize, "a step needs an array")
+    allowed = machine_memory() if limit is None else limit
+    if allowed is None or plan.peak_bytes <= allowed:
+        return
+    whose, hint = "allowed", ""
+    if limit is None:
+        whose, hint = "available", "; compile(memory_limit=) sets another limit"
+    raise MemoryLimitError(
+        f"{show_bytes(plan.peak_bytes)} needed, {show_bytes(allowed)} {whose}; "
+        f"the largest step is {plan.largest}{hint}"
+    )
+
+
+def _check_array(shape: Sizes, itemsize: int, what: str) -> None:
+    """Refuse a shape that no array can have."""
+    if len(shape) > _MAX_AXES:
+        raise ShapeError(
+            f"{what} of shape {show_shape(shape)}: {len(shape)} axes, arrays have up to {_MAX_AXES}"
+        )
+    # NumPy leaves out empty axes when it looks whether the others fit.
+    if prod([n for n in shape if n]) * itemsize > _MAX_BYTES:
+        raise ShapeError(f"{what} of shape {show_shape(shape)}: no array can be as large")
+
+
+@cache
+def machine_memory() -> int | None:
+    """Bytes this process may use: physical memory, or less where its control group has less."""
+    found = list(group_limits())
+    with suppress(AttributeError, ValueError, OSError):  # not everywhere
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min([n for n in found if n > 0], default=None)
+
+
+def group_limits(
+    membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
+) -> Iterator[int]:
+    """Memory limits of the control groups of this process and of the groups around them."""
+    try:
+        lines = membership.read_text().splitlines()
+    except (OSError, ValueError):
+        return
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if not controllers:
+            base, name = root, "memory.max"
+        elif "memory" in controllers.split(","):
+            base, name = root / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = PurePosixPath(path.lstrip("/"))
+        for place in (group, *group.parents):
+            try:
+                yield int((base / place / name).read_text())
+            except (OSError, ValueError):  # no such file from in here, or the word "max"
+                continue

@@ -19,7 +19,7 @@ from .calculus import keeping
 from .compile import Compiled, compile
 from .declare import var
 from .errors import ShapeError
-from .expr import Add, Derivative, Einsum, Expr, Labels, Var
+from .expr import Add, Derivative, Einsum, Expr, Labels, Var, dimensions, variables
 from .extents import ONE, Coef, Extent, Shape, extent_of, show_shape
 from .normal import einsum, low_order, structured
 from .products import components, filled, zeros_node
@@ -315,11 +315,11 @@ class CompiledStructured:
         extents = {
             name: keeping(filled(Coef(1, (name,)), ()), whole[name]) for name in sorted(whole)
         }
-        self._compiled = compile(
-            {"cores": [list(f.cores) for f in forms], "extents": extents}, **options
-        )
+        numbers = {"cores": [list(f.cores) for f in forms], "extents": extents}
+        self._unread = _names(nest.leaves(outputs)) - _names(nest.leaves(numbers))
+        self._compiled = compile(numbers, **options)
 
-    def __call__(self, *arguments: Any, **values: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **values: Any) -> Any:
         found = self._compiled(*arguments, **values)
         sizes = {name: int(extent) for name, extent in found["extents"].items()}
         made = [
@@ -332,11 +332,16 @@ class CompiledStructured:
     def plan(self) -> Any:
         return self._compiled.plan
 
-    def plan_for(self, **shapes: Any) -> Any:
-        return self._compiled.plan_for(**shapes)
+    def plan_for(self, /, **shapes: Any) -> Any:
+        read = {name: shape for name, shape in shapes.items() if name not in self._unread}
+        return self._compiled.plan_for(**read)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _structured, (self._outputs, self._options)
+
+
+def _names(leaves: Sequence[Expr]) -> set[str]:
+    return {*variables(leaves), *dimensions(leaves)}
 
 
 def named_extents(form: Compressed) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import tcalc as tc
 
@@ -16,6 +17,7 @@ x, y, z, c = tc.var("x", "n"), tc.var("y", "n"), tc.var("z", "m"), tc.var("c")
 A, B = tc.var("A", ("n", "n")), tc.var("B", ("m", "n"))
 T, v = tc.var("T", (2, 2, 2)), tc.var("v", 3)
 S = tc.var("S", ("n", "n"), symmetric=True)
+k, w = tc.var("k", "n", integer=True), tc.var("w", (1,) * 64)
 f = tc.sum(tc.exp(x) * y)
 g, H = tc.grad(f, x), tc.hessian(f, x)
 Call = Callable[[], Any]
@@ -215,7 +217,31 @@ DATA: list[tuple[Any, dict[str, Any], type[Exception], list[str]]] = [
     *[(tc.eye("n"), {"n": k}, TypeError, ["n is a dimension"]) for k in (-1, 2.5, True, "3", [1])],
     (S, {"S": [[1.0, 2.0], [3.0, 4.0]]}, ValueError, ["S is declared symmetric", "check=False"]),
     (tc.inv(A), {"A": np.zeros((2, 2))}, tc.LinAlgError, ["ingular"]),
-]
+    (f, {"x": [1.0], "z": [2.0]}, TypeError, ["y is missing", "not used: z"]),
+    *[
+        (2 * k, {"k": data}, TypeError, ["k is an integer variable", word])
+        for data, word in (
+            ([np.inf], "inf"), ([1e30], "1e+30"), ([np.nan], "nan"), ([2.5], "2.5"),
+            (np.array([2**64 - 1], np.uint64), "18446744073709551615"), (["a"], "<U1"),
+            (np.array([np.inf], np.float16), "inf"), ([2**70], "object"),
+        )
+    ],
+    *[
+        (e, {"A": form(np.eye(2)), "x": [1.0, 2.0]}, TypeError, ["A is sparse", "toarray"])
+        for e in (A @ x, tc.sum(A) * x)
+        for form in (scipy.sparse.csr_array, scipy.sparse.coo_matrix)
+    ],
+    (B - B, {"B": np.ones((2, 3))}, TypeError, ["m, n are not known", "m= and n=", "B cancelled"]),
+    (x - x, {}, TypeError, ["dimension n is not known: pass n="]),
+    (tc.max(x), {"x": []}, tc.ShapeError, ["max of x", "(0,)"]),
+    (tc.min(B, axis=1), {"B": np.ones((2, 0))}, tc.ShapeError, ["min of B", "(2, 0)"]),
+    (tc.grad(tc.max(x), x), {"x": []}, tc.ShapeError, ["max of x", "(0,)"]),
+    (tc.zeros((1,) * 65), {}, tc.ShapeError, ["(1, 1,", "65 axes", "64"]),
+    (tc.max(w[None] + tc.ones((2,) * 65)), {"w": np.ones(w.shape)}, tc.ShapeError, ["65 axes"]),
+    *[(tc.eye("n"), {"n": n}, tc.ShapeError, [f"({n}, {n})"]) for n in (2**31, 10**20)],
+    (tc.zeros((0, 10**20)), {}, tc.ShapeError, ["(0, 100000000000000000000)"]),
+    (tc.eye("n"), {"n": 10**8}, tc.MemoryLimitError, ["71.1 PiB needed", "available", "embed"]),
+]  # fmt: skip
 
 OPTIONS: list[tuple[Call, type[Exception], list[str]]] = [
     (lambda: f(3), TypeError, ["keyword", "mapping"]),
@@ -224,7 +250,34 @@ OPTIONS: list[tuple[Call, type[Exception], list[str]]] = [
     (lambda: tc.compile("f"), TypeError, ["'f'"]),
     (lambda: tc.compile(f, backend="gpu"), ValueError, ["'gpu'", "'numpy'"]),
     (lambda: tc.compile(f, memory_limit="lots"), ValueError, ["'lots'", "2GiB"]),
-    (lambda: tc.compile(f, memory_limit=True), ValueError, ["True"]),
+    *[
+        (lambda limit=limit: tc.compile(f, memory_limit=limit), ValueError, [repr(limit), "2GiB"])
+        for limit in (True, 0, -5, 1.5, np.inf, np.nan, "inf", "nan", "-5MB", "GB", "", [], b"5")
+    ],
+    (lambda: tc.compile(f, backend=[]), ValueError, ["backend []", "'numpy'"]),
+    (lambda: tc.compile(f, check="no"), TypeError, ["check=", "'no'"]),
+    (lambda: tc.compile(f, structured=1), TypeError, ["structured=", "1"]),
+    *[(lambda a=a: tc.compile(f, args=a), TypeError, ["args="]) for a in (3, "xy", x, (3,), [f])],
+    (lambda: tc.compile(f, args=("x", x)), TypeError, ["args= has x twice"]),
+    *[(lambda d=d: tc.compile(f, data=d), TypeError, ["data="]) for d in (3, [x], "x", {3: [1.0]})],
+    (lambda: tc.compile(f, data={"x": [1.0], x: [1.0]}), TypeError, ["x stands twice"]),
+    (lambda: tc.compile(f, data={"x": 3}), tc.ShapeError, ["x has shape ()", "(n,)"]),
+    (lambda: tc.compile(f, data={"n": -3}), TypeError, ["n is a dimension", "-3"]),
+    (lambda: tc.compile(f, data={"x": [1.0], "y": [1.0, 2.0]}), tc.ShapeError, ["n", "y", "x"]),
+    (lambda: f({3: [1.0]}), TypeError, ["names or variables", "3"]),
+    (lambda: f({"x": [1.0], x: [1.0]}), TypeError, ["x stands twice"]),
+    *[
+        (lambda s=s: tc.compile(f).plan_for(x=s), kind, ["the shape of x", word])
+        for s, kind, word in (
+            (-3, tc.ShapeError, "-3"), ((-3,), tc.ShapeError, "-3"), ((2.5,), TypeError, "2.5"),
+            ("a", TypeError, "'a'"), (("a",), TypeError, "'a'"), (None, TypeError, "None"),
+            (True, TypeError, "True"), (np.ones(3), TypeError, "1.0"),
+        )
+    ],
+    (lambda: tc.compile(f).plan_for(x=(3, 4)), tc.ShapeError, ["x has shape (3, 4)", "(n,)"]),
+    (lambda: tc.compile(f).plan_for(q=2), TypeError, ["q is no variable", "x, y, n"]),
+    (lambda: tc.compile(f).plan_for(n=-2), TypeError, ["n is a dimension", "-2"]),
+    (lambda: tc.compile(H, structured=True).plan_for(q=2), TypeError, ["q is no variable"]),
     (lambda: tc.compile(f, data={"x": [1j]}), TypeError, ["x is complex"]),
     (lambda: tc.compile(f, data={"x": [1.0]})(x=[1.0], y=[1.0]), TypeError, ["bound by data="]),
     (lambda: tc.compile(f)([1.0], [1.0]), TypeError, ["2 positional"]),

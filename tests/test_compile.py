@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc import memory
 from tcalc.errors import MemoryLimitError, ShapeError
 
 X, y, w = tc.var("X", ("m", "n")), tc.var("y", "m"), tc.var("w", "n")
@@ -42,6 +43,29 @@ def test_ways_to_pass_values():
     np.testing.assert_allclose(tc.compile(e, data={"X": XV})(w=WV), expected)
     np.testing.assert_allclose(e(X=XV, w=WV, unused="anything"), expected)
     np.testing.assert_allclose(e({"X": XV}, w=WV), expected)
+
+
+def test_variables_are_keys_too():
+    e, expected = X @ w, XV @ WV
+    np.testing.assert_allclose(e({X: XV, w: WV}), expected)
+    np.testing.assert_allclose(e({X: XV}, w=WV), expected)
+    np.testing.assert_allclose(tc.compile(e)({X: XV, "w": WV}), expected)
+    np.testing.assert_allclose(tc.compile(e, data={X: XV})({w: WV}), expected)
+
+
+@pytest.mark.parametrize("name", ["self", "e", "mapping", "values", "arguments", "roots", "µ"])
+def test_any_name_is_a_name(name):
+    v = tc.var(name, "n")
+    f, value = 2 * v, {name: WV}
+    again = tc.compile(f)
+    for found in (f(**value), f(value), again(**value), again(value), f({v: WV})):
+        np.testing.assert_array_equal(found, 2 * WV)
+    for made in (tc.compile(f, data=value)(), tc.compile(f, args=(name,))(WV)):
+        np.testing.assert_array_equal(made, 2 * WV)
+    s = tc.compile(tc.hessian(v @ v, v), structured=True)
+    assert s(**value).shape == (4, 4)
+    for plan_for in (again.plan_for, s.plan_for):
+        assert str(plan_for(**{name: 4})) == str(plan_for(**{name: (4,)}))
 
 
 def test_what_depends_on_bound_data_only_is_computed_once():
@@ -261,6 +285,37 @@ def test_over_the_memory_limit():
         tc.compile(w, memory_limit="much")
 
 
+def test_without_a_limit_the_machine_is_one(monkeypatch):
+    f, value = tc.outer(y, w), {"y": np.ones(1000), "w": np.ones(1000)}
+    monkeypatch.setattr(memory, "machine_memory", lambda: 10**6)
+    message = r"7.6. MiB needed, 977 KiB available; .*multiply.*1000×1000; .*memory_limit="
+    for call in (f, tc.compile(f), tc.compile([w, f])):
+        with pytest.raises(MemoryLimitError, match=message):
+            call(**value)
+    assert tc.compile(f, memory_limit="8MB")(**value).shape == (1000, 1000)
+    monkeypatch.setattr(memory, "machine_memory", lambda: None)
+    assert f(**value).shape == (1000, 1000)
+
+
+def test_memory_of_the_machine(tmp_path):
+    files = {
+        "memory.max": "max",
+        "job/memory.max": "500\n",
+        "job/part/memory.max": "max\n",
+        "memory/memory.limit_in_bytes": "9223372036854771712",
+        "memory/old/memory.limit_in_bytes": "700\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    member = tmp_path / "cgroup"
+    member.write_text("9:cpu,memory:/old/inner\n4:cpuset:/job\n0::/job/part\n")
+    assert list(memory.group_limits(member, tmp_path)) == [700, 9223372036854771712, 500]
+    assert list(memory.group_limits(tmp_path / "none", tmp_path)) == []
+    found = memory.machine_memory()
+    assert found is None or 2**26 < found < 2**60
+
+
 def test_threads():
     f = tc.compile([tc.exp(X @ w) * y, X.T @ (y * (X @ w)), tc.hessian(tc.sum(tc.exp(X @ w)), w)])
     cases = []
@@ -310,3 +365,6 @@ def test_plan_for():
     assert "assuming" not in str(plan)
     with pytest.raises(ShapeError):
         g.plan_for(X=(20, 10), w=(11,))
+    r = tc.var("B", (2, 3)) @ tc.var("v", 3) - tc.var("u", 2)
+    compressed = tc.compile(tc.hessian(r @ r, "v"), structured=True)
+    assert compressed.plan_for(B=(2, 3), v=3, u=2).flops == compressed.plan.flops

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LinAlgError
+from ..errors import LinAlgError, ShapeError
+from ..extents import show_shape
 from ..steps import Step
 
 Array = np.ndarray
@@ -194,7 +195,14 @@ def _kernel(step: Step, dtype: np.dtype[Any]) -> Run:
     args, o, kernel, params = step.args, step.out, op.kernel, tuple(rest)
 
     def run(v: Slots) -> None:
-        v[o] = np.asarray(kernel(np, params, *[v[k] for k in args]), dtype)
+        try:
+            v[o] = np.asarray(kernel(np, params, *[v[k] for k in args]), dtype)
+        except ValueError as error:
+            empty = [k for k in args if not v[k].size]
+            if not empty or isinstance(error, np.linalg.LinAlgError):
+                raise
+            what = f"{step.names[empty[0]]} of shape {show_shape(v[empty[0]].shape)}"
+            raise ShapeError(f"{op} of {what}: without entries it has no value") from error
 
     return run
 
