@@ -21,7 +21,7 @@ from .extents import extent_of
 POINTS = 3
 MAX_POINTS = 12
 DIRECTIONS = 3
-TOLERANCES = (1e-7, 1e-5, 1e-3, 1e-2)  #: by order
+TOLERANCES = (1e-7, 1e-5, 1e-6, 1e-4)  #: by order
 STEPS = (0.08, 0.02, 0.005)
 
 
@@ -155,8 +155,8 @@ def _line_error(
 ) -> float | None:
     """Relative error of `found` along one line, the best of several steps: kinks spoil wide ones.
 
-    None where it is too large and estimates of different steps do not agree either: the line
-    crosses a kink next to its origin, and says nothing.
+    None where it is too large and estimates of different steps do not agree much better: the line
+    crosses a kink or a pole next to its origin, and says nothing.
     """
     best = spread = math.inf
     last = None
@@ -170,7 +170,7 @@ def _line_error(
         if last is not None:
             spread = min(spread, _finite(_largest(numeric - last) / scale))
         last = numeric
-    return best if best <= tolerance or spread <= tolerance else None
+    return best if best <= tolerance or spread <= min(tolerance, best / 10) else None
 
 
 def _largest(a: np.ndarray) -> float:

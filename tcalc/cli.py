@@ -9,6 +9,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -156,15 +157,27 @@ def _derive(arguments: Any) -> int:
     result = _derived(arguments, e)
     blocks = nest.leaves(result)
     if arguments.compress:
-        print("\n".join(str(compress(b)) for b in blocks))
+        _print_blocks(arguments, [str(compress(b)) for b in blocks])
     elif arguments.to in ("text", "latex", "einsum"):
-        print("\n".join(FORMS[arguments.to](b) for b in blocks))
+        _print_blocks(arguments, [FORMS[arguments.to](b) for b in blocks])
     else:
         print(FORMS[arguments.to](result))
     if arguments.explain:
         for block in blocks:
             print(explain(block), file=sys.stderr)
     return 0
+
+
+def _print_blocks(arguments: Any, texts: Sequence[str]) -> None:
+    """Derivatives by several variables with what they are, one alone without."""
+    if len(texts) == 1:
+        print(texts[0])
+        return
+    names = [n.strip() for n in arguments.wrt.split(",")]
+    power = arguments.order if arguments.order > 1 else ""
+    for word, text in zip(product(names, repeat=arguments.order), texts, strict=True):
+        label = f"d{power}/{' '.join([f'd{name}' for name in word])}:"
+        print(f"{label}\n{text}" if "\n" in text else f"{label} {text}")
 
 
 def _arrays(path: str) -> dict[str, Any]:

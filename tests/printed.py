@@ -12,6 +12,7 @@ A, B, C = (tc.var(name, ("n", "n")) for name in "ABC")
 S = tc.var("S", ("n", "n"), symmetric=True)
 x, z, w = (tc.var(name, ("n",)) for name in "xzw")
 y, Q = tc.var("y", ("m",)), tc.var("Q", ("m", "n", "m"))
+R = tc.var("R", ("n", "n", "n"))
 c, lam = tc.var("c"), tc.var("lam")
 DECLARED = {v.name: v for v in (X, T, U, V, A, B, C, S, x, z, w, y, c, lam)}
 
@@ -62,7 +63,10 @@ x + z + w
 c^2*x'*z
 where(0 < x, x, -x)
 where(0 < x, x, -x) .* less(0, z)
-exp(x - logsumexp(x))
+softmax(x)
+x'*softmax(A*x - z)
+exp(x - logsumexp(z))
+exp(x + z - logsumexp(x))
 maximum(x, 0)
 norm2(x)
 logdet(A)
@@ -88,7 +92,13 @@ DERIVED: list[tuple[str, str, str, str | None]] = [
     ("sum((U*V' - T).^2)", "V", "2*(V*U' - T')*U", "2*#('jk->ijik', U'*U, i=n)"),
     ("x'*A*x", "x", "A'*x + A*x", "A + A'"),
     ("logdet(A)", "A", "inv(A)'", "-#('jk,li->ijkl', inv(A), inv(A))"),
-    ("logsumexp(x)", "x", "exp(x - logsumexp(x))", None),
+    ("logsumexp(x)", "x", "softmax(x)", "diag(softmax(x)) - softmax(x)*softmax(x)'"),
+    (
+        "logdet(S)",
+        "S",
+        "inv(S)",
+        "-(#('ik,jl->ijkl', inv(S), inv(S)) + #('il,jk->ijkl', inv(S), inv(S)))/2",
+    ),
     ("x'*A*B*z", "A", "x*(B*z)'", None),
 ]
 
@@ -117,6 +127,13 @@ def high_order() -> list[tuple[Expr, str, str]]:
             "#('i,j,i->iij', x, z, exp(x))",
         ),
         (tc.eye("n"), "eye(n)", "#('->ii', i=n)"),
+        (tc.zeros(("n", "n", 4)), "zeros(n, n, 4)", "0*#('->ijk', i=n, j=n, k=4)"),
+        (2.5 * tc.ones(("n", "n", "m")), "5*ones(n, n, m)/2", "5*#('->ijk', i=n, j=n, k=m)/2"),
+        (
+            2 * tc.transpose(tc.transpose(R, (1, 2, 0)) + tc.exp(R), (2, 1, 0)),
+            "2*(#('ikj->ijk', R) + #('kji->ijk', exp(R)))",
+            "2*(#('ikj->ijk', R) + #('kji->ijk', exp(R)))",
+        ),
         (
             tc.einsum("i,i->i", *[tc.einsum("iji->i", Q)] * 2),
             "#('iji->i', Q).^2",

@@ -32,9 +32,14 @@ PRINTED: list[tuple[list[str], str]] = [
     (["--sum(x.^2)", "--wrt", "x"], "2*x"),
     (["-1"], "-1"),
     (["-x"], "-x"),
-    (["sum(x.*y)", "--wrt", "x,y"], "y\nx"),
+    (["sum(x.*y)", "--wrt", "x,y"], "d/dx: y\nd/dy: x"),
     (["sum(x.*y)", "--wrt", "x, y", "--order", "2"],
-     "matrix(0, n, n)\neye(n)\neye(n)\nmatrix(0, n, n)"),
+     "d2/dx dx: matrix(0, n, n)\nd2/dx dy: eye(n)\nd2/dy dx: eye(n)\nd2/dy dy: matrix(0, n, n)"),
+    (["sum(x.*y)", "--wrt", "x,y", "--order", "0"], "x'*y"),
+    (["sum(x.*y)", "--wrt", "x,y", "--to", "latex"], "d/dx: y\nd/dy: x"),
+    (["sum(x.^2 + y)", "--wrt", "x,y", "--compress"],
+     "d/dx:\nH[i] = C1[i]   shape (n,)\n  C1 = 2*x  (n,)\n"
+     "d/dy:\nH[i] = C1   shape (n,)\n  C1 = 1  ()"),
     (["2*sum(q)", "--var", "q=", "--wrt", "q"], "2"),
     (["sum(q)", "--var", "q=3", "--wrt", "q"], "vector(1, 3)"),
     (["sum(q)", "--var", "q=(k,)", "--wrt", "q"], "vector(1, k)"),
@@ -117,6 +122,8 @@ CHECKED = [
     ["-logdet(S)", "--var", "S=n,n:positive_definite", "--order", "2"],
     ["norm2(X*w - y)", "--mode", "forward"],
     ["sum(max(x, 0).^2)", "--order", "3", "--seed", "7"],
+    ["1/norm2(x)", "--order", "4"],
+    ["sum(where(x > 0, x.^3, x.^2))", "--order", "4", "--seed", "1"],
 ]
 
 
@@ -135,7 +142,8 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     data: dict[str, Any] = {"X": np.arange(6.0).reshape(2, 3), "w": np.ones(3), "y": np.ones(2)}
-    np.savez("data.npz", **data, **{"a b": np.ones(1)})
+    unnamed: dict[str, Any] = {"a b": np.ones(1)}
+    np.savez("data.npz", **data, **unnamed)
     np.savez("zeros.npz", X=np.zeros((3, 2)))
     np.savez("objects.npz", w=np.array([None]))
     np.savez("complex.npz", w=np.ones(3) * 1j)
@@ -202,6 +210,8 @@ FAULTS = [
     ("tanh", "sum(tanh(x))", 1, lambda partial, *a: -partial(*a)),
     ("tanh", "sum(tanh(x))", 1, lambda partial, *a: partial(*a) * 1.001),
     ("sin", "sum(sin(X*w))", 2, lambda partial, *a: partial(*a) * 1.01),
+    ("sin", "sum(sin(w))", 3, lambda partial, *a: partial(*a) * 1.00001),
+    ("tanh", "sum(tanh(w))", 4, lambda partial, *a: partial(*a) * 1.0001),
     ("exp", "norm2(exp(x))", 2, lambda partial, *a: partial(*a) + 0.01),
     ("logsumexp", "log(sum(exp(X*w)))", 1, lambda partial, *a: partial(*a) * 0.999),
     ("norm2", "norm2(x)", 1, lambda partial, *a: partial(*a) * 2),

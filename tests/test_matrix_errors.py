@@ -14,6 +14,7 @@ from tcalc import expr
 from tcalc.frontends.lexer import MAX_TEXT
 from tcalc.frontends.matrix_functions import FUNCTIONS, available, function
 from tcalc.frontends.matrix_syntax import MAX_DEPTH
+from tcalc.surface import surface
 
 DECLARED: dict[str, Any] = {
     **dict.fromkeys(("a", "b", "c"), ()),
@@ -68,6 +69,19 @@ PARSE_ERRORS = [
     ("x\u200b", 1, 2, ["'\\u200b'"]),
     ("x³", 1, 2, ["unexpected character '³'"]),
     ("x[1]", 1, 2, ["unexpected character '['"]),
+    ("A @ x", 1, 3, ["`@`", "is *"]),
+    ("x ** 2", 1, 3, ["`**`", ".^", "^"]),
+    ("A.T*x", 1, 2, ["`.T`", "'"]),
+    ("x.Ty", 1, 2, ["unexpected character '.'"]),
+    ("where(a > 1 && b > 1, a, b)", 1, 13, ["`&&`", "logical_and(a, b)"]),
+    ("a || b", 1, 3, ["`||`", "logical_or(a, b)"]),
+    ("|x|", 1, 1, ["`|`", "abs(a)"]),
+    ("where(!a, a, b)", 1, 7, ["`!`", "logical_not(a)"]),
+    ("where(a ~= b, a, b)", 1, 9, ["`~=`", "!="]),
+    ("where(a ≤ b, a, b)", 1, 9, ["`≤`", "<="]),
+    ("where(a ≥ b, a, b)", 1, 9, ["`≥`", ">="]),
+    ("a // b", 1, 3, ["`//`", "floor(a ./ b)"]),
+    ("a == b", 1, 3, ["where(a == b, 1, 0)"]),
     ("lgo(x)", 1, 1, ["unknown function `lgo`", "did you mean `log`"]),
     ("qqqqq(x)", 1, 1, ["unknown function `qqqqq`"]),
     ("z(2)", 1, 1, ["no function", "z*("]),
@@ -156,7 +170,7 @@ def test_error(kind: type[tc.Error], text: str, line: int, column: int, words: l
 def test_functions_follow_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in FUNCTIONS:
         assert function(name) is not None
-    monkeypatch.delitem(expr.surface, "logdet")
+    monkeypatch.delitem(surface, "logdet")
     assert not available("logdet")
     with pytest.raises(tc.ParseError, match="`logdet` is not available"):
         tc.parse("logdet(A)")

@@ -13,8 +13,10 @@ import pytest
 
 import tcalc as tc
 from tcalc.expr import Expr
+from tcalc.ops.factorisations import eigh, lq
+from tcalc.printers.latex import parameter
 from tcalc.printers.text import to_text
-from tests.printed import DERIVED, FIXED, A, V, X, high_order, parsed, x
+from tests.printed import DERIVED, FIXED, A, R, S, V, X, high_order, parsed, x
 
 LATEX = {
     "2*(U*V' - T)*V": r"2 \left(U V^{\top} - T\right) V",
@@ -29,6 +31,7 @@ LATEX = {
     "where(0 < x, x, -x)": r"\begin{cases} x & 0 < x \\ -x & \text{otherwise} \end{cases}",
     "A.^2*vector(1)": r"A^{\odot 2} \mathbf{1}",
     "matrix(0, m, n)": "0",
+    "softmax(A*x)": r"\operatorname{softmax}\left(A x\right)",
     "c^2*x": "c^{2} x",
 }
 
@@ -54,7 +57,7 @@ def test_einsum_forms(e: Expr, text: str, einsum: str) -> None:
 
 def test_unit_tensors_are_deltas_in_latex() -> None:
     e = 2 * tc.einsum("jl->ijil", V.T @ V, sizes={"i": "m"})
-    expected = r"2 \left[\left(V^{\top} V\right)_{jk} \delta_{il}\right]_{ijlk}"
+    expected = r"2 \left[\left(V^{\top} V\right)_{jl} \delta_{ik}\right]_{ijkl}"
     assert tc.to_latex(e) == expected
 
 
@@ -63,6 +66,31 @@ def test_latex_has_no_double_subscripts() -> None:
     assert tc.to_latex(T3.sum(0)) == r"\left[\sum_{k} {T_{3}}_{kij}\right]_{ij}"
     nested = tc.to_latex(tc.einsum("bij,ij->b", tc.exp(T3.mT), A))
     assert nested == r"\left[\sum_{jk} A_{jk} \exp(T_{3})_{ikj}\right]_{i}"
+
+
+def test_sums_of_index_forms_stand_in_one_bracket() -> None:
+    hessian = tc.to_latex(tc.hessian(tc.logdet(S), S))
+    inside = r"\left(S^{-1}\right)_{ik} \left(S^{-1}\right)_{jl}"
+    inside += r" + \left(S^{-1}\right)_{il} \left(S^{-1}\right)_{jk}"
+    assert hessian == rf"-\frac{{1}}{{2}} \left[{inside}\right]_{{ijkl}}"
+    outer = tc.einsum("i,j,k->ijk", x, x, x)
+    signs = tc.to_latex(tc.transpose(R, (1, 0, 2)) - 3 * (outer - tc.transpose(R, (2, 0, 1))))
+    assert signs == r"\left[R_{jik} - 3 \left(x_{i} x_{j} x_{k} - R_{jki}\right)\right]_{ijk}"
+
+
+def test_latex_of_parameters_and_outputs() -> None:
+    assert tc.to_latex(tc.logsumexp(A, axis=-1)) == (
+        r"\operatorname{logsumexp}_{\mathrm{last\,axis}}(A)"
+    )
+    assert tc.to_latex(tc.max(R, axis=(1, 2))) == r"\max_{\mathrm{last\,2\,axes}}(R)"
+    assert tc.to_latex(tc.norm(A, axis=1)) == r"\left\|A\right\|_{\mathrm{last\,axis}}"
+    factors = [tc.to_latex(part) for part in (*lq(A), *eigh(S))]
+    names = [r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}"]
+    names += [r"\operatorname{eigvals}", r"\operatorname{eigvecs}"]
+    wanted = [rf"{name}\left({'AASS'[k]}\right)" for k, name in enumerate(names)]
+    assert factors == wanted
+    assert parameter("", "raise") == r"\mathrm{raise}"
+    assert parameter("", "n") == "n"
 
 
 def test_latex_names() -> None:

@@ -37,15 +37,24 @@ class Lexicon:
         Characters that start a comment, which ends with the line.
     synonyms : mapping
         Other spellings of operators.
+    hints : mapping
+        What other languages write, and what is written here instead.
     """
 
     def __init__(
-        self, operators: tuple[str, ...], comments: str, synonyms: Mapping[str, str]
+        self,
+        operators: tuple[str, ...],
+        comments: str,
+        synonyms: Mapping[str, str],
+        hints: Mapping[str, str] | None = None,
     ) -> None:
         self.synonyms = dict(synonyms)
+        self.hints = dict(hints or {})
+        foreign = "|".join([_alone(word) for word in self.hints]) or "(?!)"
         words = sorted([*operators, *synonyms], key=lambda word: (-len(word), word))
         self.pattern = re.compile(
-            rf"(?P<blank>[ \t\r\u00a0]+|[{re.escape(comments)}][^\n]*)|(?P<newline>\n)"
+            rf"(?P<hint>{foreign})|(?P<newline>\n)"
+            rf"|(?P<blank>[ \t\r\u00a0]+|[{re.escape(comments)}][^\n]*)"
             rf"|(?P<number>{_NUMBER})|(?P<name>{_NAME})|(?P<op>{'|'.join(map(re.escape, words))})"
         )
 
@@ -60,6 +69,8 @@ class Lexicon:
             if match is None:
                 raise ParseError(f"unexpected character {_shown(text[place])}", text, place)
             kind, word = str(match.lastgroup), match.group()
+            if kind == "hint":
+                raise ParseError(f"there is no `{word}` here; {self.hints[word]}", text, place)
             start, place = place, match.end()
             if kind == "blank" or (kind == "newline" and depth):
                 continue
@@ -76,6 +87,12 @@ class Lexicon:
             found.append(Token(kind, word, start, place))
         found.append(Token("end", "", place, place))
         return found
+
+
+def _alone(word: str) -> str:
+    """The pattern of a word that is not the beginning of a longer name or of a comparison."""
+    behind = r"\b" if word[-1].isalpha() else "(?!=)" if word in ("!", "~") else ""
+    return re.escape(word) + behind
 
 
 def _shown(character: str) -> str:

@@ -27,6 +27,22 @@ LEXICON = Lexicon(
     operators=(*LEVELS, *TRANSPOSES, "²", "(", ")", ",", ";", "="),
     comments="#%",
     synonyms={"⊙": ".*", "⊘": "./", "·": "*", "−": "-", "ᵀ": "'"},
+    hints={
+        "**": "a power of entries is .^, of a scalar or a square matrix ^",
+        "//": "write floor(a ./ b)",
+        "@": "a product of matrices and vectors is *",
+        ".T": "a transpose is '",
+        "&&": "write logical_and(a, b)",
+        "||": "write logical_or(a, b)",
+        "&": "write logical_and(a, b)",
+        "|": "write logical_or(a, b), and abs(a) for a magnitude",
+        "~=": "write !=",
+        "~": "write logical_not(a)",
+        "!": "write logical_not(a)",
+        "≤": "write <=",
+        "≥": "write >=",
+        "≠": "write !=",
+    },
 )
 
 #: Functions whose further arguments are sizes, by the number of arguments before these.

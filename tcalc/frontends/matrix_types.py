@@ -95,7 +95,8 @@ class Operands:
 
     def misplaced(self, node: Node) -> ParseError:
         message = "a comparison stands only in where(condition, a, b)"
-        return self.fail(f"{message}: expected a value here", node.at)
+        shown = self.tree.source(node)
+        return self.fail(f"{message}; its value as a number is where({shown}, 1, 0)", node.at)
 
     def same(self, left: tuple[int, int], right: tuple[int, int], at: int) -> None:
         """Make an axis of one node and an axis of another equal."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from string import Formatter
 from typing import Any
 
@@ -83,6 +84,24 @@ def template(text: str) -> list[tuple[str, str]]:
     return [*found, (literal, "")]
 
 
+def parameter(key: str, value: Any) -> str:
+    """A parameter of an operator as part of its subscript; axes are always the last ones."""
+    if key == "axis":
+        count = len(value) if isinstance(value, tuple) else 1
+        return r"\mathrm{last\,axis}" if count == 1 else f"\\mathrm{{last\\,{count}\\,axes}}"
+    shown = symbol(value) if isinstance(value, str) and value.isidentifier() else str(value)
+    return f"\\mathrm{{{key}}}={shown}" if key else shown
+
+
+def subscripted(ropes: list[Rope], subscript: str) -> list[Rope]:
+    """A subscript of the operator's name, or of the whole where it has none."""
+    name = re.match(r"\\(operatorname\{\w+\}|(?!left|frac|sqrt)[a-z]+(?=\())", leading(ropes))
+    if name is None:
+        return [(*ropes, subscript)]
+    first, *rest = ropes
+    return [first[: name.end()], subscript, first[name.end() :], *rest]
+
+
 class Latex(Text):
     """LaTeX without environments, unless statements need one."""
 
@@ -121,6 +140,11 @@ class Latex(Text):
             ones = self.chain([ones, self.transpose(self.ones(shape[1]))])
         return self.scale(ones, Coef(), [value]) if value.text != "1" else ones
 
+    def block(self, name: str, shape: Shape) -> Piece:
+        if name == "zeros":
+            return Piece("0")
+        return Piece((r"\mathbf{1}_{", r" \times ".join(map(str, shape)), "}"))
+
     def eye(self, extent: Extent) -> Piece:
         return Piece(f"I_{{{extent}}}")
 
@@ -133,7 +157,14 @@ class Latex(Text):
         return tuple(found)
 
     def scale(self, body: Piece | None, coef: Coef, scalars: Sequence[Piece]) -> Piece:
-        return Piece("0") if coef.zero else super().scale(body, coef, scalars)
+        if coef.zero:
+            return Piece("0")
+        scaled = super().scale(body, coef, scalars)
+        if body is None or body.entry is None:
+            return scaled
+        letters, entry = body.entry
+        inner = super().scale(entry, coef, scalars)
+        return scaled._replace(entry=(letters, inner._replace(negative=False)))
 
     def parenthesised(self, rope: Rope) -> Rope:
         return (r"\left(", rope, r"\right)")
@@ -162,8 +193,17 @@ class Latex(Text):
 
     def function(self, name: str, args: Sequence[Piece], extra: Sequence[str] = ()) -> Piece:
         ropes = [self.signed(p) for p in args] + list(extra)
-        text = (f"\\operatorname{{{name}}}", self.parenthesised(joined(", ", ropes)))
+        plain = name.replace("_", r"\_")
+        text = (f"\\operatorname{{{plain}}}", self.parenthesised(joined(", ", ropes)))
         return Piece(text, ATOM, *measure(args, 3 + len(ropes)))
+
+    def output(self, name: str, args: Sequence[Piece]) -> Piece:
+        """One output of several: a letter behind the operator's name is the name of a matrix."""
+        family, _, letter = name.rpartition("_")
+        if not family or len(letter) != 1:
+            return self.function(name, args)
+        inner = self.parenthesised(joined(", ", [self.signed(p) for p in args]))
+        return Piece((f"{letter.upper()}_{{{_word(family)}}}", inner), ATOM, *measure(args, 4))
 
     def call(
         self,
@@ -190,34 +230,52 @@ class Latex(Text):
         if parts[0][0].endswith("^{") or parts[0][0].startswith(r"\frac"):
             level = min(level, POWER)
         if extra:
-            shown = ", ".join(
-                [f"\\mathrm{{{key}}}={value}" if key else str(value) for key, value in extra]
-            )
-            ropes = [(*ropes, f"_{{{shown}}}")]
+            ropes = subscripted(ropes, f"_{{{', '.join([parameter(*item) for item in extra])}}}")
             level = min(level, POWER)
         under = args[0].text if op.infix == "1./" else None
         return Piece(tuple(ropes), level, *measure(args, 2), under=under)
 
     def einsum(self, spec: Spec, args: Sequence[Piece]) -> Piece:
         """Sum and product over indices, deltas for indices that repeat in the result."""
-        used = set("".join(spec.words) + spec.out)
-        fresh = (letter for letter in index_letters() if letter not in used)
-        out, deltas = "", []
-        for letter in spec.out:
-            shown = letter
-            if letter in out:
-                shown = next(fresh)
-                deltas.append(f"\\delta_{{{letter}{shown}}}")
-            out += shown
-        summed = "".join(sorted(set("".join(spec.words)) - set(spec.out)))
+        fresh = index_letters()
+        out = "".join(islice(fresh, len(spec.out)))
+        names: dict[str, str] = {}
+        deltas = []
+        for letter, shown in zip(spec.out, out, strict=True):
+            if names.setdefault(letter, shown) != shown:
+                deltas.append(f"\\delta_{{{names[letter]}{shown}}}")
+        for letter in "".join(spec.words):
+            if letter not in names:
+                names[letter] = next(fresh)
+        summed = "".join([names[k] for k in names if k not in spec.out])
+        words = ["".join([names[letter] for letter in word]) for word in spec.words]
         ropes: list[Rope] = [f"\\sum_{{{summed}}}"] if summed else []
-        for word, p in zip(spec.words, args, strict=True):
+        for word, p in zip(words, args, strict=True):
             base = self.inside(p, ATOM)
             marked = isinstance(base, str) and "_" in base
             ropes.append((("{", base, "}") if marked else base, f"_{{{word}}}"))
         body = joined(" ", [*ropes, *deltas] or ["1"])
-        text = (r"\left[", body, r"\right]", f"_{{{out}}}") if out else body
-        return Piece(text, POWER if out else POINTWISE, *measure(args, 4 + len(deltas)))
+        entry = Piece(body, POINTWISE, *measure(args, 4 + len(deltas)), joins=True)
+        return self.bracketed(out, entry) if out else entry
+
+    def bracketed(self, out: str, entry: Piece) -> Piece:
+        """The array with these entries."""
+        text = (r"\left[", entry.text, r"\right]", f"_{{{out}}}")
+        return Piece(text, POWER, entry.size, entry.flips, entry=(out, entry))
+
+    def add(self, terms: Sequence[Piece]) -> Piece:
+        """A sum; arrays given by their entries under one bracket."""
+        found = [p.entry for p in terms if p.entry]
+        if len(found) < len(terms) or len({out for out, _ in found}) > 1:
+            return super().add(terms)
+        entries = [
+            entry._replace(
+                negative=p.negative,
+                level=entry.level if p.negative else max(entry.level, POINTWISE),
+            )
+            for p, (_, entry) in zip(terms, found, strict=True)
+        ]
+        return self.bracketed(found[0][0], super().add(entries))
 
     def statements(self, named: Sequence[tuple[str, Piece]], last: Piece) -> str:
         if not named:

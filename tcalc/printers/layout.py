@@ -6,18 +6,24 @@ Where shared parts would make the text long, they become statements.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from ..applied import application
-from ..expr import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
+from ..expr import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ..normal import bare
 from ..op import batch_axes
 from ..products import symmetries
+from ..surface import surface
 from .matrix_form import Factor, Form, Product, better, counted
-from .style import SUM, Piece, Spec, Text, index_letters
+from .style import LETTERS, SUM, Piece, Spec, Text, index_letters
 
 MAX_TOKENS = 2_000
 MIN_SHARED = 12
+MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
+
+#: Functions of one vector that are written by their name where they are the node.
+ABBREVIATIONS = ("softmax",)
 
 
 class Layout:
@@ -33,6 +39,7 @@ class Layout:
         self.forms: dict[int, Form] = {}
         self.named: list[tuple[str, Piece]] = []
         self.shared: set[int] = set()
+        self.replaced: set[int] = set()
 
     def text(self, e: Expr) -> str:
         """The text of an expression, with statements where sharing asks for them."""
@@ -49,7 +56,7 @@ class Layout:
         return self.style.statements(self.named, last)
 
     def run(self, nodes: Sequence[Expr]) -> Piece:
-        self.named = []
+        self.named, self.replaced = [], set()
         for node in nodes:
             form = self.form(node)
             shared = id(node) in self.shared and form.plain.size > MIN_SHARED
@@ -62,6 +69,7 @@ class Layout:
     def statement(self, node: Expr, form: Form) -> Form:
         name = f"{self.prefix}{len(self.named) + 1}"
         self.named.append((name, form.plain))
+        self.replaced.add(id(node))
         return self.settled(node, self.style.name(name), None)
 
     # --- one node ---
@@ -115,6 +123,14 @@ class Layout:
             args = [self.forms[id(arg)].plain for arg in node.args]
             return self.settled(node, self.style.call(node.op, extra, args, [False]), None)
 
+        found = abbreviation(node) if self.matrix else None
+        if found is not None:
+            name, arg = found
+            form = self.forms[id(arg)]
+            plain = self.style.function(name, [form.plain])
+            turned = self.style.function(name, [form.turned]) if plain.flips else None
+            return self.settled(node, plain, turned)
+
         def called(pieces: list[Piece], scalar: list[bool]) -> Piece:
             return self.style.call(node.op, extra, pieces, scalar)
 
@@ -125,7 +141,7 @@ class Layout:
         whole = application(node)
         args = [self.forms[id(arg)].plain for arg in whole.args]
         name = whole.op.parts[node.index]
-        return self.settled(node, self.style.function(name, args), None)
+        return self.settled(node, self.style.output(name, args), None)
 
     def both(self, node: Expr, build: Callable[[list[Piece], list[bool]], Piece]) -> Form:
         """The piece from columns; that from rows only where it may save transposes."""
@@ -150,10 +166,40 @@ class Layout:
     # --- einsum forms ---
 
     def einsum(self, node: Einsum) -> Form:
+        """The product where it has no matrix form."""
+        plain = self.spelled(node, node.out)
+        flat = self.matrix and node.ndim == 2
+        turned = self.spelled(node, node.out[::-1]) if flat else None
+        short = None
+        if not any(node.labels) and len(set(node.out)) == len(node.out):
+            short = Product(node, self.forms, self.style).scaled(None)
+        return self.settled(node, plain, turned)._replace(matrix=False, short=short)
+
+    def turned(self, e: Expr, perm: Labels, depth: int) -> Piece:
+        """An expression with permuted axes: axis k of the text is axis perm[k]."""
+        form = self.forms[id(e)]
+        named = id(e) in self.replaced
+        if isinstance(e, Einsum) and not named:
+            return self.spelled(e, tuple([e.out[k] for k in perm]), depth)
+        if isinstance(e, Add) and not named and depth < MAX_PUSHED:
+            terms = [self.turned(term, perm, depth + 1) for term in e.args]
+            return self.style.add(leading_sum(terms))
+        if perm == tuple(range(e.ndim)):
+            return form.plain
+        letters = list(islice(index_letters(), e.ndim))
+        word = [""] * e.ndim
+        for letter, k in zip(letters, perm, strict=True):
+            word[k] = letter
+        return self.style.einsum(Spec(("".join(word),), "".join(letters), ()), [form.plain])
+
+    def spelled(self, node: Einsum, result: Labels, depth: int = 0) -> Piece:
         """The product as #('...->...', operands), contractions in einsum form opened."""
+        pushed = self.pushed(node, result, depth)
+        if pushed is not None:
+            return pushed
         names: dict[int, str] = {}
         fresh = index_letters()
-        for label in [*node.out, *range(len(node.extents))]:
+        for label in [*result, *range(len(node.extents))]:
             if label not in names:
                 names[label] = next(fresh)
         flat: list[tuple[str, Expr]] = []
@@ -166,30 +212,61 @@ class Layout:
             for _ in range(power):
                 for op, letters in self.opened(node, arg, outside, fresh):
                     flat.append((letters, op))
-        merged = self.merged(flat) if self.matrix else None
-        words = [w for w, _ in merged or flat]
-        pieces = [p for _, p in merged] if merged else [self.forms[id(op)].plain for _, op in flat]
-        out = "".join([names[label] for label in node.out])
+        placed = ordered([self.placed(*item) for item in flat])
+        merged = self.merged(placed) if self.matrix else placed
+        words = [word for word, _ in merged]
+        pieces = [piece for _, piece in merged]
+        out = "".join([names[label] for label in result])
         standing = set("".join(words))
-        sizes = {names[k]: node.extents[k] for k in node.out if names[k] not in standing}
+        sizes = {names[k]: node.extents[k] for k in result if names[k] not in standing}
+        if self.matrix and not pieces and len(sizes) == len(out) > 2:
+            shape = tuple(sizes.values())
+            if node.coef.zero and not scalars:
+                return self.style.block("zeros", shape)
+            return Product.scale(self.style, self.style.block("ones", shape), node.coef, scalars)
         body = self.style.einsum(Spec(tuple(words), out, tuple(sizes.items())), pieces)
-        plain = Product.scale(self.style, body, node.coef, scalars)
-        short = None
-        if not pieces and len(set(out)) == len(out):
-            short = Product.scale(self.style, None, node.coef, scalars)
-        return self.settled(node, plain, None)._replace(matrix=False, short=short)
+        return Product.scale(self.style, body, node.coef, scalars)
 
-    def merged(self, flat: Sequence[tuple[str, Expr]]) -> list[tuple[str, Piece]]:
+    def pushed(self, node: Einsum, result: Labels, depth: int) -> Piece | None:
+        """A sum with permuted axes, the permutation in its terms."""
+        scalars: list[Factor] = []
+        larger: list[tuple[Add, Labels]] = []
+        for (arg, word), power in counted(node):
+            if not word:
+                scalars.append((self.forms[id(arg)], (), power))
+            elif isinstance(arg, Add) and arg.ndim > 2 and power == 1 and not larger:
+                larger.append((arg, word))
+            else:
+                return None
+        if not larger or depth >= MAX_PUSHED:
+            return None
+        arg, word = larger[0]
+        permuted = sorted(word) == sorted(result) and len(set(word)) == arg.ndim
+        if not permuted or id(arg) in self.replaced:
+            return None
+        body = self.turned(arg, tuple([word.index(label) for label in result]), depth)
+        return Product.scale(self.style, body, node.coef, scalars)
+
+    def placed(self, word: str, op: Expr) -> tuple[str, Piece]:
+        """An operand under its letters, turned where that saves a transpose."""
+        form = self.forms[id(op)]
+        if op.ndim == 2 and (1, 0) in symmetries(op):
+            return "".join(sorted(word, key=LETTERS.find)), form.plain
+        if op.ndim == 2 and self.matrix and better(form.plain, form.turned) is not form.plain:
+            return word[::-1], form.turned
+        return word, form.plain
+
+    def merged(self, placed: Sequence[tuple[str, Piece]]) -> list[tuple[str, Piece]]:
         """Operands under the same letters as one, multiplied entry by entry."""
-        groups: dict[str, dict[int, int]] = {}
-        for word, op in flat:
+        groups: dict[str, dict[int, tuple[Piece, int]]] = {}
+        for word, piece in placed:
             counts = groups.setdefault(word, {})
-            counts[id(op)] = counts.get(id(op), 0) + 1
-        found = []
-        for word, counts in groups.items():
-            factors = [(self.forms[key].plain, power) for key, power in counts.items()]
-            found.append((word, self.style.pointwise(factors, False)))
-        return found
+            _, power = counts.get(id(piece), (piece, 0))
+            counts[id(piece)] = (piece, power + 1)
+        return [
+            (word, self.style.pointwise(list(counts.values()), False))
+            for word, counts in groups.items()
+        ]
 
     def opened(
         self, node: Einsum, arg: Expr, letters: tuple[str, ...], fresh: Iterator[str]
@@ -205,6 +282,33 @@ class Layout:
             (op, "".join([local[label] for label in word]))
             for op, word in zip(arg.args, arg.labels, strict=True)
         ]
+
+
+def ordered(placed: Sequence[tuple[str, Piece]]) -> list[tuple[str, Piece]]:
+    """Equal operands with their letters in order."""
+    words: dict[int, list[str]] = {}
+    for word, piece in placed:
+        words.setdefault(id(piece), []).append(word)
+    given = {
+        key: iter(sorted(found, key=lambda word: [LETTERS.find(letter) for letter in word]))
+        for key, found in words.items()
+    }
+    return [(next(given[id(piece)]), piece) for _, piece in placed]
+
+
+def abbreviation(node: Apply) -> tuple[str, Expr] | None:
+    """The name and argument of a function of a vector that is spelled out in this node."""
+    terms = node.args[0].args if isinstance(node.args[0], Add) else ()
+    if node.ndim != 1 or len(node.args) != 1:
+        return None
+    for term in terms:
+        total = term.args[0] if isinstance(term, Einsum) and len(term.args) == 1 else None
+        if not isinstance(total, Apply) or total.ndim or len(total.args) != 1:
+            continue
+        for name in ABBREVIATIONS:
+            if total.args[0].shape == node.shape and surface[name](total.args[0]) is node:
+                return name, total.args[0]
+    return None
 
 
 def leading_sum(terms: list[Piece]) -> list[Piece]:

@@ -51,6 +51,8 @@ class Piece(NamedTuple):
         x of a piece that reads 1/x.
     condition : rope or None
         A comparison as it is written where a condition is expected.
+    entry : tuple or None
+        Names of the axes and one entry without its sign, of an array given by its entries.
     """
 
     text: Rope
@@ -61,6 +63,7 @@ class Piece(NamedTuple):
     joins: bool = False
     under: Rope = None
     condition: Rope = None
+    entry: tuple[str, Any] | None = None
 
 
 def flatten(rope: Rope) -> str:
@@ -131,6 +134,10 @@ class Text:
         """A vector or matrix of equal entries."""
         name = "vector" if len(shape) == 1 else "matrix"
         return self.function(name, [value], list(map(str, shape)))
+
+    def block(self, name: str, shape: Shape) -> Piece:
+        """An array of zeros or ones with more than two axes."""
+        return self.function(name, [], list(map(str, shape)))
 
     def eye(self, extent: Extent) -> Piece:
         return Piece(f"eye({extent})", size=4)
@@ -273,6 +280,10 @@ class Text:
     def function(self, name: str, args: Sequence[Piece], extra: Sequence[str] = ()) -> Piece:
         ropes = [self.signed(p) for p in args] + list(extra)
         return Piece((name, "(", joined(", ", ropes), ")"), ATOM, *measure(args, 3 + len(ropes)))
+
+    def output(self, name: str, args: Sequence[Piece]) -> Piece:
+        """One output of an operator that has several."""
+        return self.function(name, args)
 
     def diag(self, p: Piece) -> Piece:
         return self.function("diag", [p])
