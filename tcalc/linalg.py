@@ -8,8 +8,10 @@ from .ops.lapack import (
     gemm,
     gemm2,
     inverse,
+    lstsq,
     makediag,
     matrix_power,
+    pinv,
     potrf,
     potri,
     solve_triangular,
@@ -18,8 +20,8 @@ from .ops.lapack import (
     trmm,
     trsm,
 )
-from .ops.linalg import adj, det, inv, logdet, solve
-from .ops.reductions import norm
+from .ops.linalg import adj, det, inv, logdet, slogdet, solve
+from .ops.norms import norm
 from .views import trace
 
 __all__ = [
@@ -37,12 +39,15 @@ __all__ = [
     "kron",
     "logdet",
     "lq",
+    "lstsq",
     "makediag",
     "matrix_power",
     "norm",
+    "pinv",
     "potrf",
     "potri",
     "qr",
+    "slogdet",
     "solve",
     "solve_triangular",
     "sumlogdiag",

@@ -38,7 +38,7 @@ HOUSE = """
     properties derive linalg
     rules.*
     rewrite
-    ops.lapack
+    ops.lapack ops.norms
     ops.factorisations
     ops.*
     ops.elementwise

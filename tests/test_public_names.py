@@ -36,5 +36,8 @@ def test_public_functions_are_exported() -> None:
 
 def test_operators_are_public() -> None:
     # Parts of derivatives and variants that are chosen by an argument.
-    internal = {"iota", "norm2", "gaps", "lower_half", "lower_ones", "eigh_nan", "eigh_epsilon"}
+    internal = {
+        "iota", "norm2", "gaps", "lower_half", "lower_ones", "eigh_nan", "eigh_epsilon",
+        "det_sign", "column_signs", "lower_triangle",
+    }  # fmt: skip
     assert not [name for name in TABLE.keys() - internal if not reachable(name)]

@@ -14,17 +14,19 @@ import numpy as np
 
 from ..applied import apply, apply_all
 from ..array import as_expr, public
-from ..errors import LinAlgError, ShapeError
+from ..errors import ShapeError
 from ..expr import Expr
 from ..extents import ONE, Coef, Extent, Shape, show_shape
 from ..normal import add, einsum, scale
 from ..op import Op
-from .linalg import square
+from .linalg import attempt, refuse, square
 
 __all__ = ["cholesky", "eigh", "gelqf", "lq", "qr", "syevd", "tri_inverse"]
 
 DEGENERATE = ("raise", "nan", "epsilon")
 EPSILON = 1e-10
+#: Equal eigenvalues come out this many roundings apart, or as many as there are rows.
+FEW = 16
 
 
 def _same(params: tuple[Any, ...], shape: Shape) -> Shape:
@@ -74,10 +76,8 @@ def _symmetric(xp: Any, a: Any) -> Any:
 
 
 def _cholesky(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
-    try:
-        return xp.linalg.cholesky(_symmetric(xp, a))
-    except np.linalg.LinAlgError:
-        raise LinAlgError("cholesky: the matrix is not positive definite") from None
+    problem = "cholesky: the matrix is not positive definite"
+    return attempt(problem, xp.linalg.cholesky, _symmetric(xp, a))
 
 
 def _cholesky_partial(a: Expr, factor: Expr) -> Expr:
@@ -92,14 +92,13 @@ def _cholesky_partial(a: Expr, factor: Expr) -> Expr:
 def _tri_inverse(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
     import scipy.linalg
 
-    flat = a.reshape(-1, *a.shape[-2:])
-    found = np.zeros_like(flat)
-    for k, matrix in enumerate(flat):
-        (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (matrix,))
-        found[k], info = trtri(np.tril(matrix), lower=1) if matrix.size else (matrix, 0)
-        if info:
-            raise LinAlgError(f"a triangular matrix has a zero at index {info - 1} of its diagonal")
-    return found.reshape(a.shape)
+    diagonal = xp.diagonal(a, axis1=-2, axis2=-1)
+    refuse("tri_inverse: a zero on the diagonal", (diagonal == 0).any(axis=-1))
+    found = np.zeros_like(a)
+    (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (a,))
+    for at in np.ndindex(a.shape[:-2]) if a.size else ():
+        found[at], _ = trtri(np.tril(a[at]), lower=1)
+    return found
 
 
 def _tri_inverse_partial(a: Expr, x: Expr) -> Expr:
@@ -121,6 +120,23 @@ TRI_INVERSE = Op(
 )  # fmt: skip
 
 
+def _lower_triangle_partial(a: Expr, y: Expr) -> Expr:
+    b, i, j, _, _, _ = _labels(a)
+    extents = dict(enumerate(a.shape))
+    return einsum([lower_ones(a.shape[-1])], [(i, j)], (*b, i, j, i, j), ONE, extents)
+
+
+LOWER_TRIANGLE = Op(
+    "lower_triangle", (2,), (_lower_triangle_partial,), lambda xp, params, a: xp.tril(a),
+    "np.tril({0})", r"\operatorname{{tril}}({0})", domain=((0.5, 2.0),), shape=_same,
+)  # fmt: skip
+
+
+def lower_triangle(e: Expr) -> Expr:
+    """Square matrices with zeros above the diagonal, whatever stands there."""
+    return apply(LOWER_TRIANGLE, e)
+
+
 @public
 def cholesky(a: object) -> Expr:
     """The lower triangular L with positive diagonal and L L' = (a + a') / 2."""
@@ -139,11 +155,13 @@ def tri_inverse(a: object) -> Expr:
 def _lq(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
     m, n = a.shape[-2:]
     if m > n:
-        raise LinAlgError(f"lq needs at least as many columns as rows, not {m} x {n}")
+        raise ShapeError(f"lq needs at least as many columns as rows, not {m} x {n}")
     q, r = xp.linalg.qr(xp.swapaxes(a, -1, -2))
     diagonal = xp.diagonal(r, axis1=-2, axis2=-1)
-    if not xp.all(xp.abs(diagonal) > 0):
-        raise LinAlgError("lq: the rows of the matrix are linearly dependent")
+    # What is left of a row beside the rows before it, at the size of the row's rounding errors.
+    rounding = n * xp.finfo(a.dtype).eps * xp.sqrt((a * a).sum(axis=-1))
+    dependent = (xp.abs(diagonal) <= rounding).any(axis=-1)
+    refuse("lq: the rows (for qr, the columns) are linearly dependent", dependent)
     sign = xp.sign(diagonal)[..., None, :]
     return xp.swapaxes(r * xp.swapaxes(sign, -1, -2), -1, -2), xp.swapaxes(q * sign, -1, -2)
 
@@ -223,7 +241,8 @@ def qr(a: object) -> tuple[Expr, Expr]:
 
 
 def _eigh(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
-    return tuple(xp.linalg.eigh(_symmetric(xp, a)))
+    problem = "eigh: no convergence, as with entries that are not finite"
+    return tuple(attempt(problem, xp.linalg.eigh, _symmetric(xp, a)))
 
 
 def _eigh_shapes(params: tuple[Any, ...], shape: Shape) -> tuple[Shape, Shape]:
@@ -242,16 +261,18 @@ def _gaps(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
     difference = w[..., None, :] - w[..., :, None]
     off = ~xp.eye(n, dtype=bool)
     size = xp.abs(w).max(axis=-1, initial=0)[..., None, None]
-    tied = off & (xp.abs(difference) <= n * xp.finfo(w.dtype).eps * size)
+    rounding = max(n, FEW) * xp.finfo(w.dtype).eps * size
+    tied = off & (xp.abs(difference) <= rounding)
     if params[0] == "epsilon":
         sign = xp.where(difference < 0, -1, 1).astype(w.dtype)
         difference = xp.maximum(xp.abs(difference), EPSILON) * sign
     elif xp.any(tied):
         if params[0] == "raise":
-            raise LinAlgError(
+            problem = (
                 "eigh: equal eigenvalues, whose eigenvectors have no derivative; "
                 'degenerate="nan" or "epsilon" goes on'
             )
+            refuse(problem, tied.any(axis=(-2, -1)))
         difference = xp.where(tied, xp.nan, difference)
     return xp.where(off, 1 / xp.where(off, difference, 1), 0).astype(w.dtype)
 
@@ -317,8 +338,34 @@ def eigh(a: object, degenerate: str = "raise") -> tuple[Expr, Expr]:
     return w, v
 
 
+SIGNS_SOURCE = """
+def _signs(v):
+    top = np.abs(v).argmax(axis=-2)[..., None, :]
+    return np.where(np.take_along_axis(v, top, axis=-2)[..., 0, :] < 0, -1, 1).astype(v.dtype)
+"""
+
+
+def _signs(xp: Any, params: tuple[Any, ...], v: Any) -> Any:
+    """The sign of the largest entry of every column, the first of equal ones."""
+    if not v.size:
+        return xp.ones(v.shape[:-1], v.dtype)
+    top = xp.abs(v).argmax(axis=-2)[..., None, :]
+    largest = xp.take_along_axis(v, top, axis=-2)[..., 0, :]
+    return xp.where(largest < 0, -1, 1).astype(v.dtype)
+
+
+SIGNS = Op(
+    "column_signs", (2,), (None,), _signs, "_signs({0})", r"\operatorname{{signs}}({0})",
+    domain=((0.5, 2.0),), shape=lambda params, s: s[:-1], helper=SIGNS_SOURCE,
+)  # fmt: skip
+
+
 @public
 def syevd(a: object, degenerate: str = "raise") -> tuple[Expr, Expr]:
-    """(U, w) with the eigenvectors as rows of U: U a = diag(w) U."""
+    """(U, w) with the eigenvectors as rows of U: U a = diag(w) U.
+
+    The entry of largest magnitude in every row of U is positive; the first of equal ones counts.
+    """
     w, v = eigh(a, degenerate)
-    return v.mT, w
+    b, i, j, _, _, _ = _labels(v)
+    return einsum([v, apply(SIGNS, v)], [(*b, i, j), (*b, j)], (*b, j, i)), w

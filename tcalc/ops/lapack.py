@@ -6,6 +6,8 @@ planned as a triangular solve, so no inverse is formed. Matrices are the last tw
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..array import as_expr, matmul, public, sum
 from ..errors import ShapeError
 from ..expr import Expr
@@ -13,7 +15,7 @@ from ..extents import Number, number, show_shape
 from ..normal import einsum, scale
 from ..views import diagonal
 from .elementwise import log
-from .factorisations import cholesky, lower_ones, tri_inverse
+from .factorisations import cholesky, lower_triangle, lq, tri_inverse
 from .linalg import inv, square
 
 __all__ = [
@@ -22,8 +24,10 @@ __all__ = [
     "gemm",
     "gemm2",
     "inverse",
+    "lstsq",
     "makediag",
     "matrix_power",
+    "pinv",
     "potrf",
     "potri",
     "solve_triangular",
@@ -40,19 +44,15 @@ def _op(a: Expr, transpose: bool) -> Expr:
     return a.mT if transpose else a
 
 
-def _triangle(a: object, lower: bool) -> Expr:
+def _triangle(name: str, a: object, lower: bool) -> Expr:
     """The matrix with the other triangle set to zero."""
-    e = square("a triangular matrix", as_expr(a))
-    n = e.ndim - 2
-    batch = tuple(range(n))
-    mask = lower_ones(e.shape[-1])
-    word = (n, n + 1) if lower else (n + 1, n)
-    return einsum([e, mask], [(*batch, n, n + 1), word], (*batch, n, n + 1))
+    e = square(name, as_expr(a))
+    return lower_triangle(e) if lower else lower_triangle(e.mT).mT
 
 
-def _inverse_of(a: object, lower: bool) -> Expr:
+def _inverse_of(name: str, a: object, lower: bool) -> Expr:
     """The inverse of one triangle of a matrix."""
-    e = square("a triangular matrix", as_expr(a))
+    e = square(name, as_expr(a))
     return tri_inverse(e) if lower else tri_inverse(e.mT).mT
 
 
@@ -87,7 +87,7 @@ def trmm(
     alpha: Number = 1,
 ) -> Expr:  # fmt: skip
     """alpha op(a) b, or alpha b op(a) on the right side; a's other triangle is not read."""
-    return _product(_op(_triangle(a, lower), transpose), b, rightside, alpha)
+    return _product(_op(_triangle("trmm", a, lower), transpose), b, rightside, alpha)
 
 
 @public
@@ -96,7 +96,7 @@ def trsm(
     alpha: Number = 1,
 ) -> Expr:  # fmt: skip
     """The x with op(a) x = alpha b, or x op(a) = alpha b; a's other triangle is not read."""
-    return _product(_op(_inverse_of(a, lower), transpose), b, rightside, alpha)
+    return _product(_op(_inverse_of("trsm", a, lower), transpose), b, rightside, alpha)
 
 
 def _product(a: Expr, b: object, rightside: bool, alpha: Number) -> Expr:
@@ -107,14 +107,14 @@ def _product(a: Expr, b: object, rightside: bool, alpha: Number) -> Expr:
 @public
 def potrf(a: object, lower: bool = True) -> Expr:
     """The Cholesky factor: lower L with a = L L', or upper U with a = U' U."""
-    factor = cholesky(a)
+    factor = cholesky(square("potrf", as_expr(a)))
     return factor if lower else factor.mT
 
 
 @public
 def potri(factor: object, lower: bool = True) -> Expr:
     """The inverse of the matrix whose Cholesky factor this is, in full."""
-    x = tri_inverse(_op(as_expr(factor), not lower))
+    x = tri_inverse(_op(square("potri", as_expr(factor)), not lower))
     return matmul(x.mT, x)
 
 
@@ -123,7 +123,7 @@ def solve_triangular(a: object, b: object, trans: int = 0, lower: bool = False) 
     """As SciPy: the x with a x = b (trans=0) or a' x = b (trans=1); b may be a vector."""
     if trans not in (0, 1):
         raise ValueError(f"trans={trans!r}: 0 for a x = b, 1 for a' x = b")
-    return matmul(_op(_inverse_of(a, lower), bool(trans)), b)
+    return matmul(_op(_inverse_of("solve_triangular", a, lower), bool(trans)), b)
 
 
 @public
@@ -132,8 +132,36 @@ def cho_solve(factor: tuple[object, bool], b: object) -> Expr:
     if not isinstance(factor, tuple) or len(factor) != 2:
         raise TypeError("cho_solve takes the pair (factor, lower) and the right-hand side")
     c, lower = factor
-    x = tri_inverse(_op(as_expr(c), not lower))
-    return matmul(x.mT, matmul(x, b))
+    x, rhs = tri_inverse(_op(square("cho_solve", as_expr(c)), not lower)), as_expr(b)
+    if rhs.ndim != 1:
+        return matmul(x.mT, matmul(x, rhs))
+    n = x.ndim - 2
+    batch = tuple(range(n))
+    words = [(*batch, n, n + 1), (*batch, n, n + 2), (n + 2,)]
+    return einsum([x, x, rhs], words, (*batch, n + 1))
+
+
+@public
+def pinv(a: object) -> Expr:
+    """The pseudoinverse of a matrix of full rank, from its orthogonal factor.
+
+    Which side is longer must be known: with named dimensions there are at least as many rows as
+    columns. A LinAlgError where the rank is not full.
+    """
+    e = as_expr(a)
+    if e.ndim < 2:
+        raise ShapeError(f"pinv needs a matrix, not shape {show_shape(e.shape)}")
+    m, n = e.shape[-2:]
+    wide = isinstance(m, int) and isinstance(n, int) and m < n
+    factor, q = lq(e if wide else e.mT)
+    found = matmul(q.mT, tri_inverse(factor))
+    return found if wide else found.mT
+
+
+@public
+def lstsq(a: object, b: object) -> Expr:
+    """The x with the least |a x - b|, and the shortest such x, for a of full rank (see `pinv`)."""
+    return matmul(pinv(a), b)
 
 
 @public
@@ -146,8 +174,9 @@ def inverse(a: object) -> Expr:
 def matrix_power(a: object, n: int) -> Expr:
     """The product of n copies of a square matrix; of its inverse for negative n."""
     e = square("matrix_power", as_expr(a))
-    if not isinstance(n, int) or isinstance(n, bool) or abs(n) > MAX_POWER:
+    if not isinstance(n, int | np.integer) or isinstance(n, bool) or abs(n) > MAX_POWER:
         raise ValueError(f"matrix_power: {n!r} is not a whole number of at most {MAX_POWER}")
+    n = int(n)
     if n < 0:
         e, n = inv(e), -n
     k = e.ndim

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import array
 from ..applied import apply, core_swap
 from ..array import as_expr, public
-from ..errors import ShapeError
+from ..errors import LinAlgError, ShapeError
 from ..expr import Expr
 from ..extents import Coef, Shape, show_shape
 from ..normal import einsum, view
@@ -22,6 +24,7 @@ __all__ = [
     "inv",
     "logdet",
     "reciprocal",
+    "slogdet",
     "solve",
 ]
 
@@ -30,6 +33,35 @@ def square(name: str, e: Expr) -> Expr:
     if e.ndim < 2 or e.shape[-1] != e.shape[-2]:
         raise ShapeError(f"{name} needs a square matrix, not shape {show_shape(e.shape)}")
     return e
+
+
+def refuse(problem: str, bad: Any) -> None:
+    """A LinAlgError that names the first bad item of a batch, if there is one."""
+    bad = np.asarray(bad)
+    if bad.any():
+        index = np.unravel_index(int(bad.argmax()), bad.shape)
+        item = ", ".join(map(str, index))
+        where = f" (item {item} of the batch)" if index else ""
+        raise LinAlgError(problem + where)
+
+
+def attempt(problem: str, compute: Callable[[Any], Any], a: Any) -> Any:
+    """What `compute` makes of matrices; a LinAlgError says which matrix it is about."""
+
+    def fails(matrix: Any) -> bool:
+        try:
+            compute(matrix)
+        except np.linalg.LinAlgError:
+            return True
+        return False
+
+    try:
+        return compute(a)
+    except np.linalg.LinAlgError:
+        batch = a.shape[:-2]
+        bad = [fails(a[at]) for at in np.ndindex(batch)]
+        refuse(problem, np.array(bad).reshape(batch))
+        raise
 
 
 def _matrix_row(
@@ -60,8 +92,15 @@ def _inv_partial(a: Expr, x: Expr) -> Expr:
     return einsum([x, x], [(*batch, i, k), (*batch, m, j)], (*batch, i, j, k, m), Coef(-1))
 
 
+def _inv(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    return attempt("inv: the matrix is singular", xp.linalg.inv, a)
+
+
 def _adj_partial(a: Expr, x: Expr) -> Expr:
-    """d adj_ij / dA_kl = (adj_ij adj_lk - adj_ik adj_lj) / det, where det is not 0."""
+    """d adj_ij / dA_kl = (adj_ij adj_lk - adj_ik adj_lj) / det, where det is not 0.
+
+    Products of adj keep the derivative at n**2 numbers; its entries lose digits as det nears 0.
+    """
     batch, i, j, k, m = _words(x)
     out, scale = (*batch, i, j, k, m), reciprocal(det(a))
     first = [(*batch, i, j), (*batch, m, k), batch]
@@ -72,7 +111,7 @@ def _adj_partial(a: Expr, x: Expr) -> Expr:
 
 def _adjugate(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
     """det(U V) V diag(products of the other singular values) U, for singular matrices too."""
-    u, s, v = xp.linalg.svd(x)
+    u, s, v = attempt("adj: entries that are not finite", xp.linalg.svd, x)
     n = s.shape[-1]
     others = xp.where(xp.eye(n, dtype=bool), xp.ones_like(s)[..., None, :], s[..., None, :])
     sign = xp.linalg.det(u) * xp.linalg.det(v)
@@ -84,9 +123,7 @@ def _transposed(e: Expr) -> Expr:
     return view(e, core_swap(e.ndim))
 
 
-inv = _matrix_row(
-    "inv", _inv_partial, lambda xp, p, x: xp.linalg.inv(x), "np.linalg.inv({0})", "{0}^{{-1}}", True
-)
+inv = _matrix_row("inv", _inv_partial, _inv, "np.linalg.inv({0})", "{0}^{{-1}}", True)
 adj = _matrix_row(
     "adj", _adj_partial, _adjugate,
     "np.linalg.det({0}) * np.linalg.inv({0})", r"\operatorname{{adj}}({0})", True,
@@ -99,6 +136,20 @@ logdet = _matrix_row(
     "logdet", lambda a, y: _transposed(inv(a)), lambda xp, p, x: xp.linalg.slogdet(x)[1],
     "np.linalg.slogdet({0})[1]", r"\log\left|\det({0})\right|", False,
 )  # fmt: skip
+
+
+DET_SIGN = Op(
+    "det_sign", (2,), (None,), lambda xp, params, x: xp.linalg.slogdet(x)[0],
+    "np.linalg.slogdet({0})[0]", r"\operatorname{{sign}}\det({0})",
+    domain=((0.5, 2.0),), shape=lambda params, s: s[:-2], transposes=True,
+)  # fmt: skip
+
+
+@public
+def slogdet(a: object) -> tuple[Expr, Expr]:
+    """(sign, logarithm of the absolute value) of the determinant; the sign has derivative 0."""
+    e = square("slogdet", as_expr(a))
+    return apply(DET_SIGN, e), logdet(e)
 
 
 @public

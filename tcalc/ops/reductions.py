@@ -30,7 +30,6 @@ __all__ = [
     "logsumexp",
     "max",
     "min",
-    "norm",
     "prod",
     "reciprocal",
     "reciprocal0",
@@ -149,7 +148,6 @@ def std(a: object, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> 
     return sqrt(array.var(a, axis, ddof, keepdims))
 
 
-@public
 def norm(a: object, ord: int | float | str | None = None, axis: Axis = None) -> Expr:
     """Vector norms 1, 2, inf and matrix norms "fro" (the default), 1, inf, as NumPy's."""
     e = as_expr(a)
