@@ -7,32 +7,14 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
 
 import numpy as np
 import pytest
 
 import tcalc as tc
+from tests.shared import DATA, A, X, c, same, w, y
 
-X, y, w, c = tc.var("X", ("m", "n")), tc.var("y", "m"), tc.var("w", "n"), tc.var("c")
-A = tc.var("A", ("n", "n"))
-RNG = np.random.default_rng(0)
-DATA = {
-    "X": RNG.normal(size=(4, 3)),
-    "y": RNG.normal(size=4),
-    "w": RNG.uniform(0.5, 2, size=3),
-    "c": 0.7,
-    "A": RNG.normal(size=(3, 3)),
-}
-
-
-def same(e: Any, compute: Any, **data: Any) -> None:
-    """The expression and the same computation on arrays agree in shape and every entry."""
-    given = data or {name: DATA[name] for name in e.variables}
-    found, wanted = e(**given), np.asarray(compute(**{k: np.asarray(v) for k, v in given.items()}))
-    assert np.shape(found) == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
-
+RNG = np.random.default_rng(1)
 
 #: Construction, and what the message must name.
 WRONG = [

@@ -10,7 +10,9 @@ import difflib
 from typing import NamedTuple
 
 from ..op import TABLE
-from ..ops import elementwise, linalg, reductions  # noqa: F401  (they fill the surface)
+
+# Imported for the functions they make public.
+from ..ops import elementwise, factorisations, linalg, norms, reductions  # noqa: F401
 from ..surface import surface
 
 

@@ -67,7 +67,9 @@ def attempt(problem: str, compute: Callable[[Any], Any], a: Any) -> Any:
 def _matrix_row(
     name: str, partial: Callable[..., Expr], kernel: Any, code: str, latex: str, keeps: bool
 ) -> Function:
-    shape: Callable[..., Shape] = lambda params, s: s if keeps else s[:-2]  # noqa: E731
+    def shape(params: tuple[Any, ...], operand: Shape) -> Shape:
+        return operand if keeps else operand[:-2]
+
     row = Op(
         name, (2,), (partial,), kernel, code, latex,
         domain=((0.5, 2.0),), shape=shape, transposes=True,
