@@ -1,7 +1,8 @@
 """Linear algebra under NumPy's names: functions of the last two axes."""
 
 from .array import kron
-from .ops.factorisations import cholesky, eigh, gelqf, lq, qr, syevd, tri_inverse
+from .ops.cholesky import cholesky
+from .ops.eigh import eigh, syevd
 from .ops.lapack import (
     cho_solve,
     extractdiag,
@@ -21,7 +22,9 @@ from .ops.lapack import (
     trsm,
 )
 from .ops.linalg import adj, det, inv, logdet, slogdet, solve
+from .ops.lq import gelqf, lq, qr
 from .ops.norms import norm
+from .ops.triangles import tri_inverse
 from .views import trace
 
 __all__ = [

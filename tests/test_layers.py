@@ -39,10 +39,9 @@ HOUSE = """
     rules.*
     rewrite
     ops.lapack ops.norms
-    ops.factorisations
     ops.*
-    ops.elementwise
-    ops.guard ops.row
+    ops.triangles ops.elementwise
+    ops.guard ops.row ops.matrices
     views
     array
     applied

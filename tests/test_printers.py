@@ -13,7 +13,8 @@ import pytest
 
 import tcalc as tc
 from tcalc.expr import Expr
-from tcalc.ops.factorisations import eigh, lq
+from tcalc.ops.eigh import eigh
+from tcalc.ops.lq import lq
 from tcalc.printers.latex import parameter
 from tcalc.printers.text import to_text
 from tests.printed import DERIVED, FIXED, A, R, S, V, X, high_order, parsed, x

@@ -7,7 +7,7 @@ import pytest
 import tcalc as tc
 from tcalc import array, views
 from tcalc.op import TABLE
-from tcalc.ops import elementwise, factorisations, lapack, linalg, reductions
+from tcalc.ops import cholesky, eigh, elementwise, lapack, linalg, lq, reductions
 from tcalc.surface import surface
 
 # Reached through methods, operators or NumPy's functions only.
@@ -18,7 +18,7 @@ HIDDEN = {
 
 
 @pytest.mark.parametrize(
-    "module", [array, views, elementwise, factorisations, lapack, linalg, reductions]
+    "module", [array, views, elementwise, cholesky, eigh, lapack, linalg, lq, reductions]
 )
 def test_exports_are_public(module: object) -> None:
     names = module.__all__  # type: ignore[attr-defined]

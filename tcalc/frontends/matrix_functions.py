@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..op import TABLE
 
 # Imported for the functions they make public.
-from ..ops import elementwise, factorisations, linalg, norms, reductions  # noqa: F401
+from ..ops import elementwise, lapack, linalg, norms, reductions  # noqa: F401
 from ..surface import surface
 
 

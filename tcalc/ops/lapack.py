@@ -14,9 +14,12 @@ from ..expr import Expr
 from ..extents import Number, number, show_shape
 from ..normal import einsum, scale
 from ..views import diagonal
+from .cholesky import cholesky
 from .elementwise import log
-from .factorisations import cholesky, lower_triangle, lq, tri_inverse
-from .linalg import inv, square
+from .linalg import inv
+from .lq import lq
+from .matrices import square
+from .triangles import lower_triangle, tri_inverse
 
 __all__ = [
     "cho_solve",

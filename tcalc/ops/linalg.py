@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .. import array
 from ..applied import apply, core_swap
 from ..array import as_expr, public
-from ..errors import LinAlgError, ShapeError
 from ..expr import Expr
-from ..extents import Coef, Shape, show_shape
+from ..extents import Coef, Shape
 from ..normal import einsum, view
 from ..op import Op
 from .elementwise import reciprocal
+from .matrices import attempt, square
 from .row import Function
 
 __all__ = [
@@ -27,41 +25,6 @@ __all__ = [
     "slogdet",
     "solve",
 ]
-
-
-def square(name: str, e: Expr) -> Expr:
-    if e.ndim < 2 or e.shape[-1] != e.shape[-2]:
-        raise ShapeError(f"{name} needs a square matrix, not shape {show_shape(e.shape)}")
-    return e
-
-
-def refuse(problem: str, bad: Any) -> None:
-    """A LinAlgError that names the first bad item of a batch, if there is one."""
-    bad = np.asarray(bad)
-    if bad.any():
-        index = np.unravel_index(int(bad.argmax()), bad.shape)
-        item = ", ".join(map(str, index))
-        where = f" (item {item} of the batch)" if index else ""
-        raise LinAlgError(problem + where)
-
-
-def attempt(problem: str, compute: Callable[[Any], Any], a: Any) -> Any:
-    """What `compute` makes of matrices; a LinAlgError says which matrix it is about."""
-
-    def fails(matrix: Any) -> bool:
-        try:
-            compute(matrix)
-        except np.linalg.LinAlgError:
-            return True
-        return False
-
-    try:
-        return compute(a)
-    except np.linalg.LinAlgError:
-        batch = a.shape[:-2]
-        bad = [fails(a[at]) for at in np.ndindex(batch)]
-        refuse(problem, np.array(bad).reshape(batch))
-        raise
 
 
 def _matrix_row(

@@ -6,8 +6,8 @@ from ..array import Axis, as_expr, chosen_axes, matmul, public, sum
 from ..expr import Expr
 from ..normal import view
 from . import reductions
+from .eigh import eigh
 from .elementwise import less, sqrt, where
-from .factorisations import eigh
 
 __all__ = ["norm"]
 
