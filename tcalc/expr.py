@@ -56,12 +56,13 @@ class Expr(ArrayMethods):
         Operands.
     """
 
-    __slots__ = ("__weakref__", "_symmetries", "args", "order", "shape")
+    __slots__ = ("__weakref__", "_antisymmetries", "_symmetries", "args", "order", "shape")
 
     args: tuple[Expr, ...]
     shape: Shape
     order: tuple[int, str, bytes]
     _symmetries: tuple[Permutation, ...] | None
+    _antisymmetries: tuple[Permutation, ...]
 
     @property
     def ndim(self) -> int:
@@ -85,7 +86,7 @@ class Expr(ArrayMethods):
         )
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name != "_symmetries":  # computed when first asked for
+        if name not in ("_symmetries", "_antisymmetries"):  # found after it is built
             raise AttributeError(f"expressions are immutable; {name} cannot be set")
         object.__setattr__(self, name, value)
 
@@ -220,7 +221,7 @@ def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ())
         return node
     node = object.__new__(kind)
     fields = dict(zip(_FIELDS[kind], meta, strict=False))
-    fields.update(args=args, _symmetries=None, order=_order(kind, meta, args))
+    fields.update(args=args, _symmetries=None, _antisymmetries=(), order=_order(kind, meta, args))
     if kind is Add:
         fields["shape"] = args[0].shape
     elif kind is Einsum:

@@ -27,6 +27,7 @@ from .extents import ONE, Coef, Extent, canonical_number, extent_coef, number, s
 from .labels import axis_symmetries, closure
 from .products import (
     Operand,
+    aligned,
     components,
     contraction,
     is_zero,
@@ -37,6 +38,7 @@ from .products import (
 )
 from .surface import surface
 
+MINUS = number(-1)
 MAX_OPERANDS = 12
 MAX_TERMS = 16
 MAX_ORIENTATIONS = 24
@@ -196,6 +198,8 @@ class _Builder:
     def assemble(self, operands: list[Operand]) -> Expr:
         """Rules 4 and 5: split by summed labels; contractions become atoms of one outer product."""
         outer = set(self.out)
+        operands, sign = aligned(operands)
+        self.coef = self.coef.by(sign)
         atoms: list[Operand] = []
         for group in components(operands, outer):
             if len(group) == 1 and outer.issuperset(group[0][1]):
@@ -277,8 +281,10 @@ def _intern_add(terms: list[Expr]) -> Expr:
     if node._symmetries is None and node.ndim >= 2:
         mine = {id(t) for t in node.args}
         candidates = axis_symmetries(node.shape)
-        same = [p for p in candidates if {id(view(t, p)) for t in node.args} == mine]
-        node._symmetries = closure(same)
+        negative = {id(scale(t, MINUS)) for t in node.args}
+        turned = [(p, {id(view(t, p)) for t in node.args}) for p in candidates]
+        node._antisymmetries = tuple([p for p, terms in turned if terms == negative])
+        node._symmetries = closure([p for p, terms in turned if terms == mine])
     return node
 
 

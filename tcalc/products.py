@@ -6,7 +6,8 @@ that is, neither outer products nor sums that would open (`tcalc.normal` sees to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from .expr import Einsum, Expr, Labels, Permutation, Var, intern
 from .extents import ONE, Coef, Extent, Shape, number
@@ -95,7 +96,7 @@ def contraction(group: list[Operand], outer: set[int], extents: Mapping[int, Ext
     ops = [op for op, _ in group]
     is_open = [label in outer for label in names]
     sizes = tuple([extents[label] for label in names])
-    symmetric = [symmetries(op) for op in ops]
+    symmetric = freedoms(ops, words)
     position, others = Product(ops, words, len(names), is_open, sizes, symmetric).canonical()
     opened = sorted([k for k, o in enumerate(is_open) if o], key=lambda k: position[k])
     closed = sorted([k for k, o in enumerate(is_open) if not o], key=lambda k: position[k])
@@ -141,9 +142,10 @@ def outer_product(
     final: dict[int, int] = {}
     for label in out:
         final.setdefault(label, len(final))
+    free = freedoms([op for op, _ in atoms], [word for _, word in atoms])
     rows = sorted(
         [
-            (op.order, least(tuple([final[label] for label in word]), symmetries(op)), k)
+            (op.order, least(tuple([final[label] for label in word]), free[k]), k)
             for k, (op, word) in enumerate(atoms)
         ]
     )
@@ -164,6 +166,39 @@ def _intern_einsum(
 
 
 # --- symmetries -----------------------------------------------------------------------------------
+
+
+def aligned(operands: list[Operand]) -> tuple[list[Operand], Coef]:
+    """Operands that change their sign with a permutation of axes, spelled alike; and the sign."""
+    sign = 1
+    seen: dict[int, set[Labels]] = {}
+    found = []
+    for op, word in operands:
+        if op._antisymmetries:
+            spelled = seen.setdefault(id(op), set())
+            turned = [tuple([word[p] for p in perm]) for perm in op._antisymmetries]
+            if word not in spelled and (known := spelled.intersection(turned)):
+                word, sign = min(known), -sign
+            spelled.add(word)
+        found.append((op, word))
+    return found, number(sign)
+
+
+def freedoms(ops: Sequence[Expr], words: Sequence[Labels]) -> list[tuple[Permutation, ...]]:
+    """Axis permutations of each operand that leave the product as it is.
+
+    An operand's own, and where it stands an even number of times under the same labels also those
+    that change its sign: (x_i - x_j)**2 is symmetric.
+    """
+    if not any(op._antisymmetries for op in ops):
+        return [symmetries(op) for op in ops]
+    counts = Counter([(id(op), word) for op, word in zip(ops, words, strict=True)])
+    return [
+        closure([*symmetries(op), *op._antisymmetries])
+        if op._antisymmetries and counts[id(op), word] % 2 == 0
+        else symmetries(op)
+        for op, word in zip(ops, words, strict=True)
+    ]
 
 
 def symmetries(e: Expr) -> tuple[Permutation, ...]:

@@ -333,3 +333,18 @@ def test_shared_chains_stay_shared() -> None:
         return len(postorder(tc.grad(tc.sum(h), tuple(layers))))
 
     assert nodes(40) - nodes(30) == nodes(30) - nodes(20)
+
+
+def test_squares_of_differences_are_symmetric() -> None:
+    x, X, w = tc.var("x", "n"), tc.var("X", ("n", "d")), tc.var("w", "d")
+    difference = x[:, None] - x[None, :]
+    assert (difference * difference) is (difference.T * difference.T)
+    assert (difference**2).T is difference**2
+    assert difference.T is not difference
+    cross = X[:, None, :] - X[None, :, :]
+    kernel = tc.exp(-tc.sum(cross * cross * w, axis=-1))
+    assert kernel.T is kernel
+    data = np.random.default_rng(0).normal(size=3)
+    wanted = data[:, None] - data
+    np.testing.assert_array_equal((difference * difference.T)(x=data), -(wanted**2))
+    np.testing.assert_array_equal((difference**2 * difference.T)(x=data), -(wanted**3))
