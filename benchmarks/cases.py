@@ -22,13 +22,15 @@ def run(
 
     task = Task.of(PROBLEMS[problem], case)
     rows = harness.measure(task, harness.enter(task, rivals, quantities), repeat, tell)
+    rates = harness.machine_rates() if repeat else None
+    verdicts = harness.judge(task.problem.claims, rows, rates, case.sizes) if rates else []
     return {
         "problem": problem,
         "case": case.label,
         "sizes": dict(case.sizes),
-        "rates": asdict(harness.machine_rates()) if repeat else None,
+        "rates": asdict(rates) if rates else None,
         "rows": [asdict(row) for row in rows],
-        "claims": [asdict(v) for v in harness.judge(task.problem.claims, rows)] if repeat else [],
+        "claims": [asdict(verdict) for verdict in verdicts],
     }
 
 

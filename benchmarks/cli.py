@@ -1,4 +1,4 @@
-"""The command line: `run`, `list`, `first`, `depth`, `plot`."""
+"""The command line: `run`, `list`, `fit`, `factor`, `first`, `depth`, `plot`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from . import first, processes, report
+from . import first, nests, processes, report
 from .problem import QUANTITIES
 from .problems import PROBLEMS
+from .problems.factorisations import FACTORISATIONS
 from .rivals import RIVALS
 
 
@@ -31,6 +32,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+FITTED = {name: problem for name, problem in PROBLEMS.items() if problem.fit}
+FACTORED = {problem.name: problem for problem in FACTORISATIONS}
+CURVED = {name: problem for name, problem in PROBLEMS.items() if name not in FACTORED}
+
+
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = top.add_subparsers(required=True, metavar="command")
@@ -40,9 +46,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--sizes", default="small", help="tiny, small, paper, or numbers: 100,300")
     run.add_argument("--quantities", default=",".join(QUANTITIES), help="default: all")
     run.add_argument("--rivals", default="hand,jax", help=f"beside tcalc, of {', '.join(RIVALS)}")
-    run.add_argument("--threads", type=int, action="append", help="may be repeated; default 1")
-    run.add_argument("--repeat", type=int, default=7, help="best of; 0 only checks the values")
-    run.add_argument("--json", type=Path, metavar="FILE")
+    measuring(run, repeat=7)
     run.add_argument("--markdown", type=Path, metavar="FILE")
     run.set_defaults(command=run_problems)
 
@@ -64,7 +68,30 @@ def parser() -> argparse.ArgumentParser:
     plot.add_argument("file", type=Path)
     plot.add_argument("--out", type=Path, required=True, metavar="PNG")
     plot.set_defaults(command=draw)
+    add_factor_and_fit(commands)
     return top
+
+
+def add_factor_and_fit(commands: Any) -> None:
+    factoring = commands.add_parser("factor", help="forward and backward of factorisations alone")
+    factoring.add_argument("problems", nargs="*", metavar="problem", help=", ".join(FACTORED))
+    factoring.add_argument("--sizes", default="100,200,500,1000,2000")
+    factoring.add_argument("--rivals", default="hand,jax,torch", help="beside tcalc")
+    measuring(factoring, repeat=5)
+    factoring.add_argument("--plot", type=Path, metavar="PNG")
+    factoring.set_defaults(command=factor)
+
+    fitting = commands.add_parser("fit", help="minimise with SciPy by compiled derivatives")
+    fitting.add_argument("problems", nargs="*", metavar="problem", help=f"of {', '.join(FITTED)}")
+    fitting.add_argument("--sizes", default="real", help="real (data), tiny, small, paper, or 100")
+    fitting.add_argument("--threads", type=int, default=1)
+    fitting.set_defaults(command=fit_problems)
+
+
+def measuring(command: argparse.ArgumentParser, repeat: int) -> None:
+    command.add_argument("--threads", type=int, action="append", help="may be repeated; default 1")
+    command.add_argument("--repeat", type=int, default=repeat, help="best of; 0 only checks")
+    command.add_argument("--json", type=Path, metavar="FILE")
 
 
 def chosen(names: Sequence[str], table: dict[str, Any], what: str) -> list[str]:
@@ -77,18 +104,42 @@ def chosen(names: Sequence[str], table: dict[str, Any], what: str) -> list[str]:
 
 def run_problems(options: argparse.Namespace) -> int:
     problems = chosen(options.problems, PROBLEMS, "problem")
+    quantities = chosen(options.quantities.split(","), dict.fromkeys(QUANTITIES), "quantity")
+    document, failures = measured(problems, quantities, options)
+    print(report.text(document))
+    if options.markdown:
+        options.markdown.write_text(report.markdown(document) + "\n", encoding="utf-8")
+    return ended(document, failures, options)
+
+
+def factor(options: argparse.Namespace) -> int:
+    problems = chosen(options.problems, FACTORED, "factorisation")
+    document, failures = measured(problems, ["value", "both"], options)
+    print(report.factor(document))
+    if options.plot:
+        from . import plot
+
+        plot.factor(document, options.plot)
+    return ended(document, failures, options)
+
+
+def measured(
+    problems: Sequence[str], quantities: Sequence[str], options: argparse.Namespace
+) -> tuple[dict[str, Any], list[str]]:
+    """What every case in a process of its own gave, and what failed."""
     rivals = list(dict.fromkeys(["tcalc", *filter(None, options.rivals.split(","))]))
     chosen(rivals, RIVALS, "rival")
-    quantities = chosen(options.quantities.split(","), dict.fromkeys(QUANTITIES), "quantity")
-    threads = options.threads or [1]
     jobs = [
         (count, {"problem": name, "sizes": options.sizes, "place": place})
-        for count in threads
+        for count in options.threads or [1]
         for name in problems
         for place in range(len(PROBLEMS[name].select(options.sizes)))
     ]
     results, failures = [], []
     with progress(len(jobs)) as (tell, step):
+        for name in rivals:
+            if not RIVALS[name].installed:
+                tell(f"{name} is not installed and left out")
         for count, job in jobs:
             extra = {"rivals": rivals, "quantities": quantities, "repeat": options.repeat}
             try:
@@ -97,12 +148,12 @@ def run_problems(options: argparse.Namespace) -> int:
             except RuntimeError as error:
                 failures.append(str(error))
             step()
-    document = {"machine": machine(), "results": results}
-    print(report.text(document))
+    return {"machine": machine(), "results": results}, failures
+
+
+def ended(document: dict[str, Any], failures: list[str], options: argparse.Namespace) -> int:
     if options.json:
         options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    if options.markdown:
-        options.markdown.write_text(report.markdown(document) + "\n", encoding="utf-8")
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures or report.wrong(document) else 0
@@ -120,7 +171,8 @@ def machine() -> dict[str, Any]:
 
 def list_problems(options: argparse.Namespace) -> int:
     for problem in PROBLEMS.values():
-        print(f"{problem.name}: {problem.text}, derivatives with respect to {problem.wrt}")
+        variables = ", ".join(nests.leaves(problem.wrt))
+        print(f"{problem.name}: {problem.text}, derivatives with respect to {variables}")
         for name, cases in problem.cases.items():
             print(f"  {name}: {'; '.join(case.label for case in cases)}")
         for quantity, forms in problem.hand.items():
@@ -132,8 +184,24 @@ def list_problems(options: argparse.Namespace) -> int:
     return 0
 
 
+def fit_problems(options: argparse.Namespace) -> int:
+    problems = chosen(options.problems, FITTED, "problem with a fit")
+    jobs = [
+        {"problem": name, "sizes": options.sizes, "place": place}
+        for name in problems
+        for place in range(len(PROBLEMS[name].select(options.sizes)))
+    ]
+    results = []
+    with progress(len(jobs)) as (tell, step):
+        for job in jobs:
+            results.append(processes.run("fit", job, options.threads, tell))
+            step()
+    print(report.fits(results))
+    return 0 if all(result["converged"] for result in results) else 1
+
+
 def first_numbers(options: argparse.Namespace) -> int:
-    problems = chosen(options.problems, PROBLEMS, "problem")
+    problems = chosen(options.problems, CURVED, "problem with a Hessian")
     with progress(len(problems) * 2 * options.repeat) as (tell, step):
         results = first.measure(problems, options.threads, options.repeat, tell, step)
     print(report.first(results))

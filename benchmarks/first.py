@@ -42,7 +42,7 @@ def run(problem: str, label: str) -> dict[str, Any]:
 def by_tcalc(task: Task) -> Callable[[], Any]:
     import tcalc as tc
 
-    expression = task.problem.expression()
+    expression = task.problem.expression(task.case.sizes)
     step = tc.compile(tc.hessian(expression, task.problem.wrt))
     arrays = {name: task.data[name] for name in expression.variables}
     return lambda: step(**arrays)
@@ -53,12 +53,11 @@ def by_jax(task: Task) -> Callable[[], Any]:
     import jax.numpy as jnp
 
     def objective(variable: Any, rest: Any) -> Any:
-        return task.problem.objective(jnp, {**rest, task.problem.wrt: variable})
+        return task.problem.objective(jnp, task.problem.at(variable, rest))
 
-    rest = dict(task.data)
-    variable = rest.pop(task.problem.wrt)
     hessian = jax.jit(jax.hessian(objective))
-    return lambda: hessian(variable, rest).block_until_ready()
+    variable = task.problem.point(task.data)
+    return lambda: jax.block_until_ready(hessian(variable, dict(task.data)))
 
 
 def measure(

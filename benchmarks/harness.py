@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .problem import QUANTITIES, Array, Claim, Task
+from . import nests
+from .problem import QUANTITIES, Array, Claim, Faster, Limit, Sizes, Task
 from .rivals import ORACLES, RIVALS, Entry, Oracle
 
 TOLERANCE = 1e-10
@@ -27,7 +28,8 @@ PATIENCE = 10.0  # seconds that one contestant may take in all
 
 @dataclass
 class Row:
-    """One contestant's result: relative error, best seconds (None when refused), bytes returned."""
+    """One contestant's result: relative error, best seconds (None when refused), bytes returned,
+    and the peak memory predicted."""
 
     quantity: str
     label: str
@@ -36,6 +38,7 @@ class Row:
     refused: str
     flops: float | None
     bytes: int | None = None
+    peak: int | None = None
 
 
 @dataclass
@@ -57,28 +60,39 @@ class Degenerate(ValueError):
     """A case that any wrong value would pass."""
 
 
-def relative_error(found: Any, expected: Array) -> float:
+def relative_error(found: Any, expected: Any) -> float:
     """Largest difference relative to the largest entry; inf where shapes or NaNs disagree.
 
-    Zeros everywhere would agree with anything that forgot to compute, so they are refused.
+    Every array of a nest is measured by itself, one of zeros by the largest entry of all. Zeros
+    everywhere would agree with anything that forgot to compute, so they are refused.
     """
-    found = np.asarray(found)
-    if not np.any(expected):
+    pairs = list(zip(nests.leaves(found), nests.leaves(expected), strict=False))
+    largest = max(float(np.max(np.abs(right), initial=0)) for _, right in pairs)
+    if not largest:
         raise Degenerate("what is to be computed is zero")
-    if found.shape != expected.shape or not np.all(np.isfinite(found)):
+    if nests.each(np.shape, found) != nests.each(np.shape, expected):
         return float("inf")
-    return float(np.max(np.abs(found - expected)) / np.max(np.abs(expected)))
+    return max(array_error(np.asarray(left), np.asarray(right), largest) for left, right in pairs)
 
 
-def directions(task: Task) -> list[Array]:
+def array_error(found: Array, expected: Array, otherwise: float) -> float:
+    if not np.all(np.isfinite(found)):
+        return float("inf")
+    scale = float(np.max(np.abs(expected), initial=0)) or otherwise
+    return float(np.max(np.abs(found - expected), initial=0)) / scale
+
+
+def directions(task: Task) -> list[nests.Nest]:
     rng = np.random.default_rng(1)
-    return [rng.standard_normal(task.rhs.shape) for _ in range(DIRECTIONS)]
+    return [
+        nests.each(lambda x: rng.standard_normal(np.shape(x)), task.rhs) for _ in range(DIRECTIONS)
+    ]
 
 
 def check(task: Task, entry: Entry, value: Any, oracle: Oracle) -> float:
     """Relative error of a contestant's value by the oracle."""
     if entry.quantity == "newton":
-        return relative_error(oracle.product(np.asarray(value)), task.rhs)
+        return relative_error(oracle.product(value), task.rhs)
     if entry.quantity == "core":
         if entry.product is None:
             raise TypeError(f"{entry.label} gives a core without a product to check it by")
@@ -90,9 +104,7 @@ def check(task: Task, entry: Entry, value: Any, oracle: Oracle) -> float:
 
 def held(value: Any) -> int:
     """Bytes of an array, of core tensors, or of a tuple of arrays."""
-    if isinstance(value, tuple):
-        return sum(map(held, value))
-    return int(getattr(value, "nbytes", 8))
+    return sum(int(getattr(leaf, "nbytes", 8)) for leaf in nests.leaves(value))
 
 
 def oracles(task: Task) -> list[Oracle]:
@@ -108,7 +120,7 @@ def enter(task: Task, rivals: Iterable[str], quantities: Iterable[str]) -> list[
     return [
         entry
         for name in rivals
-        if RIVALS[name].installed
+        if RIVALS[name].installed and name not in task.problem.without
         for entry in RIVALS[name].entries(task)
         if entry.quantity in held
     ]
@@ -135,7 +147,7 @@ def measure(
 
 def validate(task: Task, entry: Entry, judges: list[Oracle]) -> tuple[Row, float]:
     """The row without a time yet, and how long a second call took."""
-    row = Row(entry.quantity, entry.label, None, None, "", entry.flops)
+    row = Row(entry.quantity, entry.label, None, None, "", entry.flops, peak=entry.peak)
     judge = next((j for j in judges if j.family != entry.family), None)
     if judge is None:
         row.refused = "nobody to check it"
@@ -196,14 +208,15 @@ def machine_rates(n: int = 768, repeat: int = 5) -> Rates:
     return Rates(2.0 * n**3 / product, large.nbytes / write)
 
 
-def judge(claims: Iterable[Claim], rows: list[Row]) -> list[Verdict]:
-    """Claims with the measured ratio; a claim whose side was not timed is not decided."""
-    seconds = {(row.quantity, row.label): row.seconds for row in rows}
+def judge(
+    claims: Iterable[Claim | Limit | Faster], rows: list[Row], rates: Rates, sizes: Sizes
+) -> list[Verdict]:
+    """Claims made at these sizes, with what was measured; one whose side has no time is open."""
+    named = {(row.quantity, row.label): row for row in rows}
+    n = sizes.get("n", 0)
     found = []
     for claim in claims:
-        mine, theirs = seconds.get(claim.mine), seconds.get(claim.theirs)
-        if mine is None or theirs is None:
-            found.append(Verdict(str(claim), None, None))
-        else:
-            found.append(Verdict(str(claim), mine / theirs, claim.met(mine, theirs)))
+        if n >= claim.least:
+            ratio, met = claim.judge(named, rates, n) or (None, None)
+            found.append(Verdict(str(claim), ratio, met))
     return found

@@ -10,15 +10,23 @@ Curves = dict[str, list[tuple[float, float]]]
 
 def draw(document: dict[str, Any], out: Path) -> None:
     """Write a picture of the results of `run --json`."""
+    picture(panels(document), "seconds", 3, out)
+
+
+def factor(document: dict[str, Any], out: Path) -> None:
+    """Write a picture of the results of `factor`, times divided by n^3."""
+    picture(cubed(document), "seconds / n³", 2, out)
+
+
+def picture(drawn: dict[str, Curves], unit: str, columns: int, out: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    drawn = panels(document)
     if not drawn:
         raise ValueError("nothing to draw: no result has a time")
-    columns = min(3, len(drawn))
+    columns = min(columns, len(drawn))
     rows = -(-len(drawn) // columns)
     size = (5 * columns, 3.6 * rows)
     figure, grid = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="tight")
@@ -27,8 +35,8 @@ def draw(document: dict[str, Any], out: Path) -> None:
             axes.loglog(*zip(*sorted(points), strict=True), marker="o", label=label)
         sizes = sorted({n for points in curves.values() for n, _ in points})
         axes.set_xticks(sizes, [f"{n:g}" for n in sizes], minor=False)
-        axes.minorticks_off()
-        axes.set(title=title, xlabel="n", ylabel="seconds")
+        axes.xaxis.set_minor_locator(pyplot.NullLocator())
+        axes.set(title=title, xlabel="n", ylabel=unit)
         axes.grid(True, which="major", alpha=0.3)
         axes.legend(fontsize="small")
     for axes in grid.flat[len(drawn) :]:
@@ -49,4 +57,21 @@ def panels(document: dict[str, Any]) -> dict[str, Curves]:
                 curves = found.setdefault(f"{result['problem']}: {row['quantity']}{threads}", {})
                 point = (result["sizes"]["n"], row["seconds"])
                 curves.setdefault(row["label"], []).append(point)
+    return found
+
+
+def cubed(document: dict[str, Any]) -> dict[str, Curves]:
+    """Title -> contestant -> (n, seconds / n^3), forward and backward of each factorisation."""
+    found: dict[str, Curves] = {}
+    for result in document["results"]:
+        n = result["sizes"]["n"]
+        seconds = {(row["quantity"], row["label"]): row["seconds"] for row in result["rows"]}
+        threads = f", {result['threads']} threads" if result["threads"] > 1 else ""
+        for quantity, label in seconds:
+            value, both = seconds.get(("value", label)), seconds.get(("both", label))
+            if quantity != "value" or value is None or both is None:
+                continue
+            for part, taken in (("forward", value), ("backward", both - value)):
+                curves = found.setdefault(f"{result['problem']}: {part}{threads}", {})
+                curves.setdefault(label, []).append((n, max(taken, 1e-9) / n**3))
     return found

@@ -16,6 +16,33 @@ HEADER = (
     "written",
 )
 
+FIT_COLUMNS = (
+    "problem",
+    "case",
+    "method",
+    "parameters",
+    "steps",
+    "f before",
+    "f after",
+    "|gradient|",
+    "least curvature",
+    "deriving",
+    "fitting",
+    "converged",
+)
+
+FACTOR_COLUMNS = (
+    "forward",
+    "ps/n^3",
+    "products",
+    "backward",
+    "ps/n^3",
+    "products",
+    "value and gradient",
+    "ps/n^3",
+    "products",
+)
+
 
 def text(document: dict[str, Any]) -> str:
     parts = [machine_line(document)]
@@ -91,6 +118,52 @@ def claim_lines(result: dict[str, Any]) -> list[str]:
     ]
 
 
+def factor(document: dict[str, Any]) -> str:
+    """Forward and backward of the factorisations, also by n^3 and in n x n matrix products."""
+    header = ("n", "contestant", "error", *FACTOR_COLUMNS)
+    blocks: dict[str, list[tuple[str, ...]]] = {}
+    claims: dict[str, list[str]] = {}
+    for result in document["results"]:
+        name = f"{result['problem']}, threads: {result['threads']}"
+        blocks.setdefault(name, [header]).extend(factor_rows(result))
+        lines = claims.setdefault(name, [])
+        lines += [f"n={result['sizes']['n']}: {line}" for line in claim_lines(result)]
+    parts = [machine_line(document)]
+    for name, rows in blocks.items():
+        parts += ["", name, aligned(rows), *claims[name]]
+    return "\n".join(parts)
+
+
+def factor_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    n = result["sizes"]["n"]
+    found: dict[str, dict[str, Any]] = {}
+    for row in result["rows"]:
+        found.setdefault(row["label"], {})[row["quantity"]] = row
+    for label, rows in found.items():
+        refused = next((row["refused"] for row in rows.values() if row["refused"]), "")
+        error = max(row["error"] or 0.0 for row in rows.values())
+        cells = [
+            cell
+            for seconds in three_times(rows)
+            for cell in (duration(seconds), *by_cube(seconds, n, result["rates"]))
+        ]
+        if refused:
+            cells = [refused, *["-"] * (len(FACTOR_COLUMNS) - 1)]
+        yield (str(n), label, f"{error:.1e}", *cells)
+
+
+def three_times(rows: dict[str, Any]) -> tuple[float | None, ...]:
+    """Seconds forward, backward, and of value and gradient."""
+    value, both = (rows[quantity]["seconds"] for quantity in ("value", "both"))
+    return value, None if both is None else max(both - value, 0.0), both
+
+
+def by_cube(seconds: float | None, n: int, rates: dict[str, float] | None) -> tuple[str, str]:
+    if seconds is None or rates is None:
+        return "-", "-"
+    return f"{seconds / n**3 * 1e12:.3g}", f"{seconds * rates['flops'] / (2 * n**3):.3g}"
+
+
 def wrong(document: dict[str, Any]) -> bool:
     """Whether a contestant was refused a time."""
     return any(row["refused"] for result in document["results"] for row in result["rows"])
@@ -111,6 +184,28 @@ def first(results: Sequence[dict[str, Any]]) -> str:
         for r in results
     ]
     return aligned([header, *rows])
+
+
+def fits(results: Sequence[dict[str, Any]]) -> str:
+    """How every fit went, and the smallest eigenvalue of the Hessian where it ended."""
+    rows = [
+        (
+            r["problem"],
+            r["case"],
+            r["method"],
+            str(r["parameters"]),
+            str(r["steps"]),
+            f"{r['start']:.6f}",
+            f"{r['end']:.6f}",
+            f"{r['slope']:.1e}",
+            f"{r['curvature']:.1e}",
+            duration(r["derived"]),
+            duration(r["seconds"]),
+            "yes" if r["converged"] else "NO",
+        )
+        for r in results
+    ]
+    return aligned([FIT_COLUMNS, *rows])
 
 
 def depth(rows: Sequence[dict[str, Any]], chain: dict[str, Any]) -> str:

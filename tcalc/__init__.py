@@ -63,6 +63,7 @@ from .expr import Expr as Expr
 from .frontends.matrix import parse as parse
 from .ops.elementwise import *
 from .ops.linalg import *
+from .ops.merge import *
 from .ops.norms import *
 from .ops.reductions import *
 from .printers.code import to_code as to_code

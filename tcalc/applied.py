@@ -84,8 +84,10 @@ def settled(node: Expr) -> Expr:
 def _keeps(node: Apply, perm: Permutation) -> bool:
     if node.op.elementwise:
         return all(view(a, perm) is a for a in node.args)
-    same_axes = node.op.transposes and node.args[0].ndim == node.ndim
-    return same_axes and perm == core_swap(node.ndim) and perm in symmetries(node.args[0])
+    if perm != core_swap(node.ndim):
+        return False
+    same_axes = node.op.transposes and all(a.ndim == node.ndim for a in node.args)
+    return node.op.self_adjoint or (same_axes and all(perm in symmetries(a) for a in node.args))
 
 
 def _fold(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
@@ -141,7 +143,7 @@ def _pull_batch(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | Non
     inner = apply(op, *[drop_axes(a, absent) for a in args], params=params)
     ndim = inner.ndim + len(absent)
     kept = [axis for axis in range(ndim) if axis not in absent]
-    return einsum([inner], [kept], range(ndim), ONE, dict(enumerate(args[0].shape)))
+    return einsum([inner], [kept], range(ndim), ONE, dict(enumerate(args[0].shape[:batch])))
 
 
 def _pull_transpose(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:

@@ -27,7 +27,6 @@ __all__ = [
     "const",
     "cross",
     "dot",
-    "kron",
     "matmul",
     "mean",
     "multiply",
@@ -275,14 +274,6 @@ def outer(a: object, b: object) -> Expr:
             f"outer takes vectors, not {show_shape(left.shape)} and {show_shape(right.shape)}"
         )
     return tensordot(left, right, 0)
-
-
-@public
-def kron(a: object, b: object) -> Expr:
-    left, right = as_expr(a), as_expr(b)
-    if left.ndim == 0 or right.ndim == 0:
-        return multiply(left, right)
-    raise UnsupportedError("kron of arrays merges indices, which expressions do not offer")
 
 
 @public

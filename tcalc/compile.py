@@ -26,11 +26,12 @@ from .binding import (
     project,
     to_array,
 )
+from .byte_counts import read_bytes
 from .expr import Const, Derivative, Expr, Var, dimensions, postorder, variables
 from .memory import check_fits
 from .plan import NOMINAL, cost, make_plan
 from .rewrite import simplify
-from .steps import Plan, read_bytes
+from .steps import Plan
 from .surface import surface
 
 #: Back ends by name.

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from . import nest
 from .binding import checked_extent
+from .byte_counts import show_bytes
 from .calculus import AUTO, check_order, derivative
 from .expr import Derivative, Expr, dimensions, postorder
 from .extents import show_shape
 from .normal import bare
 from .plan import NOMINAL, make_plan
 from .rewrite import simplify
-from .steps import show_bytes
 
 
 class Row(NamedTuple):

@@ -1,16 +1,13 @@
 """Linear algebra under NumPy's names: functions of the last two axes."""
 
-from .array import kron
 from .ops.cholesky import cholesky
-from .ops.eigh import eigh, syevd
+from .ops.eigh import eigh, eigvalsh, syevd
 from .ops.lapack import (
     cho_solve,
-    extractdiag,
     gemm,
     gemm2,
     inverse,
     lstsq,
-    makediag,
     matrix_power,
     pinv,
     potrf,
@@ -23,7 +20,12 @@ from .ops.lapack import (
 )
 from .ops.linalg import adj, det, inv, logdet, slogdet, solve
 from .ops.lq import gelqf, lq, qr
+from .ops.matrix_functions import expm, logm, sqrtm
+from .ops.merge import kron
 from .ops.norms import norm
+from .ops.packed import extractdiag, extracttrian, makediag, maketrian
+from .ops.spectral import matrix_function
+from .ops.svd import svd, svdvals
 from .ops.triangles import tri_inverse
 from .views import trace
 
@@ -33,7 +35,10 @@ __all__ = [
     "cholesky",
     "det",
     "eigh",
+    "eigvalsh",
+    "expm",
     "extractdiag",
+    "extracttrian",
     "gelqf",
     "gemm",
     "gemm2",
@@ -41,9 +46,12 @@ __all__ = [
     "inverse",
     "kron",
     "logdet",
+    "logm",
     "lq",
     "lstsq",
     "makediag",
+    "maketrian",
+    "matrix_function",
     "matrix_power",
     "norm",
     "pinv",
@@ -53,7 +61,10 @@ __all__ = [
     "slogdet",
     "solve",
     "solve_triangular",
+    "sqrtm",
     "sumlogdiag",
+    "svd",
+    "svdvals",
     "syevd",
     "syrk",
     "trace",

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import prod
 
+from .inverses import solvable, solved
 from .paths import contraction_path
 from .steps import VIEW, Builder, Word, letters
-from .triangular import solvable, solved
 
 Operand = tuple[int, Word]
 Extents = Mapping[int, int]
@@ -163,7 +163,7 @@ def contract(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> 
     if not summed:
         return _times(b, x, y, _broadcast_order(b, x, y, want))
     for inverse, other in ((x, y), (y, x)):
-        if inverse[0] in b.inverses and solvable(b, inverse, other, summed):
+        if solvable(b, inverse, other, summed):
             return solved(b, inverse, other, summed[0])
     right = tuple([label for label in y[1] if label not in x[1]])
     left = tuple([label for label in x[1] if label not in y[1]])

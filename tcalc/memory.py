@@ -16,9 +16,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .byte_counts import show_bytes
 from .errors import MemoryLimitError, ShapeError
 from .extents import show_shape
-from .steps import BUFFER, IN_PLACE, RESULT, VIEW, Builder, Output, Plan, Sizes, Step, show_bytes
+from .steps import (
+    BUFFER,
+    IN_PLACE,
+    MAY_RETURN,
+    RESULT,
+    VIEW,
+    Builder,
+    Loop,
+    Output,
+    Plan,
+    Sizes,
+    Step,
+    Unit,
+    steps_of,
+)
 
 _ALIGN = 64
 #: What NumPy can address, and how many axes its arrays have at most.
@@ -34,101 +49,129 @@ class Memory(NamedTuple):
     peak_bytes: int
 
 
-def lifetimes(b: Builder, outputs: Sequence[Output]) -> dict[int, int]:
-    """The last step that reads each slot's memory, by owner of the memory."""
-    end = len(b.steps)
+def lifetimes(b: Builder, units: Sequence[Unit], outputs: Sequence[Output]) -> dict[int, int]:
+    """The last unit that reads each slot's memory, by owner of the memory."""
+    end = len(units)
     last = {b.owner[o.slot]: end for o in outputs}
-    for index in range(end - 1, -1, -1):
-        step = b.steps[index]
-        # A kernel may return an operand's memory, which must then live as long as the result.
-        until = last.setdefault(b.owner[step.out], index)
-        until = until if b.origin[step.out] is RESULT else index
-        for slot in step.args:
-            owner = b.owner[slot]
-            last[owner] = max(last.get(owner, index), until)
+    for time in range(end - 1, -1, -1):
+        for step in reversed(steps_of(units[time])):
+            until = last.setdefault(b.owner[step.out], time)
+            until = until if step.kind in MAY_RETURN else time
+            for slot in step.args:
+                owner = b.owner[slot]
+                last[owner] = max(last.get(owner, time), until)
     return last
 
 
-def _overwritten(b: Builder, step: Step, index: int, last: dict[int, int]) -> int | None:
+def assign(b: Builder, units: Sequence[Unit], outputs: Sequence[Output], itemsize: int) -> Memory:
+    """Blocks for all buffers; a block is free again after the last use of what it holds."""
+    last = lifetimes(b, units, outputs)
+    group: dict[int, int] = {}
+    until: dict[int, int] = {}
+    for time, unit in enumerate(units):
+        for place, step in enumerate(steps_of(unit)):
+            slot = step.out
+            if b.origin[slot] is not BUFFER or slot in b.fixed or _passing(unit, slot):
+                continue
+            over = _overwritten(b, unit, place, last, time)
+            group[slot] = slot if over is None else group[over]
+            until[group[slot]] = last[slot]
+    homes: dict[int, int] = {}
+    for number, output in enumerate(outputs):
+        owner = b.owner[output.slot]
+        if owner in group:
+            homes[group[owner]] = -1 - number
+    blocks = _blocks(b, units, group, until, homes, itemsize)
+    home: list[int | None] = [None] * len(b.shapes)
+    for slot, owner in enumerate(b.owner):
+        if owner in group and b.origin[slot] is BUFFER:
+            home[slot] = homes[group[owner]]
+    written = [o.slot for o in outputs if b.origin[o.slot] is BUFFER]
+    once = [step.out for step in b.steps if step.out in b.fixed and b.origin[step.out] is not VIEW]
+    held = sum([prod(b.shapes[slot]) for slot in written + once]) * itemsize
+    peak = sum(blocks) + held + _other_peak(b, units, last, itemsize)
+    return Memory(home, blocks, last, peak)
+
+
+def _passing(unit: Unit, slot: int) -> bool:
+    """Does the slot exist for one tile of a loop only?"""
+    return isinstance(unit, Loop) and slot not in unit.kept
+
+
+def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time: int) -> int | None:
     """The owner of an operand that this step may overwrite with its result."""
+    steps = steps_of(unit)
+    step, later = steps[place], steps[place + 1 :]
     if step.kind not in IN_PLACE:
         return None
     owners = [b.owner[slot] for slot in step.args]
-    candidates = step.args[:1] if step.kind == "embed_add" else step.args
+    candidates = step.args[:1] if step.kind in ("embed_add", "over") else step.args
+    read_later = {b.owner[slot] for other in later for slot in other.args}
     for slot, owner in zip(candidates, owners, strict=False):
         if (
             b.origin[slot] is BUFFER
-            and last[owner] == index
+            and last[owner] == time
             and owner not in b.fixed
+            and owner not in read_later
+            and not _passing_here(unit, owner, steps)
             and b.shapes[slot] == step.shape
+            and (not isinstance(unit, Loop) or unit.modes[slot] == "rows")
             and all(other == slot for other, o in zip(step.args, owners, strict=True) if o == owner)
         ):
             return owner
     return None
 
 
-def assign(b: Builder, outputs: Sequence[Output], itemsize: int) -> Memory:
-    """Blocks for all buffers; a block is free again after the last use of what it holds."""
-    last = lifetimes(b, outputs)
-    group: dict[int, int] = {}
-    until: dict[int, int] = {}
-    for index, step in enumerate(b.steps):
-        if b.origin[step.out] is BUFFER and step.out not in b.fixed:
-            over = _overwritten(b, step, index, last)
-            group[step.out] = step.out if over is None else group[over]
-            until[group[step.out]] = last[step.out]
-    place: dict[int, int] = {}
-    for number, output in enumerate(outputs):
-        owner = b.owner[output.slot]
-        if owner in group:
-            place[group[owner]] = -1 - number
-    blocks = _blocks(b, group, until, place, itemsize)
-    home: list[int | None] = [None] * len(b.shapes)
-    for slot, owner in enumerate(b.owner):
-        if owner in group and b.origin[slot] is BUFFER:
-            home[slot] = place[group[owner]]
-    written = [o.slot for o in outputs if b.origin[o.slot] is BUFFER]
-    once = [step.out for step in b.steps if step.out in b.fixed and b.origin[step.out] is not VIEW]
-    held = sum([prod(b.shapes[slot]) for slot in written + once]) * itemsize
-    return Memory(home, blocks, last, sum(blocks) + held + _kernel_peak(b, last, itemsize))
+def _passing_here(unit: Unit, owner: int, steps: Sequence[Step]) -> bool:
+    return isinstance(unit, Loop) and any(s.out == owner for s in steps) and owner not in unit.kept
 
 
 def _blocks(
-    b: Builder, group: dict[int, int], until: dict[int, int], place: dict[int, int], itemsize: int
+    b: Builder,
+    units: Sequence[Unit],
+    group: dict[int, int],
+    until: dict[int, int],
+    place: dict[int, int],
+    itemsize: int,
 ) -> tuple[int, ...]:
     """Best fit, else the largest free block grows, else a new one."""
     blocks: list[int] = []
     free: list[tuple[int, int]] = []
     ends: dict[int, list[int]] = {}
-    for index, step in enumerate(b.steps):
-        head = group.get(step.out)
-        if head == step.out and head not in place:
-            need = -(-prod(step.shape) * itemsize // _ALIGN) * _ALIGN
-            at = bisect_left(free, (need, -1))
-            if free:
-                _, block = free.pop(min(at, len(free) - 1))
-                blocks[block] = max(blocks[block], need)
-            else:
-                block = len(blocks)
-                blocks.append(need)
-            place[head] = block
-            ends.setdefault(until[head], []).append(block)
-        for block in ends.pop(index, ()):
+    for time, unit in enumerate(units):
+        for step in steps_of(unit):
+            head = group.get(step.out)
+            if head == step.out and head not in place:
+                need = -(-prod(step.shape) * itemsize // _ALIGN) * _ALIGN
+                at = bisect_left(free, (need, -1))
+                if free:
+                    _, block = free.pop(min(at, len(free) - 1))
+                    blocks[block] = max(blocks[block], need)
+                else:
+                    block = len(blocks)
+                    blocks.append(need)
+                place[head] = block
+                ends.setdefault(until[head], []).append(block)
+        for block in ends.pop(time, ()):
             insort(free, (blocks[block], block))
     return tuple(blocks)
 
 
-def _kernel_peak(b: Builder, last: dict[int, int], itemsize: int) -> int:
-    """Peak of the arrays that kernels allocate themselves."""
+def _other_peak(b: Builder, units: Sequence[Unit], last: dict[int, int], itemsize: int) -> int:
+    """Peak of the arrays that kernels allocate themselves, and of tiles."""
     live = peak = 0
     ends: dict[int, int] = {}
-    for index, step in enumerate(b.steps):
-        if b.origin[step.out] is RESULT and step.out not in b.fixed:
+    for time, unit in enumerate(units):
+        tiles = 0
+        for step in steps_of(unit):
             size = prod(step.shape) * itemsize
-            live += size
-            ends[last[step.out]] = ends.get(last[step.out], 0) + size
-        peak = max(peak, live)
-        live -= ends.pop(index, 0)
+            if _passing(unit, step.out) and isinstance(unit, Loop):
+                tiles += size * unit.tile // unit.rows if b.origin[step.out] is not VIEW else 0
+            elif b.origin[step.out] is RESULT and step.out not in b.fixed:
+                live += size
+                ends[last[step.out]] = ends.get(last[step.out], 0) + size
+        peak = max(peak, live + tiles)
+        live -= ends.pop(time, 0)
     return peak
 
 

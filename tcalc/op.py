@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .expr import Apply, Expr
 from .extents import Shape
@@ -20,6 +20,14 @@ from .extents import Shape
 Partial = Callable[..., Expr] | None
 
 INFINITE = (-math.inf, math.inf)
+
+
+class Factor(NamedTuple):
+    """A factorisation that exists in plans only: ``kernel(xp, params, a)`` gives any object."""
+
+    name: str
+    kernel: Callable[..., Any]
+    flops: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,21 +61,44 @@ class Op:
     ufunc : str
         The kernel as one NumPy ufunc, empty where there is none.
     transposes : bool
-        Does transposing the core of the operand transpose that of the result, or leave it?
+        Does transposing the cores of all operands transpose that of the result, or leave it?
+    self_adjoint : bool
+        Is the core of the result a symmetric matrix, whatever the operands are?
     flops : float
         Operations per entry of the largest operand, times the last extent for matrix functions.
     shape : callable
         Output shape from parameters and operand shapes; a tuple of shapes for several outputs.
     parts : tuple of str
         Printed names of the outputs of a row with several; each output is a `Part`.
-    inverts : bool
-        Is the result the inverse of the lower triangle? Then products with it are solves.
+    inverts : str
+        "lower", "positive" or "general" where the result is the inverse of a lower triangle, of a
+        positive definite or of any matrix: products with it are planned as solves.
+    factor : Op or Factor or None
+        A factorisation of the one operand from which `finish` computes the result; it is a step of
+        its own, shared by all rows that want it.
+    finish : callable or None
+        ``finish(xp, params, factor)``.
+    over : callable or None
+        ``over(xp, params, array)`` turns an array that holds the operand (of `finish`, where there
+        is one: the factor) into the result, in place.
+    symmetric : bool
+        Is the operand symmetric? Then kernels read one triangle, and derivatives are those along
+        symmetric directions.
+    definite : bool
+        Is the result symmetric positive definite?
+    triangular : bool
+        Is the result lower triangular?
+    printed : str
+        The name in formulas, where another row with that name has the same values.
     helper : str
         Source of a function that `code` calls, for printed programs.
     pushforward, pullback : callable or None
         ``pushforward(k, tangent, node)`` and ``pullback(k, cotangent, node)`` with further axes
         behind (tangent) or before (cotangent) those of the node, where multiplying by the full
-        partial costs more than it must.
+        partial costs more than it must; None where the operand has no derivative.
+    family : tuple
+        A function and its arguments that make the row, for families of rows without end: those
+        that are not in the table yet when an expression is unpickled.
     """
 
     name: str
@@ -82,13 +113,22 @@ class Op:
     safe: tuple[float | None, ...] = ()
     ufunc: str = ""
     transposes: bool = False
+    self_adjoint: bool = False
     shape: Callable[..., Any] | None = None
-    pushforward: Callable[..., Expr] | None = None
-    pullback: Callable[..., Expr] | None = None
+    pushforward: Callable[..., Expr | None] | None = None
+    pullback: Callable[..., Expr | None] | None = None
     flops: float = 1.0
     parts: tuple[str, ...] = ()
-    inverts: bool = False
+    inverts: str = ""
+    factor: Op | Factor | None = None
+    finish: Callable[..., Any] | None = None
+    over: Callable[..., None] | None = None
+    symmetric: bool = False
+    definite: bool = False
+    triangular: bool = False
+    printed: str = ""
     helper: str = ""
+    family: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.partials) != len(self.core) or len(self.domain) != len(self.core):
@@ -118,7 +158,7 @@ class Op:
         return shapes[0][: len(shapes[0]) - self.cores(params)[0]]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return named, (self.name,)
+        return (self.family[0], self.family[1:]) if self.family else (named, (self.name,))
 
     def __repr__(self) -> str:
         return self.name

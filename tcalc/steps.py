@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .byte_counts import show_bytes
+
 Word = tuple[int, ...]
 Sizes = tuple[int, ...]
 
@@ -21,11 +23,17 @@ INPUT, CONST, BUFFER, VIEW, RESULT = "input", "const", "buffer", "view", "result
 
 #: Kinds that may write over an operand of the result's shape that nobody reads afterwards.
 IN_PLACE = frozenset(
-    {"scale", "shift", "minus_from", "multiply", "add", "subtract", "ufunc", "embed_add"}
+    {"scale", "shift", "minus_from", "multiply", "add", "subtract", "ufunc", "embed_add", "over"}
 )
+
+#: Kinds that may return an operand's memory, which must then live as long as the result.
+MAY_RETURN = frozenset({"kernel", "kernels"})
 
 #: Kinds that are not worth remembering between calls.
 CHEAP = frozenset({"fill", "embed", "scratch"})
+
+#: Kinds whose first parameter is the operator.
+_OPERATORS = frozenset({"ufunc", "kernel", "kernels", "factor", "finish", "over"})
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
 
@@ -75,10 +83,54 @@ class Step(NamedTuple):
             for a, word in zip(self.args, spelled, strict=False)
         ]
         operands += [f"{p:.6g}" for p in self.params if isinstance(p, float)]
-        operator = self.params[0] if self.kind in ("ufunc", "kernel") else self.kind
+        operator = self.params[0] if self.kind in _OPERATORS else self.kind
         result = f"{self.names[self.out]} = {operator}({', '.join(operands)})"
         shape = "×".join(map(str, self.shape)) or "scalar"
         return f"{result} -> [{spelled[-1] if spelled else ''}]  {shape}"
+
+
+class Loop(NamedTuple):
+    """Steps that run tile by tile over the rows of their results.
+
+    Attributes
+    ----------
+    rows, tile : int
+        Number of rows in all and in a tile; the first axis of what is sliced is a multiple of it.
+    steps : tuple of Step
+    modes : mapping
+        How a tile sees a slot: its "rows", the "columns" of a transposed view, or the "whole".
+    sums : frozenset of int
+        Slots that are accumulated over the tiles.
+    kept : frozenset of int
+        Owners of memory written here and read elsewhere; the rest exists for one tile.
+    """
+
+    rows: int
+    tile: int
+    steps: tuple[Step, ...]
+    modes: Mapping[int, str]
+    sums: frozenset[int]
+    kept: frozenset[int]
+
+
+Unit = Step | Loop
+
+
+def steps_of(unit: Unit) -> tuple[Step, ...]:
+    return unit.steps if isinstance(unit, Loop) else (unit,)
+
+
+class Inverse(NamedTuple):
+    """What a slot is the inverse of: products with it are solves.
+
+    `matrix` is the slot of a triangle ("lower"), of a Cholesky factor ("positive"), or of a matrix
+    or its factors ("general", `factored`); `name` is that of the row, for errors.
+    """
+
+    kind: str
+    matrix: int
+    factored: bool
+    name: str
 
 
 class Output(NamedTuple):
@@ -98,7 +150,8 @@ class Plan:
         Variables read; input k is slot k.
     fixed : frozenset of int
         Slots that depend on constants and bound data only, computed once.
-    steps : tuple of Step
+    units : tuple of Step and Loop
+        In the order of execution.
     flops : float
         Predicted operations; a multiply and an add count two.
     peak_bytes : int
@@ -109,7 +162,7 @@ class Plan:
     consts: Mapping[int, np.ndarray]
     integers: frozenset[int]
     fixed: frozenset[int]
-    steps: tuple[Step, ...]
+    units: tuple[Unit, ...]
     shapes: Sequence[Sizes]
     origin: Sequence[str]
     owner: Sequence[int]
@@ -124,6 +177,10 @@ class Plan:
     note: str = ""
 
     @property
+    def steps(self) -> tuple[Step, ...]:
+        return tuple([step for unit in self.units for step in steps_of(unit)])
+
+    @property
     def largest(self) -> Step | None:
         """The step with the largest result in memory of its own."""
         made = [s for s in self.steps if self.origin[s.out] is not VIEW]
@@ -133,7 +190,7 @@ class Plan:
         lines = [self.note] if self.note else []
         lines += [
             f"inputs: {', '.join(self.inputs) or 'none'}",
-            *[f"{step}{'  once' if step.out in self.fixed else ''}" for step in self.steps],
+            *[line for unit in self.units for line in self._lines(unit)],
             "return "
             + ", ".join(
                 self.names[o.slot] + (f".transpose{o.perm}" if o.perm else "") for o in self.outputs
@@ -142,38 +199,11 @@ class Plan:
         ]
         return "\n".join(lines)
 
-
-def show_bytes(count: float) -> str:
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"):
-        if count < 1024:
-            return f"{count:.3g} {unit}" if unit != "bytes" else f"{count:.0f} bytes"
-        count /= 1024
-    return f"{count:.3g} EiB"
-
-
-_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-
-
-def read_bytes(limit: int | float | str | None) -> int | None:
-    """Bytes from a number or from text with a unit."""
-    if limit is None:
-        return None
-    try:
-        if isinstance(limit, str):
-            text = limit.strip().upper()
-            number = text.rstrip("KMGTIB ")
-            count = int(float(number) * _UNITS[text[len(number) :].strip() or "B"])
-        else:
-            count = int(limit)
-            if isinstance(limit, bool) or count != limit:
-                raise ValueError
-        if count <= 0:
-            raise ValueError
-    except (KeyError, TypeError, ValueError, OverflowError):
-        wanted = "a whole number of bytes above 0, or text like '2GiB' or '500MB'"
-        raise ValueError(f"memory_limit {limit!r} is not {wanted}") from None
-    return count
+    def _lines(self, unit: Unit) -> list[str]:
+        if isinstance(unit, Loop):
+            head = f"for {unit.tile} of {unit.rows} rows at a time:"
+            return [head, *[f"    {step}" for step in unit.steps]]
+        return [f"{unit}{'  once' if unit.out in self.fixed else ''}"]
 
 
 class Builder:
@@ -189,7 +219,8 @@ class Builder:
         self.steps: list[Step] = []
         self.consts: dict[int, np.ndarray] = {}
         self.integers: set[int] = set()
-        self.inverses: dict[int, int] = {}
+        self.inverses: dict[int, Inverse] = {}
+        self.dense_inverses = False
         self._known: dict[Any, int] = {}
 
     def slot(self, shape: Sizes, origin: str, owner: int | None = None, name: str = "") -> int:

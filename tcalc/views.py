@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 from collections.abc import Mapping, Sequence
 from types import EllipsisType
-from typing import Any
 
 import numpy as np
 
@@ -26,8 +25,6 @@ __all__ = [
     "eye",
     "matrix_transpose",
     "ones",
-    "ravel",
-    "reshape",
     "sum",
     "trace",
     "transpose",
@@ -141,31 +138,6 @@ def _is_mask(key: object) -> bool:
     if isinstance(key, Expr):
         return not (isinstance(key, Var) and "integer" in key.properties)
     return isinstance(key, bool | list | np.ndarray) and np.asarray(key).dtype == bool
-
-
-@public
-def reshape(a: object, *shape: Any) -> Expr:
-    """Insert or drop axes of extent 1; merging or splitting indices is not offered."""
-    e = as_expr(a)
-    target = check_shape(shape[0] if len(shape) == 1 else shape, "reshape")
-    if target == e.shape:
-        return e
-    if [x for x in target if x != 1] != [x for x in e.shape if x != 1]:
-        raise UnsupportedError(
-            f"reshape of {show_shape(e.shape)} to {show_shape(target)} merges or splits indices"
-        )
-    rest = [k for k, x in enumerate(e.shape) if x != 1]
-    core = normal.einsum([e], [range(e.ndim)], rest)
-    places = [k for k, x in enumerate(target) if x != 1]
-    return normal.einsum([core], [places], range(len(target)), ONE, dict(enumerate(target)))
-
-
-@public
-def ravel(a: object) -> Expr:
-    e = as_expr(a)
-    if e.ndim == 1:
-        return e
-    raise UnsupportedError("ravel merges indices, which expressions do not offer")
 
 
 # --- constructors ---------------------------------------------------------------------------------

@@ -287,3 +287,53 @@ def swap(pair: tuple[Any, Any]) -> tuple[Any, Any]:
 def qr(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     factor, q = lq(a.T)
     return q.T, factor.T
+
+
+# --- functions of matrices ------------------------------------------------------------------------
+
+
+def distance(a: np.ndarray) -> Any:
+    """The largest row sum of the values of a - 1."""
+    b = a - eye(a)
+    return max([sum(abs(x.c[0]) for x in row) for row in b], default=mp.mpf(0))
+
+
+def expm(a: np.ndarray) -> np.ndarray:
+    """Taylor's series of a / 2**s, squared s times."""
+    if not len(a):
+        return zeros(a, a.shape)
+    times = 10 + int(mp.ceil(mp.log(1 + distance(a + eye(a)), 2)))
+    small = a / mp.mpf(2) ** times
+    found, term = eye(a), eye(a)
+    for k in range(1, 16):
+        term = product(term, small) / k
+        found = found + term
+    for _ in range(times):
+        found = product(found, found)
+    return found
+
+
+def sqrtm(a: np.ndarray) -> np.ndarray:
+    """Denman and Beavers: each step after convergence completes a nilpotent order."""
+    x, y, steps = a, eye(a), 0
+    while steps < 3 and len(a):
+        steps += distance(product(x, y)) < mp.mpf(10) ** -20
+        x, y = (x + inverse(y)) / mp.mpf(2), (y + inverse(x)) / mp.mpf(2)
+    return x
+
+
+def logm(a: np.ndarray) -> np.ndarray:
+    """Roots until a is near 1, then twice the series of the inverse hyperbolic tangent."""
+    times = 0
+    while distance(a) > 0.5:
+        a, times = sqrtm(a), times + 1
+    z = solve((a + eye(a)).T, (a - eye(a)).T).T
+    found, power_, square_ = zeros(a, a.shape), z, product(z, z)
+    for k in range(1, 90, 2):
+        found = found + power_ / mp.mpf(k)
+        power_ = product(power_, square_)
+    return found * mp.mpf(2) ** (times + 1)
+
+
+def symmetric(a: np.ndarray) -> np.ndarray:
+    return (a + a.T) / 2

@@ -18,11 +18,13 @@ from tests.hyper import (
     det,
     diagonal,
     eigh,
+    expm,
     frobenius,
     gram,
     inverse,
     largest,
     log_abs,
+    logm,
     lq,
     pinv,
     power,
@@ -31,11 +33,14 @@ from tests.hyper import (
     sign,
     singular_values,
     solve,
+    sqrtm,
     swap,
     syevd,
+    symmetric,
     total,
     triangle,
 )
+from tests.hyper_svd import lq_long, off_diagonal, pack, qr_wide, svd, unpack
 
 la = tc.linalg
 
@@ -115,6 +120,15 @@ def _solve_triangular() -> list[Case]:
     ]
 
 
+def eigh_function(A: tc.Expr, g: Callable[..., Any]) -> tc.Expr:
+    w, V = la.eigh(A)
+    return (V * g(w)[..., None, :]) @ V.mT
+
+
+def eigenvalue_sum(A: tc.Expr, g: Callable[..., Any]) -> tc.Expr:
+    return tc.sum(g(la.eigvalsh(A)), axis=-1)
+
+
 CASES = [
     Case("cholesky", {"A": "positive"}, la.cholesky, cholesky),
     Case("potrf-lower", {"A": "positive"}, la.potrf, cholesky),
@@ -143,7 +157,19 @@ CASES = [
     Case("lq", {"A": "mn"}, la.lq, lq),
     Case("gelqf", {"A": "mn"}, la.gelqf, lambda A: swap(lq(A))),
     Case("qr", {"A": "nm"}, la.qr, qr),
+    Case("lq-square", {"A": "general"}, la.lq, lq),
+    Case("lq-tall", {"A": "nm"}, la.lq, lq_long),
+    Case("qr-wide", {"A": "mn"}, la.qr, qr_wide),
+    Case("svd-wide", {"A": "mn"}, la.svd, svd),
+    Case("svd-tall", {"A": "nm"}, la.svd, svd),
+    Case("svd-square", {"A": "general"}, la.svd, svd),
     Case("eigh", {"A": "spectrum"}, la.eigh, eigh),
+    Case("expm", {"A": "general"}, la.expm, expm),
+    Case("sqrtm", {"A": "positive"}, la.sqrtm, sqrtm),
+    Case("logm", {"A": "positive"}, la.logm, logm),
+    Case("matrix_function-exp", {"A": "general"}, lambda A: la.matrix_function(A, tc.exp), lambda A: expm(symmetric(A))),
+    Case("eigh-sqrt", {"A": "positive"}, lambda A: eigh_function(A, tc.sqrt), lambda A: sqrtm(symmetric(A))),
+    Case("eigh-sum-log", {"A": "positive"}, lambda A: eigenvalue_sum(A, tc.log), lambda A: log_abs(det(symmetric(A)))),
     Case("syevd", {"A": "spectrum"}, la.syevd, syevd),
     Case("inv", {"A": "general"}, la.inv, inverse),
     Case("inverse", {"A": "general"}, la.inverse, inverse),
@@ -161,6 +187,13 @@ CASES = [
     Case("sumlogdiag", {"A": "diagonal+"}, la.sumlogdiag, lambda A: total([A[k, k].log() for k in range(len(A))])),
     Case("extractdiag", {"A": "general"}, la.extractdiag, np.diagonal),
     Case("makediag", {"b": "n"}, la.makediag, diagonal),
+    Case("extractdiag+1", {"A": "general"}, lambda A: la.extractdiag(A, 1), lambda A: np.diagonal(A, 1), empty=False),
+    Case("makediag+1", {"b": "n"}, lambda b: la.makediag(b, 1), lambda b: off_diagonal(b, 1)),
+    Case("makediag-2", {"b": "n"}, lambda b: la.makediag(b, -2), lambda b: off_diagonal(b, -2)),
+    *[Case(f"extracttrian-{'ny'[w]}", {"A": "general"}, lambda A, w=w: la.extracttrian(A, lower=w), lambda A, w=w: pack(A, 0, w)) for w in (False, True)],
+    *[Case(f"maketrian-{'ny'[w]}", {"b": "n"}, lambda b, w=w: la.maketrian(b, lower=w), lambda b, w=w: unpack(b, 0, w)) for w in (False, True)],
+    *[Case(f"extracttrian{k:+}", {"A": "general"}, lambda A, k=k: la.extracttrian(A, k), lambda A, k=k: pack(A, k, k < 0), empty=False) for k in (-1, 1)],
+    *[Case(f"maketrian{k:+}", {"b": "n"}, lambda b, k=k: la.maketrian(b, k), lambda b, k=k: unpack(b, k, k < 0)) for k in (-2, 1)],
     Case("trace", {"A": "general"}, lambda A: la.trace(A, axis1=-2, axis2=-1), lambda A: total(list(np.diagonal(A)))),
     Case("norm", {"A": "mn"}, lambda A: la.norm(A, axis=(-2, -1)), frobenius),
     Case("norm-vector", {"b": "n"}, lambda b: la.norm(b, axis=-1), frobenius),

@@ -144,7 +144,7 @@ WRONG = [
     ("lq-zero", lambda a: la.lq(a)[1], np.zeros((3, 3)), "lq: the rows .* dependent"),
     ("eigh", lambda a: la.eigh(a)[1], np.full((3, 3), np.nan), "eigh: no convergence"),
     ("adj", la.adj, np.full((3, 3), np.nan), "adj: entries that are not finite"),
-    ("qr", lambda a: la.qr(a)[1], SINGULAR, "lq: .*for qr, the columns.* dependent"),
+    ("qr", lambda a: la.qr(a)[1], SINGULAR, "qr: the columns are linearly dependent"),
 ]  # fmt: skip
 
 
@@ -192,11 +192,13 @@ def test_non_square_matrices(name: str) -> None:
 
 def test_shapes_and_options_that_do_not_fit() -> None:
     tall, v = tc.var("M", (3, 2)), tc.var("v", (3,))
-    for call in (lambda: la.lq(tall), lambda: la.qr(tall.T), lambda: la.lq(v), lambda: la.pinv(v)):
-        with pytest.raises(tc.ShapeError):
-            call()
-    with pytest.raises(tc.ShapeError, match="lq needs at least as many columns"):
-        la.lq(tc.var("M", ("m", "n")))[0](M=np.ones((3, 2)))
+    for name in ("lq", "gelqf", "qr", "pinv"):
+        with pytest.raises(tc.ShapeError, match=f"{name} needs a matrix"):
+            getattr(la, name)(v)
+    with pytest.raises(tc.ShapeError, match="lstsq needs a matrix"):
+        la.lstsq(v, v)
+    with pytest.raises(tc.ShapeError, match=r"lstsq of shapes \(3, 2\) and \(2,\)"):
+        la.lstsq(tall, tc.var("w", 2))
     with pytest.raises(ValueError, match="trans=2"):
         la.solve_triangular(A, v, trans=2)
     with pytest.raises(TypeError, match="cho_solve"):
@@ -275,7 +277,37 @@ def test_least_squares_of_named_dimensions() -> None:
     found = la.lstsq(M, y)(data)
     np.testing.assert_allclose(found, np.linalg.lstsq(data["M"], data["y"])[0], rtol=1e-13)
     np.testing.assert_allclose(la.pinv(M)(data), np.linalg.pinv(data["M"]), atol=1e-14)
-    with pytest.raises(tc.LinAlgError, match="dependent"):
+    with pytest.raises(tc.LinAlgError, match=r"^lstsq: the columns are linearly dependent"):
         la.lstsq(M, y)(M=np.ones((6, 3)), y=data["y"])
-    with pytest.raises(tc.ShapeError, match="lq needs at least as many columns"):
-        la.pinv(M)(M=np.ones((2, 3)))
+    with pytest.raises(tc.LinAlgError, match=r"^pinv: the rows are linearly dependent"):
+        la.pinv(tc.ones((2, 3)))()
+
+
+NAMED = [
+    ("lq", lambda M: la.lq(M)[0], (3, 2), "as many columns as rows", "3 x 2"),
+    ("gelqf", lambda M: la.gelqf(M)[0], (3, 2), "as many columns as rows", "3 x 2"),
+    ("qr", lambda M: la.qr(M)[0], (2, 3), "as many rows as columns", "2 x 3"),
+    ("pinv", la.pinv, (2, 3), "as many rows as columns", "2 x 3"),
+    (
+        "lstsq",
+        lambda M: la.lstsq(M, tc.ones(M.shape[0])),
+        (2, 3),
+        "as many rows as columns",
+        "2 x 3",
+    ),
+    ("svd", lambda M: la.svd(M)[1], (2, 3), "as many rows as columns", "2 x 3"),
+    ("norm", lambda M: la.norm(M, 2), (2, 3), "as many rows as columns", "2 x 3"),
+]
+
+
+@pytest.mark.parametrize(("name", "function", "shape", "rule", "given"), NAMED, ids=lambda p: p)
+def test_the_longer_side_of_named_dimensions(
+    name: str, function: Any, shape: tuple[int, int], rule: str, given: str
+) -> None:
+    e = function(tc.var("M", ("m", "n")))
+    data = np.random.default_rng(0).normal(size=shape)
+    wanted = function(tc.var("M", shape[::-1]))
+    np.testing.assert_allclose(e(M=data.T), wanted(M=data.T), atol=1e-15)
+    message = f"^{name} needs at least {rule}, as is assumed of named dimensions, not {given}"
+    with pytest.raises(tc.ShapeError, match=message):
+        e(M=data)

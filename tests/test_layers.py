@@ -31,16 +31,19 @@ HOUSE = """
     binding nest backends.*
     backends.numpy_tiles
     backends.numpy_kernels
+    backends.numpy_matrices
     plan
+    lowering
     memory lower flat
-    paths triangular
+    paths inverses loops
     steps
     properties derive linalg
     rules.*
-    rewrite
-    ops.lapack ops.norms
+    rewrite facts
+    ops.lapack ops.norms ops.definite ops.matrix_functions ops.spectral
+    ops.svd
     ops.*
-    ops.triangles ops.elementwise
+    ops.triangles ops.elementwise ops.packed
     ops.guard ops.row ops.matrices
     views
     array
@@ -50,7 +53,7 @@ HOUSE = """
     op labels declare
     expr
     surface
-    errors extents progress
+    errors extents progress byte_counts
 """
 
 # Imports between modules of one row.

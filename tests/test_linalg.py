@@ -188,7 +188,8 @@ BY_NAME = {case.name: case for case in CASES}
 CONDITIONED = [
     "cholesky", "potrf-upper", "tri_inverse", "trsm-nny", "trsm-yyy", "trsm-nyy", "trmm-nny",
     "solve_triangular-1-lower", "inv", "solve", "det", "logdet", "adj", "lq", "qr", "eigh",
-    "pinv-wide", "lstsq-tall", "matrix_power+3",
+    "pinv-wide", "lstsq-tall", "matrix_power+3", "lq-square", "lq-tall", "qr-wide", "svd-wide",
+    "svd-square", "norm-2", "norm-nuc",
 ]  # fmt: skip
 
 #: Errors per condition number; the derivative of adj divides differences by the determinant.

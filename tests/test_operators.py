@@ -18,6 +18,7 @@ import pytest
 import tcalc as tc
 from tcalc.applied import apply, apply_all
 from tcalc.op import TABLE, Op
+from tcalc.ops.matrices import symmetric_part
 from tests import oracle
 
 ELEMENTWISE = sorted((row for row in TABLE.values() if row.elementwise and row.core), key=str)
@@ -25,7 +26,19 @@ WITH_CORE = sorted((row for row in TABLE.values() if not row.elementwise and row
 KNOWN = [row for row in ELEMENTWISE if oracle.function(row.name) is not None]
 
 #: Parameters of rows with a core, where they are not the number of core axes.
-PARAMS: dict[str, tuple[Any, ...]] = {"cumsum": (False,), "gaps": ("raise",)}
+PARAMS: dict[str, tuple[Any, ...]] = {
+    "cumsum": (False,),
+    "gaps": ("raise",),
+    "lq": ("lq", "rows"),
+    "svd": (False, "raise"),
+    "svd_gaps": ("raise",),
+    "svd_reciprocal": ("raise",),
+    "extracttrian": (-1, True),
+    "maketrian": (1, False),
+    "extractdiag": (1,),
+    "makediag": (-1,),
+    "merge_axes": (1, (3, 1)),
+}
 
 #: Eight-point central difference: weights of f(x + k h) - f(x - k h), k = 1 … 4.
 WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
@@ -154,9 +167,10 @@ def with_core(row: Op) -> tuple[tuple[tc.Expr, ...], list[Any], dict[str, np.nda
         arrays[v.name] = rng.uniform(low, high, size=v.shape)
         if axes == 2:
             arrays[v.name] += 3 * np.eye(3)
+    operands = [symmetric_part(v) for v in variables] if row.symmetric else variables
     if row.parts:
-        return apply_all(row, *variables, params=params), variables, arrays
-    return (apply(row, *variables, params=params),), variables, arrays
+        return apply_all(row, *operands, params=params), variables, arrays
+    return (apply(row, *operands, params=params),), variables, arrays
 
 
 @pytest.mark.parametrize("mode", ["forward", "reverse", "cross-country"])

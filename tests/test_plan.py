@@ -203,7 +203,8 @@ def laid_out(rng, array):
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graphs(seed, tile, monkeypatch):
     if tile:
-        monkeypatch.setattr("tcalc.backends.numpy_tiles.TILE", tile)
+        monkeypatch.setattr("tcalc.loops.TILE", tile)
+        monkeypatch.setattr("tcalc.loops.LARGE", 4)
     rng = random.Random(seed)
     roots, values = random_graph(rng, rng.randint(3, 25))
     with np.errstate(all="ignore"):

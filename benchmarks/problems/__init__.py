@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from ..problem import Problem
-from . import logistic, matrix_factorisation, net
+from . import (
+    factorisations,
+    gp,
+    kalman,
+    linear_regression,
+    logistic,
+    matrix_factorisation,
+    net,
+    sparse_gp,
+)
 
 PROBLEMS: dict[str, Problem] = {
     problem.name: problem
@@ -12,5 +21,11 @@ PROBLEMS: dict[str, Problem] = {
         matrix_factorisation.UNWEIGHTED,
         matrix_factorisation.WEIGHTED,
         net.PROBLEM,
+        gp.PROBLEM,
+        sparse_gp.PROBLEM,
+        linear_regression.CHOLESKY,
+        linear_regression.LQ,
+        kalman.PROBLEM,
+        *factorisations.FACTORISATIONS,
     )
 }

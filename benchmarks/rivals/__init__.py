@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module, metadata, util
 from typing import Any
 
-from ..problem import Array, Task
+from ..nests import Nest
+from ..problem import Task
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,17 @@ class Entry:
         For `core`: ``product(value, v)`` is the Hessian times v.
     flops : float or None
         Predicted operations.
+    peak : int or None
+        Predicted peak memory in bytes.
     """
 
     quantity: str
     label: str
     family: str
     call: Callable[[], Any]
-    product: Callable[[Any, Array], Array] | None = None
+    product: Callable[[Any, Nest], Nest] | None = None
     flops: float | None = None
+    peak: int | None = None
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,8 @@ class Oracle:
     """Independent values: `dense` of value, gradient or hessian, and Hessian times vector."""
 
     family: str
-    dense: Callable[[str], Array]
-    product: Callable[[Array], Array]
+    dense: Callable[[str], Nest]
+    product: Callable[[Nest], Nest]
 
 
 @dataclass(frozen=True)

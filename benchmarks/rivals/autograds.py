@@ -9,35 +9,64 @@ import autograd
 import autograd.numpy as anp
 import numpy as np
 
-from ..problem import Array, Task
+from ..nests import Nest, each, leaves, times
+from ..problem import Task
 from . import Entry, Oracle
 
 
 def make(task: Task) -> Iterator[Entry]:
     for quantity, function in functions(task).items():
-        yield Entry(quantity, "autograd", "autograd", bind(function, task.data[task.problem.wrt]))
+        yield Entry(quantity, "autograd", "autograd", bind(function, task))
 
 
-def functions(task: Task) -> dict[str, Callable[[Array], Any]]:
-    def objective(variable: Any) -> Any:
-        return task.problem.objective(anp, {**task.data, task.problem.wrt: variable})
+def functions(task: Task) -> dict[str, Callable[[Nest], Nest]]:
+    """autograd's own transforms take one array; a tuple of variables is taken block by block."""
+    names = tuple(leaves(task.problem.wrt))
+    places = {name: place for place, name in enumerate(names)}
+
+    def objective(*variables: Any) -> Any:
+        data = {**task.data, **dict(zip(names, variables, strict=True))}
+        return task.problem.objective(anp, data)
+
+    def value(x: Nest) -> Any:
+        return objective(*leaves(x))
+
+    def gradient(x: Nest) -> Nest:
+        return each(
+            lambda name: autograd.grad(objective, places[name])(*leaves(x)), task.problem.wrt
+        )
+
+    def hessian(x: Nest) -> Nest:
+
+        def row(name: str) -> Nest:
+            slope = autograd.grad(objective, places[name])
+            return each(
+                lambda other: autograd.jacobian(slope, places[other])(*leaves(x)),
+                task.problem.wrt,
+            )
+
+        return each(row, task.problem.wrt)
 
     return {
-        "value": objective,
-        "gradient": autograd.grad(objective),
-        "hessian": autograd.hessian(objective),
+        "value": value,
+        "gradient": gradient,
+        "both": lambda x: (value(x), gradient(x)),
+        "hessian": hessian,
     }
 
 
-def bind(function: Callable[[Array], Any], variable: Array) -> Callable[[], Any]:
-    return lambda: function(variable)
+def bind(function: Callable[[Nest], Nest], task: Task) -> Callable[[], Nest]:
+    point = task.problem.point(task.data)
+    return lambda: function(point)
 
 
 def oracle(task: Task) -> Oracle:
-    variable, made = task.data[task.problem.wrt], functions(task)
+    point, made = task.problem.point(task.data), functions(task)
 
-    def product(v: Array) -> Array:
-        along = autograd.grad(lambda x: anp.sum(made["gradient"](x) * v))
-        return np.asarray(along(variable))
+    def dense(quantity: str) -> Nest:
+        return each(np.asarray, made[quantity](point))
 
-    return Oracle("autograd", lambda quantity: np.asarray(made[quantity](variable)), product)
+    def product(v: Nest) -> Nest:
+        return times(dense("hessian"), v)
+
+    return Oracle("autograd", dense, product)

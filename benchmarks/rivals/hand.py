@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..nests import each
 from ..problem import Form, Task
 from . import Entry, Oracle
 
@@ -39,6 +40,6 @@ def oracle(task: Task) -> Oracle:
     core = "core" if "core" in hand else "hessian"
     return Oracle(
         "hand",
-        lambda quantity: np.asarray(first(quantity)),
+        lambda quantity: each(np.asarray, first(quantity)),
         lambda v: task.problem.product(first(core), task.data, v),
     )

@@ -9,20 +9,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..problem import Array, Task
+from ..nests import Nest, each
+from ..problem import Task
 from . import Entry, Oracle
 
 jax.config.update("jax_enable_x64", True)
 
 
 def split(task: Task) -> tuple[Callable[[Any, Any], Any], Any, Any]:
-    """The objective of (variable, rest), and both as device arrays."""
+    """The objective of (variables, data), and both as device arrays."""
 
     def objective(variable: Any, rest: Any) -> Any:
-        return task.problem.objective(jnp, {**rest, task.problem.wrt: variable})
+        return task.problem.objective(jnp, task.problem.at(variable, rest))
 
     arrays = {name: jnp.asarray(array) for name, array in task.data.items()}
-    return objective, arrays.pop(task.problem.wrt), arrays
+    return objective, task.problem.point(arrays), arrays
 
 
 def make(task: Task) -> Iterator[Entry]:
@@ -30,6 +31,7 @@ def make(task: Task) -> Iterator[Entry]:
     wanted = {
         ("value", "jax"): objective,
         ("gradient", "jax"): jax.grad(objective),
+        ("both", "jax"): jax.value_and_grad(objective),
         ("hessian", "jax"): jax.hessian(objective),
         ("hessian", "jax rev-rev"): jax.jacrev(jax.jacrev(objective)),
     }
@@ -38,7 +40,7 @@ def make(task: Task) -> Iterator[Entry]:
 
 
 def bind(function: Callable[[Any, Any], Any], variable: Any, rest: Any) -> Callable[[], Any]:
-    return lambda: function(variable, rest).block_until_ready()
+    return lambda: jax.block_until_ready(function(variable, rest))
 
 
 def oracle(task: Task) -> Oracle:
@@ -46,15 +48,17 @@ def oracle(task: Task) -> Oracle:
     functions = {
         "value": objective,
         "gradient": jax.grad(objective),
+        "both": jax.value_and_grad(objective),
         "hessian": jax.hessian(objective),
     }
 
-    def product(v: Array) -> Array:
+    def dense(quantity: str) -> Nest:
+        return each(np.asarray, jax.jit(functions[quantity])(variable, rest))
+
+    def product(v: Nest) -> Nest:
         def gradient(x: Any) -> Any:
             return jax.grad(objective)(x, rest)
 
-        return np.asarray(jax.jvp(gradient, (variable,), (jnp.asarray(v),))[1])
+        return each(np.asarray, jax.jvp(gradient, (variable,), (each(jnp.asarray, v),))[1])
 
-    return Oracle(
-        "jax", lambda quantity: np.asarray(jax.jit(functions[quantity])(variable, rest)), product
-    )
+    return Oracle("jax", dense, product)

@@ -13,20 +13,21 @@ from . import Entry
 
 def make(task: Task) -> Iterator[Entry]:
     problem, quantities = task.problem, task.case.quantities
-    expression = problem.expression()
+    expression = problem.expression(task.case.sizes)
     arrays = {name: task.data[name] for name in expression.variables}
     shapes = {name: array.shape for name, array in arrays.items()}
     wishes: dict[str, Callable[[], Any]] = {
         "value": lambda: tc.compile(expression),
         "gradient": lambda: tc.compile(tc.grad(expression, problem.wrt)),
+        "both": lambda: tc.compile(tc.value_and_grad(expression, problem.wrt)),
         "hessian": lambda: tc.compile(tc.hessian(expression, problem.wrt)),
         "core": lambda: tc.compile(tc.hessian(expression, problem.wrt), structured=True),
     }
     for quantity, wish in wishes.items():
         if quantity in quantities and quantity in problem.hand:
             step = wish()
-            flops = step.plan_for(**shapes).flops
-            yield Entry(quantity, "tcalc", "tcalc", bind(step, arrays), times, flops)
+            plan, call = step.plan_for(**shapes), bind(step, arrays)
+            yield Entry(quantity, "tcalc", "tcalc", call, times, plan.flops, plan.peak_bytes)
 
 
 def bind(step: Callable[..., Any], arrays: dict[str, Array]) -> Callable[[], Any]:

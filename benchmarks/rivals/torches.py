@@ -10,16 +10,19 @@ import torch
 from ..problem import Task
 from . import Entry
 
+torch.set_default_dtype(torch.float64)
+
 
 def make(task: Task) -> Iterator[Entry]:
     arrays = {name: torch.tensor(array) for name, array in task.data.items()}
-    variable = arrays.pop(task.problem.wrt)
+    variable = task.problem.point(arrays)
 
     def objective(x: Any) -> Any:
-        return task.problem.objective(torch, {**arrays, task.problem.wrt: x})
+        return task.problem.objective(torch, task.problem.at(x, arrays))
 
     wanted = {
         "value": objective,
+        "both": lambda x: torch.func.grad_and_value(objective)(x)[::-1],
         "gradient": torch.func.grad(objective),
         "hessian": torch.func.hessian(objective),
     }

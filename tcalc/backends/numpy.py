@@ -7,7 +7,6 @@ allocates its outputs. A workspace serves one call at a time and then waits in a
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -15,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import LinAlgError
-from ..steps import BUFFER, RESULT, VIEW, Output, Plan, Step
-from .numpy_kernels import KERNELS, Array, Run, Slots, allocation, cleared, dropped
-from .numpy_tiles import Region
+from ..steps import BUFFER, RESULT, VIEW, Loop, Output, Plan, Step, Unit
+from .numpy_kernels import KERNELS, allocation, cleared, dropped
+from .numpy_matrices import Array, Run, Slots
+from .numpy_tiles import Tiles
 
 #: Workspaces above this size are freed after every call.
 KEPT_BYTES = 1 << 28
@@ -45,12 +45,11 @@ class Program:
         self._runs: list[Run] = []
         self._born: set[int] = set()
         self._ends = self._drops()
-        self._reads = Counter(
-            [plan.owner[a] for step in plan.steps if step.out not in plan.fixed for a in step.args]
-        )
-        self._regions: list[tuple[Region, set[int]]] = []
-        self._region, self._pending = Region(plan), list[tuple[int, Step]]()
-        self._compile()
+        self._loops: list[Tiles] = []
+        for time, unit in enumerate(plan.units):
+            self._add(unit)
+            if time in self._ends:
+                self._runs.append(dropped(tuple(self._ends[time])))
         self._returns = [self._return(output) for output in plan.outputs]
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
@@ -71,66 +70,32 @@ class Program:
             self._pool.append(base)
         return results
 
-    def _compile(self) -> None:
-        """Sort the steps: once for fixed data, once per workspace, at every call."""
-        for index, step in enumerate(self.plan.steps):
-            if step.out not in self.plan.fixed:
-                self._schedule(index, step)
-                continue
-            if self.plan.origin[step.out] is BUFFER:
-                self._once.append(self._fixed_array(step.out))
-            self._once.append(self._closure(step))
-        self._flush()
+    def _add(self, unit: Unit) -> None:
+        """Sort a unit: once for fixed data, once per workspace, at every call."""
+        if isinstance(unit, Loop):
+            tiles = Tiles(self.plan, unit, self.dtype)
+            for step in unit.steps:
+                if step.out in unit.kept:
+                    self._birth(step)
+            self._runs.append(tiles.run(len(self.plan.shapes) + len(self._loops)))
+            self._loops.append(tiles)
+        elif unit.out in self.plan.fixed:
+            if self.plan.origin[unit.out] is BUFFER:
+                self._once.append(self._fixed_array(unit.out))
+            self._once.append(self._closure(unit))
+        elif self.plan.origin[unit.out] is VIEW and self._in_workspace(self.plan.owner[unit.out]):
+            self._static.append(self._closure(unit))
+        else:
+            self._birth(unit)
+            if unit.kind != "scratch":
+                self._runs.append(self._closure(unit))
 
     def _closure(self, step: Step) -> Run:
         return KERNELS[step.kind](step, self.dtype)
 
-    def _schedule(self, index: int, step: Step) -> None:
-        """A step of every call: alone, or waiting in a region that runs tile by tile."""
-        owner = self.plan.owner[step.out]
-        view = self.plan.origin[step.out] is VIEW
-        static = view and self._in_workspace(owner)
-        if static:
-            self._static.append(self._closure(step))
-        if view and owner not in self._region.written:
-            if not static:
-                self._runs.append(self._closure(step))
-            return
-        if not self._region.add(step):
-            self._flush()
-            if view or not self._region.add(step):
-                self._alone(index, step)
-                return
-        self._pending.append((index, step))
-
     def _in_workspace(self, owner: int) -> bool:
         place = self.plan.home[owner]
         return place is not None and place >= 0
-
-    def _flush(self) -> None:
-        """What waits is run from here on."""
-        region, pending = self._region, self._pending
-        self._region, self._pending = Region(self.plan), []
-        if not region.worthwhile:
-            for index, step in pending:
-                self._alone(index, step)
-            return
-        kept = region.kept(self._reads)
-        for _, step in pending:
-            self._birth(step)
-        self._regions.append((region, kept))
-        scratch = len(self.plan.shapes) + len(self._regions) - 1
-        self._runs.append(region.run(kept, self.dtype, scratch))
-        for index, _ in pending:
-            self._end(index)
-
-    def _alone(self, index: int, step: Step) -> None:
-        if self.plan.origin[step.out] is VIEW and self._in_workspace(self.plan.owner[step.out]):
-            return
-        self._birth(step)
-        if step.kind != "scratch":
-            self._runs.append(self._closure(step))
-        self._end(index)
 
     def _birth(self, step: Step) -> None:
         """The first step that writes into an output makes its array."""
@@ -140,10 +105,6 @@ class Program:
             self._runs.append(self._output_array(-1 - place, step.kind))
         elif step.kind == "embed":
             self._runs.append(cleared(step.out))
-
-    def _end(self, index: int) -> None:
-        if index in self._ends:
-            self._runs.append(dropped(tuple(self._ends[index])))
 
     def _fixed_array(self, slot: int) -> Run:
         plan = self.plan
@@ -159,14 +120,14 @@ class Program:
         return allocation(slot, self.plan.shapes, others, new, self.dtype)
 
     def _drops(self) -> dict[int, list[int]]:
-        """Slots with memory of their own that can be forgotten, by the step after which."""
+        """Slots with memory of their own that can be forgotten, by the unit after which."""
         plan = self.plan
         ends: dict[int, list[int]] = {}
         for slot, owner in enumerate(plan.owner):
             if plan.origin[owner] is not RESULT or owner in plan.fixed:
                 continue
             large = prod(plan.shapes[owner]) * plan.itemsize >= _DROP_BYTES
-            if large and plan.last_use.get(owner, len(plan.steps)) < len(plan.steps):
+            if large and plan.last_use.get(owner, len(plan.units)) < len(plan.units):
                 ends.setdefault(plan.last_use[owner], []).append(slot)
         return ends
 
@@ -187,7 +148,7 @@ class Program:
                 slots[slot] = bound[place, shape]
         for run in self._static:
             run(slots)
-        slots += [region.temporaries(kept, dtype) for region, kept in self._regions]
+        slots += [tiles.temporaries() for tiles in self._loops]
         return slots
 
     def _fixed_slots(self, arrays: Sequence[Array]) -> Slots:

@@ -8,14 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LinAlgError, ShapeError
+from ..errors import ShapeError
 from ..extents import show_shape
 from ..steps import Step
-
-Array = np.ndarray
-Slots = list[Any]
-Run = Callable[[Slots], None]
-Maker = Callable[[Step, "np.dtype[Any]"], Run]
+from .numpy_matrices import MATRICES, Array, Maker, Run, Slots
 
 
 def allocation(
@@ -227,23 +223,6 @@ def _part(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
-def _trisolve(step: Step, dtype: np.dtype[Any]) -> Run:
-    (a, b), o, (trans,) = step.args, step.out, step.params
-
-    def run(v: Slots) -> None:
-        import scipy.linalg
-
-        matrix, columns = v[a], v[b]
-        if not np.all(matrix.diagonal()):
-            raise LinAlgError("a triangular matrix has a zero on its diagonal")
-        (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (matrix, columns))
-        # Row-major memory is the transpose in column-major order: solve from the other side.
-        found = trsm(1, matrix.T, columns.T, side=1, lower=0, trans_a=int(trans)).T
-        v[o] = np.asarray(found, dtype)
-
-    return run
-
-
 def _strided(step: Step, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
     """The writable view of a contiguous result that runs over the distinct labels of a pattern."""
     (pattern,) = step.params
@@ -290,33 +269,6 @@ def _embed_add(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
-def _gram(step: Step, dtype: np.dtype[Any]) -> Run:
-    """Xᵀ diag(d) X; NumPy multiplies √d X with its own transpose by a symmetric rank update."""
-    (a, b, c), o = step.args, step.out
-
-    def run(v: Slots) -> None:
-        x, d, rows, out = v[a], v[b], v[c], v[o]
-        if not d.size or d.min() >= 0:
-            np.multiply(x, np.sqrt(d)[:, None], rows)
-            np.dot(rows.T, rows, out)
-        elif d.max() <= 0:
-            np.multiply(x, np.sqrt(-d)[:, None], rows)
-            np.dot(rows.T, rows, out)
-            np.negative(out, out)
-        elif np.isnan(d).any():
-            np.multiply(x, d[:, None], rows)
-            np.dot(x.T, rows, out)
-        else:
-            order = np.argsort(d < 0, kind="stable")
-            count = int(np.count_nonzero(d >= 0))
-            np.take(x, order, 0, rows, mode="clip")
-            np.multiply(rows, np.sqrt(np.abs(d[order]))[:, None], rows)
-            np.dot(rows[:count].T, rows[:count], out)
-            np.subtract(out, np.dot(rows[count:].T, rows[count:]), out)
-
-    return run
-
-
 def _scratch(step: Step, dtype: np.dtype[Any]) -> Run:
     return dropped(())
 
@@ -344,10 +296,9 @@ KERNELS: dict[str, Maker] = {
     "einsum": _einsum,
     "embed": _embed,
     "embed_add": _embed_add,
-    "gram": _gram,
     "kernel": _kernel,
     "kernels": _kernels,
     "part": _part,
-    "trisolve": _trisolve,
     "scratch": _scratch,
+    **MATRICES,
 }

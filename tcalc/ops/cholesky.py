@@ -8,39 +8,56 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..applied import apply
 from ..array import as_expr, public
+from ..errors import LinAlgError
 from ..expr import Expr
 from ..normal import einsum
 from ..op import Op
-from .matrices import attempt, both, labels, same, square, symmetric
+from .matrices import LARGE, attempt, labels, same, square, symmetric_part
 from .triangles import lower_half, tri_inverse
 
 __all__ = ["cholesky"]
 
+NOT_DEFINITE = "cholesky: the matrix is not positive definite"
+
 
 def _cholesky(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
-    problem = "cholesky: the matrix is not positive definite"
-    return attempt(problem, xp.linalg.cholesky, symmetric(xp, a))
+    return attempt(NOT_DEFINITE, xp.linalg.cholesky, a)
+
+
+def _over(xp: Any, params: tuple[Any, ...], a: Any) -> None:
+    """In place; LAPACK sees row-major memory as the transpose."""
+    if a.ndim > 2 or len(a) < LARGE:
+        a[...] = _cholesky(xp, params, a)
+        return
+    import scipy.linalg
+
+    (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (a,))
+    _, info = potrf(a.T, lower=0, overwrite_a=1, clean=1)
+    if info or np.isnan(a[-1, -1]):
+        raise LinAlgError(NOT_DEFINITE)
 
 
 def _cholesky_partial(a: Expr, factor: Expr) -> Expr:
-    """dL = L T, T = P ∘ (X dA X')."""
+    """dL = L T, T = P ∘ (X dA X'); dA is symmetric because the operand is."""
     b, i, j, k, m, p = labels(a)
     inverse = tri_inverse(factor)
     ops = [factor, lower_half(a.shape[-1]), inverse, inverse]
     words = [(*b, i, p), (p, j), (*b, p, k), (*b, j, m)]
-    return both(einsum(ops, words, (*b, i, j, k, m)))
+    return einsum(ops, words, (*b, i, j, k, m))
 
 
 CHOLESKY = Op(
     "cholesky", (2,), (_cholesky_partial,), _cholesky,
-    "np.linalg.cholesky(({0} + np.swapaxes({0}, -1, -2)) / 2)", r"\operatorname{{chol}}({0})",
-    domain=((0.5, 2.0),), shape=same, flops=0.3,
+    "np.linalg.cholesky({0})", r"\operatorname{{chol}}({0})",
+    domain=((0.5, 2.0),), shape=same, flops=1 / 3, over=_over, symmetric=True, triangular=True,
 )  # fmt: skip
 
 
 @public
 def cholesky(a: object) -> Expr:
     """The lower triangular L with positive diagonal and L L' = (a + a') / 2."""
-    return apply(CHOLESKY, square("cholesky", as_expr(a)))
+    return apply(CHOLESKY, symmetric_part(square("cholesky", as_expr(a))))

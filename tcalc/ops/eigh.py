@@ -16,7 +16,7 @@ from ..normal import add, einsum
 from ..op import Op
 from .matrices import attempt, both, labels, refuse, square, symmetric
 
-__all__ = ["eigh", "syevd"]
+__all__ = ["eigh", "eigvalsh", "syevd"]
 
 DEGENERATE = ("raise", "nan", "epsilon")
 EPSILON = 1e-10
@@ -120,6 +120,12 @@ def eigh(a: object, degenerate: str = "raise") -> tuple[Expr, Expr]:
         raise ValueError(f"degenerate={degenerate!r}: one of {', '.join(map(repr, DEGENERATE))}")
     w, v = apply_all(EIGH[degenerate], square("eigh", as_expr(a)))
     return w, v
+
+
+@public
+def eigvalsh(a: object) -> Expr:
+    """The eigenvalues of (a + a') / 2, ascending; derivatives of one need it to be simple."""
+    return eigh(a)[0]
 
 
 SIGNS_SOURCE = """

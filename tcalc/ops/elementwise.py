@@ -18,7 +18,7 @@ from ..op import named
 from ..products import is_number, numeric_value
 from ..views import ones
 from .guard import guarded
-from .row import POSITIVE, UNIT, Function, elementwise, special
+from .row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise, special
 
 __all__ = [
     "abs",
@@ -129,7 +129,7 @@ reciprocal0: Function = elementwise(
 )  # fmt: skip
 sqrt: Function = elementwise(
     "sqrt", lambda x, y: 0.5 * reciprocal(y), latex=r"\sqrt{{{0}}}", domain=ABOVE_ZERO,
-    range=POSITIVE, safe=(1,), flops=4,
+    range=NONNEGATIVE, safe=(1,), flops=4,
 )  # fmt: skip
 _divide: Function = elementwise(
     "divide", lambda a, b, y: reciprocal(b), lambda a, b, y: -(y * reciprocal(b)),
@@ -143,7 +143,7 @@ _power: Function = elementwise(
 )  # fmt: skip
 hypot: Function = elementwise(
     "hypot", lambda a, b, y: a * reciprocal0(y), lambda a, b, y: b * reciprocal0(y),
-    latex=r"\operatorname{{hypot}}({0}, {1})", range=POSITIVE, flops=4,
+    latex=r"\operatorname{{hypot}}({0}, {1})", range=NONNEGATIVE, flops=4,
 )  # fmt: skip
 
 # --- trigonometric and hyperbolic -----------------------------------------------------------------
@@ -190,7 +190,7 @@ softplus: Function = elementwise(
     kernel=lambda xp, p, x: xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x))), flops=22,
 )  # fmt: skip
 relu: Function = elementwise(
-    "relu", lambda x, y: less(0, x), latex=r"\operatorname{{relu}}({0})", range=POSITIVE,
+    "relu", lambda x, y: less(0, x), latex=r"\operatorname{{relu}}({0})", range=NONNEGATIVE,
     code="np.maximum({0}, 0)", kernel=lambda xp, p, x: xp.maximum(x, 0), domain=((0.1, 2),),
 )  # fmt: skip
 
@@ -230,7 +230,7 @@ polygamma: Function = elementwise(
 # --- piecewise ------------------------------------------------------------------------------------
 
 abs: Function = elementwise(
-    "abs", lambda x, y: sign(x), latex=r"\left|{0}\right|", range=POSITIVE, domain=((0.1, 2),),
+    "abs", lambda x, y: sign(x), latex=r"\left|{0}\right|", range=NONNEGATIVE, domain=((0.1, 2),),
 )  # fmt: skip
 sign: Function = elementwise(
     "sign", None, latex=r"\operatorname{{sign}}({0})", range=(-1, 1), domain=((0.1, 2),),

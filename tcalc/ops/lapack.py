@@ -13,22 +13,21 @@ from ..errors import ShapeError
 from ..expr import Expr
 from ..extents import Number, number, show_shape
 from ..normal import einsum, scale
-from ..views import diagonal
 from .cholesky import cholesky
 from .elementwise import log
 from .linalg import inv
-from .lq import lq
+from .lq import factors
 from .matrices import square
+from .packed import extractdiag
+from .svd import is_wide
 from .triangles import lower_triangle, tri_inverse
 
 __all__ = [
     "cho_solve",
-    "extractdiag",
     "gemm",
     "gemm2",
     "inverse",
     "lstsq",
-    "makediag",
     "matrix_power",
     "pinv",
     "potrf",
@@ -136,12 +135,28 @@ def cho_solve(factor: tuple[object, bool], b: object) -> Expr:
         raise TypeError("cho_solve takes the pair (factor, lower) and the right-hand side")
     c, lower = factor
     x, rhs = tri_inverse(_op(square("cho_solve", as_expr(c)), not lower)), as_expr(b)
-    if rhs.ndim != 1:
-        return matmul(x.mT, matmul(x, rhs))
-    n = x.ndim - 2
+    return _twice(x.mT, x, rhs)
+
+
+def _twice(left: Expr, right: Expr, b: Expr) -> Expr:
+    """left right b, for a vector b or a matrix."""
+    if b.ndim != 1:
+        return matmul(left, matmul(right, b))
+    n = left.ndim - 2
     batch = tuple(range(n))
-    words = [(*batch, n, n + 1), (*batch, n, n + 2), (n + 2,)]
-    return einsum([x, x, rhs], words, (*batch, n + 1))
+    words = [(*batch, n, n + 1), (*batch, n + 1, n + 2), (n + 2,)]
+    return einsum([left, right, b], words, (*batch, n))
+
+
+def _least_squares(name: str, e: Expr) -> tuple[Expr, Expr]:
+    """Two matrices whose product is the pseudoinverse: orthogonal and inverse triangular."""
+    if e.ndim < 2:
+        raise ShapeError(f"{name} needs a matrix, not shape {show_shape(e.shape)}")
+    if is_wide(e.shape):
+        factor, q = factors(e, name, "rows")
+        return q.mT, tri_inverse(factor)
+    factor, q = factors(e.mT, name, "columns")
+    return tri_inverse(factor).mT, q
 
 
 @public
@@ -149,22 +164,25 @@ def pinv(a: object) -> Expr:
     """The pseudoinverse of a matrix of full rank, from its orthogonal factor.
 
     Which side is longer must be known: with named dimensions there are at least as many rows as
-    columns. A LinAlgError where the rank is not full.
+    columns, or evaluation ends in a ShapeError. A LinAlgError where the rank is not full.
     """
-    e = as_expr(a)
-    if e.ndim < 2:
-        raise ShapeError(f"pinv needs a matrix, not shape {show_shape(e.shape)}")
-    m, n = e.shape[-2:]
-    wide = isinstance(m, int) and isinstance(n, int) and m < n
-    factor, q = lq(e if wide else e.mT)
-    found = matmul(q.mT, tri_inverse(factor))
-    return found if wide else found.mT
+    return matmul(*_least_squares("pinv", as_expr(a)))
 
 
 @public
 def lstsq(a: object, b: object) -> Expr:
-    """The x with the least |a x - b|, and the shortest such x, for a of full rank (see `pinv`)."""
-    return matmul(pinv(a), b)
+    """The x with the least |a x - b|, and the shortest such x, for a of full rank (see `pinv`).
+
+    `b` is a vector, or a matrix of several right-hand sides.
+    """
+    e, rhs = as_expr(a), as_expr(b)
+    left, right = _least_squares("lstsq", e)
+    if not rhs.ndim or rhs.shape[max(rhs.ndim - 2, 0)] != e.shape[-2]:
+        raise ShapeError(
+            f"lstsq of shapes {show_shape(e.shape)} and {show_shape(rhs.shape)}: "
+            "one right-hand side has an entry for every row"
+        )
+    return _twice(left, right, rhs)
 
 
 @public
@@ -198,20 +216,3 @@ def matrix_power(a: object, n: int) -> Expr:
 def sumlogdiag(a: object) -> Expr:
     """The sum of the logarithms of the diagonal."""
     return sum(log(extractdiag(a)), axis=-1)
-
-
-@public
-def extractdiag(a: object) -> Expr:
-    """The diagonal of the last two axes."""
-    e = as_expr(a)
-    return diagonal(e, axis1=e.ndim - 2, axis2=e.ndim - 1) if e.ndim > 1 else diagonal(e)
-
-
-@public
-def makediag(a: object) -> Expr:
-    """Matrices with the last axis on their diagonal."""
-    e = as_expr(a)
-    if not e.ndim:
-        raise ShapeError(f"makediag needs a vector, not shape {show_shape(e.shape)}")
-    axes = tuple(range(e.ndim))
-    return einsum([e], [axes], (*axes, axes[-1]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from .. import array
@@ -11,9 +10,9 @@ from ..array import as_expr, public
 from ..expr import Expr
 from ..extents import Coef, Shape
 from ..normal import einsum, view
-from ..op import Op
+from ..op import Factor, Op, Partial
 from .elementwise import reciprocal
-from .matrices import attempt, square
+from .matrices import attempt, refuse, square
 from .row import Function
 
 __all__ = [
@@ -28,15 +27,20 @@ __all__ = [
 
 
 def _matrix_row(
-    name: str, partial: Callable[..., Expr], kernel: Any, code: str, latex: str, keeps: bool
-) -> Function:
+    name: str, partial: Partial, kernel: Any, code: str, latex: str, keeps: bool,
+    **more: Any,
+) -> Op:  # fmt: skip
     def shape(params: tuple[Any, ...], operand: Shape) -> Shape:
         return operand if keeps else operand[:-2]
 
-    row = Op(
+    return Op(
         name, (2,), (partial,), kernel, code, latex,
-        domain=((0.5, 2.0),), shape=shape, transposes=True,
+        domain=((0.5, 2.0),), shape=shape, transposes=True, **more,
     )  # fmt: skip
+
+
+def _function(row: Op) -> Function:
+    name = row.name
 
     def function(a: object) -> Expr:
         return apply(row, square(name, as_expr(a)))
@@ -57,8 +61,41 @@ def _inv_partial(a: Expr, x: Expr) -> Expr:
     return einsum([x, x], [(*batch, i, k), (*batch, m, j)], (*batch, i, j, k, m), Coef(-1))
 
 
+SINGULAR = "inv: the matrix is singular"
+
+
 def _inv(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
-    return attempt("inv: the matrix is singular", xp.linalg.inv, a)
+    return attempt(SINGULAR, xp.linalg.inv, a)
+
+
+def _lu(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    """LAPACK's factors of the transpose (row-major memory), pivots, and the first zero pivot."""
+    import scipy.linalg
+
+    if not a.size:
+        return a, xp.zeros(0, int), 0
+    (getrf,) = scipy.linalg.get_lapack_funcs(("getrf",), (a,))
+    return getrf(a.T)
+
+
+def _inv_finish(xp: Any, params: tuple[Any, ...], factor: Any) -> Any:
+    import scipy.linalg
+
+    lu, pivots, zero = factor
+    refuse(SINGULAR, zero > 0)
+    (getri,) = scipy.linalg.get_lapack_funcs(("getri",), (lu,))
+    return getri(lu, pivots)[0].T if lu.size else lu
+
+
+def _slogdet(xp: Any, factor: Any) -> tuple[Any, Any]:
+    lu, pivots, _ = factor
+    diagonal = xp.diagonal(lu)
+    odd = (xp.sum(pivots != xp.arange(len(pivots))) + xp.sum(diagonal < 0)) % 2
+    sign = xp.where(xp.any(diagonal == 0), 0, 1 - 2 * odd)
+    return sign, xp.sum(xp.log(xp.abs(diagonal)))
+
+
+LU = Factor("lu", _lu, 2 / 3)
 
 
 def _adj_partial(a: Expr, x: Expr) -> Expr:
@@ -88,26 +125,33 @@ def _transposed(e: Expr) -> Expr:
     return view(e, core_swap(e.ndim))
 
 
-inv = _matrix_row("inv", _inv_partial, _inv, "np.linalg.inv({0})", "{0}^{{-1}}", True)
-adj = _matrix_row(
+INV = _matrix_row(
+    "inv", _inv_partial, _inv, "np.linalg.inv({0})", "{0}^{{-1}}", True,
+    flops=2, inverts="general", factor=LU, finish=_inv_finish,
+)  # fmt: skip
+ADJ = _matrix_row(
     "adj", _adj_partial, _adjugate,
-    "np.linalg.det({0}) * np.linalg.inv({0})", r"\operatorname{{adj}}({0})", True,
+    "np.linalg.det({0}) * np.linalg.inv({0})", r"\operatorname{{adj}}({0})", True, flops=20,
 )  # fmt: skip
-det = _matrix_row(
+DET = _matrix_row(
     "det", lambda a, y: _transposed(adj(a)), lambda xp, p, x: xp.linalg.det(x),
-    "np.linalg.det({0})", r"\det({0})", False,
+    "np.linalg.det({0})", r"\det({0})", False, flops=2 / 3, factor=LU,
+    finish=lambda xp, p, lu: _slogdet(xp, lu)[0] * xp.exp(_slogdet(xp, lu)[1]),
 )  # fmt: skip
-logdet = _matrix_row(
+LOGDET = _matrix_row(
     "logdet", lambda a, y: _transposed(inv(a)), lambda xp, p, x: xp.linalg.slogdet(x)[1],
-    "np.linalg.slogdet({0})[1]", r"\log\left|\det({0})\right|", False,
+    "np.linalg.slogdet({0})[1]", r"\log\left|\det({0})\right|", False, flops=2 / 3, factor=LU,
+    finish=lambda xp, p, lu: _slogdet(xp, lu)[1],
 )  # fmt: skip
-
-
-DET_SIGN = Op(
-    "det_sign", (2,), (None,), lambda xp, params, x: xp.linalg.slogdet(x)[0],
-    "np.linalg.slogdet({0})[0]", r"\operatorname{{sign}}\det({0})",
-    domain=((0.5, 2.0),), shape=lambda params, s: s[:-2], transposes=True,
+DET_SIGN = _matrix_row(
+    "det_sign", None, lambda xp, params, x: xp.linalg.slogdet(x)[0],
+    "np.linalg.slogdet({0})[0]", r"\operatorname{{sign}}\det({0})", False, flops=2 / 3, factor=LU,
+    finish=lambda xp, p, lu: _slogdet(xp, lu)[0],
 )  # fmt: skip
+inv: Function = _function(INV)
+adj: Function = _function(ADJ)
+det: Function = _function(DET)
+logdet: Function = _function(LOGDET)
 
 
 @public

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..applied import apply_all
+from ..applied import apply, apply_all
 from ..array import as_expr, public
 from ..errors import ShapeError
 from ..expr import Expr
@@ -21,15 +21,21 @@ __all__ = ["gelqf", "lq", "qr"]
 
 
 def _lq(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    name, lines = params
     m, n = a.shape[-2:]
     if m > n:
-        raise ShapeError(f"lq needs at least as many columns as rows, not {m} x {n}")
+        more, less = ("rows", "columns") if lines == "columns" else ("columns", "rows")
+        shown = f"{n} x {m}" if lines == "columns" else f"{m} x {n}"
+        raise ShapeError(
+            f"{name} needs at least as many {more} as {less}, as is assumed of named dimensions, "
+            f"not {shown}"
+        )
     q, r = xp.linalg.qr(xp.swapaxes(a, -1, -2))
     diagonal = xp.diagonal(r, axis1=-2, axis2=-1)
     # What is left of a row beside the rows before it, at the size of the row's rounding errors.
     rounding = n * xp.finfo(a.dtype).eps * xp.sqrt((a * a).sum(axis=-1))
     dependent = (xp.abs(diagonal) <= rounding).any(axis=-1)
-    refuse("lq: the rows (for qr, the columns) are linearly dependent", dependent)
+    refuse(f"{name}: the {lines} are linearly dependent", dependent)
     sign = xp.sign(diagonal)[..., None, :]
     return xp.swapaxes(r * xp.swapaxes(sign, -1, -2), -1, -2), xp.swapaxes(q * sign, -1, -2)
 
@@ -51,6 +57,8 @@ def _lq_partial_l(a: Expr, factor: Expr, q: Expr) -> Expr:
 
 def _lq_partial_q(a: Expr, factor: Expr, q: Expr) -> Expr:
     """dQ = X dA - T Q."""
+    if a.shape[-2] == a.shape[-1]:
+        return _rotation(a, factor, q)
     b, i, j, k, m, p = labels(a)
     x, half = tri_inverse(factor), lower_half(a.shape[-2])
     out = (*b, i, j, k, m)
@@ -61,12 +69,26 @@ def _lq_partial_q(a: Expr, factor: Expr, q: Expr) -> Expr:
     return add([direct, first, second])
 
 
+def _rotation(a: Expr, factor: Expr, q: Expr) -> Expr:
+    """dQ = (S - S') Q, S the part of C above the diagonal: what X dA - T Q is where Q is square.
+
+    There the last row of X cancels, and with it its condition.
+    """
+    b, i, j, k, m, p = labels(a)
+    ops = [apply(UPPER_ONES, params=(a.shape[-1],)), tri_inverse(factor), q, q]
+    out = (*b, i, j, k, m)
+    first = einsum(ops, [(i, p), (*b, i, k), (*b, p, m), (*b, p, j)], out)
+    second = einsum(ops, [(p, i), (*b, p, k), (*b, i, m), (*b, p, j)], out, Coef(-1))
+    return add([first, second])
+
+
 LQ_SOURCE = """
 def _lq(a):
     q, r = np.linalg.qr(np.swapaxes(a, -1, -2))
     sign = np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
     return np.swapaxes(r, -1, -2) * sign, np.swapaxes(q * sign, -1, -2)
 """
+#: Its parameters are the function that the user called, and what that calls the rows.
 LQ = Op(
     "lq", (2,), ((_lq_partial_l, _lq_partial_q),), _lq,
     "_lq({0})", r"\operatorname{{lq}}({0})",
@@ -74,32 +96,63 @@ LQ = Op(
     parts=("lq_l", "lq_q"), helper=LQ_SOURCE,
 )  # fmt: skip
 
+UPPER_ONES = Op(
+    "upper_ones", (), (), lambda xp, params: xp.triu(xp.ones((params[0], params[0])), 1),
+    "np.triu(np.ones(({p[0]}, {p[0]})), 1)", "N", shape=lambda params: (params[0], params[0]),
+)  # fmt: skip
+LEADING_ROWS = Op(
+    "leading_rows", (), (), lambda xp, params: xp.eye(*params), "np.eye({p[0]}, {p[1]})", "E",
+    shape=lambda params: params,
+)  # fmt: skip
+LOWER_TRAPEZOID = Op(
+    "lower_trapezoid", (), (), lambda xp, params: xp.tril(xp.ones(params)),
+    "np.tril(np.ones(({p[0]}, {p[1]})))", "M", shape=lambda params: params,
+)  # fmt: skip
+
+
+def factors(e: Expr, name: str, lines: str) -> tuple[Expr, Expr]:
+    """(L, Q) for the function `name`, whose messages call the rows of e `lines`."""
+    if e.ndim < 2:
+        raise ShapeError(f"{name} needs a matrix, not shape {show_shape(e.shape)}")
+    m, n = e.shape[-2:]
+    if not (isinstance(m, int) and isinstance(n, int) and m > n):
+        factor, q = apply_all(LQ, e, params=(name, lines))
+        return factor, q
+    b, i, j, k, _, _ = labels(e)
+    top = einsum([apply(LEADING_ROWS, params=(n, m)), e], [(i, k), (*b, k, j)], (*b, i, j))
+    _, q = apply_all(LQ, top, params=(name, f"first {n} {lines}"))
+    mask = apply(LOWER_TRAPEZOID, params=(m, n))
+    return einsum([mask, e, q], [(i, j), (*b, i, k), (*b, j, k)], (*b, i, j)), q
+
 
 @public
 def lq(a: object) -> tuple[Expr, Expr]:
     """(L, Q) with a = L Q, L lower triangular with positive diagonal, the rows of Q orthonormal.
 
-    `a` has at least as many columns as rows, and full rank.
+    A matrix with more rows than columns has L of its own shape, with zeros above the diagonal, and
+    Q square. Of named dimensions the number of columns is taken to be at least that of rows: a
+    ShapeError at evaluation otherwise. The rows (of a longer matrix, the first ones) must be
+    linearly independent: a LinAlgError.
     """
-    e = as_expr(a)
-    if e.ndim < 2:
-        raise ShapeError(f"lq needs a matrix, not shape {show_shape(e.shape)}")
-    m, n = e.shape[-2:]
-    if isinstance(m, int) and isinstance(n, int) and m > n:
-        raise ShapeError(f"lq needs at least as many columns as rows, not {show_shape(e.shape)}")
-    factor, q = apply_all(LQ, e)
-    return factor, q
+    return factors(as_expr(a), "lq", "rows")
 
 
 @public
 def gelqf(a: object) -> tuple[Expr, Expr]:
     """(Q, L) of `lq`, in LAPACK's order."""
-    factor, q = lq(a)
+    factor, q = factors(as_expr(a), "gelqf", "rows")
     return q, factor
 
 
 @public
 def qr(a: object) -> tuple[Expr, Expr]:
-    """(Q, R) with a = Q R, R upper triangular with positive diagonal; at least as many rows."""
-    factor, q = lq(as_expr(a).mT)
+    """(Q, R) with a = Q R, R upper triangular with positive diagonal, as `lq` of the transpose.
+
+    A matrix with more columns than rows has R of its own shape, and Q square. Of named dimensions
+    the number of rows is taken to be at least that of columns.
+    """
+    e = as_expr(a)
+    if e.ndim < 2:
+        raise ShapeError(f"qr needs a matrix, not shape {show_shape(e.shape)}")
+    factor, q = factors(e.mT, "qr", "columns")
     return q.mT, factor.mT

@@ -7,10 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ..applied import core_swap
 from ..errors import LinAlgError, ShapeError
 from ..expr import Expr
 from ..extents import Coef, Shape, show_shape
-from ..normal import add, einsum, scale
+from ..normal import add, einsum, scale, view
+from ..products import symmetries
+
+#: Extent from which calling LAPACK by itself, in place, is worth its overhead.
+LARGE = 64
 
 
 def square(name: str, e: Expr) -> Expr:
@@ -67,3 +72,11 @@ def both(first: Expr) -> Expr:
 
 def symmetric(xp: Any, a: Any) -> Any:
     return (a + xp.swapaxes(a, -1, -2)) / 2
+
+
+def symmetric_part(e: Expr) -> Expr:
+    """(A + A') / 2; A itself where it is known to be symmetric."""
+    swap = core_swap(e.ndim)
+    if swap in symmetries(e):
+        return e
+    return scale(add([e, view(e, swap)]), Coef(0.5))

@@ -17,7 +17,7 @@ from ..extents import ONE, Extent, Shape, show_shape
 from ..normal import einsum, view
 from ..op import Op
 from .elementwise import abs, equal, exp, less_equal, reciprocal, reciprocal0, sqrt, where
-from .row import POSITIVE
+from .row import NONNEGATIVE
 
 __all__ = [
     "abs",
@@ -96,7 +96,7 @@ LOGSUMEXP = _reduction(
 NORM2 = _reduction(
     "norm2", lambda x, y: x * along(reciprocal0(y), x),
     lambda xp, p, x: xp.sqrt((x * x).sum(axis=_axes(p[0]))),
-    "np.sqrt(({0} * {0}).sum(axis={axes}))", r"\left\|{0}\right\|", range=POSITIVE, flops=2,
+    "np.sqrt(({0} * {0}).sum(axis={axes}))", r"\left\|{0}\right\|", range=NONNEGATIVE, flops=2,
 )  # fmt: skip
 
 

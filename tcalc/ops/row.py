@@ -65,5 +65,7 @@ def special(name: str) -> Callable[..., Any]:
     return kernel
 
 
-POSITIVE = (0.0, math.inf)
+NONNEGATIVE = (0.0, math.inf)
+#: Above 0, though rounding may give 0.
+POSITIVE = (math.ulp(0.0), math.inf)
 UNIT = (0.0, 1.0)

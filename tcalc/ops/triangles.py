@@ -12,7 +12,7 @@ from ..expr import Expr
 from ..extents import ONE, Coef, Extent
 from ..normal import einsum
 from ..op import Op
-from .matrices import labels, refuse, same, square
+from .matrices import LARGE, labels, refuse, same, square
 
 __all__ = ["tri_inverse"]
 
@@ -38,16 +38,35 @@ def lower_ones(n: Extent) -> Expr:
     return apply(LOWER_ONES, params=(n,))
 
 
+ZERO = "tri_inverse: a zero on the diagonal"
+
+
 def _tri_inverse(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
     import scipy.linalg
 
     diagonal = xp.diagonal(a, axis1=-2, axis2=-1)
-    refuse("tri_inverse: a zero on the diagonal", (diagonal == 0).any(axis=-1))
+    refuse(ZERO, (diagonal == 0).any(axis=-1))
     found = np.zeros_like(a)
     (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (a,))
     for at in np.ndindex(a.shape[:-2]) if a.size else ():
         found[at], _ = trtri(np.tril(a[at]), lower=1)
     return found
+
+
+def _tri_inverse_over(xp: Any, params: tuple[Any, ...], a: Any) -> None:
+    """In place; LAPACK sees row-major memory as the transpose."""
+    if a.ndim > 2 or len(a) < LARGE:
+        a[...] = _tri_inverse(xp, params, a)
+        return
+    import scipy.linalg
+
+    refuse(ZERO, (a.diagonal() == 0).any())
+    for low in range(0, len(a), LARGE):
+        high = low + LARGE
+        a[low:high, high:] = 0
+        a[low:high, low:high] = xp.tril(a[low:high, low:high])
+    (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (a,))
+    trtri(a.T, lower=0, overwrite_c=1)
 
 
 def _tri_inverse_partial(a: Expr, x: Expr) -> Expr:
@@ -60,7 +79,8 @@ def _tri_inverse_partial(a: Expr, x: Expr) -> Expr:
 TRI_INVERSE = Op(
     "tri_inverse", (2,), (_tri_inverse_partial,), _tri_inverse,
     "np.linalg.inv(np.tril({0}))", r"{0}^{{-1}}",
-    domain=((0.5, 2.0),), shape=same, flops=0.3, inverts=True,
+    domain=((0.5, 2.0),), shape=same, flops=1 / 3, inverts="lower", over=_tri_inverse_over,
+    triangular=True,
 )  # fmt: skip
 
 
@@ -73,6 +93,7 @@ def _lower_triangle_partial(a: Expr, y: Expr) -> Expr:
 LOWER_TRIANGLE = Op(
     "lower_triangle", (2,), (_lower_triangle_partial,), lambda xp, params, a: xp.tril(a),
     "np.tril({0})", r"\operatorname{{tril}}({0})", domain=((0.5, 2.0),), shape=same,
+    triangular=True,
 )  # fmt: skip
 
 

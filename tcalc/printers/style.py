@@ -316,7 +316,7 @@ class Text:
             else p
             for k, p in enumerate(args)
         ]
-        return self.function(op.name, taken, shown)
+        return self.function(op.printed or op.name, taken, shown)
 
     def infix(self, op: Op, args: Sequence[Piece], scalar: Sequence[bool]) -> Piece:
         sign = op.infix

@@ -1,5 +1,5 @@
 """Groups of rules; importing the package registers them."""
 
-from . import algebra, stability
+from . import algebra, factors, spectral, stability
 
-__all__ = ["algebra", "stability"]
+__all__ = ["algebra", "factors", "spectral", "stability"]

@@ -1,0 +1,33 @@
+"""What NumPy's namespaces spell differently: jax.numpy, autograd.numpy and torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def solve_lower(xp: Any, factor: Any, b: Any) -> Any:
+    """factor^-1 b for a lower triangular factor; b is a matrix."""
+    if xp.__name__ == "torch":
+        return xp.linalg.solve_triangular(factor, b, upper=False)
+    if xp.__name__ == "jax.numpy":
+        from jax.scipy.linalg import solve_triangular
+    else:
+        from autograd.scipy.linalg import solve_triangular
+    return solve_triangular(factor, b, lower=True)
+
+
+def eigh(xp: Any, matrix: Any) -> Any:
+    """Of the symmetric part, so that gradients are symmetric; jax takes it by itself."""
+    return xp.linalg.eigh((matrix + matrix.T) / 2 if xp.__name__ == "torch" else matrix)
+
+
+def scan(xp: Any, step: Callable[[Any, Any], Any], state: Any, rows: Any) -> Any:
+    """The state after ``step(state, row)`` for every row; jax compiles the step only once."""
+    if xp.__name__ == "jax.numpy":
+        from jax.lax import scan as loop
+
+        return loop(lambda s, row: (step(s, row), None), state, rows)[0]
+    for row in rows:
+        state = step(state, row)
+    return state

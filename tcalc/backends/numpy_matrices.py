@@ -1,0 +1,127 @@
+"""NumPy kernels of whole matrices: factors, solves, and in-place LAPACK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import LinAlgError
+from ..steps import Step
+
+Array = np.ndarray
+Slots = list[Any]
+Run = Callable[[Slots], None]
+Maker = Callable[[Step, "np.dtype[Any]"], Run]
+
+SINGULAR = "inv: the matrix is singular"
+
+
+def _finish(step: Step, dtype: np.dtype[Any]) -> Run:
+    """What an operator makes of the factors of its operand."""
+    (a,), o, (op, *params) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        v[o] = np.asarray(op.finish(np, params, v[a]), dtype)
+
+    return run
+
+
+def _factor(step: Step, dtype: np.dtype[Any]) -> Run:
+    (a,), o, (factor,) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        v[o] = factor.kernel(np, (), np.asarray(v[a], dtype))
+
+    return run
+
+
+def _over(step: Step, dtype: np.dtype[Any]) -> Run:
+    """In place: over the operand where the plan gives it the same memory, else over a copy."""
+    (a,), o, (op, *params) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        target = v[o]
+        if v[a] is not target:
+            np.copyto(target, v[a])
+        op.over(np, params, target)
+
+    return run
+
+
+def _solve(step: Step, dtype: np.dtype[Any]) -> Run:
+    (a, b), o, (transposed, factored) = step.args, step.out, step.params
+
+    def factors(v: Slots) -> None:
+        import scipy.linalg
+
+        lu, pivots, zero = v[a]
+        if zero:
+            raise LinAlgError(SINGULAR)
+        (getrs,) = scipy.linalg.get_lapack_funcs(("getrs",), (lu,))
+        found = getrs(lu, pivots, v[b], trans=int(not transposed))[0] if lu.size else v[b].copy()
+        v[o] = np.asarray(found, dtype)
+
+    def matrix(v: Slots) -> None:
+        try:
+            v[o] = np.linalg.solve(v[a].T if transposed else v[a], v[b])
+        except np.linalg.LinAlgError as error:
+            raise LinAlgError(SINGULAR) from error
+
+    return factors if factored else matrix
+
+
+def _trisolve(step: Step, dtype: np.dtype[Any]) -> Run:
+    (a, b), o, (trans, name) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        import scipy.linalg
+
+        matrix, columns = v[a], v[b]
+        if not np.all(matrix.diagonal()):
+            raise LinAlgError(f"{name}: a zero on the diagonal")
+        (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (matrix, columns))
+        # Row-major memory is the transpose in column-major order: solve from the other side.
+        found = trsm(1, matrix.T, columns.T, side=1, lower=0, trans_a=int(trans)).T
+        v[o] = np.asarray(found, dtype)
+
+    return run
+
+
+def _gram(step: Step, dtype: np.dtype[Any]) -> Run:
+    """Xᵀ diag(d) X; NumPy multiplies √d X with its own transpose by a symmetric rank update."""
+    (a, b, c), o = step.args, step.out
+
+    def run(v: Slots) -> None:
+        x, d, rows, out = v[a], v[b], v[c], v[o]
+        if not d.size or d.min() >= 0:
+            np.multiply(x, np.sqrt(d)[:, None], rows)
+            np.dot(rows.T, rows, out)
+        elif d.max() <= 0:
+            np.multiply(x, np.sqrt(-d)[:, None], rows)
+            np.dot(rows.T, rows, out)
+            np.negative(out, out)
+        elif np.isnan(d).any():
+            np.multiply(x, d[:, None], rows)
+            np.dot(x.T, rows, out)
+        else:
+            order = np.argsort(d < 0, kind="stable")
+            count = int(np.count_nonzero(d >= 0))
+            np.take(x, order, 0, rows, mode="clip")
+            np.multiply(rows, np.sqrt(np.abs(d[order]))[:, None], rows)
+            np.dot(rows[:count].T, rows[:count], out)
+            np.subtract(out, np.dot(rows[count:].T, rows[count:]), out)
+
+    return run
+
+
+#: How each kind of step is run.
+MATRICES: dict[str, Maker] = {
+    "gram": _gram,
+    "trisolve": _trisolve,
+    "solve": _solve,
+    "factor": _factor,
+    "finish": _finish,
+    "over": _over,
+}

@@ -1,0 +1,309 @@
+"""Runs of steps that are computed tile by tile, a few rows at a time, so that tiles stay in cache.
+
+Inside a loop, what nobody outside reads exists for one tile only; sums over rows are accumulated.
+Large arrays that are cheap to make from small ones are made again in every loop that reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from .steps import VIEW, Builder, Loop, Step
+
+#: Entries of one tile of the largest array in a loop.
+TILE = 1 << 14
+#: Entries from which an array is worth a loop, and worth being made twice instead of kept.
+LARGE = 4 * TILE
+#: Entries of an operand or a result that every tile of a matrix product reads or adds to.
+SMALL = 1 << 12
+#: Postponed steps that are looked past for more steps of one loop.
+WINDOW = 64
+#: Entrywise steps that are made again rather than kept.
+CHAIN = 4
+
+#: Kinds whose result has an entry for every entry of the broadcast operands.
+ENTRYWISE = frozenset(
+    {"scale", "shift", "minus_from", "multiply", "add", "subtract", "ufunc", "kernel", "copy"}
+)
+#: Entrywise kinds of one or two operations per entry.
+QUICK = frozenset({"scale", "shift", "minus_from", "multiply", "add", "subtract"})
+
+
+class _Growing:
+    """A loop that takes in one step after the other."""
+
+    def __init__(self, b: Builder) -> None:
+        self.b = b
+        self.rows = 0
+        self.steps: list[Step] = []
+        self.modes: dict[int, str] = {}
+        self.written: set[int] = set()
+        self.owners: set[int] = set()
+        self.sums: set[int] = set()
+
+    def add(self, step: Step) -> bool:
+        """Take the step in, if it can run here."""
+        found = reading(self.b, step)
+        if found is None:
+            return False
+        length, modes, summed = found
+        rows = self.common(length)
+        if rows < 2 or not all(self.readable(a, mode) for a, mode in modes.items()):
+            return False
+        self.rows = rows
+        self.steps.append(step)
+        self.modes.update(modes)
+        self.written.add(step.out)
+        self.owners.add(self.b.owner[step.out])
+        if summed:
+            self.sums.add(step.out)
+        else:
+            self.modes[step.out] = "columns" if step.params == (1, 0) else "rows"
+        return True
+
+    def common(self, length: int) -> int:
+        """Rows for what is there and an array of this length; 0 if there are none."""
+        if not self.rows or self.rows % length == 0:
+            return length
+        return self.rows if length % self.rows == 0 else 0
+
+    def readable(self, slot: int, mode: str) -> bool:
+        """Does every tile find the operand as it needs it?"""
+        owner = self.b.owner[slot]
+        if owner in self.sums or self.modes.get(slot, mode) != mode:
+            return False
+        if owner not in self.owners:
+            return True
+        alias = slot not in self.written and self.b.origin[slot] is not VIEW
+        return mode == "rows" if alias else slot in self.written
+
+    def row_entries(self) -> int:
+        """Entries of the longest row."""
+        shapes = self.b.shapes
+        sliced = [a for a, mode in self.modes.items() if mode != "whole"]
+        return max([1, *[prod(shapes[a]) // self.rows for a in sliced]])
+
+    @property
+    def worthwhile(self) -> bool:
+        computing = [s for s in self.steps if self.b.origin[s.out] is not VIEW]
+        return len(computing) > 1 and self.rows * self.row_entries() >= LARGE
+
+    def finished(self, read: set[int]) -> Loop:
+        """The loop, given the owners of memory that others read."""
+        tile = min(self.rows, max(1, TILE // self.row_entries()))
+        return Loop(
+            self.rows,
+            tile,
+            tuple(self.steps),
+            self.modes,
+            frozenset(self.sums),
+            frozenset(self.owners & read),
+        )
+
+
+Reading = tuple[int, dict[int, str], bool]
+
+
+def reading(b: Builder, step: Step) -> Reading | None:
+    """The length of the first axis, how a tile reads the operands, and whether rows are summed.
+
+    None where the step cannot run on a few rows at a time.
+    """
+    kind, shapes, args = step.kind, b.shapes, step.args
+    if kind in ENTRYWISE and step.shape:
+        if kind == "kernel" and not step.params[0].elementwise:
+            return None
+        return _broadcast(b, step, len(step.shape))
+    if kind == "vecdot" and step.shape:
+        return _broadcast(b, step, len(step.shape) + 1)
+    if kind == "insert" and step.params[0]:
+        return step.shape[0], {args[0]: "rows"}, False
+    if kind == "transpose" and step.params == (1, 0):
+        return shapes[args[0]][0], {args[0]: "rows"}, False
+    if kind == "sum" and shapes[args[0]]:
+        return shapes[args[0]][0], {args[0]: "rows"}, 0 in step.params
+    return _product(b, step) if kind == "dot" else None
+
+
+def _broadcast(b: Builder, step: Step, ndim: int) -> Reading:
+    """Operands with the first axis of the result are sliced, others are broadcast along it."""
+    length, shapes = step.shape[0], b.shapes
+    full = {a for a in step.args if len(shapes[a]) == ndim and shapes[a][0] == length}
+    return length, {a: "rows" if a in full else "whole" for a in step.args}, False
+
+
+def _product(b: Builder, step: Step) -> Reading | None:
+    """A matrix product with a small factor, or with a small result that is summed over rows."""
+    one, two = step.args
+    first, second = b.shapes[one], b.shapes[two]
+    turned = _is_turned(b, one), _is_turned(b, two)
+    if prod(step.shape) <= SMALL and not turned[1] and (turned[0] or len(first) == 1):
+        return second[0], {one: "columns" if turned[0] else "rows", two: "rows"}, True
+    if turned[1] and len(first) == 1 and prod(first) <= SMALL:
+        return second[1], {one: "whole", two: "columns"}, False
+    if prod(second) <= SMALL and len(first) == 2 and not turned[0]:
+        return first[0], {one: "rows", two: "whole"}, False
+    return None
+
+
+def _is_turned(b: Builder, slot: int) -> bool:
+    """Is the slot a transposed view of a matrix that is long in its first axis?"""
+    shape = b.shapes[slot]
+    return len(shape) == 2 and b.origin[slot] is VIEW and shape[1] > shape[0]
+
+
+# --- grouping -------------------------------------------------------------------------------------
+
+
+def grouped(b: Builder, results: Sequence[int]) -> list[Step | Loop]:
+    """The steps of a plan in an order of execution, runs of them as loops."""
+    _delay_in_place(b)
+    if not any(prod(s.shape) >= LARGE for s in b.steps):
+        return list(b.steps)
+    copies = _Copies(b)
+    b.steps = copies.run()
+    b.drop_unused(results)
+    units: list[Step | _Growing] = []
+    waiting = list(b.steps)
+    while waiting:
+        loop, before, waiting = _next_loop(b, waiting, copies.eras)
+        units += before
+        units += [loop] if loop.worthwhile else loop.steps
+    read = {b.owner[slot] for slot in results} | _read_elsewhere(b, units)
+    return [unit.finished(read) if isinstance(unit, _Growing) else unit for unit in units]
+
+
+def _next_loop(
+    b: Builder, steps: list[Step], eras: Mapping[int, int]
+) -> tuple[_Growing, list[Step], list[Step]]:
+    """A loop of steps of one era, the steps before it, and the steps after it."""
+    loop = _Growing(b)
+    before: list[Step] = []
+    after: list[Step] = []
+    late: set[int] = set()
+    for k, step in enumerate(steps):
+        if len(after) > WINDOW:
+            return loop, before, after + steps[k:]
+        owners = {b.owner[a] for a in step.args}
+        inside = bool(owners & loop.owners)
+        wanted = step.out not in b.fixed and (inside or _large(b, step))
+        same = not loop.steps or eras[step.out] == eras[loop.steps[0].out]
+        if same and wanted and not owners & late and loop.add(step):
+            continue
+        if owners & late or inside or (wanted and reading(b, step)):
+            after.append(step)
+            late.add(b.owner[step.out])
+        else:
+            before.append(step)
+    return loop, before, after
+
+
+def _large(b: Builder, step: Step) -> bool:
+    """Does the step compute with an array that is worth a loop?"""
+    if b.origin[step.out] is VIEW:
+        return False
+    return any(prod(b.shapes[slot]) >= LARGE for slot in (step.out, *step.args))
+
+
+def _read_elsewhere(b: Builder, units: Sequence[Step | _Growing]) -> set[int]:
+    """Owners of memory that is written in a loop and read outside it."""
+    home = {owner: unit for unit in units if isinstance(unit, _Growing) for owner in unit.owners}
+    return {
+        b.owner[a]
+        for unit in units
+        for step in (unit.steps if isinstance(unit, _Growing) else [unit])
+        for a in step.args
+        if home.get(b.owner[a], unit) is not unit
+    }
+
+
+def _delay_in_place(b: Builder) -> None:
+    """Steps that may overwrite their operand wait until others have read it."""
+    places = [k for k, step in enumerate(b.steps) if step.kind == "over"]
+    for place in reversed(places):
+        step = b.steps[place]
+        operand, result = b.owner[step.args[0]], b.owner[step.out]
+        for k in range(place + 1, len(b.steps)):
+            owners = {b.owner[a] for a in b.steps[k].args}
+            if result in owners:
+                break
+            if operand in owners:
+                b.steps.insert(k, b.steps.pop(place))
+                place = k
+
+
+# --- arrays made again ----------------------------------------------------------------------------
+
+
+class _Copies:
+    """Large arrays made from small ones by a few quick steps, each loop making its own.
+
+    A step that cannot run in a loop ends an era; what the next one reads of the last is copied.
+    """
+
+    def __init__(self, b: Builder) -> None:
+        self.b = b
+        self.maker = {step.out: step for step in b.steps}
+        self.length: dict[int, int] = {}
+        self.born: dict[int, int] = {}
+        self.copies: dict[int, int] = {}
+        self.steps: list[Step] = []
+        self.eras: dict[int, int] = {}
+        self.era = 0
+
+    def run(self) -> list[Step]:
+        b = self.b
+        for step in b.steps:
+            rowwise = reading(b, step) is not None
+            if rowwise and _large(b, step):
+                step = step._replace(args=tuple([self.current(a) for a in step.args]))
+            elif not rowwise and _large(b, step):
+                self.era += 1
+                self.copies = {}
+            self.chain(b.owner[step.out])
+            self.take(step)
+        return self.steps
+
+    def take(self, step: Step) -> None:
+        self.steps.append(step)
+        self.born.setdefault(self.b.owner[step.out], self.era)
+        self.eras[step.out] = self.era
+
+    def current(self, slot: int) -> int:
+        """The slot, or its copy of this era where the array is of an earlier one and cheap."""
+        owner = self.b.owner[slot]
+        old = self.born.get(owner, self.era) != self.era
+        return self.copy(slot) if old and self.chain(owner) <= CHAIN else slot
+
+    def chain(self, owner: int) -> int:
+        """Quick steps that make an array from small ones; more than CHAIN if it is not cheap."""
+        if owner in self.length:
+            return self.length[owner]
+        b, step, found = self.b, self.maker.get(owner), 1
+        size = prod(b.shapes[owner])
+        if step is None or step.kind not in QUICK or owner in b.fixed or size < LARGE:
+            found = CHAIN + 1
+        else:
+            for source in {b.owner[a] for a in step.args}:
+                if 4 * prod(b.shapes[source]) > size:
+                    found += self.chain(source)
+        self.length[owner] = found
+        return found
+
+    def copy(self, slot: int) -> int:
+        """The slot made again, in the same way; views and other shapes of one memory included."""
+        b, owner = self.b, self.b.owner[slot]
+        if self.chain(owner) > CHAIN:
+            return slot
+        if slot not in self.copies:
+            step, origin = self.maker.get(slot), b.origin[slot]
+            if step is None:
+                new = self.copy(owner)
+                self.copies[slot] = b.slot(b.shapes[slot], origin, new, b.names[new])
+            else:
+                args = tuple([self.copy(a) for a in step.args])
+                source = args[0] if origin is VIEW else None
+                new = self.copies[slot] = b.slot(step.shape, origin, source)
+                self.take(step._replace(out=new, args=args))
+        return self.copies[slot]

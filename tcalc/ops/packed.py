@@ -1,0 +1,246 @@
+"""Linear maps that move entries: packed triangles and diagonals.
+
+Every row is linear and knows its transpose, so derivatives move entries too, of whatever further
+axes stand beside them; no selection tensor is formed. Extents of what moves must be numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..applied import apply
+from ..array import as_expr, public
+from ..errors import ShapeError
+from ..expr import Apply, Expr
+from ..extents import ONE, Shape, show_shape
+from ..normal import einsum
+from ..op import TABLE, Op, batch_axes
+from .matrices import square
+
+__all__ = ["extractdiag", "extracttrian", "makediag", "maketrian"]
+
+
+# --- rows that are linear -------------------------------------------------------------------------
+
+
+def _push(k: int, tangent: Expr, node: Apply) -> Expr:
+    """The map of a tangent: further axes, behind those of the node, go in front of the core."""
+    (arg,) = node.args
+    batch, core = batch_axes(node), arg.ndim
+    more = tangent.ndim - core
+    axes = list(range(tangent.ndim))
+    order = [*axes[:batch], *axes[core:], *axes[batch:core]]
+    found = apply(node.op, einsum([tangent], [axes], order), params=node.params)
+    axes = list(range(found.ndim))
+    back = [*axes[:batch], *axes[batch + more :], *axes[batch : batch + more]]
+    return einsum([found], [axes], back)
+
+
+def _transposed_row(adjoint: str) -> Callable[..., Expr]:
+    def pull(k: int, cotangent: Expr, node: Apply) -> Expr:
+        return apply(TABLE[adjoint], cotangent, params=node.params)
+
+    return pull
+
+
+def _partial(x: Expr, y: Expr) -> Expr:
+    """The map of the unit tensor."""
+    assert isinstance(y, Apply)
+    batch = batch_axes(y)
+    core = tuple(range(batch, x.ndim))
+    extents = dict(enumerate(x.shape))
+    return _push(0, einsum([], [], (*range(batch), *core, *core), ONE, extents), y)
+
+
+def linear(
+    name: str, core: int, kernel: Any, code: str, shape: Any, pullback: Any, **fields: Any
+) -> Op:
+    """A row that is linear in its one operand; `pullback` is the transposed map."""
+    return Op(
+        name, (core,), (_partial,), kernel, code,
+        rf"\operatorname{{{{{fields.get('printed') or name}}}}}({{0}})",
+        domain=((-2.0, 2.0),), shape=shape, pushforward=_push, pullback=pullback, **fields,
+    )  # fmt: skip
+
+
+# --- triangles and diagonals ----------------------------------------------------------------------
+
+EXTRACT_SOURCE = """
+def _extracttrian(a, offset, lower):
+    places = (np.tril_indices if lower else np.triu_indices)(a.shape[-1], offset)
+    return a[(..., *places)]
+"""
+MAKE_SOURCE = """
+def _maketrian(v, offset, lower):
+    n = int((8 * v.shape[-1] + 1) ** 0.5 - 1) // 2 + abs(offset)
+    a = np.zeros((*v.shape[:-1], n, n), v.dtype)
+    a[(..., *(np.tril_indices if lower else np.triu_indices)(n, offset))] = v
+    return a
+"""
+DIAGONAL_SOURCE = """
+def _makediag(v, offset):
+    n, k = v.shape[-1] + abs(offset), np.arange(v.shape[-1])
+    a = np.zeros((*v.shape[:-1], n, n), v.dtype)
+    a[..., k + max(0, -offset), k + max(0, offset)] = v
+    return a
+"""
+
+
+def _triangle(xp: Any, n: int, params: tuple[Any, ...]) -> tuple[Any, ...]:
+    offset, lower = params
+    indices: tuple[Any, ...] = (xp.tril_indices if lower else xp.triu_indices)(n, offset)
+    return indices
+
+
+def _diagonal(xp: Any, n: int, params: tuple[Any, ...]) -> tuple[Any, ...]:
+    (offset,) = params
+    k = xp.arange(n - abs(offset))
+    return k + max(0, -offset), k + max(0, offset)
+
+
+def _triangle_extent(rows: int) -> int:
+    return rows * (rows + 1) // 2
+
+
+def _triangle_rows(entries: int) -> int:
+    return (math.isqrt(8 * entries + 1) - 1) // 2
+
+
+def _identity(entries: int) -> int:
+    return entries
+
+
+def _pair(names: tuple[str, str], places: Any, extent: Any, rows: Any, code: Any) -> list[Op]:
+    """Rows that take entries out of square matrices, and put them back among zeros."""
+
+    def extract(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+        return a[(..., *places(xp, a.shape[-1], params))]
+
+    def extracted(params: tuple[Any, ...], shape: Shape) -> Shape:
+        return (*shape[:-2], extent(shape[-1] - abs(params[0])))
+
+    def make(xp: Any, params: tuple[Any, ...], v: Any) -> Any:
+        found = xp.zeros(made(params, v.shape), v.dtype)
+        found[(..., *places(xp, found.shape[-1], params))] = v
+        return found
+
+    def made(params: tuple[Any, ...], shape: Shape) -> Shape:
+        n = rows(shape[-1]) + abs(params[0])
+        return (*shape[:-1], n, n)
+
+    (out, out_source), (back, back_source) = code
+    first, second = names
+    return [
+        linear(first, 2, extract, out, extracted, _transposed_row(second), helper=out_source),
+        linear(second, 1, make, back, made, _transposed_row(first), helper=back_source),
+    ]
+
+
+EXTRACTTRIAN, MAKETRIAN = _pair(
+    ("extracttrian", "maketrian"), _triangle, _triangle_extent, _triangle_rows,
+    (
+        ("_extracttrian({0}, {p[0]}, {p[1]})", EXTRACT_SOURCE),
+        ("_maketrian({0}, {p[0]}, {p[1]})", MAKE_SOURCE),
+    ),
+)  # fmt: skip
+EXTRACTDIAG, MAKEDIAG = _pair(
+    ("extractdiag", "makediag"), _diagonal, _identity, _identity,
+    (
+        ("np.diagonal({0}, {p[0]}, -2, -1).copy()", ""),
+        ("_makediag({0}, {p[0]})", DIAGONAL_SOURCE),
+    ),
+)  # fmt: skip
+
+
+def _offset(name: str, offset: object) -> int:
+    if not isinstance(offset, int) or isinstance(offset, bool):
+        raise TypeError(f"{name}: offset={offset!r} is not a whole number")
+    return offset
+
+
+def _number(name: str, e: Expr) -> int:
+    """The last extent, which must be a number."""
+    extent = e.shape[-1]
+    if not isinstance(extent, int):
+        raise ShapeError(
+            f"{name} of shape {show_shape(e.shape)}: the extent of the result follows only from "
+            f"numbers, not from the dimension {extent}"
+        )
+    return extent
+
+
+def _vector(name: str, v: object) -> Expr:
+    e = as_expr(v)
+    if not e.ndim:
+        raise ShapeError(f"{name} needs a vector, not shape {show_shape(e.shape)}")
+    return e
+
+
+def _whole(name: str, e: Expr, offset: int) -> None:
+    """Checks that square matrices have a diagonal at this offset."""
+    if abs(offset) > _number(name, e):
+        raise ShapeError(f"{name}: offset {offset} is outside of shape {show_shape(e.shape)}")
+
+
+@public
+def extracttrian(a: object, offset: int = 0, lower: bool = True) -> Expr:
+    """Entries of a triangle of square matrices, row after row, as a vector.
+
+    Parameters
+    ----------
+    a : expression of shape (..., n, n), n a number
+    offset : int
+        Diagonal where the triangle ends: 0 is the main one, with which the lower or the upper
+        triangle is taken; below it (negative) the lower triangle, above it the upper one.
+    lower : bool
+        Which triangle; read only at ``offset=0``.
+
+    Returns
+    -------
+    Expr
+        Of shape (..., k (k + 1) / 2) with k = n - abs(offset). `maketrian` is the way back.
+    """
+    e, offset = square("extracttrian", as_expr(a)), _offset("extracttrian", offset)
+    _whole("extracttrian", e, offset)
+    return apply(EXTRACTTRIAN, e, params=(offset, offset < 0 or (bool(lower) and not offset)))
+
+
+@public
+def maketrian(v: object, offset: int = 0, lower: bool = True) -> Expr:
+    """Square matrices with a vector's entries in one triangle, row after row, and zeros elsewhere.
+
+    `offset` and `lower` are those of `extracttrian`; the last extent of `v` is k (k + 1) / 2, and
+    the matrices have k + abs(offset) rows.
+    """
+    e, offset = _vector("maketrian", v), _offset("maketrian", offset)
+    length = _number("maketrian", e)
+    if _triangle_extent(_triangle_rows(length)) != length:
+        raise ShapeError(f"maketrian: a triangle has 1, 3, 6, 10, … entries, not {length}")
+    return apply(MAKETRIAN, e, params=(offset, offset < 0 or (bool(lower) and not offset)))
+
+
+@public
+def extractdiag(a: object, offset: int = 0) -> Expr:
+    """A diagonal of square matrices: the main one, or above (positive) or below it.
+
+    Extents must be numbers where `offset` is not 0.
+    """
+    e, offset = square("extractdiag", as_expr(a)), _offset("extractdiag", offset)
+    if offset:
+        _whole("extractdiag", e, offset)
+        return apply(EXTRACTDIAG, e, params=(offset,))
+    batch = tuple(range(e.ndim - 2))
+    return einsum([e], [(*batch, e.ndim, e.ndim)], (*batch, e.ndim))
+
+
+@public
+def makediag(v: object, offset: int = 0) -> Expr:
+    """Square matrices with the last axis on a diagonal: the main one, or above or below it."""
+    e, offset = _vector("makediag", v), _offset("makediag", offset)
+    if offset:
+        _number("makediag", e)
+        return apply(MAKEDIAG, e, params=(offset,))
+    axes = tuple(range(e.ndim))
+    return einsum([e], [axes], (*axes, axes[-1]))

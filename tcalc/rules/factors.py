@@ -1,0 +1,242 @@
+"""Factors and inverses of matrices that meet again: L L' is A, X' X is inv(A), for X = inv(L).
+
+What goes through a Cholesky factor and ends without it is derived without it: the derivative of
+y' inv(A) y has two factors inv(A), where that of its Cholesky factor has six operands. And where a
+matrix is known to be positive definite or triangular, the cheaper inverse and determinant are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..applied import core_swap
+from ..array import matmul, sum
+from ..expr import Apply, Einsum, Expr, Labels, Var
+from ..extents import ONE, Coef, Extent
+from ..facts import definite
+from ..normal import einsum, scale, view
+from ..op import TABLE
+from ..ops.cholesky import CHOLESKY, cholesky
+from ..ops.definite import inverse_definite, logdet_definite
+from ..ops.elementwise import abs, log
+from ..ops.linalg import INV, inv, logdet
+from ..ops.triangles import TRI_INVERSE, lower_triangle, tri_inverse
+from ..rewrite import rule
+from ..views import diagonal, eye
+
+FACTORS = "factors"
+
+Operand = tuple[Expr, Labels]
+
+
+def _is_factor(e: Expr) -> bool:
+    return isinstance(e, Apply) and e.op is CHOLESKY
+
+
+def _is_inverse_factor(e: Expr) -> bool:
+    return isinstance(e, Apply) and e.op is TRI_INVERSE and _is_factor(e.args[0])
+
+
+class _Product:
+    """The operands of a contraction, some of them opened: one list with one set of labels."""
+
+    def __init__(self, e: Einsum) -> None:
+        self.operands: list[Operand] = list(zip(e.args, e.labels, strict=True))
+        self.out, self.coef = e.out, e.coef
+        self.extents: dict[int, Extent] = dict(enumerate(e.extents))
+        self.summed = [label for label in self.extents if label not in e.out]
+
+    def places(self, label: int) -> list[int]:
+        return [k for k, (_, word) in enumerate(self.operands) for i in word if i == label]
+
+    def open(self, op: Einsum, word: Labels) -> list[Operand]:
+        """The operands of a product that is an operand here, under labels of this one."""
+        self.coef = self.coef.by(op.coef)
+        local = dict(zip(op.out, word, strict=True))
+        for label, extent in enumerate(op.extents):
+            if label not in local:
+                local[label] = len(self.extents)
+                self.extents[local[label]] = extent
+        return [(a, tuple([local[i] for i in w])) for a, w in zip(op.args, op.labels, strict=True)]
+
+    def open_all(self, chosen: Sequence[int], holds: Callable[[Expr], bool]) -> None:
+        """Open those products among the chosen operands in which such a factor stands."""
+        kept: list[Operand] = []
+        for k, (op, word) in enumerate(self.operands):
+            inside = isinstance(op, Einsum) and len(set(op.out)) == len(op.out)
+            if k in chosen and isinstance(op, Einsum) and inside and any(map(holds, op.args)):
+                kept += self.open(op, word)
+            else:
+                kept.append((op, word))
+        self.operands = kept
+
+    def with_operands(self, operands: Sequence[Operand]) -> Expr:
+        words = [word for _, word in operands]
+        return einsum([op for op, _ in operands], words, self.out, self.coef, self.extents)
+
+
+def _meeting(
+    e: Expr, holds: Callable[[Expr], bool], axis: int, made: Callable[[Expr], Expr]
+) -> Expr | None:
+    """Two equal factors with one summed label in common, at `axis`, as one matrix."""
+    assert isinstance(e, Einsum)
+    for label in _Product(e).summed if e.summed else ():
+        whole = _Product(e)
+        chosen = whole.places(label)
+        if len(chosen) != 2:
+            continue
+        whole.open_all(chosen, holds)
+        both = [(op, word) for op, word in whole.operands if label in word]
+        if len(both) != 2 or both[0][0] is not both[1][0] or not holds(both[0][0]):
+            continue
+        (op, one), (_, two) = both
+        if one[axis] == two[axis] == label and one[:-2] == two[:-2] and label not in one[:-2]:
+            other = -3 - axis
+            if label in (one[other], two[other]):
+                continue
+            rest = [o for o in whole.operands if label not in o[1]]
+            return whole.with_operands([*rest, (made(op), (*one[:-2], one[other], two[other]))])
+    return None
+
+
+def _inverse_from_factors(e: Expr) -> Expr | None:
+    return _meeting(e, _is_inverse_factor, -2, lambda x: inverse_definite(x.args[0].args[0]))
+
+
+def _matrix_from_factors(e: Expr) -> Expr | None:
+    return _meeting(e, _is_factor, -1, lambda factor: factor.args[0])
+
+
+def _log_diagonal(e: Expr) -> Expr | None:
+    """The sum of log(diag(chol(A))), over the diagonal and perhaps batch axes."""
+    assert isinstance(e, Einsum)
+    if not e.summed or len(e.args) != 1:
+        return None
+    (inner,), (word,) = e.args, e.labels
+    if not isinstance(inner, Apply) or inner.op is not TABLE["log"] or word[-1] in e.out:
+        return None
+    (read,) = inner.args
+    if not isinstance(read, Einsum) or len(read.args) != 1 or read.coef != ONE:
+        return None
+    (factor,), (axes,) = read.args, read.labels
+    n = factor.ndim - 2
+    if not _is_factor(factor) or axes != (*range(n), n, n) or read.out != tuple(range(n + 1)):
+        return None
+    found = scale(logdet_definite(factor.args[0]), Coef(0.5))
+    return einsum([found], [word[:-1]], e.out)
+
+
+def _cancelled(e: Expr) -> Expr | None:
+    """inv(A) A, also where A is a factor of a neighbour, is a unit tensor."""
+    assert isinstance(e, Einsum)
+    for k, (op, word) in enumerate(zip(e.args, e.labels, strict=True)):
+        if not isinstance(op, Apply) or not op.op.inverts or len(set(word)) < len(word):
+            continue
+        if op.op is not TRI_INVERSE or _is_factor(op.args[0]):
+            for axis in (-1, -2):
+                found = _without_inverse(e, k, axis)
+                if found is not None:
+                    return found
+    return None
+
+
+def _without_inverse(e: Einsum, k: int, axis: int) -> Expr | None:
+    """The product without the inverse at place k and its matrix, whose other side is at `axis`."""
+    whole, (inverse, word) = _Product(e), (e.args[k], e.labels[k])
+    (matrix,) = inverse.args
+    label, other = word[axis], word[-3 - axis]
+    places = whole.places(label)
+    if label in e.out or len(places) != 2:
+        return None
+    whole.open_all([p for p in places if p != k], lambda op: op is matrix)
+    mates = [w for op, w in whole.operands if op is matrix and label in w]
+    if len(mates) != 1 or len(whole.places(label)) != 2:
+        return None
+    if mates[0][-3 - axis] != label or mates[0][:-2] != word[:-2]:
+        return None
+    gone = mates[0][axis]
+    kept = [(op, w) for op, w in whole.operands if label not in w]
+    words = [tuple([other if i == gone else i for i in w]) for _, w in kept]
+    out = [other if i == gone else i for i in whole.out]
+    return einsum([op for op, _ in kept], words, out, whole.coef, whole.extents)
+
+
+def _of_definite(e: Expr) -> Expr | None:
+    """inv and logdet of a matrix that is positive definite whatever the variables are."""
+    assert isinstance(e, Apply)
+    if not definite(e.args[0]):
+        return None
+    return inverse_definite(e.args[0]) if e.op is INV else logdet_definite(e.args[0])
+
+
+def _triangular(e: Expr) -> bool:
+    """Lower triangular, by how it was made or declared."""
+    if isinstance(e, Var):
+        return "lower" in e.properties
+    return isinstance(e, Apply) and e.op.triangular
+
+
+def _inverse_of_triangle(e: Expr) -> Expr | None:
+    assert isinstance(e, Apply)
+    (a,) = e.args
+    if _triangular(a):
+        return tri_inverse(a)
+    other = view(a, core_swap(a.ndim))
+    return view(tri_inverse(other), core_swap(a.ndim)) if _triangular(other) else None
+
+
+def _logdet_of_triangle(e: Expr) -> Expr | None:
+    assert isinstance(e, Apply)
+    (a,) = e.args
+    if not _triangular(a) and not _triangular(view(a, core_swap(a.ndim))):
+        return None
+    n = a.ndim - 2
+    return sum(log(abs(einsum([a], [(*range(n), n, n)], range(n + 1)))), axis=-1)
+
+
+def _definite(a: Expr) -> Expr:
+    return a @ a.T + eye(3)
+
+
+def _factor_of(a: Expr) -> Expr:
+    return cholesky(_definite(a))
+
+
+SHAPE = (3, 3)
+rule(
+    "inverse-from-factors", FACTORS,
+    lambda a, b: matmul(matmul(tri_inverse(_factor_of(a)), b).T, tri_inverse(_factor_of(a))),
+    lambda a, b: matmul(b.T, inverse_definite(_definite(a))),
+    "Einsum", _inverse_from_factors, shape=SHAPE,
+)  # fmt: skip
+rule(
+    "matrix-from-factors", FACTORS,
+    lambda a, b: matmul(_factor_of(a), matmul(_factor_of(a).T, b)),
+    lambda a, b: matmul(_definite(a), b),
+    "Einsum", _matrix_from_factors, shape=SHAPE,
+)  # fmt: skip
+rule(
+    "log-diagonal-of-factor", FACTORS, lambda a: sum(log(diagonal(_factor_of(a)))),
+    lambda a: logdet_definite(_definite(a)) / 2, "Einsum", _log_diagonal, shape=SHAPE,
+)  # fmt: skip
+rule(
+    "inverse-times-matrix", FACTORS, lambda a, b: matmul(inv(a), matmul(a, b)), lambda a, b: b,
+    "Einsum", _cancelled, shape=SHAPE,
+)  # fmt: skip
+rule(
+    "inverse-of-definite", FACTORS, lambda a: inv(_definite(a)),
+    lambda a: inverse_definite(_definite(a)), "inv", _of_definite, shape=SHAPE,
+)  # fmt: skip
+rule(
+    "logdet-of-definite", FACTORS, lambda a: logdet(_definite(a)),
+    lambda a: logdet_definite(_definite(a)), "logdet", _of_definite, shape=SHAPE,
+)  # fmt: skip
+rule(
+    "inverse-of-triangle", FACTORS, lambda a: inv(lower_triangle(a)),
+    lambda a: tri_inverse(lower_triangle(a)), "inv", _inverse_of_triangle, shape=SHAPE,
+)  # fmt: skip
+rule(
+    "logdet-of-triangle", FACTORS, lambda a: logdet(lower_triangle(a)),
+    lambda a: sum(log(abs(diagonal(lower_triangle(a))))), "logdet", _logdet_of_triangle,
+    shape=SHAPE,
+)  # fmt: skip

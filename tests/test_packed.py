@@ -1,0 +1,251 @@
+"""Packed triangles, diagonals with an offset, merged axes: linear maps that move entries."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.normal import bare
+from tcalc.products import is_zero
+from tests.test_code import loaded
+
+MODES = ("forward", "reverse", "cross-country")
+la = tc.linalg
+M, v = tc.var("M", (4, 4)), tc.var("v", 6)
+RNG = np.random.default_rng(0)
+DATA = {"M": RNG.normal(size=(4, 4)), "v": RNG.normal(size=6)}
+
+
+def value(e: Any) -> Any:
+    return e(**{name: DATA[name] for name in e.variables})
+
+
+# --- triangles and diagonals ----------------------------------------------------------------------
+
+
+def test_entries_are_those_of_the_reference() -> None:
+    """The examples of MXNet's documentation."""
+    a, x = tc.const([[1.0, 2.0], [3.0, 4.0]]), tc.const([1.0, 2.0, 3.0])
+    for arguments, wanted in [((), [1, 3, 4]), ((0, False), [1, 2, 4]), ((1,), [2]), ((-1,), [3])]:
+        np.testing.assert_array_equal(la.extracttrian(a, *arguments)(), wanted)
+    for arguments, wanted in [
+        ((), [[1, 0], [2, 3]]),
+        ((0, False), [[1, 2], [0, 3]]),
+        ((1,), [[0, 1, 2], [0, 0, 3], [0, 0, 0]]),
+        ((-1,), [[0, 0, 0], [1, 0, 0], [2, 3, 0]]),
+    ]:
+        np.testing.assert_array_equal(la.maketrian(x, *arguments)(), wanted)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("offset", range(-4, 5))
+def test_triangles_go_there_and_back(offset: int, lower: bool) -> None:
+    triangle = (np.tril if offset < 0 or (lower and not offset) else np.triu)(DATA["M"], offset)
+    packed = la.extracttrian(M, offset, lower)
+    whole = la.maketrian(packed, offset, lower)
+    assert packed.shape == ((4 - abs(offset)) * (5 - abs(offset)) // 2,)
+    np.testing.assert_array_equal(value(whole), triangle)
+    np.testing.assert_array_equal(value(la.extractdiag(M, offset)), np.diagonal(DATA["M"], offset))
+    row = la.makediag(la.extractdiag(M, offset), offset)
+    np.testing.assert_array_equal(value(row), np.diag(np.diagonal(DATA["M"], offset), offset))
+    mask = (triangle != 0).astype(float)
+    wanted = np.einsum("ij,ik,jl->ijkl", mask, np.eye(4), np.eye(4))
+    for mode in MODES:
+        first = tc.jacobian(whole, M, mode=mode)
+        np.testing.assert_array_equal(value(first), wanted)
+        assert is_zero(bare(tc.jacobian(first, M, mode=mode)))
+
+
+ADJOINT = {
+    "triangle": (lambda e: la.extracttrian(e, -1), lambda e: la.maketrian(e, -1)),
+    "upper": (lambda e: la.extracttrian(e, 0, False), lambda e: la.maketrian(e, 0, False)),
+    "diagonal": (lambda e: la.extractdiag(e, 1), lambda e: la.makediag(e, 1)),
+}
+
+
+@pytest.mark.parametrize("name", ADJOINT)
+def test_gradients_are_the_map_back(name: str) -> None:
+    """The pullback is the transposed map as a node, and no tensor of more axes is made."""
+    there, back = ADJOINT[name]
+    packed = there(M)
+    weights = tc.var("w", packed.shape)
+    assert bare(tc.grad(tc.sum(packed * weights), M, mode="reverse")) is back(weights)
+    whole = tc.var("W", (4, 4))
+    gradient = tc.grad(tc.sum(back(weights) * whole), weights, mode="reverse")
+    assert bare(gradient) is there(whole)
+
+
+@pytest.mark.parametrize("modes", list(itertools.product(MODES, MODES)))
+def test_hessians_through_a_triangle(modes: tuple[str, str]) -> None:
+    f = tc.sum(tc.exp(la.extracttrian(M, -1)) * v * la.extracttrian(M, 1))
+    h = value(tc.jacobian(tc.grad(f, M, mode=modes[0]), M, mode=modes[1]))
+    below, above = np.tril_indices(4, -1), np.triu_indices(4, 1)
+    wanted = np.zeros((4, 4, 4, 4))
+    slope = np.exp(DATA["M"][below]) * DATA["v"]
+    wanted[(*below, *below)] = slope * DATA["M"][above]
+    wanted[(*below, *above)] = wanted[(*above, *below)] = slope
+    np.testing.assert_allclose(h, wanted, atol=1e-14)
+
+
+def test_batches_and_broadcasts() -> None:
+    a = tc.var("A", ("b", 3, 3))
+    data = RNG.normal(size=(5, 3, 3))
+    found = la.extracttrian(a)(A=data)
+    np.testing.assert_array_equal(found, data[(..., *np.tril_indices(3))])
+    wanted = np.zeros_like(data)
+    wanted[(..., *np.tril_indices(3))] = found
+    np.testing.assert_array_equal(la.maketrian(la.extracttrian(a))(A=data), wanted)
+    one = tc.broadcast_to(tc.var("A", (3, 3)), (5, 3, 3))
+    same = np.broadcast_to(found[0], (5, 6))
+    np.testing.assert_array_equal(la.extracttrian(one)(A=data[0]), same)
+
+
+def test_extents_and_options_that_do_not_fit() -> None:
+    named, square = tc.var("x", "n"), tc.var("A", ("n", "n"))
+    for call in (
+        lambda: la.extracttrian(square),
+        lambda: la.maketrian(named),
+        lambda: la.extractdiag(square, 1),
+        lambda: la.makediag(named, -1),
+    ):
+        with pytest.raises(tc.ShapeError, match="only from numbers, not from the dimension n"):
+            call()
+    assert la.extractdiag(square).shape == ("n",)
+    assert la.makediag(named).shape == ("n", "n")
+    with pytest.raises(tc.ShapeError, match=r"1, 3, 6, 10, … entries, not 5"):
+        la.maketrian(tc.var("x", 5))
+    for name in ("extracttrian", "extractdiag"):
+        with pytest.raises(tc.ShapeError, match=f"{name}: offset 5 is outside"):
+            getattr(la, name)(M, 5)
+        with pytest.raises(tc.ShapeError, match=f"{name} needs a square matrix"):
+            getattr(la, name)(tc.var("A", (2, 3)))
+    for name in ("maketrian", "makediag"):
+        with pytest.raises(tc.ShapeError, match=f"{name} needs a vector"):
+            getattr(la, name)(tc.var("c"))
+    with pytest.raises(TypeError, match=r"extracttrian: offset=0.5"):
+        la.extracttrian(M, 0.5)  # type: ignore[arg-type]
+
+
+# --- Kronecker products ---------------------------------------------------------------------------
+
+SHAPES = [
+    ((2, 3), (4, 5)), ((3,), (2,)), ((3,), (2, 2)), ((2, 2), (3,)), ((1, 3), (2, 1)), ((1,), (1,)),
+    ((2, 1, 3), (2, 2)), ((0, 2), (2, 2)), ((), (2, 2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("left", "right"), SHAPES, ids=str)
+def test_kronecker_products(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    p, q = tc.var("P", left), tc.var("Q", right)
+    data = {"P": RNG.normal(size=left), "Q": RNG.normal(size=right)}
+    e, wanted = tc.kron(p, q), np.kron(data["P"], data["Q"])
+    assert e.shape == wanted.shape
+    np.testing.assert_allclose(e(data), wanted, atol=1e-15)
+    units = np.eye(data["P"].size).reshape(data["P"].size, *left)
+    columns = [np.kron(unit, data["Q"]) for unit in units]
+    jacobian = np.stack(columns, -1) if columns else np.zeros((*wanted.shape, 0))
+    for mode in MODES:
+        first = tc.jacobian(e, p, mode=mode)
+        np.testing.assert_allclose(first(data), jacobian.reshape(wanted.shape + left), atol=1e-15)
+        assert is_zero(bare(tc.jacobian(first, p, mode=mode)))
+        mixed = tc.jacobian(first, q, mode=mode)(data)
+        again = np.tensordot(mixed, data["Q"], len(right))
+        np.testing.assert_allclose(again, first(data), atol=1e-14)
+
+
+def test_kronecker_gradient_and_solve() -> None:
+    """The vec identity: (A ⊗ B) vec X is vec of A X B'."""
+    a, b = tc.var("A", (2, 3)), tc.var("B", (4, 2))
+    data = {"A": RNG.normal(size=(2, 3)), "B": RNG.normal(size=(4, 2))}
+    x = RNG.normal(size=(3, 2))
+    w = RNG.normal(size=(2, 4))
+    f = tc.sum((tc.kron(a, b) @ x.ravel()) * w.ravel())
+    for mode in MODES:
+        gradient = tc.grad(f, a, mode=mode)
+        np.testing.assert_allclose(gradient(data), w @ data["B"] @ x.T, atol=1e-14)
+
+
+def test_kronecker_products_of_named_dimensions() -> None:
+    with pytest.raises(tc.UnsupportedError, match=r"extents m and 2, .* numbers only"):
+        tc.kron(tc.var("A", ("m", 2)), tc.var("B", (2, 2)))
+    e = tc.kron(tc.var("A", ("m", 1, 2)), tc.var("B", (1, "n", 3)))
+    assert e.shape == ("m", "n", 6)
+    data = {"A": RNG.normal(size=(3, 1, 2)), "B": RNG.normal(size=(1, 2, 3))}
+    np.testing.assert_allclose(e(data), np.kron(data["A"], data["B"]), atol=1e-15)
+    assert tc.parse("kron(A, B)", A=(2, 3), B=(4, 5)).shape == (8, 15)
+
+
+# --- reshape --------------------------------------------------------------------------------------
+
+TARGETS = [
+    ((2, 6), (3, 4)), ((12,), (2, 3, 2)), ((2, 3, 2), (-1,)), ((2, 3, 2), (1, 6, -1, 1)),
+    ((1, 1), ()), ((), (1, 1)), ((0, 3), (5, 0)), ((0, 3), (-1, 3)), ((2, 3), (3, 2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "target"), TARGETS, ids=str)
+def test_reshape_of_numbers(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
+    x, data = tc.var("x", shape), RNG.normal(size=shape)
+    e, wanted = tc.reshape(x, target), data.reshape(target)
+    assert e.shape == wanted.shape
+    np.testing.assert_array_equal(e(x=data), wanted)
+    assert bare(x.reshape(*target) if target else x.reshape(())) is e
+    np.testing.assert_array_equal(x.ravel()(x=data), data.ravel())
+    for mode in MODES:
+        jacobian = tc.jacobian(e, x, mode=mode)(x=data)
+        unit = np.eye(data.size).reshape(wanted.shape + shape)
+        np.testing.assert_array_equal(jacobian, unit)
+        gradient = tc.grad(tc.sum(tc.exp(e)), x, mode=mode)(x=data)
+        np.testing.assert_allclose(gradient, np.exp(data), rtol=1e-14)
+
+
+def test_reshape_between_named_dimensions() -> None:
+    x = tc.var("x", (2, 3, "m", 1, 4, "n"))
+    data = RNG.normal(size=(2, 3, 5, 1, 4, 2))
+    for target, sizes in [
+        ((6, "m", 2, 2, "n"), (6, 5, 2, 2, 2)),
+        ((3, 2, 1, "m", 4, "n", 1), (3, 2, 1, 5, 4, 2, 1)),
+        ((-1, "m", 4, "n"), (6, 5, 4, 2)),
+        ((2, 3, -1, 4, "n"), (2, 3, 5, 4, 2)),
+    ]:
+        e = x.reshape(target)
+        assert len(e.shape) == len(sizes)
+        np.testing.assert_array_equal(e(x=data), data.reshape(sizes))
+    for wrong in ((6, "n", 4, "m"), (24, "m", "n"), (-1,), (6, "k", 4, "n")):
+        with pytest.raises(tc.UnsupportedError, match="indices of named dimensions"):
+            x.reshape(wrong)
+    with pytest.raises(tc.UnsupportedError, match="named dimensions"):
+        x.ravel()
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [((7,), "numbers of entries differ"), ((-1, 4), "do not divide"), ((-1, -1), "only one"),
+     ((-2, 3), "negative"), ((-1, 0), "do not divide")],
+)  # fmt: skip
+def test_reshapes_that_do_not_fit(target: tuple[int, ...], words: str) -> None:
+    with pytest.raises(tc.ShapeError, match=words):
+        tc.var("x", (2, 3)).reshape(target)
+
+
+def test_printed_forms(tmp_path: Any) -> None:
+    assert str(la.extracttrian(M, -1)) == "extracttrian(M, -1, True)"
+    assert tc.to_latex(la.makediag(v, 2)) == r"\operatorname{makediag}_{2}(v)"
+    assert str(M.reshape(2, 8)) == "reshape(M, (2, 8))"
+    for e in (
+        la.extracttrian(M, 1),
+        la.maketrian(v, -2),
+        la.maketrian(la.extracttrian(M)),
+        la.extractdiag(M, 1),
+        la.makediag(v, -2),
+        tc.kron(M, v),
+        M.reshape(2, -1),
+        tc.grad(tc.sum(tc.kron(M, M) ** 2), M),
+    ):
+        f = loaded(tc.to_code(e, "numpy"), tmp_path)
+        given = [DATA[name] for name in e.variables]
+        np.testing.assert_allclose(f(*given), value(e), atol=1e-13)
