@@ -191,7 +191,7 @@ def _next_loop(
         same = not loop.steps or eras[step.out] == eras[loop.steps[0].out]
         if same and wanted and not owners & late and loop.add(step):
             continue
-        if owners & late or inside or (wanted and reading(b, step)):
+        if owners & late or inside or (loop.steps and wanted and reading(b, step)):
             after.append(step)
             late.add(b.owner[step.out])
         else:
