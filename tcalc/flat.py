@@ -23,14 +23,18 @@ def flat(e: Einsum) -> Flat:
     return Flat(list(zip(e.args, e.labels, strict=True)), dict(enumerate(e.extents)), e.coef)
 
 
-def nested(e: Einsum, uses: Mapping[int, int]) -> bool:
-    return any(isinstance(arg, Einsum) and uses[id(arg)] == 1 for arg in e.args)
+def nested(e: Einsum, uses: Mapping[int, int], shared: bool) -> bool:
+    return any(isinstance(arg, Einsum) and (shared or uses[id(arg)] == 1) for arg in e.args)
 
 
-def flatten(e: Einsum, uses: Mapping[int, int]) -> tuple[Flat, list[Expr]]:
-    """Nested products as one, so that the contraction path is chosen over all their operands."""
+def flatten(e: Einsum, uses: Mapping[int, int], shared: bool) -> tuple[Flat, list[Expr]]:
+    """Nested products as one, so that the contraction path is chosen over all their operands.
+
+    Those that others read too are opened only if `shared`. Returned are also those that were opened
+    and that nobody else reads.
+    """
     extents: dict[int, Extent] = dict(enumerate(e.extents))
-    coef, room = e.coef, EXACT_OPERANDS - len(e.args)
+    coef = e.coef
     stack = list(zip(e.args, e.labels, strict=True))[::-1]
     operands: list[tuple[Expr, Word]] = []
     opened: list[Expr] = []
@@ -38,22 +42,32 @@ def flatten(e: Einsum, uses: Mapping[int, int]) -> tuple[Flat, list[Expr]]:
         arg, word = stack.pop()
         if (
             not isinstance(arg, Einsum)
-            or uses[id(arg)] > 1
-            or len(arg.args) - 1 > room
+            or (uses[id(arg)] > 1 and not shared)
             or len(set(arg.out)) < len(arg.out)
         ):
             operands.append((arg, word))
             continue
-        room -= len(arg.args) - 1
-        opened.append(arg)
-        coef = coef.by(arg.coef)
         local = dict(zip(arg.out, word, strict=True))
-        for label, extent in enumerate(arg.extents):
-            if label not in local:
-                local[label] = len(extents)
-                extents[len(extents)] = extent
-        stack += [
+        count = max(extents, default=-1) + 1
+        for label in range(len(arg.extents)):
+            local.setdefault(label, count + label)
+        inside = [
             (inner, tuple([local[label] for label in labels]))
             for inner, labels in zip(arg.args[::-1], arg.labels[::-1], strict=True)
         ]
+        if not _fits([*operands, *stack, *inside]):
+            operands.append((arg, word))
+            continue
+        if uses[id(arg)] == 1:
+            opened.append(arg)
+        coef = coef.by(arg.coef)
+        for label, extent in enumerate(arg.extents):
+            if local[label] >= count:
+                extents[local[label]] = extent
+        stack += inside
     return Flat(operands, extents, coef), opened
+
+
+def _fits(operands: Sequence[tuple[Expr, Word]]) -> bool:
+    """Are there few enough for an exact path, those with equal labels multiplied first?"""
+    return len({frozenset(word) for _, word in operands if word}) <= EXACT_OPERANDS

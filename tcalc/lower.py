@@ -14,6 +14,7 @@ from math import prod
 from .inverses import solvable, solved
 from .paths import contraction_path
 from .steps import VIEW, Builder, Word, letters
+from .twins import Operands
 
 Operand = tuple[int, Word]
 Extents = Mapping[int, int]
@@ -107,13 +108,21 @@ def _two_halves(b: Builder, members: list[Operand]) -> list[Operand]:
 
 
 def _pointwise(b: Builder, members: Sequence[Operand]) -> Operand:
-    """The entrywise product of operands with the same labels, powers by squaring."""
-    target = members[0][1]
+    """The entrywise product of operands with the same labels."""
     if len(members) == 1:
         return members[0]
-    if len(members) == 2:
-        return _times(b, members[0], members[1], target)
     counts = Counter(members)
+    if len(members) == 2:
+        found = _times(b, members[0], members[1], members[0][1])
+    else:
+        found = _powers(b, counts, members[0][1])
+    if len({word for _, word in members}) == 1:
+        _note_symmetries(b, found[0], counts)
+    return found
+
+
+def _powers(b: Builder, counts: Mapping[Operand, int], target: Word) -> Operand:
+    """The product of powers, each by squaring."""
     total: Operand | None = None
     for base, count in counts.items():
         square = base
@@ -127,6 +136,18 @@ def _pointwise(b: Builder, members: Sequence[Operand]) -> Operand:
     return total
 
 
+def _note_symmetries(b: Builder, found: int, counts: Mapping[Operand, int]) -> None:
+    """An even power has the symmetries of its base, and those that change the base's sign."""
+    common: set[Word] | None = None
+    for (slot, _), count in counts.items():
+        perms = set(b.symmetries.get(slot, ()))
+        if count % 2 == 0:
+            perms.update(b.antisymmetries.get(slot, ()))
+        common = perms if common is None else common & perms
+    if common:
+        b.symmetries.setdefault(found, tuple(sorted(common)))
+
+
 def _times(b: Builder, x: Operand, y: Operand, target: Word) -> Operand:
     x, y = (b.floating(x[0]), x[1]), (b.floating(y[0]), y[1])
     return b.binary("multiply", x, y, target), target
@@ -138,9 +159,19 @@ def _along_path(b: Builder, factors: list[Operand], out: Word, extents: Extents)
     words = tuple([tuple([number.setdefault(i, len(number)) for i in word]) for _, word in factors])
     sizes = tuple([extents[label] for label in number])
     kept = tuple(sorted([number[label] for label in out]))
-    pairs = contraction_path(words, kept, sizes)
-    uses = Counter([*out, *[label for _, word in factors for label in word]])
-    held: list[Operand] = list(factors)
+    arrays: dict[int, int] = {}
+    given = Operands(
+        words,
+        tuple([arrays.setdefault(slot, len(arrays)) for slot, _ in factors]),
+        tuple([b.symmetries.get(slot, ()) for slot, _ in factors]),
+    )
+    pairs, words = contraction_path(given, kept, sizes)
+    labels = list(number)
+    held: list[Operand] = [
+        (slot, tuple([labels[k] for k in word]))
+        for (slot, _), word in zip(factors, words, strict=True)
+    ]
+    uses = Counter([*out, *[label for _, word in held for label in word]])
     for step, (i, j) in enumerate(pairs):
         uses.subtract(held[i][1])
         uses.subtract(held[j][1])

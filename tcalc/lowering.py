@@ -16,6 +16,7 @@ from .extents import extent_of
 from .flat import Flat, flat, flatten, nested
 from .lower import Operand, product
 from .op import Factor, Op
+from .products import symmetries
 from .steps import BUFFER, INPUT, RESULT, VIEW, Builder, Inverse, Output, Sizes, Word
 
 
@@ -31,13 +32,29 @@ class Value(NamedTuple):
     coef: float
 
 
+class Way(NamedTuple):
+    """Choices that hold for a whole plan.
+
+    `open_shared`: are products opened in their consumers though several read them?
+    `dense_inverses`: are inverses that somebody needs in full multiplied with, or solved with?
+    """
+
+    open_shared: bool = False
+    dense_inverses: bool = False
+
+
 class Lowering:
     """One walk over the nodes below the roots, operands first."""
 
     def __init__(
-        self, roots: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str]
+        self,
+        roots: Sequence[Expr],
+        sizes: Mapping[str, int],
+        fixed: Collection[str],
+        way: Way,
     ) -> None:
         self.b = Builder(sizes)
+        self.b.dense_inverses = way.dense_inverses
         self.sizes = sizes
         self.values: dict[int, Value] = {}
         self.taken: set[int] = set()
@@ -61,8 +78,12 @@ class Lowering:
         opened: dict[int, Flat] = {}
         inside: set[int] = set()
         for node in reversed(nodes):
-            if isinstance(node, Einsum) and id(node) not in inside and nested(node, uses):
-                opened[id(node)], found = flatten(node, uses)
+            if (
+                isinstance(node, Einsum)
+                and id(node) not in inside
+                and nested(node, uses, way.open_shared)
+            ):
+                opened[id(node)], found = flatten(node, uses, way.open_shared)
                 inside.update(map(id, found))
         for node in nodes:
             if isinstance(node, Einsum):
@@ -106,6 +127,8 @@ class Lowering:
                 read = dict(zip(value.axes, word, strict=True))
                 own = tuple([read[axis] for axis in range(len(self.b.shapes[value.slot]))])
                 factors.append((value.slot, own))
+                if len(own) > 1 and len(own) == arg.ndim:
+                    self._note_symmetries(arg, value)
         standing = {label for _, word in factors for label in word}
         for label in whole.extents.keys() - standing - set(e.out):
             coef *= extent_of(whole.extents[label], self.sizes)
@@ -123,6 +146,14 @@ class Lowering:
         for label in e.out:
             axis.setdefault(label, len(axis))
         return Value(slot, tuple([axis[label] for label in e.out]), coef)
+
+    def _note_symmetries(self, e: Expr, value: Value) -> None:
+        """What is known of the node holds for the slot, its axes in another order."""
+        axes, b = value.axes, self.b
+        for known, perms in ((b.symmetries, symmetries(e)), (b.antisymmetries, e._antisymmetries)):
+            if perms and value.slot not in known:
+                moved = [{axes[k]: axes[p] for k, p in enumerate(perm)} for perm in perms]
+                known[value.slot] = tuple([tuple([m[k] for k in range(e.ndim)]) for m in moved])
 
     def _absorb(self, factors: list[Operand], coef: float, size: int) -> float:
         """Scale the smallest operand where that is much less work than scaling the result."""

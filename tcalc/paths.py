@@ -7,10 +7,12 @@ and multiply-adds of a matrix product, which run faster than elementwise ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-Word = tuple[int, ...]
+from .twins import Operands, Word, twin
+
 Pairs = tuple[tuple[int, int], ...]
 
 EXACT_OPERANDS = 8
@@ -18,27 +20,36 @@ EXACT_OPERANDS = 8
 GEMM_SPEED = 8
 
 
+class Path(NamedTuple):
+    """Pairs of operands to multiply, each product joining the list at its end; words to read."""
+
+    pairs: Pairs
+    words: tuple[Word, ...]
+
+
 @lru_cache(maxsize=4096)
-def contraction_path(words: tuple[Word, ...], keep: Word, extents: tuple[int, ...]) -> Pairs:
-    """Pairs of operands to multiply; each product joins the list of operands at its end.
+def contraction_path(given: Operands, keep: Word, extents: tuple[int, ...]) -> Path:
+    """The order in which to multiply.
 
     Parameters
     ----------
-    words : tuple of tuple of int
-        Labels of each operand, no label twice in one. A label of one operand only is in `keep`.
+    given : Operands
+        No label twice in one word. A label of one operand only is in `keep`.
     keep : tuple of int
         Labels of the result.
     extents : tuple of int
         Extent of each label.
     """
+    words = given.words
     if len(words) < 3:
-        return ((0, 1),) if len(words) == 2 else ()
+        return Path(((0, 1),) if len(words) == 2 else (), words)
     if len(words) <= EXACT_OPERANDS:
-        return _exact(words, keep, extents)
-    return min(
+        return _exact(given, keep, extents)
+    pairs = min(
         (_greedy(words, keep, extents, smallest) for smallest in (False, True)),
         key=lambda pairs: _path_time(words, keep, extents, pairs),
     )
+    return Path(pairs, words)
 
 
 def _mask(word: Sequence[int]) -> int:
@@ -70,52 +81,81 @@ def pair_time(a: int, b: int, result: int, size: Callable[[int], float]) -> floa
     return traffic if a | b == result else traffic + size(a | b) / GEMM_SPEED
 
 
-def _exact(words: Sequence[Word], keep: Word, extents: Sequence[int]) -> Pairs:
-    """The fastest tree, by dynamic programming over subsets of the operands."""
-    n = len(words)
+Tree = int | tuple["Tree", "Tree"]
+
+
+def _exact(given: Operands, keep: Word, extents: Sequence[int]) -> Path:
+    """The fastest tree, by dynamic programming over subsets of the operands.
+
+    Where both sides of a split are twins, one of them is made.
+    """
+    words, n = given.words, len(given.words)
     full = (1 << n) - 1
     size = _Sizes(extents).__getitem__
     outside = _mask(keep)
     touched = [0] * (full + 1)
+    arrays: list[tuple[int, ...]] = [()] * (full + 1)
     for subset in range(1, full + 1):
         low = subset & -subset
-        touched[subset] = touched[subset ^ low] | _mask(words[low.bit_length() - 1])
+        k = low.bit_length() - 1
+        touched[subset] = touched[subset ^ low] | _mask(words[k])
+        arrays[subset] = tuple(sorted((*arrays[subset ^ low], given.arrays[k])))
     kept = [touched[s] & (outside | touched[full ^ s]) for s in range(full + 1)]
+    repeated = len(set(given.arrays)) < n
     best = [0.0] * (full + 1)
-    split = [0] * (full + 1)
+    trees: list[Tree] = [0] * (full + 1)
+    spelled: list[dict[int, Word]] = [{} for _ in range(full + 1)]
     for subset in range(1, full + 1):
         low = subset & -subset
         rest = part = subset ^ low
         if not rest:
+            trees[subset] = low.bit_length() - 1
             continue
-        least, chosen = float("inf"), low
+        least, chosen, pair = float("inf"), low, None
         while part:
             part = (part - 1) & rest
             one, two = part | low, rest ^ part
-            time = best[one] + best[two]
+            same = None
+            if repeated and part and arrays[one] == arrays[two]:
+                same = twin(given, _places(one), _places(two), (kept[one], kept[two]))
+            time = best[one] if same else best[one] + best[two]
             if time < least:
                 time += pair_time(kept[one], kept[two], kept[subset], size)
                 if time < least:
-                    least, chosen = time, one
-        best[subset], split[subset] = least, chosen
-    return _listed(split, n)
+                    least, chosen, pair = time, one, same
+        best[subset] = least
+        other = subset ^ chosen
+        second, words_of_second = trees[other], spelled[other]
+        if pair is not None:
+            second = _renamed(trees[chosen], pair.partners)
+            words_of_second = {pair.partners[k]: word for k, word in pair.words.items()}
+        trees[subset] = trees[chosen], second
+        spelled[subset] = spelled[chosen] | words_of_second
+    found = tuple([spelled[full].get(k, word) for k, word in enumerate(words)])
+    return Path(_listed(trees[full], n), found)
 
 
-def _listed(split: Sequence[int], n: int) -> Pairs:
-    """The tree below the full set as pairs, smaller products first."""
-    full = len(split) - 1
-    order, stack = [], [full]
-    while stack:
-        subset = stack.pop()
-        if subset & (subset - 1):
-            order.append(subset)
-            stack += [split[subset], subset ^ split[subset]]
-    place = {1 << k: k for k in range(n)}
-    pairs = []
-    for subset in reversed(order):
-        one = split[subset]
-        pairs.append((place[one], place[subset ^ one]))
-        place[subset] = len(place)
+def _places(subset: int) -> list[int]:
+    return [k for k in range(subset.bit_length()) if subset >> k & 1]
+
+
+def _renamed(tree: Tree, names: Mapping[int, int]) -> Tree:
+    if isinstance(tree, int):
+        return names[tree]
+    return _renamed(tree[0], names), _renamed(tree[1], names)
+
+
+def _listed(tree: Tree, n: int) -> Pairs:
+    """The products of a tree, operands before results."""
+    pairs: list[tuple[int, int]] = []
+
+    def place(node: Tree) -> int:
+        if isinstance(node, int):
+            return node
+        pairs.append((place(node[0]), place(node[1])))
+        return n + len(pairs) - 1
+
+    place(tree)
     return tuple(pairs)
 
 

@@ -6,10 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 
 from .expr import Expr, dimensions
 from .loops import grouped
-from .lowering import Lowering
+from .lowering import Lowering, Way
 from .memory import assign
 from .normal import bare
-from .steps import Plan
+from .steps import Builder, Output, Plan
+from .variants import multiplied_out
+
+#: Operations of a step in the time of one elementwise operation.
+SPEED = {"dot": 8.0, "matmul": 8.0, "gram": 8.0, "trisolve": 6.0, "solve": 6.0, "over": 6.0}
+#: Time from which other ways of lowering are tried, and what one must save to be taken.
+WORTH_CHOOSING = 1e6
+SAVED = 0.95
+WAYS = [Way(shared, dense) for shared in (False, True) for dense in (False, True)]
 
 #: Extent assumed for every dimension that no array has bound.
 NOMINAL = 100
@@ -26,11 +34,9 @@ def make_plan(
 
     `fixed` names variables whose values never change: what depends on nothing else is kept.
     """
-    lowering = Lowering(roots, sizes, fixed)
+    lowering, outputs = _cheapest(roots, sizes, fixed)
     b = lowering.b
-    outputs = [lowering.output(root, k) for k, root in enumerate(roots)]
     results = [o.slot for o in outputs]
-    b.drop_unused(results)
     units = grouped(b, results)
     memory = assign(b, units, outputs, itemsize)
     return Plan(
@@ -52,6 +58,39 @@ def make_plan(
         peak_bytes=memory.peak_bytes,
         note=note,
     )
+
+
+def _lowered(
+    roots: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str], way: Way
+) -> tuple[Lowering, list[Output]]:
+    lowering = Lowering(roots, sizes, fixed, way)
+    outputs = [lowering.output(root, k) for k, root in enumerate(roots)]
+    lowering.b.drop_unused([o.slot for o in outputs])
+    return lowering, outputs
+
+
+def _cheapest(
+    roots: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str]
+) -> tuple[Lowering, list[Output]]:
+    """The best of a few ways to lower the roots, where there is enough work to choose."""
+    best = _lowered(roots, sizes, fixed, Way())
+    if _time(best[0].b) < WORTH_CHOOSING:
+        return best
+    found = multiplied_out(roots)
+    same = all(new is old for new, old in zip(found, roots, strict=True))
+    for spelling in [roots] if same else [roots, found]:
+        for way in WAYS:
+            if way.dense_inverses and not best[0].b.inverses:
+                continue
+            other = _lowered(spelling, sizes, fixed, way)
+            if _time(other[0].b) < SAVED * _time(best[0].b):
+                best = other
+    return best
+
+
+def _time(b: Builder) -> float:
+    """Predicted time of all steps in units of one elementwise operation."""
+    return sum([step.flops / SPEED.get(step.kind, 1) for step in b.steps])
 
 
 def cost(exprs: Expr | Sequence[Expr], sizes: Mapping[str, int] | None = None) -> tuple[float, int]:

@@ -221,6 +221,9 @@ class Builder:
         self.integers: set[int] = set()
         self.inverses: dict[int, Inverse] = {}
         self.dense_inverses = False
+        #: Axis permutations that leave a slot as it is, and those that change its sign.
+        self.symmetries: dict[int, tuple[Word, ...]] = {}
+        self.antisymmetries: dict[int, tuple[Word, ...]] = {}
         self._known: dict[Any, int] = {}
 
     def slot(self, shape: Sizes, origin: str, owner: int | None = None, name: str = "") -> int:

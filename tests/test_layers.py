@@ -33,9 +33,10 @@ HOUSE = """
     backends.numpy_kernels
     backends.numpy_matrices
     plan
-    lowering
+    lowering variants
     memory lower flat
     paths inverses loops
+    twins
     steps
     properties derive linalg
     rules.*

@@ -44,6 +44,7 @@ class Program:
         self._static: list[Run] = []
         self._runs: list[Run] = []
         self._born: set[int] = set()
+        self._still: set[int] = set()
         self._ends = self._drops()
         self._loops: list[Tiles] = []
         for time, unit in enumerate(plan.units):
@@ -83,7 +84,8 @@ class Program:
             if self.plan.origin[unit.out] is BUFFER:
                 self._once.append(self._fixed_array(unit.out))
             self._once.append(self._closure(unit))
-        elif self.plan.origin[unit.out] is VIEW and self._in_workspace(self.plan.owner[unit.out]):
+        elif self._is_static(unit):
+            self._still.add(unit.out)
             self._static.append(self._closure(unit))
         else:
             self._birth(unit)
@@ -93,9 +95,13 @@ class Program:
     def _closure(self, step: Step) -> Run:
         return KERNELS[step.kind](step, self.dtype)
 
-    def _in_workspace(self, owner: int) -> bool:
-        place = self.plan.home[owner]
-        return place is not None and place >= 0
+    def _is_static(self, step: Step) -> bool:
+        """A view of the workspace, or of such a view: bound once."""
+        plan = self.plan
+        place = plan.home[plan.owner[step.out]]
+        if plan.origin[step.out] is not VIEW or place is None or place < 0:
+            return False
+        return all(plan.origin[a] is not VIEW or a in self._still for a in step.args)
 
     def _birth(self, step: Step) -> None:
         """The first step that writes into an output makes its array."""

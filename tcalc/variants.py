@@ -1,0 +1,84 @@
+"""Equal expressions that may cost less: which of them does is known only when sizes are.
+
+The normal form keeps a sum inside a product shut. Where a term of the sum is an outer product of
+smaller operands, or a contraction itself, multiplying out lets its operands be contracted in a
+better order: S (x y' + M) S is (S x) (y' S) + S M S, and tr(T (S T S + M)) is made of S T once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .applied import with_args
+from .expr import Add, Apply, Einsum, Expr, postorder
+from .normal import add, einsum, low_order
+
+MAX_TERMS = 8
+
+
+def multiplied_out(roots: Sequence[Expr]) -> list[Expr]:
+    """The roots with contractions distributed over sums that have a computed term.
+
+    A computed term holds a contraction or a matrix function, whose rounding errors are there
+    already. A difference of what is given, as x_i - x_j, is never torn apart.
+    """
+    done: dict[int, Expr] = {}
+    for node in postorder(roots):
+        new = with_args(node, [done[id(arg)] for arg in node.args]) if node.args else node
+        if isinstance(new, Einsum) and new.summed:
+            new = _distributed(new)
+        done[id(node)] = new
+    return [done[id(root)] for root in roots]
+
+
+def _computed(e: Expr) -> bool:
+    """Is e a contraction or an outer product of smaller operands, one of them computed?"""
+    if not isinstance(e, Einsum):
+        return False
+    held = any(
+        a.summed if isinstance(a, Einsum) else isinstance(a, Apply) and not a.op.elementwise
+        for a in e.args
+    )
+    contracts = any(isinstance(a, Einsum) and a.summed and a.ndim == e.ndim for a in e.args)
+    return e.summed or contracts or (held and low_order(e))
+
+
+def _distributed(e: Einsum) -> Expr:
+    """The computed terms of a sum each under the product, and what is left of the sum."""
+    for k, (arg, word) in enumerate(zip(e.args, e.labels, strict=True)):
+        terms = _terms(arg)
+        apart = [t for t in terms if _computed(t)]
+        if len(terms) < 2 or not apart or len(terms) > MAX_TERMS:
+            continue
+        ops, words = [*e.args[:k], *e.args[k + 1 :]], [*e.labels[:k], *e.labels[k + 1 :]]
+        extents = dict(enumerate(e.extents))
+        rest = [t for t in terms if not _computed(t)]
+        parts = [*apart, add(rest)] if rest else apart
+        return add([einsum([*ops, t], [*words, word], e.out, e.coef, extents) for t in parts])
+    return e
+
+
+def _terms(e: Expr) -> list[Expr]:
+    """The terms of a sum, those of scaled sums of computed terms inside it included."""
+    if not isinstance(e, Add):
+        return [e]
+    found: list[Expr] = []
+    for term in e.args:
+        found += _opened(term) or [term]
+    return found
+
+
+def _opened(term: Expr) -> list[Expr] | None:
+    """A product with one sum that has a computed term, as a sum of products."""
+    sums = [a for a in term.args if isinstance(a, Add) and any(map(_computed, a.args))]
+    if not isinstance(term, Einsum) or term.summed or len(sums) != 1:
+        return None
+    place = next(k for k, a in enumerate(term.args) if a is sums[0])
+    extents = dict(enumerate(term.extents))
+    return [
+        einsum(
+            [*term.args[:place], t, *term.args[place + 1 :]],
+            term.labels, term.out, term.coef, extents,
+        )
+        for t in sums[0].args
+    ]  # fmt: skip
