@@ -117,6 +117,8 @@ def reading(b: Builder, step: Step) -> Reading | None:
         return _broadcast(b, step, len(step.shape))
     if kind == "vecdot" and step.shape:
         return _broadcast(b, step, len(step.shape) + 1)
+    if kind == "matmul" and len(step.shape) == 3:
+        return _broadcast(b, step, 3)
     if kind == "insert" and step.params[0]:
         return step.shape[0], {args[0]: "rows"}, False
     if kind == "transpose" and step.params == (1, 0):

@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 from .expr import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
 from .extents import extent_of
 from .flat import Flat, flat, flatten, nested
-from .lower import Operand, product
+from .lower import product
 from .op import Factor, Op
+from .pairs import Operand
 from .products import symmetries
-from .steps import BUFFER, INPUT, RESULT, VIEW, Builder, Inverse, Output, Sizes, Word
+from .steps import BUFFER, INPUT, RESULT, VIEW, Builder, Inverse, Output, Sizes, Word, spread
+from .variants import Way
 
 
 class Value(NamedTuple):
@@ -30,17 +32,6 @@ class Value(NamedTuple):
     slot: int
     axes: Word
     coef: float
-
-
-class Way(NamedTuple):
-    """Choices that hold for a whole plan.
-
-    `open_shared`: are products opened in their consumers though several read them?
-    `dense_inverses`: are inverses that somebody needs in full multiplied with, or solved with?
-    """
-
-    open_shared: bool = False
-    dense_inverses: bool = False
 
 
 class Lowering:
@@ -226,7 +217,11 @@ class Lowering:
         """The sum of two signed operands, broadcast; y has at least as many entries."""
         (sign, one), (other, two) = x, y
         extra = tuple([label for label in one[1] if label not in two[1]])
-        target = tuple(sorted(two[1] + extra)) if extra else two[1]
+        target = two[1]
+        if extra:
+            sizes = dict(zip(one[1], self.b.shapes[one[0]], strict=True))
+            sizes.update(zip(two[1], self.b.shapes[two[0]], strict=True))
+            target = spread(tuple(sorted(two[1] + extra)), sizes)
         if sign == other:
             return sign, (self.b.binary("add", one, two, target), target)
         if sign < 0:
@@ -294,7 +289,7 @@ class Lowering:
         return tuple([self.sizes.get(p, p) if isinstance(p, str) else p for p in params])
 
     def _apply(self, e: Apply) -> Value:
-        params = self._bound(e.params)
+        params = e.params if e.args else self._bound(e.params)
         key = (e.op.name, repr(params))
         whole = not e.op.elementwise
         operands = [self._plain(self.values[id(arg)], self.shape(arg), whole) for arg in e.args]

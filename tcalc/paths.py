@@ -25,6 +25,7 @@ class Path(NamedTuple):
 
     pairs: Pairs
     words: tuple[Word, ...]
+    time: float
 
 
 @lru_cache(maxsize=4096)
@@ -41,15 +42,14 @@ def contraction_path(given: Operands, keep: Word, extents: tuple[int, ...]) -> P
         Extent of each label.
     """
     words = given.words
-    if len(words) < 3:
-        return Path(((0, 1),) if len(words) == 2 else (), words)
-    if len(words) <= EXACT_OPERANDS:
+    if len(words) > EXACT_OPERANDS:
+        found = [_greedy(words, keep, extents, smallest) for smallest in (False, True)]
+        timed = [Path(pairs, words, _path_time(words, keep, extents, pairs)) for pairs in found]
+        return min(timed, key=lambda path: path.time)
+    if len(words) > 2:
         return _exact(given, keep, extents)
-    pairs = min(
-        (_greedy(words, keep, extents, smallest) for smallest in (False, True)),
-        key=lambda pairs: _path_time(words, keep, extents, pairs),
-    )
-    return Path(pairs, words)
+    pairs = ((0, 1),) if len(words) == 2 else ()
+    return Path(pairs, words, _path_time(words, keep, extents, pairs))
 
 
 def _mask(word: Sequence[int]) -> int:
@@ -132,7 +132,7 @@ def _exact(given: Operands, keep: Word, extents: Sequence[int]) -> Path:
         trees[subset] = trees[chosen], second
         spelled[subset] = spelled[chosen] | words_of_second
     found = tuple([spelled[full].get(k, word) for k, word in enumerate(words)])
-    return Path(_listed(trees[full], n), found)
+    return Path(_listed(trees[full], n), found, best[full])
 
 
 def _places(subset: int) -> list[int]:

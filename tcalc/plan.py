@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from .expr import Expr, dimensions
 from .loops import grouped
-from .lowering import Lowering, Way
+from .lowering import Lowering
 from .memory import assign
 from .normal import bare
 from .steps import Builder, Output, Plan
-from .variants import multiplied_out
+from .variants import Way, multiplied_out
 
 #: Operations of a step in the time of one elementwise operation.
 SPEED = {"dot": 8.0, "matmul": 8.0, "gram": 8.0, "trisolve": 6.0, "solve": 6.0, "over": 6.0}

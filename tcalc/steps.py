@@ -17,6 +17,8 @@ from .byte_counts import show_bytes
 
 Word = tuple[int, ...]
 Sizes = tuple[int, ...]
+#: Two slots, their words with labels numbered in order, and the numbers that are not summed.
+ProductKey = tuple[int, int, tuple[Word, ...], Word]
 
 #: Where the memory of a slot comes from.
 INPUT, CONST, BUFFER, VIEW, RESULT = "input", "const", "buffer", "view", "result"
@@ -36,6 +38,21 @@ CHEAP = frozenset({"fill", "embed", "scratch"})
 _OPERATORS = frozenset({"ufunc", "kernel", "kernels", "factor", "finish", "over"})
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
+
+
+#: Entries from which a result is large, and how much smaller an operand is that is copied for it.
+MANY, SMALLER = 1 << 16, 16
+#: Extent of the last axis below which NumPy's loops over it cost more than what they do.
+SHORT = 64
+
+
+def spread(target: Word, sizes: Mapping[int, int]) -> Word:
+    """The axes of a broadcast result: a long one first and last, short ones between."""
+    if len(target) < 3 or sizes[target[-1]] >= SHORT:
+        return target
+    first, last, *_ = sorted(target, key=lambda label: -sizes[label])
+    middle = [label for label in target if label not in (first, last)]
+    return (first, *middle, last) if sizes[last] >= SHORT else target
 
 
 def letters(word: Word) -> str:
@@ -224,6 +241,8 @@ class Builder:
         #: Axis permutations that leave a slot as it is, and those that change its sign.
         self.symmetries: dict[int, tuple[Word, ...]] = {}
         self.antisymmetries: dict[int, tuple[Word, ...]] = {}
+        #: Products of two slots that are there: slot and axes as places in the key's words.
+        self.products: dict[ProductKey, tuple[int, Word]] = {}
         self._known: dict[Any, int] = {}
 
     def slot(self, shape: Sizes, origin: str, owner: int | None = None, name: str = "") -> int:
@@ -326,6 +345,14 @@ class Builder:
         words = (tuple(order), tail)
         return self.emit("insert", (slot,), shape, words, 0, axes, origin=VIEW)
 
+    def _broadcastable(self, operand: tuple[int, Word], target: Word, entries: int) -> int:
+        """An operand aligned; a small one that is read across its rows many times is copied."""
+        slot, word = operand
+        order = tuple([label for label in target if label in word])
+        if order != word and SMALLER * prod(self.shapes[slot]) <= entries and entries >= MANY:
+            slot, word = self.ordered(slot, word, order), order
+        return self.aligned(slot, word, target)
+
     def ordered(self, slot: int, word: Word, target: Word) -> int:
         """A buffer with axes in the order of `target`, copied where they are not."""
         if word == target:
@@ -366,7 +393,7 @@ class Builder:
         sizes = dict(zip(x[1], self.shapes[x[0]], strict=True))
         sizes.update(zip(y[1], self.shapes[y[0]], strict=True))
         shape = tuple([sizes[label] for label in target])
-        args = (self.aligned(*x, target), self.aligned(*y, target))
+        args = tuple([self._broadcastable(operand, target, prod(shape)) for operand in (x, y)])
         if kind != "subtract" and args[0] > args[1] and x[1] == y[1]:
             args = args[::-1]
         words = tuple([target[len(target) - len(self.shapes[a]) :] for a in args])

@@ -1,4 +1,4 @@
-"""Equal expressions that may cost less: which of them does is known only when sizes are.
+"""Choices of a plan, and equal expressions that may cost less: which do is known with the sizes.
 
 The normal form keeps a sum inside a product shut. Where a term of the sum is an outer product of
 smaller operands, or a contraction itself, multiplying out lets its operands be contracted in a
@@ -8,12 +8,24 @@ better order: S (x y' + M) S is (S x) (y' S) + S M S, and tr(T (S T S + M)) is m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from .applied import with_args
 from .expr import Add, Apply, Einsum, Expr, postorder
 from .normal import add, einsum, low_order
 
 MAX_TERMS = 8
+
+
+class Way(NamedTuple):
+    """Choices that hold for a whole plan.
+
+    `open_shared`: are products opened in their consumers though several read them?
+    `dense_inverses`: are inverses that somebody needs in full multiplied with, or solved with?
+    """
+
+    open_shared: bool = False
+    dense_inverses: bool = False
 
 
 def multiplied_out(roots: Sequence[Expr]) -> list[Expr]:

@@ -33,8 +33,10 @@ HOUSE = """
     backends.numpy_kernels
     backends.numpy_matrices
     plan
-    lowering variants
+    lowering
+    variants
     memory lower flat
+    pairs
     paths inverses loops
     twins
     steps

@@ -17,6 +17,7 @@ from tcalc.normal import add, einsum, scale
 from tcalc.op import named
 from tcalc.paths import _Sizes, contraction_path, pair_time
 from tcalc.plan import cost, make_plan
+from tcalc.twins import Operands
 
 EXTENTS = (0, 1, 2, 3, 5)
 
@@ -205,6 +206,7 @@ def test_random_graphs(seed, tile, monkeypatch):
     if tile:
         monkeypatch.setattr("tcalc.loops.TILE", tile)
         monkeypatch.setattr("tcalc.loops.LARGE", 4)
+        monkeypatch.setattr("tcalc.plan.WORTH_CHOOSING", 0)
     rng = random.Random(seed)
     roots, values = random_graph(rng, rng.randint(3, 25))
     with np.errstate(all="ignore"):
@@ -279,13 +281,15 @@ def test_paths_are_optimal(seed):
     count = {label: sum(label in w for w in words) for label in range(5)}
     keep = tuple([k for k, c in count.items() if c == 1 or (c and rng.random() < 0.3)])
     best = min(path_time(words, keep, extents, p) for p in all_paths(n, frozenset(range(n))))
-    found = contraction_path(tuple(words), keep, extents)
+    given = Operands(tuple(words), tuple(range(n)), ((),) * n)
+    found = contraction_path(given, keep, extents).pairs
     assert path_time(words, keep, extents, found) == pytest.approx(best)
 
 
 def test_a_long_chain_of_matrices_and_a_vector_is_contracted_from_the_vector():
     words = (*[(k, k + 1) for k in range(40)], (40,))
-    pairs = contraction_path(words, (0,), (50,) * 41)
+    given = Operands(words, tuple(range(41)), ((),) * 41)
+    pairs = contraction_path(given, (0,), (50,) * 41).pairs
     assert path_time(words, (0,), (50,) * 41, pairs) < 40 * 50 * 50 * 2
 
 
@@ -356,3 +360,77 @@ def test_kronecker_products_are_written_once():
     assert kinds.count("multiply") == 1
     assert "copy" not in kinds
     assert plan.peak_bytes == 8 * 10**4
+
+
+# --- equal parts of products ----------------------------------------------------------------------
+
+
+def gemms(roots, n: int, **sizes: int) -> float:
+    """Predicted operations in products of two n x n matrices."""
+    return make_plan(roots, {"n": n, **sizes}).flops / (2 * n**3)
+
+
+def test_twin_halves_are_made_once():
+    S, T = var("S", ("n", "n"), symmetric=True), var("T", ("n", "n"), symmetric=True)
+    A = var("A", ("n", "n"))
+    trace = einsum([S, T, S, T], [(0, 1), (1, 2), (2, 3), (3, 0)], ())
+    assert gemms([trace], 300) == pytest.approx(1, rel=0.02)
+    unsymmetric = einsum([S, A, S, A], [(0, 1), (1, 2), (2, 3), (3, 0)], ())
+    assert gemms([unsymmetric], 300) == pytest.approx(1, rel=0.02)
+    turned = einsum([S, A, S, A], [(0, 1), (1, 2), (2, 3), (0, 3)], ())
+    assert gemms([turned], 300) == pytest.approx(2, rel=0.02)
+    rng = np.random.default_rng(0)
+    s, t, a = rng.normal(size=(3, 5, 5))
+    s, t = s + s.T, t + t.T
+    assert_close(compile(trace)(S=s, T=t), np.trace(s @ t @ s @ t), 1e-10)
+    assert_close(compile(unsymmetric)(S=s, A=a), np.trace(s @ a @ s @ a), 1e-10)
+    assert_close(compile(turned)(S=s, A=a), np.trace(s @ a @ s @ a.T), 1e-10)
+
+
+def test_products_that_exist_are_used():
+    S, T = var("S", ("n", "n"), symmetric=True), var("T", ("n", "n"), symmetric=True)
+    E = var("E", ("n", "n"), symmetric=True)
+    first = einsum([S, T, S, T], [(0, 1), (1, 2), (2, 3), (3, 0)], ())
+    second = einsum([S, T, S, E], [(0, 1), (1, 2), (2, 3), (3, 0)], ())
+    third = einsum([S, E, S, E], [(0, 1), (1, 2), (2, 3), (3, 0)], ())
+    assert gemms([first, second], 300) == pytest.approx(2, rel=0.02)
+    assert gemms([first, second, third], 300) < 3.1
+    rng = np.random.default_rng(0)
+    s, t, e = [m + m.T for m in rng.normal(size=(3, 5, 5))]
+    found = compile([first, second, third])(S=s, T=t, E=e)
+    wanted = [np.trace(s @ p @ s @ q) for p, q in ((t, t), (t, e), (e, e))]
+    assert_close(np.array(found), np.array(wanted), 1e-10)
+
+
+def test_sums_are_multiplied_out_where_that_saves():
+    S, M, x = var("S", ("n", "n")), var("M", ("n", "n")), var("x", "n")
+    Sx = einsum([S, x], [(0, 1), (1,)], (0,))
+    outer = einsum([Sx, x], [(0,), (1,)], (0, 1))
+    trace = einsum(
+        [S, outer + einsum([S, M], [(0, 1), (1, 2)], (0, 2)), M], [(0, 1), (1, 2), (2, 0)], ()
+    )
+    assert gemms([trace], 300) < 2.1
+    rng = np.random.default_rng(0)
+    s, m, v = rng.normal(size=(5, 5)), rng.normal(size=(5, 5)), rng.normal(size=5)
+    wanted = np.trace(s @ (np.outer(s @ v, v) + s @ m) @ m)
+    assert_close(compile(trace)(S=s, M=m, x=v), wanted, 1e-10)
+
+
+def test_differences_of_data_are_never_multiplied_out():
+    x, w = var("x", "n"), var("w", ("n", "n"))
+    difference = x[:, None] - x[None, :]
+    f = (difference * difference * w).sum()
+    data = {"x": 1e8 + np.linspace(0, 1e-4, 400), "w": np.ones((400, 400))}
+    exact = ((data["x"][:, None] - data["x"]) ** 2).sum()
+    assert_close(compile(f)(data), exact, 1e-12)
+
+
+def test_short_axes_stand_between_long_ones():
+    X, w = var("X", ("n", "d")), var("w", "d")
+    square = (X[:, None, :] - X[None, :, :]) ** 2
+    plan = make_plan([square @ w], {"n": 300, "d": 3})
+    assert all(step.shape[-1] == 300 for step in plan.steps if len(step.shape) == 3 and step.flops)
+    assert plan.peak_bytes < 3 * 8 * 300**2
+    data = {"X": np.random.default_rng(0).normal(size=(300, 3)), "w": np.array([1.0, -2.0, 0.5])}
+    wanted = ((data["X"][:, None] - data["X"]) ** 2) @ data["w"]
+    assert_close(compile(square @ w)(data), wanted, 1e-12)

@@ -35,10 +35,8 @@ def expression(sizes: Sizes) -> Any:
 
     X, y, w = tc.var("X", ("n", "d")), tc.var("y", ("n",)), tc.var("w", ("d",))
     s, t = tc.var("s"), tc.var("t")
-    weights = tc.exp(w)
-    square = X**2 @ weights / 2
-    exponent = s - square[:, None] - square[None, :] + (X * weights) @ X.T
-    kernel = tc.exp(exponent) + tc.exp(t) * tc.eye("n")
+    squares = (X[:, None, :] - X[None, :, :]) ** 2
+    kernel = tc.exp(s - squares @ tc.exp(w) / 2) + tc.exp(t) * tc.eye("n")
     factor = tc.linalg.cholesky(kernel)
     white = tc.linalg.solve_triangular(factor, y, lower=True)
     return white @ white / 2 + tc.linalg.sumlogdiag(factor)
