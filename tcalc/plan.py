@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from .expr import Expr, dimensions
+from .factoring import factored
 from .loops import grouped
 from .lowering import Lowering
 from .memory import assign
 from .normal import bare
+from .rules.kernels import fused
 from .steps import Builder, Output, Plan
 from .variants import Way, multiplied_out
 
 #: Operations of a step in the time of one elementwise operation.
-SPEED = {"dot": 8.0, "matmul": 8.0, "gram": 8.0, "trisolve": 6.0, "solve": 6.0, "over": 6.0}
+SPEED = {
+    "dot": 8.0,
+    "matmul": 8.0,
+    "gram": 8.0,
+    "trisolve": 6.0,
+    "solve": 6.0,
+    "over": 6.0,
+    "kernels": 6.0,
+}
 #: Time from which other ways of lowering are tried, and what one must save to be taken.
 WORTH_CHOOSING = 1e6
-SAVED = 0.95
+SAVED = 0.99
 WAYS = [Way(shared, dense) for shared in (False, True) for dense in (False, True)]
 
 #: Extent assumed for every dimension that no array has bound.
@@ -73,12 +83,11 @@ def _cheapest(
     roots: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str]
 ) -> tuple[Lowering, list[Output]]:
     """The best of a few ways to lower the roots, where there is enough work to choose."""
+    roots = fused(roots)
     best = _lowered(roots, sizes, fixed, Way())
     if _time(best[0].b) < WORTH_CHOOSING:
         return best
-    found = multiplied_out(roots)
-    same = all(new is old for new, old in zip(found, roots, strict=True))
-    for spelling in [roots] if same else [roots, found]:
+    for spelling in _distinct([list(roots), multiplied_out(roots), factored(roots)]):
         for way in WAYS:
             if way.dense_inverses and not best[0].b.inverses:
                 continue
@@ -86,6 +95,10 @@ def _cheapest(
             if _time(other[0].b) < SAVED * _time(best[0].b):
                 best = other
     return best
+
+
+def _distinct(spellings: Sequence[list[Expr]]) -> list[list[Expr]]:
+    return list({tuple(map(id, roots)): roots for roots in spellings}.values())
 
 
 def _time(b: Builder) -> float:

@@ -24,7 +24,8 @@ HOUSE = """
     __init__
     frontends.* printers.* explain check structured
     frontends.matrix_inference printers.layout printers.selfcheck
-    frontends.matrix_functions frontends.matrix_types printers.matrix_form printers.products
+    frontends.matrix_factors printers.matrix_form printers.products
+    frontends.matrix_functions frontends.matrix_types
     frontends.matrix_syntax printers.style printers.languages
     frontends.lexer frontends.dimensions
     calculus compile
@@ -34,7 +35,7 @@ HOUSE = """
     backends.numpy_matrices
     plan
     lowering
-    variants
+    variants factoring
     memory lower flat
     pairs
     paths inverses loops
@@ -43,7 +44,7 @@ HOUSE = """
     properties derive linalg
     rules.*
     rewrite facts
-    ops.lapack ops.norms ops.definite ops.matrix_functions ops.spectral
+    ops.lapack ops.norms ops.definite ops.pullbacks ops.matrix_functions ops.spectral
     ops.svd
     ops.*
     ops.triangles ops.elementwise ops.packed

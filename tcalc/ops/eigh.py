@@ -14,7 +14,7 @@ from ..expr import Expr
 from ..extents import Coef, Shape
 from ..normal import add, einsum
 from ..op import Op
-from .matrices import attempt, both, labels, refuse, square, symmetric
+from .matrices import LARGE, attempt, both, labels, refuse, square, symmetric
 
 __all__ = ["eigh", "eigvalsh", "syevd"]
 
@@ -24,9 +24,20 @@ EPSILON = 1e-10
 FEW = 16
 
 
+NO_CONVERGENCE = "eigh: no convergence, as with entries that are not finite"
+
+
 def _eigh(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
-    problem = "eigh: no convergence, as with entries that are not finite"
-    return tuple(attempt(problem, xp.linalg.eigh, symmetric(xp, a)))
+    a = symmetric(xp, a)
+    if a.ndim > 2 or len(a) < LARGE or not xp.isfinite(a).all():
+        return tuple(attempt(NO_CONVERGENCE, xp.linalg.eigh, a))
+    import scipy.linalg
+
+    (syevd,) = scipy.linalg.get_lapack_funcs(("syevd",), (a,))
+    # Row-major memory of a symmetric matrix is itself in column-major order: no copy.
+    w, v, failed = syevd(a.T, lower=0, overwrite_a=1)
+    refuse(NO_CONVERGENCE, failed != 0)
+    return w, v
 
 
 def _eigh_shapes(params: tuple[Any, ...], shape: Shape) -> tuple[Shape, Shape]:
@@ -99,7 +110,7 @@ EIGH = {
         ((_eigenvalue_partial, _eigenvector_partial(kind)),), _eigh,
         "np.linalg.eigh(({0} + np.swapaxes({0}, -1, -2)) / 2)", r"\operatorname{{eigh}}({0})",
         domain=((0.5, 2.0),), shape=_eigh_shapes, flops=9.0,
-        parts=("eigvals", "eigvecs"),
+        parts=("eigvals", "eigvecs"), symbols=(r"\lambda", r"V_{\mathrm{eig}}"),
     )
     for kind in DEGENERATE
 }  # fmt: skip

@@ -93,7 +93,7 @@ LQ = Op(
     "lq", (2,), ((_lq_partial_l, _lq_partial_q),), _lq,
     "_lq({0})", r"\operatorname{{lq}}({0})",
     domain=((0.5, 2.0),), shape=_lq_shapes, flops=4.0,
-    parts=("lq_l", "lq_q"), helper=LQ_SOURCE,
+    parts=("lq_l", "lq_q"), symbols=(r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}"), helper=LQ_SOURCE,
 )  # fmt: skip
 
 UPPER_ONES = Op(

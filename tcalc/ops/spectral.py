@@ -113,13 +113,14 @@ def spectral_row(order: int) -> Op:
 
 def _row(name: str, order: int) -> Op:
     fields = [f"{{{k + 3}}}" for k in range(order)]
+    shown = [f"{{{k}}}" for k in range(order + 1)]  # of the operands that are shown
     return Op(
         name, (2, 1, 2, *(2,) * order), (None,) * (order + 3), _kernel,
         f"_spectral({', '.join(['{p[0]}', '{1}', '{2}', *fields])})",
-        rf"\operatorname{{{{{'D' if order else 'fun'}}}}}({', '.join(['{0}', *fields])})",
+        rf"\operatorname{{{{{'D' if order else 'fun'}}}}}({', '.join(shown)})",
         domain=((0.5, 2.0),) * (order + 3), shape=lambda params, s, *others: s,
         pushforward=_pushforward, pullback=_pullback, flops=4.0 * 2**order, helper=SOURCE,
-        self_adjoint=True, family=(spectral_row, order),
+        self_adjoint=True, family=(spectral_row, order), shown=(0, *range(3, order + 3)),
     )  # fmt: skip
 
 
@@ -201,7 +202,7 @@ def trace_row() -> Op:
 def _trace_row(name: str) -> Op:
     return Op(
         name, (2, 1, 2), (None,) * 3, _trace_kernel,
-        "{p[0]}[0]({1}).sum(axis=-1)", r"\operatorname{{tr}}\operatorname{{fun}}({0})",
+        "{p[0]}[0]({1}).sum(axis=-1)", r"\operatorname{{trfun}}({0})", shown=(0,),
         domain=((0.5, 2.0),) * 3, shape=lambda params, s, *others: s[:-2],
         pushforward=_trace_push, pullback=_trace_pull, flops=0.1, family=(trace_row,),
     )  # fmt: skip

@@ -1,0 +1,143 @@
+"""Plans that choose: equal parts made once, sums multiplied out or factored, loops, short axes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.compile import compile
+from tcalc.declare import var
+from tcalc.normal import bare, einsum
+from tcalc.plan import make_plan
+
+
+def assert_close(found, wanted, tolerance: float) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+def gemms(roots, n: int, **sizes: int) -> float:
+    """Predicted operations in products of two n x n matrices."""
+    return make_plan(roots, {"n": n, **sizes}).flops / (2 * n**3)
+
+
+def test_twin_halves_are_made_once():
+    S, T = var("S", ("n", "n"), symmetric=True), var("T", ("n", "n"), symmetric=True)
+    A = var("A", ("n", "n"))
+    trace = einsum([S, T, S, T], [(0, 1), (1, 2), (2, 3), (3, 0)], ())
+    assert gemms([trace], 300) == pytest.approx(1, rel=0.02)
+    unsymmetric = einsum([S, A, S, A], [(0, 1), (1, 2), (2, 3), (3, 0)], ())
+    assert gemms([unsymmetric], 300) == pytest.approx(1, rel=0.02)
+    turned = einsum([S, A, S, A], [(0, 1), (1, 2), (2, 3), (0, 3)], ())
+    assert gemms([turned], 300) == pytest.approx(2, rel=0.02)
+    rng = np.random.default_rng(0)
+    s, t, a = rng.normal(size=(3, 5, 5))
+    s, t = s + s.T, t + t.T
+    assert_close(compile(trace)(S=s, T=t), np.trace(s @ t @ s @ t), 1e-10)
+    assert_close(compile(unsymmetric)(S=s, A=a), np.trace(s @ a @ s @ a), 1e-10)
+    assert_close(compile(turned)(S=s, A=a), np.trace(s @ a @ s @ a.T), 1e-10)
+
+
+def test_products_that_exist_are_used():
+    S, T = var("S", ("n", "n"), symmetric=True), var("T", ("n", "n"), symmetric=True)
+    E = var("E", ("n", "n"), symmetric=True)
+    first = einsum([S, T, S, T], [(0, 1), (1, 2), (2, 3), (3, 0)], ())
+    second = einsum([S, T, S, E], [(0, 1), (1, 2), (2, 3), (3, 0)], ())
+    third = einsum([S, E, S, E], [(0, 1), (1, 2), (2, 3), (3, 0)], ())
+    assert gemms([first, second], 300) == pytest.approx(2, rel=0.02)
+    assert gemms([first, second, third], 300) < 3.1
+    rng = np.random.default_rng(0)
+    s, t, e = [m + m.T for m in rng.normal(size=(3, 5, 5))]
+    found = compile([first, second, third])(S=s, T=t, E=e)
+    wanted = [np.trace(s @ p @ s @ q) for p, q in ((t, t), (t, e), (e, e))]
+    assert_close(np.array(found), np.array(wanted), 1e-10)
+
+
+def test_sums_are_multiplied_out_where_that_saves():
+    S, M, x = var("S", ("n", "n")), var("M", ("n", "n")), var("x", "n")
+    Sx = einsum([S, x], [(0, 1), (1,)], (0,))
+    outer = einsum([Sx, x], [(0,), (1,)], (0, 1))
+    trace = einsum(
+        [S, outer + einsum([S, M], [(0, 1), (1, 2)], (0, 2)), M], [(0, 1), (1, 2), (2, 0)], ()
+    )
+    assert gemms([trace], 300) < 2.1
+    rng = np.random.default_rng(0)
+    s, m, v = rng.normal(size=(5, 5)), rng.normal(size=(5, 5)), rng.normal(size=5)
+    wanted = np.trace(s @ (np.outer(s @ v, v) + s @ m) @ m)
+    assert_close(compile(trace)(S=s, M=m, x=v), wanted, 1e-10)
+
+
+def test_differences_of_data_are_never_multiplied_out():
+    x, w = var("x", "n"), var("w", ("n", "n"))
+    difference = x[:, None] - x[None, :]
+    f = (difference * difference * w).sum()
+    data = {"x": 1e8 + np.linspace(0, 1e-4, 400), "w": np.ones((400, 400))}
+    exact = ((data["x"][:, None] - data["x"]) ** 2).sum()
+    assert_close(compile(f)(data), exact, 1e-12)
+
+
+def test_short_axes_stand_between_long_ones():
+    X, w = var("X", ("n", "d")), var("w", "d")
+    square = (X[:, None, :] - X[None, :, :]) ** 2
+    plan = make_plan([square @ w], {"n": 300, "d": 3})
+    assert all(step.shape[-1] == 300 for step in plan.steps if len(step.shape) == 3 and step.flops)
+    assert plan.peak_bytes < 3 * 8 * 300**2
+    data = {"X": np.random.default_rng(0).normal(size=(300, 3)), "w": np.array([1.0, -2.0, 0.5])}
+    wanted = ((data["X"][:, None] - data["X"]) ** 2) @ data["w"]
+    assert_close(compile(square @ w)(data), wanted, 1e-12)
+
+
+# --- factors in front of sums ---------------------------------------------------------------------
+
+
+def test_common_factors_of_sums_are_multiplied_once():
+    A, B, V = (var(name, ("n", "n")) for name in "ABV")
+    f = V @ A @ V.T + 2 * (V @ B @ V.T).T
+    assert gemms([f], 300) < 2.1
+    rng = np.random.default_rng(0)
+    a, b, v = rng.normal(size=(3, 80, 80))
+    assert_close(compile(f)(A=a, B=b, V=v), v @ a @ v.T + 2 * v @ b.T @ v.T, 1e-9)
+
+
+def test_pullbacks_of_factorisations_need_few_products():
+    la = tc.linalg
+    A, C, D = var("A", ("n", "n")), var("C", ("n", "n")), var("D", ("n", "n"))
+    w, v = la.eigh(A)
+    lower, q = la.lq(A)
+    for f, most in (
+        (tc.sum(C * v) + tc.sum(w * w * w), 3.1),
+        (tc.sum(C * lower) + tc.sum(D * q), 3.6),
+    ):
+        plan = make_plan([bare(tc.grad(f, A))], {"n": 300})
+        products = sum(s.flops for s in plan.steps if s.kind in ("dot", "trisolve", "gram"))
+        assert products / (2 * 300**3) < most
+
+
+@pytest.mark.parametrize("n", [3, 129, 260])
+def test_the_pullback_of_cholesky_is_one_kernel(n: int) -> None:
+    A, C = var("A", ("n", "n")), var("C", ("n", "n"))
+    g = tc.grad(tc.sum(C * tc.linalg.cholesky(A)), A)
+    kinds = [str(s.params[0]) for s in make_plan([bare(g)], {"n": n}).steps if s.kind == "kernel"]
+    assert "cholesky_pullback" in kinds
+    rng = np.random.default_rng(0)
+    a, c = rng.normal(size=(2, n, n))
+    a = a @ a.T + n * np.eye(n)
+    factor = np.linalg.cholesky(a)
+    middle = np.tril(factor.T @ c)
+    middle = (middle + np.tril(middle, -1).T) / 2
+    wanted = np.linalg.solve(factor.T, np.linalg.solve(factor.T, middle).T)
+    found = compile(g)(A=a, C=c)
+    np.testing.assert_allclose(found, wanted, atol=1e-12 * np.abs(wanted).max())
+
+
+def test_a_gradient_works_in_the_memory_of_its_factor() -> None:
+    """The Cholesky factor is made over the kernel matrix, and its inverse over the factor."""
+    la = tc.linalg
+    X, y, w, t = var("X", ("n", "d")), var("y", "n"), var("w", "d"), var("t")
+    squares = (X[:, None, :] - X[None, :, :]) ** 2
+    factor = la.cholesky(tc.exp(-squares @ w) + t * tc.eye("n"))
+    white = la.solve_triangular(factor, y, lower=True)
+    gradient = tc.grad(white @ white / 2 + la.sumlogdiag(factor), (w, t))
+    plan = tc.compile(gradient).plan_for(n=1000, d=4)
+    assert plan.peak_bytes < 2.1 * 8 * 1000**2
+    assert plan.flops < 1.3e9
