@@ -30,8 +30,8 @@ def nested(e: Einsum, uses: Mapping[int, int], shared: bool) -> bool:
 def flatten(e: Einsum, uses: Mapping[int, int], shared: bool) -> tuple[Flat, list[Expr]]:
     """Nested products as one, so that the contraction path is chosen over all their operands.
 
-    Those that others read too are opened only if `shared`. Returned are also those that were opened
-    and that nobody else reads.
+    Those that others read too are opened only if `shared`. Returned are also those that need no
+    place of their own then.
     """
     extents: dict[int, Extent] = dict(enumerate(e.extents))
     coef = e.coef
@@ -58,7 +58,7 @@ def flatten(e: Einsum, uses: Mapping[int, int], shared: bool) -> tuple[Flat, lis
         if not _fits([*operands, *stack, *inside]):
             operands.append((arg, word))
             continue
-        if uses[id(arg)] == 1:
+        if not shared:
             opened.append(arg)
         coef = coef.by(arg.coef)
         for label, extent in enumerate(arg.extents):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from .expr import Expr, dimensions
+from .expr import Expr, dimensions, postorder
 from .factoring import factored
 from .loops import grouped
 from .lowering import Lowering
@@ -24,8 +24,9 @@ SPEED = {
     "over": 6.0,
     "kernels": 6.0,
 }
-#: Time from which other ways of lowering are tried, and what one must save to be taken.
-WORTH_CHOOSING = 1e6
+#: Time per node from which other ways of lowering are tried (each takes a fraction of a
+#: millisecond a node), and what one must save to be taken.
+WORTH_CHOOSING = 1e4
 SAVED = 0.99
 WAYS = [Way(shared, dense) for shared in (False, True) for dense in (False, True)]
 
@@ -39,12 +40,17 @@ def make_plan(
     itemsize: int = 8,
     note: str = "",
     fixed: Collection[str] = (),
+    choose: bool = True,
 ) -> Plan:
     """The plan that computes the roots, given extents of all dimensions.
 
     `fixed` names variables whose values never change: what depends on nothing else is kept.
+    Without `choose` the roots are lowered as they are spelled, which is quicker.
     """
-    lowering, outputs = _cheapest(roots, sizes, fixed)
+    if choose:
+        lowering, outputs = _cheapest(fused(roots), sizes, fixed)
+    else:
+        lowering, outputs = _lowered(roots, sizes, fixed, Way())
     b = lowering.b
     results = [o.slot for o in outputs]
     units = grouped(b, results)
@@ -83,9 +89,8 @@ def _cheapest(
     roots: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str]
 ) -> tuple[Lowering, list[Output]]:
     """The best of a few ways to lower the roots, where there is enough work to choose."""
-    roots = fused(roots)
     best = _lowered(roots, sizes, fixed, Way())
-    if _time(best[0].b) < WORTH_CHOOSING:
+    if _time(best[0].b) < WORTH_CHOOSING * len(postorder(roots)):
         return best
     for spelling in _distinct([list(roots), multiplied_out(roots), factored(roots)]):
         for way in WAYS:
@@ -110,5 +115,5 @@ def cost(exprs: Expr | Sequence[Expr], sizes: Mapping[str, int] | None = None) -
     """Predicted operations and peak bytes; dimensions without a size count NOMINAL."""
     roots = [bare(e) for e in ([exprs] if isinstance(exprs, Expr) else exprs)]
     known = {**dict.fromkeys(dimensions(roots), NOMINAL), **(sizes or {})}
-    plan = make_plan(roots, known)
+    plan = make_plan(roots, known, choose=False)
     return plan.flops, plan.peak_bytes
