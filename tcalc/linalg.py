@@ -1,4 +1,29 @@
-"""Linear algebra under NumPy's names: functions of the last two axes."""
+"""Linear algebra under the names of NumPy, SciPy and LAPACK: functions of the last two axes.
+
+Leading axes are a batch. All functions have derivatives of any order, in every mode.
+
+- factorisations: `cholesky potrf lq gelqf qr eigh eigvalsh syevd svd svdvals`
+- solves and inverses: `solve solve_triangular cho_solve trsm lstsq inv inverse tri_inverse potri
+  pinv adj`
+- products: `gemm gemm2 trmm syrk kron matrix_power`
+- numbers: `det logdet slogdet sumlogdiag trace norm`
+- functions of matrices: `expm logm sqrtm matrix_function`
+- packed triangles and diagonals: `extracttrian maketrian extractdiag makediag`
+
+`cholesky`, `eigh` and `matrix_function` are of (A + A') / 2, so that gradients are symmetric and
+agree with central differences of every entry. What several functions have in common, such as a
+Cholesky factor, is computed once.
+
+Examples
+--------
+>>> import tcalc as tc
+>>> A, b = tc.var("A", ("n", "n")), tc.var("b", ("n",))
+>>> print(tc.grad(tc.linalg.logdet(A), A))
+inv(A)'
+>>> w, V = tc.linalg.eigh(A)
+>>> (w.shape, V.shape)
+(('n',), ('n', 'n'))
+"""
 
 from .ops.cholesky import cholesky
 from .ops.eigh import eigh, eigvalsh, syevd

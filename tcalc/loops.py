@@ -121,7 +121,7 @@ def reading(b: Builder, step: Step) -> Reading | None:
         return _broadcast(b, step, 3)
     if kind == "insert" and step.params[0]:
         return step.shape[0], {args[0]: "rows"}, False
-    if kind == "transpose" and step.params == (1, 0):
+    if kind == "transpose" and (step.params == (1, 0) or step.params[0] == 0):
         return shapes[args[0]][0], {args[0]: "rows"}, False
     if kind == "sum" and shapes[args[0]]:
         return shapes[args[0]][0], {args[0]: "rows"}, 0 in step.params

@@ -70,6 +70,10 @@ class Op:
         Output shape from parameters and operand shapes; a tuple of shapes for several outputs.
     parts : tuple of str
         Printed names of the outputs of a row with several; each output is a `Part`.
+    symbols : tuple of str
+        The outputs' names in LaTeX, where they are not made of `parts`.
+    shown : tuple of int
+        The operands that formulas show, where others follow from these; empty: all.
     inverts : str
         "lower", "positive" or "general" where the result is the inverse of a lower triangle, of a
         positive definite or of any matrix: products with it are planned as solves.
@@ -119,6 +123,8 @@ class Op:
     pullback: Callable[..., Expr | None] | None = None
     flops: float = 1.0
     parts: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    shown: tuple[int, ...] = ()
     inverts: str = ""
     factor: Op | Factor | None = None
     finish: Callable[..., Any] | None = None

@@ -115,5 +115,5 @@ def cost(exprs: Expr | Sequence[Expr], sizes: Mapping[str, int] | None = None) -
     """Predicted operations and peak bytes; dimensions without a size count NOMINAL."""
     roots = [bare(e) for e in ([exprs] if isinstance(exprs, Expr) else exprs)]
     known = {**dict.fromkeys(dimensions(roots), NOMINAL), **(sizes or {})}
-    plan = make_plan(roots, known, choose=False)
+    plan = make_plan(roots, known, choose=sizes is not None)
     return plan.flops, plan.peak_bytes

@@ -50,6 +50,7 @@ class Case:
     """One call: `build` from tcalc's variables, `oracle` from arrays of Hypers without a batch.
 
     `inputs` are kinds of matrices by name (see `sample`); `empty`: is it defined at extent 0?
+    `batch`: are leading axes a batch? The name starts with that of the function.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Case:
     build: Callable[..., Any]
     oracle: Callable[..., Any]
     empty: bool = True
+    batch: bool = True
 
     def __str__(self) -> str:
         return self.name
@@ -164,6 +166,10 @@ CASES = [
     Case("svd-tall", {"A": "nm"}, la.svd, svd),
     Case("svd-square", {"A": "general"}, la.svd, svd),
     Case("eigh", {"A": "spectrum"}, la.eigh, eigh),
+    Case("eigvalsh", {"A": "spectrum"}, la.eigvalsh, lambda A: eigh(A)[0]),
+    Case("svdvals-wide", {"A": "mn"}, la.svdvals, lambda A: svd(A)[1]),
+    Case("svdvals-tall", {"A": "nm"}, la.svdvals, lambda A: svd(A)[1]),
+    Case("kron", {"A": "mn", "B": "nk"}, la.kron, np.kron, batch=False),
     Case("expm", {"A": "general"}, la.expm, expm),
     Case("sqrtm", {"A": "positive"}, la.sqrtm, sqrtm),
     Case("logm", {"A": "positive"}, la.logm, logm),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.special
 
 import tcalc as tc
@@ -23,6 +24,8 @@ DECLARED: dict[str, Any] = {
     "S": tc.var("S", ("n", "n"), symmetric=True),
     "T3": ("n", "n", "n"),
     "v4": (4,),
+    "F": (4, 4),
+    "G": (2, 4),
     "mask_1": "n",
 }
 SIZES = {"m": 3, "n": 4, "k": 2}
@@ -37,6 +40,7 @@ def _values() -> dict[str, np.ndarray]:
         found[name] = random.uniform(0.3, 1.7, [SIZES.get(e, e) for e in extents])
     found["S"] = found["S"] + found["S"].T
     found["A"] = found["A"] + 2 * np.eye(4)
+    found["S"] = found["S"] + 5 * np.eye(4)
     found["mask_1"] = np.array([0.0, 1.0, 0.0, 2.0])
     return found
 
@@ -45,6 +49,7 @@ VALUES = _values()
 
 
 V = SimpleNamespace(**VALUES)
+norm = np.linalg.norm
 Reference = Callable[[], Any]
 
 CASES: list[tuple[str, Reference, tuple[Any, ...]]] = [
@@ -182,6 +187,44 @@ CASES: list[tuple[str, Reference, tuple[Any, ...]]] = [
     ("B ⊗ 2", lambda: 2 * V.B, ("m", "n")),
     ("x ⊗ z'", lambda: np.outer(V.x, V.z), ("n", "m")),
     ("x' ⊗ z", lambda: np.outer(V.z, V.x), ("m", "n")),
+    ("chol(S)", lambda: np.linalg.cholesky(V.S), ("n", "n")),
+    ("cholesky(S)'*x", lambda: np.linalg.cholesky(V.S).T @ V.x, ("n",)),
+    ("tri_inverse(chol(S))*x", lambda: np.linalg.solve(np.linalg.cholesky(V.S), V.x), ("n",)),
+    ("lower_triangle(A)", lambda: np.tril(V.A), ("n", "n")),
+    ("expm(A)", lambda: scipy.linalg.expm(V.A), ("n", "n")),
+    ("sqrtm(S)*sqrtm(S)", lambda: V.S, ("n", "n")),
+    ("logm(S)*x", lambda: scipy.linalg.logm(V.S) @ V.x, ("n",)),
+    ("det_sign(-A)", lambda: np.linalg.slogdet(-V.A)[0], ()),
+    ("sumlogdiag(A)", lambda: np.log(np.diag(V.A)).sum(), ()),
+    # factorisations, whose parts are functions of their own
+    ("eigvals(S) + x", lambda: np.linalg.eigvalsh(V.S) + V.x, ("n",)),
+    ("eigvalsh(S)", lambda: np.linalg.eigvalsh(V.S), ("n",)),
+    ("eigvecs(S)*diag(eigvals(S))*eigvecs(S)'", lambda: V.S, ("n", "n")),
+    ("diag(column_signs(eigvecs(S))).^2", lambda: np.eye(4), ("n", "n")),
+    ("svdvals(C)", lambda: np.linalg.svd(V.C)[1], ("k",)),
+    ("svd_u(C)*diag(svd_s(C))*svd_vh(C)", lambda: V.C, ("n", "k")),
+    ("svd_u(G)*diag(svd_s(G))*svd_vh(G)", lambda: V.G, (2, 4)),
+    ("qr_q(C)*qr_r(C)", lambda: V.C, ("n", "k")),
+    ("qr_q(G)*qr_r(G)", lambda: V.G, (2, 4)),
+    ("lq_l(B)*lq_q(B)", lambda: V.B, ("m", "n")),
+    ("lq_l(G')*lq_q(G')", lambda: V.G.T, (4, 2)),
+    ("pinv(C)*x", lambda: np.linalg.pinv(V.C) @ V.x, ("k",)),
+    ("lstsq(C, x)", lambda: np.linalg.lstsq(V.C, V.x)[0], ("k",)),
+    ("lstsq(C, B')", lambda: np.linalg.lstsq(V.C, V.B.T)[0], ("k", "m")),
+    ("norm(x) + norm(B) + norm(-a)", lambda: norm(V.x) + norm(V.B) + V.a, ()),
+    ("norm(x, 1) + norm(x, inf)", lambda: norm(V.x, 1) + norm(V.x, np.inf), ()),
+    ("norm(C, 2) + norm(C, 1)", lambda: norm(V.C, 2) + norm(V.C, 1), ()),
+    # entries that move, with literals
+    ("cumsum(x)", lambda: np.cumsum(V.x), ("n",)),
+    ("cumsum(x, True)", lambda: np.cumsum(V.x[::-1])[::-1], ("n",)),
+    ("extracttrian(F)", lambda: V.F[np.tril_indices(4)], (10,)),
+    ("extracttrian(F, -1, True)'*vector(1, 6)", lambda: V.F[np.tril_indices(4, -1)].sum(), ()),
+    ("maketrian(extracttrian(F, 0, False), 0, False)", lambda: np.triu(V.F), (4, 4)),
+    ("extractdiag(F, +1)", lambda: np.diag(V.F, 1), (3,)),
+    ("extractdiag(A)", lambda: np.diag(V.A), ("n",)),
+    ("makediag(v4, -1)", lambda: np.diag(V.v4, -1), (5, 5)),
+    ("lower_ones(4) .* F", lambda: np.tril(V.F), (4, 4)),
+    ("leading_rows(2, 4)*F", lambda: V.F[:2], (2, 4)),
     # constants, sizes given and inferred
     ("pi*a", lambda: np.pi * V.a, ()),
     ("A + a*eye", lambda: V.A + V.a * np.eye(4), ("n", "n")),

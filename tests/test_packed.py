@@ -41,8 +41,11 @@ def test_entries_are_those_of_the_reference() -> None:
         np.testing.assert_array_equal(la.maketrian(x, *arguments)(), wanted)
 
 
+OFFSETS = range(-4, 5)
+
+
 @pytest.mark.parametrize("lower", [False, True])
-@pytest.mark.parametrize("offset", range(-4, 5))
+@pytest.mark.parametrize("offset", OFFSETS)
 def test_triangles_go_there_and_back(offset: int, lower: bool) -> None:
     triangle = (np.tril if offset < 0 or (lower and not offset) else np.triu)(DATA["M"], offset)
     packed = la.extracttrian(M, offset, lower)
@@ -234,6 +237,7 @@ def test_reshapes_that_do_not_fit(target: tuple[int, ...], words: str) -> None:
 
 def test_printed_forms(tmp_path: Any) -> None:
     assert str(la.extracttrian(M, -1)) == "extracttrian(M, -1, True)"
+    assert tc.to_latex(la.extracttrian(M)) == r"\operatorname{extracttrian}_{0, \mathrm{True}}(M)"
     assert tc.to_latex(la.makediag(v, 2)) == r"\operatorname{makediag}_{2}(v)"
     assert str(M.reshape(2, 8)) == "reshape(M, (2, 8))"
     for e in (

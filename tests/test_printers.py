@@ -86,8 +86,7 @@ def test_latex_of_parameters_and_outputs() -> None:
     assert tc.to_latex(tc.max(R, axis=(1, 2))) == r"\max_{\mathrm{last\,2\,axes}}(R)"
     assert tc.to_latex(tc.norm(A, axis=1)) == r"\left\|A\right\|_{\mathrm{last\,axis}}"
     factors = [tc.to_latex(part) for part in (*lq(A), *eigh(S))]
-    names = [r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}"]
-    names += [r"\operatorname{eigvals}", r"\operatorname{eigvecs}"]
+    names = [r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}", r"\lambda", r"V_{\mathrm{eig}}"]
     wanted = [rf"{name}\left({'AASS'[k]}\right)" for k, name in enumerate(names)]
     assert factors == wanted
     assert parameter("", "raise") == r"\mathrm{raise}"

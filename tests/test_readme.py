@@ -11,7 +11,8 @@ import pytest
 
 from tcalc.cli import main
 
-TEXT = (Path(__file__).parent.parent / "README.md").read_text()
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "README.md").read_text()
 
 
 def blocks(kind: str) -> list[str]:
@@ -26,6 +27,14 @@ def test_python_blocks() -> None:
     runner.run(test)
     assert runner.tries > 10
     assert runner.failures == 0
+
+
+def test_files_that_are_named_exist() -> None:
+    names = re.findall(r"`([\w/]+\.py|\w+/)`", TEXT)
+    assert len(names) > 30
+    for name in names:
+        found = [*ROOT.glob(name), *ROOT.glob(f"tcalc/{name}"), *ROOT.glob(f"tcalc/*/{name}")]
+        assert found, f"the README names {name}"
 
 
 def commands() -> list[tuple[str, str]]:

@@ -16,6 +16,9 @@ MAX_TEXT = 2**22
 _NUMBER = r"(?:[0-9]+(?:\.(?![.*/^'])[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NAME = r"[^\W\d²³¹ᵀ][^\W²³¹ᵀ]*"
 
+#: Words that literals may be.
+WORDS = {"True": True, "False": False, "inf": math.inf}
+
 
 class Token(NamedTuple):
     """Part of the text: `kind` is number, name, op, newline or end; `text` its plain spelling."""
@@ -111,6 +114,13 @@ def _check_number(word: str, text: str, offset: int) -> None:
 def shape_error(message: str, text: str, offset: int) -> ShapeError:
     """A ShapeError that shows its place as a ParseError does."""
     return ShapeError(str(ParseError(message, text, offset)))
+
+
+def literal(text: str) -> float:
+    """The value of a literal: a whole number with or without a sign, or one of `WORDS`."""
+    word = text.lstrip("+-")
+    value = WORDS[word] if word in WORDS else int(word)
+    return -value if text.startswith("-") else value
 
 
 def excerpt(text: str, start: int, end: int, width: int = 32) -> str:

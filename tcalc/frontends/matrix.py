@@ -9,15 +9,17 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..applied import apply
 from ..declare import canonical_name, var
 from ..errors import ParseError, ShapeError, UnsupportedError
 from ..expr import Expr, Var
 from ..extents import extent_coef, inverse_extent
 from ..normal import scale
+from ..op import TABLE
 from ..products import filled, numeral, numeric_value
 from ..surface import surface
-from .lexer import shape_error
-from .matrix_functions import OPERATORS, library_name
+from .lexer import literal, shape_error
+from .matrix_functions import OPERATORS, implementation
 from .matrix_inference import Typed, infer
 from .matrix_syntax import Node, Tree, parse_tree
 from .matrix_types import PRODUCTS
@@ -86,6 +88,7 @@ class _Builder:
         self.rules: dict[str, Callable[[Node], Expr]] = {
             "number": lambda node: numeral(float(node.name)),
             "size": lambda node: numeral(0),
+            "literal": lambda node: numeral(0),
             "name": self.name,
             "use": lambda node: self.built[node.args[0]],
             "prefix": self.prefix,
@@ -98,6 +101,8 @@ class _Builder:
             "vector": self.filled,
             "matrix": self.filled,
             "kron": self.kronecker,
+            "cumsum": lambda node, a, *p: apply(TABLE["cumsum"], a, params=p or (False,)),
+            "norm": lambda node, a, *p: _call("norm" if a.shape else "abs", a, *p),
             "norm1": lambda node, a: _call("sum", _call("abs", a)),
             "norm2": lambda node, a: _call("norm" if a.shape else "abs", a),
             "max": lambda node, *args: _call("max" if len(args) == 1 else "maximum", *args),
@@ -171,14 +176,26 @@ class _Builder:
         return _matrix_power(base, int(value))
 
     def call(self, node: Node) -> Expr:
-        args = [self.built[place] for place in node.args]
-        own = self.functions.get(node.name)
-        return own(node, *args) if own else _call(library_name(node.name), *args)
+        if node.name in self.functions:
+            return self.functions[node.name](node, *map(self.argument, node.args))
+        if self.tree.nodes[node.args[0]].kind == "size":
+            return apply(TABLE[node.name], params=tuple(map(self.argument, node.args)))
+        found: Expr = implementation(node.name)(*map(self.argument, node.args))
+        return found
 
-    def identity(self, node: Node, *_: Expr) -> Expr:
+    def argument(self, place: int) -> Any:
+        """An expression, a literal's value or an extent."""
+        node = self.tree.nodes[place]
+        if node.kind == "literal":
+            return literal(node.name)
+        if node.kind == "size":
+            return int(node.name) if node.name.isdecimal() else node.name
+        return self.built[place]
+
+    def identity(self, node: Node, *_: object) -> Expr:
         return _call("eye", self.shape()[0])
 
-    def filled(self, node: Node, value: Expr, *_: Expr) -> Expr:
+    def filled(self, node: Node, value: Expr, *_: object) -> Expr:
         return _call("broadcast_to", value, self.shape())
 
 

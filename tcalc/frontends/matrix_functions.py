@@ -7,19 +7,33 @@ others. A function that the library does not have is unavailable, and works as s
 from __future__ import annotations
 
 import difflib
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
+from ..applied import apply
 from ..op import TABLE
 
 # Imported for the functions they make public.
-from ..ops import elementwise, lapack, linalg, norms, reductions  # noqa: F401
+from ..ops import (  # noqa: F401
+    elementwise,
+    lapack,
+    linalg,
+    matrix_functions,
+    norms,
+    packed,
+    reductions,
+    svd,
+)
 from ..surface import surface
+from .matrix_syntax import CONSTANTS
 
 
 class Function(NamedTuple):
     """A function: its typing rule, number of arguments, name in the library.
 
-    The first `conditions` arguments may be comparisons.
+    The first `conditions` arguments may be comparisons; `part` is the one of several results;
+    `row` is set where the operator itself is meant, which has no name in the library.
     """
 
     rule: str
@@ -27,6 +41,8 @@ class Function(NamedTuple):
     most: int = 1
     library: str = ""
     conditions: int = 0
+    part: int | None = None
+    row: bool = False
 
 
 _TOTAL, _VECTOR = Function("total"), Function("vector")
@@ -38,10 +54,31 @@ FUNCTIONS: dict[str, Function] = {
     "norm2": Function("total", library="norm"),
     "max": Function("extremum", most=2),
     "min": Function("extremum", most=2),
-    **dict.fromkeys(("softmax", "log_softmax", "cumsum"), _VECTOR),
+    "norm": Function("total", most=2),
+    **dict.fromkeys(("softmax", "log_softmax"), _VECTOR),
+    "cumsum": Function("vector", most=2),
     **dict.fromkeys(("inv", "adj", "expm", "logm", "sqrtm"), _MATRIX),
+    **dict.fromkeys(("cholesky", "tri_inverse"), _MATRIX),
+    "lower_triangle": Function("square_matrix", row=True),
     "chol": Function("square_matrix", library="cholesky"),
-    **dict.fromkeys(("det", "logdet", "trace"), _INVARIANT),
+    "eigvecs": Function("square_matrix", library="eigh", part=1),
+    **dict.fromkeys(("eigvals", "eigvalsh"), Function("eigenvalues", library="eigvalsh")),
+    "column_signs": Function("eigenvalues", row=True),
+    "svd_u": Function("left", library="svd", part=0),
+    **dict.fromkeys(("svd_s", "svdvals"), Function("singular_values", library="svdvals")),
+    "svd_vh": Function("right", library="svd", part=2),
+    "qr_q": Function("left", library="qr", part=0),
+    "qr_r": Function("right", library="qr", part=1),
+    "lq_l": Function("wide_left", library="lq", part=0),
+    "lq_q": Function("wide_right", library="lq", part=1),
+    "pinv": Function("pseudoinverse"),
+    "lstsq": Function("least_squares", 2, 2),
+    **dict.fromkeys(("extractdiag", "makediag"), Function("moved", most=2)),
+    **dict.fromkeys(("extracttrian", "maketrian"), Function("moved", most=3)),
+    **dict.fromkeys(("det", "logdet", "trace", "sumlogdiag"), _INVARIANT),
+    "det_sign": Function("invariant", library="slogdet", part=0),
+    **dict.fromkeys(CONSTANTS[:3], Function("constant", row=True)),
+    **dict.fromkeys(CONSTANTS[3:], Function("constant", 2, 2, row=True)),
     "tr": Function("invariant", library="trace"),
     "diag": Function("diagonal"),
     "kron": Function("kronecker", 2, 2),
@@ -54,6 +91,17 @@ FUNCTIONS: dict[str, Function] = {
     "logical_not": Function("entrywise", conditions=1),
     "square": Function("entrywise"),
     "clip": Function("entrywise", 3, 3),
+}
+
+#: Functions of the library with several results, and the functions for these.
+SEVERAL = {
+    "svd": ("svd_u", "svd_s", "svd_vh"),
+    "qr": ("qr_q", "qr_r"),
+    "lq": ("lq_l", "lq_q"),
+    "gelqf": ("lq_q", "lq_l"),
+    "eigh": ("eigvals", "eigvecs"),
+    "syevd": ("eigvecs", "eigvals"),
+    "slogdet": ("det_sign", "logdet"),
 }
 
 #: Operators by their names in the library.
@@ -90,7 +138,18 @@ def library_name(name: str) -> str:
 
 
 def available(name: str) -> bool:
-    return library_name(name) in surface
+    return library_name(name) in surface or (name in FUNCTIONS and FUNCTIONS[name].row)
+
+
+def implementation(name: str) -> Callable[..., Any]:
+    """What computes the function."""
+    found = FUNCTIONS.get(name)
+    if found and found.row:
+        return partial(apply, TABLE[name])
+    call = surface[library_name(name)]
+    if found and found.part is not None:
+        return lambda *args: call(*args)[found.part]
+    return call
 
 
 def closest(name: str) -> str:

@@ -11,9 +11,10 @@ from ..errors import ParseError
 from ..expr import Var
 from ..extents import Extent, Shape, show_shape
 from .dimensions import Dimensions
-from .matrix_functions import available, closest, function
+from .matrix_factors import Factors
+from .matrix_functions import SEVERAL, available, closest, function
 from .matrix_syntax import COMPARISON, LEVELS, Node, Tree
-from .matrix_types import KINDS, PRODUCT_ADVICE, PRODUCTS, SCALAR, TURNED, Operands, Type
+from .matrix_types import KINDS, PRODUCT_ADVICE, PRODUCTS, SCALAR, TURNED, Type
 
 #: Undeclared names: a to g are scalars, h to z columns, capitals matrices.
 _CONVENTION = re.compile(r"[A-Za-z][0-9]*")
@@ -36,7 +37,7 @@ def infer(tree: Tree, declared: Mapping[str, Var]) -> Typed:
     return _Inference(tree, declared).run()
 
 
-class _Inference(Operands):
+class _Inference(Factors):
     """The walk over the nodes.
 
     `inferred`: nodes whose size must follow from use; `products`: merged dimensions; `named`:
@@ -225,6 +226,9 @@ class _Inference(Operands):
 
     def no_function(self, node: Node) -> ParseError:
         name, close = node.name, closest(node.name)
+        if name in SEVERAL:
+            parts = " and ".join([f"{part}(…)" for part in SEVERAL[name]])
+            return self.fail(f"`{name}` has several results: write {parts}", node.at)
         assigned = any(name == statement.name for statement in self.tree.statements)
         if assigned or name in self.declared or name == "pi" or _CONVENTION.fullmatch(name):
             hint = f"`{name}` is no function; a product is written {name}*(…)"
@@ -287,6 +291,10 @@ class _Inference(Operands):
             return Type("matrix", (self.size(node.args[1]), self.size(node.args[2])))
         return Type("matrix", (self.unknown_size(), self.unknown_size()))
 
+    def constant(self, node: Node) -> Type:
+        dims = [self.size(place) for place in node.args]
+        return Type("matrix", (dims[0], dims[-1]))
+
     def size(self, place: int) -> int:
         node = self.nodes[place]
         if node.name in self.declared and node.name not in self.extents:
@@ -313,6 +321,7 @@ _Rule = Callable[[_Inference, Node], Type]
 _RULES: dict[str, _Rule] = {
     "number": _Inference.scalar,
     "size": _Inference.scalar,
+    "literal": _Inference.scalar,
     "name": _Inference.name,
     "use": _Inference.operand_type,
     "prefix": _Inference.operand_type,
@@ -343,4 +352,14 @@ _FUNCTIONS: dict[str, _Rule] = {
     "identity": _Inference.identity,
     "filled_vector": _Inference.filled_vector,
     "filled_matrix": _Inference.filled_matrix,
+    "constant": _Inference.constant,
+    "eigenvalues": Factors.eigenvalues,
+    "singular_values": Factors.singular_values,
+    "left": Factors.left,
+    "right": Factors.right,
+    "wide_left": Factors.wide_left,
+    "wide_right": Factors.wide_right,
+    "pseudoinverse": Factors.pseudoinverse,
+    "least_squares": Factors.least_squares,
+    "moved": Factors.moved,
 }

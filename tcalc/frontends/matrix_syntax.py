@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..errors import ParseError
-from .lexer import Lexicon, Token, excerpt
+from .lexer import WORDS, Lexicon, Token, excerpt
 
 MAX_DEPTH = 100_000
 
@@ -46,13 +46,18 @@ LEXICON = Lexicon(
 )
 
 #: Functions whose further arguments are sizes, by the number of arguments before these.
-SIZED = {"eye": 0, "vector": 1, "matrix": 1}
+CONSTANTS = ("lower_half", "lower_ones", "upper_ones", "leading_rows", "lower_trapezoid")
+SIZED = {"eye": 0, "vector": 1, "matrix": 1, **dict.fromkeys(CONSTANTS, 0)}
+
+#: Functions whose second and third argument are written out.
+LITERAL = ("norm", "cumsum", "extractdiag", "extracttrian", "makediag", "maketrian")
 
 
 class Node(NamedTuple):
     """A node of the tree.
 
-    `kind` is number, name, size, use (of an earlier statement), call, prefix, infix or postfix;
+    `kind` is number, name, size, literal, use (of an earlier statement), call, prefix, infix or
+    postfix;
     `name` the word or operator; `args` places in the list; `at` the offset of the word or operator;
     `start` and `end` the text of the whole, parentheses around it included.
     """
@@ -307,6 +312,7 @@ class _Parser:
             args = tuple(self.values[bracket.base :])
             del self.values[bracket.base :]
             self.sizes(bracket.name, args)
+            self.literals(bracket.name, args)
             self.push("call", bracket.name, args, bracket.at, bracket.at, end)
         else:
             inner = self.values[-1]
@@ -323,6 +329,18 @@ class _Parser:
                 message = f"a size of {name} is an int or the name of a dimension"
                 raise self.fail(message, node.start)
             self.nodes[k] = node._replace(kind="size")
+
+    def literals(self, name: str, args: tuple[int, ...]) -> None:
+        """Arguments that are written out."""
+        for k in args[1:] if name in LITERAL else ():
+            node = self.nodes[k]
+            sign = node.name if node.kind == "prefix" else ""
+            word = self.nodes[node.args[0]] if sign else node
+            whole = word.kind == "number" and word.name.isdecimal() and len(word.name) <= 15
+            if not whole and not (word.kind == "name" and word.name in WORDS):
+                message = f"the second and third argument of {name} are whole numbers"
+                raise self.fail(f"{message} or one of {', '.join(WORDS)}", node.start)
+            self.nodes[k] = node._replace(kind="literal", name=sign + word.name, args=())
 
     def comma(self) -> None:
         self.reduce(COMPARISON)

@@ -86,7 +86,8 @@ class Program(Products):
         self.nodes = postorder(self.roots)
         self.variables = {**variables(self.roots), **_origins(tree)}
         rows = {node.op.name: node.op for node in self.nodes if isinstance(node, Apply)}
-        self.helpers = [row.helper.strip() for _, row in sorted(rows.items()) if row.helper]
+        helpers = [row.helper.strip() for _, row in sorted(rows.items()) if row.helper]
+        self.helpers = list(dict.fromkeys(helpers))
         reserved = language.reserved.union(re.findall(r"def (\w+)", "\n".join(self.helpers)))
         self.names = _parameters(self.variables, reserved)
         self.taken = set(self.names.values()) | reserved
@@ -228,7 +229,7 @@ class Program(Products):
     def parameters(self, node: Apply) -> dict[str, str]:
         values = {}
         for k, p in enumerate(node.params):
-            dimension = isinstance(p, str) and p in dimensions([node])
+            dimension = isinstance(p, str) and not node.args and p in dimensions([node])
             values[f"p[{k}]"] = self.extent(p) if dimension else repr(p)
         if node.op.core and node.params and isinstance(node.params[0], int):
             axes = tuple(range(-node.params[0], 0))

@@ -89,6 +89,11 @@ def parameter(key: str, value: Any) -> str:
     if key == "axis":
         count = len(value) if isinstance(value, tuple) else 1
         return r"\mathrm{last\,axis}" if count == 1 else f"\\mathrm{{last\\,{count}\\,axes}}"
+    formula = getattr(value, "expr", None)
+    if isinstance(formula, Expr):
+        return to_latex(formula)
+    if isinstance(value, bool):
+        return f"\\mathrm{{{value}}}"
     shown = symbol(value) if isinstance(value, str) and value.isidentifier() else str(value)
     return f"\\mathrm{{{key}}}={shown}" if key else shown
 
@@ -197,13 +202,12 @@ class Latex(Text):
         text = (f"\\operatorname{{{plain}}}", self.parenthesised(joined(", ", ropes)))
         return Piece(text, ATOM, *measure(args, 3 + len(ropes)))
 
-    def output(self, name: str, args: Sequence[Piece]) -> Piece:
-        """One output of several: a letter behind the operator's name is the name of a matrix."""
-        family, _, letter = name.rpartition("_")
-        if not family or len(letter) != 1:
-            return self.function(name, args)
+    def output(self, op: Op, index: int, args: Sequence[Piece]) -> Piece:
+        """One output of several, by its symbol."""
+        if not op.symbols:
+            return super().output(op, index, args)
         inner = self.parenthesised(joined(", ", [self.signed(p) for p in args]))
-        return Piece((f"{letter.upper()}_{{{_word(family)}}}", inner), ATOM, *measure(args, 4))
+        return Piece((op.symbols[index], inner), ATOM, *measure(args, 4))
 
     def call(
         self,

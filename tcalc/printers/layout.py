@@ -121,6 +121,7 @@ class Layout:
         extra = parameters(node)
         if not node.op.elementwise or not node.args:
             args = [self.forms[id(arg)].plain for arg in node.args]
+            args = [args[k] for k in node.op.shown] or args
             return self.settled(node, self.style.call(node.op, extra, args, [False]), None)
 
         found = abbreviation(node) if self.matrix else None
@@ -140,8 +141,7 @@ class Layout:
         """One output of an operator: a function of its own name."""
         whole = application(node)
         args = [self.forms[id(arg)].plain for arg in whole.args]
-        name = whole.op.parts[node.index]
-        return self.settled(node, self.style.output(name, args), None)
+        return self.settled(node, self.style.output(whole.op, node.index, args), None)
 
     def both(self, node: Expr, build: Callable[[list[Piece], list[bool]], Piece]) -> Form:
         """The piece from columns; that from rows only where it may save transposes."""

@@ -281,9 +281,9 @@ class Text:
         ropes = [self.signed(p) for p in args] + list(extra)
         return Piece((name, "(", joined(", ", ropes), ")"), ATOM, *measure(args, 3 + len(ropes)))
 
-    def output(self, name: str, args: Sequence[Piece]) -> Piece:
+    def output(self, op: Op, index: int, args: Sequence[Piece]) -> Piece:
         """One output of an operator that has several."""
-        return self.function(name, args)
+        return self.function(op.parts[index], args)
 
     def diag(self, p: Piece) -> Piece:
         return self.function("diag", [p])
