@@ -300,3 +300,18 @@ def _below(n: int) -> Array:
 
 def _off(n: int) -> Array:
     return ~np.eye(n, dtype=bool)
+
+
+# --- programs -------------------------------------------------------------------------------------
+
+
+class Bound(NamedTuple):
+    """A program, and which arrays it takes (None: all, as they are)."""
+
+    program: Callable[[Sequence[Array]], list[Any]]
+    take: list[int] | None
+    dtype: np.dtype[Any]
+
+    def prepared(self, arrays: Sequence[Array]) -> list[Array]:
+        taken = [arrays[k] for k in self.take or ()]
+        return [a.astype(self.dtype, copy=False) if a.dtype.kind == "f" else a for a in taken]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from .array import as_expr
 from .backends.numpy import Program
 from .binding import (
     Array,
+    Bound,
     Declared,
     Dimensions,
     absent,
@@ -27,7 +28,9 @@ from .binding import (
     to_array,
 )
 from .byte_counts import read_bytes
+from .errors import LinAlgError
 from .expr import Const, Derivative, Expr, Var, dimensions, postorder, variables
+from .failures import StepError, explained
 from .memory import check_fits
 from .plan import NOMINAL, cost, make_plan
 from .rewrite import simplify
@@ -138,7 +141,7 @@ class Compiled:
                 raise TypeError(f"{twice} is bound by data= already")
             values.update(self._data)
         results = self._engine.run(self._roots, values)
-        return results[0] if self._single else _filled(self._outputs, iter(results))
+        return results[0] if self._single else nest.filled(self._outputs, iter(results))
 
     def _named(self, arguments: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
         if len(arguments) == 1 and isinstance(arguments[0], Mapping):
@@ -172,7 +175,7 @@ def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:
         raise TypeError("values are given by keyword or in one mapping; see compile(args=)")
     roots = _leaves(e)
     results = _engine_of(roots).run(roots, by_name(mapping[0]) | values if mapping else values)
-    return results[0] if isinstance(e, Expr) else _filled(e, iter(results))
+    return results[0] if isinstance(e, Expr) else nest.filled(e, iter(results))
 
 
 surface["evaluate"] = evaluate
@@ -219,7 +222,7 @@ class _Engine:
             if isinstance(root, Derivative) and any(v.properties for v in root.wrt)
         ]
         self.fixed: frozenset[str] = frozenset()
-        self.programs: dict[Any, _Bound] = {}
+        self.programs: dict[Any, Bound] = {}
         self.lock = threading.Lock()
 
     def bound(self, data: Values) -> dict[str, Any]:
@@ -269,7 +272,10 @@ class _Engine:
             bound = self._bind(roots, key, arrays, self._unused(values))
         for k, declared in self.checked:
             check_properties(arrays[k], declared)
-        results = bound.program(arrays if bound.take is None else bound.prepared(arrays))
+        try:
+            results = bound.program(arrays if bound.take is None else bound.prepared(arrays))
+        except StepError as error:
+            raise self._explained(error, roots, values) from error.__cause__
         for k, start, wrt in self.projections:
             results[k] = project(results[k], start, wrt)
         return results
@@ -298,7 +304,7 @@ class _Engine:
                 found.append((declared, array.shape, "weak" if is_weak(value) else array.dtype))
         return found
 
-    def _bind(self, roots: Roots, key: list[Any], arrays: list[Array], unused: list[str]) -> _Bound:
+    def _bind(self, roots: Roots, key: list[Any], arrays: list[Array], unused: list[str]) -> Bound:
         """The program for these extents and dtypes, made now and kept."""
         dims = Dimensions()
         for declared, array in zip(self.needed, arrays, strict=True):
@@ -325,8 +331,16 @@ class _Engine:
                 take = None
             if len(self.programs) >= _MAX_PROGRAMS:
                 self.programs.pop(next(iter(self.programs)))
-            self.programs[tuple(key)] = found = _Bound(program, take, dtype)
+            self.programs[tuple(key)] = found = Bound(program, take, dtype)
         return found
+
+    def _explained(self, error: StepError, roots: Roots, values: Values) -> LinAlgError:
+        """The error with the expression that it is about."""
+        known = {k: v for k, v in values.items() if k in self.variables or k in self.dimensions}
+        given = {**self._bound_by(known).sizes, **values}
+        computed = [c for root in roots for c in (_value(root), *_candidates(root))]
+        options = self.backend, self.limit, False
+        return explained(error, computed, roots, lambda e: _Engine([e], *options).run([e], given))
 
     def _dtype(self, key: list[Any], arrays: list[Array]) -> np.dtype[Any]:
         """The working dtype: float32 if all arrays and constants are; numbers have no say.
@@ -345,20 +359,25 @@ class _Engine:
     def _chosen(self, root: Expr, dims: Dimensions) -> Expr:
         """The value of a root; of a derivative's candidates the cheapest at these sizes."""
         value = _value(root)
-        if not isinstance(root, Derivative) or not root.candidates:
+        if not _candidates(root):
             return value
         names = {d.name for d in self.needed}
         options = [
             c
-            for c in (value, *root.candidates)
+            for c in (value, *_candidates(root))
             if names.issuperset(variables([c])) and dims.sizes.keys() >= set(dimensions([c]))
         ]
         return min(options, key=lambda c: cost(c, dims.sizes)[0], default=value)
 
-    def plan_for(self, roots: Roots, data: Values, shapes: Mapping[str, Any]) -> Plan:
+    def _bound_by(self, data: Values) -> Dimensions:
+        """The extents of data that are known to be of variables and dimensions."""
         dims = Dimensions()
         bound = {k: np.shape(v) if k in self.variables else v for k, v in data.items()}
         dims.bind_given(bound, self.variables, self.dimensions)
+        return dims
+
+    def plan_for(self, roots: Roots, data: Values, shapes: Mapping[str, Any]) -> Plan:
+        dims = self._bound_by(data)
         dims.bind_given(shapes, self.variables, self.dimensions)
         free = [d for d in self.dimensions if d.isidentifier() and d not in dims.sizes]
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
@@ -367,34 +386,14 @@ class _Engine:
         return make_plan(values, dims.sizes, note=note, fixed=self.fixed)
 
 
-class _Bound(NamedTuple):
-    """A program, and which arrays it takes (None: all, as they are)."""
-
-    program: Callable[[Sequence[Array]], list[Any]]
-    take: list[int] | None
-    dtype: np.dtype[Any]
-
-    def prepared(self, arrays: Sequence[Array]) -> list[Array]:
-        taken = [arrays[k] for k in self.take or ()]
-        return [a.astype(self.dtype, copy=False) if a.dtype.kind == "f" else a for a in taken]
-
-
 def _value(root: Expr) -> Expr:
     """What is computed: a derivative without its projection, anything else in its stable form."""
     return root.args[0] if isinstance(root, Derivative) else simplify(root)
 
 
+def _candidates(root: Expr) -> tuple[Expr, ...]:
+    return root.candidates if isinstance(root, Derivative) else ()
+
+
 def _leaves(outputs: Any) -> list[Expr]:
     return [leaf if isinstance(leaf, Expr) else as_expr(leaf) for leaf in nest.leaves(outputs)]
-
-
-def _filled(tree: Any, results: Iterator[Any]) -> Any:
-    """The nest with results for leaves, in plain tuples, lists and dicts."""
-    if isinstance(tree, dict):
-        return {key: _filled(value, results) for key, value in tree.items()}
-    if isinstance(tree, list):
-        return [_filled(value, results) for value in tree]
-    if isinstance(tree, tuple):
-        values = [_filled(value, results) for value in tree]
-        return type(tree)(*values) if hasattr(tree, "_fields") else tuple(values)
-    return next(results)

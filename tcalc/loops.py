@@ -142,6 +142,8 @@ def _product(b: Builder, step: Step) -> Reading | None:
     turned = _is_turned(b, one), _is_turned(b, two)
     if prod(step.shape) <= SMALL and not turned[1] and (turned[0] or len(first) == 1):
         return second[0], {one: "columns" if turned[0] else "rows", two: "rows"}, True
+    if one == two:  # not to be seen in two ways
+        return None
     if turned[1] and len(first) == 1 and prod(first) <= SMALL:
         return second[1], {one: "whole", two: "columns"}, False
     if prod(second) <= SMALL and len(first) == 2 and not turned[0]:

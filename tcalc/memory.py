@@ -115,11 +115,19 @@ def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time:
             and owner not in read_later
             and not _passing_here(unit, owner, steps)
             and b.shapes[slot] == step.shape
-            and (not isinstance(unit, Loop) or unit.modes[slot] == "rows")
+            and _read_by_rows(b, unit, slot)
             and all(other == slot for other, o in zip(step.args, owners, strict=True) if o == owner)
         ):
             return owner
     return None
+
+
+def _read_by_rows(b: Builder, unit: Unit, slot: int) -> bool:
+    """Does no tile of a loop read what another one may have overwritten?"""
+    if not isinstance(unit, Loop):
+        return True
+    reads = [a for step in unit.steps for a in step.args if b.owner[a] == b.owner[slot]]
+    return unit.modes.get(slot) == "rows" and all(a == slot for a in reads)
 
 
 def _passing_here(unit: Unit, owner: int, steps: Sequence[Step]) -> bool:

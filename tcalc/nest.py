@@ -47,5 +47,17 @@ def _rebuild(tree: Any, source: Iterator[Any]) -> Any:
     return next(source)
 
 
+def filled(tree: Any, leaves: Iterator[Any]) -> Any:
+    """The nest with other leaves, in plain tuples, lists and dicts."""
+    if isinstance(tree, dict):
+        return {key: filled(value, leaves) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [filled(value, leaves) for value in tree]
+    if isinstance(tree, tuple):
+        values = [filled(value, leaves) for value in tree]
+        return type(tree)(*values) if hasattr(tree, "_fields") else tuple(values)
+    return next(leaves)
+
+
 def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
     return rebuild(tree, [function(leaf) for leaf in leaves(tree)])

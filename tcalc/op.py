@@ -94,6 +94,9 @@ class Op:
         Is the result lower triangular?
     printed : str
         The name in formulas, where another row with that name has the same values.
+    written : callable or None
+        ``written(node)`` is the name and the operand of the user's call, for errors, where the
+        application is not printed as that.
     helper : str
         Source of a function that `code` calls, for printed programs.
     pushforward, pullback : callable or None
@@ -133,6 +136,7 @@ class Op:
     definite: bool = False
     triangular: bool = False
     printed: str = ""
+    written: Callable[[Apply], tuple[str, Expr]] | None = None
     helper: str = ""
     family: tuple[Any, ...] = ()
 

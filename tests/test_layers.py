@@ -39,7 +39,7 @@ HOUSE = """
     memory lower flat
     pairs
     paths inverses loops
-    twins
+    twins failures
     steps
     properties derive linalg
     rules.*

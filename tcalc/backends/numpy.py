@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LinAlgError
+from ..failures import StepError
 from ..steps import BUFFER, RESULT, VIEW, Loop, Output, Plan, Step, Unit
 from .numpy_kernels import KERNELS, allocation, cleared, dropped
 from .numpy_matrices import Array, Run, Slots
@@ -40,6 +40,7 @@ class Program:
         for slot, place in enumerate(plan.home):
             if place is not None:
                 self._members.setdefault(place, []).append(slot)
+        self._steps: dict[int, Step] = {}
         self._once: list[Run] = []
         self._static: list[Run] = []
         self._runs: list[Run] = []
@@ -54,22 +55,26 @@ class Program:
         self._returns = [self._return(output) for output in plan.outputs]
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
-        try:
-            with np.errstate(all="ignore"):
-                try:
-                    base = self._pool.pop()
-                except IndexError:
-                    base = self._workspace(arrays)
-                slots = base.copy()
-                slots[: self._count] = arrays
-                for run in self._runs:
-                    run(slots)
-        except np.linalg.LinAlgError as error:
-            raise LinAlgError(str(error)) from error
+        with np.errstate(all="ignore"):
+            try:
+                base = self._pool.pop()
+            except IndexError:
+                base = self._workspace(arrays)
+            slots = base.copy()
+            slots[: self._count] = arrays
+            self._execute(self._runs, slots)
         results = [finish(slots) for finish in self._returns]
         if self._kept:
             self._pool.append(base)
         return results
+
+    def _execute(self, runs: Sequence[Run], slots: Slots) -> None:
+        run = None
+        try:
+            for run in runs:
+                run(slots)
+        except np.linalg.LinAlgError as error:
+            raise StepError(str(error), self._steps.get(id(run))) from error
 
     def _add(self, unit: Unit) -> None:
         """Sort a unit: once for fixed data, once per workspace, at every call."""
@@ -93,7 +98,9 @@ class Program:
                 self._runs.append(self._closure(unit))
 
     def _closure(self, step: Step) -> Run:
-        return KERNELS[step.kind](step, self.dtype)
+        run = KERNELS[step.kind](step, self.dtype)
+        self._steps[id(run)] = step
+        return run
 
     def _is_static(self, step: Step) -> bool:
         """A view of the workspace, or of such a view: bound once."""
@@ -164,8 +171,7 @@ class Program:
         for slot, array in plan.consts.items():
             slots[slot] = array if slot in plan.integers else array.astype(self.dtype)
         slots[: self._count] = arrays
-        for run in self._once:
-            run(slots)
+        self._execute(self._once, slots)
         read = {a for step in plan.steps if step.out not in plan.fixed for a in step.args}
         return [a if k in read and k >= self._count else None for k, a in enumerate(slots)]
 

@@ -110,6 +110,7 @@ EIGH = {
         ((_eigenvalue_partial, _eigenvector_partial(kind)),), _eigh,
         "np.linalg.eigh(({0} + np.swapaxes({0}, -1, -2)) / 2)", r"\operatorname{{eigh}}({0})",
         domain=((0.5, 2.0),), shape=_eigh_shapes, flops=9.0,
+        written=lambda node: ("eigh", node.args[0]),
         parts=("eigvals", "eigvecs"), symbols=(r"\lambda", r"V_{\mathrm{eig}}"),
     )
     for kind in DEGENERATE

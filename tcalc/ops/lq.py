@@ -10,7 +10,7 @@ from typing import Any
 from ..applied import apply, apply_all
 from ..array import as_expr, public
 from ..errors import ShapeError
-from ..expr import Expr
+from ..expr import Apply, Expr
 from ..extents import ONE, Coef, Shape, show_shape
 from ..normal import add, einsum
 from ..op import Op
@@ -18,6 +18,8 @@ from .matrices import labels, refuse
 from .triangles import lower_half, tri_inverse
 
 __all__ = ["gelqf", "lq", "qr"]
+
+FIRST = "first"
 
 
 def _lq(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
@@ -82,6 +84,20 @@ def _rotation(a: Expr, factor: Expr, q: Expr) -> Expr:
     return add([first, second])
 
 
+def _written(node: Apply) -> tuple[str, Expr]:
+    """The user's matrix, of which the operand may be the first rows, or those of the transpose."""
+    (operand,), (name, lines) = node.args, node.params
+    by_columns = lines.endswith("columns")
+    if not lines.startswith(FIRST):
+        return name, operand.mT if by_columns else operand
+    while len(operand.args) == 1:
+        (operand,) = operand.args
+    (whole,) = [a for a in operand.args if getattr(a, "op", None) is not LEADING_ROWS]
+    m, n = whole.shape[-2:]
+    wide = isinstance(m, int) and isinstance(n, int) and m < n
+    return name, whole if wide == by_columns else whole.mT
+
+
 LQ_SOURCE = """
 def _lq(a):
     q, r = np.linalg.qr(np.swapaxes(a, -1, -2))
@@ -93,7 +109,8 @@ LQ = Op(
     "lq", (2,), ((_lq_partial_l, _lq_partial_q),), _lq,
     "_lq({0})", r"\operatorname{{lq}}({0})",
     domain=((0.5, 2.0),), shape=_lq_shapes, flops=4.0,
-    parts=("lq_l", "lq_q"), symbols=(r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}"), helper=LQ_SOURCE,
+    written=_written, parts=("lq_l", "lq_q"), symbols=(r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}"),
+    helper=LQ_SOURCE,
 )  # fmt: skip
 
 UPPER_ONES = Op(
@@ -120,7 +137,7 @@ def factors(e: Expr, name: str, lines: str) -> tuple[Expr, Expr]:
         return factor, q
     b, i, j, k, _, _ = labels(e)
     top = einsum([apply(LEADING_ROWS, params=(n, m)), e], [(i, k), (*b, k, j)], (*b, i, j))
-    _, q = apply_all(LQ, top, params=(name, f"first {n} {lines}"))
+    _, q = apply_all(LQ, top, params=(name, f"{FIRST} {n} {lines}"))
     mask = apply(LOWER_TRAPEZOID, params=(m, n))
     return einsum([mask, e, q], [(i, j), (*b, i, k), (*b, j, k)], (*b, i, j)), q
 

@@ -103,6 +103,7 @@ SVD = Op(
     "svd", (2,), ((_left_partial, _value_partial, _right_partial),), _svd,
     "np.linalg.svd({0}, full_matrices=False)", r"\operatorname{{svd}}({0})",
     domain=((0.5, 2.0),), shape=_svd_shapes, flops=15.0, parts=("svd_u", "svd_s", "svd_vh"),
+    written=lambda node: ("norm" if node.params[1] in NORMS else "svd", node.args[0]),
     symbols=(r"U_{\mathrm{svd}}", r"\sigma", r"V_{\mathrm{svd}}^{\top}"),
 )  # fmt: skip
 

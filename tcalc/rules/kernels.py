@@ -35,8 +35,10 @@ def _fused_sum(e: Add) -> Expr:
         mates = [t for t in terms if t is view(first, (1, 0))]
         if not mates or mates[0] is first or not isinstance(product, Einsum):
             continue
+        if not product.summed and len(product.args) != 1:
+            continue
         core = product if product.summed else product.args[0]
-        found = _pullback(core) if isinstance(core, Einsum) else None
+        found = _pullback(core) if isinstance(core, Einsum) and core.ndim == 2 else None
         if found is not None:
             rest = [t for t in terms if t is not first and t is not mates[0]]
             return add([*rest, scale(scale(found, coef), number(2))])
