@@ -154,6 +154,19 @@ def test_fires_on_its_own_left_side(rule: Rule, place: str) -> None:
         assert found is simplify(wrap(right))
 
 
+def test_the_trace_of_a_matrix_times_its_inverse_is_its_extent() -> None:
+    A, batch = tc.var("A", ("n", "n")), tc.var("B", (2, "n", "n"))
+    data = np.eye(3) * 2 + np.ones((3, 3))
+    for e in (
+        tc.trace(tc.linalg.solve(A, A)),
+        tc.trace(A @ tc.linalg.inv(A)),
+        tc.sum(tc.linalg.inv(A) * A.T),
+    ):
+        np.testing.assert_allclose(e(A=data), 3, rtol=1e-14)
+    both = tc.sum(tc.linalg.inv(batch) * batch.mT, axis=(1, 2))
+    np.testing.assert_allclose(both(B=np.stack([data, 2 * data])), [3, 3], rtol=1e-14)
+
+
 def test_names_are_unique_and_rules_are_reached() -> None:
     assert len({r.name for r in ALL}) == len(ALL)
     registered = [r for group in rewrite.RULES.values() for r in group]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from ..applied import core_swap
 from ..array import matmul, sum
 from ..expr import Apply, Einsum, Expr, Labels, Var
-from ..extents import ONE, Coef, Extent
+from ..extents import ONE, Coef, Extent, extent_coef
 from ..facts import definite
 from ..normal import einsum, scale, view
 from ..op import TABLE
@@ -158,7 +158,10 @@ def _without_inverse(e: Einsum, k: int, axis: int) -> Expr | None:
     kept = [(op, w) for op, w in whole.operands if label not in w]
     words = [tuple([other if i == gone else i for i in w]) for _, w in kept]
     out = [other if i == gone else i for i in whole.out]
-    return einsum([op for op, _ in kept], words, out, whole.coef, whole.extents)
+    coef = whole.coef
+    if other not in {label for word in words for label in word}.union(out):
+        coef = coef.by(extent_coef(whole.extents[other]))  # the trace of a unit tensor
+    return einsum([op for op, _ in kept], words, out, coef, whole.extents)
 
 
 def _of_definite(e: Expr) -> Expr | None:
