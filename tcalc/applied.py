@@ -7,12 +7,12 @@ is a number; a matrix function of a transpose is the transpose of the function.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .expr import Add, Apply, Derivative, Einsum, Expr, Part, Permutation, intern
+from .expr import Add, Apply, Derivative, Einsum, Expr, Part, Permutation, intern, postorder
 from .extents import ONE, Shape
 from .labels import axis_symmetries, closure
 from .normal import (
@@ -176,6 +176,15 @@ def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
         return parts(application(args[0]))[node.index]
     assert isinstance(node, Derivative)
     return args[0]
+
+
+def rewritten(roots: Sequence[Expr], change: Callable[[Expr, Expr], Expr]) -> list[Expr]:
+    """The roots after a change of every node: ``change(new, old)``, operands changed already."""
+    done: dict[int, Expr] = {}
+    for node in postorder(roots):
+        new = with_args(node, [done[id(arg)] for arg in node.args]) if node.args else node
+        done[id(node)] = change(new, node)
+    return [done[id(root)] for root in roots]
 
 
 def rebuild(rows: list[tuple[type[Expr], tuple[Any, ...], list[int]]]) -> Expr:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .applied import with_args
+from .applied import rewritten
 from .expr import Add, Einsum, Expr, Labels, postorder
 from .extents import Coef, Extent
 from .normal import add, einsum
+from .products import opened
 
 MAX_TERMS, MAX_OPERANDS = 16, 12
 
@@ -37,14 +38,13 @@ def factored(roots: Sequence[Expr]) -> list[Expr]:
     """The roots with common matrices of the terms of sums in front."""
     nodes = postorder(roots)
     inside = {id(t) for node in nodes if isinstance(node, Add) for t in map(_sum_of, node.args)}
-    done: dict[int, Expr] = {}
-    for node in nodes:
-        new = with_args(node, [done[id(arg)] for arg in node.args]) if node.args else node
-        if isinstance(new, Add) and id(node) not in inside:
-            found = _factored(_leaves(new))
-            new = new if found is None else found
-        done[id(node)] = new
-    return [done[id(root)] for root in roots]
+
+    def change(new: Expr, old: Expr) -> Expr:
+        whole = isinstance(new, Add) and id(old) not in inside
+        found = _factored(_leaves(new)) if whole else None
+        return new if found is None else found
+
+    return rewritten(roots, change)
 
 
 def _sum_of(e: Expr) -> Expr:
@@ -80,10 +80,10 @@ def _factored(terms: list[Expr]) -> Expr | None:
     """The sum with its most common factors in front; None if no two terms have one."""
     if not 1 < len(terms) <= MAX_TERMS:
         return None
-    opened = [_open(t) for t in terms]
+    lists = [_open(t) for t in terms]
     members: dict[tuple[int, int, int], list[int]] = {}
     factors: dict[tuple[int, int, int], _Factor] = {}
-    for k, term in enumerate(opened):
+    for k, term in enumerate(lists):
         for factor in {} if term is None else _edges(term):
             key = (id(factor.matrix), factor.axis, factor.place)
             factors[key] = factor
@@ -93,7 +93,7 @@ def _factored(terms: list[Expr]) -> Expr | None:
         return None
     key = min(shared, key=lambda key: (-len(members[key]), factors[key].matrix.order, key[1:]))
     factor, chosen = factors[key], members[key]
-    inner_terms = [_without(t, factor) for k in chosen if (t := opened[k]) is not None]
+    inner_terms = [_without(t, factor) for k in chosen if (t := lists[k]) is not None]
     inner = _sum(inner_terms)
     n = inner.ndim
     word = (n, factor.place) if factor.axis == 0 else (factor.place, n)
@@ -122,13 +122,7 @@ def _open(e: Expr) -> _Term | None:
             operands.append((arg, word))
             continue
         coef = coef.by(arg.coef)
-        local = dict(zip(arg.out, word, strict=True))
-        for label, extent in enumerate(arg.extents):
-            if label not in local:
-                local[label] = len(extents)
-                extents[local[label]] = extent
-        for op, labels in zip(arg.args, arg.labels, strict=True):
-            waiting.append((op, tuple([local[i] for i in labels])))
+        waiting += opened(arg, word, extents)
     return _Term(operands, e.out, coef, extents) if len(operands) > 1 else None
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from .expr import Einsum, Expr
 from .extents import Coef, Extent
 from .paths import EXACT_OPERANDS
+from .products import opened as inner_operands
 from .steps import Word
 
 
@@ -47,23 +48,14 @@ def flatten(e: Einsum, uses: Mapping[int, int], shared: bool) -> tuple[Flat, lis
         ):
             operands.append((arg, word))
             continue
-        local = dict(zip(arg.out, word, strict=True))
-        count = max(extents, default=-1) + 1
-        for label in range(len(arg.extents)):
-            local.setdefault(label, count + label)
-        inside = [
-            (inner, tuple([local[label] for label in labels]))
-            for inner, labels in zip(arg.args[::-1], arg.labels[::-1], strict=True)
-        ]
+        more = dict(extents)
+        inside = inner_operands(arg, word, more)[::-1]
         if not _fits([*operands, *stack, *inside]):
             operands.append((arg, word))
             continue
         if not shared:
             opened.append(arg)
-        coef = coef.by(arg.coef)
-        for label, extent in enumerate(arg.extents):
-            if local[label] >= count:
-                extents[local[label]] = extent
+        coef, extents = coef.by(arg.coef), more
         stack += inside
     return Flat(operands, extents, coef), opened
 

@@ -31,6 +31,7 @@ from .products import (
     components,
     contraction,
     is_zero,
+    opened,
     outer_product,
     shut,
     symmetries,
@@ -81,7 +82,6 @@ class _Builder:
         self.out = out
         self.coef = coef
         self.parent: dict[int, int] = {}
-        self.fresh = max([*extents, *out, -1]) + 1
 
     def find(self, label: int) -> int:
         parent = self.parent
@@ -110,7 +110,6 @@ class _Builder:
         return tuple([self.find(label) for label in labels])
 
     def build(self, operands: list[Operand]) -> Expr:
-        self.fresh = max([self.fresh, *[label + 1 for _, word in operands for label in word]])
         for op, word in operands:
             for label, extent in zip(word, op.shape, strict=True):
                 self.check(self.find(label), extent)
@@ -161,17 +160,7 @@ class _Builder:
                 few = len(operands) + len(op.args) - 1 <= MAX_OPERANDS
                 if not (larger and few and any(label not in outer for label in word)):
                     continue
-            local: dict[int, int] = dict(zip(op.out, word, strict=True))
-            for label, extent in enumerate(op.extents):
-                if label not in local:
-                    local[label] = self.fresh
-                    self.extents[self.fresh] = extent
-                    self.fresh += 1
-            inside = [
-                (arg, tuple([local[label] for label in theirs]))
-                for arg, theirs in zip(op.args, op.labels, strict=True)
-            ]
-            return operands[:k] + inside + operands[k + 1 :]
+            return operands[:k] + opened(op, word, self.extents) + operands[k + 1 :]
         return None
 
     def distribute(self, operands: list[Operand]) -> Expr | None:

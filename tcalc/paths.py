@@ -17,7 +17,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 EXACT_OPERANDS = 8
 #: Multiply-adds of a matrix product in the time of one elementwise operation.
-GEMM_SPEED = 8
+GEMM_SPEED = 8.0
 
 
 class Path(NamedTuple):

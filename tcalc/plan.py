@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 
 from .expr import Expr, dimensions, postorder
 from .factoring import factored
@@ -10,20 +11,14 @@ from .loops import grouped
 from .lowering import Lowering
 from .memory import assign
 from .normal import bare
+from .paths import GEMM_SPEED
 from .rules.kernels import fused
 from .steps import Builder, Output, Plan
 from .variants import Way, multiplied_out
 
 #: Operations of a step in the time of one elementwise operation.
-SPEED = {
-    "dot": 8.0,
-    "matmul": 8.0,
-    "gram": 8.0,
-    "trisolve": 6.0,
-    "solve": 6.0,
-    "over": 6.0,
-    "kernels": 6.0,
-}
+SPEED = dict.fromkeys(("dot", "matmul", "gram"), GEMM_SPEED)
+SPEED |= dict.fromkeys(("trisolve", "solve", "over", "kernels"), 0.75 * GEMM_SPEED)
 #: Time per node from which other ways of lowering are tried (each takes a fraction of a
 #: millisecond a node), and what one must save to be taken.
 WORTH_CHOOSING = 1e4
@@ -92,13 +87,13 @@ def _cheapest(
     best = _lowered(roots, sizes, fixed, Way())
     if _time(best[0].b) < WORTH_CHOOSING * len(postorder(roots)):
         return best
-    for spelling in _distinct([list(roots), multiplied_out(roots), factored(roots)]):
-        for way in WAYS:
-            if way.dense_inverses and not best[0].b.inverses:
-                continue
-            other = _lowered(spelling, sizes, fixed, way)
-            if _time(other[0].b) < SAVED * _time(best[0].b):
-                best = other
+    inverses = bool(best[0].b.inverses)
+    ways = [way for way in WAYS if inverses or not way.dense_inverses]
+    spellings = _distinct([list(roots), multiplied_out(roots), factored(roots)])
+    for spelling, way in list(product(spellings, ways))[1:]:  # the first is there
+        other = _lowered(spelling, sizes, fixed, way)
+        if _time(other[0].b) < SAVED * _time(best[0].b):
+            best = other
     return best
 
 

@@ -67,6 +67,18 @@ def shut(operands: list[Operand], extents: Shape) -> list[Operand]:
     return closed
 
 
+def opened(op: Einsum, word: Labels, extents: dict[int, Extent]) -> list[Operand]:
+    """The operands of a product read under `word`; its summed labels join `extents` as new ones."""
+    local = dict(zip(op.out, word, strict=True))
+    fresh = max(extents, default=-1) + 1
+    for label, extent in enumerate(op.extents):
+        if label not in local:
+            local[label] = fresh
+            extents[fresh] = extent
+            fresh += 1
+    return [(a, tuple([local[i] for i in w])) for a, w in zip(op.args, op.labels, strict=True)]
+
+
 def components(operands: list[Operand], outer: set[int]) -> list[list[Operand]]:
     """Groups of operands connected by summed labels, in order of their first operand."""
     group_of: dict[int, int] = {}

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from inspect import signature
 from itertools import combinations, permutations
 
-from .applied import with_args
+from .applied import rewritten
 from .declare import var
-from .expr import Add, Apply, Einsum, Expr, Var, postorder
+from .expr import Add, Apply, Einsum, Expr, Var
 from .extents import number
 from .normal import einsum, scale
 from .products import is_number
@@ -195,25 +195,18 @@ def simplify(e: Expr, fired: Counter[str] | None = None) -> Expr:
 
 
 def _one_pass(e: Expr, counts: Counter[str]) -> Expr:
-    done: dict[int, Expr] = {}
-    for node in postorder([e]):
-        new = with_args(node, [done[id(arg)] for arg in node.args]) if node.args else node
+    def change(new: Expr, old: Expr) -> Expr:
         for candidate in RULES.get(_root(new), ()):
             found = candidate.try_on(new)
             if found is not None and found is not new:
                 counts[candidate.name] += 1
-                new = found
-                break
-        done[id(node)] = new
-    return done[id(e)]
+                return found
+        return new
+
+    return rewritten([e], change)[0]
 
 
 def substitute(e: Expr, values: dict[Var, Expr]) -> Expr:
     """All variables replaced at once."""
-    done: dict[int, Expr] = {id(v): value for v, value in values.items()}
-    for node in postorder([e]):
-        if id(node) not in done:
-            done[id(node)] = (
-                with_args(node, [done[id(arg)] for arg in node.args]) if node.args else node
-            )
-    return done[id(e)]
+    by_id = {id(v): value for v, value in values.items()}
+    return rewritten([e], lambda new, old: by_id.get(id(old), new))[0]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .applied import with_args
-from .expr import Add, Apply, Einsum, Expr, postorder
+from .applied import rewritten
+from .expr import Add, Apply, Einsum, Expr
 from .normal import add, einsum, low_order
 
 MAX_TERMS = 8
@@ -34,13 +34,11 @@ def multiplied_out(roots: Sequence[Expr]) -> list[Expr]:
     A computed term holds a contraction or a matrix function, whose rounding errors are there
     already. A difference of what is given, as x_i - x_j, is never torn apart.
     """
-    done: dict[int, Expr] = {}
-    for node in postorder(roots):
-        new = with_args(node, [done[id(arg)] for arg in node.args]) if node.args else node
-        if isinstance(new, Einsum) and new.summed:
-            new = _distributed(new)
-        done[id(node)] = new
-    return [done[id(root)] for root in roots]
+
+    def change(new: Expr, old: Expr) -> Expr:
+        return _distributed(new) if isinstance(new, Einsum) and new.summed else new
+
+    return rewritten(roots, change)
 
 
 def _computed(e: Expr) -> bool:

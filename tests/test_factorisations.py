@@ -136,6 +136,7 @@ SINGULAR = np.array([[1.0, 2, 3], [2, 4, 6], [0, 1, 1]])
 ZERO = np.array([[1.0, 0, 0], [2, 0, 0], [3, 4, 5]])
 WRONG = [
     ("cholesky", la.cholesky, -np.eye(3), "cholesky: .*not positive definite"),
+    ("cholesky-nan", la.cholesky, np.full((3, 3), np.nan), "cholesky: .*not positive definite"),
     ("potrf", la.potrf, np.diag([1.0, 1.0, -1.0]), "cholesky: .*not positive definite"),
     ("inv", la.inv, np.zeros((3, 3)), "inv: the matrix is singular"),
     ("tri_inverse", la.tri_inverse, ZERO, "tri_inverse: a zero on the diagonal"),

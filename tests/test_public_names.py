@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 import pytest
 
 import tcalc as tc
-from tcalc import array, views
+from tcalc import array, ops, views
 from tcalc.op import TABLE
-from tcalc.ops import (
-    cholesky,
-    eigh,
-    elementwise,
-    lapack,
-    linalg,
-    lq,
-    matrix_functions,
-    merge,
-    packed,
-    reductions,
-    spectral,
-    svd,
-)
 from tcalc.surface import surface
 
 # Reached through methods, operators or NumPy's functions only.
@@ -30,25 +19,11 @@ HIDDEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        array,
-        views,
-        elementwise,
-        cholesky,
-        eigh,
-        lapack,
-        linalg,
-        lq,
-        matrix_functions,
-        merge,
-        packed,
-        reductions,
-        spectral,
-        svd,
-    ],
-)
+ROWS = [import_module(f"tcalc.ops.{found.name}") for found in iter_modules(ops.__path__)]
+EXPORTING = [array, views, *[module for module in ROWS if hasattr(module, "__all__")]]
+
+
+@pytest.mark.parametrize("module", EXPORTING, ids=lambda module: module.__name__)
 def test_exports_are_public(module: object) -> None:
     names = module.__all__  # type: ignore[attr-defined]
     assert len(set(names)) == len(names)

@@ -16,7 +16,7 @@ from ..errors import LinAlgError
 from ..expr import Expr
 from ..normal import einsum
 from ..op import Op
-from .matrices import LARGE, attempt, labels, same, square, symmetric_part
+from .matrices import LARGE, attempt, labels, refuse, same, square, symmetric_part
 from .triangles import lower_half, tri_inverse
 
 __all__ = ["cholesky"]
@@ -25,7 +25,9 @@ NOT_DEFINITE = "cholesky: the matrix is not positive definite"
 
 
 def _cholesky(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
-    return attempt(NOT_DEFINITE, xp.linalg.cholesky, a)
+    factor = attempt(NOT_DEFINITE, xp.linalg.cholesky, a)
+    refuse(NOT_DEFINITE, xp.isnan(xp.diagonal(factor, axis1=-2, axis2=-1)).any(axis=-1))
+    return factor
 
 
 def _over(xp: Any, params: tuple[Any, ...], a: Any) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from ..applied import core_swap
 from ..array import matmul, sum
-from ..expr import Apply, Einsum, Expr, Labels, Var
+from ..expr import Apply, Einsum, Expr, Var
 from ..extents import ONE, Coef, Extent, extent_coef
 from ..facts import definite
 from ..normal import einsum, scale, view
@@ -21,12 +21,11 @@ from ..ops.definite import inverse_definite, logdet_definite
 from ..ops.elementwise import abs, log
 from ..ops.linalg import INV, inv, logdet
 from ..ops.triangles import TRI_INVERSE, lower_triangle, tri_inverse
+from ..products import Operand, opened
 from ..rewrite import rule
 from ..views import diagonal, eye
 
 FACTORS = "factors"
-
-Operand = tuple[Expr, Labels]
 
 
 def _is_factor(e: Expr) -> bool:
@@ -49,23 +48,14 @@ class _Product:
     def places(self, label: int) -> list[int]:
         return [k for k, (_, word) in enumerate(self.operands) for i in word if i == label]
 
-    def open(self, op: Einsum, word: Labels) -> list[Operand]:
-        """The operands of a product that is an operand here, under labels of this one."""
-        self.coef = self.coef.by(op.coef)
-        local = dict(zip(op.out, word, strict=True))
-        for label, extent in enumerate(op.extents):
-            if label not in local:
-                local[label] = len(self.extents)
-                self.extents[local[label]] = extent
-        return [(a, tuple([local[i] for i in w])) for a, w in zip(op.args, op.labels, strict=True)]
-
     def open_all(self, chosen: Sequence[int], holds: Callable[[Expr], bool]) -> None:
         """Open those products among the chosen operands in which such a factor stands."""
         kept: list[Operand] = []
         for k, (op, word) in enumerate(self.operands):
             inside = isinstance(op, Einsum) and len(set(op.out)) == len(op.out)
             if k in chosen and isinstance(op, Einsum) and inside and any(map(holds, op.args)):
-                kept += self.open(op, word)
+                self.coef = self.coef.by(op.coef)
+                kept += opened(op, word, self.extents)
             else:
                 kept.append((op, word))
         self.operands = kept

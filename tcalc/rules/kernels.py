@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..applied import with_args
+from ..applied import rewritten
 from ..expr import Add, Apply, Einsum, Expr, Labels, postorder
 from ..extents import number
 from ..normal import add, einsum, scale, split_coef, view
@@ -15,16 +15,13 @@ from ..ops.triangles import LOWER_HALF, TRI_INVERSE
 
 def fused(roots: Sequence[Expr]) -> list[Expr]:
     """The roots with symmetric pullbacks of Cholesky factors as one node each."""
-    nodes = postorder(roots)
-    if not any(isinstance(node, Apply) and node.op is TRI_INVERSE for node in nodes):
+    if not any(isinstance(n, Apply) and n.op is TRI_INVERSE for n in postorder(roots)):
         return list(roots)
-    done: dict[int, Expr] = {}
-    for node in nodes:
-        new = with_args(node, [done[id(arg)] for arg in node.args]) if node.args else node
-        if isinstance(new, Add) and new.ndim == 2:
-            new = _fused_sum(new)
-        done[id(node)] = new
-    return [done[id(root)] for root in roots]
+
+    def change(new: Expr, old: Expr) -> Expr:
+        return _fused_sum(new) if isinstance(new, Add) and new.ndim == 2 else new
+
+    return rewritten(roots, change)
 
 
 def _fused_sum(e: Add) -> Expr:
