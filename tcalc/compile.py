@@ -189,7 +189,8 @@ def _engine_of(roots: Roots) -> _Engine:
     found = _engines.get(key)
     if found is None:
         engine = _Engine(roots, "numpy", None, True)
-        watch = [weakref.ref(root, lambda _: _engines.pop(key, None)) for root in roots]
+        forget = _engines.pop  # bound now: at interpreter exit the module's names are gone
+        watch = [weakref.ref(root, lambda _: forget(key, None)) for root in roots]
         _engines[key] = found = (watch, engine)
     return found[1]
 
