@@ -21,7 +21,10 @@ Tell = Callable[[str], None]
 
 
 def environment(threads: int) -> dict[str, str]:
-    """The same number of threads for BLAS, OpenMP and XLA."""
+    """The same number of threads for BLAS, OpenMP and XLA; each picks its own instructions.
+
+    A kernel family forced upon OpenBLAS would hold back all who compute with it, and not XLA.
+    """
     names = (
         "OPENBLAS_NUM_THREADS",
         "OMP_NUM_THREADS",
@@ -33,7 +36,8 @@ def environment(threads: int) -> dict[str, str]:
     eigen = "true" if threads > 1 else "false"
     flags = f"--xla_cpu_multi_thread_eigen={eigen} intra_op_parallelism_threads={threads}"
     fixed = {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"}
-    return {**os.environ, **fixed, **dict.fromkeys(names, str(threads))}
+    inherited = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
+    return {**inherited, **fixed, **dict.fromkeys(names, str(threads))}
 
 
 def confine(threads: int) -> None:
