@@ -9,6 +9,8 @@
 from . import linalg as linalg
 from . import rules as rules
 from .array import *
+from .assembly import CompiledStructured as CompiledStructured
+from .blocks import BlockStructured as BlockStructured
 from .calculus import (
     derivative as derivative,
 )
@@ -36,6 +38,12 @@ from .calculus import (
 from .check import check as check
 from .compile import Compiled as Compiled
 from .compile import compile as compile
+from .compress import (
+    Compressed as Compressed,
+)
+from .compress import (
+    compress as compress,
+)
 from .declare import var as var
 from .errors import (
     Error as Error,
@@ -61,24 +69,24 @@ from .errors import (
 from .explain import explain as explain
 from .expr import Expr as Expr
 from .frontends.matrix import parse as parse
+from .indexing import *
+from .newton import newton as newton
 from .ops.elementwise import *
 from .ops.linalg import *
 from .ops.merge import *
 from .ops.norms import *
 from .ops.reductions import *
+from .optimize import scipy_functions as scipy_functions
 from .printers.code import to_code as to_code
 from .printers.einsum import to_einsum as to_einsum
 from .printers.latex import to_latex as to_latex
 from .printers.text import to_text as to_text
 from .rewrite import simplify as simplify
 from .structured import (
-    Compressed as Compressed,
-)
-from .structured import (
     Structured as Structured,
 )
 from .structured import (
-    compress as compress,
+    identity_like as identity_like,
 )
 from .views import *
 

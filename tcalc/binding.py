@@ -115,7 +115,7 @@ def _to_integers(array: Array, name: str) -> Array:
     if kind not in "biuf":
         raise TypeError(f"{name} is an integer variable, its data are of dtype {array.dtype}")
     if np.can_cast(array.dtype, np.intp):
-        return array.astype(np.intp)
+        return np.ascontiguousarray(array, np.intp) if array.ndim else array.astype(np.intp)
     end = 2 ** (np.iinfo(np.intp).bits - 1)
     if kind == "f":
         array = array.astype(np.float64)

@@ -210,10 +210,12 @@ def _variables(x: Any, root: Expr) -> Any:
     known = root.variables
 
     def one(leaf: Any) -> Var:
-        if isinstance(leaf, Var):
-            return _same(leaf, known)
         if isinstance(leaf, str) and canonical_name(leaf) in known:
-            return known[canonical_name(leaf)]
+            leaf = known[canonical_name(leaf)]
+        if isinstance(leaf, Var):
+            if "integer" in leaf.properties:
+                raise TypeError(f"{leaf} is an integer variable, which has no derivative")
+            return _same(leaf, known)
         what = (
             f"{leaf!r} is no variable of the expression"
             if isinstance(leaf, str)

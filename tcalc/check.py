@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .calculus import check_order, derivative
 from .compile import compile
-from .errors import Error
+from .errors import Error, RangeError
 from .expr import Expr, Var, dimensions
 from .extents import extent_of
 
@@ -108,8 +109,9 @@ def _finite_data(
                 )
                 for name, v in e.variables.items()
             }
-            if np.isfinite(value({**sizes, **data})).all():
-                return data
+            with suppress(RangeError):  # random integers may be no indices
+                if np.isfinite(value({**sizes, **data})).all():
+                    return data
     raise Error("no random data were found at which the expression is finite")
 
 

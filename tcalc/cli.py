@@ -18,6 +18,7 @@ from . import nest
 from .calculus import derivative
 from .check import check
 from .compile import compile
+from .compress import compress
 from .declare import canonical_name, check_shape, var
 from .derive import MODES
 from .errors import Error
@@ -29,7 +30,6 @@ from .printers.einsum import to_einsum
 from .printers.latex import to_latex
 from .printers.text import to_text
 from .progress import Progress
-from .structured import compress
 
 #: Input languages and output forms by name: one row each.
 LANGUAGES: dict[str, Callable[..., Expr]] = {"matrix": parse}

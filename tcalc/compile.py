@@ -75,7 +75,7 @@ def compile(
     check : bool
         Whether data are checked for the properties their variables declare.
     structured : bool
-        Whether derivatives come compressed (see `tcalc.Structured`).
+        Whether derivatives come compressed: `tcalc.Structured`, `tcalc.BlockStructured`.
 
     Returns
     -------

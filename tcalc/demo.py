@@ -10,12 +10,12 @@ import numpy as np
 from .calculus import grad, hessian
 from .check import check
 from .compile import compile
+from .compress import compress
 from .errors import Error
 from .explain import explain
 from .expr import Expr
 from .frontends.matrix import parse
 from .progress import Progress
-from .structured import compress
 
 LOSS = "sum(log(1 + exp(-y .* (X*w)))) + a/2 * w'*w"
 SHAPES: dict[str, Any] = {"X": ("m", "n"), "y": ("m",), "w": ("n",), "a": ()}

@@ -13,6 +13,10 @@ class ShapeError(Error, ValueError):
     """Shapes or dimension names that do not fit together."""
 
 
+class RangeError(ShapeError, IndexError):
+    """An index that lies outside of its axis."""
+
+
 class TraceError(Error, TypeError):
     """An expression was used where only numbers can stand."""
 

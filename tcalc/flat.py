@@ -1,4 +1,4 @@
-"""Nested products as one, where nobody else reads the inner one."""
+"""Nested products as one."""
 
 from __future__ import annotations
 
@@ -13,32 +13,22 @@ from .steps import Word
 
 
 class Flat(NamedTuple):
-    """A product with the contractions opened that nobody else reads."""
+    """A product with nested ones opened."""
 
     operands: Sequence[tuple[Expr, Word]]
     extents: Mapping[int, Extent]
     coef: Coef
 
 
-def flat(e: Einsum) -> Flat:
-    return Flat(list(zip(e.args, e.labels, strict=True)), dict(enumerate(e.extents)), e.coef)
-
-
-def nested(e: Einsum, uses: Mapping[int, int], shared: bool) -> bool:
-    return any(isinstance(arg, Einsum) and (shared or uses[id(arg)] == 1) for arg in e.args)
-
-
-def flatten(e: Einsum, uses: Mapping[int, int], shared: bool) -> tuple[Flat, list[Expr]]:
+def flatten(e: Einsum, uses: Mapping[int, int], shared: bool) -> Flat:
     """Nested products as one, so that the contraction path is chosen over all their operands.
 
-    Those that others read too are opened only if `shared`. Returned are also those that need no
-    place of their own then.
+    Those that others read too are opened only if `shared`.
     """
     extents: dict[int, Extent] = dict(enumerate(e.extents))
     coef = e.coef
     stack = list(zip(e.args, e.labels, strict=True))[::-1]
     operands: list[tuple[Expr, Word]] = []
-    opened: list[Expr] = []
     while stack:
         arg, word = stack.pop()
         if (
@@ -53,11 +43,9 @@ def flatten(e: Einsum, uses: Mapping[int, int], shared: bool) -> tuple[Flat, lis
         if not _fits([*operands, *stack, *inside]):
             operands.append((arg, word))
             continue
-        if not shared:
-            opened.append(arg)
         coef, extents = coef.by(arg.coef), more
         stack += inside
-    return Flat(operands, extents, coef), opened
+    return Flat(operands, extents, coef)
 
 
 def _fits(operands: Sequence[tuple[Expr, Word]]) -> bool:

@@ -12,9 +12,9 @@ from math import prod
 from .steps import VIEW, Builder, Loop, Step
 
 #: Entries of one tile of the largest array in a loop.
-TILE = 1 << 14
+TILE = 1 << 15
 #: Entries from which an array is worth a loop, and worth being made twice instead of kept.
-LARGE = 4 * TILE
+LARGE = 2 * TILE
 #: Entries of an operand or a result that every tile of a matrix product reads or adds to.
 SMALL = 1 << 12
 #: Postponed steps that are looked past for more steps of one loop.
@@ -165,17 +165,50 @@ def grouped(b: Builder, results: Sequence[int]) -> list[Step | Loop]:
     _delay_in_place(b)
     if not any(prod(s.shape) >= LARGE for s in b.steps):
         return list(b.steps)
-    copies = _Copies(b)
-    b.steps = copies.run()
-    b.drop_unused(results)
+    eras = _eras(b)
     units: list[Step | _Growing] = []
     waiting = list(b.steps)
     while waiting:
-        loop, before, waiting = _next_loop(b, waiting, copies.eras)
+        loop, before, waiting = _next_loop(b, waiting, eras)
         units += before
         units += [loop] if loop.worthwhile else loop.steps
+    units = _without_unused(b, _Copies(b).made_again(units), results)
     read = {b.owner[slot] for slot in results} | _read_elsewhere(b, units)
     return [unit.finished(read) if isinstance(unit, _Growing) else unit for unit in units]
+
+
+def _eras(b: Builder) -> dict[int, int]:
+    """A large step that cannot run in a loop ends an era; loops do not reach over its end."""
+    eras, era = {}, 0
+    for step in b.steps:
+        era += _large(b, step) and reading(b, step) is None
+        eras[step.out] = era
+    return eras
+
+
+def _without_unused(
+    b: Builder, units: Sequence[Step | _Growing], results: Sequence[int]
+) -> list[Step | _Growing]:
+    """The units without steps that nobody reads; the builder's steps become theirs."""
+    b.steps = [s for unit in units for s in _steps_of(unit)]
+    b.drop_unused(results)
+    used = {step.out for step in b.steps}
+    kept: list[Step | _Growing] = []
+    for unit in units:
+        steps = [step for step in _steps_of(unit) if step.out in used]
+        loop = _loop_of(b, steps) if isinstance(unit, _Growing) else None
+        kept += [loop] if loop is not None and loop.worthwhile else steps
+    return kept
+
+
+def _steps_of(unit: Step | _Growing) -> list[Step]:
+    return unit.steps if isinstance(unit, _Growing) else [unit]
+
+
+def _loop_of(b: Builder, steps: Sequence[Step]) -> _Growing | None:
+    """The loop of these steps, if they all can run in one."""
+    loop = _Growing(b)
+    return loop if all(map(loop.add, steps)) else None
 
 
 def _next_loop(
@@ -216,7 +249,7 @@ def _read_elsewhere(b: Builder, units: Sequence[Step | _Growing]) -> set[int]:
     return {
         b.owner[a]
         for unit in units
-        for step in (unit.steps if isinstance(unit, _Growing) else [unit])
+        for step in _steps_of(unit)
         for a in step.args
         if home.get(b.owner[a], unit) is not unit
     }
@@ -241,44 +274,33 @@ def _delay_in_place(b: Builder) -> None:
 
 
 class _Copies:
-    """Large arrays made from small ones by a few quick steps, each loop making its own.
+    """Large arrays made from small ones by a few quick steps: loops that read one make their own.
 
-    A step that cannot run in a loop ends an era; what the next one reads of the last is copied.
+    Reading it from memory would take as long, and until the last loop it would be held there.
     """
 
     def __init__(self, b: Builder) -> None:
         self.b = b
         self.maker = {step.out: step for step in b.steps}
         self.length: dict[int, int] = {}
-        self.born: dict[int, int] = {}
         self.copies: dict[int, int] = {}
         self.steps: list[Step] = []
-        self.eras: dict[int, int] = {}
-        self.era = 0
 
-    def run(self) -> list[Step]:
-        b = self.b
-        for step in b.steps:
-            rowwise = reading(b, step) is not None
-            if rowwise and _large(b, step):
-                step = step._replace(args=tuple([self.current(a) for a in step.args]))
-            elif not rowwise and _large(b, step):
-                self.era += 1
-                self.copies = {}
-            self.chain(b.owner[step.out])
-            self.take(step)
-        return self.steps
+    def made_again(self, units: Sequence[Step | _Growing]) -> list[Step | _Growing]:
+        return [self.remade(unit) if isinstance(unit, _Growing) else unit for unit in units]
 
-    def take(self, step: Step) -> None:
-        self.steps.append(step)
-        self.born.setdefault(self.b.owner[step.out], self.era)
-        self.eras[step.out] = self.era
-
-    def current(self, slot: int) -> int:
-        """The slot, or its copy of this era where the array is of an earlier one and cheap."""
-        owner = self.b.owner[slot]
-        old = self.born.get(owner, self.era) != self.era
-        return self.copy(slot) if old and self.chain(owner) <= CHAIN else slot
+    def remade(self, loop: _Growing) -> _Growing:
+        """The loop with such arrays of others made in it, where a tile can be made of tiles."""
+        new = _Growing(self.b)
+        self.copies = {}
+        for step in loop.steps:
+            kept, self.steps = dict(self.copies), []
+            args = [a if self.b.owner[a] in loop.owners else self.copy(a) for a in step.args]
+            if not all(new.add(s) for s in [*self.steps, step._replace(args=tuple(args))]):
+                self.copies = kept
+                if not new.add(step):
+                    return loop
+        return new
 
     def chain(self, owner: int) -> int:
         """Quick steps that make an array from small ones; more than CHAIN if it is not cheap."""
@@ -309,5 +331,5 @@ class _Copies:
                 args = tuple([self.copy(a) for a in step.args])
                 source = args[0] if origin is VIEW else None
                 new = self.copies[slot] = b.slot(step.shape, origin, source)
-                self.take(step._replace(out=new, args=args))
+                self.steps.append(step._replace(out=new, args=args))
         return self.copies[slot]

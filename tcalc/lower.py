@@ -14,6 +14,7 @@ from math import prod
 from .pairs import Operand, contract, core, known_product, reduce, times
 from .paths import Path, contraction_path
 from .steps import VIEW, Builder, Word
+from .tables import selected, summed_alone, written
 from .twins import Operands
 
 Extents = Mapping[int, int]
@@ -37,14 +38,25 @@ def product(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents
         if found is not None:
             return found
         factors = _summed_alone(b, operands, keep)
+    tables = [f for f in factors if f[0] in b.selections]
+    factors = [f for f in factors if f[0] not in b.selections]
     if len(factors) > 1:
-        factors = _grouped(b, factors, keep)
+        factors = _grouped(b, factors, keep.union(*[word for _, word in tables]))
+    factors += tables
     if len(factors) == 2:
-        factors = [contract(b, factors[0], factors[1], keep, out)]
+        factors = [_multiplied(b, factors[0], factors[1], keep, out)]
     elif len(factors) > 2:
         factors = [_along_path(b, factors, out, extents)]
     slot, word = factors[0]
+    if slot in b.selections:
+        return summed_alone(b, factors[0], keep)
     return reduce(b, slot, word, set(word) - keep)
+
+
+def _multiplied(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> Operand:
+    if x[0] in b.selections or y[0] in b.selections:
+        return selected(b, x, y, keep)
+    return contract(b, x, y, keep, want)
 
 
 def _summed_alone(b: Builder, operands: Sequence[Operand], keep: set[int]) -> list[Operand]:
@@ -54,12 +66,14 @@ def _summed_alone(b: Builder, operands: Sequence[Operand], keep: set[int]) -> li
     for slot, word in operands:
         slot, word = diagonal(b, slot, word)
         once = {label for label in word if counts[label] == 1 and label not in keep}
-        factors.append(reduce(b, slot, word, once))
+        factors.append((slot, word) if slot in b.selections else reduce(b, slot, word, once))
     return factors
 
 
 def diagonal(b: Builder, slot: int, word: Word) -> Operand:
     """Repeated labels of one operand read as a diagonal view."""
+    if len(set(word)) < len(word):
+        slot = written(b, slot)
     while len(set(word)) < len(word):
         label = next(label for k, label in enumerate(word) if label in word[:k])
         i, j = [k for k, other in enumerate(word) if other == label][:2]
@@ -151,15 +165,16 @@ def _along_path(b: Builder, factors: list[Operand], out: Word, extents: Extents)
         uses.subtract(held[i][1])
         uses.subtract(held[j][1])
         keep = {label for label in held[i][1] + held[j][1] if uses[label]}
-        held.append(contract(b, held[i], held[j], keep, out if step == len(pairs) - 1 else ()))
+        want = out if step == len(pairs) - 1 else ()
+        held.append(_multiplied(b, held[i], held[j], keep, want))
         uses.update(held[-1][1])
     return held[-1]
 
 
 def _numbered(factors: Sequence[Operand]) -> dict[int, int]:
-    """Labels by first appearance."""
+    """Labels by first appearance, in the operands of most axes first."""
     number: dict[int, int] = {}
-    for _, word in factors:
+    for _, word in sorted(factors, key=lambda factor: -len(factor[1])):
         for label in word:
             number.setdefault(label, len(number))
     return number
@@ -172,6 +187,7 @@ def _path(b: Builder, factors: Sequence[Operand], out: Word, extents: Extents) -
         tuple([tuple([number[i] for i in word]) for _, word in factors]),
         tuple([arrays.setdefault(slot, len(arrays)) for slot, _ in factors]),
         tuple([b.symmetries.get(slot, ()) for slot, _ in factors]),
+        tuple([len(b.selections.get(slot, ())) for slot, _ in factors]),
     )
     kept = tuple(sorted([number[label] for label in out]))
     return contraction_path(given, kept, tuple([extents[label] for label in number]))
@@ -179,18 +195,20 @@ def _path(b: Builder, factors: Sequence[Operand], out: Word, extents: Extents) -
 
 def _with_known(b: Builder, factors: list[Operand], out: Word) -> list[list[Operand]]:
     """The factors with some pairs replaced by products of them that exist already."""
-    found: list[list[Operand]] = []
+    found: dict[tuple[Operand, ...], list[Operand]] = {}
     waiting = [factors]
     while waiting and len(found) < MAX_KNOWN:
-        current = waiting.pop(0)
+        current = waiting.pop()
         for i, j in combinations(range(len(current)), 2):
             rest = [f for k, f in enumerate(current) if k not in (i, j)]
             keep = set(out).union(*[word for _, word in rest])
             known = known_product(b, current[i], current[j], keep)
             if known is not None and set(known[1]) == keep & set(current[i][1] + current[j][1]):
-                found.append([*rest, known])
-                waiting.append(found[-1])
-    return found
+                reduced = sorted([*rest, known])
+                if tuple(reduced) not in found:
+                    found[tuple(reduced)] = reduced
+                    waiting.append(reduced)
+    return list(found.values())
 
 
 # --- symmetric products ---------------------------------------------------------------------------
@@ -201,7 +219,7 @@ def gram(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents) -
 
     X may have several axes on either side; d is the product of all operands but two.
     """
-    if len(operands) < 3:
+    if len(operands) < 3 or any(slot in b.selections for slot, _ in operands):
         return None
     for i, j in combinations(range(len(operands)), 2):
         (slot, one), (other, two) = operands[i], operands[j]

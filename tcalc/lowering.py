@@ -8,33 +8,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from math import prod
-from typing import Any, NamedTuple
+from math import inf, prod
+from typing import Any
 
 from .expr import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
-from .extents import extent_of
-from .flat import Flat, flat, flatten, nested
+from .extents import ONE, extent_of
+from .failures import shortened
+from .flat import Flat, flatten
 from .lower import product
+from .normal import einsum
 from .op import Factor, Op
 from .pairs import Operand
-from .products import symmetries
-from .steps import BUFFER, INPUT, RESULT, VIEW, Builder, Inverse, Output, Sizes, Word, spread
+from .products import selects, symmetries
+from .steps import BUFFER, INPUT, RESULT, VIEW, Inverse, Output, Sizes, Word
+from .sums import Sums, Value
+from .tables import written
 from .variants import Way
 
-
-class Value(NamedTuple):
-    """coef times a slot's array, read with labels.
-
-    Label k < ndim of the slot is its axis k, other labels are broadcast; a label twice in `axes` is
-    a unit tensor. Slot -1 is the number 1.
-    """
-
-    slot: int
-    axes: Word
-    coef: float
+#: Rows of a matrix from which it is worth knowing that it is symmetric.
+SQUARE = 256
 
 
-class Lowering:
+class Lowering(Sums):
     """One walk over the nodes below the roots, operands first."""
 
     def __init__(
@@ -44,10 +39,8 @@ class Lowering:
         fixed: Collection[str],
         way: Way,
     ) -> None:
-        self.b = Builder(sizes)
+        super().__init__(sizes)
         self.b.dense_inverses = way.dense_inverses
-        self.sizes = sizes
-        self.values: dict[int, Value] = {}
         self.taken: set[int] = set()
         nodes = postorder(roots)
         variables = {node.name: node for node in nodes if isinstance(node, Var)}
@@ -66,20 +59,23 @@ class Lowering:
                 for _ in range(uses[id(node)])
             ]
         )
+        needed = {id(root) for root in roots}
         opened: dict[int, Flat] = {}
-        inside: set[int] = set()
         for node in reversed(nodes):
-            if (
-                isinstance(node, Einsum)
-                and id(node) not in inside
-                and nested(node, uses, way.open_shared)
-            ):
-                opened[id(node)], found = flatten(node, uses, way.open_shared)
-                inside.update(map(id, found))
-        for node in nodes:
+            if id(node) not in needed:
+                continue
             if isinstance(node, Einsum):
-                if id(node) not in inside:
-                    self.values[id(node)] = self._product(node, opened.get(id(node)) or flat(node))
+                opened[id(node)] = whole = flatten(node, uses, way.open_shared)
+                needed.update([id(arg) for arg, _ in whole.operands])
+            else:
+                needed.update(map(id, node.args))
+        for node in nodes:
+            if id(node) not in needed:
+                continue
+            if selects(node):
+                self.values[id(node)] = self._selection(node)
+            elif isinstance(node, Einsum):
+                self.values[id(node)] = self._product(node, opened[id(node)])
             elif isinstance(node, Add):
                 self.values[id(node)] = self._sum(node)
             elif isinstance(node, Apply):
@@ -90,9 +86,6 @@ class Lowering:
                 array = node.value
                 slot = self.b.const(array, id(node))
                 self.values[id(node)] = Value(slot, tuple(range(node.ndim)), 1)
-
-    def shape(self, e: Expr) -> Sizes:
-        return tuple([extent_of(extent, self.sizes) for extent in e.shape])
 
     def _input(self, variable: Var, fixed: bool) -> None:
         slot = self.b.slot(self.shape(variable), INPUT, name=variable.name)
@@ -136,7 +129,10 @@ class Lowering:
         axis = {label: k for k, label in enumerate(word)}
         for label in e.out:
             axis.setdefault(label, len(axis))
-        return Value(slot, tuple([axis[label] for label in e.out]), coef)
+        value = Value(slot, tuple([axis[label] for label in e.out]), coef)
+        if e.ndim == len(word) == 2 and self.b.shapes[slot][0] >= SQUARE:
+            self._note_symmetries(_opened(e, whole), value)
+        return value
 
     def _note_symmetries(self, e: Expr, value: Value) -> None:
         """What is known of the node holds for the slot, its axes in another order."""
@@ -150,125 +146,15 @@ class Lowering:
         """Scale the smallest operand where that is much less work than scaling the result."""
         if coef == 1 or len(factors) < 2:
             return coef
-        sizes = [prod(self.b.shapes[slot]) for slot, _ in factors]
+        sizes = [
+            inf if slot in self.b.selections else prod(self.b.shapes[slot]) for slot, _ in factors
+        ]
         k = sizes.index(min(sizes))
         slot, word = factors[k]
         if 4 * sizes[k] > size or [s for s, _ in factors].count(slot) > 1:
             return coef
         factors[k] = (self.b.scale(self.b.floating(slot), coef), word)
         return 1
-
-    # --- sums -------------------------------------------------------------------------------------
-
-    def _sum(self, e: Add) -> Value:
-        groups: dict[frozenset[int], list[tuple[float, Operand]]] = {}
-        units: list[Value] = []
-        number = 0.0
-        for term in e.args:
-            value = self.values[id(term)]
-            if len(set(value.axes)) < len(value.axes):
-                units.append(value)
-            elif value.slot < 0:
-                number += value.coef
-            else:
-                slot, word = self._read(value)
-                groups.setdefault(frozenset(word), []).append((value.coef, (slot, word)))
-        parts = [self._combination(terms) for terms in groups.values()]
-        parts.sort(key=lambda part: prod(self.b.shapes[part[1][0]]))
-        total = parts[0] if parts else None
-        if total is not None and number:
-            sign, (slot, word) = total
-            total = 1, (self.b.shift(slot, number, sign), word)
-        for part in parts[1:]:
-            assert total is not None
-            total = self._joined(total, part)
-        if units:
-            return self._with_units(e, total, number, units)
-        if total is None:
-            return Value(-1, tuple(range(e.ndim)), number)
-        return self._value(total[1], e.ndim, total[0])
-
-    def _read(self, value: Value) -> Operand:
-        """A slot, and the node's axis that each of its axes is."""
-        place = {axis: k for k, axis in enumerate(value.axes)}
-        slot = self.b.floating(value.slot)
-        return slot, tuple([place[axis] for axis in range(len(self.b.shapes[slot]))])
-
-    @staticmethod
-    def _value(operand: Operand, ndim: int, coef: float) -> Value:
-        slot, word = operand
-        axis = {label: k for k, label in enumerate(word)}
-        for label in range(ndim):
-            axis.setdefault(label, len(axis))
-        return Value(slot, tuple([axis[label] for label in range(ndim)]), coef)
-
-    def _combination(self, terms: list[tuple[float, Operand]]) -> tuple[int, Operand]:
-        """A linear combination of operands with the same labels, and its sign."""
-        terms = sorted(terms, key=lambda term: term[0] <= 0)
-        total: tuple[int, Operand] | None = None
-        for coef, (slot, word) in terms:
-            sign = -1 if coef < 0 else 1
-            part = sign, (self.b.scale(slot, abs(coef)), word)
-            total = part if total is None else self._joined(total, part)
-        assert total is not None
-        return total
-
-    def _joined(self, x: tuple[int, Operand], y: tuple[int, Operand]) -> tuple[int, Operand]:
-        """The sum of two signed operands, broadcast; y has at least as many entries."""
-        (sign, one), (other, two) = x, y
-        extra = tuple([label for label in one[1] if label not in two[1]])
-        target = two[1]
-        if extra:
-            sizes = dict(zip(one[1], self.b.shapes[one[0]], strict=True))
-            sizes.update(zip(two[1], self.b.shapes[two[0]], strict=True))
-            target = spread(tuple(sorted(two[1] + extra)), sizes)
-        if sign == other:
-            return sign, (self.b.binary("add", one, two, target), target)
-        if sign < 0:
-            one, two = two, one
-        return 1, (self.b.binary("subtract", one, two, target), target)
-
-    def _with_units(
-        self, e: Add, total: tuple[int, Operand] | None, number: float, units: list[Value]
-    ) -> Value:
-        """Unit tensors are added onto diagonals of the sum of the other terms."""
-        shape = self.shape(e)
-        axes = tuple(range(e.ndim))
-        sign = 1
-        target, held = axes, -1
-        if total is not None:
-            sign, (slot, word) = total
-            target = word if len(word) == e.ndim else axes
-            held = self.b.aligned(slot, word, target)
-        elif number:
-            held = self.b.number(number)
-        for unit in units:
-            held = self._embedded(unit, shape, target, sign, held)
-        return self._value((held, target), e.ndim, sign)
-
-    def _embedded(
-        self, value: Value, shape: Sizes, target: Word, sign: int = 1, onto: int = -1
-    ) -> int:
-        """A value with unit tensors written out, axes in the order of `target`, onto a sum."""
-        pattern = tuple([value.axes[k] for k in target])
-        order = tuple(dict.fromkeys(pattern))
-        if value.slot < 0:
-            core = self.b.number(value.coef * sign)
-        else:
-            slot = self.b.scale(self.b.floating(value.slot), value.coef * sign)
-            own = tuple(range(len(self.b.shapes[slot])))
-            core = self.b.aligned(slot, own, order)
-        number = {label: k for k, label in enumerate(order)}
-        pattern = tuple([number[label] for label in pattern])
-        sizes = tuple([shape[k] for k in target])
-        args = (core,) if onto < 0 else (onto, core)
-        words = (*[tuple(range(len(self.b.shapes[a]))) for a in args[:-1]], (), pattern)
-        kind = "embed" if onto < 0 else "embed_add"
-        return self.b.emit(kind, args, sizes, words, 0, (pattern,))
-
-    def _written(self, value: Value, shape: Sizes) -> Value:
-        axes = tuple(range(len(shape)))
-        return Value(self._embedded(value, shape, axes), axes, 1)
 
     # --- operators --------------------------------------------------------------------------------
 
@@ -281,8 +167,8 @@ class Lowering:
         if not whole or value.coef != 1:
             slot, word = self._read(value)
             return self.b.scale(slot, value.coef), word
-        place = {axis: k for k, axis in enumerate(value.axes)}
-        return value.slot, tuple([place[a] for a in range(len(self.b.shapes[value.slot]))])
+        place, slot = {axis: k for k, axis in enumerate(value.axes)}, written(self.b, value.slot)
+        return slot, tuple([place[axis] for axis in range(len(self.b.shapes[slot]))])
 
     def _bound(self, params: tuple[Any, ...]) -> tuple[Any, ...]:
         """Parameters with dimensions replaced by their extents."""
@@ -341,6 +227,17 @@ class Lowering:
             self.b.inverses[slot] = Inverse(e.op.inverts, args[0], factored, e.op.name)
         return Value(slot, axes, 1)
 
+    def _selection(self, e: Expr) -> Value:
+        """A slot that stands for the tensor; only its integers are an array."""
+        (arg,) = e.args
+        slot, word = self._plain(self.values[id(arg)], self.shape(arg), True)
+        shape, extent = self.b.shapes[slot], self.shape(e)[-1]
+        params = (extent, shortened(str(arg)))
+        index = self.b.emit("index", (slot,), shape, (word, word), 0, params, RESULT)
+        whole = ((index, tuple(range(len(word)))),)
+        axes = (*[word.index(k) for k in range(arg.ndim)], arg.ndim)
+        return Value(self.b.selection(whole, (*shape, extent)), axes, 1)
+
     def _is_shared(self, e: Apply, factor: Op | Factor) -> bool:
         """Is the factorisation a row's own, or wanted by more than one step?"""
         if isinstance(factor, Op):
@@ -393,3 +290,11 @@ class Lowering:
         if value.slot < 0 or value.axes == axes:
             return Output(slot, None)
         return Output(slot, value.axes)
+
+
+def _opened(e: Einsum, whole: Flat) -> Expr:
+    """The product as one node, which may be known to be symmetric where nested ones are not."""
+    if len(whole.operands) == len(e.args):
+        return e
+    ops, words = [op for op, _ in whole.operands], [word for _, word in whole.operands]
+    return einsum(ops, words, e.out, ONE, whole.extents)

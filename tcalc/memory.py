@@ -21,6 +21,7 @@ from .errors import MemoryLimitError, ShapeError
 from .extents import show_shape
 from .steps import (
     BUFFER,
+    FIRST_IN_PLACE,
     IN_PLACE,
     MAY_RETURN,
     RESULT,
@@ -105,7 +106,7 @@ def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time:
     if step.kind not in IN_PLACE:
         return None
     owners = [b.owner[slot] for slot in step.args]
-    candidates = step.args[:1] if step.kind in ("embed_add", "over") else step.args
+    candidates = step.args[:1] if step.kind in FIRST_IN_PLACE else step.args
     read_later = {b.owner[slot] for other in later for slot in other.args}
     for slot, owner in zip(candidates, owners, strict=False):
         if (

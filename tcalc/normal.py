@@ -33,8 +33,12 @@ from .products import (
     is_zero,
     opened,
     outer_product,
+    same_selections,
+    selections_of,
+    selects,
     shut,
     symmetries,
+    without_ones,
     zeros_node,
 )
 from .surface import surface
@@ -113,9 +117,9 @@ class _Builder:
         for op, word in operands:
             for label, extent in zip(word, op.shape, strict=True):
                 self.check(self.find(label), extent)
-        operands = self.dissolve(operands)
+        operands = self.selected(self.dissolve(operands))
         while (opened := self.open_contraction(operands)) is not None:
-            operands = self.dissolve(opened)
+            operands = self.selected(self.dissolve(opened))
         if self.coef.zero:
             return zeros_node(tuple([self.extents[self.find(label)] for label in self.out]))
         operands = [(op, self.word(word)) for op, word in operands]
@@ -146,6 +150,23 @@ class _Builder:
             else:
                 kept.append((op, word))
         return kept
+
+    def selected(self, operands: list[Operand]) -> list[Operand]:
+        """One selection tensor twice, S_ij S_ik, is S_ij with a unit tensor of j and k."""
+        if not any(selects(op) for op, _ in operands):
+            return operands
+        while True:
+            operands = [(op, self.word(word)) for op, word in operands]
+            pairs = same_selections(operands)
+            if not pairs:
+                outer = {self.find(label) for label in self.out}
+                operands, gone = without_ones(operands, outer)
+                if not gone:
+                    return operands
+                kept = {k: e for k, e in self.extents.items() if self.find(k) not in gone}
+                self.extents = kept
+            for a, b in pairs:
+                self.union(a, b)
 
     def open_contraction(self, operands: list[Operand]) -> list[Operand] | None:
         """Rule 2: the operands with one contraction opened, or None where all stay shut."""
@@ -212,9 +233,12 @@ def view(e: Expr, perm: Sequence[int]) -> Expr:
 
 
 def structured(e: Add) -> bool:
-    """Does some term carry a unit tensor, and no term an operand with all labels?"""
+    """Does some term carry a unit or selection tensor, and no other an operand with all labels?"""
     carries = False
     for term in e.args:
+        if selections_of(term):
+            carries = True
+            continue
         if not isinstance(term, Einsum) or term.summed:
             return False
         unit = len(set(term.out)) < len(term.out)
@@ -255,7 +279,10 @@ def add(terms: Iterable[Expr]) -> Expr:
         return zeros_node(shape)
     if len(collected) == 1:
         return collected[0]
-    for step in (_pull_absent, _merge_patterns, _group_factors, _pull_coef, _oriented):
+    steps = (
+        _pull_absent, _merge_patterns, _group_selected, _group_factors, _pull_coef, _oriented
+    )  # fmt: skip
+    for step in steps:
         found = step(collected)
         if isinstance(found, Expr):
             return found
@@ -399,6 +426,39 @@ def unembedded(e: Expr) -> Expr:
     """The core under the unit tensors of an outer product: the same with distinct outputs."""
     assert isinstance(e, Einsum)
     return einsum(e.args, e.labels, range(len(e.extents)), e.coef, dict(enumerate(e.extents)))
+
+
+def _group_selected(terms: list[Expr]) -> list[Expr] | Expr:
+    """S_ij a_i + S_ij b_i = S_ij (a + b)_i for a selection tensor, which a unit tensor is too."""
+    while True:
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for k, t in enumerate(terms):
+            for key in selections_of(t):
+                groups.setdefault(key, []).append(k)
+        shared = [key for key, ks in groups.items() if len(ks) > 1]
+        if not shared:
+            return terms
+        key = min(shared, key=lambda key: (-len(groups[key]), key[2].order, key[0], key[1]))
+        out, word, factor = key
+        members = groups[key]
+        extents = dict(zip(out, terms[0].shape, strict=True))
+        kept = [label for label in extents if label != word[-1]]
+        inner = add([_without_selected(terms[k], key, kept) for k in members])
+        joined = einsum([factor, inner], [word, kept], out, ONE, extents)
+        terms = [t for k, t in enumerate(terms) if k not in members] + [joined]
+        if len(terms) == 1:
+            return terms[0]
+
+
+def _without_selected(t: Expr, key: tuple[Any, ...], kept: Sequence[int]) -> Expr:
+    """The product t without a selection tensor, its axes the labels that are kept."""
+    out, word, factor = key
+    ops, words, coef = (t.args, t.labels, t.coef) if isinstance(t, Einsum) else ((t,), (out,), ONE)
+    k = next(
+        i for i, (a, w) in enumerate(zip(ops, words, strict=True)) if a is factor and w == word
+    )
+    extents = dict(zip(out, t.shape, strict=True))
+    return einsum(ops[:k] + ops[k + 1 :], words[:k] + words[k + 1 :], kept, coef, extents)
 
 
 def _group_factors(terms: list[Expr]) -> list[Expr] | Expr:

@@ -99,6 +99,10 @@ class Op:
         application is not printed as that.
     helper : str
         Source of a function that `code` calls, for printed programs.
+    selects : bool
+        Is the operand an array of integers and the result 1 where the index of the last axis, whose
+        extent is the first parameter, is that integer, 0 elsewhere? Plans never make such arrays
+        where they take entries or sum them by segments instead.
     pushforward, pullback : callable or None
         ``pushforward(k, tangent, node)`` and ``pullback(k, cotangent, node)`` with further axes
         behind (tangent) or before (cotangent) those of the node, where multiplying by the full
@@ -138,6 +142,7 @@ class Op:
     printed: str = ""
     written: Callable[[Apply], tuple[str, Expr]] | None = None
     helper: str = ""
+    selects: bool = False
     family: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:

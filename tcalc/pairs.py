@@ -6,16 +6,27 @@ result keeps the axis order its kernel gives, and is read by its labels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from .inverses import solvable, solved
-from .steps import VIEW, Builder, ProductKey, Word, letters, spread
+from .steps import VIEW, Builder, ProductKey, Word, letters
 
 Operand = tuple[int, Word]
 
 #: Multiply-adds per entry of a batch up to which a matrix kernel's call costs more than its work.
 TINY = 32
+#: Extent of the last axis below which NumPy's loops over it cost more than what they do.
+SHORT = 64
+
+
+def spread(target: Word, sizes: Mapping[int, int]) -> Word:
+    """The axes of a broadcast result: a long one first and last, short ones between."""
+    if len(target) < 3 or sizes[target[-1]] >= SHORT:
+        return target
+    first, last, *_ = sorted(target, key=lambda label: -sizes[label])
+    middle = [label for label in target if label not in (first, last)]
+    return (first, *middle, last) if sizes[last] >= SHORT else target
 
 
 def contract(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> Operand:
@@ -71,7 +82,7 @@ def _contracted(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) 
     batch = tuple([label for label in batch if label in keep])
     if prod(b.shapes[x[0]]) < prod(b.shapes[y[0]]):
         summed = tuple([label for label in y[1] if label in summed])
-    outside = _leading(x, y, summed)
+    outside = _leading(b, x, y, summed)
     if outside is not None:
         found = contract(b, x, y, keep | {outside}, ())
         return reduce(b, *found, {outside})
@@ -82,17 +93,15 @@ def _contracted(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) 
     return _matrix_product(b, x, y, (batch, left, summed, right))
 
 
-def _leading(x: Operand, y: Operand, summed: Word) -> int | None:
-    """A summed label in front of both operands that is better summed last.
+def _leading(b: Builder, x: Operand, y: Operand, summed: Word) -> int | None:
+    """A summed label in front of the larger operand that is better summed last.
 
-    Where other labels stand between the summed ones, merging them would copy an operand.
+    Where other labels stand between the summed ones, merging them would copy that operand.
     """
-    if len(summed) < 2 or x[1][0] != y[1][0] or x[1][0] not in summed:
+    word = max(x, y, key=lambda operand: prod(b.shapes[operand[0]]))[1]
+    if len(summed) < 2 or word[0] not in summed:
         return None
-    for _, word in (x, y):
-        if not _adjacent(word, tuple([i for i in word if i in summed])):
-            return x[1][0]
-    return None
+    return None if _adjacent(word, tuple([i for i in word if i in summed])) else word[0]
 
 
 def _broadcast_order(b: Builder, x: Operand, y: Operand, want: Word) -> Word:
@@ -103,7 +112,7 @@ def _broadcast_order(b: Builder, x: Operand, y: Operand, want: Word) -> Word:
     if not extra:
         return x[1]
     if len(want) == len(x[1]) + len(extra):
-        return spread(want, {**_sized(b, x), **_sized(b, y)})
+        return spread(want, {**sized(b, x), **sized(b, y)})
     shared = [label for label in x[1] if label in y[1]]
     own = [label for label in x[1] if label not in y[1]]
     return (*shared, *own, *extra)
@@ -116,7 +125,7 @@ def _inner(b: Builder, x: Operand, y: Operand, batch: Word, summed: Word) -> Ope
     target = batch + summed
     args, words = [], []
     for slot, word in (x, y):
-        slot, word = _merged(b, slot, word, [summed], target)
+        slot, word = merged(b, slot, word, [summed], target)
         order = batch + summed[:1]
         args.append(b.aligned(slot, word, order))
         words.append(order)
@@ -127,18 +136,18 @@ def _inner(b: Builder, x: Operand, y: Operand, batch: Word, summed: Word) -> Ope
 
 def _tiny(b: Builder, x: Operand, y: Operand, groups: tuple[Word, Word, Word]) -> bool:
     """Is calling a matrix kernel for every entry of the batch dearer than what it does there?"""
-    sizes = {**_sized(b, x), **_sized(b, y)}
+    sizes = {**sized(b, x), **sized(b, y)}
     left, summed, right = [prod([sizes[label] for label in group]) for group in groups]
     return min(left, right) == 1 and left * summed * right <= TINY
 
 
-def _sized(b: Builder, x: Operand) -> dict[int, int]:
+def sized(b: Builder, x: Operand) -> dict[int, int]:
     return dict(zip(x[1], b.shapes[x[0]], strict=True))
 
 
 def _looped(b: Builder, x: Operand, y: Operand, out: Word) -> Operand:
     """A sum of products by NumPy's general loop, which reads both operands as they lie."""
-    sizes = {**_sized(b, x), **_sized(b, y)}
+    sizes = {**sized(b, x), **sized(b, y)}
     number: dict[int, int] = {}
     words = tuple(
         [tuple([number.setdefault(i, len(number)) for i in word]) for word in (x[1], y[1], out)]
@@ -149,14 +158,14 @@ def _looped(b: Builder, x: Operand, y: Operand, out: Word) -> Operand:
     return b.emit("einsum", (x[0], y[0]), shape, words, flops, (spec,)), out
 
 
-def _merged(b: Builder, slot: int, word: Word, groups: Sequence[Word], target: Word) -> Operand:
+def merged(b: Builder, slot: int, word: Word, groups: Sequence[Word], target: Word) -> Operand:
     """Every group of labels as one axis, named by its first label; copied where it must be."""
     several = [group for group in groups if len(group) > 1]
     if not several:
         return slot, word
     if any(not _adjacent(word, group) for group in several):
         slot, word = b.ordered(slot, word, target), target
-    sizes = _sized(b, (slot, word))
+    sizes = sized(b, (slot, word))
     gone = {label for group in several for label in group[1:]}
     for group in several:
         sizes[group[0]] = prod([sizes[label] for label in group])
@@ -179,7 +188,7 @@ def _matrix_product(
             found = _around(b, wide, narrow, summed, own)
             if found is not None:
                 return found
-    sizes = {**_sized(b, x), **_sized(b, y)}
+    sizes = {**sized(b, x), **sized(b, y)}
     first = core(b, x, batch, left, summed)
     second = core(b, y, batch, summed, right)
     full = batch + left + right
@@ -203,7 +212,7 @@ def _around(b: Builder, x: Operand, y: Operand, summed: Word, own: Word) -> Oper
 
     Those in front are a batch, so that x is read as it lies.
     """
-    word, sizes = x[1], {**_sized(b, x), **_sized(b, y)}
+    word, sizes = x[1], {**sized(b, x), **sized(b, y)}
     if not _adjacent(word, summed) or prod([sizes[label] for label in own]) > TINY:
         return None
     at = word.index(summed[0])
@@ -227,7 +236,7 @@ def core(b: Builder, x: Operand, batch: Word, rows: Word, columns: Word) -> int:
     target = batch + rows + columns
     if batch and word[-1] in batch and b.shapes[slot][-1] > 1:
         slot, word = b.ordered(slot, word, target), target
-    slot, word = _merged(b, slot, word, [rows, columns], target)
+    slot, word = merged(b, slot, word, [rows, columns], target)
     order = batch + rows[:1] + columns[:1]
     return b.transpose(slot, tuple([word.index(label) for label in order]))
 

@@ -7,6 +7,7 @@ from itertools import product
 
 from .expr import Expr, dimensions, postorder
 from .factoring import factored
+from .halves import halved
 from .loops import grouped
 from .lowering import Lowering
 from .memory import assign
@@ -76,7 +77,9 @@ def _lowered(
 ) -> tuple[Lowering, list[Output]]:
     lowering = Lowering(roots, sizes, fixed, way)
     outputs = [lowering.output(root, k) for k, root in enumerate(roots)]
-    lowering.b.drop_unused([o.slot for o in outputs])
+    results = [o.slot for o in outputs]
+    lowering.b.drop_unused(results)
+    halved(lowering.b, results)
     return lowering, outputs
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from .expr import Einsum, Expr, Labels, Permutation, Var, intern
+from .expr import Apply, Einsum, Expr, Labels, Permutation, Var, intern
 from .extents import ONE, Coef, Extent, Shape, number
 from .labels import Product, axis_symmetries, closure, least, variable_symmetries
 
@@ -77,6 +77,58 @@ def opened(op: Einsum, word: Labels, extents: dict[int, Extent]) -> list[Operand
             extents[fresh] = extent
             fresh += 1
     return [(a, tuple([local[i] for i in w])) for a, w in zip(op.args, op.labels, strict=True)]
+
+
+def selects(e: Expr) -> bool:
+    """Is e a selection tensor: 1 where its last index is an integer of its operand, else 0?"""
+    return isinstance(e, Apply) and e.op.selects
+
+
+def selections_of(e: Expr) -> list[tuple[Labels, Labels, Expr]]:
+    """Selection tensors among the factors of e whose last label stands in nothing else.
+
+    Each with the labels of e's axes before it, and its own.
+    """
+    axes = tuple(range(e.ndim))
+    if selects(e):
+        return [(axes, axes, e)]
+    if not isinstance(e, Einsum) or e.summed or not any(selects(a) for a in e.args):
+        return []
+    counts = Counter([label for word in (*e.labels, e.out) for label in word])
+    return [
+        (e.out, word, arg)
+        for arg, word in zip(e.args, e.labels, strict=True)
+        if selects(arg) and counts[word[-1]] == 2
+    ]
+
+
+def same_selections(operands: list[Operand]) -> list[tuple[int, int]]:
+    """Pairs of last labels of one selection tensor that stands twice under the same others."""
+    first: dict[tuple[int, Labels], int] = {}
+    pairs = []
+    for op, word in operands:
+        if selects(op):
+            label = first.setdefault((id(op), word[:-1]), word[-1])
+            if label != word[-1]:
+                pairs.append((label, word[-1]))
+    return pairs
+
+
+def without_ones(operands: list[Operand], outer: set[int]) -> tuple[list[Operand], set[int]]:
+    """Operands without selection tensors that change nothing, and labels that went with them.
+
+    They stand twice, or select from ones: S_ij S_ij is S_ij, and S_ij summed over j is 1.
+    """
+    kept: dict[tuple[int, Labels, int], Operand] = {}
+    for k, (op, word) in enumerate(operands):
+        kept.setdefault((id(op), word, -1 if selects(op) else k), (op, word))
+    counts = Counter([label for _, word in kept.values() for label in word])
+    gone = {
+        word[-1]
+        for op, word in kept.values()
+        if selects(op) and counts[word[-1]] == 1 and word[-1] not in outer
+    }
+    return [(op, word) for op, word in kept.values() if not (word and word[-1] in gone)], gone
 
 
 def components(operands: list[Operand], outer: set[int]) -> list[list[Operand]]:

@@ -23,13 +23,13 @@ ProductKey = tuple[int, int, tuple[Word, ...], Word]
 #: Where the memory of a slot comes from.
 INPUT, CONST, BUFFER, VIEW, RESULT = "input", "const", "buffer", "view", "result"
 
-#: Kinds that may write over an operand of the result's shape that nobody reads afterwards.
-IN_PLACE = frozenset(
-    {"scale", "shift", "minus_from", "multiply", "add", "subtract", "ufunc", "embed_add", "over"}
-)
+#: Kinds that may write over an operand of the result's shape that nobody reads afterwards: over
+#: their first one, or over any.
+FIRST_IN_PLACE = frozenset({"embed_add", "over", "add_at"})
+IN_PLACE = FIRST_IN_PLACE | {"scale", "shift", "minus_from", "multiply", "add", "subtract", "ufunc"}
 
 #: Kinds that may return an operand's memory, which must then live as long as the result.
-MAY_RETURN = frozenset({"kernel", "kernels"})
+MAY_RETURN = frozenset({"kernel", "kernels", "index"})
 
 #: Kinds that are not worth remembering between calls.
 CHEAP = frozenset({"fill", "embed", "scratch"})
@@ -39,20 +39,8 @@ _OPERATORS = frozenset({"ufunc", "kernel", "kernels", "factor", "finish", "over"
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
 
-
 #: Entries from which a result is large, and how much smaller an operand is that is copied for it.
 MANY, SMALLER = 1 << 16, 16
-#: Extent of the last axis below which NumPy's loops over it cost more than what they do.
-SHORT = 64
-
-
-def spread(target: Word, sizes: Mapping[int, int]) -> Word:
-    """The axes of a broadcast result: a long one first and last, short ones between."""
-    if len(target) < 3 or sizes[target[-1]] >= SHORT:
-        return target
-    first, last, *_ = sorted(target, key=lambda label: -sizes[label])
-    middle = [label for label in target if label not in (first, last)]
-    return (first, *middle, last) if sizes[last] >= SHORT else target
 
 
 def letters(word: Word) -> str:
@@ -243,6 +231,9 @@ class Builder:
         self.antisymmetries: dict[int, tuple[Word, ...]] = {}
         #: Products of two slots that are there: slot and axes as places in the key's words.
         self.products: dict[ProductKey, tuple[int, Word]] = {}
+        #: Products of selection tensors, which no step makes: slots of integers, and the leading
+        #: axes that each of them has; one last axis for each.
+        self.selections: dict[int, tuple[tuple[int, Word], ...]] = {}
         self._known: dict[Any, int] = {}
 
     def slot(self, shape: Sizes, origin: str, owner: int | None = None, name: str = "") -> int:
@@ -299,6 +290,14 @@ class Builder:
     def number(self, value: float) -> int:
         """A scalar as an array without axes."""
         return self.const(np.array(float(value)), float(value).hex())
+
+    def selection(self, parts: tuple[tuple[int, Word], ...], shape: Sizes) -> int:
+        """The slot of a product of selection tensors."""
+        found = self._known.get(("chosen", parts, shape))
+        if found is None:
+            found = self._known["chosen", parts, shape] = self.slot(shape, VIEW, parts[0][0])
+            self.selections[found] = parts
+        return found
 
     # --- views ------------------------------------------------------------------------------------
 

@@ -1,265 +1,55 @@
-"""Compression: a tensor as cores and the unit tensors around them.
+"""Compressed tensors of numbers: products, solves, determinants and inverses without the dense one.
 
-A derivative's value is a sum of products whose repeated output labels are unit tensors, so
-compressing is reading: the factors that share labels are a core, the output says how the cores are
-embedded. Cores that share no label stay apart, as in an outer or Kronecker product (Laue et al.
-2020, section 3).
+What depends on numbers is in `tcalc.terms`, ways to solve are in `tcalc.solvers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from math import prod
+from typing import Any
 
 import numpy as np
 
-from . import nest, normal
-from .calculus import keeping
-from .compile import Compiled, compile
-from .declare import var
-from .errors import ShapeError
-from .expr import Add, Derivative, Einsum, Expr, Labels, Var, dimensions, variables
-from .extents import ONE, Coef, Extent, Shape, extent_of, show_shape
-from .normal import einsum, low_order, structured
-from .products import components, filled, zeros_node
-from .properties import project_slot
-from .surface import surface
+from .byte_counts import show_bytes
+from .contract import Array
+from .errors import LinAlgError, MemoryLimitError, ShapeError
+from .extents import show_shape
+from .memory import machine_memory
+from .solvers.base import Solver, damping_of, numbers
+from .solvers.blocks import arrangement, assembled
+from .solvers.choose import described, factor, first_way
+from .solvers.subspace import Slot, factor_inside, projected, projected_terms
+from .terms import Terms, identity
 
-MAX_TERMS = 64
-_LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
-
-
-class Term(NamedTuple):
-    """The product of cores read at labels, embedded by an output that may repeat labels."""
-
-    cores: tuple[Expr, ...]
-    labels: tuple[Labels, ...]
-    out: Labels
-    extents: Shape
-
-    def product(self, cores: Sequence[Expr]) -> Expr:
-        return einsum(cores, self.labels, self.out, ONE, dict(enumerate(self.extents)))
-
-    def times(self, cores: Sequence[Expr], v: Expr, columns: int) -> Expr:
-        """The product with v over the last `columns` axes; further axes of v stay behind."""
-        rows = len(self.out) - columns
-        fresh = range(len(self.extents), len(self.extents) + v.ndim - columns)
-        words = [*self.labels, (*self.out[rows:], *fresh)]
-        extents = dict(enumerate(self.extents))
-        return einsum([*cores, v], words, (*self.out[:rows], *fresh), ONE, extents)
-
-
-@dataclass(frozen=True)
-class Compressed:
-    """What `compress` returns: the symbolic cores and unit tensors of an expression.
-
-    Attributes
-    ----------
-    shape : tuple
-        Shape of the whole tensor.
-    terms : tuple of Term
-        Their sum is the tensor (before projection onto properties of variables).
-    columns : int
-        Number of trailing axes that a product with a vector sums over.
-    slots : tuple of (int, Var)
-        First axis and variable of every differentiated slot.
-    """
-
-    shape: Shape
-    terms: tuple[Term, ...]
-    columns: int
-    slots: tuple[tuple[int, Var], ...]
-
-    @property
-    def cores(self) -> tuple[Expr, ...]:
-        return tuple([core for term in self.terms for core in term.cores])
-
-    def __str__(self) -> str:
-        letters = _LETTERS[: len(self.shape)] if len(self.shape) <= len(_LETTERS) else ""
-        axes = [letters[k] if letters else f"i{k}" for k in range(len(self.shape))]
-        parts, rows, count = [], [], 0
-        for term in self.terms:
-            first = {label: axes[term.out.index(label)] for label in set(term.out)}
-            factors = []
-            for core, word in zip(term.cores, term.labels, strict=True):
-                count += 1
-                index = f"[{','.join(first[label] for label in word)}]" if word else ""
-                factors.append(f"C{count}{index}")
-                rows.append(f"  C{count} = {core}  {show_shape(core.shape)}")
-            for axis, label in enumerate(term.out):
-                if first[label] != axes[axis]:
-                    factors.append(f"delta[{first[label]},{axes[axis]}]")
-            parts.append(" * ".join(factors) or "1")
-        head = f"H[{','.join(axes)}] = " if axes else "H = "
-        projected = [v.name for _, v in self.slots if v.properties]
-        note = f"  projected onto the properties of {', '.join(projected)}" if projected else ""
-        shape = f"shape {show_shape(self.shape)}"
-        return "\n".join(
-            [head + (" + ".join(parts) or "0") + "   " + shape, *rows, *filter(None, [note])]
-        )
-
-    __repr__ = __str__
-
-
-def compress(e: Expr) -> Compressed:
-    """The cores of a tensor and the unit tensors around them, symbolically.
-
-    Examples
-    --------
-    >>> import tcalc as tc
-    >>> f = tc.parse("norm2(T - U*V')^2", T=("n", "m"), U=("n", "k"), V=("m", "k"))
-    >>> print(tc.compress(tc.hessian(f, "U")))
-    H[i,j,k,l] = C1[j,l] * delta[i,k]   shape (n, k, n, k)
-      C1 = 2*V'*V  (k, k)
-    """
-    if not isinstance(e, Expr):
-        raise TypeError(f"one expression is compressed at a time, not {type(e).__name__}")
-    slots: list[tuple[int, Var]] = []
-    value, columns = e, e.ndim - e.ndim // 2
-    if isinstance(e, Derivative):
-        value, start = e.args[0], e.of.ndim
-        for v in e.wrt:
-            slots.append((start, v))
-            start += v.ndim
-        columns = e.wrt[-1].ndim if e.wrt else columns
-    dense: list[Expr] = []
-    terms: list[Term] = []
-    for part in _parts(value):
-        term = _term(part)
-        if term is None:
-            continue
-        if len(term.cores) == 1 and term.labels[0] == term.out:
-            dense.append(term.cores[0])
-        else:
-            terms.append(term)
-    if dense:
-        axes = tuple(range(e.ndim))
-        terms.insert(0, Term((normal.add(dense),), (axes,), axes, e.shape))
-    return Compressed(e.shape, tuple(terms), columns, tuple(slots))
-
-
-def _parts(value: Expr) -> list[Expr]:
-    """Terms of a sum, also of sums inside products where they are all of lower order.
-
-    Such a sum would be a larger core than its terms are apart: x_l (A_ik B_j + A_jk B_i).
-    """
-    found: list[Expr] = []
-    stack = [value]
-    while stack:
-        e = stack.pop()
-        opened = _opened(e) if len(found) + len(stack) < MAX_TERMS else None
-        if opened is None:
-            found.append(e)
-        else:
-            stack.extend(reversed(opened))
-    return found
-
-
-def _opened(e: Expr) -> list[Expr] | None:
-    """The product e distributed over one of its sums, or None."""
-    if isinstance(e, Add):
-        return list(e.args)
-    if not isinstance(e, Einsum) or e.summed:
-        return None
-    extents = dict(enumerate(e.extents))
-    for k, arg in enumerate(e.args):
-        if isinstance(arg, Add) and (structured(arg) or all(low_order(t) for t in arg.args)):
-            return [
-                einsum([*e.args[:k], t, *e.args[k + 1 :]], e.labels, e.out, e.coef, extents)
-                for t in arg.args
-            ]
-    return None
-
-
-def _term(e: Expr) -> Term | None:
-    """One product, its factors joined to cores where they share labels; None for zero."""
-    axes = tuple(range(e.ndim))
-    if not isinstance(e, Einsum) or e.summed:
-        return Term((e,), (axes,), axes, e.shape)
-    if e.coef.zero:
-        return None
-    extents = dict(enumerate(e.extents))
-    coef, cores, words = e.coef, [], []
-    for group in components(list(zip(e.args, e.labels, strict=True)), set()):
-        word = tuple(sorted({label for _, w in group for label in w}))
-        ops, labels = [op for op, _ in group], [w for _, w in group]
-        cores.append(einsum(ops, labels, word, coef, {label: extents[label] for label in word}))
-        words.append(word)
-        coef = ONE
-    if not cores:
-        cores, words = [filled(coef, ())], [()]
-    return Term(tuple(cores), tuple(words), e.out, e.extents)
-
-
-# --- numbers --------------------------------------------------------------------------------------
-
-
-class Pattern:
-    """How numeric cores make up a tensor: the compressed form over variables C1, C2, …"""
-
-    def __init__(self, compressed: Compressed) -> None:
-        self.compressed = compressed
-        self.names = [f"C{k + 1}" for k in range(len(compressed.cores))]
-        self._compiled: dict[Any, Compiled] = {}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Pattern, (self.compressed,)
-
-    def _terms(self) -> list[tuple[Term, list[Expr]]]:
-        found, k = [], 0
-        for term in self.compressed.terms:
-            cores: list[Expr] = []
-            for core in term.cores:
-                cores.append(var(self.names[k], core.shape))
-                k += 1
-            found.append((term, cores))
-        return found
-
-    def dense(self) -> Compiled:
-        """Cores to the whole tensor."""
-        if "dense" not in self._compiled:
-            parts = [term.product(cores) for term, cores in self._terms()]
-            value = normal.add([*parts, zeros_node(self.compressed.shape)])
-            for start, v in self.compressed.slots:
-                value = project_slot(value, start, v)
-            self._compiled["dense"] = compile(value)
-        return self._compiled["dense"]
-
-    def product(self, further: int) -> Compiled:
-        """Cores and a right-hand side "v" to their product; `further` axes of v stay."""
-        if further not in self._compiled:
-            columns, slots = self.compressed.columns, self.compressed.slots
-            rows = self.compressed.shape[: len(self.compressed.shape) - columns]
-            names = tuple(f"rhs{k}" for k in range(further))
-            v: Expr = var("v", (*self.compressed.shape[len(rows) :], *names))
-            if slots:
-                v = project_slot(v, 0, slots[-1][1])
-            parts = [term.times(cores, v, columns) for term, cores in self._terms()]
-            value = normal.add([*parts, zeros_node((*rows, *names))])
-            for start, slot in slots[:-1]:
-                value = project_slot(value, start, slot)
-            self._compiled[further] = compile(value)
-        return self._compiled[further]
+_EXACT_DETERMINANT = 2000
 
 
 class Structured:
     """A tensor of numbers kept as cores and unit tensors; the dense tensor is never held.
 
+    `+`, `-` and multiplication by numbers give compressed tensors again. `@` sums over the last
+    slot. Square tensors, such as Hessians, solve.
+
     Attributes
     ----------
     shape : tuple of int
     cores : tuple of ndarray
+        Distinct arrays, integer tables included.
     nbytes : int
         Bytes of the cores.
     """
 
     __array_ufunc__ = None
+    __slots__ = ("_factors", "_limit", "_slots", "_terms", "shape")
 
-    def __init__(self, pattern: Pattern, cores: Sequence[Any], sizes: dict[str, int]) -> None:
-        self._pattern, self._sizes = pattern, sizes
-        self.cores: tuple[np.ndarray, ...] = tuple([np.asarray(c) for c in cores])
-        self.shape = tuple([extent_of(e, sizes) for e in pattern.compressed.shape])
+    def __init__(self, terms: Terms, slots: Sequence[Slot] = (), limit: int | None = None) -> None:
+        self._terms, self._slots, self._limit = terms, tuple(slots), limit
+        self.shape = terms.layout.shape
+        self._factors: dict[float, tuple[Solver, str]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Structured, (self._terms, self._slots, self._limit)
 
     @property
     def ndim(self) -> int:
@@ -267,32 +57,304 @@ class Structured:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.result_type(*self.cores) if self.cores else np.dtype(np.float64)
+        return self._terms.dtype
+
+    @property
+    def cores(self) -> tuple[Array, ...]:
+        return self._terms.cores
 
     @property
     def nbytes(self) -> int:
-        return sum(c.nbytes for c in self.cores)
+        return self._terms.nbytes()
 
-    def _values(self) -> dict[str, Any]:
-        return {**dict(zip(self._pattern.names, self.cores, strict=True)), **self._sizes}
+    @property
+    def terms(self) -> Terms:
+        """The sum of products behind this tensor, before projection."""
+        return self._terms
 
-    def todense(self) -> np.ndarray:
-        """The whole tensor as one array."""
-        result: np.ndarray = np.asarray(self._pattern.dense()(self._values()))
-        return result.astype(self.dtype, copy=False)
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """Where it is projected onto properties of variables."""
+        return self._slots
+
+    @property
+    def limit(self) -> int | None:
+        """Bytes that a dense array may take."""
+        return machine_memory() if self._limit is None else self._limit
+
+    # --- arithmetic -------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Structured:
+        if not isinstance(other, Structured):
+            return NotImplemented
+        a, b = self._terms.layout, other._terms.layout
+        if (a.shape, a.columns) != (b.shape, b.columns):
+            raise ShapeError(
+                f"compressed tensors of shapes {show_shape(a.shape)} and {show_shape(b.shape)} "
+                "do not add"
+            )
+        if self._slots == other._slots:
+            return Structured(self._terms.plus(other._terms), self._slots, self._limit)
+        return Structured(self.unprojected().plus(other.unprojected()), (), self._limit)
+
+    def __sub__(self, other: Any) -> Structured:
+        return self + -other if isinstance(other, Structured) else NotImplemented
+
+    def __mul__(self, by: Any) -> Structured:
+        by = by[()] if isinstance(by, np.ndarray) and by.ndim == 0 else by
+        if not isinstance(by, int | float | np.integer | np.floating):
+            return NotImplemented
+        return Structured(self._terms.scaled(float(by)), self._slots, self._limit)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, by: Any) -> Structured:
+        if isinstance(by, int | float | np.integer | np.floating):
+            return self * (1 / float(by))
+        return NotImplemented
+
+    def __neg__(self) -> Structured:
+        return self * -1.0
+
+    @property
+    def T(self) -> Structured:
+        """Rows and columns exchanged."""
+        layout = self._terms.layout
+        rows, columns = layout.rows, layout.columns
+
+        def moved(axis: int) -> int:
+            return axis + columns if axis < rows else axis - rows
+
+        slots = sorted([Slot(moved(s.i), moved(s.j), s.kinds) for s in self._slots])
+        return Structured(self._terms.transposed(), slots, self._limit)
+
+    def unprojected(self) -> Terms:
+        """Terms that are this tensor, its projections written out."""
+        found = self._terms
+        for slot in self._slots:
+            for kind in slot.kinds:
+                found = projected_terms(found, slot, kind)
+        return found
+
+    # --- products ---------------------------------------------------------------------------------
 
     def __matmul__(self, v: Any) -> Any:
         """The product over the last slot; further axes of v are more right-hand sides."""
-        rhs = np.asarray(v)
-        columns = self.shape[self.ndim - self._pattern.compressed.columns :]
-        if rhs.shape[: len(columns)] != columns:
+        if isinstance(v, Structured):
+            raise TypeError(
+                "compressed tensors multiply arrays; A @ (B @ v) applies two, todense() densifies"
+            )
+        rhs = numbers(v, "the right-hand side of @")
+        layout = self._terms.layout
+        if rhs.shape[: layout.columns] != layout.column_shape:
             raise ShapeError(
                 f"a tensor of shape {show_shape(self.shape)} times shape {show_shape(rhs.shape)}: "
-                f"expected {show_shape(columns)}, and any further axes"
+                f"expected {show_shape(layout.column_shape)}, and any further axes"
             )
-        further = rhs.ndim - len(columns)
-        extents = {f"rhs{k}": e for k, e in enumerate(rhs.shape[len(columns) :])}
-        return self._pattern.product(further)({**self._values(), **extents, "v": rhs})
+        for slot in self._columns():
+            rhs = projected(rhs, slot)
+        result = self._terms.times(rhs)
+        for slot in self._slots:
+            if slot.j < layout.rows:
+                result = projected(result, slot)
+        return result[()] if result.ndim == 0 else result
+
+    def _columns(self) -> list[Slot]:
+        rows = self._terms.layout.rows
+        return [Slot(s.i - rows, s.j - rows, s.kinds) for s in self._slots if s.i >= rows]
+
+    def diagonal(self) -> Array:
+        """Entries whose row and column agree, in the shape of a row."""
+        self._square("diagonal")
+        return self.unprojected().diagonal()
+
+    def trace(self) -> Any:
+        """The sum of the diagonal."""
+        return self.diagonal().sum()
+
+    # --- dense and sparse -------------------------------------------------------------------------
+
+    def todense(self) -> Array:
+        """The whole tensor as one array."""
+        need = prod(self.shape) * self.dtype.itemsize
+        if self.limit is not None and need > self.limit:
+            raise MemoryLimitError(
+                f"the dense tensor of shape {show_shape(self.shape)} takes {show_bytes(need)}, "
+                f"{show_bytes(self.limit)} allowed; the cores take {show_bytes(self.nbytes)}"
+            )
+        whole = self._terms.dense()
+        for slot in self._slots:
+            whole = projected(whole, slot)
+        return whole
+
+    def tomatrix(self) -> Array:
+        """The dense tensor as a matrix of rows and columns, in C-order."""
+        layout = self._terms.layout
+        return self.todense().reshape(prod(layout.row_shape), prod(layout.column_shape))
+
+    def to_scipy(self) -> Any:
+        """A scipy.sparse array where the terms are sparse, otherwise a LinearOperator.
+
+        Rows and columns are flat, in C-order.
+        """
+        layout = self._terms.layout
+        whole = prod(self.shape)
+        held = sum([term.entries() for term in layout.terms])
+        if not self._slots and whole and 2 * held <= whole:
+            return self.tosparse()
+        return self.operator()
+
+    def tosparse(self) -> Any:
+        """A scipy.sparse array, whatever share of it is zero."""
+        return self.unprojected().matrix()
+
+    def operator(self) -> Any:
+        """A scipy.sparse.linalg.LinearOperator over flat vectors."""
+        from scipy.sparse.linalg import LinearOperator
+
+        layout, transposed = self._terms.layout, self.T
+        rows, columns = prod(layout.row_shape), prod(layout.column_shape)
+
+        def times(v: Array) -> Array:
+            held = np.reshape(v, (*layout.column_shape, *np.shape(v)[1:]))
+            return np.reshape(self @ held, (rows, *np.shape(v)[1:]))
+
+        def back(v: Array) -> Array:
+            held = np.reshape(v, (*layout.row_shape, *np.shape(v)[1:]))
+            return np.reshape(transposed @ held, (columns, *np.shape(v)[1:]))
+
+        return LinearOperator(
+            (rows, columns),
+            dtype=self.dtype,
+            matvec=times,
+            rmatvec=back,
+            matmat=times,
+            rmatmat=back,
+        )
+
+    def blocks(self) -> Array:
+        """The blocks of a tensor that is block diagonal over some axes, those axes first.
+
+        Without such axes the one block is the dense tensor.
+        """
+        self._square("blocks")
+        terms = self.unprojected()
+        found, shape = arrangement(terms.layout), terms.layout.column_shape
+        held = assembled(terms, found)
+        tied = terms.layout.tied
+        full = [*(shape[k] for k in tied), *(shape[k] for k in found.inner * 2)]
+        spread = [slice(None) if k in found.carried else None for k in tied]
+        return np.array(np.broadcast_to(held[(*spread, ...)], full))
+
+    # --- solving ----------------------------------------------------------------------------------
+
+    def _square(self, what: str) -> None:
+        if not self._terms.layout.square:
+            layout = self._terms.layout
+            raise ShapeError(
+                f"{what} is of square tensors: rows have shape {show_shape(layout.row_shape)}, "
+                f"columns {show_shape(layout.column_shape)}"
+            )
+
+    def factor(self, damping: float = 0) -> Factor:
+        """The factors, for solves with many right-hand sides."""
+        self._square("factor")
+        return Factor(self, self._factored(damping_of(damping)))
+
+    def _factored(self, damping: float) -> tuple[Solver, str]:
+        found = self._factors.get(damping)
+        if found is None:
+            terms = self.damped(damping)
+            if self._slots:
+                found = factor_inside(terms, self._columns(), self.limit)
+            else:
+                solver, way = factor(terms, self.limit)
+                found = solver, way.text
+            self._factors.clear()
+            self._factors[damping] = found
+        return found
+
+    def damped(self, damping: float) -> Terms:
+        """Terms with a multiple of the identity."""
+        if not damping:
+            return self._terms
+        return self._terms.plus(identity(self._terms.layout.column_shape).scaled(damping))
+
+    def solve(self, g: Any, damping: float = 0) -> Array:
+        """x with H x = g, or with (H + damping * identity) x = g.
+
+        Parameters
+        ----------
+        g : array
+            Of the row shape; further axes are more right-hand sides.
+        damping : float
+
+        Raises
+        ------
+        ShapeError
+            For a tensor that is not square, or a right-hand side of another shape. LinAlgError
+            where the matrix is singular to working precision. MemoryLimitError where only a dense
+            matrix would do and does not fit.
+        """
+        layout = self._terms.layout
+        self._square("solve")
+        rhs = numbers(g, "the right-hand side of solve")
+        if rhs.shape[: layout.rows] != layout.row_shape:
+            raise ShapeError(
+                f"solve with a tensor of shape {show_shape(self.shape)}: the right-hand side has "
+                f"shape {show_shape(rhs.shape)}, expected {show_shape(layout.row_shape)}, and any "
+                "further axes"
+            )
+        further = rhs.shape[layout.rows :]
+        solver, _ = self._factored(damping_of(damping))
+        for slot in self._columns():
+            rhs = projected(rhs, slot)
+        flat = rhs.reshape((*layout.row_shape, prod(further))).astype(self.dtype, copy=False)
+        found = solver.solve(flat)
+        result: Array = found.reshape((*layout.column_shape, *further))[()]
+        return result
+
+    def slogdet(self) -> tuple[float, float]:
+        """Sign and logarithm of the absolute value of the determinant."""
+        self._square("slogdet")
+        try:
+            solver, _ = self._factored(0.0)
+        except LinAlgError:
+            if self._slots or self._terms.layout.size > _EXACT_DETERMINANT:
+                raise
+            sign, log = np.linalg.slogdet(self.tomatrix())
+            return float(sign), float(log)
+        return solver.slogdet()
+
+    def logdet(self) -> float:
+        """The logarithm of the absolute value of the determinant."""
+        return self.slogdet()[1]
+
+    def inverse(self) -> Structured:
+        """The inverse, compressed as the structure allows."""
+        self._square("inverse")
+        solver, _ = self._factored(0.0)
+        return Structured(solver.inverse().shared(), self._slots, self._limit)
+
+    def explain(self) -> str:
+        """What is held, what it would take dense, and which way solve goes."""
+        layout = self._terms.layout
+        dense = prod(self.shape) * self.dtype.itemsize
+        lines = [
+            f"compressed tensor of shape {show_shape(self.shape)}, {self.dtype}: "
+            f"{show_bytes(self.nbytes)} held, dense {show_bytes(dense)}"
+        ]
+        lines += described(self._terms)
+        if layout.square:
+            lines.append("  solve: " + self._way())
+        return "\n".join(lines)
+
+    def _way(self) -> str:
+        if self._factors:
+            return next(iter(self._factors.values()))[1] + " (factored)"
+        if self._slots:
+            return "inside the subspace of the variable's properties"
+        return first_way(self._terms, self.limit)
 
     def __repr__(self) -> str:
         cores = ", ".join(show_shape(c.shape) for c in self.cores)
@@ -300,60 +362,39 @@ class Structured:
         return f"<Structured {about}: cores {cores}, {self.nbytes} bytes>"
 
 
-class CompiledStructured:
-    """What ``compile(…, structured=True)`` returns: calls give `Structured` tensors."""
+class Factor:
+    """A factored tensor: what `Structured.factor` returns."""
 
-    def __init__(self, outputs: Any, **options: Any) -> None:
-        self._outputs, self._options = outputs, options
-        forms = [compress(leaf) for leaf in nest.leaves(outputs)]
-        self._patterns = [Pattern(form) for form in forms]
-        whole = {
-            e: leaf
-            for leaf, f in zip(nest.leaves(outputs), forms, strict=True)
-            for e in named_extents(f)
-        }
-        extents = {
-            name: keeping(filled(Coef(1, (name,)), ()), whole[name]) for name in sorted(whole)
-        }
-        numbers = {"cores": [list(f.cores) for f in forms], "extents": extents}
-        self._unread = _names(nest.leaves(outputs)) - _names(nest.leaves(numbers))
-        self._compiled = compile(numbers, **options)
+    def __init__(self, held: Structured, found: tuple[Solver, str]) -> None:
+        self._held, self._found = held, found
 
-    def __call__(self, /, *arguments: Any, **values: Any) -> Any:
-        found = self._compiled(*arguments, **values)
-        sizes = {name: int(extent) for name, extent in found["extents"].items()}
-        made = [
-            Structured(pattern, cores, {n: sizes[n] for n in named_extents(pattern.compressed)})
-            for pattern, cores in zip(self._patterns, found["cores"], strict=True)
-        ]
-        return made[0] if isinstance(self._outputs, Expr) else nest.rebuild(self._outputs, made)
+    def solve(self, g: Any) -> Array:
+        """x with H x = g, damped as the factor is."""
+        damped = Structured(self._held.terms, self._held.slots, self._held.limit)
+        damped._factors[0.0] = self._found
+        return damped.solve(g)
 
-    @property
-    def plan(self) -> Any:
-        return self._compiled.plan
+    def slogdet(self) -> tuple[float, float]:
+        """Sign and logarithm of the absolute value of the determinant."""
+        return self._found[0].slogdet()
 
-    def plan_for(self, /, **shapes: Any) -> Any:
-        read = {name: shape for name, shape in shapes.items() if name not in self._unread}
-        return self._compiled.plan_for(**read)
+    def logdet(self) -> float:
+        """The logarithm of the absolute value of the determinant."""
+        return self.slogdet()[1]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _structured, (self._outputs, self._options)
+    def __repr__(self) -> str:
+        return f"<Factor of {self._held!r}: {self._found[1]}>"
 
 
-def _names(leaves: Sequence[Expr]) -> set[str]:
-    return {*variables(leaves), *dimensions(leaves)}
+def identity_like(held: Any) -> Any:
+    """The identity of the shape of a square compressed tensor.
 
-
-def named_extents(form: Compressed) -> list[str]:
-    """Dimension names that the shapes of a compressed tensor mention, sorted."""
-    everything: list[Extent] = list(form.shape)
-    for term in form.terms:
-        everything.extend(term.extents)
-    return sorted({e for e in everything if isinstance(e, str)})
-
-
-def _structured(outputs: Any, options: dict[str, Any]) -> CompiledStructured:
-    return CompiledStructured(outputs, **options)
-
-
-surface["compile_structured"] = CompiledStructured
+    Inside the subspace, where its variable has properties.
+    """
+    if not isinstance(held, Structured):
+        made = getattr(held, "identity", None)
+        if made is None:
+            raise TypeError(f"identity_like takes a compressed tensor, not {type(held).__name__}")
+        return made()
+    held._square("identity_like")
+    return Structured(identity(held.terms.layout.column_shape), held.slots, held._limit)

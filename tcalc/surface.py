@@ -87,6 +87,7 @@ class ArrayMethods:
     var = _method("var")
     std = _method("std")
     cumsum = _method("cumsum")
+    take = _method("take")
     dot = _method("dot")
     reshape = _method("reshape")
     ravel = _method("ravel")

@@ -17,11 +17,15 @@ MAX_SAME = 3
 
 
 class Operands(NamedTuple):
-    """Words of a product, which array each is of, and the symmetries of the arrays."""
+    """Words of a product, which array each is of, and the symmetries of the arrays.
+
+    `chosen` counts the last labels that are selected by the others: 0 for an array of numbers.
+    """
 
     words: tuple[Word, ...]
     arrays: tuple[int, ...]
     symmetries: tuple[tuple[Permutation, ...], ...]
+    chosen: tuple[int, ...] = ()
 
 
 class Twin(NamedTuple):

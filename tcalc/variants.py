@@ -36,7 +36,7 @@ def multiplied_out(roots: Sequence[Expr]) -> list[Expr]:
     """
 
     def change(new: Expr, old: Expr) -> Expr:
-        return _distributed(new) if isinstance(new, Einsum) and new.summed else new
+        return _distributed(new, MAX_TERMS)
 
     return rewritten(roots, change)
 
@@ -53,18 +53,21 @@ def _computed(e: Expr) -> bool:
     return e.summed or contracts or (held and low_order(e))
 
 
-def _distributed(e: Einsum) -> Expr:
-    """The computed terms of a sum each under the product, and what is left of the sum."""
+def _distributed(e: Expr, most: int) -> Expr:
+    """The computed terms of sums each under the product, and what is left of the sums."""
+    if not isinstance(e, Einsum) or not e.summed:
+        return e
     for k, (arg, word) in enumerate(zip(e.args, e.labels, strict=True)):
         terms = _terms(arg)
         apart = [t for t in terms if _computed(t)]
-        if len(terms) < 2 or not apart or len(terms) > MAX_TERMS:
+        if len(terms) < 2 or not apart or len(terms) > most:
             continue
         ops, words = [*e.args[:k], *e.args[k + 1 :]], [*e.labels[:k], *e.labels[k + 1 :]]
         extents = dict(enumerate(e.extents))
         rest = [t for t in terms if not _computed(t)]
         parts = [*apart, add(rest)] if rest else apart
-        return add([einsum([*ops, t], [*words, word], e.out, e.coef, extents) for t in parts])
+        whole = [einsum([*ops, t], [*words, word], e.out, e.coef, extents) for t in parts]
+        return add([_distributed(part, most // len(parts)) for part in whole])
     return e
 
 

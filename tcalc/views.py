@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Mapping, Sequence
-from types import EllipsisType
-
-import numpy as np
 
 from . import normal
 from .array import as_expr, check_axis, public, sum
 from .declare import check_extent, check_shape
 from .errors import Error, ShapeError, UnsupportedError
-from .expr import Expr, Var
+from .expr import Expr
 from .extents import ONE, Coef, Extent, show_shape
 from .normal import view
 from .products import filled
-from .surface import surface
 
 __all__ = [
     "diag",
@@ -97,47 +92,6 @@ def diag(a: object) -> Expr:
     if e.ndim == 2:
         return diagonal(e)
     raise ShapeError(f"diag takes a vector or a matrix, not shape {show_shape(e.shape)}")
-
-
-def getitem(a: Expr, key: object) -> Expr:
-    """Indexing by `:`, `...` and `None`; other indices are not offered yet by expressions."""
-    e = as_expr(a)
-    keys = list(key) if isinstance(key, tuple) else [key]
-    wanted = builtins.sum(k is not None and not isinstance(k, EllipsisType) for k in keys)
-    if wanted > e.ndim:
-        raise IndexError(f"{wanted} indices for shape {show_shape(e.shape)}")
-    places = builtins.sum(isinstance(k, EllipsisType) for k in keys)
-    if places > 1:
-        raise IndexError("an index has a single ellipsis ('...')")
-    if not places:
-        keys.append(Ellipsis)
-    out: list[int] = []
-    extents: dict[int, Extent] = {}
-    axis = 0
-    for k in keys:
-        if k is None:
-            fresh = e.ndim + len(extents)
-            extents[fresh] = 1
-            out.append(fresh)
-        elif isinstance(k, EllipsisType):
-            out.extend(range(axis, axis + e.ndim - wanted))
-            axis += e.ndim - wanted
-        elif isinstance(k, slice) and k == slice(None):
-            out.append(axis)
-            axis += 1
-        elif _is_mask(k):
-            raise TypeError("a boolean mask has no fixed shape; write where(mask, a, b)")
-        else:
-            raise UnsupportedError(
-                f"index {k!r}: expressions are indexed by ':', '...' and None only"
-            )
-    return normal.einsum([e], [range(e.ndim)], out, ONE, extents)
-
-
-def _is_mask(key: object) -> bool:
-    if isinstance(key, Expr):
-        return not (isinstance(key, Var) and "integer" in key.properties)
-    return isinstance(key, bool | list | np.ndarray) and np.asarray(key).dtype == bool
 
 
 # --- constructors ---------------------------------------------------------------------------------
@@ -229,6 +183,3 @@ def _given_sizes(sizes: Mapping[str, Extent] | None) -> dict[str, Extent]:
     if sizes is not None and not isinstance(sizes, Mapping):
         raise TypeError(f"einsum: sizes= is a mapping from letters to extents, not {sizes!r}")
     return {c: check_extent(n, f"einsum: index {c}") for c, n in (sizes or {}).items()}
-
-
-surface["getitem"] = getitem

@@ -22,29 +22,40 @@ HOUSE = """
     cli
     demo
     __init__
-    frontends.* printers.* explain check structured
+    newton
+    frontends.* printers.* explain check optimize assembly
     frontends.matrix_inference printers.layout printers.selfcheck
     frontends.matrix_factors printers.matrix_form printers.products
     frontends.matrix_functions frontends.matrix_types
-    frontends.matrix_syntax printers.style printers.languages
+    frontends.matrix_syntax printers.style printers.languages printers.indexed
     frontends.lexer frontends.dimensions
-    calculus compile
-    binding nest backends.*
+    calculus compile blocks
+    binding nest backends.* structured compress
+    solvers.schur solvers.subspace pieces
+    solvers.choose
+    solvers.*
+    solvers.base solvers.dense
+    terms
+    contract
     backends.numpy_tiles
     backends.numpy_kernels
+    backends.numpy_tables
     backends.numpy_matrices
     plan
     lowering
+    sums
     variants factoring
     memory lower flat
+    tables
     pairs
-    paths inverses loops
+    paths inverses loops halves
     twins failures
     steps
     properties derive linalg
     rules.*
-    rewrite facts
+    rewrite facts indexing
     ops.lapack ops.norms ops.definite ops.pullbacks ops.matrix_functions ops.spectral
+    ops.selection
     ops.svd
     ops.*
     ops.triangles ops.elementwise ops.packed
@@ -56,7 +67,10 @@ HOUSE = """
     products
     op labels declare
     expr
-    surface
+    surface elimination
+    polyhedra
+    smith
+    affine
     errors extents progress byte_counts
 """
 
@@ -77,7 +91,10 @@ LINES = 400
 NAME_PLACES = ("ops.*", "rules.*", "surface", "array", "linalg", "__init__", "frontends.*")
 
 # Words that name an operator and also something else: these mean the other thing.
-OTHER_MEANINGS = {"printers.latex": {"iota"}}  # the Greek letter
+OTHER_MEANINGS = {
+    "printers.latex": {"iota"},  # the Greek letter
+    "elimination": {"floor", "max", "min"},  # bounds of sums
+}
 
 
 @cache

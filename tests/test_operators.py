@@ -22,7 +22,9 @@ from tcalc.ops.matrices import symmetric_part
 from tests import oracle
 
 ELEMENTWISE = sorted((row for row in TABLE.values() if row.elementwise and row.core), key=str)
-WITH_CORE = sorted((row for row in TABLE.values() if not row.elementwise and row.core), key=str)
+WITH_CORE = sorted(
+    (row for row in TABLE.values() if not (row.elementwise or row.selects) and row.core), key=str
+)
 KNOWN = [row for row in ELEMENTWISE if oracle.function(row.name) is not None]
 
 #: Parameters of rows with a core, where they are not the number of core axes.

@@ -12,6 +12,7 @@ from ..errors import ShapeError
 from ..extents import show_shape
 from ..steps import Step
 from .numpy_matrices import MATRICES, Array, Maker, Run, Slots
+from .numpy_tables import TABLES
 
 
 def allocation(
@@ -290,7 +291,6 @@ KERNELS: dict[str, Maker] = {
     "subtract": _into(np.subtract),
     "ufunc": _ufunc,
     "sum": _sum,
-    "dot": _into(np.dot),
     "matmul": _into(np.matmul),
     "vecdot": _into(np.vecdot),
     "einsum": _einsum,
@@ -301,4 +301,5 @@ KERNELS: dict[str, Maker] = {
     "part": _part,
     "scratch": _scratch,
     **MATRICES,
+    **TABLES,
 }

@@ -18,6 +18,44 @@ Maker = Callable[[Step, "np.dtype[Any]"], Run]
 SINGULAR = "inv: the matrix is singular"
 
 
+#: Rows of one panel of half a product, and of one block of a copy to the other side.
+PANEL, BLOCK = 128, 64
+
+
+def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
+    """A matrix product, or the half of it that is wanted by panels of rows."""
+    (a, b), o = step.args, step.out
+    (half,) = step.params or ("",)
+
+    def whole(v: Slots) -> None:
+        np.dot(v[a], v[b], v[o])
+
+    def panels(v: Slots) -> None:
+        x, y, out = v[a], v[b], v[o]
+        for low in range(0, len(out), PANEL):
+            high = low + PANEL
+            here, rest = slice(low, high), slice(high, None)
+            wanted = slice(low, None) if half == "upper" else slice(high)
+            np.matmul(x[here], y[:, wanted], out=out[here, wanted])
+            if half == "lower":
+                out[here, rest] = 0
+            elif half == "upper":
+                out[here, :low] = 0
+        if half == "symmetric":
+            mirrored(out)
+
+    return panels if half else whole
+
+
+def mirrored(square: Array) -> None:
+    """The lower triangle copied over the upper one, by blocks that stay in cache."""
+    for low in range(0, len(square), BLOCK):
+        high = low + BLOCK
+        square[low:high, high:] = square[high:, low:high].T
+        corner = square[low:high, low:high]
+        corner[...] = np.tril(corner) + np.tril(corner, -1).T
+
+
 def _finish(step: Step, dtype: np.dtype[Any]) -> Run:
     """What an operator makes of the factors of its operand."""
     (a,), o, (op, *params) = step.args, step.out, step.params
@@ -118,6 +156,7 @@ def _gram(step: Step, dtype: np.dtype[Any]) -> Run:
 
 #: How each kind of step is run.
 MATRICES: dict[str, Maker] = {
+    "dot": _dot,
     "gram": _gram,
     "trisolve": _trisolve,
     "solve": _solve,

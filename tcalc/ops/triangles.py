@@ -20,11 +20,12 @@ LOWER_HALF = Op(
     "lower_half", (), (),
     lambda xp, params: xp.tril(xp.ones((params[0], params[0])), -1) + xp.eye(params[0]) / 2,
     "np.tril(np.ones(({p[0]}, {p[0]})), -1) + np.eye({p[0]}) / 2", "P",
-    shape=lambda params: (params[0], params[0]),
+    shape=lambda params: (params[0], params[0]), triangular=True,
 )  # fmt: skip
 LOWER_ONES = Op(
     "lower_ones", (), (), lambda xp, params: xp.tril(xp.ones((params[0], params[0]))),
     "np.tril(np.ones(({p[0]}, {p[0]})))", "M", shape=lambda params: (params[0], params[0]),
+    triangular=True,
 )  # fmt: skip
 
 

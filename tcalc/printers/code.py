@@ -29,6 +29,7 @@ from ..expr import (
 from ..extents import Extent
 from ..nest import leaves
 from ..normal import bare
+from ..products import selects
 from .languages import LANGUAGES, PRODUCT, SUM, Code, NumPy
 from .products import Products
 from .selfcheck import difference_check, shape_check
@@ -62,18 +63,31 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     if not free or name in spelling.reserved:
         raise ValueError(f"a function needs an identifier of its own as name, not {name!r}")
     program = Program(spelling, e)
-    functions = [helper.split("\n") for helper in program.helpers]
-    functions.append(program.function(name))
+    functions, helpers = [program.function(name)], program.helpers
     if not check:
-        return spelling.module(functions)
-    before = e.of if isinstance(e, Derivative) else None
-    if before is not None:
-        for v in e.wrt[:-1]:
-            before = jacobian(before, v)
-        earlier = Program(spelling, before)
-        functions.append(earlier.function(f"{name}_before"))
-        return spelling.module(functions) + difference_check(program, earlier, e.wrt, name)
-    return spelling.module(functions) + shape_check(program, name)
+        return spelling.module([*_needed(helpers, functions), *functions])
+    if not isinstance(e, Derivative):
+        whole = spelling.module([*_needed(helpers, functions), *functions])
+        return whole + shape_check(program, name)
+    before = e.of
+    for v in e.wrt[:-1]:
+        before = jacobian(before, v)
+    earlier = Program(spelling, before)
+    functions.append(earlier.function(f"{name}_before"))
+    helpers = list(dict.fromkeys([*helpers, *earlier.helpers]))
+    whole = spelling.module([*_needed(helpers, functions), *functions])
+    return whole + difference_check(program, earlier, e.wrt, name)
+
+
+def _needed(helpers: list[str], functions: list[list[str]]) -> list[list[str]]:
+    """The helpers that functions or other helpers call."""
+    texts = ["\n".join(lines) for lines in functions]
+    found = []
+    for helper in helpers:
+        others = "\n".join([*texts, *[h for h in helpers if h is not helper]])
+        if any(re.search(rf"\b{name}\(", others) for name in re.findall(r"def (\w+)", helper)):
+            found.append(helper.split("\n"))
+    return found
 
 
 class Program(Products):
@@ -99,6 +113,7 @@ class Program(Products):
         self.uses.update([id(root) for root in self.roots])
         self.turned = self.read_once()
         self.ends = {id(root) for root in self.roots}
+        self.made: list[Expr] = []  # nodes with code must live as long as it
 
     def function(self, name: str) -> list[str]:
         """The lines of the function."""
@@ -170,11 +185,22 @@ class Program(Products):
         if id(node) in self.turned:
             return
         code = self.code(node)
+        if selects(node):  # in most places the integers alone are read
+            self.codes[id(node)] = code
+            return
         often = self.uses[id(node)] > 1 and len(code.text) > 2 and id(node) not in self.short
         long = len(code.text) > self.language.width and id(node) not in self.ends
         if (often or long) and not code.text.isidentifier():
             code = self.assign(code)
         self.codes[id(node)] = code
+
+    def inner(self, e: Expr) -> Code:
+        for node in postorder([e]):
+            if id(node) not in self.codes:
+                self.turned.discard(id(node))
+                self.visit(node)
+                self.made.append(node)
+        return self.short_enough(self.codes[id(e)])
 
     def code(self, node: Expr) -> Code:
         if isinstance(node, Var):
@@ -229,7 +255,8 @@ class Program(Products):
     def parameters(self, node: Apply) -> dict[str, str]:
         values = {}
         for k, p in enumerate(node.params):
-            dimension = isinstance(p, str) and not node.args and p in dimensions([node])
+            known = not node.args or node.op.selects
+            dimension = isinstance(p, str) and known and p in dimensions([node])
             values[f"p[{k}]"] = self.extent(p) if dimension else repr(p)
         if node.op.core and node.params and isinstance(node.params[0], int):
             axes = tuple(range(-node.params[0], 0))

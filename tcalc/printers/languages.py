@@ -143,6 +143,16 @@ class NumPy:
     def diag(self, c: Code) -> Code:
         return Code(f"np.diag({c.text})")
 
+    # --- integers as indices ---
+
+    def take(self, c: Code, keys: Sequence[Code | None]) -> Code:
+        """An array indexed by integers, or by `:`."""
+        shown = ", ".join([":" if key is None else key.text for key in keys])
+        return Code(f"{self.operand(c)}[{shown}]", view=True)
+
+    def segment_sum(self, c: Code, index: Code, extent: str) -> Code:
+        return Code(f"_segment_sum({c.text}, {index.text}, {extent})")
+
     # --- contractions ---
 
     def sum(self, c: Code, axes: Sequence[int], ndim: int) -> Code:

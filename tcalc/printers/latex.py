@@ -125,6 +125,8 @@ class Latex(Text):
         return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else text
 
     def array(self, value: np.ndarray) -> Piece:
+        if not value.ndim:
+            return Piece(self.numeral(repr(value.item())))
         return Piece((r"\mathrm{const}_{", r" \times ".join(map(str, value.shape)), "}"))
 
     def dimensions(self, names: Sequence[str]) -> list[str]:

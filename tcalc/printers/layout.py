@@ -15,6 +15,7 @@ from ..normal import bare
 from ..op import batch_axes
 from ..products import symmetries
 from ..surface import surface
+from .indexed import gather, segments
 from .matrix_form import Factor, Form, Product, better, counted
 from .style import LETTERS, SUM, Piece, Spec, Text, index_letters
 
@@ -37,6 +38,8 @@ class Layout:
         self.limit = limit
         self.prefix = prefix
         self.forms: dict[int, Form] = {}
+        self.made: list[Expr] = []  # nodes of forms must live as long as these
+        self.unpermuted: dict[int, tuple[Piece, Labels]] = {}
         self.named: list[tuple[str, Piece]] = []
         self.shared: set[int] = set()
         self.replaced: set[int] = set()
@@ -150,6 +153,9 @@ class Layout:
         return self.settled(node, plain, turned)
 
     def product(self, node: Einsum) -> Form:
+        indexed = self.indexed(node) if self.matrix else None
+        if indexed is not None:
+            return indexed
         product = Product(node, self.forms, self.style)
         if self.matrix and product.possible:
             found = product.contraction() if node.summed else product.outer()
@@ -162,6 +168,38 @@ class Layout:
         short = product.scaled(None) if node.shape and product.constant else None
         form = self.settled(node, *found)
         return form._replace(short=short, summand=product.summand, diagonal=product.diagonal)
+
+    def indexed(self, node: Einsum) -> Form | None:
+        """A product with selection tensors as a gather or as a sum by segments."""
+        taken, summed = gather(node), segments(node)
+        if taken is not None:
+            keys = [None if key is None else self.formed(key).plain for key in taken.keys]
+            piece = self.style.indexed(self.formed(taken.array).plain, keys)
+            return self.permuted(node, piece, taken.perm)
+        if summed is None:
+            return None
+        args = [self.formed(summed.summand).plain, self.formed(summed.index).plain]
+        piece = self.style.function("segment_sum", args, [str(summed.extent)])
+        return self.permuted(node, piece, summed.perm)
+
+    def formed(self, e: Expr) -> Form:
+        """The form of an expression that need not stand in the whole."""
+        for node in postorder([e]):
+            if id(node) not in self.forms:
+                self.forms[id(node)] = self.form(node)
+                self.made.append(node)
+        return self.forms[id(e)]
+
+    def permuted(self, node: Expr, piece: Piece, perm: Labels) -> Form:
+        """The form of a node whose axis k is axis perm[k] of the piece."""
+        if perm == tuple(range(node.ndim)):
+            return self.settled(node, piece, None)
+        self.unpermuted[id(node)] = piece, perm
+        if node.ndim == 2:
+            return self.settled(node, self.style.transpose(piece), piece)
+        letters = "".join(islice(index_letters(), node.ndim))
+        out = "".join([letters[k] for k in perm])
+        return self.settled(node, self.style.einsum(Spec((letters,), out, ()), [piece]), None)
 
     # --- einsum forms ---
 
@@ -250,6 +288,10 @@ class Layout:
     def placed(self, word: str, op: Expr) -> tuple[str, Piece]:
         """An operand under its letters, turned where that saves a transpose."""
         form = self.forms[id(op)]
+        if op.ndim > 2 and id(op) in self.unpermuted and id(op) not in self.replaced:
+            piece, perm = self.unpermuted[id(op)]
+            letters = dict(zip(perm, word, strict=True))
+            return "".join([letters[k] for k in range(op.ndim)]), piece
         if op.ndim == 2 and (1, 0) in symmetries(op):
             return "".join(sorted(word, key=LETTERS.find)), form.plain
         if op.ndim == 2 and self.matrix and better(form.plain, form.turned) is not form.plain:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from ..expr import Einsum, Expr, Labels
 from ..extents import ONE, Coef, Extent
+from .indexed import Gather, Segments, gather, segments
 from .languages import ATOM, Code, NumPy
 
 Operand = tuple[Code, Labels]
@@ -118,6 +119,9 @@ class Products:
         ]
         if len(operands) == 1 and operands[0][1] == (0, 0) and not out:
             return language.trace(operands[0][0])
+        taken, summed = gather(node), segments(node)
+        if taken is not None or summed is not None:
+            return self.indexed(node, taken, summed, order)
         flat = [
             (
                 self.arranged(operand, list(dict.fromkeys(operand[1]))),
@@ -134,6 +138,25 @@ class Products:
                 return language.einsum([c for c, _ in flat], [w for _, w in flat], out)
             flat = step
         return self.arranged(self.summed(flat[0], out), out)
+
+    def indexed(
+        self, node: Einsum, taken: Gather | None, summed: Segments | None, order: Sequence[int]
+    ) -> Code:
+        """A gather, or a sum by segments, result axes in this order of the open labels."""
+        language = self.language
+        if taken is not None:
+            keys = [None if key is None else self.inner(key) for key in taken.keys]
+            code, perm = language.take(self.inner(taken.array), keys), taken.perm
+        else:
+            assert summed is not None
+            summand, index = self.inner(summed.summand), self.inner(summed.index)
+            code = language.segment_sum(summand, index, self.extent(summed.extent))
+            perm = summed.perm
+        return language.transpose(code, [perm[node.out.index(label)] for label in order])
+
+    def inner(self, e: Expr) -> Code:
+        """The code of an expression that need not stand in the whole."""
+        raise NotImplementedError
 
     def alone_summed(self, flat: list[Operand], out: Labels) -> list[Operand]:
         """Labels that only one operand has are summed there."""

@@ -285,6 +285,12 @@ class Text:
         """One output of an operator that has several."""
         return self.function(op.parts[index], args)
 
+    def indexed(self, p: Piece, keys: Sequence[Piece | None]) -> Piece:
+        """An array indexed by integers, or by `:`."""
+        shown = joined(", ", [":" if key is None else self.signed(key) for key in keys])
+        size, flips = measure([p, *[key for key in keys if key is not None]], 2)
+        return Piece((self.inside(p, ATOM), "[", shown, "]"), ATOM, size, flips)
+
     def diag(self, p: Piece) -> Piece:
         return self.function("diag", [p])
 

@@ -1,0 +1,382 @@
+"""Hessians over several variables: one matrix of compressed blocks, over a nest of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from . import nest
+from .byte_counts import show_bytes
+from .contract import Array
+from .errors import LinAlgError, MemoryLimitError, ShapeError
+from .extents import show_shape
+from .solvers.base import damping_of, numbers
+from .solvers.schur import BlockSolver, DenseBlocks, entries, factor_blocks, first_block_way
+from .solvers.subspace import basis
+from .structured import Structured, identity_like
+
+_EXACT_DETERMINANT = 2000
+
+
+class BlockStructured:
+    """The Hessian over several variables: what ``compile(hessian(f, (U, V)), structured=True)``
+    computes.
+
+    Right-hand sides, products, solutions and diagonals are nests of arrays, nested as the variables
+    were given; plain tuples and dicts. Indexing gives blocks, ``H[0][1]``. Flat orders are C-order,
+    variables in the order given.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the matrix over all variables.
+    cores : tuple of ndarray
+        Distinct arrays of all blocks.
+    nbytes : int
+        Bytes of the cores.
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, template: Any, rows: Sequence[Sequence[Structured]]) -> None:
+        self.template, self.rows = template, [list(row) for row in rows]
+        self._names = [str(name) for name in nest.leaves(template)]
+        self._shapes = [row[k].terms.layout.column_shape for k, row in enumerate(self.rows)]
+        self._sizes = [prod(shape) for shape in self._shapes]
+        self._ends = np.cumsum([0, *self._sizes]).tolist()
+        self._factors: dict[float, tuple[BlockSolver, str]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BlockStructured, (self.template, self.rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._ends[-1], self._ends[-1]
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.result_type(*[block.dtype for block in self._all()])
+
+    @property
+    def cores(self) -> tuple[Array, ...]:
+        return tuple({id(c): c for block in self._all() for c in block.cores}.values())
+
+    @property
+    def nbytes(self) -> int:
+        return sum([core.nbytes for core in self.cores])
+
+    @property
+    def limit(self) -> int | None:
+        return self.rows[0][0].limit
+
+    def _all(self) -> list[Structured]:
+        return [block for row in self.rows for block in row]
+
+    # --- nests ------------------------------------------------------------------------------------
+
+    def blocks(self) -> Any:
+        """The blocks, nested as the variables, twice: ``blocks()[i][j]``."""
+        inner = [nest.filled(self.template, iter(row)) for row in self.rows]
+        return nest.filled(self.template, iter(inner))
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.blocks()[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.blocks())
+
+    def __len__(self) -> int:
+        return len(self.blocks())
+
+    def _read(self, given: Any, what: str) -> tuple[Array, tuple[int, ...]]:
+        """A nest of arrays as one matrix of columns, and the further axes."""
+        leaves = _matched(self.template, given, what)
+        arrays = [numbers(leaf, what) for leaf in leaves]
+        further: tuple[int, ...] | None = None
+        for name, array, shape in zip(self._names, arrays, self._shapes, strict=True):
+            more = array.shape[len(shape) :]
+            if array.shape[: len(shape)] != shape or further not in (None, more):
+                raise ShapeError(
+                    f"{what}: the array for {name} has shape {show_shape(array.shape)}, expected "
+                    f"{show_shape(shape)}, and any further axes, the same for all variables"
+                )
+            further = more
+        further = further or ()
+        count = prod(further)
+        flat = [a.reshape(n, count) for a, n in zip(arrays, self._sizes, strict=True)]
+        return np.concatenate(flat).astype(self.dtype, copy=False), further
+
+    def _nested(self, flat: Array, further: tuple[int, ...]) -> Any:
+        parts = [
+            np.ascontiguousarray(flat[start:end]).reshape((*shape, *further))
+            for start, end, shape in zip(self._ends, self._ends[1:], self._shapes, strict=False)
+        ]
+        # Scalars as NumPy returns them, not as arrays without axes.
+        return nest.filled(self.template, iter([part[()] for part in parts]))
+
+    # --- arithmetic -------------------------------------------------------------------------------
+
+    def _with(self, function: Callable[[int, int], Structured]) -> BlockStructured:
+        many = range(len(self.rows))
+        return BlockStructured(self.template, [[function(i, j) for j in many] for i in many])
+
+    def __add__(self, other: Any) -> BlockStructured:
+        if not isinstance(other, BlockStructured):
+            return NotImplemented
+        if self._shapes != other._shapes:
+            raise ShapeError(
+                f"blocks over shapes {', '.join(map(show_shape, self._shapes))} and over "
+                f"{', '.join(map(show_shape, other._shapes))} do not add"
+            )
+        return self._with(lambda i, j: self.rows[i][j] + other.rows[i][j])
+
+    def __sub__(self, other: Any) -> BlockStructured:
+        return self + -other if isinstance(other, BlockStructured) else NotImplemented
+
+    def __mul__(self, by: Any) -> BlockStructured:
+        if isinstance(by, np.ndarray) and by.ndim == 0:
+            by = by[()]
+        if not isinstance(by, int | float | np.integer | np.floating):
+            return NotImplemented
+        return self._with(lambda i, j: self.rows[i][j] * by)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, by: Any) -> BlockStructured:
+        if isinstance(by, int | float | np.integer | np.floating):
+            return self * (1 / float(by))
+        return NotImplemented
+
+    def __neg__(self) -> BlockStructured:
+        return self * -1.0
+
+    @property
+    def T(self) -> BlockStructured:
+        """Rows and columns exchanged."""
+        return self._with(lambda i, j: self.rows[j][i].T)
+
+    def identity(self) -> BlockStructured:
+        """The identity of this shape."""
+
+        def block(i: int, j: int) -> Structured:
+            held = self.rows[i][j]
+            zero = Structured(held.terms.only(()), held.slots, self.limit)
+            return identity_like(held) if i == j else zero
+
+        return self._with(block)
+
+    # --- products ---------------------------------------------------------------------------------
+
+    def __matmul__(self, v: Any) -> Any:
+        """The product with a nest of arrays; further axes are more right-hand sides."""
+        if isinstance(v, Structured | BlockStructured):
+            raise TypeError("compressed tensors multiply nests of arrays; A @ (B @ v) applies two")
+        flat, further = self._read(v, "the right-hand side of @")
+        return self._nested(self._times(flat), further)
+
+    def _times(self, flat: Array) -> Array:
+        count = flat.shape[1]
+        parts = [
+            flat[start:end].reshape((*shape, count))
+            for start, end, shape in zip(self._ends, self._ends[1:], self._shapes, strict=False)
+        ]
+        found = []
+        for row, size in zip(self.rows, self._sizes, strict=True):
+            total = np.zeros((size, count), flat.dtype)
+            for block, part in zip(row, parts, strict=True):
+                if block.terms.layout.terms:
+                    total += np.reshape(block @ part, (size, count))
+            found.append(total)
+        return np.concatenate(found)
+
+    def diagonal(self) -> Any:
+        """The diagonal, as a nest of arrays of the variables' shapes."""
+        parts = [row[k].diagonal()[()] for k, row in enumerate(self.rows)]
+        return nest.filled(self.template, iter(parts))
+
+    def trace(self) -> Any:
+        """The sum of the diagonal."""
+        return sum([row[k].trace() for k, row in enumerate(self.rows)])
+
+    # --- dense and sparse -------------------------------------------------------------------------
+
+    def todense(self) -> Array:
+        """One matrix over all variables, in C-order, variables in the order given."""
+        need = prod(self.shape) * self.dtype.itemsize
+        if self.limit is not None and need > self.limit:
+            raise MemoryLimitError(
+                f"the dense matrix of shape {show_shape(self.shape)} takes {show_bytes(need)}, "
+                f"{show_bytes(self.limit)} allowed; the cores take {show_bytes(self.nbytes)}"
+            )
+        return np.block([[block.tomatrix() for block in row] for row in self.rows])
+
+    tomatrix = todense
+
+    def to_scipy(self) -> Any:
+        """A scipy.sparse array where the blocks are sparse, otherwise a LinearOperator."""
+        import scipy.sparse
+        from scipy.sparse.linalg import LinearOperator
+
+        held = sum([entries(block.terms) for block in self._all()])
+        if 2 * held <= prod(self.shape) and not self._projected():
+            rows = [[block.tosparse() for block in row] for row in self.rows]
+            return scipy.sparse.csr_array(scipy.sparse.block_array(rows))
+
+        def times(v: Array) -> Array:
+            flat = np.reshape(v, (self.shape[0], -1)).astype(self.dtype, copy=False)
+            return self._times(flat).reshape(np.shape(v))
+
+        return LinearOperator(
+            self.shape, dtype=self.dtype, matvec=times, rmatvec=times, matmat=times, rmatmat=times
+        )
+
+    # --- solving ----------------------------------------------------------------------------------
+
+    def _projected(self) -> bool:
+        return any(row[k].slots for k, row in enumerate(self.rows))
+
+    def _factored(self, damping: float) -> tuple[BlockSolver, str]:
+        found = self._factors.get(damping)
+        if found is None:
+            rows = [[block.terms for block in row] for row in self.rows]
+            for k, row in enumerate(self.rows):
+                rows[k][k] = row[k].damped(damping)
+            found = self._inside(rows) if self._projected() else factor_blocks(
+                rows, self._names, self.limit
+            )  # fmt: skip
+            self._factors.clear()
+            self._factors[damping] = found
+        return found
+
+    def _inside(self, rows: Any) -> tuple[BlockSolver, str]:
+        """A dense factor in coordinates of the subspace that properties leave."""
+        import scipy.sparse
+
+        n = self.shape[0]
+        need = 3.0 * n * n * self.dtype.itemsize
+        if self.limit is not None and need > self.limit:
+            raise MemoryLimitError(
+                f"variables with properties are solved densely, which takes {show_bytes(need)}, "
+                f"{show_bytes(self.limit)} allowed"
+            )
+        parts = [
+            basis(shape, row[k]._columns())
+            for k, (row, shape) in enumerate(zip(self.rows, self._shapes, strict=True))
+        ]
+        whole = scipy.sparse.block_diag(parts, "csr")
+        return DenseBlocks(rows, whole), "inside the variables' properties: dense, in coordinates"
+
+    def factor(self, damping: float = 0) -> BlockFactor:
+        """The factors, for solves with many right-hand sides."""
+        return BlockFactor(self, damping_of(damping))
+
+    def solve(self, g: Any, damping: float = 0) -> Any:
+        """x with H x = g, nested as g, or with (H + damping * identity) x = g.
+
+        Raises as `Structured.solve` does.
+        """
+        flat, further = self._read(g, "the right-hand side of solve")
+        value = damping_of(damping)
+        solver, _ = self._factored(value)
+        x = solver.solve(flat)
+        if not self._projected():
+            # One step of refinement: complements may cancel.
+            x = x + solver.solve(flat - self._times(x) - value * x)
+        return self._nested(x, further)
+
+    def slogdet(self) -> tuple[float, float]:
+        """Sign and logarithm of the absolute value of the determinant."""
+        try:
+            solver, _ = self._factored(0.0)
+        except LinAlgError:
+            if self._projected() or self.shape[0] > _EXACT_DETERMINANT:
+                raise
+            sign, log = np.linalg.slogdet(self.todense())
+            return float(sign), float(log)
+        return solver.slogdet()
+
+    def logdet(self) -> float:
+        """The logarithm of the absolute value of the determinant."""
+        return self.slogdet()[1]
+
+    def inverse(self) -> BlockStructured:
+        """The inverse as blocks; an eliminated variable's block stays structure and low rank."""
+        held = self._factored(0.0)[0].inverse()
+        return self._with(
+            lambda i, j: Structured(held[i][j].shared(), self.rows[i][j].slots, self.limit)
+        )
+
+    def explain(self) -> str:
+        """What is held, what it would take dense, and which way solve goes."""
+        dense = prod(self.shape) * self.dtype.itemsize
+        lines = [
+            f"blocks over {', '.join(self._names)}, matrix of shape {show_shape(self.shape)}: "
+            f"{show_bytes(self.nbytes)} held, dense {show_bytes(dense)}"
+        ]
+        for name, row in zip(self._names, self.rows, strict=True):
+            for other, block in zip(self._names, row, strict=True):
+                count = len(block.terms.layout.terms)
+                lines.append(
+                    f"  {name}, {other}: shape {show_shape(block.shape)}, "
+                    f"{count} term{'s' * (count != 1)}, {show_bytes(block.nbytes)}"
+                )
+        if self._factors:
+            way = next(iter(self._factors.values()))[1] + " (factored)"
+        elif self._projected():
+            way = "inside the variables' properties: dense, in coordinates"
+        else:
+            rows = [[block.terms for block in row] for row in self.rows]
+            way = first_block_way(rows, self._names, self.limit)
+        return "\n".join([*lines, f"  solve: {way}"])
+
+    def __repr__(self) -> str:
+        names = ", ".join(
+            f"{name} {show_shape(shape)}"
+            for name, shape in zip(self._names, self._shapes, strict=True)
+        )
+        return f"<BlockStructured over {names}: {self.nbytes} bytes>"
+
+
+class BlockFactor:
+    """Factored blocks: what `BlockStructured.factor` returns."""
+
+    def __init__(self, held: BlockStructured, damping: float) -> None:
+        self._held = BlockStructured(held.template, held.rows)
+        self._damping = damping
+        self._held._factors.update({damping: held._factored(damping)})
+
+    def solve(self, g: Any) -> Any:
+        """x with H x = g, damped as the factor is."""
+        return self._held.solve(g, self._damping)
+
+    def slogdet(self) -> tuple[float, float]:
+        """Sign and logarithm of the absolute value of the determinant."""
+        return self._held._factored(self._damping)[0].slogdet()
+
+    def logdet(self) -> float:
+        """The logarithm of the absolute value of the determinant."""
+        return self.slogdet()[1]
+
+    def __repr__(self) -> str:
+        return f"<BlockFactor of {self._held!r}>"
+
+
+def _matched(template: Any, given: Any, what: str) -> list[Any]:
+    """Leaves of a nest that must be nested as the variables are."""
+    if isinstance(template, dict):
+        if not isinstance(given, Mapping) or given.keys() != template.keys():
+            raise TypeError(f"{what}: a dict with the keys {', '.join(map(repr, template))}")
+        return [leaf for key in template for leaf in _matched(template[key], given[key], what)]
+    if isinstance(template, tuple | list):
+        if not isinstance(given, tuple | list) or len(given) != len(template):
+            raise TypeError(f"{what}: a tuple of {len(template)}, as the variables were given")
+        pairs = zip(template, given, strict=True)
+        return [leaf for part, value in pairs for leaf in _matched(part, value, what)]
+    return [given]

@@ -1,0 +1,158 @@
+"""Contractions of a few arrays by labels, planned once per labels and extents.
+
+Compressed tensors compute with numbers only: each pair of arrays is one matrix product, or one
+elementwise product where nothing is summed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+Labels = tuple[int, ...]
+Array = np.ndarray[Any, Any]
+Pair = Callable[[Array, Array], Array]
+
+
+def contract(
+    arrays: Sequence[Array], words: tuple[Labels, ...], out: Labels, extents: tuple[int, ...]
+) -> Array:
+    """Sum of the product of arrays[k] read at words[k], over labels that are not in `out`.
+
+    Labels of `out` are distinct. The result may be a view of an operand, and read-only where labels
+    stand in no operand (a broadcast).
+    """
+    return _planned(words, out, extents)(arrays)
+
+
+@lru_cache(4096)
+def _planned(words: tuple[Labels, ...], out: Labels, extents: tuple[int, ...]) -> Contraction:
+    return Contraction(words, out, extents)
+
+
+class Contraction:
+    """The order of pairs and what is done to each."""
+
+    def __init__(self, words: tuple[Labels, ...], out: Labels, extents: tuple[int, ...]) -> None:
+        self.unary: list[tuple[int, list[int], list[int]]] = []
+        current: list[Labels] = []
+        for k, word in enumerate(words):
+            others = {label for j, w in enumerate(words) if j != k for label in w}.union(out)
+            kept = tuple([label for label in dict.fromkeys(word) if label in others])
+            if kept != word:
+                ranks = {label: rank for rank, label in enumerate(dict.fromkeys(word))}
+                self.unary.append((k, [ranks[i] for i in word], [ranks[i] for i in kept]))
+            current.append(kept)
+        self.pairs: list[tuple[int, int, Pair]] = []
+        while len(current) > 1:
+            i, j = _cheapest(current, extents)
+            rest = [w for k, w in enumerate(current) if k not in (i, j)]
+            keep = set(out).union(*rest)
+            if not rest and _before(current[j], current[i], out):
+                i, j = j, i
+            pair, word = _pair(current[i], current[j], keep, extents)
+            self.pairs.append((i, j, pair))
+            current = [*rest, word]
+        last = current[0] if current else ()
+        placed = [label for label in out if label in last]
+        self.order = [last.index(label) for label in placed]
+        self.straight = self.order == list(range(len(last)))
+        held = len(placed) == len(out)
+        self.full = None if held else tuple([extents[label] for label in out])
+        self.spread = tuple([slice(None) if label in last else None for label in out])
+        #: Whether the result is an array of its own.
+        self.fresh = bool(self.pairs) and held
+
+    def __call__(self, arrays: Sequence[Array]) -> Array:
+        held = list(arrays)
+        for k, word, kept in self.unary:
+            held[k] = np.einsum(held[k], word, kept)
+        for i, j, pair in self.pairs:
+            made = pair(held[i], held[j])
+            for k in sorted((i, j), reverse=True):
+                del held[k]
+            held.append(made)
+        result: Array = held[0] if held else np.ones(())
+        if not self.straight:
+            result = result.transpose(self.order)
+        if self.full is not None:
+            result = np.broadcast_to(result[self.spread], self.full)
+        return result
+
+
+def _cheapest(words: list[Labels], extents: tuple[int, ...]) -> tuple[int, int]:
+    """The pair to multiply next: smallest union of labels, connected pairs first."""
+    best: tuple[Any, int, int] | None = None
+    for i in range(len(words)):
+        for j in range(i + 1, len(words)):
+            a, b = set(words[i]), set(words[j])
+            cost = prod([extents[label] for label in a | b])
+            key = (not (a & b) and bool(a) and bool(b), cost)
+            if best is None or key < best[0]:
+                best = (key, i, j)
+    assert best is not None
+    return best[1], best[2]
+
+
+def _before(a: Labels, b: Labels, out: Labels) -> bool:
+    """Whether the labels that only a has come before those that only b has in the result."""
+    mine = [out.index(label) for label in a if label not in b and label in out]
+    other = [out.index(label) for label in b if label not in a and label in out]
+    return bool(mine) and bool(other) and min(mine) < min(other)
+
+
+def _pair(wa: Labels, wb: Labels, keep: set[int], extents: tuple[int, ...]) -> tuple[Pair, Labels]:
+    shared = [label for label in wa if label in wb]
+    summed = [label for label in shared if label not in keep]
+    batch = [label for label in shared if label in keep]
+    left = [label for label in wa if label not in shared]
+    right = [label for label in wb if label not in shared]
+    word = (*batch, *left, *right)
+    if not summed:
+        return _elementwise(wa, wb, word), word
+    sizes = [prod([extents[label] for label in part]) for part in (batch, left, summed, right)]
+    if batch and (sizes[1] == 1 or sizes[3] == 1):
+        ranks = {label: rank for rank, label in enumerate(dict.fromkeys((*wa, *wb)))}
+        a, b, c = ([ranks[label] for label in part] for part in (wa, wb, word))
+        return (lambda x, y: np.einsum(x, a, y, b, c)), word
+    return _matmul(wa, wb, (batch, left, summed, right), sizes, extents), word
+
+
+def _elementwise(wa: Labels, wb: Labels, word: Labels) -> Pair:
+    order_a = [wa.index(label) for label in word if label in wa]
+    order_b = [wb.index(label) for label in word if label in wb]
+    spread_a = tuple([slice(None) if label in wa else None for label in word])
+    spread_b = tuple([slice(None) if label in wb else None for label in word])
+
+    def multiply(x: Array, y: Array) -> Array:
+        a, b = x.transpose(order_a)[spread_a], y.transpose(order_b)[spread_b]
+        return np.multiply(a, b)
+
+    return multiply
+
+
+def _matmul(
+    wa: Labels,
+    wb: Labels,
+    parts: tuple[list[int], list[int], list[int], list[int]],
+    sizes: list[int],
+    extents: tuple[int, ...],
+) -> Pair:
+    batch, left, summed, right = parts
+    order_a = [wa.index(label) for label in (*batch, *left, *summed)]
+    order_b = [wb.index(label) for label in (*batch, *summed, *right)]
+    lead = sizes[:1] if batch else []
+    shape_a, shape_b = [*lead, sizes[1], sizes[2]], [*lead, sizes[2], sizes[3]]
+    shape = tuple([extents[label] for label in (*batch, *left, *right)])
+
+    def multiply(x: Array, y: Array) -> Array:
+        a = x.transpose(order_a).reshape(shape_a)
+        b = y.transpose(order_b).reshape(shape_b)
+        product: Array = np.matmul(a, b).reshape(shape)
+        return product
+
+    return multiply

@@ -1,0 +1,84 @@
+"""Selection tensors: S_ij is 1 where the integer idx_i is j, and 0 elsewhere.
+
+A gather is a product with a selection tensor: x[idx] is S_ij x_j, a sum over segments S_ij x_i. The
+product rule is all that their derivatives need. Plans take entries and sum them by segments; the
+array of zeros and ones is only made where somebody asks for all of its entries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..applied import apply
+from ..errors import RangeError
+from ..expr import Const, Expr
+from ..extents import ONE, Extent, Shape
+from ..normal import einsum
+from ..op import Op
+from .reductions import arange
+
+
+def checked(index: Any, extent: int, what: str) -> np.ndarray[Any, Any]:
+    """Integers from 0 to extent - 1; negative ones count from the end.
+
+    Raises
+    ------
+    RangeError
+        An IndexError and a ShapeError, where one of them lies outside; TypeError for numbers that
+        are not whole.
+    """
+    array = np.asarray(index)
+    if array.dtype.kind == "f":
+        wrong = ~(array == np.floor(array)) | ~(np.abs(array) < 2**53)
+        if wrong.any():
+            raise TypeError(f"the index {what} holds {array[wrong].flat[0]}, which is no integer")
+    array = array.astype(np.intp, copy=False)
+    if not array.size:
+        return array
+    low, high = array.min(), array.max()
+    if low < -extent or high >= extent:
+        place = np.unravel_index(int(((array < -extent) | (array >= extent)).argmax()), array.shape)
+        held = f" holds {array[place]}" if what != str(array[place]) else ""
+        held += f" at {', '.join(map(str, place))}" if place else ""
+        raise RangeError(f"the index {what}{held}, out of range for an axis of extent {extent}")
+    return array if low >= 0 else np.where(array < 0, array + extent, array)
+
+
+def _shape(params: tuple[Any, ...], shape: Shape) -> Shape:
+    return (*shape, params[0])
+
+
+def _kernel(xp: Any, params: tuple[Any, ...], index: Any) -> Any:
+    extent = params[0]
+    return (checked(index, extent, "")[..., None] == xp.arange(extent)).astype(np.float64)
+
+
+SEGMENT_SOURCE = """
+def _segment_sum(a, index, n):
+    total = np.zeros((n, *a.shape[index.ndim:]), a.dtype)
+    np.add.at(total, index, a)
+    return total
+"""
+SELECTION = Op(
+    "selection", (0,), (None,), _kernel,
+    "np.asarray({0})[..., None] % {p[0]} == np.arange({p[0]})", r"\operatorname{{selection}}({0})",
+    domain=((1.0, 1.0),), range=(0.0, 1.0), shape=_shape, selects=True,
+    helper=SEGMENT_SOURCE,
+)  # fmt: skip
+
+
+def selection(index: Expr, extent: Extent) -> Expr:
+    """The tensor that selects entries of an axis of this extent by integers.
+
+    Constant integers are checked here where the extent is a number. All entries in their order are
+    a unit tensor.
+    """
+    if isinstance(index, Const) and isinstance(extent, int):
+        found = checked(index.value, extent, str(index))
+        if found.shape == (extent,) and (found == np.arange(extent)).all():
+            index = arange(extent)
+    if index is arange(extent):
+        return einsum([], [], (0, 0), ONE, {0: extent})
+    return apply(SELECTION, index, params=(extent,))

@@ -1,0 +1,197 @@
+"""Factors of dense symmetric or general matrices, alone or many of one size.
+
+Cholesky where it succeeds, otherwise LDL^T of a symmetric matrix (Bunch and Kaufman), LU of any
+other. A matrix that is singular to working precision is refused.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..contract import Array
+from ..errors import LinAlgError
+
+#: Multiplying with the inverse of a small triangular factor is faster than substitution.
+SMALL = 64
+
+_NAMES = (
+    "lange", "potrf", "pocon", "potrs", "sytrf", "sycon", "sytrs", "getrf", "gecon", "getrs",
+    "trtri",
+)  # fmt: skip
+
+
+def refuse(what: str, rcond: float) -> LinAlgError:
+    """The error for a matrix that has no inverse to working precision."""
+    known = f" (reciprocal condition {rcond:.1e})" if rcond == rcond and rcond > 0 else ""
+    return LinAlgError(
+        f"{what} is singular{known}; solve(…, damping=d) solves with d added to the diagonal"
+    )
+
+
+def is_symmetric(a: Array) -> bool:
+    """Whether matrices in the last two axes are symmetric up to rounding."""
+    if a.size == 0 or bool((a == a.mT).all()):
+        return True
+    bound = 100 * np.finfo(a.dtype).eps * max(a.max(), -a.min())
+    difference = a - a.mT
+    return bool(max(difference.max(), -difference.min()) <= bound)
+
+
+@cache
+def _lapack(char: str) -> dict[str, Any]:
+    """LAPACK's functions for a dtype by their names without the first letter."""
+    import scipy.linalg.lapack as lapack
+
+    letter = {"f": "s", "d": "d"}[char]
+    return {name: getattr(lapack, letter + name) for name in _NAMES}
+
+
+class Dense:
+    """One factored matrix."""
+
+    def __init__(self, a: Array, what: str) -> None:
+        self.n, self.dtype = len(a), a.dtype
+        self._call = call = _lapack(a.dtype.char)
+        self._half: Array | None = None
+        self.kind, rcond = "Cholesky", 1.0
+        norm = call["lange"]("1", a)
+        if is_symmetric(a):
+            self._factor, info = call["potrf"](a.T, lower=1)
+            if info == 0:
+                rcond, _ = call["pocon"](self._factor, norm, uplo="L")
+            else:
+                self.kind = "LDL^T"
+                self._factor, self._pivots, _ = call["sytrf"](a.T, lower=1, lwork=64 * self.n)
+                rcond, _ = call["sycon"](self._factor, self._pivots, norm, lower=1)
+        else:
+            self.kind = "LU"
+            self._factor, self._pivots, _ = call["getrf"](a)
+            rcond, _ = call["gecon"](self._factor, norm, norm="1")
+        if not rcond >= np.finfo(a.dtype).eps:
+            raise refuse(what, rcond)
+
+    def solve(self, b: Array) -> Array:
+        """The solution for columns b."""
+        if 0 in b.shape:
+            return np.zeros(b.shape, b.dtype)
+        call = self._call
+        if self.kind == "Cholesky":
+            if self.n <= SMALL and b.shape[1] >= 4 * self.n:
+                if self._half is None:
+                    self._half = np.tril(call["trtri"](self._factor, lower=1)[0])
+                return ((b.T @ self._half.T) @ self._half).T
+            found, info = call["potrs"](self._factor, b, lower=1)
+        elif self.kind == "LDL^T":
+            found, info = call["sytrs"](self._factor, self._pivots, b, lower=1)
+        else:
+            found, info = call["getrs"](self._factor, self._pivots, b)
+        assert info == 0
+        result: Array = found
+        return result
+
+    def slogdet(self) -> tuple[float, float]:
+        diagonal = np.diagonal(self._factor).astype(np.float64)
+        if self.kind == "Cholesky":
+            return 1.0, 2 * float(np.log(diagonal).sum())
+        if self.kind == "LU":
+            swaps = np.count_nonzero(self._pivots != np.arange(self.n))
+            sign = np.prod(np.sign(diagonal)) * (-1) ** swaps
+            return float(sign), float(np.log(np.abs(diagonal)).sum())
+        return self._slogdet_of_blocks(diagonal)
+
+    def _slogdet_of_blocks(self, diagonal: Array) -> tuple[float, float]:
+        """From the 1 x 1 and 2 x 2 blocks of D; negative pivots come in pairs."""
+        sign, log, k = 1.0, 0.0, 0
+        while k < self.n:
+            value, step = float(diagonal[k]), 1
+            if self._pivots[k] < 0:
+                value = value * float(diagonal[k + 1]) - float(self._factor[k + 1, k]) ** 2
+                step = 2
+            sign *= float(np.sign(value))
+            log += float(np.log(abs(value)))
+            k += step
+        return sign, log
+
+    def inverse(self) -> Array:
+        found = self.solve(np.eye(self.n, dtype=self.dtype))
+        if self.kind == "LU":
+            return found
+        symmetric: Array = (found + found.T) / 2
+        return symmetric
+
+
+class Batch:
+    """Factored matrices of one size, a[k] for every k."""
+
+    def __init__(self, a: Array, what: str) -> None:
+        self.count, self.n = len(a), a.shape[1]
+        self._factor = self._vectorised(a) if self.count > 2 * self.n else None
+        self._each: list[Dense] = []
+        if self._factor is None:
+            self._each = [Dense(block, f"{what} {k}") for k, block in enumerate(a)]
+
+    def _vectorised(self, a: Array) -> Array | None:
+        """Cholesky factors with the batch as last axis, or None where one does not exist."""
+        if not is_symmetric(a):
+            return None
+        held = np.array(a.transpose(1, 2, 0), order="C")
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            for j in range(self.n):
+                if j:
+                    held[j:, j] -= np.einsum("ikb,kb->ib", held[j:, :j], held[j, :j])
+                np.sqrt(held[j, j], out=held[j, j])
+                held[j + 1 :, j] /= held[j, j]
+            pivots = np.einsum("iib->ib", held)
+            low, high = pivots.min(axis=0), pivots.max(axis=0)
+            # The squared ratio of pivots bounds the condition from below.
+            good = (low > 0) & (low * low > 16 * np.finfo(a.dtype).eps * high * high)
+        return held if bool(good.all()) else None
+
+    @property
+    def kind(self) -> str:
+        kinds = sorted({d.kind for d in self._each})
+        return "Cholesky" if self._factor is not None else " and ".join(kinds) or "Cholesky"
+
+    def solve(self, b: Array) -> Array:
+        """Solutions for b[k], columns, of every k."""
+        if self._factor is None:
+            if not self._each:
+                return np.zeros(b.shape, b.dtype)
+            return np.stack([d.solve(c) for d, c in zip(self._each, b, strict=True)])
+        held = self._factor
+        x = np.array(b.transpose(1, 2, 0), order="C", dtype=np.result_type(b.dtype, held.dtype))
+        for j in range(self.n):
+            if j:
+                x[j] -= np.einsum("kb,krb->rb", held[j, :j], x[:j])
+            x[j] /= held[j, j]
+        for j in range(self.n - 1, -1, -1):
+            if j < self.n - 1:
+                x[j] -= np.einsum("kb,krb->rb", held[j + 1 :, j], x[j + 1 :])
+            x[j] /= held[j, j]
+        return x.transpose(2, 0, 1)
+
+    def slogdet(self) -> tuple[Array, Array]:
+        """Signs and logarithms, one a matrix."""
+        if self._factor is None:
+            found = np.array([d.slogdet() for d in self._each]).reshape(-1, 2)
+            return found[:, 0], found[:, 1]
+        logs = 2 * np.log(np.einsum("iib->ib", self._factor)).sum(axis=0)
+        return np.ones(self.count), logs
+
+    def inverse(self) -> Array:
+        if self._factor is None and self._each:
+            return np.stack([d.inverse() for d in self._each])
+        eye = np.broadcast_to(np.eye(self.n), (self.count, self.n, self.n))
+        found = self.solve(eye)
+        if self._factor is not None:
+            found = found.astype(self._factor.dtype, copy=False)
+        symmetric: Array = (found + found.mT) / 2
+        return symmetric
+
+
+def factored(a: Array, what: str, item: str) -> Any:
+    """Factors of (n, n) or (batch, n, n)."""
+    return Dense(a, what) if a.ndim == 2 else Batch(a, item)
