@@ -60,10 +60,11 @@ class Claim:
     def __str__(self) -> str:
         (quantity, name), (other_quantity, other_name) = self.mine, self.theirs
         other = other_name if other_quantity == quantity else f"{other_name}'s {other_quantity}"
-        bound = f"{self.at_most:.3g} x {other} + {self.overhead * 1e6:g} µs"
-        return f"{quantity}: {name} <= {bound}{start(self.least)}"
+        ratio = f"{self.at_most:.3g}" if self.at_most > 0.01 else f"1/{1 / self.at_most:,.0f}"
+        overhead = f" + {self.overhead * 1e6:g} µs" if self.overhead else ""
+        return f"{quantity}: {name} <= {ratio} x {other}{overhead}{start(self.least)}"
 
-    def judge(self, rows: Rows, rates: Rates, n: int) -> tuple[float, bool] | None:
+    def judge(self, rows: Rows, rates: Rates, sizes: Sizes) -> tuple[float, bool] | None:
         """The measured ratio and whether it is met; None where a side was not timed."""
         times = [rows[side].seconds if side in rows else None for side in (self.mine, self.theirs)]
         mine, theirs = times
@@ -90,8 +91,8 @@ class Limit:
         bound = f"{self.at_most:g} {self.unit} of n x n"
         return f"{quantity}: {name} <= {bound}{start(self.least)}"
 
-    def judge(self, rows: Rows, rates: Rates, n: int) -> tuple[float, bool] | None:
-        row = rows.get(self.mine)
+    def judge(self, rows: Rows, rates: Rates, sizes: Sizes) -> tuple[float, bool] | None:
+        row, n = rows.get(self.mine), sizes["n"]
         if row is None or row.seconds is None or row.peak is None:
             return None
         used = {
@@ -99,6 +100,66 @@ class Limit:
             "matrices": row.peak / (8 * n * n),
         }
         return used[self.unit], used[self.unit] <= self.at_most
+
+
+@dataclass(frozen=True)
+class Promised:
+    """time(mine) <= within * (operations of `counted` / operations of `theirs`) * time(theirs).
+
+    What the better algorithm saves by its operation count, up to a factor; `counted` and `theirs`
+    are forms by hand.
+    """
+
+    mine: tuple[str, str]
+    counted: tuple[str, str]
+    theirs: tuple[str, str]
+    within: float
+    least: int = 0
+
+    def __str__(self) -> str:
+        (quantity, name), counted, theirs = self.mine, self.counted[1], self.theirs[1]
+        bound = f"{self.within:g} x operations of {counted} / of {theirs} x {theirs}"
+        return f"{quantity}: {name} <= {bound}{start(self.least)}"
+
+    def judge(self, rows: Rows, rates: Rates, sizes: Sizes) -> tuple[float, bool] | None:
+        found = [rows.get(side) for side in (self.mine, self.counted, self.theirs)]
+        mine, counted, theirs = found
+        if mine is None or counted is None or theirs is None:
+            return None
+        if mine.seconds is None or theirs.seconds is None or not (counted.flops and theirs.flops):
+            return None
+        ratio = (mine.seconds / theirs.seconds) / (counted.flops / theirs.flops)
+        return ratio, ratio <= self.within
+
+
+@dataclass(frozen=True)
+class Memory:
+    """mine takes at most so many bytes, by `per` for each item that this size counts.
+
+    `what` is "held", the bytes of what is returned, or "traced", the most that NumPy's arrays take
+    at once in a call beside its inputs, measured.
+    """
+
+    mine: tuple[str, str]
+    at_most: float
+    what: str
+    per: str = ""
+    least: int = 0
+
+    def __str__(self) -> str:
+        quantity, name = self.mine
+        per = f" per item of {self.per}" if self.per else ""
+        return (
+            f"{quantity}: {name} {self.what} <= {self.at_most:,.0f} bytes{per}{start(self.least)}"
+        )
+
+    def judge(self, rows: Rows, rates: Rates, sizes: Sizes) -> tuple[float, bool] | None:
+        row = rows.get(self.mine)
+        taken = None if row is None else {"held": row.bytes, "traced": row.traced}[self.what]
+        if taken is None:
+            return None
+        by = taken / (sizes[self.per] if self.per else 1)
+        return by, by <= self.at_most
 
 
 @dataclass(frozen=True)
@@ -116,7 +177,7 @@ class Faster:
         bound = f"{self.at_least:g} x as fast as the best of jax and torch"
         return f"{self.part}: tcalc >= {bound}{start(self.least)}"
 
-    def judge(self, rows: Rows, rates: Rates, n: int) -> tuple[float, bool] | None:
+    def judge(self, rows: Rows, rates: Rates, sizes: Sizes) -> tuple[float, bool] | None:
         times = {label: parts(rows, label) for label in ("tcalc", "jax", "torch")}
         taken = {label: found[self.part] for label, found in times.items() if found}
         mine = taken.pop("tcalc", None)
@@ -132,6 +193,9 @@ def parts(rows: Rows, label: str) -> dict[str, float] | None:
     if value is None or both is None or value.seconds is None or both.seconds is None:
         return None
     return {"forward": value.seconds, "backward": max(both.seconds - value.seconds, 1e-9)}
+
+
+AnyClaim = Claim | Limit | Promised | Memory | Faster
 
 
 @dataclass(frozen=True)
@@ -167,6 +231,11 @@ class Problem:
         Quantity -> name of the form -> Form.
     product : callable
         ``product(core, data, v)`` is the Hessian times v for the core of a form by hand.
+    batched : mapping
+        Quantity -> name -> ``call(arrays, rhs)`` as an expert writes it with jax, the structure
+        declared by hand; jitted by those who run it.
+    sparse : bool
+        Whether the Hessian is worth colouring.
     fit : str
         SciPy's method that minimises it from the data's values of the variables; "" where there
         is nothing to be found.
@@ -183,7 +252,9 @@ class Problem:
     of_size: Callable[[int], Case]
     hand: Mapping[str, Mapping[str, Form]]
     product: Callable[[Any, Data, Any], Any] = lambda core, data, v: nests.times(core, v)
-    claims: tuple[Claim | Limit | Faster, ...] = field(default=())
+    batched: Mapping[str, Mapping[str, Callable[[Any, Any], Any]]] = field(default_factory=dict)
+    sparse: bool = False
+    claims: tuple[AnyClaim, ...] = field(default=())
     fit: str = ""
     without: tuple[str, ...] = ()
 

@@ -96,7 +96,7 @@ def table(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             row["quantity"],
             row["label"],
             "-" if row["error"] is None else f"{row['error']:.1e}",
-            row["refused"] or duration(took),
+            row["refused"] or duration(took) + ", once" * row.get("once", False),
             f"{took / best:.2f}" if took is not None and best else "-",
             "-" if flops is None else f"{flops / 1e6:.3g}",
             floor(flops, result, "flops"),
@@ -113,7 +113,7 @@ def claim_lines(result: dict[str, Any]) -> list[str]:
     words = {True: "met", False: "NOT MET", None: "not decided"}
     return [
         f"{words[claim['met']]}: {claim['claim']}"
-        + ("" if claim["ratio"] is None else f", measured {claim['ratio']:.2f}")
+        + ("" if claim["ratio"] is None else f", measured {claim['ratio']:.3g}")
         for claim in result["claims"]
     ]
 

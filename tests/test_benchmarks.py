@@ -15,7 +15,7 @@ import pytest
 
 import tcalc as tc
 from benchmarks import cli, fit, harness, nests, plot, report
-from benchmarks.problem import QUANTITIES, Claim, Faster, Limit, Task
+from benchmarks.problem import QUANTITIES, Claim, Faster, Limit, Memory, Promised, Task
 from benchmarks.problems import PROBLEMS
 from benchmarks.rivals import RIVALS, Entry, Oracle
 
@@ -37,7 +37,8 @@ def judges(problem: str) -> list[Oracle]:
 def test_values_agree_with_another_family(problem: str, rival: str) -> None:
     task = tiny(problem)
     entries = harness.enter(task, [rival], QUANTITIES)
-    assert bool(entries) == (rival not in task.problem.without)
+    offered = rival not in task.problem.without and (rival != "asdex" or task.problem.sparse)
+    assert bool(entries) == offered
     for entry in entries:
         row, _ = harness.validate(task, entry, judges(problem))
         assert not row.refused
@@ -90,7 +91,7 @@ def test_a_contestant_that_fails_is_reported() -> None:
 
 def test_a_wrong_newton_step_gets_no_time() -> None:
     task = tiny("matrix-factorisation")
-    (entry,) = harness.enter(task, ["hand"], ["newton"])
+    entry, _ = harness.enter(task, ["hand"], ["newton"])
     wrong = replace(entry, call=lambda: 2 * entry.call())
     (row,) = harness.measure(task, [wrong], repeat=1)
     assert row.refused
@@ -149,6 +150,67 @@ def test_limits_are_judged_by_matrix_products_and_by_predicted_memory() -> None:
     assert [verdict.met for verdict in verdicts] == [True, False, None]
 
 
+def test_promises_are_judged_by_counted_operations() -> None:
+    sides = ("hessian", "tcalc"), ("hessian", "hand low rank"), ("hessian", "hand")
+    rows = [row("tcalc", 0.3), replace(row("hand low rank", 0.1), flops=1e5), row("hand", 1.0)]
+    for within, met in ((4.0, True), (2.0, False)):
+        (verdict,) = harness.judge([Promised(*sides, within=within)], rows, RATES, {"n": 10})
+        assert verdict.ratio == pytest.approx(3.0)
+        assert verdict.met == met
+    (verdict,) = harness.judge([Promised(*sides, within=2)], rows[:2], RATES, {"n": 10})
+    assert verdict.met is None
+
+
+def test_memory_is_judged_by_the_item() -> None:
+    side = ("hessian", "tcalc")
+    claims = [
+        Memory(side, 80, "held"),
+        Memory(side, 7, "held", per="n"),
+        Memory(side, 30, "traced", per="n"),
+        Memory(("hessian", "jax"), 30, "traced"),
+    ]
+    rows = [replace(row("tcalc", 1.0), bytes=80, traced=200), row("jax", 1.0)]
+    verdicts = harness.judge(claims, rows, RATES, {"n": 10})
+    assert [verdict.ratio for verdict in verdicts] == [80, 8, 20, None]
+    assert [verdict.met for verdict in verdicts] == [True, False, True, None]
+
+
+def test_memory_that_is_claimed_is_traced() -> None:
+    task = tiny("cosine-sum")
+    (entry,) = harness.enter(task, ["hand"], ["core"])
+    assert harness.measure(task, [entry], repeat=0)[0].traced is None
+    claim = Memory(("core", "hand"), 1e9, "traced")
+    task = replace(task, problem=replace(task.problem, claims=(claim,)))
+
+    def call() -> Any:
+        np.ones(100_000)
+        return entry.call()
+
+    (found,) = harness.measure(task, [replace(entry, call=call)], repeat=0)
+    assert found.traced is not None
+    assert 800_000 <= found.traced < 900_000
+
+
+def test_a_long_call_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "LONG", 0.0)
+    task = tiny("matrix-factorisation")
+    made: list[str] = []
+
+    def counted(entry: Entry) -> Entry:
+        def call() -> Any:
+            made.append(entry.label)
+            return entry.call()
+
+        return replace(entry, call=call)
+
+    entries = harness.enter(task, ["tcalc", "hand"], ["newton"])
+    rows = harness.measure(task, list(map(counted, entries)), repeat=2)
+    assert {r.label: r.once for r in rows} == {"tcalc": False, "hand": True, "hand dense": True}
+    assert all(r.seconds for r in rows)
+    assert made.count("hand dense") == 1
+    assert made.count("tcalc") > 3  # its first call also plans
+
+
 def test_backward_is_what_value_and_gradient_take_longer() -> None:
     claims = [Faster("forward", 0.9), Faster("backward", 4.0)]
     seconds = {"tcalc": (1.0, 2.0), "jax": (0.8, 6.0), "torch": (2.0, 5.0)}
@@ -171,9 +233,12 @@ def test_a_claim_names_contestants_that_exist() -> None:
             for name in named
         }
         others = {(q, name) for q in QUANTITIES for name in ("tcalc", "jax")}
+        others |= {("core", "asdex")} if problem.sparse else set()
+        batched = {(q, f"jax {name}") for q, named in problem.batched.items() for name in named}
         for claim in problem.claims:
-            sides = {getattr(claim, "mine", None), getattr(claim, "theirs", None)} - {None}
-            assert sides <= forms | others
+            sides = {getattr(claim, side, None) for side in ("mine", "theirs", "counted")}
+            assert sides - {None} <= forms | others | batched
+            assert {getattr(claim, "per", "")} <= {"", *problem.cases["tiny"][0].sizes}
 
 
 def test_arrays_are_the_same_every_time_and_read_only() -> None:
@@ -189,7 +254,7 @@ def test_real_data_loads() -> None:
         (problem, case)
         for problem in PROBLEMS.values()
         for case in (*problem.cases["paper"], *problem.cases.get("real", ()))
-        if case.label.startswith(("breast", "digits", "diabetes", "growth"))
+        if case.label.startswith(("breast", "digits", "diabetes", "growth", "modes"))
     ]
     assert {problem.name for problem, _ in real} >= {"logistic", *cli.FITTED}
     for problem, case in real:

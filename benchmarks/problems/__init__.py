@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from ..problem import Problem
 from . import (
+    bundle_adjustment,
+    choice,
+    cosines,
     factorisations,
     gp,
     kalman,
@@ -11,6 +14,8 @@ from . import (
     logistic,
     matrix_factorisation,
     net,
+    population_glm,
+    ridge_logistic,
     sparse_gp,
 )
 
@@ -26,6 +31,12 @@ PROBLEMS: dict[str, Problem] = {
         linear_regression.CHOLESKY,
         linear_regression.LQ,
         kalman.PROBLEM,
+        ridge_logistic.PROBLEM,
+        choice.PROBLEM,
+        population_glm.OWN,
+        population_glm.SHARED,
+        cosines.PROBLEM,
+        bundle_adjustment.PROBLEM,
         *factorisations.FACTORISATIONS,
     )
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..problem import USUAL, Array, Case, Claim, Data, Form, Problem, Sizes
+from ..problem import USUAL, AnyClaim, Array, Case, Claim, Data, Form, Memory, Problem, Sizes
 
 PLAIN_TEXT = "sum((T - U*V').^2)"
 WEIGHTED_TEXT = "sum(((T - U*V') .* W).^2)"
@@ -104,6 +104,23 @@ def plain_newton(data: Data, rhs: Array) -> Array:
     return np.asarray(cho_solve(factor, rhs.T, check_finite=False)).T
 
 
+def dense_newton(hessian: Array, rhs: Array) -> Array:
+    """By Cholesky of the whole matrix, in place: symmetric, it is its own Fortran order."""
+    from scipy.linalg import cho_factor, cho_solve
+
+    matrix = hessian.reshape(rhs.size, rhs.size).T
+    factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
+    return np.asarray(cho_solve(factor, rhs.ravel(), check_finite=False)).reshape(rhs.shape)
+
+
+def plain_dense_newton(data: Data, rhs: Array) -> Array:
+    return dense_newton(plain_hessian(data), rhs)
+
+
+def weighted_dense_newton(data: Data, rhs: Array) -> Array:
+    return dense_newton(weighted_hessian(data), rhs)
+
+
 def plain_product(core: Array, data: Data, v: Array) -> Array:
     return v @ core
 
@@ -169,10 +186,15 @@ def weighted_newton_flops(s: Sizes) -> float:
     return weighted_core_flops(s) + s["m"] * (2 / 3 * s["k"] ** 3 + 2.0 * s["k"] ** 2)
 
 
+def dense_newton_flops(s: Sizes) -> float:
+    return (s["m"] * s["k"]) ** 3 / 3.0
+
+
 def forms(
     calls: dict[str, Callable[..., Any]],
     core: Callable[[Sizes], float],
     newton: Callable[[Sizes], float],
+    dense: Callable[..., Array],
 ) -> dict[str, dict[str, Form]]:
     flops = {
         "value": value_flops,
@@ -181,15 +203,18 @@ def forms(
         "core": core,
         "newton": newton,
     }
-    return {quantity: {"": Form(call, flops[quantity])} for quantity, call in calls.items()}
+    found = {quantity: {"": Form(call, flops[quantity])} for quantity, call in calls.items()}
+    found["newton"]["dense"] = Form(dense, dense_newton_flops)
+    return found
 
 
-CLAIMS = (
+CLAIMS: tuple[AnyClaim, ...] = (
     Claim(("core", "tcalc"), ("core", "hand"), 1.5),
     Claim(("hessian", "tcalc"), ("hessian", "hand"), 1.5),
     Claim(("core", "tcalc"), ("hessian", "jax"), 0.1),
     Claim(("newton", "tcalc"), ("newton", "hand"), 2.0),
 )
+DENSE = ("newton", "hand dense")
 
 UNWEIGHTED = Problem(
     name="matrix-factorisation",
@@ -218,9 +243,15 @@ UNWEIGHTED = Problem(
         },
         plain_core_flops,
         plain_newton_flops,
+        plain_dense_newton,
     ),
     product=plain_product,
-    claims=CLAIMS,
+    sparse=True,
+    claims=(
+        *CLAIMS,
+        Claim(("newton", "tcalc"), DENSE, 1 / 50_000, overhead=0.0, least=1000),
+        Memory(("core", "tcalc"), 1024, "held"),
+    ),
 )
 
 WEIGHTED = Problem(
@@ -236,6 +267,7 @@ WEIGHTED = Problem(
             of_size(100),
             of_size(200),
             digits(),
+            of_size(1000, 10),
         ),
     },
     of_size=of_size,
@@ -249,7 +281,9 @@ WEIGHTED = Problem(
         },
         weighted_core_flops,
         weighted_newton_flops,
+        weighted_dense_newton,
     ),
     product=weighted_product,
-    claims=CLAIMS,
+    sparse=True,
+    claims=(*CLAIMS, Claim(("newton", "tcalc"), DENSE, 1 / 1000, overhead=0.0, least=1000)),
 )

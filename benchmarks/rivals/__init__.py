@@ -31,6 +31,8 @@ class Entry:
         Predicted operations.
     peak : int or None
         Predicted peak memory in bytes.
+    ready : bool
+        The first call does nothing that later ones do not.
     """
 
     quantity: str
@@ -40,6 +42,7 @@ class Entry:
     product: Callable[[Any, Nest], Nest] | None = None
     flops: float | None = None
     peak: int | None = None
+    ready: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ RIVALS = {
         Rival("jax", ".jaxes", "jax"),
         Rival("autograd", ".autograds", "autograd"),
         Rival("torch", ".torches", "torch"),
+        Rival("asdex", ".asdexes", "asdex"),
     )
 }
 

@@ -22,6 +22,7 @@ def make(task: Task) -> Iterator[Entry]:
                 bind(form, quantity, task),
                 product=lambda core, v: task.problem.product(core, task.data, v),
                 flops=form.flops(task.case.sizes),
+                ready=True,
             )
 
 

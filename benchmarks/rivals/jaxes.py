@@ -37,6 +37,10 @@ def make(task: Task) -> Iterator[Entry]:
     }
     for (quantity, label), function in wanted.items():
         yield Entry(quantity, label, "jax", bind(jax.jit(function), variable, rest))
+    for quantity, forms in task.problem.batched.items():
+        rhs = each(jnp.asarray, task.rhs)
+        for name, form in forms.items():
+            yield Entry(quantity, f"jax {name}", "jax", bind(jax.jit(form), rest, rhs))
 
 
 def bind(function: Callable[[Any, Any], Any], variable: Any, rest: Any) -> Callable[[], Any]:

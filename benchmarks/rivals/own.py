@@ -7,6 +7,7 @@ from typing import Any
 
 import tcalc as tc
 
+from ..nests import Nest
 from ..problem import Array, Task
 from . import Entry
 
@@ -23,17 +24,26 @@ def make(task: Task) -> Iterator[Entry]:
         "hessian": lambda: tc.compile(tc.hessian(expression, problem.wrt)),
         "core": lambda: tc.compile(tc.hessian(expression, problem.wrt), structured=True),
     }
+    wished = [q for q in quantities if q in problem.hand]
     for quantity, wish in wishes.items():
-        if quantity in quantities and quantity in problem.hand:
+        if quantity in wished:
             step = wish()
             plan, call = step.plan_for(**shapes), bind(step, arrays)
             yield Entry(quantity, "tcalc", "tcalc", call, times, plan.flops, plan.peak_bytes)
+    if "newton" in wished:
+        step = wishes["core"]()
+        yield Entry("newton", "tcalc", "tcalc", newton(step, arrays, task.rhs))
 
 
 def bind(step: Callable[..., Any], arrays: dict[str, Array]) -> Callable[[], Any]:
     return lambda: step(**arrays)
 
 
-def times(core: Any, v: Array) -> Array:
-    product: Array = core @ v
+def newton(step: Callable[..., Any], arrays: dict[str, Array], rhs: Nest) -> Callable[[], Nest]:
+    """Core and solution together; every call factors anew."""
+    return lambda: step(**arrays).solve(rhs)
+
+
+def times(core: Any, v: Nest) -> Nest:
+    product: Nest = core @ v
     return product
