@@ -9,6 +9,7 @@ import tcalc as tc
 from tcalc.compile import compile
 from tcalc.declare import var
 from tcalc.normal import bare, einsum
+from tcalc.ops.triangles import lower_ones
 from tcalc.plan import make_plan
 
 
@@ -141,3 +142,89 @@ def test_a_gradient_works_in_the_memory_of_its_factor() -> None:
     plan = tc.compile(gradient).plan_for(n=1000, d=4)
     assert plan.peak_bytes < 2.1 * 8 * 1000**2
     assert plan.flops < 1.3e9
+
+
+# --- halves of products ---------------------------------------------------------------------------
+
+
+def halves(expression, **sizes: int) -> list[str]:
+    """Which halves of its products a plan computes."""
+    plan = compile(expression).plan_for(**sizes)
+    return [step.params[0] for step in plan.steps if step.kind == "dot" and step.params]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [256, 300, 384])
+def test_symmetric_products_are_computed_by_half(n: int, dtype: type) -> None:
+    V, S = var("V", ("n", "n")), var("S", ("n", "n"), symmetric=True)
+    product = V @ S @ V.T
+    assert halves(product, n=n) == ["symmetric"]
+    rng = np.random.default_rng(n)
+    v, s = rng.normal(size=(2, n, n)).astype(dtype)
+    s = s + s.T
+    found = product(V=v, S=s)
+    assert found.dtype == dtype
+    assert np.array_equal(found, found.T)
+    wanted = v.astype(float) @ s.astype(float) @ v.T.astype(float)
+    assert np.abs(found - wanted).max() < 64 * np.finfo(dtype).eps * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_only_the_half_under_a_triangle_is_computed(dtype: type) -> None:
+    A, B = var("A", ("n", "m")), var("B", ("m", "n"))
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(300, 70)).astype(dtype), rng.normal(size=(70, 300)).astype(dtype)
+    tolerance = 64 * float(np.finfo(dtype).eps)
+    mask = lower_ones("n")
+    for e, half, wanted in (
+        (mask * (A @ B), "lower", np.tril(a @ b)),
+        (mask.T * (A @ B), "upper", np.triu(a @ b)),
+    ):
+        assert halves(e, n=300, m=70) == [half]
+        assert_close(compile(e)(A=a, B=b), wanted, tolerance)
+    declared = compile(var("P", ("n", "n"), lower=True) * (A @ B))
+    assert_close(declared(P=np.tri(300), A=a, B=b), np.tril(a @ b), tolerance)
+
+
+def test_pullbacks_under_triangles_compute_halves() -> None:
+    A, C, D = var("A", ("m", "n")), var("C", ("m", "m")), var("D", ("m", "n"))
+    factor, q = tc.linalg.lq(A)
+    gradient = tc.grad(tc.sum(C * factor) + tc.sum(D * q), A)
+    assert sorted(halves(gradient, m=300, n=400)) == ["lower", "upper"]
+    rng = np.random.default_rng(1)
+    values = {"A": rng.normal(size=(300, 400)), "C": rng.normal(size=(300, 300))}
+    values["D"] = rng.normal(size=(300, 400))
+    found = compile(gradient)(**values)
+    lower, back = np.linalg.qr(values["A"].T)[::-1]
+    signs = np.sign(np.diag(lower))
+    L, Q = (lower * signs[:, None]).T, (back * signs).T
+    M = np.tril(L.T @ np.tril(values["C"]) - values["D"] @ Q.T)
+    inner = M + np.tril(M, -1).T
+    assert_close(found, np.linalg.solve(L.T, inner @ Q + values["D"]), 1e-8)
+
+
+def test_what_others_read_is_computed_whole() -> None:
+    A, B = var("A", ("n", "n")), var("B", ("n", "n"))
+    product = A @ B
+    mask = tc.linalg.cholesky(var("K", ("n", "n"), positive_definite=True))
+    assert halves([mask * product, product], n=300) == []
+    assert halves([mask * product, tc.sum(product)], n=300) in ([], ["lower"])
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 300, 300))
+    found, whole = compile([mask * product, product])(A=a, B=b, K=np.eye(300))
+    assert_close(whole, a @ b, 1e-11)
+    assert_close(found, np.diag(np.diag(a @ b)), 1e-11)
+
+
+def test_a_hessian_through_a_kernel_takes_few_products() -> None:
+    """d + 1 matrices times the inverse, its factor, and nothing larger than they are twice."""
+    X, y, w = var("X", ("n", "d")), var("y", ("n",)), var("w", ("d",))
+    s, t = var("s"), var("t")
+    squares = (X[:, None, :] - X[None, :, :]) ** 2
+    kernel = tc.exp(s - squares @ tc.exp(w) / 2) + tc.exp(t) * tc.eye("n")
+    factor = tc.linalg.cholesky(kernel)
+    white = tc.linalg.solve_triangular(factor, y, lower=True)
+    f = white @ white / 2 + tc.linalg.sumlogdiag(factor)
+    plan = compile(tc.hessian(f, (w, s, t))).plan_for(n=1000, d=4)
+    assert plan.flops < 5.7 * 2 * 1000**3
+    assert plan.peak_bytes < 14 * 8 * 1000**2
