@@ -1,0 +1,1 @@
+"""tcalc in a browser: pages made with its public names."""
