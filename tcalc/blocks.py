@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -13,15 +14,17 @@ from .byte_counts import show_bytes
 from .contract import Array
 from .errors import LinAlgError, MemoryLimitError, ShapeError
 from .extents import show_shape
-from .solvers.base import damping_of, numbers
-from .solvers.schur import BlockSolver, DenseBlocks, entries, factor_blocks, first_block_way
+from .nested import Nested
+from .solvers.base import damping_of, not_an_array, read_only
+from .solvers.elimination import factor_blocks, first_block_way
+from .solvers.schur import BlockSolver, DenseBlocks, entries
 from .solvers.subspace import basis
 from .structured import Structured, identity_like
 
 _EXACT_DETERMINANT = 2000
 
 
-class BlockStructured:
+class BlockStructured(Nested):
     """The Hessian over several variables: what ``compile(hessian(f, (U, V)), structured=True)``
     computes.
 
@@ -34,23 +37,26 @@ class BlockStructured:
     shape : tuple of int
         Of the matrix over all variables.
     cores : tuple of ndarray
-        Distinct arrays of all blocks.
+        Distinct arrays of all blocks; read-only views.
     nbytes : int
         Bytes of the cores.
     """
 
     __array_ufunc__ = None
+    __array__ = __radd__ = __rsub__ = not_an_array
 
     def __init__(self, template: Any, rows: Sequence[Sequence[Structured]]) -> None:
-        self.template, self.rows = template, [list(row) for row in rows]
-        self._names = [str(name) for name in nest.leaves(template)]
-        self._shapes = [row[k].terms.layout.column_shape for k, row in enumerate(self.rows)]
-        self._sizes = [prod(shape) for shape in self._shapes]
-        self._ends = np.cumsum([0, *self._sizes]).tolist()
+        super().__init__(template, [r[k].terms.layout.column_shape for k, r in enumerate(rows)])
+        self._rows = [list(row) for row in rows]
         self._factors: dict[float, tuple[BlockSolver, str]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BlockStructured, (self.template, self.rows)
+
+    @property
+    def rows(self) -> list[list[Structured]]:
+        """The blocks, row by row."""
+        return self._rows
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -66,7 +72,8 @@ class BlockStructured:
 
     @property
     def cores(self) -> tuple[Array, ...]:
-        return tuple({id(c): c for block in self._all() for c in block.cores}.values())
+        held = {id(c): c for block in self._all() for c in block.terms.cores}
+        return tuple(map(read_only, held.values()))
 
     @property
     def nbytes(self) -> int:
@@ -94,32 +101,6 @@ class BlockStructured:
 
     def __len__(self) -> int:
         return len(self.blocks())
-
-    def _read(self, given: Any, what: str) -> tuple[Array, tuple[int, ...]]:
-        """A nest of arrays as one matrix of columns, and the further axes."""
-        leaves = _matched(self.template, given, what)
-        arrays = [numbers(leaf, what) for leaf in leaves]
-        further: tuple[int, ...] | None = None
-        for name, array, shape in zip(self._names, arrays, self._shapes, strict=True):
-            more = array.shape[len(shape) :]
-            if array.shape[: len(shape)] != shape or further not in (None, more):
-                raise ShapeError(
-                    f"{what}: the array for {name} has shape {show_shape(array.shape)}, expected "
-                    f"{show_shape(shape)}, and any further axes, the same for all variables"
-                )
-            further = more
-        further = further or ()
-        count = prod(further)
-        flat = [a.reshape(n, count) for a, n in zip(arrays, self._sizes, strict=True)]
-        return np.concatenate(flat).astype(self.dtype, copy=False), further
-
-    def _nested(self, flat: Array, further: tuple[int, ...]) -> Any:
-        parts = [
-            np.ascontiguousarray(flat[start:end]).reshape((*shape, *further))
-            for start, end, shape in zip(self._ends, self._ends[1:], self._shapes, strict=False)
-        ]
-        # Scalars as NumPy returns them, not as arrays without axes.
-        return nest.filled(self.template, iter([part[()] for part in parts]))
 
     # --- arithmetic -------------------------------------------------------------------------------
 
@@ -178,7 +159,7 @@ class BlockStructured:
         """The product with a nest of arrays; further axes are more right-hand sides."""
         if isinstance(v, Structured | BlockStructured):
             raise TypeError("compressed tensors multiply nests of arrays; A @ (B @ v) applies two")
-        flat, further = self._read(v, "the right-hand side of @")
+        flat, further = self._read(v, "the right-hand side of @", self.dtype)
         return self._nested(self._times(flat), further)
 
     def _times(self, flat: Array) -> Array:
@@ -230,8 +211,8 @@ class BlockStructured:
             return scipy.sparse.csr_array(scipy.sparse.block_array(rows))
 
         def times(v: Array) -> Array:
-            flat = np.reshape(v, (self.shape[0], -1)).astype(self.dtype, copy=False)
-            return self._times(flat).reshape(np.shape(v))
+            flat = np.reshape(v, (self.shape[0], prod(np.shape(v)[1:])))
+            return self._times(flat.astype(self.dtype, copy=False)).reshape(np.shape(v))
 
         return LinearOperator(
             self.shape, dtype=self.dtype, matvec=times, rmatvec=times, matmat=times, rmatmat=times
@@ -251,8 +232,7 @@ class BlockStructured:
             found = self._inside(rows) if self._projected() else factor_blocks(
                 rows, self._names, self.limit
             )  # fmt: skip
-            self._factors.clear()
-            self._factors[damping] = found
+            self._factors = {damping: found}
         return found
 
     def _inside(self, rows: Any) -> tuple[BlockSolver, str]:
@@ -282,7 +262,7 @@ class BlockStructured:
 
         Raises as `Structured.solve` does.
         """
-        flat, further = self._read(g, "the right-hand side of solve")
+        flat, further = self._read(g, "the right-hand side of solve", self.dtype)
         value = damping_of(damping)
         solver, _ = self._factored(value)
         x = solver.solve(flat)
@@ -298,7 +278,8 @@ class BlockStructured:
         except LinAlgError:
             if self._projected() or self.shape[0] > _EXACT_DETERMINANT:
                 raise
-            sign, log = np.linalg.slogdet(self.todense())
+            with np.errstate(invalid="ignore"):
+                sign, log = np.linalg.slogdet(self.todense())
             return float(sign), float(log)
         return solver.slogdet()
 
@@ -307,11 +288,11 @@ class BlockStructured:
         return self.slogdet()[1]
 
     def inverse(self) -> BlockStructured:
-        """The inverse as blocks; an eliminated variable's block stays structure and low rank."""
-        held = self._factored(0.0)[0].inverse()
-        return self._with(
-            lambda i, j: Structured(held[i][j].shared(), self.rows[i][j].slots, self.limit)
-        )
+        """The inverse as blocks.
+
+        They are made when they are asked for: products, solves and the diagonal need none.
+        """
+        return _Inverse(self, self._factored(0.0))
 
     def explain(self) -> str:
         """What is held, what it would take dense, and which way solve goes."""
@@ -327,8 +308,8 @@ class BlockStructured:
                     f"  {name}, {other}: shape {show_shape(block.shape)}, "
                     f"{count} term{'s' * (count != 1)}, {show_bytes(block.nbytes)}"
                 )
-        if self._factors:
-            way = next(iter(self._factors.values()))[1] + " (factored)"
+        if found := [text for _, text in self._factors.values()]:
+            way = found[0] + " (factored)"
         elif self._projected():
             way = "inside the variables' properties: dense, in coordinates"
         else:
@@ -342,6 +323,56 @@ class BlockStructured:
             for name, shape in zip(self._names, self._shapes, strict=True)
         )
         return f"<BlockStructured over {names}: {self.nbytes} bytes>"
+
+
+class _Inverse(BlockStructured):
+    """The inverse of blocks by their factor."""
+
+    def __init__(self, of: BlockStructured, found: tuple[BlockSolver, str]) -> None:
+        held = BlockStructured(of.template, of.rows)
+        held._factors[0.0] = found
+        self._held, self._solver = held, found[0]
+        Nested.__init__(self, of.template, of._shapes)
+        self._factors = {}
+
+    @cached_property
+    def _rows(self) -> list[list[Structured]]:  # type: ignore[override]
+        blocks = self._solver.inverse()
+        return [
+            [Structured(new.shared(), old.slots, old.limit) for new, old in zip(*pair, strict=True)]
+            for pair in zip(blocks, self._held.rows, strict=True)
+        ]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._held.dtype
+
+    @property
+    def limit(self) -> int | None:
+        return self._held.limit
+
+    def _projected(self) -> bool:
+        return self._held._projected()
+
+    def _times(self, flat: Array) -> Array:
+        return self._solver.solve(flat)
+
+    def diagonal(self) -> Any:
+        """The diagonal, as a nest of arrays of the variables' shapes."""
+        parts = zip(self._solver.diagonal(), self._shapes, strict=True)
+        return nest.filled(self.template, iter([part.reshape(shape)[()] for part, shape in parts]))
+
+    def trace(self) -> Any:
+        """The sum of the diagonal."""
+        return sum([part.sum() for part in self._solver.diagonal()])
+
+    def slogdet(self) -> tuple[float, float]:
+        """Sign and logarithm of the absolute value of the determinant."""
+        sign, log = self._solver.slogdet()
+        return sign, -log
+
+    def __repr__(self) -> str:
+        return f"<inverse of {self._held!r}>"
 
 
 class BlockFactor:
@@ -366,17 +397,3 @@ class BlockFactor:
 
     def __repr__(self) -> str:
         return f"<BlockFactor of {self._held!r}>"
-
-
-def _matched(template: Any, given: Any, what: str) -> list[Any]:
-    """Leaves of a nest that must be nested as the variables are."""
-    if isinstance(template, dict):
-        if not isinstance(given, Mapping) or given.keys() != template.keys():
-            raise TypeError(f"{what}: a dict with the keys {', '.join(map(repr, template))}")
-        return [leaf for key in template for leaf in _matched(template[key], given[key], what)]
-    if isinstance(template, tuple | list):
-        if not isinstance(given, tuple | list) or len(given) != len(template):
-            raise TypeError(f"{what}: a tuple of {len(template)}, as the variables were given")
-        pairs = zip(template, given, strict=True)
-        return [leaf for part, value in pairs for leaf in _matched(part, value, what)]
-    return [given]

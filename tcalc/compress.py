@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 
 from .errors import ShapeError
-from .expr import Derivative, Einsum, Expr, Labels, Var
+from .expr import Derivative, Expr, Labels, Var
 from .extents import ONE, Coef, Extent, Shape, extent_of, number, show_shape
-from .pieces import Piece, Table, Term, grouped, low_rank, merged, parts_of, piece_of
+from .pieces import Piece, Table, Term, grouped, low_rank, merged, parts_of, piece_of, tabled
 from .products import filled
 from .terms import Layout, Product, Read
 
@@ -40,16 +40,24 @@ class Compressed:
         Number of trailing axes that a product with a vector sums over.
     slots : tuple of (int, Var)
         First axis and variable of every differentiated slot.
+    form : tuple of Piece, optional
+        The pieces as known sizes decide them; `at` gives it.
     """
 
     shape: Shape
     pieces: tuple[Piece, ...] = field(repr=False)
     columns: int
     slots: tuple[tuple[int, Var], ...]
+    form: tuple[Piece, ...] | None = field(default=None, repr=False)
+
+    @cached_property
+    def chosen(self) -> tuple[Piece, ...]:
+        """The pieces in the form for known sizes, or in the one for any."""
+        return tuple(map(tabled, self.pieces)) if self.form is None else self.form
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        return tuple(grouped(merged(self.pieces, self.shape)))
+        return tuple(grouped(merged(self.chosen, self.shape)))
 
     @cached_property
     def cores(self) -> tuple[Expr, ...]:
@@ -98,21 +106,20 @@ class Compressed:
         return self + -other if isinstance(other, Compressed) else NotImplemented
 
     def at(self, sizes: Mapping[str, int]) -> Compressed:
-        """The form for known sizes: contractions of few products stay products of factors."""
-        if 2 * self.columns != len(self.shape):
-            return self
-        found = [low_rank(p, self.columns, sizes) for p in self.pieces]
-        if not any(found):
-            return self
-        pieces = tuple([new or old for new, old in zip(found, self.pieces, strict=True)])
-        return Compressed(self.shape, pieces, self.columns, self.slots)
+        """The form of fewest entries for known sizes.
 
-    @cached_property
-    def choices(self) -> bool:
-        """Whether the form may depend on sizes."""
-        return 2 * self.columns == len(self.shape) and any(
-            isinstance(op, Einsum) and op.summed for p in self.pieces for op, _ in p.operands
-        )
+        Contractions of few products stay products of factors, and those of few items are tables
+        of items.
+        """
+        square = 2 * self.columns == len(self.shape)
+        found = []
+        for piece, held in zip(self.pieces, self.chosen, strict=True):
+            new = tabled(piece, sizes)
+            new = (low_rank(new, self.columns, sizes) if square else None) or new
+            found.append(held if new.key() == held.key() else new)
+        if all(new is held for new, held in zip(found, self.chosen, strict=True)):
+            return self
+        return Compressed(self.shape, self.pieces, self.columns, self.slots, tuple(found))
 
     def layout(self, sizes: Mapping[str, int]) -> tuple[Layout, tuple[float, ...]]:
         """The numeric layout over `arrays` and then `tables`, and the terms' coefficients."""

@@ -6,7 +6,8 @@ apart as factors where it has fewer products than rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -51,6 +52,11 @@ class Piece(NamedTuple):
     coef: Coef
     hidden: frozenset[int] = frozenset()
 
+    def key(self) -> tuple[object, ...]:
+        """What pieces of one expression are told apart by."""
+        items = [(id(i.core), i.labels) if isinstance(i, Table) else i for i in self.out]
+        return tuple([(id(op), word) for op, word in self.operands]), tuple(items), self.hidden
+
     @property
     def labels(self) -> set[int]:
         """Labels that count entries: those of the output and of its tables."""
@@ -64,15 +70,46 @@ class Piece(NamedTuple):
 
 
 def parts_of(value: Expr) -> list[Expr]:
-    """Terms of a sum, also of sums inside products where they are all of lower order.
+    """Terms of a sum, also of sums inside products that are no core of their own.
 
-    Such a sum would be a larger core than its terms are apart: x_l (A_ik B_j + A_jk B_i).
+    These are sums of lower order, a larger core than their terms are apart: x_l (A_ik B_j + A_jk
+    B_i); and sums of what stands in other products anyway: x_i y_j + (x_j + y_j) y_i has rank two.
     """
+    found = _opened(value)
+    standing = {_base_id(arg) for e in found for arg in _factors(e)}
+    return [
+        part
+        for e in found
+        for part in _distributed(e, lambda arg: standing.issuperset(map(_base_id, arg.args))) or [e]
+    ]
+
+
+def _factors(e: Expr) -> tuple[Expr, ...]:
+    """The factors of an outer product."""
+    return e.args if isinstance(e, Einsum) and not e.summed and len(e.args) > 1 else ()
+
+
+def _base(e: Expr) -> Expr:
+    """What e is a multiple of."""
+    rest = normal.split_coef(e)[1]
+    axes = tuple(range(e.ndim))
+    whole = isinstance(rest, Einsum) and len(rest.args) == 1 and rest.labels[0] == rest.out == axes
+    return rest.args[0] if whole else rest
+
+
+def _base_id(e: Expr) -> int:
+    return id(_base(e))
+
+
+def _opened(value: Expr) -> list[Expr]:
+    """Terms of a sum, and of sums in its products that set unit tensors or small factors free."""
     found: list[Expr] = []
     stack = [value]
     while stack:
         e = stack.pop()
-        parts = _distributed(e) if len(found) + len(stack) < MAX_TERMS else None
+        parts = None
+        if len(found) + len(stack) < MAX_TERMS:
+            parts = list(e.args) if isinstance(e, Add) else _distributed(e, _is_larger)
         if parts is None:
             found.append(e)
         else:
@@ -80,15 +117,17 @@ def parts_of(value: Expr) -> list[Expr]:
     return found
 
 
-def _distributed(e: Expr) -> list[Expr] | None:
-    """The product e distributed over one of its sums, or None."""
-    if isinstance(e, Add):
-        return list(e.args)
+def _is_larger(e: Add) -> bool:
+    return structured(e) or all(low_order(t) for t in e.args)
+
+
+def _distributed(e: Expr, opens: Callable[[Add], bool]) -> list[Expr] | None:
+    """The product e distributed over the first of its sums that opens, or None."""
     if not isinstance(e, Einsum) or e.summed:
         return None
     extents = dict(enumerate(e.extents))
     for k, arg in enumerate(e.args):
-        if isinstance(arg, Add) and (structured(arg) or all(low_order(t) for t in arg.args)):
+        if isinstance(arg, Add) and opens(arg):
             return [
                 einsum([*e.args[:k], t, *e.args[k + 1 :]], e.labels, e.out, e.coef, extents)
                 for t in arg.args
@@ -97,26 +136,81 @@ def _distributed(e: Expr) -> list[Expr] | None:
 
 
 def piece_of(e: Expr) -> Piece | None:
-    """One product with its selection tensors read as tables; None for zero."""
+    """One product as it stands; None for zero."""
     axes = tuple(range(e.ndim))
-    if not isinstance(e, Einsum):
-        return _tables([(e, axes)], axes, dict(enumerate(e.shape)), ONE)
+    if not isinstance(e, Einsum) or e.summed:
+        return Piece(((e, axes),), axes, e.shape, ONE)
     if e.coef.zero:
         return None
-    if e.summed:
-        return _tables([(e, axes)], axes, dict(enumerate(e.shape)), ONE)
-    operands = list(zip(e.args, e.labels, strict=True))
-    return _tables(operands, e.out, dict(enumerate(e.extents)), e.coef)
+    return Piece(tuple(zip(e.args, e.labels, strict=True)), e.out, e.extents, e.coef)
 
 
-def _tables(operands: list[Operand], out: Labels, extents: dict[int, Extent], coef: Coef) -> Piece:
-    k = 0
-    while k < len(operands):
-        op, word = operands[k]
-        if isinstance(op, Einsum) and op.summed and any(selects(a) for a in op.args):
-            operands[k : k + 1] = opened(op, word, extents)
-        else:
-            k += 1
+class _Segments(NamedTuple):
+    """A contraction with selection tensors that may be tables: their labels, and those of items.
+
+    `kept` are the labels that a core of all items has besides.
+    """
+
+    tables: frozenset[int]
+    items: Labels
+    kept: Labels
+
+    def contracted(self, op: Einsum) -> bool:
+        """Whether the contraction sums items to one axis alone, by segments."""
+        return len(self.tables) == 1 and not set(self.items) & set(op.out)
+
+    def saved(self, op: Einsum, sizes: Mapping[str, int]) -> int:
+        """Entries that a core of all items and its tables have less than the contraction."""
+
+        def count(labels: Labels) -> int:
+            return prod([extent_of(op.extents[i], sizes) for i in labels])
+
+        return count(op.out) - count(self.kept) - len(self.tables) * count(self.items)
+
+
+def _segments(op: Expr) -> _Segments | None:
+    if not isinstance(op, Einsum) or not op.summed:
+        return None
+    counts = Counter([i for word in op.labels for i in word])
+    words = [
+        word
+        for arg, word in zip(op.args, op.labels, strict=True)
+        if selects(arg) and counts[word[-1]] == 1 and word[-1] in op.out
+    ]
+    if not words:
+        return None
+    tables = frozenset([word[-1] for word in words])
+    items = tuple(dict.fromkeys([i for word in words for i in word[:-1]]))
+    kept = tuple(dict.fromkeys([i for i in (*op.out, *items) if i not in tables]))
+    return _Segments(tables, items, kept)
+
+
+def tabled(piece: Piece, sizes: Mapping[str, int] | None = None) -> Piece:
+    """The piece with selection tensors read as tables, where that keeps fewer entries.
+
+    A contraction that sums items by segments is then opened: a core of all items stands at tables.
+    Without sizes that is where it has more than one axis by segments; entries over two such axes
+    are mostly zero. One contraction is opened at most, or pairs of items would count.
+    """
+    best: tuple[int, int] | None = None
+    for k, (op, _) in enumerate(piece.operands):
+        if (found := _segments(op)) is None or not isinstance(op, Einsum):
+            continue
+        saved = found.saved(op, sizes) if sizes is not None else 1 - found.contracted(op)
+        if saved > 0 and (best is None or saved > best[0]):
+            best = saved, k
+    operands, extents = list(piece.operands), dict(enumerate(piece.extents))
+    if best is not None:
+        op, word = operands[best[1]]
+        assert isinstance(op, Einsum)
+        operands[best[1] : best[1] + 1] = opened(op, word, extents)
+    return _read(operands, piece.out, extents, piece.coef)
+
+
+def _read(
+    operands: list[Operand], out: Sequence[int | Table], extents: dict[int, Extent], coef: Coef
+) -> Piece:
+    """Selection tensors whose last label stands only in the output are tables of that axis."""
     items: list[int | Table] = list(out)
     kept: list[Operand] = []
     for k, (op, word) in enumerate(operands):
@@ -138,7 +232,7 @@ def low_rank(piece: Piece, columns: int, sizes: Mapping[str, int]) -> Piece | No
     if piece.hidden or any(isinstance(i, Table) for i in piece.out):
         return None
     for k, (op, word) in enumerate(piece.operands):
-        if not isinstance(op, Einsum) or not op.summed:
+        if not isinstance(op, Einsum) or not op.summed or any(map(selects, op.args)):
             continue
         extents = dict(enumerate(piece.extents))
         inside = opened(op, word, extents)

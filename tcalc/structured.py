@@ -16,7 +16,7 @@ from .contract import Array
 from .errors import LinAlgError, MemoryLimitError, ShapeError
 from .extents import show_shape
 from .memory import machine_memory
-from .solvers.base import Solver, damping_of, numbers
+from .solvers.base import Solver, damping_of, not_an_array, numbers, read_only
 from .solvers.blocks import arrangement, assembled
 from .solvers.choose import described, factor, first_way
 from .solvers.subspace import Slot, factor_inside, projected, projected_terms
@@ -35,12 +35,13 @@ class Structured:
     ----------
     shape : tuple of int
     cores : tuple of ndarray
-        Distinct arrays, integer tables included.
+        Distinct arrays, integer tables included; read-only views, possibly of what was given.
     nbytes : int
         Bytes of the cores.
     """
 
     __array_ufunc__ = None
+    __array__ = __radd__ = __rsub__ = not_an_array
     __slots__ = ("_factors", "_limit", "_slots", "_terms", "shape")
 
     def __init__(self, terms: Terms, slots: Sequence[Slot] = (), limit: int | None = None) -> None:
@@ -61,7 +62,7 @@ class Structured:
 
     @property
     def cores(self) -> tuple[Array, ...]:
-        return self._terms.cores
+        return tuple(map(read_only, self._terms.cores))
 
     @property
     def nbytes(self) -> int:
@@ -120,10 +121,9 @@ class Structured:
     def T(self) -> Structured:
         """Rows and columns exchanged."""
         layout = self._terms.layout
-        rows, columns = layout.rows, layout.columns
 
         def moved(axis: int) -> int:
-            return axis + columns if axis < rows else axis - rows
+            return axis + layout.columns if axis < layout.rows else axis - layout.rows
 
         slots = sorted([Slot(moved(s.i), moved(s.j), s.kinds) for s in self._slots])
         return Structured(self._terms.transposed(), slots, self._limit)
@@ -199,8 +199,7 @@ class Structured:
         """
         layout = self._terms.layout
         whole = prod(self.shape)
-        held = sum([term.entries() for term in layout.terms])
-        if not self._slots and whole and 2 * held <= whole:
+        if not self._slots and 0 < whole >= 2 * sum([t.entries() for t in layout.terms]):
             return self.tosparse()
         return self.operator()
 
@@ -223,14 +222,8 @@ class Structured:
             held = np.reshape(v, (*layout.row_shape, *np.shape(v)[1:]))
             return np.reshape(transposed @ held, (columns, *np.shape(v)[1:]))
 
-        return LinearOperator(
-            (rows, columns),
-            dtype=self.dtype,
-            matvec=times,
-            rmatvec=back,
-            matmat=times,
-            rmatmat=back,
-        )
+        options = {"matvec": times, "rmatvec": back, "matmat": times, "rmatmat": back}
+        return LinearOperator((rows, columns), dtype=self.dtype, **options)
 
     def blocks(self) -> Array:
         """The blocks of a tensor that is block diagonal over some axes, those axes first.
@@ -259,7 +252,7 @@ class Structured:
     def factor(self, damping: float = 0) -> Factor:
         """The factors, for solves with many right-hand sides."""
         self._square("factor")
-        return Factor(self, self._factored(damping_of(damping)))
+        return Factor(self, damping_of(damping))
 
     def _factored(self, damping: float) -> tuple[Solver, str]:
         found = self._factors.get(damping)
@@ -270,8 +263,7 @@ class Structured:
             else:
                 solver, way = factor(terms, self.limit)
                 found = solver, way.text
-            self._factors.clear()
-            self._factors[damping] = found
+            self._factors = {damping: found}
         return found
 
     def damped(self, damping: float) -> Terms:
@@ -322,7 +314,8 @@ class Structured:
         except LinAlgError:
             if self._slots or self._terms.layout.size > _EXACT_DETERMINANT:
                 raise
-            sign, log = np.linalg.slogdet(self.tomatrix())
+            with np.errstate(invalid="ignore"):
+                sign, log = np.linalg.slogdet(self.tomatrix())
             return float(sign), float(log)
         return solver.slogdet()
 
@@ -350,23 +343,26 @@ class Structured:
         return "\n".join(lines)
 
     def _way(self) -> str:
-        if self._factors:
-            return next(iter(self._factors.values()))[1] + " (factored)"
+        for _, text in self._factors.values():
+            return text + " (factored)"
         if self._slots:
             return "inside the subspace of the variable's properties"
         return first_way(self._terms, self.limit)
 
     def __repr__(self) -> str:
-        cores = ", ".join(show_shape(c.shape) for c in self.cores)
-        about = f"{show_shape(self.shape)} {self.dtype}"
-        return f"<Structured {about}: cores {cores}, {self.nbytes} bytes>"
+        cores = ", ".join(show_shape(c.shape) for c in self._terms.cores)
+        shape = show_shape(self.shape)
+        return f"<Structured {shape} {self.dtype}: cores {cores}, {self.nbytes} bytes>"
 
 
 class Factor:
     """A factored tensor: what `Structured.factor` returns."""
 
-    def __init__(self, held: Structured, found: tuple[Solver, str]) -> None:
-        self._held, self._found = held, found
+    def __init__(self, held: Structured, damping: float) -> None:
+        self._held, self._damping, self._found = held, damping, held._factored(damping)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Factor, (self._held, self._damping)
 
     def solve(self, g: Any) -> Array:
         """x with H x = g, damped as the factor is."""

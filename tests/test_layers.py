@@ -30,8 +30,10 @@ HOUSE = """
     frontends.matrix_syntax printers.style printers.languages printers.indexed
     frontends.lexer frontends.dimensions
     calculus compile blocks
+    nested
     binding nest backends.* structured compress
-    solvers.schur solvers.subspace pieces
+    solvers.elimination solvers.subspace pieces
+    solvers.schur
     solvers.choose
     solvers.*
     solvers.base solvers.dense

@@ -122,7 +122,8 @@ def matrix_of(f: tc.Expr, names: list[str], data: dict[str, Any]) -> np.ndarray:
     rows = []
     for x in names:
         row = [tc.jacobian(tc.grad(f, x), y)(**data) for y in names]
-        rows.append([np.reshape(b, (np.size(data[x]), -1)) for b in row])
+        pairs = zip(row, names, strict=True)
+        rows.append([np.reshape(b, (np.size(data[x]), np.size(data[y]))) for b, y in pairs])
     return np.block(rows)
 
 

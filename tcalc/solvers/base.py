@@ -31,12 +31,16 @@ class Solver(Protocol):
 
 
 class Way(NamedTuple):
-    """One way to solve: what it is, its operations and bytes, and what makes a `Solver`."""
+    """One way to solve: what it is, its operations and bytes, and what makes a `Solver`.
+
+    `told` says what it is once it is made, where only the numbers show it.
+    """
 
     text: str
     flops: float
     bytes: float
     build: Callable[[Terms], Any]
+    told: Callable[[Any], str] | None = None
 
 
 def numbers(value: Any, what: str) -> Array:
@@ -55,9 +59,26 @@ def numbers(value: Any, what: str) -> Array:
 def damping_of(value: Any) -> float:
     """What is added to the diagonal, checked."""
     try:
-        found = float(value)
+        found = float(value) if not isinstance(value, str | bytes) else None
     except (TypeError, ValueError):
-        raise TypeError(f"damping= is a number, not {value!r:.60}") from None
+        found = None
+    if found is None:
+        raise TypeError(f"damping= is a number, not {value!r:.60}")
     if not np.isfinite(found):
         raise ValueError(f"damping={found} is not finite")
+    return found
+
+
+def not_an_array(held: Any, *_: Any, **__: Any) -> Any:
+    """Refuse to become an array by the way: NumPy would hold the object itself."""
+    raise TypeError(
+        f"{type(held).__name__} is no array: products are H @ v, sums H + H2 and "
+        "H + d * tc.identity_like(H); H.todense() is an array"
+    )
+
+
+def read_only(array: Array) -> Array:
+    """A view that cannot be written to."""
+    found: Array = np.asarray(array).view()
+    found.flags.writeable = False
     return found

@@ -62,11 +62,30 @@ def block_items(term: Product, found: Arrangement) -> tuple[Item, ...]:
     return (*(term.out[k] for k in found.carried), *rows, *columns)
 
 
+@lru_cache(1024)
+def _held(layout: Layout, found: Arrangement) -> tuple[int, tuple[int, ...]] | None:
+    """The core that is the blocks, and the order of its axes, where there is just one such core."""
+    if len(layout.terms) != 1 or layout.terms[0].reads or len(layout.terms[0].factors) != 1:
+        return None
+    (core, word), items = layout.terms[0].factors[0], block_items(layout.terms[0], found)
+    if len(set(word)) < len(word) or sorted(word) != sorted(map(_label, items)):
+        return None
+    return core, tuple([word.index(_label(item)) for item in items])
+
+
+def _label(item: Item) -> int:
+    return -1 if isinstance(item, Read) else item
+
+
 def assembled(terms: Terms, found: Arrangement) -> Array:
-    """The blocks, of shape carried + inner + inner."""
-    shape = terms.layout.column_shape
-    carried, inner = ([shape[k] for k in axes] for axes in (found.carried, found.inner))
+    """The blocks, of shape carried + inner + inner; possibly a view of a core."""
     layout = terms.layout
+    if (known := _held(layout, found)) is not None:
+        core, order = known
+        held = terms.cores[core].transpose(order).astype(terms.dtype, copy=False)
+        return held if terms.coefs[0] == 1 else held * terms.dtype.type(terms.coefs[0])
+    shape = layout.column_shape
+    carried, inner = ([shape[k] for k in axes] for axes in (found.carried, found.inner))
     if len(layout.terms) == 1 and not layout.terms[0].reads:
         items = block_items(layout.terms[0], found)
         labels = layout.terms[0].labels(items)
@@ -102,8 +121,9 @@ class Diagonal:
         held = assembled(terms, self._found)
         with np.errstate(divide="ignore"):
             inverse = 1 / held
-        if held.size and not np.isfinite(inverse).all():
-            bad = np.argwhere(~np.isfinite(inverse))[0]
+        good = np.isfinite(held) & np.isfinite(inverse)
+        if not good.all():
+            bad = np.argwhere(~good)[0]
             place = f" at {show_shape(tuple(bad.tolist()))}" if held.ndim else ""
             raise LinAlgError(
                 f"the diagonal has an entry {held[tuple(bad)]:.1g}{place} and no inverse; "
@@ -131,28 +151,48 @@ class Diagonal:
         return Terms(Layout(self._layout.shape, len(shape), [product]), (self._inverse,), (1.0,))
 
 
+class _Cut(NamedTuple):
+    """What `Blocks` knows from the layout alone: sizes, shapes, orders of axes, words."""
+
+    found: Arrangement
+    sizes: tuple[int, int, int]
+    batched: bool
+    cut: tuple[int, ...]
+    order: tuple[int, ...]
+    back: tuple[int, ...]
+    straight: bool
+    moved: tuple[int, ...]
+    what: str
+    item: str
+
+
+@lru_cache(1024)
+def _cut(layout: Layout) -> _Cut:
+    found, shape = arrangement(layout), layout.column_shape
+    b, n, s = found.sizes(shape)
+    order = (*found.order(), len(shape))
+    batched = bool(found.carried)
+    return _Cut(
+        found, (b, n, s), batched, (b, n, n) if batched else (n, n),
+        order, tuple(np.argsort(order).tolist()), order == tuple(range(len(shape) + 1)),
+        tuple([shape[k] for k in found.order()]),
+        f"the {n} x {n} {'block' if layout.tied else 'matrix'}", f"the {n} x {n} block",
+    )  # fmt: skip
+
+
 class Blocks:
     """Dense blocks, batched over the carried tied axes; the whole matrix where nothing is tied."""
 
     def __init__(self, terms: Terms) -> None:
-        layout = terms.layout
-        found = arrangement(layout)
-        self._layout, self._found = layout, found
-        shape = layout.column_shape
-        self._b, self._n, self._s = found.sizes(shape)
-        blocks = assembled(terms, found)
-        size = f"{self._n} x {self._n}"
-        what = f"the {size} {'block' if layout.tied else 'matrix'}"
-        self._batched = bool(found.carried)
-        cut = (self._b, self._n, self._n) if self._batched else (self._n, self._n)
+        self._layout = terms.layout
+        known = _cut(terms.layout)
+        (self._found, (self._b, self._n, self._s), self._batched, cut,
+         self._order, self._back, self._straight, self._moved, what, item) = known  # fmt: skip
+        blocks = assembled(terms, self._found)
         try:
-            self.factor = factored(blocks.reshape(cut), what, f"the {size} block")
+            self.factor = factored(blocks.reshape(cut), what, item)
         except LinAlgError as error:
-            raise _named(error, shape, found) from None
-        self._order = (*found.order(), len(shape))
-        self._back = tuple(np.argsort(self._order).tolist())
-        self._straight = self._order == tuple(range(len(shape) + 1))
-        self._moved = tuple([shape[k] for k in found.order()])
+            raise _named(error, terms.layout.column_shape, self._found) from None
 
     def solve(self, b: Array) -> Array:
         columns = b.shape[-1]

@@ -30,7 +30,8 @@ def factor(terms: Terms, limit: int | None) -> tuple[Solver, Way]:
     fitting = [way for way in found if limit is None or way.bytes <= limit]
     for way in fitting:
         try:
-            return way.build(terms), way
+            solver = way.build(terms)
+            return solver, way if way.told is None else way._replace(text=way.told(solver))
         except Unsuitable:
             continue
     raise too_large(terms.layout, terms.dtype.itemsize, limit)

@@ -25,7 +25,9 @@ _NAMES = (
 
 def refuse(what: str, rcond: float) -> LinAlgError:
     """The error for a matrix that has no inverse to working precision."""
-    known = f" (reciprocal condition {rcond:.1e})" if rcond == rcond and rcond > 0 else ""
+    if rcond != rcond:
+        return LinAlgError(f"{what} has entries that are not finite")
+    known = f" (reciprocal condition {rcond:.1e})" if rcond > 0 else ""
     return LinAlgError(
         f"{what} is singular{known}; solve(…, damping=d) solves with d added to the diagonal"
     )
@@ -57,6 +59,9 @@ class Dense:
         self._call = call = _lapack(a.dtype.char)
         self._half: Array | None = None
         self.kind, rcond = "Cholesky", 1.0
+        if not self.n:
+            self._factor = a
+            return
         norm = call["lange"]("1", a)
         if is_symmetric(a):
             self._factor, info = call["potrf"](a.T, lower=1)
@@ -71,7 +76,7 @@ class Dense:
             self._factor, self._pivots, _ = call["getrf"](a)
             rcond, _ = call["gecon"](self._factor, norm, norm="1")
         if not rcond >= np.finfo(a.dtype).eps:
-            raise refuse(what, rcond)
+            raise refuse(what, rcond if np.isfinite(norm) else np.nan)
 
     def solve(self, b: Array) -> Array:
         """The solution for columns b."""
@@ -81,7 +86,8 @@ class Dense:
         if self.kind == "Cholesky":
             if self.n <= SMALL and b.shape[1] >= 4 * self.n:
                 if self._half is None:
-                    self._half = np.tril(call["trtri"](self._factor, lower=1)[0])
+                    # potrf leaves zeros above the diagonal.
+                    self._half = call["trtri"](self._factor, lower=1)[0]
                 return ((b.T @ self._half.T) @ self._half).T
             found, info = call["potrs"](self._factor, b, lower=1)
         elif self.kind == "LDL^T":
@@ -135,6 +141,8 @@ class Batch:
 
     def _vectorised(self, a: Array) -> Array | None:
         """Cholesky factors with the batch as last axis, or None where one does not exist."""
+        if not self.n:
+            return a.transpose(1, 2, 0)
         if not is_symmetric(a):
             return None
         held = np.array(a.transpose(1, 2, 0), order="C")

@@ -108,7 +108,7 @@ class LowRank:
         self._b = prod([shape[k] for k in self._batch])
         self._n = prod([shape[k] for k in self._axes])
         vectors = _Vectors(terms, low, self._batch, self._axes)
-        self._w, self._c = vectors.collected()
+        self._w, self._c = _reduced(*vectors.collected())
         self._solved = self._flat(self._base.solve(self._full(self._w)))
         gram = self._w.mT @ self._solved
         self._roots = _square_roots(self._c)
@@ -127,6 +127,11 @@ class LowRank:
             raise refuse(f"the {layout.size} x {layout.size} matrix", 0.0) from None
         if doubtful:
             self._checked()
+
+    @property
+    def rank(self) -> int:
+        """Number of vectors."""
+        return int(self._w.shape[-1])
 
     def _checked(self) -> None:
         """Refuse a base so small somewhere that the update cancels all digits."""
@@ -190,6 +195,18 @@ class LowRank:
         return base.plus(update)
 
 
+def _reduced(w: Array, c: Array) -> tuple[Array, Array]:
+    """W C W' with as many vectors as C has rank, where C is one symmetric matrix."""
+    if len(c) != 1 or not np.array_equal(c, c.mT) or np.count_nonzero(c) == len(c[0]):
+        return w, c
+    values, vectors = np.linalg.eigh(c[0])
+    least = np.finfo(c.dtype).eps * len(values) * np.abs(values).max(initial=0)
+    kept = np.abs(values) > least
+    if kept.all() or not kept.any():
+        return w, c
+    return w @ vectors[:, kept], np.diag(values[kept])[None]
+
+
 def _square_roots(c: Array) -> Array | None:
     """Of diagonal matrices without negative entries, which keep the small matrix symmetric."""
     diagonal = np.einsum("bii->bi", c)
@@ -215,7 +232,7 @@ class _Vectors:
         """W of shape (batch, n, r) and C of shape (batch, r, r)."""
         shape = self.terms.layout.column_shape
         b = prod([shape[k] for k in self.batch])
-        w = np.concatenate(self.parts, axis=-1)
+        w = self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts, axis=-1)
         c = np.zeros((b, self.r, self.r), self.terms.dtype)
         for left, right, block in self.products:
             (i, ni), (j, nj) = self.place[left], self.place[right]
@@ -290,6 +307,10 @@ def ways(layout: Layout, itemsize: int, further: Callable[[Layout], list[Way]]) 
         return []
     best = options[0]
     flops = best.flops + b * (2.0 * n * total * total + 2 * total**3 / 3)
-    text = f"low rank: {total} vector{'s' * (total != 1)} on top of [{best.text}], Woodbury"
+
+    def text(rank: int) -> str:
+        return f"low rank: {rank} vector{'s' * (rank != 1)} on top of [{best.text}], Woodbury"
+
     bytes_ = best.bytes + 3.0 * b * n * total * itemsize
-    return [Way(text, flops, bytes_, partial(LowRank, low=tuple(low), build=best.build))]
+    build = partial(LowRank, low=tuple(low), build=best.build)
+    return [Way(text(total), flops, bytes_, build, lambda made: text(made.rank))]

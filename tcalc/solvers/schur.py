@@ -1,7 +1,8 @@
 """Matrices of blocks over several variables: Schur complements, or one dense matrix.
 
-The variable whose own block solves cheapest is eliminated, the complement in all others is dense.
-Cross blocks with few entries, such as those of tables, stay sparse. Matrices are symmetric.
+Variables whose own blocks solve cheaply and that nothing couples are eliminated, the complement in
+all others is dense. Cross blocks with few entries, such as those of tables, stay sparse. Matrices
+are symmetric.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..byte_counts import show_bytes
 from ..contract import Array
-from ..errors import LinAlgError, MemoryLimitError
+from ..errors import LinAlgError
 from ..terms import Layout, Product, Terms
-from .base import Solver, Unsuitable
+from .base import Unsuitable
 from .blocks import arrangement
-from .choose import factor, ways
+from .choose import factor
 from .dense import Dense
 
 #: Share of entries below which a cross block is held sparse.
 SPARSE = 0.25
+
+#: Entries of one part of a product of which only the diagonal is wanted.
+CHUNK = 1 << 20
 
 Rows = Sequence[Sequence[Terms]]
 Places = Sequence[int]
@@ -37,12 +40,19 @@ class BlockSolver(Protocol):
 
     def inverse(self) -> list[list[Terms]]: ...
 
+    def diagonal(self) -> list[Array]:
+        """The diagonal of the inverse, flat, one array a variable."""
+        ...
+
+
+Build = Callable[[Rows], BlockSolver]
+
 
 class BlockWay(NamedTuple):
     text: str
     flops: float
     bytes: float
-    build: Callable[[Rows], BlockSolver]
+    build: Build
 
 
 def sizes(rows: Rows) -> list[int]:
@@ -86,6 +96,12 @@ class DenseBlocks:
             whole = (self._basis @ half.T).T
         return cut(whole, self._rows)
 
+    def diagonal(self) -> list[Array]:
+        whole = self._factor.inverse()
+        if self._basis is not None:
+            whole = (self._basis @ (self._basis @ whole).T).T
+        return np.split(np.diagonal(whole).copy(), np.cumsum(sizes(self._rows))[:-1])
+
 
 def cut(whole: Array, rows: Rows) -> list[list[Terms]]:
     """A matrix over all variables as blocks of terms."""
@@ -111,11 +127,12 @@ def single(core: Array, columns: int) -> Terms:
 class Independent:
     """Groups of variables that no block couples, each solved alone."""
 
-    def __init__(
-        self, rows: Rows, groups: Sequence[Places], build: Callable[[Rows], BlockSolver]
-    ) -> None:
+    def __init__(self, rows: Rows, groups: Sequence[Places], builds: Sequence[Build]) -> None:
         self._rows, self._groups = rows, groups
-        self._each = [build([[rows[i][j] for j in group] for i in group]) for group in groups]
+        self._each = [
+            build([[rows[i][j] for j in group] for i in group])
+            for group, build in zip(groups, builds, strict=True)
+        ]
         ends = np.cumsum([0, *sizes(rows)])
         self._flat = [
             np.concatenate([np.arange(ends[k], ends[k + 1]) for k in group]) for group in groups
@@ -143,6 +160,19 @@ class Independent:
                     found[i][j] = held[p][q]
         return found
 
+    def diagonal(self) -> list[Array]:
+        return _scattered(self._groups, [solver.diagonal() for solver in self._each])
+
+
+def _scattered(groups: Sequence[Places], parts: Sequence[Sequence[Array]]) -> list[Array]:
+    """Arrays of groups of variables in the order of the variables."""
+    found = {
+        k: part
+        for group, held in zip(groups, parts, strict=True)
+        for k, part in zip(group, held, strict=True)
+    }
+    return [found[k] for k in sorted(found)]
+
 
 class Alone:
     """One variable: its own solver."""
@@ -160,54 +190,69 @@ class Alone:
     def inverse(self) -> list[list[Terms]]:
         return [[self._solver.inverse()]]
 
+    def diagonal(self) -> list[Array]:
+        return [self._solver.inverse().diagonal().ravel()]
+
 
 class Schur:
-    """One variable eliminated; Y = H_ee⁻¹ H_er, complement H_rr - H_re Y."""
+    """Groups of variables eliminated; Y = H_ee⁻¹ H_er, complement H_rr - H_re Y."""
 
-    def __init__(self, rows: Rows, out: int, limit: int | None) -> None:
-        self._rows, self._out = rows, out
-        self._rest = [k for k in range(len(rows)) if k != out]
+    def __init__(
+        self,
+        rows: Rows,
+        groups: Sequence[Places],
+        builds: Sequence[Build],
+        names: str,
+    ) -> None:
+        self._rows, self._counts = rows, sizes(rows)
+        self._gone = [k for group in groups for k in group]
+        self._rest = [k for k in range(len(rows)) if k not in self._gone]
         self._dtype = np.result_type(*[t.dtype for row in rows for t in row])
         try:
-            self._solver: Solver = factor(rows[out][out], limit)[0]
+            self._own = Independent(*_renamed(rows, groups), builds)
         except LinAlgError as error:
             raise Unsuitable(str(error)) from None
-        self._counts = sizes(rows)
         ends = np.cumsum([0, *self._counts])
-        self._mine = slice(ends[out], ends[out + 1])
-        self._others = np.concatenate([np.arange(ends[k], ends[k + 1]) for k in self._rest])
-        cross = [rows[out][k] for k in self._rest]
-        self._y, correction = self._eliminated(cross)
+        self._mine, self._others = (
+            np.concatenate([np.arange(ends[k], ends[k + 1]) for k in places])
+            for places in (self._gone, self._rest)
+        )
+        self._y, correction = self._eliminated()
         complement = flat_dense(rows, self._rest) - correction
         n = len(complement)
         self._complement = Dense(
             np.asarray((complement + complement.T) / 2, self._dtype),
-            f"the {n} x {n} Schur complement after eliminating variable {out}",
+            f"the {n} x {n} Schur complement after eliminating {names}",
         )
 
-    def _eliminated(self, cross: Sequence[Terms]) -> tuple[Any, Array]:
+    def _eliminated(self) -> tuple[Any, Array]:
         """Y, dense or sparse, and H_re Y."""
         import scipy.sparse
 
-        count = self._counts[self._out]
-        if all(few(terms) for terms in cross):
-            inverse = self._solver.inverse()
-            if few(inverse):
-                whole = scipy.sparse.hstack([terms.matrix() for terms in cross], "csr")
-                left, right = self._blocked(inverse.matrix(), whole)
+        cross = [[self._rows[e][r] for r in self._rest] for e in self._gone]
+        if all(few(terms) for row in cross for terms in row):
+            inverse = self._own.inverse()
+            if all(few(terms) for row in inverse for terms in row):
+                right = scipy.sparse.block_array([[t.matrix() for t in row] for row in cross])
+                left = scipy.sparse.block_array([[t.matrix() for t in row] for row in inverse])
+                left, right = self._blocked(left.tocsr(), right.tocsr())
                 y = left @ right
                 return y, (right.T @ y).toarray()
-        whole = np.hstack([terms.dense().reshape(count, -1) for terms in cross])
-        solved = self._inner(whole)
+        whole = np.block([
+            [t.dense().reshape(self._counts[e], self._counts[r])
+             for r, t in zip(self._rest, row, strict=True)]
+            for e, row in zip(self._gone, cross, strict=True)
+        ])  # fmt: skip
+        solved = self._own.solve(whole.astype(self._dtype, copy=False))
         return solved, whole.T @ solved
 
     def _blocked(self, inverse: Any, whole: Any) -> tuple[Any, Any]:
         """Both in small dense blocks, where that takes few zeros more: products are faster."""
         extents = [
-            arrangement(self._rows[k][k].layout).sizes(self._rows[k][k].layout.column_shape)[1]
-            for k in (self._out, *self._rest)
+            arrangement(row[k].layout).sizes(row[k].layout.column_shape)[1]
+            for k, row in enumerate(self._rows)
         ]
-        a, b = extents[0], gcd(*extents[1:])
+        a, b = (gcd(*[extents[k] for k in places]) for places in (self._gone, self._rest))
         if a * b <= 1 or 0 in whole.shape:
             return inverse, whole
         found = inverse.tobsr((a, a)), whole.tobsr((a, b))
@@ -215,128 +260,84 @@ class Schur:
             return inverse, whole
         return found
 
-    def _inner(self, b: Array) -> Array:
-        shape = self._rows[self._out][self._out].layout.column_shape
-        b = b.astype(self._dtype, copy=False)
-        return self._solver.solve(b.reshape((*shape, b.shape[1]))).reshape(b.shape)
-
     def solve(self, b: Array) -> Array:
         x = np.empty(b.shape, b.dtype)
-        rest = self._complement.solve(b[self._others] - self._y.T @ b[self._mine])
+        mine = b[self._mine]
+        rest = self._complement.solve(b[self._others] - self._y.T @ mine)
         x[self._others] = rest
-        x[self._mine] = self._inner(b[self._mine]) - self._y @ rest
+        x[self._mine] = self._own.solve(mine) - self._y @ rest
         return x
 
     def slogdet(self) -> tuple[float, float]:
-        (sign, log), (more, rest) = self._solver.slogdet(), self._complement.slogdet()
+        (sign, log), (more, rest) = self._own.slogdet(), self._complement.slogdet()
         return sign * more, log + rest
 
     def inverse(self) -> list[list[Terms]]:
-        rows, out = self._rows, self._out
+        rows = self._rows
         y = self._y if isinstance(self._y, np.ndarray) else self._y.toarray()
         small = self._complement.inverse()
-        mixed = -(y @ small)
         found: list[list[Terms]] = [list(row) for row in rows]
         ends = np.cumsum([0, *[self._counts[k] for k in self._rest]])
         cuts = [slice(ends[k], ends[k + 1]) for k in range(len(self._rest))]
+        heights = np.cumsum([0, *[self._counts[k] for k in self._gone]])
+        own = self._own.inverse()
         for p, i in enumerate(self._rest):
             for q, j in enumerate(self._rest):
-                held = np.ascontiguousarray(small[cuts[p], cuts[q]])
-                found[i][j] = single(
-                    held.reshape(rows[i][j].layout.shape), rows[i][j].layout.columns
-                )
-            block = rows[out][i].layout
-            part = np.ascontiguousarray(mixed[:, cuts[p]])
-            found[out][i] = single(part.reshape(block.shape), block.columns)
-            found[i][out] = found[out][i].transposed()
-        shape = rows[out][out].layout.column_shape
-        n, r = len(shape), y.shape[1]
-        left, right = tuple(range(n)), tuple(range(n, 2 * n))
-        factors = ((0, (*left, 2 * n)), (1, (2 * n, 2 * n + 1)), (0, (*right, 2 * n + 1)))
-        product = Product(factors, (*left, *right), (*shape, *shape, r, r))
-        update = Terms(
-            Layout((*shape, *shape), n, [product]), (y.reshape((*shape, r)), small), (1.0,)
-        )
-        found[out][out] = self._solver.inverse().plus(update)
+                found[i][j] = _single(small[cuts[p], cuts[q]], rows[i][j].layout)
+        for s, e in enumerate(self._gone):
+            part = y[heights[s] : heights[s + 1]]
+            for p, i in enumerate(self._rest):
+                found[e][i] = _single(-(part @ small[:, cuts[p]]), rows[e][i].layout)
+                found[i][e] = found[e][i].transposed()
+            for t, f in enumerate(self._gone):
+                other = y[heights[t] : heights[t + 1]]
+                found[e][f] = own[s][t].plus(_sandwich(part, small, other, rows[e][f].layout))
         return found
+
+    def diagonal(self) -> list[Array]:
+        small = self._complement.inverse()
+        own = np.concatenate(self._own.diagonal())
+        y = self._y if isinstance(self._y, np.ndarray) else self._y.tocsr()
+        step = max(1, CHUNK // max(1, small.shape[0]))
+        for low in range(0, len(own), step):
+            part = y[low : low + step]
+            product = part @ small
+            if isinstance(part, np.ndarray):
+                own[low : low + step] += np.einsum("ij,ij->i", product, part)
+            else:
+                own[low : low + step] += np.asarray(part.multiply(product).sum(axis=1)).ravel()
+        ends = ([self._counts[k] for k in places] for places in (self._gone, self._rest))
+        parts = [
+            np.split(values, np.cumsum(counts)[:-1])
+            for values, counts in zip((own, np.diagonal(small).copy()), ends, strict=True)
+        ]
+        return _scattered([self._gone, self._rest], parts)
+
+
+def _renamed(rows: Rows, groups: Sequence[Places]) -> tuple[Rows, list[list[int]]]:
+    """The blocks of groups of variables alone, and the groups' places among these."""
+    places = [k for group in groups for k in group]
+    inside = [[rows[i][j] for j in places] for i in places]
+    return inside, [[places.index(k) for k in group] for group in groups]
+
+
+def _single(part: Array, layout: Layout) -> Terms:
+    return single(np.ascontiguousarray(part).reshape(layout.shape), layout.columns)
+
+
+def _sandwich(left: Array, small: Array, right: Array, layout: Layout) -> Terms:
+    """Left times a small matrix times right', as one term."""
+    r = len(small)
+    rows, columns = tuple(range(layout.rows)), tuple(range(layout.rows, len(layout.shape)))
+    p, q = len(layout.shape), len(layout.shape) + 1
+    product = Product(
+        ((0, (*rows, p)), (1, (p, q)), (2, (*columns, q))), (*rows, *columns),
+        (*layout.shape, r, r),
+    )  # fmt: skip
+    cores = left.reshape((*layout.row_shape, r)), small, right.reshape((*layout.column_shape, r))
+    return Terms(Layout(layout.shape, layout.columns, [product]), cores, (1.0,)).shared()
 
 
 def few(terms: Terms) -> bool:
     """Whether a block is better held sparse."""
     return entries(terms) <= SPARSE * prod(terms.layout.shape)
-
-
-# --- choosing -------------------------------------------------------------------------------------
-
-
-def coupled(rows: Rows) -> list[list[int]]:
-    """Groups of variables that blocks couple."""
-    groups: list[list[int]] = []
-    for k in range(len(rows)):
-        near = [g for g in groups if any(rows[k][j].layout.terms for j in g)]
-        groups = [g for g in groups if g not in near]
-        groups.append(sorted([k, *(j for g in near for j in g)]))
-    return sorted(groups)
-
-
-def block_ways(rows: Rows, names: Sequence[str], limit: int | None) -> list[BlockWay]:
-    """All ways, by predicted operations."""
-    groups = coupled(rows)
-    if len(groups) > 1:
-
-        def build(part: Rows) -> BlockSolver:
-            return factor_blocks(part, names, limit)[0]
-
-        text = f"{len(groups)} groups of variables that no block couples, each alone"
-        return [BlockWay(text, 0.0, 0.0, lambda r: Independent(r, groups, build))]
-    if len(rows) == 1:
-        best = ways(rows[0][0].layout, rows[0][0].dtype.itemsize)[0]
-        return [BlockWay(best.text, best.flops, 0.0, lambda r: Alone(r, limit))]
-    counts = sizes(rows)
-    total = sum(counts)
-    itemsize = max([t.dtype.itemsize for row in rows for t in row])
-    dense = f"dense: one {total} x {total} matrix, Cholesky (LDL^T where that fails)"
-    found = [BlockWay(dense, total**3 / 3, 2.0 * total**2 * itemsize, DenseBlocks)]
-    for k, count in enumerate(counts):
-        best = ways(rows[k][k].layout, itemsize)[0]
-        rest = total - count
-        cross = [rows[k][j] for j in range(len(rows)) if j != k]
-        held = sum([entries(t) for t in cross]) if all(few(t) for t in cross) else count * rest
-        flops = best.flops + 2.0 * held * held / max(1, count) + rest**3 / 3
-        size = best.bytes + itemsize * (3.0 * held + 3.0 * rest * rest)
-        text = (
-            f"Schur complement: {names[k]} eliminated by [{best.text}], {rest} x {rest} dense left"
-        )
-        found.append(BlockWay(text, flops, size, lambda r, k=k: Schur(r, k, limit)))  # type: ignore[misc]
-    return sorted(found, key=lambda way: way.flops)
-
-
-def factor_blocks(rows: Rows, names: Sequence[str], limit: int | None) -> tuple[BlockSolver, str]:
-    """The blocks factored the cheapest way that fits the memory and the numbers."""
-    singular: LinAlgError | None = None
-    found = block_ways(rows, names, limit)
-    for way in found:
-        if limit is not None and way.bytes > limit:
-            continue
-        try:
-            return way.build(rows), way.text
-        except Unsuitable:
-            continue
-        except LinAlgError as error:
-            singular = error
-    if singular is not None:
-        raise singular
-    n = sum(sizes(rows))
-    raise MemoryLimitError(
-        f"no structure of these {len(rows)} x {len(rows)} blocks helps to solve: a dense {n} x {n} "
-        f"matrix and its factor take {show_bytes(2.0 * n * n * 8)}, {show_bytes(limit or 0)} "
-        "allowed; scipy.sparse.linalg.cg(Hs.to_scipy(), g) solves with products alone"
-    )
-
-
-def first_block_way(rows: Rows, names: Sequence[str], limit: int | None) -> str:
-    """What `factor_blocks` tries first, in words."""
-    for way in block_ways(rows, names, limit):
-        if limit is None or way.bytes <= limit:
-            return way.text
-    return "does not fit the memory; to_scipy() serves iterative solvers"

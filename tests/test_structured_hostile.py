@@ -1,0 +1,202 @@
+"""Compressed derivatives under hostile use: odd shapes and numbers, threads, writes, interrupts."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.solvers import choose
+from tcalc.structured import Structured
+from tcalc.terms import Layout, Product, Terms
+from tests.test_structured import factorisation, hessian_of
+from tests.test_structured_blocks import FACTORS, factors, flat, leaves
+
+RNG = np.random.default_rng(5)
+
+
+def one(n: int, m: int, k: int) -> tuple[Any, np.ndarray]:
+    """The Hessian over one factor, and a right-hand side."""
+    f, x = factorisation(False)
+    data = {
+        "T": RNG.normal(size=(n, m)),
+        "U": RNG.normal(size=(n, k)),
+        "V": RNG.normal(size=(m, k)),
+    }
+    return tc.compile(tc.hessian(f, x), structured=True)(data), np.ones((n, k))
+
+
+def both(n: int = 7, m: int = 5, k: int = 2) -> tuple[Any, tuple[np.ndarray, np.ndarray]]:
+    data = factors(n, m, k)
+    held = tc.compile(tc.hessian(FACTORS, ("U", "V")), structured=True)(data)
+    return held, (RNG.normal(size=(n, k)), RNG.normal(size=(m, k)))
+
+
+@pytest.mark.parametrize(
+    "sizes", [(0, 3, 2), (3, 0, 2), (3, 4, 0), (1, 1, 1), (0, 0, 0), (3, 1, 1)]
+)
+def test_extents_of_nothing_and_of_one(sizes: tuple[int, int, int]) -> None:
+    n, m, k = sizes
+    held, g = one(n, m, k)
+    matrix = held.tomatrix() + 2 * np.eye(n * k)
+    x = held.solve(g, damping=2)
+    np.testing.assert_allclose(matrix @ x.ravel(), g.ravel())
+    shifted = held + 2.0 * tc.identity_like(held)
+    assert shifted.slogdet() == pytest.approx(np.linalg.slogdet(matrix))
+    assert shifted.inverse().diagonal().shape == (n, k)
+    assert "solve: " in held.explain()
+    pair, rhs = both(n, m, k)
+    matrix = pair.todense() + 9 * np.eye((n + m) * k)
+    np.testing.assert_allclose(matrix @ flat(pair.solve(rhs, damping=9)), flat(rhs))
+    shifted = pair + 9.0 * tc.identity_like(pair)
+    assert shifted.slogdet() == pytest.approx(np.linalg.slogdet(matrix))
+    spread = np.diag(np.linalg.inv(matrix))
+    np.testing.assert_allclose(flat(shifted.inverse().diagonal()), spread, 1e-9)
+    assert pickle.loads(pickle.dumps(shifted.inverse())).shape == matrix.shape
+
+
+def test_numbers_that_are_not_finite_are_named_as_such() -> None:
+    bad = np.diag([1.0, np.nan, 2.0])
+    for value in (bad, np.full((3, 3), np.inf)):
+        held = hessian_of("x'*A*x", x=np.ones(3), A=value)
+        with pytest.raises(tc.LinAlgError, match="3 x 3 matrix has entries that are not finite"):
+            held.solve(np.ones(3), damping=1)
+    held = hessian_of("sum(x.^4)", x=np.array([1.0, np.inf]))
+    with pytest.raises(tc.LinAlgError, match="inf at \\(1,\\)"):
+        held.solve(np.ones(2))
+    assert np.isnan(hessian_of("x'*A*x", x=np.ones(3), A=bad).logdet())
+
+
+def test_structure_becomes_no_array_by_the_way() -> None:
+    held, g = one(3, 4, 2)
+    pair, _ = both()
+    for h in (held, pair):
+        for call in (np.asarray, lambda h: g + h, lambda h: g - h, lambda h: np.linalg.inv(h)):
+            with pytest.raises(TypeError, match=r"no array.*todense"):
+                call(h)
+        for damping in ("1", b"1", 1j):
+            with pytest.raises(TypeError, match="damping= is a number"):
+                h.factor(damping)
+
+
+def test_what_is_given_and_returned_is_not_shared() -> None:
+    for text in ("x'*x/2", "sum(x.^4)", "logsumexp(x) + x'*x", "sum(x)^2 + sum(exp(x))"):
+        held, g = hessian_of(text, x=np.arange(1.0, 5)), np.ones(4)
+        wanted, dense = held.solve(g), held.todense()
+        inverse = held.inverse()
+        for found in (
+            held.solve(g), held @ g, held.diagonal(), held.todense(), held.blocks(), inverse @ g,
+            inverse.diagonal(), inverse.todense(), held.tosparse().data, held.factor().solve(g),
+        ):  # fmt: skip
+            found[...] = np.nan
+        assert not any(core.flags.writeable for core in (*held.cores, *inverse.cores))
+        np.testing.assert_array_equal(held.solve(g), wanted)
+        np.testing.assert_array_equal(held.todense(), dense)
+    pair, rhs = both()
+    wanted = flat(pair.solve(rhs))
+    inverse = pair.inverse()
+    for tree in (pair.solve(rhs), pair @ rhs, pair.diagonal(), inverse.diagonal(), inverse @ rhs):
+        for leaf in leaves(tree):
+            leaf[...] = np.nan
+    assert not any(core.flags.writeable for core in (*pair.cores, *inverse.cores))
+    np.testing.assert_array_equal(flat(pair.solve(rhs)), wanted)
+    np.testing.assert_allclose(flat(inverse @ rhs), wanted, 1e-8)
+
+
+def test_inputs_may_be_read_only_lists_and_strided() -> None:
+    held, _ = one(6, 5, 2)
+    g = RNG.normal(size=(2, 6)).T
+    wanted = held.solve(g.copy())
+    g.flags.writeable = False
+    for given in (g, g.tolist(), np.ma.array(g), g.astype(np.longdouble)):
+        found = held.solve(given)
+        assert type(found) is np.ndarray
+        np.testing.assert_allclose(found, wanted, 1e-12)
+    for given in (g * 1j, g.astype(object), "g", None):
+        with pytest.raises(TypeError, match="real numbers"):
+            held.solve(given)
+
+
+@pytest.mark.parametrize("build", [lambda: one(50, 5, 2), both])
+def test_threads_solve_one_object_with_different_damping(build: Any) -> None:
+    held, g = build()
+    held = held + 20.0 * tc.identity_like(held)
+    wanted = [flat((held.solve(g, damping=d),)) for d in (0.0, 1.0, 2.0)]
+
+    def job(k: int) -> bool:
+        assert "solve: " in held.explain()
+        return np.array_equal(flat((held.solve(g, damping=float(k % 3)),)), wanted[k % 3])
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(job, range(300)))
+
+
+def test_an_interrupt_leaves_the_object_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    held, g = one(6, 5, 2)
+    wanted = held.solve(g, damping=1)
+
+    def stopped(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tcalc.structured.factor", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            held.solve(g)
+    np.testing.assert_array_equal(held.solve(g, damping=1), wanted)
+    np.testing.assert_allclose(held @ held.solve(g), g)
+    assert choose.ways(held.terms.layout, 8)
+
+
+def test_copies_and_pickles_of_everything() -> None:
+    for held, g in (one(6, 5, 2), both()):
+        wanted = flat((held.solve(g, damping=3),))
+        for again in (copy.copy(held), copy.deepcopy(held), pickle.loads(pickle.dumps(held))):
+            np.testing.assert_array_equal(flat((again.solve(g, damping=3),)), wanted)
+        factor = pickle.loads(pickle.dumps(held.factor(3)))
+        np.testing.assert_allclose(flat((factor.solve(g),)), wanted, 1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 3, 4])
+def test_other_orders_multiply_and_do_not_solve(order: int) -> None:
+    x = tc.var("x", "n")
+    D = tc.derivative(tc.sum(tc.exp(x)) * tc.sum(x), x, order)
+    held, data = tc.compile(D, structured=True)(x=np.arange(3.0)), {"x": np.arange(3.0)}
+    np.testing.assert_allclose(held @ np.arange(3.0), D(data) @ np.arange(3.0))
+    rhs = np.ones((3,) * (order - 1))
+    for call in (lambda: held.solve(rhs), held.inverse, held.slogdet, held.factor, held.diagonal):
+        with pytest.raises(tc.ShapeError, match="square"):
+            call()
+
+
+def test_large_tensors_stay_inside_the_limit() -> None:
+    f, x = factorisation(False)
+    n = 200_000
+    data = {"T": np.ones((n, 3)), "U": np.ones((n, 2)), "V": RNG.normal(size=(3, 2))}
+    held = tc.compile(tc.hessian(f, x), structured=True, memory_limit="200MB")(data)
+    for call in (held.todense, held.tomatrix):
+        with pytest.raises(tc.MemoryLimitError, match=r"1\.16 TiB"):
+            call()
+    assert held.solve(data["U"]).shape == held.inverse().diagonal().shape == (n, 2)
+    pair = tc.compile(tc.hessian(f, ("U", "V")), structured=True, memory_limit="200MB")(data)
+    with pytest.raises(tc.MemoryLimitError, match=r"1\.16 TiB"):
+        pair.todense()
+    shifted = pair + 1e6 * tc.identity_like(pair)
+    found = shifted.solve((data["U"], data["V"]))
+    np.testing.assert_allclose(flat(shifted @ found), flat((data["U"], data["V"])), 1e-9)
+    assert shifted.inverse().diagonal()[0].shape == (n, 2)
+
+
+def test_cores_of_integers_solve() -> None:
+    layout = Layout((2, 2), 1, [Product(((0, (0, 1)),), (0, 1), (2, 2))])
+    held = Structured(Terms(layout, (np.array([[2, 1], [1, 3]]),), (1.0,)))
+    np.testing.assert_allclose(held.solve([1.0, 2.0]), [0.2, 0.6])
+
+
+def test_operators_of_nothing_multiply() -> None:
+    held, _ = both(0, 0, 2)
+    assert (held.to_scipy() @ np.zeros(0)).shape == (0,)
