@@ -15,7 +15,7 @@ from .contract import Array
 from .errors import LinAlgError, MemoryLimitError, ShapeError
 from .extents import show_shape
 from .nested import Nested
-from .solvers.base import damping_of, not_an_array, read_only
+from .solvers.base import Factored, damping_of, not_an_array, read_only
 from .solvers.elimination import factor_blocks, first_block_way
 from .solvers.schur import BlockSolver, DenseBlocks, entries
 from .solvers.subspace import basis
@@ -375,25 +375,18 @@ class _Inverse(BlockStructured):
         return f"<inverse of {self._held!r}>"
 
 
-class BlockFactor:
+class BlockFactor(Factored):
     """Factored blocks: what `BlockStructured.factor` returns."""
 
     def __init__(self, held: BlockStructured, damping: float) -> None:
         self._held = BlockStructured(held.template, held.rows)
         self._damping = damping
         self._held._factors.update({damping: held._factored(damping)})
+        self.solver = self._held._factors[damping][0]
 
     def solve(self, g: Any) -> Any:
         """x with H x = g, damped as the factor is."""
         return self._held.solve(g, self._damping)
-
-    def slogdet(self) -> tuple[float, float]:
-        """Sign and logarithm of the absolute value of the determinant."""
-        return self._held._factored(self._damping)[0].slogdet()
-
-    def logdet(self) -> float:
-        """The logarithm of the absolute value of the determinant."""
-        return self.slogdet()[1]
 
     def __repr__(self) -> str:
         return f"<BlockFactor of {self._held!r}>"

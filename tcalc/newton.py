@@ -62,29 +62,31 @@ class _Descent:
         """The Hessian where the search stands."""
         self.hess = self.second(self.named(self.x))
 
-    def turns(self) -> bool:
-        """Is the Hessian's determinant negative, and so some curvature?"""
+    def is_minimum(self) -> bool:
+        """Is no curvature negative, to working precision?"""
+        slack = np.sqrt(np.finfo(self.x[0].dtype).eps) * self.scale()
         try:
-            return bool(self.hess.slogdet()[0] < 0)
+            return bool(self.hess.factor(slack).definite)
         except np.linalg.LinAlgError:
             return False
 
     def slope(self) -> float:
         return max([float(np.abs(g).max(initial=0)) for g in self.slopes])
 
-    def direction(self) -> tuple[tuple[Array, ...], float, float] | None:
-        """A direction of descent, the slope along it, and the damping it took."""
+    def direction(self) -> tuple[tuple[Array, ...], float] | None:
+        """A direction of descent and the slope along it, damped until the matrix is definite."""
         damping = 0.0
         for _ in range(DAMPINGS):
             try:
-                found = self.hess.solve(self.nested(self.slopes), damping=damping)
+                factor = self.hess.factor(damping)
+                found = factor.solve(self.nested(self.slopes)) if factor.definite else None
             except np.linalg.LinAlgError:
                 found = None
             if found is not None:
                 step = tuple([-np.asarray(part) for part in self.tuple(found)])
                 along = sum([float(np.vdot(g, p)) for g, p in zip(self.slopes, step, strict=True)])
                 if along < 0 and np.isfinite(along):
-                    return step, along, damping
+                    return step, along
             damping = damping * GROWTH or DAMPING * self.scale()
         return None
 
@@ -123,8 +125,8 @@ def newton(
 ) -> Any:
     """Minimise by damped Newton steps that solve with the compressed Hessian.
 
-    Where the Hessian is singular, or its step leads uphill, multiples of the identity are added
-    until it leads down; steps are halved until the objective decreases (Armijo's rule). Points
+    Where the Hessian is not positive definite, multiples of the identity are added until it is, so
+    that every step leads down and none to a saddle; steps are halved until the objective decreases (Armijo's rule). Points
     where the objective is not defined (a matrix that is not positive definite) count as infinite.
 
     Parameters
@@ -176,7 +178,7 @@ def newton(
                     if callback is not None and not done:
                         callback(_result(search, steps, ""))
             search.bend()
-            if done == CONVERGED and search.turns():
+            if done == CONVERGED and not search.is_minimum():
                 done = "a stationary point that is no minimum: the Hessian is indefinite"
         except StopIteration:
             done = "stopped by the callback"
@@ -200,8 +202,7 @@ def _step(search: _Descent) -> str:
     found = search.direction()
     if found is None:
         return "no direction of descent: the Hessian or the gradient is not finite"
-    step, along, _ = found
-    return "" if search.advance(step, along) else "no decrease along the step: at rounding errors"
+    return "" if search.advance(*found) else "no decrease along the step: at rounding errors"
 
 
 def _result(search: _Descent, steps: int, message: str) -> Any:

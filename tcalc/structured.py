@@ -16,7 +16,7 @@ from .contract import Array
 from .errors import LinAlgError, MemoryLimitError, ShapeError
 from .extents import show_shape
 from .memory import machine_memory
-from .solvers.base import Solver, damping_of, not_an_array, numbers, read_only
+from .solvers.base import Factored, Solver, damping_of, not_an_array, numbers, read_only
 from .solvers.blocks import arrangement, assembled
 from .solvers.choose import described, factor, first_way
 from .solvers.subspace import Slot, factor_inside, projected, projected_terms
@@ -355,11 +355,12 @@ class Structured:
         return f"<Structured {shape} {self.dtype}: cores {cores}, {self.nbytes} bytes>"
 
 
-class Factor:
+class Factor(Factored):
     """A factored tensor: what `Structured.factor` returns."""
 
     def __init__(self, held: Structured, damping: float) -> None:
         self._held, self._damping, self._found = held, damping, held._factored(damping)
+        self.solver = self._found[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Factor, (self._held, self._damping)
@@ -369,14 +370,6 @@ class Factor:
         damped = Structured(self._held.terms, self._held.slots, self._held.limit)
         damped._factors[0.0] = self._found
         return damped.solve(g)
-
-    def slogdet(self) -> tuple[float, float]:
-        """Sign and logarithm of the absolute value of the determinant."""
-        return self._found[0].slogdet()
-
-    def logdet(self) -> float:
-        """The logarithm of the absolute value of the determinant."""
-        return self.slogdet()[1]
 
     def __repr__(self) -> str:
         return f"<Factor of {self._held!r}: {self._found[1]}>"

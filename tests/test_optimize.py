@@ -121,6 +121,28 @@ def test_a_saddle_is_no_success() -> None:
     assert "no minimum" in found.message
 
 
+def test_saddles_of_even_index_are_left_and_told() -> None:
+    w, a = tc.var("w", "n"), tc.var("a", "n")
+    f = tc.sum(a * w**2) / 2 + tc.sum(w**4) / 4
+    data = {"a": [-1.0, -1.0, 100.0]}
+    found = tc.newton(f, {"w": np.array([0.1, 0.1, 1.0])}, data=data)
+    assert found.success
+    assert found.fun == pytest.approx(-0.5)
+    stuck = tc.newton(f, {"w": np.array([0.0, 0.0, 1.0])}, data=data)
+    assert not stuck.success
+    assert "no minimum" in stuck.message
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_minima_that_are_not_isolated_are_minima(seed: int) -> None:
+    """Rotations of the factors leave the objective as it is, so the Hessian is singular."""
+    rng = np.random.default_rng(seed)
+    point = {"U": rng.standard_normal((9, 2)), "V": rng.standard_normal((6, 2))}
+    found = tc.newton(FACTORS, point, data=FACTOR_DATA)
+    assert found.success
+    assert found.fun == pytest.approx(least_of_factors())
+
+
 def test_points_where_the_objective_is_not_defined_are_avoided() -> None:
     A = tc.var("A", ("n", "n"), symmetric=True)
     f = tc.trace(A) - tc.linalg.logdet(A @ A) / 2 - tc.linalg.sumlogdiag(tc.linalg.cholesky(A))

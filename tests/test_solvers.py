@@ -162,7 +162,11 @@ def test_solves_of_any_structure_are_those_of_the_dense_tensor(
     assert x.shape == g.shape
     assert x.dtype == dtype
     close(x, np.linalg.solve(matrix, flat).reshape(g.shape), dtype, 10 * condition)
-    close(held.factor(damping).solve(g), x, dtype, condition)
+    factor = held.factor(damping)
+    close(factor.solve(g), x, dtype, condition)
+    if factor.definite:
+        assert np.allclose(matrix, matrix.T, 1e-4, 1e-4)
+        assert not n or np.linalg.eigvalsh(matrix).min() > 0
     damped = held + damping * tc.identity_like(held)
     sign, log = np.linalg.slogdet(matrix)
     found = damped.slogdet()
@@ -295,6 +299,11 @@ def test_hessians_solve_the_way_their_structure_allows(
     np.testing.assert_allclose(
         inverse.diagonal().ravel(), np.diag(exact), eps, eps * np.abs(exact).max()
     )
+    values = np.linalg.eigvalsh(matrix)
+    gap = int(np.diff(values).argmax())
+    for shift in (1 - values[0], -values[-1] - 1, -(values[gap] + values[gap + 1]) / 2):
+        definite = bool(values[0] + shift > 0)
+        assert held.factor(shift).definite == definite
     damped = held.solve(g[..., 0], damping=0.7)
     expected = np.linalg.solve(matrix + 0.7 * np.eye(n), g[..., 0].ravel())
     np.testing.assert_allclose(damped.ravel(), expected, 1e-8, 1e-8)

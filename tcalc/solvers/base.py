@@ -23,6 +23,11 @@ class Solver(Protocol):
 
     def solve(self, b: Array) -> Array: ...
 
+    @property
+    def definite(self) -> bool:
+        """Is the matrix symmetric and positive definite, as far as its factors show?"""
+        ...
+
     def slogdet(self) -> tuple[float, float]: ...
 
     def inverse(self) -> Terms:
@@ -41,6 +46,26 @@ class Way(NamedTuple):
     bytes: float
     build: Callable[[Terms], Any]
     told: Callable[[Any], str] | None = None
+
+
+class Factored:
+    """What a factored matrix tells of itself."""
+
+    solver: Any
+
+    @property
+    def definite(self) -> bool:
+        """Is the matrix symmetric and positive definite, as far as its factors show?"""
+        return bool(self.solver.definite)
+
+    def slogdet(self) -> tuple[float, float]:
+        """Sign and logarithm of the absolute value of the determinant."""
+        found: tuple[float, float] = self.solver.slogdet()
+        return found
+
+    def logdet(self) -> float:
+        """The logarithm of the absolute value of the determinant."""
+        return self.slogdet()[1]
 
 
 def numbers(value: Any, what: str) -> Array:

@@ -106,6 +106,10 @@ class Empty:
     def solve(self, b: Array) -> Array:
         return np.zeros(b.shape, b.dtype)
 
+    @property
+    def definite(self) -> bool:
+        return True
+
     def slogdet(self) -> tuple[float, float]:
         return 1.0, 0.0
 
@@ -138,6 +142,10 @@ class Diagonal:
     def solve(self, b: Array) -> Array:
         result: Array = b * self._inverse[(*self._spread, None)]
         return result
+
+    @property
+    def definite(self) -> bool:
+        return bool((self._held > 0).all())
 
     def slogdet(self) -> tuple[float, float]:
         times = self._found.sizes(self._layout.column_shape)[2]
@@ -204,6 +212,10 @@ class Blocks:
         x = x.reshape((*self._moved, columns))
         result: Array = x if self._straight else x.transpose(self._back)
         return result
+
+    @property
+    def definite(self) -> bool:
+        return bool(self.factor.definite)
 
     def slogdet(self) -> tuple[float, float]:
         signs, logs = self.factor.slogdet()

@@ -98,6 +98,10 @@ class Dense:
         result: Array = found
         return result
 
+    @property
+    def definite(self) -> bool:
+        return self.kind == "Cholesky"
+
     def slogdet(self) -> tuple[float, float]:
         diagonal = np.diagonal(self._factor).astype(np.float64)
         if self.kind == "Cholesky":
@@ -180,6 +184,10 @@ class Batch:
                 x[j] -= np.einsum("kb,krb->rb", held[j + 1 :, j], x[j + 1 :])
             x[j] /= held[j, j]
         return x.transpose(2, 0, 1)
+
+    @property
+    def definite(self) -> bool:
+        return self._factor is not None or all(d.definite for d in self._each)
 
     def slogdet(self) -> tuple[Array, Array]:
         """Signs and logarithms, one a matrix."""

@@ -144,6 +144,10 @@ class Joint:
         back = (*np.argsort(order).tolist(), len(shape))
         return held.transpose(back).reshape(prod(shape), x.shape[-1])
 
+    @property
+    def definite(self) -> bool:
+        return bool(self._factor.definite)
+
     def slogdet(self) -> tuple[float, float]:
         signs, logs = self._factor.slogdet()
         return float(np.prod(signs)), float(np.sum(logs))

@@ -133,6 +133,11 @@ class Kronecker:
         goal = [k if k in self._layout.tied else rank + 1 + k for k in range(rank)]
         return x.transpose([names.index(k) for k in (*goal, rank)])
 
+    @property
+    def definite(self) -> bool:
+        straight = all(part.rows == part.columns for part in self._parts)
+        return straight and all(factor.definite for factor in self._factors)
+
     def slogdet(self) -> tuple[float, float]:
         size, sign, log = self._layout.size, 1.0, 0.0
         for n, factor, carried in zip(self._n, self._factors, self._carried, strict=True):
@@ -285,6 +290,10 @@ class Eigen:
             moved = np.tensordot(q, x, ([0 if forward else 1], [axis]))
             x = np.moveaxis(moved, 0, axis)
         return x
+
+    @property
+    def definite(self) -> bool:
+        return bool((self.values > 0).all())
 
     def slogdet(self) -> tuple[float, float]:
         times = prod([self._layout.column_shape[k] for k in self._layout.tied])

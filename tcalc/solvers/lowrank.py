@@ -117,6 +117,7 @@ class LowRank:
         else:
             middle = self._roots[..., None] * gram * self._roots[:, None]
         small = np.eye(middle.shape[-1], dtype=middle.dtype) + middle
+        self._small = small
         growth = np.abs(small).max(initial=0)
         doubtful, self._refine = not growth <= LARGE, not growth <= REFINED
         try:
@@ -169,6 +170,22 @@ class LowRank:
         roots = self._roots[..., None]
         symmetric: Array = roots * self._factor.solve(roots * y)
         return symmetric
+
+    @property
+    def definite(self) -> bool:
+        """By the eigenvalues of I + C W' D⁻¹ W, those of D^(-1/2) H D^(-1/2) that are not 1."""
+        if not self._base.definite or self._roots is not None:
+            return self._base.definite
+        return self._is_symmetric() and bool((np.linalg.eigvals(self._small).real > 0).all())
+
+    def _is_symmetric(self) -> bool:
+        """Is W C W' symmetric, by two directions? C need not be, where vectors are dependent."""
+        steps = np.arange(1.0, self._n + 1)
+        u, v = (self._w.mT @ np.cos(steps * k) for k in (1, 2))
+        across, back = (np.einsum("bi,bij,bj->b", x, self._c, y) for x, y in ((u, v), (v, u)))
+        sizes = np.einsum("bi,bij,bj->b", np.abs(u), np.abs(self._c), np.abs(v))
+        bound = 100 * np.finfo(self._c.dtype).eps * sizes.max(initial=0)
+        return bool(np.abs(across - back).max(initial=0) <= bound)
 
     def slogdet(self) -> tuple[float, float]:
         sign, log = self._base.slogdet()

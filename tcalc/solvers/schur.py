@@ -36,6 +36,11 @@ class BlockSolver(Protocol):
 
     def solve(self, b: Array) -> Array: ...
 
+    @property
+    def definite(self) -> bool:
+        """Is the matrix symmetric and positive definite, as far as its factors show?"""
+        ...
+
     def slogdet(self) -> tuple[float, float]: ...
 
     def inverse(self) -> list[list[Terms]]: ...
@@ -85,6 +90,10 @@ class DenseBlocks:
             return self._factor.solve(b)
         found: Array = self._basis @ self._factor.solve(self._basis.T @ b)
         return found
+
+    @property
+    def definite(self) -> bool:
+        return self._factor.definite
 
     def slogdet(self) -> tuple[float, float]:
         return self._factor.slogdet()
@@ -144,6 +153,10 @@ class Independent:
             x[flat] = solver.solve(b[flat])
         return x
 
+    @property
+    def definite(self) -> bool:
+        return all(solver.definite for solver in self._each)
+
     def slogdet(self) -> tuple[float, float]:
         found = [solver.slogdet() for solver in self._each]
         return prod([s for s, _ in found]), sum([v for _, v in found])
@@ -183,6 +196,10 @@ class Alone:
 
     def solve(self, b: Array) -> Array:
         return self._solver.solve(b.reshape((*self._shape, b.shape[1]))).reshape(b.shape)
+
+    @property
+    def definite(self) -> bool:
+        return self._solver.definite
 
     def slogdet(self) -> tuple[float, float]:
         return self._solver.slogdet()
@@ -267,6 +284,10 @@ class Schur:
         x[self._others] = rest
         x[self._mine] = self._own.solve(mine) - self._y @ rest
         return x
+
+    @property
+    def definite(self) -> bool:
+        return self._own.definite and self._complement.definite
 
     def slogdet(self) -> tuple[float, float]:
         (sign, log), (more, rest) = self._own.slogdet(), self._complement.slogdet()

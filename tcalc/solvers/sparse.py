@@ -19,6 +19,8 @@ SHARE, LEAST = 0.1, 50
 class Sparse:
     """One sparse matrix, factored by LU."""
 
+    _factor: Any
+
     def __init__(self, terms: Terms) -> None:
         from scipy.sparse.linalg import splu
 
@@ -28,10 +30,13 @@ class Sparse:
         what = f"the sparse {n} x {n} matrix"
         if not np.isfinite(held.data).all():
             raise refuse(what, float("nan"))
-        try:
-            self._factor: Any = splu(held)
-        except RuntimeError:
-            raise refuse(what, 0.0) from None
+        self._factor, self._symmetric = _symmetric(held), True
+        if self._factor is None:
+            self._symmetric = False
+            try:
+                self._factor = splu(held)
+            except RuntimeError:
+                raise refuse(what, 0.0) from None
         self._pivots = self._factor.U.diagonal()
         sizes = np.abs(self._pivots)
         if not sizes.min() > np.finfo(self._dtype).eps * sizes.max():
@@ -41,6 +46,10 @@ class Sparse:
         flat = np.ascontiguousarray(b.reshape(self._layout.size, b.shape[-1]), self._dtype)
         found: Array = self._factor.solve(flat) if b.size else flat
         return found.reshape(b.shape)
+
+    @property
+    def definite(self) -> bool:
+        return self._symmetric
 
     def slogdet(self) -> tuple[float, float]:
         sign = np.prod(np.sign(self._pivots))
@@ -56,6 +65,20 @@ class Sparse:
         return Terms(
             Layout(shape, rank, [Product(((0, axes),), axes, shape)]), (np.array(core),), (1.0,)
         )
+
+
+def _symmetric(held: Any) -> Any:
+    """Factors by pivots of the diagonal alone, which exist where the matrix is definite."""
+    from scipy.sparse.linalg import splu
+
+    if abs(held - held.T).max() > 0:
+        return None
+    try:
+        found = splu(held, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    except RuntimeError:
+        return None
+    straight = np.array_equal(found.perm_r, found.perm_c)
+    return found if straight and (found.U.diagonal() > 0).all() else None
 
 
 def _parity(order: Array) -> float:

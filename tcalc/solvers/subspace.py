@@ -131,6 +131,10 @@ class Coordinates:
         result: Array = found.astype(self.dtype, copy=False).reshape(b.shape)
         return result
 
+    @property
+    def definite(self) -> bool:
+        return self._factor.definite
+
     def slogdet(self) -> tuple[float, float]:
         return self._factor.slogdet()
 
@@ -179,6 +183,10 @@ class Symmetric:
 
     def solve(self, b: Array) -> Array:
         return projected(self._solver.solve(b), self._slot)
+
+    @property
+    def definite(self) -> bool:
+        return self._solver.definite
 
     def slogdet(self) -> tuple[float, float]:
         """Of c A ⊗ A: c to the dimension of the subspace, det(A) to n + 1."""
