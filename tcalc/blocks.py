@@ -384,6 +384,9 @@ class BlockFactor(Factored):
         self._held._factors.update({damping: held._factored(damping)})
         self.solver = self._held._factors[damping][0]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BlockFactor, (self._held, self._damping)
+
     def solve(self, g: Any) -> Any:
         """x with H x = g, damped as the factor is."""
         return self._held.solve(g, self._damping)
