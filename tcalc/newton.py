@@ -126,8 +126,9 @@ def newton(
     """Minimise by damped Newton steps that solve with the compressed Hessian.
 
     Where the Hessian is not positive definite, multiples of the identity are added until it is, so
-    that every step leads down and none to a saddle; steps are halved until the objective decreases (Armijo's rule). Points
-    where the objective is not defined (a matrix that is not positive definite) count as infinite.
+    that every step leads down and none to a saddle; steps are halved until the objective decreases
+    (Armijo's rule). Points where the objective is not defined (a matrix that is not positive
+    definite) count as infinite.
 
     Parameters
     ----------
