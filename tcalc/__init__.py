@@ -45,6 +45,7 @@ from .compress import (
     compress as compress,
 )
 from .declare import var as var
+from .diagonals import *
 from .errors import (
     Error as Error,
 )
@@ -70,6 +71,7 @@ from .explain import explain as explain
 from .expr import Expr as Expr
 from .frontends.matrix import parse as parse
 from .indexing import *
+from .joining import *
 from .newton import newton as newton
 from .ops.elementwise import *
 from .ops.linalg import *

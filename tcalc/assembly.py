@@ -14,10 +14,10 @@ from .calculus import keeping
 from .compile import Compiled, compile
 from .compress import Compressed, compress
 from .expr import Derivative, Expr, Var, dimensions, variables
-from .extents import Coef, Extent, extent_of
+from .extents import Coef, Extent, extent_names, extent_of
 from .ops.selection import checked
 from .plan import NOMINAL
-from .products import filled
+from .products import filled, indicates
 from .solvers.subspace import slots_of
 from .structured import Structured
 from .surface import surface
@@ -27,12 +27,16 @@ _MAX_LAYOUTS = 64
 
 
 class _Variant(NamedTuple):
-    """Forms chosen for some sizes, their distinct cores, and the program that computes these."""
+    """Forms chosen for some sizes, their distinct cores, and the program that computes these.
+
+    `extents` are the dimensions that no array of the program gives.
+    """
 
     forms: list[Compressed]
     cores: list[Expr]
     places: list[list[int]]
     program: Compiled
+    extents: list[str]
 
 
 class CompiledStructured:
@@ -69,6 +73,7 @@ class CompiledStructured:
         if known is None:
             known = self._known_at(key, self._sizes(*arguments, **values))
         variant, layouts, sizes = known
+        values |= {name: sizes[name] for name in variant.extents if name not in values}
         cores = [np.asarray(core) for core in variant.program(*arguments, **values)]
         made = []
         for slots, form, places, (layout, coefs) in zip(
@@ -139,7 +144,9 @@ class CompiledStructured:
 
     def _variant(self, forms: list[Compressed]) -> _Variant:
         cores, places = self._cores_of(forms)
-        return _Variant(forms, cores, places, compile(cores, **self._options))
+        bound = extent_names([n for v in variables(cores).values() for n in v.shape])
+        free = [name for name in dimensions(cores) if name not in bound]
+        return _Variant(forms, cores, places, compile(cores, **self._options), free)
 
     def _cores_of(self, forms: list[Compressed]) -> tuple[list[Expr], list[list[int]]]:
         place: dict[int, int] = {}
@@ -260,7 +267,7 @@ def _bound(known: Mapping[str, Var], shapes: Mapping[str, Any]) -> dict[str, int
         given = (given,) if isinstance(given, int) else given
         if isinstance(given, tuple | list) and len(given) == v.ndim:
             pairs = zip(v.shape, given, strict=True)
-            sizes.update({d: int(e) for d, e in pairs if isinstance(d, str)})
+            sizes.update({d: int(e) for d, e in pairs if d in extent_names([d])})
     return sizes
 
 
@@ -276,7 +283,8 @@ def named_extents(form: Compressed) -> list[str]:
         everything.extend([*piece.coef.times, *piece.coef.over])
         for op, _ in piece.operands:
             everything.extend(getattr(op, "extents", ()))
-    return sorted({e for e in everything if isinstance(e, str)})
+            everything.extend(dimensions([a for a in (op, *op.args) if indicates(a)]))
+    return sorted(extent_names(everything))
 
 
 def _structured(outputs: Any, options: dict[str, Any]) -> CompiledStructured:

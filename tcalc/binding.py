@@ -10,7 +10,7 @@ import numpy as np
 from .declare import canonical_name, check_shape, is_masked
 from .errors import ShapeError
 from .expr import Expr, Var
-from .extents import Shape, show_shape
+from .extents import Shape, extent_of, show_shape
 
 Array = np.ndarray
 _PYTHON_NUMBERS = (int, float, bool)
@@ -148,6 +148,7 @@ class Dimensions:
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
         self._by: dict[str, str] = {}
+        self._derived: list[tuple[str, int, str]] = []
 
     def bind_extent(self, name: str, extent: int) -> None:
         """An extent given by name."""
@@ -161,8 +162,10 @@ class Dimensions:
                 f"{name} has shape {show_shape(tuple(shape))}, expected {show_shape(wanted)}"
             )
         for axis, (extent, found) in enumerate(zip(wanted, shape, strict=True)):
-            if isinstance(extent, str):
+            if isinstance(extent, str) and extent.isidentifier():
                 self._bind(extent, int(found), name, axis, shape)
+            elif isinstance(extent, str):
+                self._derived.append((extent, int(found), f"{name} has extent {found} at {axis}"))
             elif extent != found:
                 raise ShapeError(
                     f"{name} has extent {found} at index {axis}, expected {extent} "
@@ -204,6 +207,10 @@ class Dimensions:
         """Refuse to go on without extents; `unused` names data that nothing reads."""
         missing = [name for name in names if name not in self.sizes]
         if not missing:
+            for extent, found, what in self._derived:
+                wanted = extent_of(extent, self.sizes)
+                if wanted != found:
+                    raise ShapeError(f"{what}, expected {extent} = {wanted}")
             return
         hints = []
         for name in missing:

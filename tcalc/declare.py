@@ -10,7 +10,7 @@ import numpy as np
 
 from .errors import ShapeError
 from .expr import PROPERTIES, Const, Var, intern
-from .extents import Extent, Shape, show_shape
+from .extents import Extent, Shape, affine_extent, show_shape
 
 
 def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) -> Var:
@@ -59,9 +59,7 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
     checked: list[Extent] = []
     for extent in shape:
         if isinstance(extent, str):
-            if not extent.isidentifier():
-                raise ShapeError(f"{what}: {extent!r} is not a dimension name")
-            checked.append(canonical_name(extent))
+            checked.append(_named_extent(extent, what))
         elif isinstance(extent, int | np.integer) and not isinstance(extent, bool):
             if extent < 0:
                 raise ShapeError(f"{what}: extent {extent} is negative")
@@ -69,6 +67,20 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
         else:
             raise TypeError(f"{what}: {extent!r} is neither an int nor a dimension name")
     return tuple(checked)
+
+
+def _named_extent(extent: str, what: str) -> Extent:
+    """A dimension name, or an affine form in such names."""
+    try:
+        affine_extent(extent)  # before other letters are read as digits or operators
+        found = affine_extent(canonical_name(extent))
+    except ValueError:
+        raise ShapeError(
+            f"{what}: {extent!r} is neither a dimension name nor an affine form in such names"
+        ) from None
+    if isinstance(found, int) and found < 0:
+        raise ShapeError(f"{what}: extent {extent} is negative")
+    return found
 
 
 def canonical_name(name: str) -> str:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .extents import Coef, Shape, show_shape
+from .extents import Coef, Shape, extent_names, show_shape
 from .surface import ArrayMethods, surface
 
 if TYPE_CHECKING:
@@ -309,7 +309,9 @@ def dimensions(roots: Iterable[Expr]) -> list[str]:
         if isinstance(node, Einsum):
             names.update(e for e in node.extents if isinstance(e, str))
             names.update(node.coef.times + node.coef.over)
-    return sorted(names)
+        elif isinstance(node, Apply) and node.op.indicates:
+            names.update(node.op.indicates(node.params))
+    return sorted(extent_names(names))
 
 
 def declaration(variable: Var) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from .expr import Einsum, Expr
 from .extents import Coef, Extent
 from .paths import EXACT_OPERANDS
+from .products import enlarging, indicates
 from .products import opened as inner_operands
 from .steps import Word
 
@@ -23,7 +24,8 @@ class Flat(NamedTuple):
 def flatten(e: Einsum, uses: Mapping[int, int], shared: bool) -> Flat:
     """Nested products as one, so that the contraction path is chosen over all their operands.
 
-    Those that others read too are opened only if `shared`.
+    Those that others read too are opened only if `shared`, and shifted reads only where they are
+    larger than what they read.
     """
     extents: dict[int, Extent] = dict(enumerate(e.extents))
     coef = e.coef
@@ -35,6 +37,7 @@ def flatten(e: Einsum, uses: Mapping[int, int], shared: bool) -> Flat:
             not isinstance(arg, Einsum)
             or (uses[id(arg)] > 1 and not shared)
             or len(set(arg.out)) < len(arg.out)
+            or (any(indicates(a) for a in arg.args) and not enlarging(arg))
         ):
             operands.append((arg, word))
             continue
@@ -50,4 +53,5 @@ def flatten(e: Einsum, uses: Mapping[int, int], shared: bool) -> Flat:
 
 def _fits(operands: Sequence[tuple[Expr, Word]]) -> bool:
     """Are there few enough for an exact path, those with equal labels multiplied first?"""
-    return len({frozenset(word) for _, word in operands if word}) <= EXACT_OPERANDS
+    arrays = [word for op, word in operands if word and not indicates(op)]
+    return len({frozenset(word) for word in arrays}) <= EXACT_OPERANDS

@@ -2,7 +2,7 @@
 
 An index array picks entries of one axis: the product with a selection tensor. Several arrays are
 broadcast together; their axes stand where the first of them stood, or in front where a slice, an
-ellipsis or None lies between them.
+ellipsis or None lies between them. A slice or one integer is the product with an indicator.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import numpy as np
 from . import normal
 from .array import as_expr, broadcast_shapes, check_axis, public
 from .declare import check_extent, const_node, is_masked
-from .errors import RangeError, ShapeError, UnsupportedError
+from .errors import RangeError, ShapeError
 from .expr import Apply, Const, Einsum, Expr, Var
 from .extents import ONE, Extent, Shape, show_shape
 from .normal import bare
 from .ops.reductions import arange
 from .ops.selection import selection
+from .products import Operand
+from .slicing import cut, cut_operands, integer_operands, is_integer
 from .surface import surface
 
 __all__ = ["segment_sum", "take"]
@@ -33,12 +35,11 @@ def getitem(a: Expr, key: object) -> Expr:
     """``a[key]`` by slices, `...`, None, integers, and arrays of integers."""
     e = as_expr(a)
     keys = _complete(list(key) if isinstance(key, tuple) else [key], e)
-    arrays = [index_expr(k) for k in keys if not _basic(k)]
+    arrays = [index_expr(k) for k in keys if not _basic(k) and not is_integer(k)]
     shape = broadcast_shapes((), *[index.shape for index in arrays])
     chosen = tuple(range(e.ndim, e.ndim + len(shape)))
     extents: dict[int, Extent] = dict(zip(chosen, shape, strict=True))
-    ops: list[Expr] = [e]
-    words: list[Labels] = [tuple(range(e.ndim))]
+    operands: list[Operand] = [(e, tuple(range(e.ndim)))]
     out: list[int] = []
     front = _apart([_basic(k) for k in keys])
     placed, axis = front or not arrays, 0
@@ -53,19 +54,24 @@ def getitem(a: Expr, key: object) -> Expr:
             continue
         if isinstance(k, slice):
             out.append(axis)
-            if (cut := _cut(k, e.shape[axis])) is not None:
+            if (found := cut(k, e.shape[axis])) is not None:
                 out[-1] = e.ndim + len(extents)
-                extents[out[-1]] = cut.shape[0]
-                ops.append(selection(cut, e.shape[axis]))
-                words.append((out[-1], axis))
+                extents[out[-1]] = found.extent
+                operands += cut_operands(e, axis, k, found, out[-1])
+        elif is_integer(k):
+            operands += integer_operands(e, axis, k)
+            if not placed:
+                out += chosen
+                placed = True
         else:
             index = next(waiting)
-            ops.append(selection(index, e.shape[axis]))
-            words.append((*_stretched(index.shape, shape, chosen), axis))
+            word = (*_stretched(index.shape, shape, chosen), axis)
+            operands.append((selection(index, e.shape[axis]), word))
             if not placed:
                 out += chosen
                 placed = True
         axis += 1
+    ops, words = [op for op, _ in operands], [word for _, word in operands]
     return normal.einsum(ops, words, out, ONE, extents)
 
 
@@ -95,17 +101,6 @@ def _complete(keys: list[Any], e: Expr) -> list[Any]:
 def _basic(key: object) -> bool:
     """Is this no integer index?"""
     return key is None or isinstance(key, slice)
-
-
-def _cut(key: slice, extent: Extent) -> Expr | None:
-    """The integers of a slice, which are numbers where the extent is one; None: all of them."""
-    if key == slice(None):
-        return None
-    if isinstance(extent, str):
-        raise UnsupportedError(f"index {key!r}: an axis of extent {extent} has the slice ':' only")
-    places = np.arange(*key.indices(extent))
-    whole = np.array_equal(places, np.arange(extent))
-    return None if whole else const_node(places.astype(np.int64))
 
 
 def _apart(basic: list[bool]) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from .steps import RESULT, Builder, Inverse, Word
+from .known import Inverse
+from .steps import RESULT, Builder, Word
 
 Operand = tuple[int, Word]
 

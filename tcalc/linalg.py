@@ -25,6 +25,7 @@ inv(A)'
 (('n',), ('n', 'n'))
 """
 
+from .diagonals import trace
 from .ops.cholesky import cholesky
 from .ops.eigh import eigh, eigvalsh, syevd
 from .ops.lapack import (
@@ -52,7 +53,6 @@ from .ops.packed import extractdiag, extracttrian, makediag, maketrian
 from .ops.spectral import matrix_function
 from .ops.svd import svd, svdvals
 from .ops.triangles import tri_inverse
-from .views import trace
 
 __all__ = [
     "adj",

@@ -95,20 +95,33 @@ def _grouped(b: Builder, factors: Sequence[Operand], keep: set[int]) -> list[Ope
         labels, members = next(iter(groups.items()))
         if labels - keep and len(members) > 1:
             return _two_halves(b, members)
-    return [_pointwise(b, members) for members in groups.values()]
+    return [pointwise(b, members) for members in groups.values()]
+
+
+def by_labels(b: Builder, operands: Sequence[Operand]) -> list[Operand]:
+    """Operands with the same labels multiplied entry by entry, selection tensors as they are."""
+    groups: dict[frozenset[int], list[Operand]] = {}
+    others = []
+    for slot, word in operands:
+        if slot in b.selections:
+            others.append((slot, word))
+        else:
+            slot, word = diagonal(b, slot, word)
+            groups.setdefault(frozenset(word), []).append((slot, word))
+    return [pointwise(b, members) for members in groups.values()] + others
 
 
 def _two_halves(b: Builder, members: list[Operand]) -> list[Operand]:
     """x⁴ summed is an inner product of x² with itself."""
     counts = Counter(members)
     if all(count % 2 == 0 for count in counts.values()):
-        half = _pointwise(b, [m for m, count in counts.items() for _ in range(count // 2)])
+        half = pointwise(b, [m for m, count in counts.items() for _ in range(count // 2)])
         return [half, half]
     members = sorted(members, key=lambda m: -counts[m])
-    return [_pointwise(b, members[:-1]), members[-1]]
+    return [pointwise(b, members[:-1]), members[-1]]
 
 
-def _pointwise(b: Builder, members: Sequence[Operand]) -> Operand:
+def pointwise(b: Builder, members: Sequence[Operand]) -> Operand:
     """The entrywise product of operands with the same labels."""
     if len(members) == 1:
         return members[0]

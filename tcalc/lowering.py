@@ -11,19 +11,23 @@ from collections.abc import Collection, Mapping, Sequence
 from math import inf, prod
 from typing import Any
 
+from .affine import Guard
 from .expr import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
-from .extents import ONE, extent_of
+from .extents import ONE, extent_names, extent_of
 from .failures import shortened
 from .flat import Flat, flatten
-from .lower import product
+from .known import Inverse
+from .lower import by_labels, product
 from .normal import einsum
 from .op import Factor, Op
+from .ops.indicator import bound, check, conditions
 from .pairs import Operand
-from .products import selects, symmetries
-from .steps import BUFFER, INPUT, RESULT, VIEW, Inverse, Output, Sizes, Word
+from .products import indicates, selects, symmetries
+from .steps import BUFFER, INPUT, RESULT, VIEW, Output, Sizes, Word
 from .sums import Sums, Value
 from .tables import written
 from .variants import Way
+from .windows import opened, placed
 
 #: Rows of a matrix from which it is worth knowing that it is symmetric.
 SQUARE = 256
@@ -60,22 +64,24 @@ class Lowering(Sums):
             ]
         )
         needed = {id(root) for root in roots}
-        opened: dict[int, Flat] = {}
+        products: dict[int, Flat] = {}
         for node in reversed(nodes):
             if id(node) not in needed:
                 continue
             if isinstance(node, Einsum):
-                opened[id(node)] = whole = flatten(node, uses, way.open_shared)
+                products[id(node)] = whole = flatten(node, uses, way.open_shared)
                 needed.update([id(arg) for arg, _ in whole.operands])
             else:
                 needed.update(map(id, node.args))
         for node in nodes:
             if id(node) not in needed:
                 continue
+            if indicates(node):
+                check(bound(node.params, self.sizes))
             if selects(node):
                 self.values[id(node)] = self._selection(node)
             elif isinstance(node, Einsum):
-                self.values[id(node)] = self._product(node, opened[id(node)])
+                self.values[id(node)] = self._product(node, products[id(node)])
             elif isinstance(node, Add):
                 self.values[id(node)] = self._sum(node)
             elif isinstance(node, Apply):
@@ -102,7 +108,11 @@ class Lowering(Sums):
         if whole.coef.zero or not whole.operands:
             return Value(-1, e.out, 0 if whole.coef.zero else coef)
         factors: list[Operand] = []
+        guards: list[Guard] = []
         for arg, word in whole.operands:
+            if indicates(arg):
+                guards += conditions(bound(arg.params, self.sizes), word)
+                continue
             value = self.values[id(arg)]
             if len(set(value.axes)) < len(value.axes):
                 value = self._written(value, self.shape(arg))
@@ -113,6 +123,8 @@ class Lowering(Sums):
                 factors.append((value.slot, own))
                 if len(own) > 1 and len(own) == arg.ndim:
                     self._note_symmetries(arg, value)
+        if guards:
+            return self._guarded(e, whole, factors, guards, coef)
         standing = {label for _, word in factors for label in word}
         for label in whole.extents.keys() - standing - set(e.out):
             coef *= extent_of(whole.extents[label], self.sizes)
@@ -133,6 +145,38 @@ class Lowering(Sums):
         if e.ndim == len(word) == 2 and self.b.shapes[slot][0] >= SQUARE:
             self._note_symmetries(_opened(e, whole), value)
         return value
+
+    def _guarded(
+        self, e: Einsum, whole: Flat, factors: list[Operand], guards: list[Guard], coef: float
+    ) -> Value:
+        """A product under conditions on its labels."""
+        out = tuple(dict.fromkeys(e.out))
+        extents = {label: extent_of(n, self.sizes) for label, n in whole.extents.items()}
+        factors = by_labels(self.b, factors)
+        found = opened(self.b, factors, guards, out, extents) if coef else None
+        if found is None:
+            return Value(-1, e.out, 0)
+        factors, extents = found.factors, found.extents
+        standing = {label for _, word in factors for label in word}
+        for label in extents.keys() - standing - set(found.core):
+            coef *= extents[label]
+        x: Operand = -1, ()
+        if factors:
+            core = tuple([label for label in found.core if label in standing])
+            coef = self._absorb(factors, coef, prod([extents[label] for label in core]))
+            x = product(self.b, factors, core, extents)
+        target = found.core
+        if found.where is not None:
+            shape = tuple([extent_of(whole.extents[label], self.sizes) for label in out])
+            own = x[0], tuple([target.index(label) for label in x[1]])
+            target = tuple(range(len(out)))
+            x = placed(self.b, own, found.where, shape), target
+        slot, word = x
+        axis = {label: k for k, label in enumerate(word)}
+        for label in target:
+            axis.setdefault(label, len(axis))
+        axes = dict(zip(out, [axis[label] for label in target], strict=True))
+        return Value(slot, tuple([axes[label] for label in e.out]), coef)
 
     def _note_symmetries(self, e: Expr, value: Value) -> None:
         """What is known of the node holds for the slot, its axes in another order."""
@@ -172,10 +216,16 @@ class Lowering(Sums):
 
     def _bound(self, params: tuple[Any, ...]) -> tuple[Any, ...]:
         """Parameters with dimensions replaced by their extents."""
-        return tuple([self.sizes.get(p, p) if isinstance(p, str) else p for p in params])
+        known = self.sizes.keys()
+        return tuple([
+            extent_of(p, self.sizes) if isinstance(p, str) and extent_names([p]) <= known else p
+            for p in params
+        ])  # fmt: skip
 
     def _apply(self, e: Apply) -> Value:
         params = e.params if e.args else self._bound(e.params)
+        if indicates(e):
+            params = bound(e.params, self.sizes)
         key = (e.op.name, repr(params))
         whole = not e.op.elementwise
         operands = [self._plain(self.values[id(arg)], self.shape(arg), whole) for arg in e.args]

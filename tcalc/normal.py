@@ -30,6 +30,8 @@ from .products import (
     aligned,
     components,
     contraction,
+    enlarging,
+    indicates,
     is_zero,
     opened,
     outer_product,
@@ -177,7 +179,7 @@ class _Builder:
             word = self.word(labels)
             diagonal = len(set(word)) < len(word)
             if not diagonal:
-                larger = op.ndim > max([arg.ndim for arg in op.args])
+                larger = enlarging(op)
                 few = len(operands) + len(op.args) - 1 <= MAX_OPERANDS
                 if not (larger and few and any(label not in outer for label in word)):
                     continue
@@ -236,7 +238,7 @@ def structured(e: Add) -> bool:
     """Does some term carry a unit or selection tensor, and no other an operand with all labels?"""
     carries = False
     for term in e.args:
-        if selections_of(term):
+        if selections_of(term) or _shifts(term):
             carries = True
             continue
         if not isinstance(term, Einsum) or term.summed:
@@ -246,6 +248,19 @@ def structured(e: Add) -> bool:
             return False
         carries = carries or unit
     return carries
+
+
+def _shifts(e: Expr) -> bool:
+    """Is an indicator a factor of e, or a part of one with more axes than its other parts?"""
+    if not isinstance(e, Einsum) or e.summed:
+        factors: Sequence[Expr] = (e,)
+    else:
+        factors = e.args
+    return any(
+        indicates(f)
+        or (isinstance(f, Einsum) and any(indicates(a) for a in f.args) and enlarging(f))
+        for f in factors
+    )
 
 
 def split_coef(e: Expr) -> tuple[Coef, Expr]:
@@ -317,6 +332,7 @@ def _open_sums(items: list[Expr]) -> list[Expr]:
             and len(inner) - 1 <= room
             and (
                 _carries_unit(inner)
+                or all(_shifts(i) for i in inner)
                 or absent_axes(t)
                 or (units and all(low_order(i) for i in inner))
                 or any(id(split_coef(i)[1]) in present for i in inner)

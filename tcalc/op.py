@@ -103,6 +103,11 @@ class Op:
         Is the operand an array of integers and the result 1 where the index of the last axis, whose
         extent is the first parameter, is that integer, 0 elsewhere? Plans never make such arrays
         where they take entries or sum them by segments instead.
+    indicates : callable or None
+        Is the result, without operands, 1 where conditions on the indices hold and 0 elsewhere? Its
+        parameters are the extents, the conditions and what is to be checked. Plans never make such
+        arrays where they can read entries at shifted places instead. ``indicates(params)`` are the
+        dimensions in them.
     pushforward, pullback : callable or None
         ``pushforward(k, tangent, node)`` and ``pullback(k, cotangent, node)`` with further axes
         behind (tangent) or before (cotangent) those of the node, where multiplying by the full
@@ -143,6 +148,7 @@ class Op:
     written: Callable[[Apply], tuple[str, Expr]] | None = None
     helper: str = ""
     selects: bool = False
+    indicates: Callable[[tuple[Any, ...]], set[str]] | None = None
     family: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:

@@ -45,7 +45,11 @@ class Unknowns:
 
     def learn(self, extents: Any, shape: Any, what: str) -> None:
         for extent, size in zip(extents, shape, strict=False):
-            held = self.sizes.setdefault(extent, size) if isinstance(extent, str) else extent
+            held = extent
+            if isinstance(extent, str):
+                if not extent.isidentifier():  # checked when it is evaluated
+                    continue
+                held = self.sizes.setdefault(extent, size)
             if held != size:
                 raise ShapeError(f"{what}: extent {extent} is {held} and {size}")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from .correlations import shifted
 from .inverses import solvable, solved
 from .steps import VIEW, Builder, ProductKey, Word, letters
 
@@ -71,9 +72,12 @@ def _contracted(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) 
     summed = tuple([label for label in x[1] if label in y[1] and label not in keep])
     if not summed:
         return times(b, x, y, _broadcast_order(b, x, y, want))
-    for inverse, other in ((x, y), (y, x)):
-        if solvable(b, inverse, other, summed):
-            return solved(b, inverse, other, summed[0])
+    for one, other in ((x, y), (y, x)):
+        if solvable(b, one, other, summed):
+            return solved(b, one, other, summed[0])
+        found = shifted(b, one, other) if set(other[1]) == set(summed) else None
+        if found is not None:
+            return found
     right = tuple([label for label in y[1] if label not in x[1]])
     left = tuple([label for label in x[1] if label not in y[1]])
     if want and right and want[-1] in left:

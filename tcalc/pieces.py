@@ -12,10 +12,11 @@ from math import prod
 from typing import NamedTuple
 
 from . import normal
+from .bands import banded
 from .expr import Add, Einsum, Expr, Labels, Permutation
 from .extents import ONE, Coef, Extent, Shape, extent_of
 from .normal import einsum, low_order, structured
-from .products import Operand, components, filled, opened, selects
+from .products import Operand, components, enlarging, filled, indicates, opened, selects
 
 MAX_TERMS = 64
 
@@ -210,13 +211,24 @@ def tabled(piece: Piece, sizes: Mapping[str, int] | None = None) -> Piece:
 def _read(
     operands: list[Operand], out: Sequence[int | Table], extents: dict[int, Extent], coef: Coef
 ) -> Piece:
-    """Selection tensors whose last label stands only in the output are tables of that axis."""
-    items: list[int | Table] = list(out)
+    """Selection tensors whose last label stands only in the output are tables of that axis.
+
+    So are indicators that say where an axis stands, those of contractions that they enlarge too.
+    """
+    k = 0
+    while k < len(operands):
+        op, word = operands[k]
+        if isinstance(op, Einsum) and op.summed and any(map(indicates, op.args)) and enlarging(op):
+            operands[k : k + 1] = opened(op, word, extents)
+        else:
+            k += 1
+    operands, places = banded(operands, out, extents)
+    items: list[int | Table] = [Table(*places[i]) if i in places else i for i in out]
     kept: list[Operand] = []
     for k, (op, word) in enumerate(operands):
         others = {i for j, (_, w) in enumerate(operands) if j != k for i in w}
         place = word[-1] if word else None
-        alone = place not in others and place not in word[:-1] and place in out
+        alone = place not in others and place not in word[:-1] and place in items
         if selects(op) and alone and len(set(word)) == len(word):
             items = [Table(op.args[0], word[:-1]) if i == place else i for i in items]
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 from .expr import Apply, Einsum, Expr, Labels, Permutation, Var, intern
 from .extents import ONE, Coef, Extent, Shape, number
@@ -82,6 +83,16 @@ def opened(op: Einsum, word: Labels, extents: dict[int, Extent]) -> list[Operand
 def selects(e: Expr) -> bool:
     """Is e a selection tensor: 1 where its last index is an integer of its operand, else 0?"""
     return isinstance(e, Apply) and e.op.selects
+
+
+def indicates(e: Expr) -> TypeGuard[Apply]:
+    """Is e 1 where conditions on its indices hold, else 0?"""
+    return isinstance(e, Apply) and e.op.indicates is not None
+
+
+def enlarging(e: Einsum) -> bool:
+    """Has a product more axes than any of its operands that is an array?"""
+    return e.ndim > max([a.ndim for a in e.args if not indicates(a)], default=0)
 
 
 def selections_of(e: Expr) -> list[tuple[Labels, Labels, Expr]]:

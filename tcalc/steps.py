@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .byte_counts import show_bytes
+from .known import Inverse, Placement
 
 Word = tuple[int, ...]
 Sizes = tuple[int, ...]
@@ -25,14 +26,17 @@ INPUT, CONST, BUFFER, VIEW, RESULT = "input", "const", "buffer", "view", "result
 
 #: Kinds that may write over an operand of the result's shape that nobody reads afterwards: over
 #: their first one, or over any.
-FIRST_IN_PLACE = frozenset({"embed_add", "over", "add_at"})
+FIRST_IN_PLACE = frozenset({"embed_add", "over", "add_at", "place_add"})
 IN_PLACE = FIRST_IN_PLACE | {"scale", "shift", "minus_from", "multiply", "add", "subtract", "ufunc"}
 
 #: Kinds that may return an operand's memory, which must then live as long as the result.
 MAY_RETURN = frozenset({"kernel", "kernels", "index"})
 
+#: Kinds that write some entries of a result that is zero before.
+INTO_ZEROS = frozenset({"embed", "place"})
+
 #: Kinds that are not worth remembering between calls.
-CHEAP = frozenset({"fill", "embed", "scratch"})
+CHEAP = INTO_ZEROS | {"fill", "scratch"}
 
 #: Kinds whose first parameter is the operator.
 _OPERATORS = frozenset({"ufunc", "kernel", "kernels", "factor", "finish", "over"})
@@ -123,19 +127,6 @@ Unit = Step | Loop
 
 def steps_of(unit: Unit) -> tuple[Step, ...]:
     return unit.steps if isinstance(unit, Loop) else (unit,)
-
-
-class Inverse(NamedTuple):
-    """What a slot is the inverse of: products with it are solves.
-
-    `matrix` is the slot of a triangle ("lower"), of a Cholesky factor ("positive"), or of a matrix
-    or its factors ("general", `factored`); `name` is that of the row, for errors.
-    """
-
-    kind: str
-    matrix: int
-    factored: bool
-    name: str
 
 
 class Output(NamedTuple):
@@ -234,6 +225,10 @@ class Builder:
         #: Products of selection tensors, which no step makes: slots of integers, and the leading
         #: axes that each of them has; one last axis for each.
         self.selections: dict[int, tuple[tuple[int, Word], ...]] = {}
+        #: Arrays whose entries stand in zeros: slot and axes in the placement, and the placement.
+        self.placements: dict[int, tuple[tuple[int, Word], Placement]] = {}
+        #: Views at affine places of an array: the array.
+        self.windows: dict[int, int] = {}
         self._known: dict[Any, int] = {}
 
     def slot(self, shape: Sizes, origin: str, owner: int | None = None, name: str = "") -> int:

@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 from .expr import Add, Expr
 from .extents import extent_of
+from .known import Placement
 from .pairs import Operand, spread
 from .steps import Builder, Sizes, Word
 from .tables import added_at, written
+from .windows import placed
 
 
 class Value(NamedTuple):
@@ -42,12 +44,16 @@ class Sums:
 
     def slot(self, value: Value) -> int:
         """The slot of a value as an array of numbers, selection tensors written out."""
-        return self.b.floating(written(self.b, value.slot))
+        return self.slot_of(value.slot)
+
+    def slot_of(self, slot: int) -> int:
+        return self.b.floating(written(self.b, slot))
 
     def _sum(self, e: Add) -> Value:
         groups: dict[frozenset[int], list[tuple[float, Operand]]] = {}
         units: list[Value] = []
         chosen: list[Value] = []
+        stored: dict[Placement, list[tuple[float, Operand]]] = {}
         number = 0.0
         for term in e.args:
             value = self.values[id(term)]
@@ -55,6 +61,10 @@ class Sums:
                 units.append(value)
             elif value.slot < 0:
                 number += value.coef
+            elif value.slot in self.b.placements and len(self.b.shapes[value.slot]) == e.ndim:
+                operand, where = self.b.placements[value.slot]
+                forms = tuple([where.forms[axis] for axis in value.axes])
+                stored.setdefault(where._replace(forms=forms), []).append((value.coef, operand))
             elif value.slot in self.b.selections and len(self.b.shapes[value.slot]) == e.ndim:
                 chosen.append(value)
             else:
@@ -79,6 +89,9 @@ class Sums:
             sign, (slot, word) = total
             slot = added_at(self.b, (slot, word), value.slot, value.axes, value.coef * sign)
             total = sign, (slot, word)
+        if stored:
+            total = self._stored(e, total, number, stored)
+            number = 0.0
         if units:
             return self._with_units(e, total, number, units)
         if total is None:
@@ -124,6 +137,34 @@ class Sums:
         if sign < 0:
             one, two = two, one
         return 1, (self.b.binary("subtract", one, two, target), target)
+
+    def _stored(
+        self,
+        e: Add,
+        total: tuple[int, Operand] | None,
+        number: float,
+        stored: Mapping[Placement, list[tuple[float, Operand]]],
+    ) -> tuple[int, Operand]:
+        """Arrays that stand in zeros, those at the same places as one, onto the other terms."""
+        shape = self.shape(e)
+        axes = tuple(range(e.ndim))
+        sign, target, held = 1, axes, -1
+        if total is not None:
+            sign, (slot, word) = total
+            target = word if len(word) == e.ndim else axes
+            held = self.b.aligned(slot, word, target)
+        elif number:
+            held = self.b.number(number)
+        sizes = tuple([shape[k] for k in target])
+        for where, terms in stored.items():
+            at = where._replace(forms=tuple([where.forms[k] for k in target]))
+            core = [
+                (coef * sign, (self.b.number(1.0), ()) if x[0] < 0 else (self.slot_of(x[0]), x[1]))
+                for coef, x in terms
+            ]
+            other, (slot, word) = self._combination(sorted(core, key=lambda t: len(t[1][1])))
+            held = placed(self.b, (self.b.scale(slot, other), word), at, sizes, held)
+        return sign, (held, target)
 
     def _with_units(
         self, e: Add, total: tuple[int, Operand] | None, number: float, units: list[Value]

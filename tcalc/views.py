@@ -7,21 +7,18 @@ from collections.abc import Mapping, Sequence
 from . import normal
 from .array import as_expr, check_axis, public, sum
 from .declare import check_extent, check_shape
-from .errors import Error, ShapeError, UnsupportedError
+from .errors import Error, ShapeError
 from .expr import Expr
 from .extents import ONE, Coef, Extent, show_shape
 from .normal import view
 from .products import filled
 
 __all__ = [
-    "diag",
-    "diagonal",
     "einsum",
     "eye",
     "matrix_transpose",
     "ones",
     "sum",
-    "trace",
     "transpose",
     "zeros",
 ]
@@ -48,50 +45,6 @@ def matrix_transpose(a: object) -> Expr:
     if e.ndim < 2:
         raise ShapeError("a matrix transpose needs at least two axes")
     return view(e, [*range(e.ndim - 2), e.ndim - 1, e.ndim - 2])
-
-
-def _diagonal_word(e: Expr, offset: int, axis1: int, axis2: int) -> tuple[list[int], int, int]:
-    """Labels of e with the two axes under one label, and the axes."""
-    if offset:
-        raise UnsupportedError("only the main diagonal can be read (offset=0)")
-    if e.ndim < 2:
-        raise ShapeError(f"a diagonal needs two axes, not shape {show_shape(e.shape)}")
-    i, j = check_axis(axis1, e.ndim, "diagonal"), check_axis(axis2, e.ndim, "diagonal")
-    if i == j:
-        raise ShapeError(f"a diagonal needs two different axes, not {axis1} and {axis2}")
-    if e.shape[i] != e.shape[j]:
-        raise ShapeError(
-            f"the diagonal of shape {show_shape(e.shape)}: "
-            f"extents {e.shape[i]} and {e.shape[j]} differ"
-        )
-    word = list(range(e.ndim))
-    word[j] = i
-    return word, i, j
-
-
-@public
-def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
-    e = as_expr(a)
-    word, i, j = _diagonal_word(e, offset, axis1, axis2)
-    return normal.einsum([e], [word], [k for k in range(e.ndim) if k not in (i, j)] + [i])
-
-
-@public
-def trace(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
-    e = as_expr(a)
-    word, i, j = _diagonal_word(e, offset, axis1, axis2)
-    return normal.einsum([e], [word], [k for k in range(e.ndim) if k not in (i, j)])
-
-
-@public
-def diag(a: object) -> Expr:
-    """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
-    e = as_expr(a)
-    if e.ndim == 1:
-        return normal.einsum([e], [(0,)], (0, 0))
-    if e.ndim == 2:
-        return diagonal(e)
-    raise ShapeError(f"diag takes a vector or a matrix, not shape {show_shape(e.shape)}")
 
 
 # --- constructors ---------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ DECLARATIONS: list[tuple[Call, type[Exception], list[str]]] = [
     (declared("x", None), TypeError, ["the shape of x", "None"]),
     (declared("x", (True,)), TypeError, ["True", "int nor a dimension name"]),
     (declared("x", ("n", None)), TypeError, ["None", "int nor a dimension name"]),
-    (declared("x", ("n-1",)), tc.ShapeError, ["'n-1' is not a dimension name"]),
+    (declared("x", ("n/2",)), tc.ShapeError, ["'n/2' is neither a dimension name"]),
     (declared("x", "n", odd=True), TypeError, ["unknown property 'odd'", "symmetric"]),
     (declared("x", "n", symmetric=True), tc.ShapeError, ["x is symmetric", "square", "(n,)"]),
     (declared("x", ("m", "n"), lower=True), tc.ShapeError, ["square", "(m, n)"]),

@@ -86,7 +86,7 @@ REFUSED: list[tuple[list[str], list[str]]] = [
     (["derive", "x", "--var", "x=-3"], ["extent -3 is negative"]),
     (["derive", "x", "--var", "x=3.5"], ["'3.5'"]),
     (["derive", "x", "--var", "x=²"], ["'²'"]),
-    (["derive", "x", "--var", "x=n,,m"], ["'' is not a dimension name"]),
+    (["derive", "x", "--var", "x=n,,m"], ["'' is neither a dimension name"]),
     (["derive", "x", "--var", "x=n:odd"], ["'x=n:odd'", "symmetric"]),
     (["derive", "x", "--var", "x=n:symmetric"], ["square", "(n,)"]),
     (["derive", "x", "--var", "x=n", "--var", "x=m"], ["x is declared already"]),

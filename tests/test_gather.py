@@ -172,7 +172,6 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], list[str]]] = [
     (lambda: x[np.ma.masked_array([1, 2])], TypeError, ["masked"]),
     (lambda: x[x], TypeError, ["x", "integer=True"]),
     (lambda: x[2 * idx], TypeError, ["2*idx", "integer variable"]),
-    (lambda: x[1:], tc.UnsupportedError, ["slice(1, None, None)", "n"]),
     (lambda: x[0, 0], IndexError, ["2 indices", "(n,)"]),
     (lambda: X[..., 0, ...], IndexError, ["ellipsis"]),
     (lambda: X[idx, words], tc.ShapeError, ["broadcast"]),

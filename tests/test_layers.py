@@ -41,22 +41,24 @@ HOUSE = """
     contract
     backends.numpy_tiles
     backends.numpy_kernels
-    backends.numpy_tables
+    backends.numpy_tables backends.numpy_windows
     backends.numpy_matrices
     plan
     lowering
     sums
     variants factoring
-    memory lower flat
+    memory lower flat windows
     tables
     pairs
-    paths inverses loops halves
+    paths inverses loops halves correlations
     twins failures
     steps
-    properties derive linalg
+    properties derive linalg bands
     rules.*
+    joining
     rewrite facts indexing
     ops.lapack ops.norms ops.definite ops.pullbacks ops.matrix_functions ops.spectral
+    slicing diagonals
     ops.selection
     ops.svd
     ops.*
@@ -71,9 +73,9 @@ HOUSE = """
     expr
     surface elimination
     polyhedra
-    smith
+    smith extents
     affine
-    errors extents progress byte_counts
+    errors progress byte_counts known
 """
 
 # Imports between modules of one row.

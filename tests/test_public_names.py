@@ -8,7 +8,7 @@ from pkgutil import iter_modules
 import pytest
 
 import tcalc as tc
-from tcalc import array, indexing, ops, views
+from tcalc import array, diagonals, indexing, joining, ops, views
 from tcalc.op import TABLE
 from tcalc.surface import surface
 
@@ -20,7 +20,8 @@ HIDDEN = {
 
 
 ROWS = [import_module(f"tcalc.ops.{found.name}") for found in iter_modules(ops.__path__)]
-EXPORTING = [array, indexing, views, *[module for module in ROWS if hasattr(module, "__all__")]]
+EXPORTING = [array, diagonals, indexing, joining, views]
+EXPORTING += [module for module in ROWS if hasattr(module, "__all__")]
 
 
 @pytest.mark.parametrize("module", EXPORTING, ids=lambda module: module.__name__)
@@ -43,7 +44,7 @@ def test_operators_are_public() -> None:
     internal = {
         "iota", "norm2", "gaps", "lower_half", "lower_ones", "eigh_nan", "eigh_epsilon",
         "det_sign", "column_signs", "lower_triangle", "inverse_definite", "logdet_definite",
-        "cholesky_pullback", "selection",
+        "cholesky_pullback", "selection", "indicator",
         "leading_rows", "lower_trapezoid", "upper_ones", "svd_gaps", "svd_reciprocal", "merge_axes",
     }  # fmt: skip
     # Rows of a family are made when an expression needs them; its first one is public.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..failures import StepError
-from ..steps import BUFFER, RESULT, VIEW, Loop, Output, Plan, Step, Unit
+from ..steps import BUFFER, INTO_ZEROS, RESULT, VIEW, Loop, Output, Plan, Step, Unit
 from .numpy_kernels import KERNELS, allocation, cleared, dropped
 from .numpy_matrices import Array, Run, Slots
 from .numpy_tiles import Tiles
@@ -116,7 +116,7 @@ class Program:
         if place is not None and place < 0 and place not in self._born:
             self._born.add(place)
             self._runs.append(self._output_array(-1 - place, step.kind))
-        elif step.kind == "embed":
+        elif step.kind in INTO_ZEROS:
             self._runs.append(cleared(step.out))
 
     def _fixed_array(self, slot: int) -> Run:
@@ -127,7 +127,7 @@ class Program:
     def _output_array(self, number: int, kind: str) -> Run:
         """Binds all slots that live in an output to a new array."""
         # Pages of zeros come from the system unwritten, where a unit tensor is mostly zeros.
-        new = np.zeros if kind == "embed" else np.empty
+        new = np.zeros if kind in INTO_ZEROS else np.empty
         slot, members = self.plan.outputs[number].slot, self._members[-1 - number]
         others = [other for other in members if other != slot]
         return allocation(slot, self.plan.shapes, others, new, self.dtype)

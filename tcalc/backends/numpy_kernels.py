@@ -13,6 +13,7 @@ from ..extents import show_shape
 from ..steps import Step
 from .numpy_matrices import MATRICES, Array, Maker, Run, Slots
 from .numpy_tables import TABLES
+from .numpy_windows import WINDOWS
 
 
 def allocation(
@@ -302,4 +303,5 @@ KERNELS: dict[str, Maker] = {
     "scratch": _scratch,
     **MATRICES,
     **TABLES,
+    **WINDOWS,
 }

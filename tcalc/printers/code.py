@@ -26,10 +26,11 @@ from ..expr import (
     postorder,
     variables,
 )
-from ..extents import Extent
+from ..extents import Extent, extent_names
 from ..nest import leaves
 from ..normal import bare
-from ..products import selects
+from ..ops.indicator import source
+from ..products import indicates, selects
 from .languages import LANGUAGES, PRODUCT, SUM, Code, NumPy
 from .products import Products
 from .selfcheck import difference_check, shape_check
@@ -153,7 +154,7 @@ class Program(Products):
         """An extent: a number, or names of dimensions bound before the first statement."""
         if isinstance(extent, int):
             return str(extent)
-        if not re.fullmatch(r"[\w+*\- ()]+", extent):
+        if not re.fullmatch(r"[\w+*/\- ()]+", extent):
             raise ValueError(f"the extent {extent!r} has no source")
         text = re.sub(r"[^\W\d]\w*", lambda m: self.dimension(m.group()), extent)
         return text if extent.isidentifier() else f"({text})"
@@ -253,10 +254,13 @@ class Program(Products):
         return Code(text, language.level(text))
 
     def parameters(self, node: Apply) -> dict[str, str]:
+        if indicates(node):
+            return {"p[0]": source(node.params, self.extent)}
         values = {}
         for k, p in enumerate(node.params):
             known = not node.args or node.op.selects
-            dimension = isinstance(p, str) and known and p in dimensions([node])
+            dimension = isinstance(p, str) and known
+            dimension = dimension and extent_names([p]) <= set(dimensions([node]))
             values[f"p[{k}]"] = self.extent(p) if dimension else repr(p)
         if node.op.core and node.params and isinstance(node.params[0], int):
             axes = tuple(range(-node.params[0], 0))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..expr import Einsum, Expr, Labels
-from ..extents import ONE, Extent
+from ..affine import Affine, Constraint
+from ..expr import Apply, Einsum, Expr, Labels
+from ..extents import ONE, Extent, extent_from, floor_divided, form_of
 from ..normal import einsum
-from ..products import selects
+from ..op import batch_axes
+from ..ops.indicator import conditions, described
+from ..products import indicates, selects
 
 
 class Gather(NamedTuple):
@@ -61,6 +64,76 @@ def gather(node: Einsum) -> Gather | None:
     return Gather(array, tuple(keys), tuple([natural.index(label) for label in node.out]))
 
 
+class Sliced(NamedTuple):
+    """``array[keys]`` by slices and integers, as text, with its axes permuted."""
+
+    array: Expr
+    keys: tuple[str | None, ...]
+    perm: Labels
+
+
+def sliced(node: Einsum) -> Sliced | None:
+    """The slice that a contraction is, if it is one."""
+    if not node.summed:
+        inner = _under_permutation(node)
+        found = None if inner is None else sliced(inner)
+        return None if found is None else found._replace(perm=_composed(node, found.perm))
+    pairs = list(zip(node.args, node.labels, strict=True))
+    arrays = [(op, word) for op, word in pairs if not indicates(op)]
+    if len(arrays) != 1 or len(pairs) == 1 or len(set(arrays[0][1])) < len(arrays[0][1]):
+        return None
+    array, word = arrays[0]
+    keys: dict[int, str] = {}
+    order: dict[int, int] = {}
+    for op, w in pairs:
+        found_key = _key(node, op, w, word) if indicates(op) else None
+        if found_key is None:
+            continue
+        label, text, out = found_key
+        keys[label] = text
+        order |= {label: out} if out is not None else {}
+    natural = [order.get(label, label) for label in word if label in order or label not in keys]
+    if len(keys) + 1 != len(pairs) or sorted(natural) != sorted(node.out):
+        return None
+    shown = [keys.get(label) for label in word]
+    while shown[-1] is None:
+        shown.pop()
+    return Sliced(array, tuple(shown), tuple([natural.index(label) for label in node.out]))
+
+
+def _key(node: Einsum, op: Apply, w: Labels, word: Labels) -> tuple[int, str, int | None] | None:
+    """The axis that an indicator reads, the places as text, and the label that runs over them."""
+    guards = [g for g in conditions(op.params, w) if isinstance(g, Constraint) and g.equality]
+    read = [label for label in w if label in word and label not in node.out]
+    if len(guards) != 1 or len(op.params[1]) != 1 or len(read) != 1 or len(w) > 2:
+        return None
+    (label,) = read
+    name = f"#{label}"
+    c = guards[0].form.coefficient(name)
+    form = (Affine.of(name) * c - guards[0].form) * c
+    rest = [k for k in w if k != label]
+    if abs(c) != 1 or any(k not in node.out for k in rest):
+        return None
+    n = form_of(node.extents[label])
+    if not rest:
+        return label, _end(form, n), None
+    step = form.coefficient(f"#{rest[0]}")
+    start, count = form.without([f"#{rest[0]}"]), form_of(node.extents[rest[0]])
+    stop = start + step * (count - 1) + step // abs(step)
+    full = floor_divided((n - start if step > 0 else start + 1) + abs(step) - 1, abs(step))
+    first = "" if start == (Affine() if step > 0 else n - 1) else _end(start, n)
+    last = "" if full == count else _end(stop, n)
+    return label, f"{first}:{last}" + (f":{step}" if step != 1 else ""), rest[0]
+
+
+def _end(form: Affine, n: Affine) -> str:
+    """A place along an axis; one that is counted from the end has a negative number."""
+    behind = form - n
+    if form.terms and not behind.terms and behind.constant < 0:
+        return str(behind.constant)
+    return str(extent_from(form))
+
+
 def natural_order(word: Labels, chosen: Labels, shared: Labels) -> Labels:
     """Axes of an indexed array in NumPy's order: those of the indices together, or in front."""
     places = [k for k, label in enumerate(word) if label in chosen]
@@ -107,3 +180,18 @@ def segments(node: Einsum) -> Segments | None:
         perm = tuple([order.index(label) for label in node.out])
         return Segments(summand, op.args[0], node.extents[value], perm)
     return None
+
+
+def parameters(node: Apply) -> list[tuple[str, Any]]:
+    """Parameters as further arguments; the axes of a core where there are others before it."""
+    op = node.op
+    if indicates(node):
+        return [("", text) for text in described(node.params)]
+    shown: list[tuple[str, Any]] = []
+    params = node.params
+    if op.core in ((-1,), (1,)):
+        count = params[0] if op.core == (-1,) else 1
+        params = params[1:] if op.core == (-1,) else params
+        if batch_axes(node):
+            shown.append(("axis", -1 if count == 1 else tuple(range(-count, 0))))
+    return shown + [("", value) for value in params]

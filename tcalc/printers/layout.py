@@ -12,10 +12,9 @@ from typing import Any
 from ..applied import application
 from ..expr import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ..normal import bare
-from ..op import batch_axes
 from ..products import symmetries
 from ..surface import surface
-from .indexed import gather, segments
+from .indexed import gather, parameters, segments, sliced
 from .matrix_form import Factor, Form, Product, better, counted
 from .style import LETTERS, SUM, Piece, Spec, Text, index_letters
 
@@ -172,6 +171,10 @@ class Layout:
     def indexed(self, node: Einsum) -> Form | None:
         """A product with selection tensors as a gather or as a sum by segments."""
         taken, summed = gather(node), segments(node)
+        if (cut := sliced(node)) is not None:
+            keys = [None if key is None else Piece(key) for key in cut.keys]
+            piece = self.style.indexed(self.formed(cut.array).plain, keys)
+            return self.permuted(node, piece, cut.perm)
         if taken is not None:
             keys = [None if key is None else self.formed(key).plain for key in taken.keys]
             piece = self.style.indexed(self.formed(taken.array).plain, keys)
@@ -359,19 +362,6 @@ def leading_sum(terms: list[Piece]) -> list[Piece]:
         if p.level == SUM and not p.negative:
             return [p, *terms[:k], *terms[k + 1 :]]
     return terms
-
-
-def parameters(node: Apply) -> list[tuple[str, Any]]:
-    """Parameters as further arguments; the axes of a core where there are others before it."""
-    op = node.op
-    shown: list[tuple[str, Any]] = []
-    params = node.params
-    if op.core in ((-1,), (1,)):
-        count = params[0] if op.core == (-1,) else 1
-        params = params[1:] if op.core == (-1,) else params
-        if batch_axes(node):
-            shown.append(("axis", -1 if count == 1 else tuple(range(-count, 0))))
-    return shown + [("", value) for value in params]
 
 
 def used_twice(nodes: Sequence[Expr]) -> set[int]:

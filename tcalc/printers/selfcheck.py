@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..expr import Var, dimensions
-from ..extents import Extent
+from ..extents import Extent, extent_of
 
 if TYPE_CHECKING:
     from .code import Program
@@ -101,7 +101,7 @@ def _data(program: Program, sizes: dict[str, int]) -> list[str]:
 
 
 def _size(extent: Extent, sizes: dict[str, int]) -> str:
-    return str(extent if isinstance(extent, int) else sizes[extent])
+    return str(extent_of(extent, sizes))
 
 
 def _chosen(v: Var, table: dict[str, str]) -> str:

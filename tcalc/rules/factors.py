@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from ..applied import core_swap
 from ..array import matmul, sum
+from ..diagonals import diagonal
 from ..expr import Apply, Einsum, Expr, Var
 from ..extents import ONE, Coef, Extent, extent_coef
 from ..facts import definite
@@ -23,7 +24,7 @@ from ..ops.linalg import INV, inv, logdet
 from ..ops.triangles import TRI_INVERSE, lower_triangle, tri_inverse
 from ..products import Operand, opened
 from ..rewrite import rule
-from ..views import diagonal, eye
+from ..views import eye
 
 FACTORS = "factors"
 

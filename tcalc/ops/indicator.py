@@ -1,0 +1,264 @@
+"""Indicators of affine conditions on indices: 1 where all of them hold, and 0 elsewhere.
+
+An access at an affine index is a product with an indicator: x[i+2k-1] is the sum over j of
+[j == i+2k-1] x_j. So are a slice, a shift, a guard and a bounded sum. The product rule is all that
+their derivatives need. Plans read entries at shifted places; the array of zeros and ones is only
+made where somebody asks for all of its entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..affine import Affine, Congruence, Constraint, Guard
+from ..applied import apply
+from ..errors import RangeError
+from ..expr import Labels
+from ..extents import ONE, Extent, extent_from, extent_names, extent_of, value_of
+from ..normal import einsum
+from ..op import Op
+from ..polyhedra import System, integer_range
+from ..products import Operand, numeral
+
+#: Axes up to which all orders are tried for the canonical one.
+MAX_AXES = 4
+
+
+class Access(NamedTuple):
+    """A form that must stay inside an extent, wherever the conditions on its indices hold."""
+
+    form: Affine
+    extent: Extent
+    what: str
+
+
+Params = tuple[tuple[Extent, ...], tuple[Guard, ...], tuple[Access, ...]]
+
+
+def index(label: int) -> Affine:
+    """An index by its label: no dimension has such a name."""
+    return Affine.of(f"#{label}")
+
+
+def indicator(
+    extents: Mapping[int, Extent], guards: Iterable[Guard], accesses: Iterable[Access] = ()
+) -> list[Operand]:
+    """Operands of a product that are 1 where conditions on its labels hold, and 0 elsewhere.
+
+    Parameters
+    ----------
+    extents : mapping
+        The extent of every label.
+    guards : iterable of Guard
+        Forms in `index(label)` and dimensions.
+    accesses : iterable of Access
+        What is checked: here where all extents are numbers, else when they are known.
+
+    Raises
+    ------
+    RangeError
+        Where an access leaves its extent.
+    """
+    kept = sorted({g for g in guards if not g.trivial}, key=_rank)
+    accesses = tuple(sorted(set(accesses)))
+    if any(g.impossible for g in kept):
+        return [(numeral(0), ())]
+    operands: list[Operand] = []
+    for g in [g for g in kept if isinstance(g, Constraint) and g.equality]:
+        pair = [label_of(name) for name in g.form.names]
+        if None not in pair and g.form == index(pair[0] or 0) - index(pair[-1] or 0):
+            one, two = pair[0] or 0, pair[-1] or 0
+            if extents[one] == extents[two]:
+                operands.append((einsum([], [], (0, 0), ONE, {0: extents[one]}), (one, two)))
+                kept.remove(g)
+    names = {name for g in kept for name in g.form.names}
+    names |= {name for a in accesses for name in a.form.names}
+    labels = sorted({label for name in names if (label := label_of(name)) is not None})
+    if not labels and not kept and not accesses:
+        return operands
+    word, params = _canonical(labels, extents, kept, accesses)
+    if not _dimensions(params):
+        check(bound(params, {}))
+    return [*operands, (apply(INDICATOR, params=params), word)]
+
+
+def _rank(g: Guard) -> Any:
+    return isinstance(g, Congruence), g
+
+
+def label_of(name: str) -> int | None:
+    """The label of an index, None for a dimension."""
+    return int(name[1:]) if name.startswith("#") else None
+
+
+def _canonical(
+    labels: Sequence[int],
+    extents: Mapping[int, Extent],
+    guards: Sequence[Guard],
+    accesses: Sequence[Access],
+) -> tuple[Labels, Params]:
+    """The order of axes in which the parameters are least, and the parameters."""
+    found: list[tuple[Any, Labels, Params]] = []
+    orders = permutations(labels) if len(labels) <= MAX_AXES else [tuple(labels)]
+    for word in orders:
+        names = {f"#{label}": f"#{axis}" for axis, label in enumerate(word)}
+        params: Params = (
+            tuple([extents[label] for label in word]),
+            tuple(sorted([g.substitute(names) for g in guards], key=_rank)),
+            tuple(sorted([a._replace(form=a.form.substitute(names)) for a in accesses])),
+        )
+        found.append((repr(params), word, params))
+    _, word, params = min(found, key=lambda item: item[0])
+    return word, params
+
+
+# --- extents --------------------------------------------------------------------------------------
+
+
+def _dimensions(params: tuple[Any, ...]) -> set[str]:
+    """The names of dimensions in the parameters."""
+    extents, guards, accesses = params
+    forms = [g.form for g in guards] + [a.form for a in accesses]
+    names = {n for form in forms for n in form.names if label_of(n) is None}
+    return extent_names([*extents, *names, *[a.extent for a in accesses]])
+
+
+def at_sizes(form: Affine, sizes: Mapping[str, int]) -> Affine:
+    """The form with numbers in place of dimensions."""
+    return form.substitute(
+        {n: value_of(Affine.of(n), sizes) for n in form.names if label_of(n) is None}
+    )
+
+
+def bound(params: tuple[Any, ...], sizes: Mapping[str, int]) -> Params:
+    """The parameters with numbers in place of dimensions."""
+    extents, guards, accesses = params
+    return (
+        tuple([extent_of(e, sizes) for e in extents]),
+        tuple([_guard(g, at_sizes(g.form, sizes)) for g in guards]),
+        tuple([
+            Access(at_sizes(a.form, sizes), extent_of(a.extent, sizes), a.what) for a in accesses
+        ]),
+    )  # fmt: skip
+
+
+def _guard(g: Guard, form: Affine) -> Guard:
+    if isinstance(g, Constraint):
+        return Constraint(form, g.equality)
+    return Congruence(form, g.modulus)
+
+
+def renamed(form: Affine, word: Labels) -> Affine:
+    """The form of a row's axes as one of the labels under which it stands."""
+    return form.substitute({f"#{axis}": f"#{label}" for axis, label in enumerate(word)})
+
+
+def conditions(params: Params, word: Labels) -> list[Guard]:
+    """The conditions of a row, on the labels under which it stands."""
+    return [_guard(g, renamed(g.form, word)) for g in params[1]]
+
+
+def box(extents: Mapping[int, int]) -> list[Constraint]:
+    """The conditions that labels are inside their extents."""
+    return [
+        c
+        for label, n in extents.items()
+        for c in (Constraint(index(label)), Constraint(n - 1 - index(label)))
+    ]
+
+
+def corners(form: Affine, extents: Mapping[int, int]) -> tuple[int, int]:
+    """The least and the greatest value of a form in a box that is not empty."""
+    low = high = form.constant
+    for name, c in form.terms:
+        reach = c * (extents[label_of(name) or 0] - 1)
+        low, high = low + min(0, reach), high + max(0, reach)
+    return low, high
+
+
+def check(params: Params) -> None:
+    """Refuse accesses that leave their extents.
+
+    Raises
+    ------
+    RangeError
+        A ShapeError and an IndexError that names the access, the index and the extent.
+    """
+    shape, guards, accesses = params
+    extents = {axis: int(n) for axis, n in enumerate(shape)}
+    for form, extent, what in accesses:
+        if 0 in extents.values():
+            return
+        low, high = corners(form, extents)
+        if low >= 0 and high < int(extent):
+            continue
+        context = [g for g in guards if isinstance(g, Constraint) and not g.equality]
+        found = integer_range(System((*box(extents), *context)), form)
+        if found is None:
+            continue
+        low, high = found[0] or 0, found[1] or 0
+        wrong = low if low < 0 else high
+        if not 0 <= wrong < int(extent):
+            raise RangeError(
+                f"{what}: index {wrong} is out of range for an axis of extent {extent}"
+            )
+
+
+# --- the row --------------------------------------------------------------------------------------
+
+
+def _kernel(xp: Any, params: tuple[Any, ...]) -> Any:
+    shape, guards, _ = params
+    places: dict[str, Any] = {
+        f"#{axis}": np.arange(n).reshape((n,) + (1,) * (len(shape) - axis - 1))
+        for axis, n in enumerate(shape)
+    }
+    whole: Any = np.ones(shape, bool)
+    for g in guards:
+        whole = whole & g.holds(places)
+    return whole.astype(np.float64)
+
+
+def source(params: tuple[Any, ...], extent: Callable[[Extent], str]) -> str:
+    """NumPy's spelling of the array."""
+    shape, guards, _ = params
+    nones = [", None" * (len(shape) - axis - 1) for axis in range(len(shape))]
+    names = {
+        f"#{axis}": f"np.arange({extent(n)})" + (f"[:{nones[axis]}]" if nones[axis] else "")
+        for axis, n in enumerate(shape)
+    }
+
+    def spelled(form: Affine) -> str:
+        terms = [
+            f"{c} * {names.get(n) or extent(extent_from(Affine.of(n)))}" for n, c in form.terms
+        ]
+        return " + ".join([*terms, str(form.constant)])
+
+    tests = []
+    for g in guards:
+        if isinstance(g, Congruence):
+            tests.append(f"(({spelled(g.form)}) % {g.modulus} == 0)")
+        else:
+            tests.append(f"({spelled(g.form)} {'==' if g.equality else '>='} 0)")
+    return " & ".join(tests) or f"np.ones({extent(1)})"
+
+
+def described(params: tuple[Any, ...]) -> list[str]:
+    """The extents and the conditions, axes named by letters that no dimension has."""
+    shape, guards, accesses = params
+    taken = _dimensions(params)
+    letters = [c for c in "ijklmnopqrstuvwxyzabcdefgh" if c not in taken]
+    names = {f"#{axis}": letters[axis % len(letters)] for axis in range(len(shape))}
+    texts = [f"{names[f'#{axis}']}={n}" for axis, n in enumerate(shape)]
+    texts += [str(g.substitute(names)).replace("%", "mod") for g in guards]
+    return texts + [f"0 <= {a.form.substitute(names)} < {a.extent}" for a in accesses]
+
+
+INDICATOR = Op(
+    "indicator", (), (), _kernel, "({p[0]})", r"\operatorname{{indicator}}",
+    range=(0.0, 1.0), shape=lambda params: params[0], indicates=_dimensions,
+)  # fmt: skip
