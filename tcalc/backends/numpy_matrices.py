@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LinAlgError
+from ..ops.matrices import mirrored
 from ..steps import Step
 
 Array = np.ndarray
@@ -18,8 +19,8 @@ Maker = Callable[[Step, "np.dtype[Any]"], Run]
 SINGULAR = "inv: the matrix is singular"
 
 
-#: Rows of one panel of half a product, and of one block of a copy to the other side.
-PANEL, BLOCK = 128, 64
+#: Rows of one panel of half a product.
+PANEL = 128
 
 
 def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
@@ -45,15 +46,6 @@ def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
             mirrored(out)
 
     return panels if half else whole
-
-
-def mirrored(square: Array) -> None:
-    """The lower triangle copied over the upper one, by blocks that stay in cache."""
-    for low in range(0, len(square), BLOCK):
-        high = low + BLOCK
-        square[low:high, high:] = square[high:, low:high].T
-        corner = square[low:high, low:high]
-        corner[...] = np.tril(corner) + np.tril(corner, -1).T
 
 
 def _finish(step: Step, dtype: np.dtype[Any]) -> Run:

@@ -14,11 +14,9 @@ from ..extents import Coef
 from ..normal import einsum
 from ..op import Op
 from .cholesky import CHOLESKY
-from .matrices import LARGE, labels, same
+from .matrices import LARGE, labels, mirrored, same
 
 __all__: list[str] = []
-
-BLOCK = 64
 
 
 def _inverse_partial(a: Expr, x: Expr) -> Expr:
@@ -45,11 +43,7 @@ def _over(xp: Any, params: tuple[Any, ...], a: Any) -> None:
 
     (potri,) = scipy.linalg.get_lapack_funcs(("potri",), (a,))
     potri(a.T, lower=0, overwrite_c=1)
-    for low in range(0, len(a), BLOCK):
-        high = low + BLOCK
-        a[low:high, high:] = a[high:, low:high].T
-        square = a[low:high, low:high]
-        square[...] = xp.tril(square) + xp.tril(square, -1).T
+    mirrored(a)
 
 
 def _logdet_from_factor(xp: Any, params: tuple[Any, ...], factor: Any) -> Any:

@@ -16,6 +16,8 @@ from ..products import symmetries
 
 #: Extent from which calling LAPACK by itself, in place, is worth its overhead.
 LARGE = 64
+#: Rows of a block that stays in cache.
+BLOCK = 64
 
 
 def square(name: str, e: Expr) -> Expr:
@@ -80,3 +82,12 @@ def symmetric_part(e: Expr) -> Expr:
     if swap in symmetries(e):
         return e
     return scale(add([e, view(e, swap)]), Coef(0.5))
+
+
+def mirrored(a: np.ndarray[Any, Any]) -> None:
+    """Copy the lower triangle over the upper one, by blocks that stay in cache."""
+    for low in range(0, len(a), BLOCK):
+        high = low + BLOCK
+        a[low:high, high:] = a[high:, low:high].T
+        corner = a[low:high, low:high]
+        corner[...] = np.tril(corner) + np.tril(corner, -1).T
