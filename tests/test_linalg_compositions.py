@@ -42,7 +42,7 @@ SETTINGS: dict[str, dict[str, float]] = {
     "in place": {
         "ops.cholesky.LARGE": 2,
         "ops.definite.LARGE": 2,
-        "ops.definite.BLOCK": 2,
+        "ops.matrices.BLOCK": 2,
         "ops.triangles.LARGE": 2,
         "ops.pullbacks.BLOCK": 2,
         "lower.GRAM_ROWS": 2,
