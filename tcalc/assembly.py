@@ -45,13 +45,22 @@ class CompiledStructured:
     The blocks of a Hessian over several variables come as one `BlockStructured`.
     """
 
-    def __init__(self, outputs: Any, **options: Any) -> None:
-        self._outputs, self._options = outputs, options
+    def __init__(
+        self,
+        outputs: Any,
+        args: Sequence[str | Var] | None,
+        backend: str,
+        data: Mapping[str, Any] | None,
+        memory_limit: int | str | None,
+        check: bool,
+    ) -> None:
+        self._outputs = outputs
+        self._options = args, backend, data, memory_limit, check
         self._leaves: list[Expr] = []
         self._make = self._planned(outputs)
         self._forms = [compress(leaf) for leaf in self._leaves]
         self._slots = [_slots(leaf) for leaf in self._leaves]
-        self._limit = read_bytes(options.get("memory_limit"))
+        self._limit = read_bytes(memory_limit)
         whole = {
             e: leaf
             for leaf, f in zip(self._leaves, self._forms, strict=True)
@@ -60,7 +69,7 @@ class CompiledStructured:
         self._extents = {
             name: keeping(filled(Coef(1, (name,)), ()), whole[name]) for name in sorted(whole)
         }
-        self._sizes = compile(self._extents, **options)
+        self._sizes = compile(self._extents, *self._options)
         self._variants: dict[tuple[int, ...], _Variant] = {}
         self._known: dict[Any, tuple[_Variant, list[tuple[Any, Any]], dict[str, int]]] = {}
         self._default = self._variant(self._forms)
@@ -125,11 +134,11 @@ class CompiledStructured:
     def _whole(self, variant: _Variant) -> Compiled:
         """The program, with extents, which read the shapes of variables that the cores do not."""
         numbers = {"cores": variant.cores, "extents": self._extents}
-        made: Compiled = compile(numbers, **self._options)
+        made: Compiled = compile(numbers, *self._options)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _structured, (self._outputs, self._options)
+        return CompiledStructured, (self._outputs, *self._options)
 
     def _variant_at(self, sizes: Mapping[str, int]) -> _Variant:
         key = tuple([sizes[name] for name in self._extents])
@@ -146,7 +155,8 @@ class CompiledStructured:
         cores, places = self._cores_of(forms)
         bound = extent_names([n for v in variables(cores).values() for n in v.shape])
         free = [name for name in dimensions(cores) if name not in bound]
-        return _Variant(forms, cores, places, compile(cores, **self._options), free)
+        program = Compiled(cores, *self._options, lent=True)
+        return _Variant(forms, cores, places, program, free)
 
     def _cores_of(self, forms: list[Compressed]) -> tuple[list[Expr], list[list[int]]]:
         place: dict[int, int] = {}
@@ -285,10 +295,6 @@ def named_extents(form: Compressed) -> list[str]:
             everything.extend(getattr(op, "extents", ()))
             everything.extend(dimensions([a for a in (op, *op.args) if indicates(a)]))
     return sorted(extent_names(everything))
-
-
-def _structured(outputs: Any, options: dict[str, Any]) -> CompiledStructured:
-    return CompiledStructured(outputs, **options)
 
 
 surface["compile_structured"] = CompiledStructured

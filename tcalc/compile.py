@@ -75,7 +75,8 @@ def compile(
     check : bool
         Whether data are checked for the properties their variables declare.
     structured : bool
-        Whether derivatives come compressed: `tcalc.Structured`, `tcalc.BlockStructured`.
+        Whether derivatives come compressed, as `tcalc.Structured` or `tcalc.BlockStructured`,
+        whose cores may be arguments themselves, not copies.
 
     Returns
     -------
@@ -98,9 +99,7 @@ def compile(
         if not isinstance(flag, bool | np.bool_):
             raise TypeError(f"{name}= is True or False, not {flag!r}")
     if structured:
-        options: dict[str, Any] = {"args": args, "backend": backend, "data": data}
-        options |= {"memory_limit": memory_limit, "check": check}
-        return surface["compile_structured"](outputs, **options)
+        return surface["compile_structured"](outputs, args, backend, data, memory_limit, check)
     return Compiled(outputs, args, backend, data, memory_limit, check)
 
 
@@ -122,14 +121,13 @@ class Compiled:
         data: Values | None,
         memory_limit: int | str | None,
         check: bool,
+        lent: bool = False,
     ) -> None:
-        self._options = (args, backend, data, memory_limit, check)
-        self._outputs = outputs
+        self._options, self._outputs = (args, backend, data, memory_limit, check, lent), outputs
         self._roots = _leaves(outputs)
-        self._engine = _Engine(self._roots, backend, read_bytes(memory_limit), check)
+        self._engine = _Engine(self._roots, backend, read_bytes(memory_limit), check, lent)
         self._args = argument_names(args)
         self._data = self._engine.bound({} if data is None else by_name(data, "keys of data="))
-        self._single = isinstance(outputs, Expr)
 
     def __call__(self, /, *arguments: Any, **values: Any) -> Any:
         """The outputs, given arrays by keyword, in one mapping, or by position in `args`' order."""
@@ -140,8 +138,8 @@ class Compiled:
                 twice = ", ".join(sorted(self._data.keys() & values.keys()))
                 raise TypeError(f"{twice} is bound by data= already")
             values.update(self._data)
-        results = self._engine.run(self._roots, values)
-        return results[0] if self._single else nest.filled(self._outputs, iter(results))
+        found, outputs = self._engine.run(self._roots, values), self._outputs
+        return found[0] if isinstance(outputs, Expr) else nest.filled(outputs, iter(found))
 
     def _named(self, arguments: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
         if len(arguments) == 1 and isinstance(arguments[0], Mapping):
@@ -201,11 +199,13 @@ def _engine_of(roots: Roots) -> _Engine:
 class _Engine:
     """Programs by extents and dtype, and what binding needs to know; holds no expression."""
 
-    def __init__(self, roots: Roots, backend: str, limit: int | None, check: bool) -> None:
+    def __init__(
+        self, roots: Roots, backend: str, limit: int | None, check: bool, lent: bool = False
+    ) -> None:
         if not isinstance(backend, str) or backend not in BACKENDS:
             names = ", ".join(map(repr, BACKENDS))
             raise ValueError(f"backend {backend!r} does not exist; there is {names}")
-        self.backend, self.limit = backend, limit
+        self.backend, self.limit, self.lent = backend, limit, lent
         self.variables = {name: Declared.of(v) for name, v in variables(roots).items()}
         values = [_value(root) for root in roots]
         self.needed = [self.variables[name] for name in variables(values)]
@@ -322,7 +322,7 @@ class _Engine:
                 return found
             values = [self._chosen(root, dims) for root in roots]
             dims.require(dimensions(values), self.variables, unused)
-            plan = make_plan(values, dims.sizes, dtype.itemsize, fixed=self.fixed)
+            plan = make_plan(values, dims.sizes, dtype.itemsize, fixed=self.fixed, lent=self.lent)
             check_fits(plan, self.limit)
             program = BACKENDS[self.backend](plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
@@ -362,11 +362,11 @@ class _Engine:
         value = _value(root)
         if not _candidates(root):
             return value
-        names = {d.name for d in self.needed}
+        names, known = {d.name for d in self.needed}, dims.sizes.keys()
         options = [
             c
             for c in (value, *_candidates(root))
-            if names.issuperset(variables([c])) and dims.sizes.keys() >= set(dimensions([c]))
+            if names >= variables([c]).keys() and known >= set(dimensions([c]))
         ]
         return min(options, key=lambda c: cost(c, dims.sizes)[0], default=value)
 
@@ -384,7 +384,7 @@ class _Engine:
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""
         values = [self._chosen(root, dims) for root in roots]
-        return make_plan(values, dims.sizes, note=note, fixed=self.fixed)
+        return make_plan(values, dims.sizes, note=note, fixed=self.fixed, lent=self.lent)
 
 
 def _value(root: Expr) -> Expr:

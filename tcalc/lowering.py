@@ -314,8 +314,11 @@ class Lowering(Sums):
 
     # --- outputs ----------------------------------------------------------------------------------
 
-    def output(self, root: Expr, number: int) -> Output:
-        """A slot that nobody else returns, with all entries of the root."""
+    def output(self, root: Expr, number: int, lent: bool) -> Output:
+        """A slot that nobody else returns, with all entries of the root.
+
+        Where inputs are `lent`, one that is the root as it stands is returned itself.
+        """
         value, shape, b = self.values[id(root)], self.shape(root), self.b
         axes = tuple(range(len(shape)))
         if len(set(value.axes)) < len(value.axes):
@@ -328,7 +331,9 @@ class Lowering(Sums):
             slot = b.scale(slot, value.coef)
             whole = len(word) == len(axes)
             kept = b.owner[slot] in self.taken or slot in b.fixed
-            if not whole or kept or b.origin[slot] not in (BUFFER, RESULT):
+            own = b.origin[slot] in (BUFFER, RESULT) and not kept
+            given = lent and b.origin[slot] is INPUT and slot not in b.integers
+            if not (whole and (own or given)):
                 target = word if whole else axes
                 view = b.aligned(slot, word, target)
                 sizes = tuple([shape[k] for k in target])

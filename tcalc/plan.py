@@ -37,16 +37,18 @@ def make_plan(
     note: str = "",
     fixed: Collection[str] = (),
     choose: bool = True,
+    lent: bool = False,
 ) -> Plan:
     """The plan that computes the roots, given extents of all dimensions.
 
     `fixed` names variables whose values never change: what depends on nothing else is kept.
-    Without `choose` the roots are lowered as they are spelled, which is quicker.
+    Without `choose` the roots are lowered as they are spelled, which is quicker. Where inputs are
+    `lent`, an output that is one of them, or its transpose, is no copy of it.
     """
     if choose:
-        lowering, outputs = _cheapest(fused(roots), sizes, fixed)
+        lowering, outputs = _cheapest(fused(roots), sizes, fixed, lent)
     else:
-        lowering, outputs = _lowered(roots, sizes, fixed, Way())
+        lowering, outputs = _lowered(roots, sizes, fixed, lent, Way())
     b = lowering.b
     results = [o.slot for o in outputs]
     units = grouped(b, results)
@@ -73,10 +75,14 @@ def make_plan(
 
 
 def _lowered(
-    roots: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str], way: Way
+    roots: Sequence[Expr],
+    sizes: Mapping[str, int],
+    fixed: Collection[str],
+    lent: bool,
+    way: Way,
 ) -> tuple[Lowering, list[Output]]:
     lowering = Lowering(roots, sizes, fixed, way)
-    outputs = [lowering.output(root, k) for k, root in enumerate(roots)]
+    outputs = [lowering.output(root, k, lent) for k, root in enumerate(roots)]
     results = [o.slot for o in outputs]
     lowering.b.drop_unused(results)
     halved(lowering.b, results)
@@ -84,17 +90,17 @@ def _lowered(
 
 
 def _cheapest(
-    roots: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str]
+    roots: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str], lent: bool
 ) -> tuple[Lowering, list[Output]]:
     """The best of a few ways to lower the roots, where there is enough work to choose."""
-    best = _lowered(roots, sizes, fixed, Way())
+    best = _lowered(roots, sizes, fixed, lent, Way())
     if _time(best[0].b) < WORTH_CHOOSING * len(postorder(roots)):
         return best
     inverses = bool(best[0].b.inverses)
     ways = [way for way in WAYS if inverses or not way.dense_inverses]
     spellings = _distinct([list(roots), multiplied_out(roots), factored(roots)])
     for spelling, way in list(product(spellings, ways))[1:]:  # the first is there
-        other = _lowered(spelling, sizes, fixed, way)
+        other = _lowered(spelling, sizes, fixed, lent, way)
         if _time(other[0].b) < SAVED * _time(best[0].b):
             best = other
     return best

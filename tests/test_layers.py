@@ -35,6 +35,7 @@ HOUSE = """
     solvers.elimination solvers.subspace pieces
     solvers.schur
     solvers.choose
+    solvers.lowrank
     solvers.*
     solvers.base solvers.dense
     terms

@@ -147,6 +147,13 @@ class Diagonal:
     def definite(self) -> bool:
         return bool((self._held > 0).all())
 
+    def root(self) -> Array | None:
+        """D^(-1/2), of the column shape or with extents 1, where D is positive."""
+        if not self.definite:
+            return None
+        result: Array = np.sqrt(self._inverse)[self._spread]
+        return result
+
     def slogdet(self) -> tuple[float, float]:
         times = self._found.sizes(self._layout.column_shape)[2]
         sign = np.prod(np.sign(self._held)) ** times
