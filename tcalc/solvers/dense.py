@@ -14,6 +14,9 @@ import numpy as np
 from ..contract import Array
 from ..errors import LinAlgError
 
+#: Rows up to which many matrices are factored at once, entry by entry, rather than one by one.
+VECTORISED = 24
+
 #: Multiplying with the inverse of a small triangular factor is faster than substitution.
 SMALL = 64
 
@@ -134,21 +137,28 @@ class Dense:
 
 
 class Batch:
-    """Factored matrices of one size, a[k] for every k."""
+    """Factored matrices of one size, a[k] for every k.
+
+    Cholesky factors are made for all at once where matrices are small, otherwise one by one; where
+    one does not exist, every matrix has factors of its own kind.
+    """
 
     def __init__(self, a: Array, what: str) -> None:
         self.count, self.n = len(a), a.shape[1]
-        self._factor = self._vectorised(a) if self.count > 2 * self.n else None
+        self._factor: Array | None = None
+        self._lower: list[Array] = []
         self._each: list[Dense] = []
-        if self._factor is None:
+        self._pivots: Array | None = None
+        if not a.size:
+            self._pivots = np.ones((self.count, self.n), a.dtype)
+        elif is_symmetric(a):
+            at_once = self.n <= VECTORISED and self.count > 2 * self.n
+            self._pivots = self._vectorised(a) if at_once else self._one_by_one(a)
+        if self._pivots is None:
             self._each = [Dense(block, f"{what} {k}") for k, block in enumerate(a)]
 
     def _vectorised(self, a: Array) -> Array | None:
-        """Cholesky factors with the batch as last axis, or None where one does not exist."""
-        if not self.n:
-            return a.transpose(1, 2, 0)
-        if not is_symmetric(a):
-            return None
+        """Cholesky factors with the batch as last axis; their pivots, if these exist."""
         held = np.array(a.transpose(1, 2, 0), order="C")
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             for j in range(self.n):
@@ -156,23 +166,33 @@ class Batch:
                     held[j:, j] -= np.einsum("ikb,kb->ib", held[j:, :j], held[j, :j])
                 np.sqrt(held[j, j], out=held[j, j])
                 held[j + 1 :, j] /= held[j, j]
-            pivots = np.einsum("iib->ib", held)
-            low, high = pivots.min(axis=0), pivots.max(axis=0)
-            # The squared ratio of pivots bounds the condition from below.
-            good = (low > 0) & (low * low > 16 * np.finfo(a.dtype).eps * high * high)
-        return held if bool(good.all()) else None
+        self._factor = held
+        return _good(np.einsum("iib->bi", held))
+
+    def _one_by_one(self, a: Array) -> Array | None:
+        potrf = _lapack(a.dtype.char)["potrf"]
+        for block in a:
+            factor, info = potrf(block.T, lower=1)
+            if info:
+                return None
+            self._lower.append(factor)
+        return _good(np.array([np.diagonal(factor) for factor in self._lower]))
 
     @property
     def kind(self) -> str:
         kinds = sorted({d.kind for d in self._each})
-        return "Cholesky" if self._factor is not None else " and ".join(kinds) or "Cholesky"
+        return " and ".join(kinds) or "Cholesky"
 
     def solve(self, b: Array) -> Array:
         """Solutions for b[k], columns, of every k."""
-        if self._factor is None:
-            if not self._each:
-                return np.zeros(b.shape, b.dtype)
+        if 0 in b.shape:
+            return np.zeros(b.shape, b.dtype)
+        if self._pivots is None:
             return np.stack([d.solve(c) for d, c in zip(self._each, b, strict=True)])
+        if self._factor is None:
+            potrs = _lapack(self._pivots.dtype.char)["potrs"]
+            pairs = zip(self._lower, b, strict=True)
+            return np.stack([potrs(factor, c, lower=1)[0] for factor, c in pairs])
         held = self._factor
         x = np.array(b.transpose(1, 2, 0), order="C", dtype=np.result_type(b.dtype, held.dtype))
         for j in range(self.n):
@@ -187,25 +207,34 @@ class Batch:
 
     @property
     def definite(self) -> bool:
-        return self._factor is not None or all(d.definite for d in self._each)
+        return all(d.definite for d in self._each)
 
     def slogdet(self) -> tuple[Array, Array]:
         """Signs and logarithms, one a matrix."""
-        if self._factor is None:
-            found = np.array([d.slogdet() for d in self._each]).reshape(-1, 2)
+        if self._pivots is None:
+            found = np.array([d.slogdet() for d in self._each])
             return found[:, 0], found[:, 1]
-        logs = 2 * np.log(np.einsum("iib->ib", self._factor)).sum(axis=0)
+        logs = 2 * np.log(self._pivots.astype(np.float64)).sum(axis=1)
         return np.ones(self.count), logs
 
     def inverse(self) -> Array:
-        if self._factor is None and self._each:
+        if self._pivots is None:
             return np.stack([d.inverse() for d in self._each])
-        eye = np.broadcast_to(np.eye(self.n), (self.count, self.n, self.n))
+        eye = np.broadcast_to(np.eye(self.n, dtype=self._pivots.dtype), (self.count, *[self.n] * 2))
         found = self.solve(eye)
-        if self._factor is not None:
-            found = found.astype(self._factor.dtype, copy=False)
         symmetric: Array = (found + found.mT) / 2
         return symmetric
+
+
+def _good(pivots: Array) -> Array | None:
+    """The pivots of Cholesky factors, one row a matrix, if none is singular to working precision.
+
+    The squared ratio of pivots bounds the condition from below.
+    """
+    low, high = pivots.min(axis=1), pivots.max(axis=1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        good = (low > 0) & (low * low > 16 * np.finfo(pivots.dtype).eps * high * high)
+    return pivots if bool(good.all()) else None
 
 
 def factored(a: Array, what: str, item: str) -> Any:

@@ -182,8 +182,10 @@ def _entries(terms: Terms, v: _Vectors) -> Array:
     return found.reshape(v.sizes).astype(terms.dtype, copy=False)
 
 
-def _between(terms: Terms, m: _Middle) -> Array:
+def _between(terms: Terms, m: _Middle) -> Array | float:
     """The middle factors over left and right vectors; a label on both sides ties them."""
+    if not m.items and not m.layout.terms[0].factors:
+        return terms.coefs[m.term]
     lone = Terms(m.layout, terms.cores, (terms.coefs[m.term],))
     if m.layout.terms[0].labels() == m.items:
         full = np.broadcast_to(lone.values(0, m.items), m.layout.shape)
