@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -90,4 +91,10 @@ def mirrored(a: np.ndarray[Any, Any]) -> None:
         high = low + BLOCK
         a[low:high, high:] = a[high:, low:high].T
         corner = a[low:high, low:high]
-        corner[...] = np.tril(corner) + np.tril(corner, -1).T
+        np.copyto(corner, corner.T.copy(), where=above(len(corner)))
+
+
+@lru_cache(BLOCK)
+def above(n: int) -> np.ndarray[Any, Any]:
+    """Where a square's entries are above its diagonal."""
+    return ~np.tri(n, dtype=bool)

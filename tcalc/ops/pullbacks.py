@@ -11,12 +11,13 @@ from ..expr import Expr
 from ..extents import Coef
 from ..normal import add, einsum, scale, view
 from ..op import Op
-from .matrices import labels
+from .matrices import above, labels, mirrored
 from .triangles import lower_half, lower_ones, tri_inverse
 
 __all__: list[str] = []
 
-BLOCK = 128
+#: Columns of a block, twice as many from so many columns on.
+BLOCK, MANY = 64, 700
 
 
 def _symmetrised(e: Expr) -> Expr:
@@ -51,6 +52,8 @@ def _partial_bar(factor: Expr, bar: Expr, result: Expr) -> Expr:
 
 
 def _pullback(xp: Any, params: tuple[Any, ...], factor: Any, bar: Any) -> Any:
+    if bar.ndim == 2:
+        return _swept(factor, bar)
     found = np.empty_like(bar)
     for at in np.ndindex(bar.shape[:-2]):
         found[at] = _swept(factor[at], bar[at])
@@ -58,33 +61,40 @@ def _pullback(xp: Any, params: tuple[Any, ...], factor: Any, bar: Any) -> Any:
 
 
 def _swept(factor: Any, bar: Any) -> Any:
-    """The pullback by blocks of columns, the last first (Murray 2016)."""
+    """The pullback by blocks of columns, the last first (Murray 2016).
+
+    Entries above the diagonal are arbitrary until the lower triangle is copied over them.
+    """
     import scipy.linalg
 
     (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (factor, bar))
-    n, bar = len(bar), np.tril(bar)
-    for start in reversed(range(0, n, BLOCK)):
-        own, left, below = slice(start, start + BLOCK), slice(start), slice(start + BLOCK, n)
-        triangle, under = factor[own, own], bar[below, own]
-        if under.size:
-            under[:] = trsm(1, triangle.T, under.T, lower=0).T
+    n, bar = len(bar), np.array(bar, factor.dtype)
+    block = BLOCK if n < MANY else 2 * BLOCK
+    for start in reversed(range(0, n, block)):
+        stop = start + block
+        own, left, below = slice(start, stop), slice(start), slice(stop, n)
+        triangle = factor[own, own].copy()
+        np.copyto(triangle, 0, where=above(len(triangle)))
+        if stop < n:
+            under = bar[below, own].copy()
+            trsm(1, triangle.T, under.T, lower=0, overwrite_b=1)
+            bar[below, own] = under
             bar[below, left] -= under @ factor[own, left]
-            bar[own, own] -= np.tril(under.T @ factor[below, own])
-        inner = _of_block(trsm, triangle, bar[own, own])
-        if start:
-            bar[own, left] -= under.T @ factor[below, left] + inner @ factor[own, left]
-        bar[own, own] = np.tril(inner)
-        bar[own, own].flat[:: len(inner) + 1] /= 2
-    return (bar + bar.T) / 2
+            bar[own, :stop] -= under.T @ factor[below, :stop]
+        bar[own, own] = inner = _of_block(trsm, triangle, bar[own, own])
+        bar[own, left] -= inner @ factor[own, left]
+    bar *= 0.5
+    mirrored(bar)
+    return bar
 
 
 def _of_block(trsm: Any, factor: Any, bar: Any) -> Any:
     """X' (T + T' - diag T) X for T the lower triangle of L' C: twice the pullback of one block."""
-    product = np.tril(np.tril(factor).T @ bar)
-    product += np.tril(product, -1).T
+    product = factor.T @ bar
+    mirrored(product)
     # Row-major memory is the transpose in column-major order, so X' M is solved as M X.
-    turned = trsm(1, factor.T, product.T, side=1, lower=0, trans_a=1)
-    return trsm(1, factor.T, turned, lower=0)
+    turned = trsm(1, factor.T, product.T, side=1, lower=0, trans_a=1, overwrite_b=1)
+    return trsm(1, factor.T, turned, lower=0, overwrite_b=1)
 
 
 CHOLESKY_PULLBACK = Op(
