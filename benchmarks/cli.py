@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 FITTED = {name: problem for name, problem in PROBLEMS.items() if problem.fit}
 FACTORED = {problem.name: problem for problem in FACTORISATIONS}
-CURVED = {name: problem for name, problem in PROBLEMS.items() if name not in FACTORED}
+CURVED = {name: problem for name, problem in PROBLEMS.items() if "hessian" in problem.hand}
 
 
 def parser() -> argparse.ArgumentParser:

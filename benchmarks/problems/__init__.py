@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from ..problem import Problem
 from . import (
+    affine_example,
+    array_micro,
     bundle_adjustment,
     choice,
+    convolution_1d,
+    convolution_2d,
     cosines,
     factorisations,
     gp,
@@ -14,7 +18,9 @@ from . import (
     logistic,
     matrix_factorisation,
     net,
+    nnmf,
     population_glm,
+    projections,
     ridge_logistic,
     sparse_gp,
 )
@@ -37,6 +43,13 @@ PROBLEMS: dict[str, Problem] = {
         population_glm.SHARED,
         cosines.PROBLEM,
         bundle_adjustment.PROBLEM,
+        projections.PROBLEM,
+        nnmf.PROBLEM,
+        nnmf.PRODUCT,
+        *convolution_1d.CONVOLUTIONS,
+        *convolution_2d.CONVOLUTIONS,
+        affine_example.PROBLEM,
+        *array_micro.PROBLEMS,
         *factorisations.FACTORISATIONS,
     )
 }

@@ -54,10 +54,13 @@ def _gaps(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
     """1 / (w_j - w_i), 0 on the diagonal, equal eigenvalues as the caller asked."""
     n = w.shape[-1]
     difference = w[..., None, :] - w[..., :, None]
-    off = ~xp.eye(n, dtype=bool)
-    size = xp.abs(w).max(axis=-1, initial=0)[..., None, None]
+    size = xp.abs(w).max(axis=-1, initial=0)[..., None]
     rounding = max(n, FEW) * xp.finfo(w.dtype).eps * size
-    tied = off & (xp.abs(difference) <= rounding)
+    if params[0] != "epsilon" and xp.all(xp.diff(xp.sort(w, axis=-1)) > rounding):
+        difference.reshape((*w.shape[:-1], n * n))[..., :: n + 1] = xp.inf
+        return xp.divide(1, difference, out=difference)
+    off = ~xp.eye(n, dtype=bool)
+    tied = off & (xp.abs(difference) <= rounding[..., None])
     if params[0] == "epsilon":
         sign = xp.where(difference < 0, -1, 1).astype(w.dtype)
         difference = xp.maximum(xp.abs(difference), EPSILON) * sign

@@ -14,7 +14,7 @@ from ..expr import Apply, Expr
 from ..extents import ONE, Coef, Shape, show_shape
 from ..normal import add, einsum
 from ..op import Op
-from .matrices import labels, refuse
+from .matrices import LARGE, labels, refuse
 from .triangles import lower_half, tri_inverse
 
 __all__ = ["gelqf", "lq", "qr"]
@@ -32,14 +32,31 @@ def _lq(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
             f"{name} needs at least as many {more} as {less}, as is assumed of named dimensions, "
             f"not {shown}"
         )
-    q, r = xp.linalg.qr(xp.swapaxes(a, -1, -2))
-    diagonal = xp.diagonal(r, axis1=-2, axis2=-1)
+    q, factor = _orthogonal(xp, a)
+    diagonal = xp.diagonal(factor, axis1=-2, axis2=-1)
     # What is left of a row beside the rows before it, at the size of the row's rounding errors.
     rounding = n * xp.finfo(a.dtype).eps * xp.sqrt((a * a).sum(axis=-1))
     dependent = (xp.abs(diagonal) <= rounding).any(axis=-1)
     refuse(f"{name}: the {lines} are linearly dependent", dependent)
-    sign = xp.sign(diagonal)[..., None, :]
-    return xp.swapaxes(r * xp.swapaxes(sign, -1, -2), -1, -2), xp.swapaxes(q * sign, -1, -2)
+    sign = xp.sign(diagonal)
+    factor *= sign[..., None, :]
+    q *= sign[..., :, None]
+    return factor, q
+
+
+def _orthogonal(xp: Any, a: Any) -> tuple[Any, Any]:
+    """Orthonormal rows and a lower triangle whose product, triangle first, is a."""
+    m = a.shape[-2]
+    if a.ndim > 2 or m < LARGE:
+        q, r = xp.linalg.qr(xp.swapaxes(a, -1, -2))
+        return xp.swapaxes(q, -1, -2), xp.swapaxes(r, -1, -2)
+    import scipy.linalg
+
+    geqrf, orgqr = scipy.linalg.get_lapack_funcs(("geqrf", "orgqr"), (a,))
+    # Row-major memory is the transpose in column-major order, so that the rows are the columns.
+    reflectors, scales, _, _ = geqrf(a.T, lwork=LARGE * m)
+    factor = xp.tril(reflectors[:m].T)
+    return orgqr(reflectors, scales, lwork=LARGE * m, overwrite_a=1)[0].T, factor
 
 
 def _lq_shapes(params: tuple[Any, ...], shape: Shape) -> tuple[Shape, Shape]:
