@@ -251,7 +251,8 @@ class Lowering(Sums):
             shape = self.shape(arg)
             entries = max(entries, prod(shape))
             axes = tuple(range(arg.ndim))
-            slot = self.b.aligned(slot, word, axes)
+            if word not in symmetries(arg):  # a symmetric operand is what its transpose is
+                slot = self.b.aligned(slot, word, axes)
             if self.b.shapes[slot] != shape:
                 own = axes[arg.ndim - len(self.b.shapes[slot]) :]
                 slot = self.b.emit("broadcast", (slot,), shape, (own, axes), 0, shape, origin=VIEW)
