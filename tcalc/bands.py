@@ -88,7 +88,9 @@ def _chosen(
             if label in outer and abs(c) == 1:
                 form = (Affine.of(name) * c - g.form) * c
                 sure = all(_least(side.form, extents) for side in _inside(form, extents[label]))
-                found.append(_Choice(not sure, label in standing, label, form, g))
+                # A form in summed labels that leaves the array somewhere is no shorter than it.
+                if sure or outer >= {k for n in form.names if (k := label_of(n)) is not None}:
+                    found.append(_Choice(not sure, label in standing, label, form, g))
     return min(found, key=lambda choice: choice[:3], default=None)
 
 
