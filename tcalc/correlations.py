@@ -1,33 +1,42 @@
-"""Sums over windows that overlap: added up shift by shift, as no matrix kernel reads such views."""
+"""Sums over windows that overlap: no matrix kernel reads such views, so tiles of them are copied.
+
+The labels of the windows fall into those that are summed and those that are kept. The group with
+more entries is cut into tiles; of the other one few entries are left, and with a tile they are the
+columns and rows of a matrix that stays in cache.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import prod
 
 from .steps import Builder, Word
 
-#: Shifts that are added up one by one.
-MAX_SHIFTS = 256
 #: How many times the entries of an array a view must have for its windows to overlap.
 OVERLAP = 1.5
 
 
-def shifted(b: Builder, x: tuple[int, Word], y: tuple[int, Word]) -> tuple[int, Word] | None:
-    """The sum over all labels of y of its product with windows x, where these overlap."""
+def correlated(
+    b: Builder, x: tuple[int, Word], y: tuple[int, Word], keep: Collection[int]
+) -> tuple[int, Word] | None:
+    """The product of windows x with y, summed over all shared labels, where windows overlap."""
     slot, word = x
     base = b.windows.get(slot)
-    if base is None or not set(y[1]) < set(word):
+    shared = tuple([label for label in word if label in y[1]])
+    if base is None or not shared or any(label in keep for label in shared):
         return None
-    sizes = dict(zip(word, b.shapes[slot], strict=True))
     if prod(b.shapes[slot]) <= OVERLAP * prod(b.shapes[base]):
         return None
-    kept = tuple([label for label in word if label not in y[1]])
-    shape = tuple([sizes[label] for label in kept])
-    shifts, entries = prod(b.shapes[y[0]]), prod(shape)
-    if min(shifts, entries) > MAX_SHIFTS:
-        return None
-    full = kept + y[1]
-    view = b.transpose(slot, tuple([word.index(label) for label in full]))
-    kind = "shifted" if shifts <= entries else "lagged"
-    flops = 2 * shifts * entries
-    return b.emit(kind, (view, y[0]), shape, (full, y[1], kept), flops), kept
+    sizes = {**dict(zip(y[1], b.shapes[y[0]], strict=True))}
+    sizes.update(zip(word, b.shapes[slot], strict=True))
+    own = tuple([label for label in word if label not in shared])
+    right = tuple([label for label in y[1] if label not in shared])
+    counts = [prod([sizes[label] for label in group]) for group in (own, shared, right)]
+    long, short = (own, shared) if counts[0] >= counts[1] else (shared, own)
+    view = b.transpose(slot, tuple([word.index(label) for label in short + long]))
+    other = b.transpose(y[0], tuple([y[1].index(label) for label in right + shared]))
+    out = right + own
+    shape = tuple([sizes[label] for label in out])
+    params = (len(short), long is own)
+    words = (short + long, right + shared, out)
+    return b.emit("correlate", (view, other), shape, words, 2 * prod(counts), params), out

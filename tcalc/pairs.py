@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from .correlations import shifted
+from .correlations import correlated
 from .inverses import solvable, solved
 from .steps import VIEW, Builder, ProductKey, Word, letters
 
@@ -75,7 +75,7 @@ def _contracted(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) 
     for one, other in ((x, y), (y, x)):
         if solvable(b, one, other, summed):
             return solved(b, one, other, summed[0])
-        found = shifted(b, one, other) if set(other[1]) == set(summed) else None
+        found = correlated(b, one, other, keep)
         if found is not None:
             return found
     right = tuple([label for label in y[1] if label not in x[1]])

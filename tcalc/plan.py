@@ -19,6 +19,7 @@ from .variants import Way, multiplied_out
 
 #: Operations of a step in the time of one elementwise operation.
 SPEED = dict.fromkeys(("dot", "matmul", "gram"), GEMM_SPEED)
+SPEED["correlate"] = GEMM_SPEED / 4  # many of its operands are copied for one product
 SPEED |= dict.fromkeys(("trisolve", "solve", "over", "kernels"), 0.75 * GEMM_SPEED)
 #: Time per node from which other ways of lowering are tried (each takes a fraction of a
 #: millisecond a node), and what one must save to be taken.

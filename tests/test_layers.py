@@ -42,7 +42,7 @@ HOUSE = """
     contract
     backends.numpy_tiles
     backends.numpy_kernels
-    backends.numpy_tables backends.numpy_windows
+    backends.numpy_tables backends.numpy_windows backends.numpy_correlations
     backends.numpy_matrices
     plan
     lowering

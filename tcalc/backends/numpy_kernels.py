@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..extents import show_shape
 from ..steps import Step
+from .numpy_correlations import CORRELATIONS
 from .numpy_matrices import MATRICES, Array, Maker, Run, Slots
 from .numpy_tables import TABLES
 from .numpy_windows import WINDOWS
@@ -303,5 +304,6 @@ KERNELS: dict[str, Maker] = {
     "scratch": _scratch,
     **MATRICES,
     **TABLES,
+    **CORRELATIONS,
     **WINDOWS,
 }

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product as combinations
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..steps import Step
 from .numpy_matrices import Maker, Run, Slots
-
-#: Entries of a result that are added up at a time.
-TILE = 1 << 14
 
 #: An affine form: a number, and a coefficient for every axis.
 Form = tuple[int, tuple[int, ...]]
@@ -166,68 +162,10 @@ def _inside(start: int, c: int, n: int, count: int) -> tuple[int, int]:
     return max(0, -((n - 1 - start) // -c)), min(count - 1, start // -c)
 
 
-def _shifted(step: Step, dtype: np.dtype[Any]) -> Run:
-    """A sum over few shifts, tile by tile of the result."""
-    (a, b), o, shape = step.args, step.out, step.shape
-    rows = max(1, TILE * shape[0] // max(1, prod(shape)))
-
-    def run(v: Slots) -> None:
-        array, weights, out = v[a], v[b], v[o]
-        if _along_one(array):
-            _correlate(array, weights, out)
-            return
-        product = np.empty((rows, *shape[1:]), out.dtype)
-        for low in range(0, shape[0], rows):
-            part = out[low : low + rows]
-            term = product[: len(part)]
-            for k, at in enumerate(np.ndindex(*weights.shape)):
-                view = array[(slice(low, low + rows), *whole, *at)]
-                np.multiply(view, weights[at], term if k else part)
-                if k:
-                    np.add(part, term, part)
-
-    whole = (slice(None),) * (len(shape) - 1)
-    return run
-
-
-def _along_one(windows: np.ndarray) -> bool:
-    """Are these the windows of a vector, one entry further or back each?"""
-    return windows.ndim == 2 and abs(windows.strides[0]) == abs(windows.strides[1])
-
-
-def _correlate(windows: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
-    if windows.strides[0] != windows.strides[1]:
-        windows, weights = windows[:, ::-1], weights[::-1]
-    (count, size), strides = windows.shape, windows.strides[:1]
-    line = np.lib.stride_tricks.as_strided(windows, (count + size - 1,), strides, writeable=False)
-    for low in range(0, count, TILE):
-        part = line[low : low + TILE + size - 1]
-        out[low : low + TILE] = np.correlate(part, weights, "valid")
-
-
-def _lagged(step: Step, dtype: np.dtype[Any]) -> Run:
-    """An inner product with each of few shifts."""
-    (a, b), o, shape = step.args, step.out, step.shape
-
-    def run(v: Slots) -> None:
-        array, other, out = v[a], v[b], v[o]
-        axes = list(range(other.ndim))
-        for at in np.ndindex(*shape):
-            view = array[at]
-            if other.ndim == 1:
-                out[at] = np.dot(view, other)
-            else:
-                out[at] = np.einsum(view, axes, other, axes, [])
-
-    return run
-
-
 #: How each kind of step is run.
 WINDOWS: dict[str, Maker] = {
     "window": _window,
     "pad": _pad,
     "place": _place,
     "place_add": _place_add,
-    "shifted": _shifted,
-    "lagged": _lagged,
 }
