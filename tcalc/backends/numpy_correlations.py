@@ -77,7 +77,7 @@ def _tiles(windows: Array, few: int, dtype: Any) -> Iterator[tuple[Any, Array]]:
     buffer = np.empty(count * step * further, dtype)
     rest = (slice(None),) * (len(many) - 1)
     for low in range(0, many[0], step):
-        here = (slice(low, low + step), *rest)
+        here: tuple[Any, ...] = (slice(low, low + step), *rest)
         part = windows[(Ellipsis, *here)]
         tile = buffer[: part.size].reshape(part.shape)
         tile[...] = part
