@@ -67,6 +67,7 @@ from .errors import (
 from .errors import (
     UnsupportedError as UnsupportedError,
 )
+from .expand import expand as expand
 from .explain import explain as explain
 from .expr import Expr as Expr
 from .frontends.matrix import parse as parse

@@ -56,7 +56,7 @@ HOUSE = """
     steps
     properties derive linalg bands
     rules.*
-    joining
+    joining expand
     rewrite facts indexing
     ops.lapack ops.norms ops.definite ops.pullbacks ops.matrix_functions ops.spectral
     slicing diagonals

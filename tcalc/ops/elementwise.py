@@ -334,6 +334,15 @@ def power(a: object, b: object) -> Expr:
     return _power(base, exponent)
 
 
+def whole_power(e: Expr) -> tuple[Expr, int] | None:
+    """The base and the exponent, where e is a power with a whole number from 3 on."""
+    if not isinstance(e, Apply) or e.op is not named("power"):
+        return None
+    base, exponent = e.args
+    value = numeric_value(exponent)
+    return (base, int(value)) if value is not None and value == value // 1 >= 3 else None
+
+
 @public
 def greater(a: object, b: object) -> Expr:
     return less(b, a)
