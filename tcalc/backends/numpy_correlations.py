@@ -15,7 +15,9 @@ Array = np.ndarray[Any, Any]
 
 #: Entries of windows that are copied at a time, of a line that are correlated at a time, and of two
 #: lines whose inner products are taken at a time.
-TILE, LINE, PART = 1 << 16, 1 << 14, 1 << 12
+TILE, LINE, PART = 1 << 16, 1 << 15, 1 << 12
+#: Rows of a matrix of shifted weights, at least, and how many weights and blocks are worth one.
+BLOCK, FEW = 32, 12
 #: The least share of the largest energy of a window that all have, where one row of inner products
 #: gives the others.
 EVEN = 0.25
@@ -99,9 +101,39 @@ def _shifts(windows: Array, weights: Array, out: Array) -> None:
         windows, weights = windows[:, ::-1], weights[::-1]
     count, size = windows.shape
     line = _vector(windows)
+    blocks = min(max(size, BLOCK), 2 * BLOCK)
     for low in range(0, count, LINE):
-        part = line[low : low + LINE + size - 1]
-        out[low : low + LINE] = np.correlate(part, weights, "valid")
+        part, target = line[low : low + LINE + size - 1], out[low : low + LINE]
+        if (
+            size < FEW
+            or len(target) < FEW * blocks
+            or not _by_blocks(part, weights, target, blocks)
+        ):
+            target[...] = np.correlate(part, weights, "valid")
+
+
+def _by_blocks(line: Array, weights: Array, out: Array, block: int) -> bool:
+    """Blocks of a vector are rows, times a matrix that holds the weights once a row, shifted.
+
+    False where an entry that is not finite met the matrix's zeros.
+    """
+    size, rows = len(weights), len(out) // block
+    matrix = np.zeros((block + size - 1, block), weights.dtype)
+    step = matrix.strides
+    np.lib.stride_tricks.as_strided(matrix, (block, size), (sum(step), step[0]))[...] = weights
+    main = out[: rows * block].reshape(rows, block)
+    with np.errstate(invalid="ignore"):
+        for low in range(0, len(matrix), block):
+            part = matrix[low : low + block]
+            shape, strides = (rows, len(part)), (block * line.strides[0], line.strides[0])
+            held = np.lib.stride_tricks.as_strided(line[low:], shape, strides, writeable=False)
+            if low:
+                main += held @ part
+            else:
+                np.dot(held, part, out=main)
+    if len(out) > main.size:
+        out[main.size :] = np.correlate(line[main.size :], weights, "valid")
+    return bool(np.isfinite(main).all())
 
 
 def _vector(windows: Array) -> Array:

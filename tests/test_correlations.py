@@ -1,0 +1,81 @@
+"""The kernel of sums over overlapping windows against einsum, on every way that it goes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tcalc.backends import numpy_correlations as kernel
+
+Array = np.ndarray
+windows_of = np.lib.stride_tricks.sliding_window_view
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def _agree(found: Array, expected: Array) -> None:
+    bound = 1e-4 if found.dtype == SINGLE else 1e-11
+    np.testing.assert_allclose(found, expected, bound, bound * np.abs(expected).max(initial=0))
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE], ids=str)
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize(
+    ("n", "m"), [(5, 1), (5, 5), (400, 12), (385, 13), (1000, 64), (1000, 300), (40000, 20)]
+)
+def test_windows_of_a_vector(n: int, m: int, backward: bool, dtype: np.dtype) -> None:
+    rng = np.random.default_rng(n + m)
+    line, weights = (rng.standard_normal(k).astype(dtype) for k in (n, m))
+    held = windows_of(line, m)
+    held = held[:, ::-1] if backward else held
+    out = np.empty(len(held), dtype)
+    kernel._over_few(held.T, weights, out, 1)
+    _agree(out, held @ weights)
+    errors = rng.standard_normal(len(held)).astype(dtype)
+    lags = np.empty(m, dtype)
+    kernel._over_many(held.T, errors, lags, 1)
+    _agree(lags, errors @ held)
+
+
+def test_entries_that_are_not_finite_stay_in_their_windows() -> None:
+    rng = np.random.default_rng(0)
+    line, weights = rng.standard_normal(2000), rng.standard_normal(40)
+    line[77], line[900] = np.inf, np.nan
+    held = windows_of(line, 40)
+    out = np.empty(len(held))
+    kernel._over_few(held.T, weights, out, 1)
+    bad = np.flatnonzero(~np.isfinite(out))
+    assert bad.tolist() == [*range(77 - 39, 78), *range(900 - 39, 901)]
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_windows_of_an_image_with_channels(step: int) -> None:
+    rng = np.random.default_rng(step)
+    image, weights = rng.standard_normal((3, 40, 50)), rng.standard_normal((4, 3, 5, 2))
+    held = windows_of(image, (5, 2), (1, 2))[:, ::step, ::step].transpose(0, 3, 4, 1, 2)
+    out = np.empty((4, *held.shape[3:]))
+    kernel._over_few(held, weights, out, 3)
+    _agree(out, np.einsum("qabij,oqab->oij", held, weights))
+    errors, grad = rng.standard_normal(out.shape), np.empty(weights.shape)
+    kernel._over_many(held, errors, grad, 3)
+    _agree(grad, np.einsum("qabij,oij->oqab", held, errors))
+    curvature = np.empty((3, 5, 2, 3, 5, 2))
+    kernel._over_many(held, held, curvature, 3)
+    _agree(curvature, np.einsum("qabij,pcdij->pcdqab", held, held))
+    _agree(curvature, np.einsum("pcdqab->qabpcd", curvature))
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("even", [True, False])
+def test_inner_products_of_windows(same: bool, even: bool) -> None:
+    """Where one window is much smaller than another, digits would cancel in the quick way."""
+    rng = np.random.default_rng(0)
+    one = rng.standard_normal(3000)
+    if not even:
+        one[:3] = 1e9
+    other = one if same else rng.standard_normal(2997)
+    x, y = windows_of(one, 20).T, windows_of(other, 20 if same else 17).T
+    out = np.empty((len(y), len(x)))
+    assert kernel._by_lags(x, y, out.copy()) is even
+    kernel._over_many(x, y, out, 1)
+    for k, row in enumerate(out):
+        np.testing.assert_allclose(row, x @ y[k], 1e-9, 1e-10)
