@@ -70,6 +70,7 @@ from .errors import (
 from .expand import expand as expand
 from .explain import explain as explain
 from .expr import Expr as Expr
+from .frontends.index import parse_index as parse_index
 from .frontends.matrix import parse as parse
 from .indexing import *
 from .joining import *
@@ -82,6 +83,7 @@ from .ops.reductions import *
 from .optimize import scipy_functions as scipy_functions
 from .printers.code import to_code as to_code
 from .printers.einsum import to_einsum as to_einsum
+from .printers.index import to_index as to_index
 from .printers.latex import to_latex as to_latex
 from .printers.text import to_text as to_text
 from .rewrite import simplify as simplify

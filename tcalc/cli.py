@@ -24,19 +24,22 @@ from .derive import MODES
 from .errors import Error
 from .explain import explain
 from .expr import PROPERTIES, Expr
+from .frontends.index import parse_index
 from .frontends.matrix import parse
 from .printers.code import to_code
 from .printers.einsum import to_einsum
+from .printers.index import to_index
 from .printers.latex import to_latex
 from .printers.text import to_text
 from .progress import Progress
 
 #: Input languages and output forms by name: one row each.
-LANGUAGES: dict[str, Callable[..., Expr]] = {"matrix": parse}
+LANGUAGES: dict[str, Callable[..., Expr]] = {"matrix": parse, "index": parse_index}
 FORMS: dict[str, Callable[[Any], str]] = {
     "text": to_text,
     "latex": to_latex,
     "einsum": to_einsum,
+    "index": to_index,
     "numpy": lambda e: to_code(e, "numpy"),
 }
 BAD_INPUT = 2

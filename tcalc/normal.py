@@ -310,18 +310,21 @@ def _intern_add(terms: list[Expr]) -> Expr:
         return terms[0]
     node: Expr = intern(Add, (), tuple(sorted(terms, key=lambda t: t.order)))
     if node._symmetries is None and node.ndim >= 2:
-        mine = {id(t) for t in node.args}
         candidates = axis_symmetries(node.shape)
-        negative = {id(scale(t, MINUS)) for t in node.args}
-        turned = [(p, {id(view(t, p)) for t in node.args}) for p in candidates]
-        node._antisymmetries = tuple([p for p, terms in turned if terms == negative])
-        node._symmetries = closure([p for p, terms in turned if terms == mine])
+        # Lists keep the terms alive, or their ids would be those of others.
+        negative = [scale(t, MINUS) for t in node.args]
+        turned = [[view(t, p) for t in node.args] for p in candidates]
+        pairs = list(zip(candidates, [set(map(id, terms)) for terms in turned], strict=True))
+        node._antisymmetries = tuple([p for p, terms in pairs if terms == set(map(id, negative))])
+        mine = set(map(id, node.args))
+        node._symmetries = closure([p for p, terms in pairs if terms == mine])
     return node
 
 
 def _open_sums(items: list[Expr]) -> list[Expr]:
     """Nested sums open where they carry unit tensors, are broadcast, or share a term; bounded."""
-    present = {id(split_coef(t)[1]) for t in items}
+    rests = [split_coef(t)[1] for t in items]  # kept alive, as their ids are compared
+    present = set(map(id, rests))
     units = _carries_unit(items)
     flat: list[Expr] = []
     room = MAX_TERMS - len(items)

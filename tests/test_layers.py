@@ -24,10 +24,13 @@ HOUSE = """
     __init__
     newton
     frontends.* printers.* explain check optimize assembly
-    frontends.matrix_inference printers.layout printers.selfcheck
-    frontends.matrix_factors printers.matrix_form printers.products
-    frontends.matrix_functions frontends.matrix_types
-    frontends.matrix_syntax printers.style printers.languages printers.indexed
+    frontends.matrix_inference frontends.index_conditions printers.layout printers.selfcheck
+    frontends.matrix_factors frontends.index_arrays printers.matrix_form printers.products
+    printers.index_sums
+    frontends.matrix_functions frontends.matrix_types frontends.index_ranges frontends.index_values
+    frontends.matrix_syntax frontends.index_integers frontends.index_syntax printers.style
+    printers.languages printers.indexed
+    frontends.index_words
     frontends.lexer frontends.dimensions
     calculus compile blocks
     nested
@@ -76,7 +79,7 @@ HOUSE = """
     polyhedra
     smith extents
     affine
-    errors progress byte_counts known
+    errors progress byte_counts known trampoline
 """
 
 # Imports between modules of one row.

@@ -348,3 +348,17 @@ def test_squares_of_differences_are_symmetric() -> None:
     wanted = data[:, None] - data
     np.testing.assert_array_equal((difference * difference.T)(x=data), -(wanted**2))
     np.testing.assert_array_equal((difference**2 * difference.T)(x=data), -(wanted**3))
+
+
+def test_sums_are_no_symmetries_of_freed_terms() -> None:
+    """Ids of terms that are compared belong to living nodes: many sums, all of them right."""
+    rng = np.random.default_rng(5)
+    for k in range(40):
+        x, y = tc.var(f"x{k}", (2, 2, 3)), tc.var(f"y{k}", (2, 3))
+        data = {v.name: rng.normal(size=v.shape) for v in (x, y)}
+        s = x[:, :, None, :] + y[None, None]
+        e = tc.einsum("klji->ijkl", s)
+        assert not s.args[0]._antisymmetries
+        dense = data[x.name][:, :, None, :] + data[y.name][None, None]
+        wanted = 1 + np.einsum("klji->ijkl", dense) ** 2
+        np.testing.assert_allclose((1 + e * e)(data), wanted, rtol=1e-12)

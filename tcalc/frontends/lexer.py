@@ -62,7 +62,7 @@ class Lexicon:
         )
 
     def tokens(self, text: str) -> list[Token]:
-        """All tokens, newlines inside parentheses left out, closed by a token `end`."""
+        """All tokens, newlines inside brackets left out, closed by a token `end`."""
         if len(text) > MAX_TEXT:
             raise ParseError(f"a text has at most {MAX_TEXT} characters", text, MAX_TEXT)
         found: list[Token] = []
@@ -79,7 +79,7 @@ class Lexicon:
                 continue
             if kind == "op":
                 word = self.synonyms.get(word, word)
-                depth = max(0, depth + (word == "(") - (word == ")"))
+                depth = max(0, depth + (word in ("(", "[")) - (word in (")", "]")))
             elif kind == "number":
                 _check_number(word, text, start)
             elif kind == "name" and not word.isidentifier():

@@ -1,0 +1,127 @@
+"""The index language: its words, and the tree that its texts are parsed to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .lexer import Lexicon, excerpt
+
+#: Places in the list of nodes; three offsets.
+Places = tuple[int, ...]
+Span = tuple[int, int, int]
+
+OR, AND, COMPARISON, SUM, PRODUCT, UNARY, POWER, SIGN = range(1, 9)
+
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+LEVELS = {
+    "|": OR,
+    "&": AND,
+    **dict.fromkeys(COMPARISONS, COMPARISON),
+    **dict.fromkeys(("+", "-"), SUM),
+    **dict.fromkeys(("*", "/"), PRODUCT),
+    "^": POWER,
+}
+
+#: Functions that bind indices; those that are also functions of values.
+BINDERS = ("sum", "prod", "max", "min", "logsumexp", "norm2")
+FUNCTIONS_TOO = ("max", "min")
+
+LEXICON = Lexicon(
+    operators=(*LEVELS, "~", "(", ")", "[", "]", ",", ";", "=", ".."),
+    comments="#",
+    synonyms={"−": "-", "·": "*", "≤": "<=", "≥": ">=", "≠": "!="},
+    hints={
+        "**": "a power is ^",
+        "//": "write floor(a/b)",
+        "@": "write sum[k](a[i,k]*b[k,j])",
+        ".*": "everything is entry by entry; write *",
+        "./": "everything is entry by entry; write /",
+        ".^": "everything is entry by entry; write ^",
+        "'": "a transpose is a[j,i]",
+        "&&": "write &",
+        "||": "write |",
+        "!": "write ~",
+    },
+)
+
+
+class Node(NamedTuple):
+    """A node of the tree.
+
+    `kind` is number, name, index, access, call, binder, guard, prefix or infix; `name` the word or
+    operator; `args` places in the list; `indices` places in the list of indices or, of an access to
+    what a call gives, the place of the call; `at` the offset of the word or operator; `start` and
+    `end` the text of the whole.
+    """
+
+    kind: str
+    name: str
+    args: Places
+    at: int
+    start: int
+    end: int
+    indices: Places = ()
+
+
+@dataclass
+class Index:
+    """An index where it is bound; `low` and `high` are places of its bounds, -1 for none.
+
+    `uses` are the accesses in which it is a subscript on its own, and the axes.
+    """
+
+    name: str
+    at: int
+    low: int = -1
+    high: int = -1
+    uses: list[tuple[int, int]] = field(default_factory=list)
+
+
+class Statement(NamedTuple):
+    """`name[indices] = …` or, last, an expression without a name."""
+
+    name: str
+    indices: Places
+    root: int
+    at: int
+
+
+class Tree(NamedTuple):
+    text: str
+    nodes: list[Node]
+    indices: list[Index]
+    statements: list[Statement]
+
+    def source(self, place: int) -> str:
+        """A node as the user wrote it."""
+        node = self.nodes[place]
+        text = excerpt(self.text, node.start, node.end)
+        while node.kind == "access" and text.startswith("("):
+            text = text[1:-1].strip()
+        return text
+
+
+class Open(NamedTuple):
+    """What the parser has begun and not ended: an operator, a bracket or a call.
+
+    `at` is the offset of the word, `bracket` that of the bracket.
+    """
+
+    kind: str
+    name: str
+    at: int
+    level: int = 0
+    base: int = 0
+    bracket: int = 0
+    indices: Places = ()
+
+
+@dataclass
+class Header:
+    """The indices of a binder or, without a name, of a statement; `last` is being read."""
+
+    name: str
+    at: int
+    indices: list[int] = field(default_factory=list)
+    last: int = -1

@@ -1,0 +1,203 @@
+"""What `to_index` prints: the paper's form, and texts that parse back to equal values."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.normal import bare
+from tests.cases import CASES, EXTENTS, Case
+from tests.index_programs import OutsideError
+from tests.index_random import Maker
+from tests.test_index_language import PAPER, SHAPES
+
+FIRST = "exp(-sum[l=0..4](c[{0}, {0}]*(a[{0}, l] + b[{1}, l])^2 + d[{2}]^3))"
+BATCHES, EACH = 8, 15
+
+
+def equal(e: tc.Expr, data: dict[str, Any], shapes: dict[str, Any] | None = None) -> bool:
+    """Does the text parse back to the same values? The result says whether to the same node."""
+    text = tc.to_index(e)
+    found = tc.parse_index(text, **(shapes or {}), **(e.variables if shapes is None else {}))
+    wanted = e(data)
+    values = found(data)
+    assert values.shape == wanted.shape
+    scale = max(1.0, np.abs(wanted[np.isfinite(wanted)]).max(initial=0))
+    np.testing.assert_allclose(values, wanted, rtol=1e-8, atol=1e-9 * scale)
+    return found is bare(e)
+
+
+# --- the paper ------------------------------------------------------------------------------------
+
+
+def test_derivatives_of_the_paper() -> None:
+    f = tc.parse_index(PAPER, **SHAPES)
+    df = tc.var("df", (3, 4))
+    da, db, dc, dd = [tc.to_index(tc.vjp(f, name, df)) for name in "abcd"]
+    first = FIRST.format("i", "k", "i+l")
+    assert tc.to_index(f) == (
+        "f[i=0..2, j=0..3] = "
+        "exp(-sum[k=0..4](c[i, i]*(a[i, k] + b[j, k])^2 + d[i+k]^3))"
+    )  # fmt: skip
+    assert da == (
+        "f[i=0..2, j=0..4] = "
+        f"-2*c[i, i]*sum[k=0..3](df[i, k]*(a[i, j] + b[k, j])*{first})"
+    )  # fmt: skip
+    assert db == (
+        "f[i=0..3, j=0..4] = "
+        f"-2*sum[k=0..2](c[k, k]*df[k, i]*(a[k, j] + b[i, j])*{FIRST.format('k', 'i', 'k+l')})"
+    )
+    assert dc == (
+        "f[i=0..2, j=0..2] = -[i == j]*sum[k=0..3, l=0..4]"
+        f"(df[i, k]*(a[i, l] + b[k, l])^2*{first.replace('l', 'm')})"
+    )
+    assert dd == (
+        "f[i=0..7] = -3*sum[j=max(0,i-2)..min(4,i)]"
+        f"(d[i]^2*sum[k=0..3](df[i-j, k]*{FIRST.format('i-j', 'k', 'i+l-j')}))"
+    )
+    rng = np.random.default_rng(3)
+    data = {name: 0.3 * rng.normal(size=shape) for name, shape in SHAPES.items()}
+    data["df"] = rng.normal(size=(3, 4))
+    for name in SHAPES:
+        assert equal(tc.vjp(f, name, df), data) or name == "d"
+        assert equal(tc.hessian(tc.sum(f), name), data) or name == "d"
+
+
+# --- texts word by word ---------------------------------------------------------------------------
+
+x, y, w = tc.var("x", "n"), tc.var("y", "m"), tc.var("w", 3)
+A, s = tc.var("A", ("n", "n")), tc.var("s")
+idx = tc.var("idx", "k", integer=True)
+
+TEXTS = [
+    (s, "f = s"),
+    (2 * s - 1, "f = 2*s - 1"),
+    (-(x / s) ** 2, "f[i=0..n-1] = -(x[i]/s)^2"),
+    (x[1:] - x[:-1], "f[i=0..n-2] = x[i+1] - x[i]"),
+    (x[::-1], "f[i=0..n-1] = x[n-i-1]"),
+    (A.T, "f[i=0..n-1, j=0..n-1] = A[j, i]"),
+    (tc.eye("n"), "f[i=0..n-1, j=0..n-1] = [i == j]"),
+    (tc.trace(A), "f = sum[i=0..n-1](A[i, i])"),
+    (A @ x, "f[i=0..n-1] = sum[j=0..n-1](A[i, j]*x[j])"),
+    (tc.mean(x), "f = sum[i=0..n-1](x[i])/n"),
+    (tc.maximum(x, 0), "f[i=0..n-1] = maximum(x[i], 0)"),
+    (tc.max(A, axis=1), "f[i=0..n-1] = max[j=0..n-1](A[i, j])"),
+    (tc.where(x > 0, x, 2), "f[i=0..n-1] = where([0 < x[i]], x[i], 2)"),
+    (tc.zeros(("n", 2)), "f[i=0..n-1, j=0..1] = 0"),
+    (w * np.array([1.0, 0.0, -2.0]), "f[i=0..2] = w[i]*([i == 0] - 2*[i == 2])"),
+    (tc.vjp(w[::2], "w", tc.var("u", 2)),
+     "f[i=0..2] = sum[j=ceil(i/2)..floor(i/2)](u[j])"),
+    (tc.take(x, idx), "f[i=0..k-1] = sum[j=0..n-1](x[j]*[idx[i] == j])"),
+    (tc.linalg.inv(A), "f[i=0..n-1, j=0..n-1] = inv(A)[i, j]"),
+    (tc.linalg.det(A @ A),
+     "t1[i=0..n-1, j=0..n-1] = sum[k=0..n-1](A[i, k]*A[k, j])\nf = det(t1)"),
+    (tc.logsumexp(x) + tc.norm(y), None),
+    (tc.cumsum(x), "f[i=0..n-1] = cumsum(x, False)[i]"),
+    (tc.linalg.svd(tc.var("M", (4, 3)))[1], "f[i=0..2] = svd_s(M, False, raise)[i]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("e", "text"), TEXTS, ids=[str(k) for k, _ in enumerate(TEXTS)])
+def test_texts(e: tc.Expr, text: str | None) -> None:
+    printed = tc.to_index(e)
+    assert text is None or printed == text
+    rng = np.random.default_rng(4)
+    shapes = {"x": "n", "y": "m", "idx": idx} | e.variables
+    sizes = {"n": 5, "m": 4, "k": 6}
+    data: dict[str, Any] = {
+        name: rng.uniform(0.5, 2, [sizes.get(n, n) for n in v.shape])  # type: ignore[call-overload]
+        for name, v in e.variables.items()
+    }
+    data |= {"idx": np.array([0, 4, 1, 1, 3, 0])}
+    found = tc.parse_index(printed, **shapes)
+    np.testing.assert_allclose(found(sizes | data), e(sizes | data), rtol=1e-10)
+
+
+def test_names_that_are_taken() -> None:
+    f, i = tc.var("f", "j"), tc.var("i", ())
+    assert tc.to_index(f * i) == "f1[k=0..j-1] = f[k]*i"
+    with pytest.raises(tc.UnsupportedError, match="sum binds indices"):
+        tc.to_index(tc.var("sum", 3) * 2)
+    with pytest.raises(tc.UnsupportedError, match=r"constant array of shape \(100,\)"):
+        tc.to_index(tc.const(np.arange(100.0)) * tc.var("x", 100))
+    with pytest.raises(TypeError, match="one expression"):
+        tc.to_index((f, i))  # type: ignore[arg-type]
+
+
+# --- round trips ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_cases_parse_back(case: Case) -> None:
+    e, data = case.expression(), {**EXTENTS, **case.sample()}
+    equal(e, data)
+    for name in [n for n in case.targets if n in e.variables][:2]:
+        jacobian = tc.jacobian(e, name)
+        equal(jacobian, data)
+        if case.order > 1:
+            equal(tc.jacobian(jacobian, name), data)
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_random_programs_parse_back(batch: int) -> None:
+    for seed in range(1000 + EACH * batch, 1000 + EACH * (batch + 1)):
+        p = Maker(seed).program()
+        if not p.sound:
+            continue
+        data: dict[str, Any] = {**p.values(np.random.default_rng(seed)), **p.sizes}
+        try:
+            e = tc.parse_index(p.text, **p.shapes())
+            e(data)
+        except (tc.ShapeError, OutsideError):
+            continue
+        held = tc.var("held", e.shape)
+        data["held"] = np.random.default_rng(seed).normal(size=e(data).shape)
+        shapes = {**p.shapes(), "held": held}
+        try:
+            equal(e, data, shapes)
+            for name in e.variables:
+                gradient = tc.grad(tc.sum(held * e), name)
+                equal(gradient if seed % 2 else tc.jacobian(e, name), data, shapes)
+        except Exception as error:
+            error.add_note(f"seed {seed}\n{p.text}\n{p.shapes()} {p.sizes}")
+            raise
+
+
+def test_shared_and_deep_expressions() -> None:
+    e: tc.Expr = x
+    for _ in range(40):
+        e = e * tc.sin(e)
+    text = tc.to_index(e)
+    assert len(text) < 10_000
+    data = {"x": np.linspace(0.1, 1, 5)}
+    np.testing.assert_allclose(tc.parse_index(text, x="n")(data), e(data), rtol=1e-12)
+    e = x
+    for _ in range(20_000):
+        e = tc.tanh(e) + 1
+    text = tc.to_index(e)
+    np.testing.assert_allclose(tc.parse_index(text, x="n")(data), e(data), rtol=1e-12)
+
+
+def test_texts_do_not_depend_on_the_hash_seed() -> None:
+    program = (
+        "import tcalc as tc; f = tc.parse_index("
+        f"'{PAPER}', a=(3,5), b=(4,5), c=(3,3), d=8); "
+        "print(tc.to_index(tc.hessian(tc.sum(f), 'd')))"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(texts) == 1
