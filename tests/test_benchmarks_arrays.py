@@ -105,6 +105,7 @@ LOSSES = {
     "convolution-2d-channels": convolution,
     "convolution-2d-channels-image": convolution,
     "affine-example": affine,
+    "affine-example-expanded": affine,
     "nnmf": exponential_noise,
 }
 PRODUCTS = ("convolution-1d-product", "convolution-2d-product")

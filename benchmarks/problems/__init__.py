@@ -48,7 +48,7 @@ PROBLEMS: dict[str, Problem] = {
         nnmf.PRODUCT,
         *convolution_1d.CONVOLUTIONS,
         *convolution_2d.CONVOLUTIONS,
-        affine_example.PROBLEM,
+        *affine_example.PROBLEMS,
         *array_micro.PROBLEMS,
         *factorisations.FACTORISATIONS,
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from .. import reads, transforms
+from .. import transforms
 from ..problem import Array, Case, Claim, Data, Form, Problem, Sizes
 
 TEXT = "sum_i (sum_k x_{i+k} w_k - y_i)^2 / 2"
@@ -69,9 +69,8 @@ def multiplied(xp: Any, data: Any) -> Any:
 def expression(sizes: Sizes) -> Any:
     import tcalc as tc
 
-    x, w, y = tc.var("x", "n"), tc.var("w", "m"), tc.var("y", "n-m+1")
-    found = reads.product([(x, "j"), (w, "k")], {"j": ("i", "k")}, "i", i=y.shape[0])
-    return tc.sum((found - y) ** 2) / 2
+    text = "sum[i]((sum[k](x[i+k]*w[k]) - y[i])^2)/2"
+    return tc.parse_index(text, x=("n",), w=("m",), y=("n-m+1",))
 
 
 def product_expression(sizes: Sizes) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import reads, transforms
+from .. import transforms
 from ..problem import Array, Case, Claim, Form, Problem, Sizes
 from . import image_forms as by_hand
 
@@ -71,27 +71,17 @@ def multiplied(xp: Any, data: Any) -> Any:
 def plain_expression(sizes: Sizes) -> Any:
     import tcalc as tc
 
-    x, w = tc.var("x", ("n", "n")), tc.var("w", (sizes["m"], sizes["m"]))
-    side = f"n-{sizes['m'] - 1}"
-    y = tc.var("y", (side, side))
-    h, l = y.shape
-    found = reads.product(
-        [(x, "pq"), (w, "ab")], {"p": ("i", "a"), "q": ("j", "b")}, "ij", i=h, j=l
-    )
-    return tc.sum((found - y) ** 2) / 2
+    m, side = sizes["m"], f"n-{sizes['m'] - 1}"
+    text = "sum[i,j]((sum[a,b](x[i+a,j+b]*w[a,b]) - y[i,j])^2)/2"
+    return tc.parse_index(text, x=("n", "n"), w=(m, m), y=(side, side))
 
 
 def expression(sizes: Sizes) -> Any:
     import tcalc as tc
 
-    m = sizes["m"]
-    x, w = tc.var("x", ("c", "n", "n")), tc.var("w", ("o", "c", m, m))
-    y = tc.var("y", ("o", f"n-{m - 1}", f"n-{m - 1}"))
-    _, h, l = y.shape
-    found = reads.product(
-        [(x, "cpq"), (w, "ocab")], {"p": ("i", "a"), "q": ("j", "b")}, "oij", i=h, j=l
-    )
-    return tc.sum((found - y) ** 2) / 2
+    m, side = sizes["m"], f"n-{sizes['m'] - 1}"
+    text = "sum[p,i,j]((sum[q,a,b](x[q,i+a,j+b]*w[p,q,a,b]) - y[p,i,j])^2)/2"
+    return tc.parse_index(text, x=("c", "n", "n"), w=("o", "c", m, m), y=("o", side, side))
 
 
 def product_expression(sizes: Sizes) -> Any:
