@@ -88,8 +88,11 @@ def _chosen(
             if label in outer and abs(c) == 1:
                 form = (Affine.of(name) * c - g.form) * c
                 sure = all(_least(side.form, extents) for side in _inside(form, extents[label]))
-                # A form in summed labels that leaves the array somewhere is no shorter than it.
-                if sure or outer >= {k for n in form.names if (k := label_of(n)) is not None}:
+                # A form in several summed labels that leaves the array is no shorter than it.
+                summed = [
+                    k for n in form.names if (k := label_of(n)) is not None and k not in outer
+                ]
+                if sure or len(summed) <= 1:
                     found.append(_Choice(not sure, label in standing, label, form, g))
     return min(found, key=lambda choice: choice[:3], default=None)
 
