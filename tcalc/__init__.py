@@ -11,33 +11,10 @@ from . import rules as rules
 from .array import *
 from .assembly import CompiledStructured as CompiledStructured
 from .blocks import BlockStructured as BlockStructured
-from .calculus import (
-    derivative as derivative,
-)
-from .calculus import (
-    grad as grad,
-)
-from .calculus import (
-    hessian as hessian,
-)
-from .calculus import (
-    hvp as hvp,
-)
-from .calculus import (
-    jacobian as jacobian,
-)
-from .calculus import (
-    jvp as jvp,
-)
-from .calculus import (
-    value_and_grad as value_and_grad,
-)
-from .calculus import (
-    vjp as vjp,
-)
 from .check import check as check
 from .compile import Compiled as Compiled
 from .compile import compile as compile
+from .comprehensions import build as build
 from .compress import (
     Compressed as Compressed,
 )
@@ -70,6 +47,7 @@ from .errors import (
 from .expand import expand as expand
 from .explain import explain as explain
 from .expr import Expr as Expr
+from .folding import fold as fold
 from .frontends.index import parse_index as parse_index
 from .frontends.matrix import parse as parse
 from .indexing import *
@@ -93,6 +71,7 @@ from .structured import (
 from .structured import (
     identity_like as identity_like,
 )
+from .transforms import *
 from .views import *
 
 __version__ = "0.1.0"

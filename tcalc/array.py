@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import normal
+from .captures import captured
 from .declare import check_shape, const_node, is_masked
 from .errors import ShapeError, TraceError, UnsupportedError
 from .expr import Expr
@@ -101,7 +102,9 @@ def const(value: object) -> Expr:
         raise TypeError(f"constants are real numbers, not {array.dtype} ({value!r:.60})")
     if array.ndim == 0:
         return numeral(float(array))
-    return const_node(array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64))
+    array = array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64, copy=False)
+    held = captured(value, array)
+    return const_node(array) if held is None else held
 
 
 # --- broadcasting ---------------------------------------------------------------------------------

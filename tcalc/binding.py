@@ -11,6 +11,7 @@ from .declare import canonical_name, check_shape, is_masked
 from .errors import ShapeError
 from .expr import Expr, Var
 from .extents import Shape, extent_of, show_shape
+from .indices import PREFIX, shown
 
 Array = np.ndarray
 _PYTHON_NUMBERS = (int, float, bool)
@@ -63,6 +64,8 @@ def by_name(values: Mapping[Any, Any], what: str = "keys of a mapping of data") 
 
 def absent(declared: Declared, unused: Sequence[str]) -> str:
     """What is said of a variable without data; names that nothing reads may be misspelt."""
+    if declared.name.startswith(PREFIX):
+        return f"{shown(declared.name)} is used outside of the body that it belongs to"
     hint = f" (not used: {', '.join(unused)})" if unused else ""
     return f"{declared.name} is missing: an array of shape {show_shape(declared.shape)}{hint}"
 

@@ -15,13 +15,14 @@ from . import nest
 from .array import as_expr
 from .declare import canonical_name
 from .derive import MODES, pullback, pushforward
-from .errors import ShapeError, UnsupportedError
+from .errors import ShapeError
 from .expr import Derivative, Expr, Var, declaration, intern
 from .extents import Shape, show_shape
-from .normal import bare
-from .plan import cost
+from .indices import readable
+from .normal import bare, view
+from .plan import operations
 from .properties import project_slot
-from .rewrite import simplify, substitute
+from .rewrite import simplified, simplify, substitute
 from .surface import surface
 
 #: Far above the 64 axes that arrays can have.
@@ -67,9 +68,8 @@ def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
     wrt = nest.leaves(targets)
     result: Any = root
     for _ in range(order):
-        result = nest.mapped(
-            lambda part: nest.rebuild(targets, _first_order(part, wrt, mode)), result
-        )
+        rows = _next_order(nest.leaves(result), wrt, mode)
+        result = nest.rebuild(result, [nest.rebuild(targets, row) for row in rows])
     return result
 
 
@@ -185,11 +185,7 @@ def keeping(value: Expr, of: Expr) -> Expr:
 
 
 def _expression(e: Any) -> Expr:
-    if isinstance(e, Expr):
-        return e
-    if callable(e):
-        raise UnsupportedError("derivatives are of expressions; call the function on tc.var first")
-    return as_expr(e)
+    return e if isinstance(e, Expr) else as_expr(e)
 
 
 def _value(root: Expr) -> Expr:
@@ -214,7 +210,9 @@ def _variables(x: Any, root: Expr) -> Any:
             leaf = known[canonical_name(leaf)]
         if isinstance(leaf, Var):
             if "integer" in leaf.properties:
-                raise TypeError(f"{leaf} is an integer variable, which has no derivative")
+                raise TypeError(
+                    f"{readable(leaf.name)} is an integer variable, which has no derivative"
+                )
             return _same(leaf, known)
         what = (
             f"{leaf!r} is no variable of the expression"
@@ -253,6 +251,37 @@ def _pairs(targets: Any, values: Any, what: str) -> list[tuple[Var, Any]]:
     return [(targets, values)]
 
 
+def _next_order(parts: list[Expr], wrt: list[Var], mode: str) -> list[list[Derivative]]:
+    """The derivatives of the parts of one order, one for every variable.
+
+    Of second derivatives by two variables one is found, that of the part of fewer axes; the other
+    one is the same with its axes exchanged.
+    """
+    n = len(wrt)
+    if len(parts) == 1 or n == 1:
+        return [_first_order(part, wrt, mode) for part in parts]
+    rank = [(v.ndim, k) for k, v in enumerate(wrt)]
+    rows: list[dict[int, Derivative]] = []
+    for k, part in enumerate(parts):
+        own = [j for j in range(n) if rank[k % n] <= rank[j]]
+        found = _first_order(part, [wrt[j] for j in own], mode)
+        rows.append(dict(zip(own, found, strict=True)))
+    for k, row in enumerate(rows):
+        for j in set(range(n)) - row.keys():
+            row[j] = _mirrored(rows[k - k % n + j][k % n])
+    return [[row[j] for j in range(n)] for row in rows]
+
+
+def _mirrored(root: Derivative) -> Derivative:
+    """The derivative by the last two variables in the other order."""
+    *before, one, two = root.wrt
+    first = root.ndim - one.ndim - two.ndim
+    middle = first + one.ndim
+    perm = (*range(first), *range(middle, root.ndim), *range(first, middle))
+    options = [view(value, perm) for value in root.candidates or root.args[:1]]
+    return _mark(options, root.of, (*before, two, one))
+
+
 def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
     value = simplify(_value(root))
     of: Expr = root
@@ -260,12 +289,12 @@ def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
     if isinstance(root, Derivative) and root.wrt:
         of, before = root.of, root.wrt
     names = [mode] if mode != "auto" else list(AUTO if value.ndim else AUTO[:1])
-    results = [[simplify(part) for part in MODES[name](value, wrt)] for name in names]
+    results = simplified([part for name in names for part in MODES[name](value, wrt)])
     found = []
     for k, target in enumerate(wrt):
-        options = _distinct([parts[k] for parts in results])
+        options = _distinct(results[k :: len(wrt)])
         if len(options) > 1:
-            options.sort(key=cost)
+            options.sort(key=operations)
         found.append(_mark(options, of, (*before, target)))
     return found
 

@@ -32,7 +32,7 @@ from .errors import LinAlgError
 from .expr import Const, Derivative, Expr, Var, dimensions, postorder, variables
 from .failures import StepError, explained
 from .memory import check_fits
-from .plan import NOMINAL, cost, make_plan
+from .plan import NOMINAL, chosen, make_plan
 from .rewrite import simplify
 from .steps import Plan
 from .surface import surface
@@ -41,8 +41,7 @@ from .surface import surface
 BACKENDS: dict[str, Callable[[Plan, np.dtype[Any]], Callable[[Sequence[Array]], list[Any]]]] = {
     "numpy": Program
 }
-_MAX_PROGRAMS = 64
-_DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
+_MAX_PROGRAMS, _DOUBLE, _SINGLE = 64, np.dtype(np.float64), np.dtype(np.float32)
 
 Roots = Sequence[Expr]
 Values = Mapping[str, Any]
@@ -62,16 +61,15 @@ def compile(
     Parameters
     ----------
     outputs : Expr or nested tuple, list or dict of Expr
-        What to compute; results keep the nesting.
+        What to compute; results keep the nesting. Or ``grad(fun)``: it keeps what fun reads.
     args : sequence of str or Var, optional
         Names of positional arguments.
     backend : {"numpy"}
     data : mapping, optional
-        Arrays that are bound once, and then must not be changed: what depends on nothing else is
-        computed at the first call and kept.
+        Arrays that are bound once and never changed: what depends on no others is kept.
     memory_limit : int or str, optional
-        Bytes, or text like "2GiB" or "500MB"; a call predicted to allocate more raises before it
-        does. By default what the machine has, or what the process's control group allows.
+        Bytes, or text like "2GiB"; a call predicted to allocate more raises before it does. By
+        default what the machine or the process's control group has.
     check : bool
         Whether data are checked for the properties their variables declare.
     structured : bool
@@ -85,8 +83,8 @@ def compile(
     Raises
     ------
     TypeError
-        For outputs that are not expressions; from calls, for missing variables and data that are
-        not real numbers. ShapeError, a ValueError, for shapes that disagree. MemoryLimitError.
+        For outputs that are no expressions, missing variables, data that are no real numbers.
+        ShapeError, a ValueError, for shapes that disagree. MemoryLimitError.
 
     Examples
     --------
@@ -98,9 +96,11 @@ def compile(
     for name, flag in (("check", check), ("structured", structured)):
         if not isinstance(flag, bool | np.bool_):
             raise TypeError(f"{name}= is True or False, not {flag!r}")
-    if structured:
-        return surface["compile_structured"](outputs, args, backend, data, memory_limit, check)
-    return Compiled(outputs, args, backend, data, memory_limit, check)
+    options = args, backend, data, memory_limit, check
+    special = "compile_structured" if structured else "compile_function"
+    if structured or nest.is_function(outputs):
+        return surface[special](outputs, *options)
+    return Compiled(outputs, *options)
 
 
 class Compiled:
@@ -320,7 +320,7 @@ class _Engine:
             found = self.programs.get(tuple(key))
             if found is not None:
                 return found
-            values = [self._chosen(root, dims) for root in roots]
+            values = self._chosen(roots, dims)
             dims.require(dimensions(values), self.variables, unused)
             plan = make_plan(values, dims.sizes, dtype.itemsize, fixed=self.fixed, lent=self.lent)
             check_fits(plan, self.limit)
@@ -357,18 +357,17 @@ class _Engine:
             kinds = {kind for kind in cancelled if isinstance(kind, np.dtype) and kind.kind == "f"}
         return _SINGLE if kinds == {_SINGLE} else _DOUBLE
 
-    def _chosen(self, root: Expr, dims: Dimensions) -> Expr:
-        """The value of a root; of a derivative's candidates the cheapest at these sizes."""
-        value = _value(root)
-        if not _candidates(root):
-            return value
+    def _chosen(self, roots: Roots, dims: Dimensions) -> list[Expr]:
+        """The values of the roots; of a derivative's candidates the cheapest at these sizes."""
         names, known = {d.name for d in self.needed}, dims.sizes.keys()
-        options = [
-            c
-            for c in (value, *_candidates(root))
-            if names >= variables([c]).keys() and known >= set(dimensions([c]))
-        ]
-        return min(options, key=lambda c: cost(c, dims.sizes)[0], default=value)
+
+        def usable(e: Expr) -> bool:
+            return names >= variables([e]).keys() and known >= set(dimensions([e]))
+
+        options = [list(filter(usable, _candidates(r))) or [_value(r)] for r in roots]
+        first = [values[0] for values in options]
+        # where an extent is missing, others say so
+        return chosen(options, dims.sizes) if known >= set(dimensions(first)) else first
 
     def _bound_by(self, data: Values) -> Dimensions:
         """The extents of data that are known to be of variables and dimensions."""
@@ -383,7 +382,7 @@ class _Engine:
         free = [d for d in self.dimensions if d.isidentifier() and d not in dims.sizes]
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""
-        values = [self._chosen(root, dims) for root in roots]
+        values = self._chosen(roots, dims)
         return make_plan(values, dims.sizes, note=note, fixed=self.fixed, lent=self.lent)
 
 

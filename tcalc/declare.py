@@ -11,6 +11,7 @@ import numpy as np
 from .errors import ShapeError
 from .expr import PROPERTIES, Const, Var, intern
 from .extents import Extent, Shape, affine_extent, show_shape
+from .indices import readable
 
 
 def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) -> Var:
@@ -65,7 +66,9 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
                 raise ShapeError(f"{what}: extent {extent} is negative")
             checked.append(int(extent))
         else:
-            raise TypeError(f"{what}: {extent!r} is neither an int nor a dimension name")
+            raise TypeError(
+                f"{what}: {readable(repr(extent))} is neither an int nor a dimension name"
+            )
     return tuple(checked)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 from .applied import application, parts
 from .expr import Add, Apply, Einsum, Expr, Labels, Part, Var, postorder
@@ -117,14 +118,18 @@ def _core_words(node: Expr, k: int) -> tuple[Labels, Labels, Labels]:
 # --- orders of accumulation -----------------------------------------------------------------------
 
 
-def dependent(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
-    """Nodes below e that depend on a variable of wrt, operands first."""
+def dependent(roots: Sequence[Expr], wrt: Sequence[Var]) -> list[Expr]:
+    """Nodes below the roots that depend on a variable of wrt, operands first.
+
+    An operator with several outputs is not among them, but each output, unless the row has rules
+    for all of them at once.
+    """
     inside = {id(v) for v in wrt}
     found = []
-    for node in postorder([e]):
+    for node in postorder(roots):
         if id(node) in inside:
             found.append(node)
-        elif isinstance(node, Apply) and node.op.outputs > 1:
+        elif isinstance(node, Apply) and node.op.outputs > 1 and not joint(node):
             continue
         elif any(id(arg) in inside for arg in operands(node)):
             inside.add(id(node))
@@ -132,47 +137,94 @@ def dependent(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
     return found
 
 
-def pushforward(e: Expr, seeds: Mapping[Var, Expr]) -> Expr:
-    """The tangent of e, given tangents of variables: all of shape variable + directions."""
-    first, seed = next(iter(seeds.items()))
-    directions = seed.shape[first.ndim :]
-    tangents: dict[int, Expr] = {}
-    by_id = {id(v): t for v, t in seeds.items()}
-    for node in dependent(e, list(seeds)):
-        if id(node) in by_id:
-            tangents[id(node)] = by_id[id(node)]
+def joint(node: Expr) -> TypeGuard[Apply]:
+    """Has the row derivatives of all outputs by all operands at once?"""
+    return isinstance(node, Apply) and node.op.tangents is not None
+
+
+def pushforwards(roots: Sequence[Expr], seeds: Mapping[Var, Expr]) -> list[Expr | None]:
+    """Tangents of the roots, given those of variables, of shape variable + directions.
+
+    None where a root depends on none of the variables.
+    """
+    tangents: dict[int, Expr | None] = {id(v): t for v, t in seeds.items()}
+    several: dict[int, Sequence[Expr | None]] = {}
+    for node in dependent(roots, list(seeds)):
+        if id(node) in tangents:
+            continue
+        if joint(node):
+            assert node.op.tangents is not None
+            given = [tangents.get(id(arg)) for arg in node.args]
+            if any(t is not None for t in given):
+                several[id(node)] = node.op.tangents(node, given)
+            continue
+        if isinstance(node, Part) and joint(node.args[0]):
+            if id(node.args[0]) in several:
+                tangents[id(node)] = several[id(node.args[0])][node.index]
             continue
         found = []
         for k, arg in enumerate(operands(node)):
-            if id(arg) in tangents:
-                part = push(node, k, tangents[id(arg)])
-                if part is not None:
-                    found.append(part)
+            tangent = tangents.get(id(arg))
+            part = None if tangent is None else push(node, k, tangent)
+            if part is not None:
+                found.append(part)
         if found:
             tangents[id(node)] = add(found)
-    return tangents.get(id(e), zeros_node(e.shape + directions))
+    return [tangents.get(id(root)) for root in roots]
 
 
-def pullback(e: Expr, seed: Expr, wrt: Sequence[Var]) -> list[Expr]:
-    """Cotangents of variables, given that of e: of shape outputs + e, and outputs + variable."""
-    outputs = seed.shape[: seed.ndim - e.ndim]
-    waiting: dict[int, list[Expr]] = {id(e): [seed]}
+def pullbacks(
+    roots: Sequence[Expr], seeds: Sequence[Expr], wrt: Sequence[Var]
+) -> list[Expr | None]:
+    """Cotangents of variables, given those of the roots, of shape outputs + root.
+
+    None where a variable has no influence.
+    """
+    waiting: dict[int, list[Expr]] = {}
+    for root, seed in zip(roots, seeds, strict=True):
+        waiting.setdefault(id(root), []).append(seed)
+    several: dict[int, dict[int, Expr]] = {}
     done: dict[int, Expr] = {}
-    nodes = dependent(e, wrt)
+    nodes = dependent(roots, wrt)
     inside = {id(node) for node in nodes}
     for node in reversed(nodes):
+        if joint(node) and id(node) in several:
+            assert node.op.cotangents is not None
+            bars = [several[id(node)].get(k) for k in range(len(parts(node)))]
+            wanted = [id(arg) in inside for arg in node.args]
+            found = node.op.cotangents(node, bars, wanted)
+            for arg, part in zip(node.args, found, strict=True):
+                if part is not None:
+                    waiting.setdefault(id(arg), []).append(part)
+            continue
         if id(node) not in waiting:
             continue
         cotangent = add(waiting.pop(id(node)))
         if isinstance(node, Var):
             done[id(node)] = cotangent
-            continue
-        for k, arg in enumerate(operands(node)):
-            if id(arg) in inside:
-                part = pull(node, k, cotangent)
+        elif isinstance(node, Part) and joint(node.args[0]):
+            several.setdefault(id(node.args[0]), {})[node.index] = cotangent
+        else:
+            for k, arg in enumerate(operands(node)):
+                part = pull(node, k, cotangent) if id(arg) in inside else None
                 if part is not None:
                     waiting.setdefault(id(arg), []).append(part)
-    return [done.get(id(v), zeros_node(outputs + v.shape)) for v in wrt]
+    return [done.get(id(v)) for v in wrt]
+
+
+def pushforward(e: Expr, seeds: Mapping[Var, Expr]) -> Expr:
+    """The tangent of e, given tangents of variables: all of shape variable + directions."""
+    first, seed = next(iter(seeds.items()))
+    (found,) = pushforwards([e], seeds)
+    return zeros_node(e.shape + seed.shape[first.ndim :]) if found is None else found
+
+
+def pullback(e: Expr, seed: Expr, wrt: Sequence[Var]) -> list[Expr]:
+    """Cotangents of variables, given that of e: of shape outputs + e, and outputs + variable."""
+    outputs = seed.shape[: seed.ndim - e.ndim]
+    found = pullbacks([e], [seed], wrt)
+    zeros = [zeros_node(outputs + v.shape) for v in wrt]
+    return [z if f is None else f for f, z in zip(found, zeros, strict=True)]
 
 
 def forward(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
@@ -197,18 +249,41 @@ class _Elimination:
 
     def __init__(self, e: Expr, wrt: Sequence[Var]) -> None:
         self.e, self.wrt = e, wrt
-        self.nodes = dependent(e, wrt)
+        self.nodes = [node for node in dependent([e], wrt) if not joint(node)]
         self.into: Edges = {id(node): {} for node in self.nodes}
         self.onto: Edges = {id(node): {} for node in self.nodes}
         self.at = {id(node): node for node in self.nodes}
         self.place = {id(node): k for k, node in enumerate(self.nodes)}
         self.depth = self.depths()
+        self.several: dict[tuple[int, bool, int], Sequence[Expr | None]] = {}
         for node in self.nodes:
             for k, arg in enumerate(operands(node)):
                 if id(arg) in self.at and not isinstance(node, Var):
-                    part = push(node, k, unit(arg.shape))
+                    part = self.edge(node, k, arg)
                     if part is not None:
                         self.join(id(arg), id(node), part)
+
+    def edge(self, node: Expr, k: int, arg: Expr) -> Expr | None:
+        """The derivative of a node by operand k."""
+        if isinstance(node, Part) and joint(node.args[0]):
+            return self.joint_edge(node, k, arg)
+        return push(node, k, unit(arg.shape))
+
+    def joint_edge(self, node: Part, k: int, arg: Expr) -> Expr | None:
+        """The same where all outputs or all operands have one rule, in the fewer directions."""
+        whole = application(node)
+        op, by_output = whole.op, node.ndim < arg.ndim
+        key = id(whole), by_output, node.index if by_output else k
+        if key not in self.several and by_output and op.cotangents is not None:
+            bar = unit(node.shape)
+            given = [bar if i == node.index else None for i in range(len(parts(whole)))]
+            wanted = [id(operand) in self.at for operand in whole.args]
+            self.several[key] = op.cotangents(whole, given, wanted)
+        elif key not in self.several and op.tangents is not None:
+            tangent = unit(arg.shape)
+            given = [tangent if i == k else None for i in range(len(whole.args))]
+            self.several[key] = op.tangents(whole, given)
+        return self.several[key][k if by_output else node.index]
 
     def join(self, u: int, v: int, part: Expr) -> None:
         if u in self.into[v]:

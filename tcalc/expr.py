@@ -309,8 +309,9 @@ def dimensions(roots: Iterable[Expr]) -> list[str]:
         if isinstance(node, Einsum):
             names.update(e for e in node.extents if isinstance(e, str))
             names.update(node.coef.times + node.coef.over)
-        elif isinstance(node, Apply) and node.op.indicates:
-            names.update(node.op.indicates(node.params))
+        elif isinstance(node, Apply):
+            for within in (node.op.indicates, node.op.extents):
+                names.update(within(node.params) if within else ())
     return sorted(extent_names(names))
 
 

@@ -215,6 +215,21 @@ def _atoms(name: str) -> tuple[Affine, int] | None:
     return form_of(inside), int(divisor)
 
 
+def never_larger(form: Affine) -> Affine | None:
+    """A form in names alone that is never larger; None where quotients have other factors."""
+    found = Affine((), form.constant)
+    for name, c in form.terms:
+        atom = _atoms(name)
+        if atom is None:
+            found += Affine.of(name) * c
+        elif c % atom[1] or not all(n.isidentifier() for n in atom[0].names):
+            return None
+        else:
+            least = atom[0] - (atom[1] - 1) if c > 0 else atom[0]
+            found += least * (c // atom[1])
+    return found
+
+
 def extent_names(extents: Iterable[Extent]) -> set[str]:
     """The names of dimensions in extents."""
     found: set[str] = set()

@@ -40,7 +40,7 @@ def factored(roots: Sequence[Expr]) -> list[Expr]:
     inside = {id(t) for node in nodes if isinstance(node, Add) for t in map(_sum_of, node.args)}
 
     def change(new: Expr, old: Expr) -> Expr:
-        whole = isinstance(new, Add) and id(old) not in inside
+        whole = isinstance(old, Add) and id(old) not in inside  # new may be a view of a sum
         found = _factored(_leaves(new)) if whole else None
         return new if found is None else found
 

@@ -75,7 +75,7 @@ def _may_be(step: Step | None, node: Expr) -> bool:
         return bool(node.op.inverts) and (node.op.inverts == "general") == (step.kind == "solve")
     op, *params = step.params
     if node.op is op:
-        return repr(node.params) == repr(tuple(params))
+        return repr(node.params) == repr(tuple(params[: len(node.params)]))
     return node.op.factor is not None and node.op.factor is op
 
 

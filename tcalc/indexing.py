@@ -15,12 +15,14 @@ import numpy as np
 
 from . import normal
 from .array import as_expr, broadcast_shapes, check_axis, public
+from .captures import captured
 from .declare import check_extent, const_node, is_masked
 from .errors import RangeError, ShapeError
-from .expr import Apply, Const, Einsum, Expr, Var
+from .expr import Apply, Expr
 from .extents import ONE, Extent, Shape, show_shape
+from .indices import readable
 from .normal import bare
-from .ops.reductions import arange
+from .ops.places import integral
 from .ops.selection import selection
 from .products import Operand
 from .slicing import cut, cut_operands, integer_operands, is_integer
@@ -122,11 +124,11 @@ def index_expr(key: object) -> Expr:
     """
     if isinstance(key, Expr):
         e = bare(key)
-        if _integers(e) or (e.ndim == 1 and e is arange(e.shape[0])):
+        _refuse_mask(isinstance(e, Apply) and e.op.range == (0.0, 1.0) and e.op.elementwise)
+        if integral(e):
             return e
-        _refuse_mask(isinstance(e, Apply) and e.op.range == (0.0, 1.0))
         raise TypeError(
-            f"an index is an array of integers or an integer variable, not {e!s:.60} "
+            f"an index is an array of integers or of integer variables, not {readable(str(e)):.60} "
             "(declare var(..., integer=True); for a mask write where(mask, a, b))"
         )
     if is_masked(key):
@@ -142,21 +144,14 @@ def index_expr(key: object) -> Expr:
         raise TypeError(f"an index is an array of integers, not {key!r:.60}")
     if array.size and not np.can_cast(array.dtype, np.int64) and array.max() >= 2**63:
         raise RangeError(f"the index {array.max()} is larger than any extent")
-    return const_node(array.astype(np.int64))
+    array = array.astype(np.int64, copy=False)
+    held = captured(key, array)
+    return const_node(array) if held is None else held
 
 
 def _refuse_mask(mask: bool) -> None:
     if mask:
         raise TypeError("a boolean mask has no fixed shape; write where(mask, a, b)")
-
-
-def _integers(e: Expr) -> bool:
-    """Is e an integer variable or constant, its axes permuted, repeated or stretched?"""
-    if isinstance(e, Einsum) and not e.summed and len(e.args) == 1 and e.coef == ONE:
-        (e,) = e.args
-    if isinstance(e, Var):
-        return "integer" in e.properties
-    return isinstance(e, Const) and e.value.dtype.kind == "i"
 
 
 # --- functions ------------------------------------------------------------------------------------

@@ -1,31 +1,28 @@
 """Runs of steps that are computed tile by tile, a few rows at a time, so that tiles stay in cache.
 
+Rows are entries of the first axis, or of a long last one: then a tile has a few of its columns.
 Inside a loop, what nobody outside reads exists for one tile only; sums over rows are accumulated.
 Large arrays that are cheap to make from small ones are made again in every loop that reads them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
+from .rows import is_wide, reading
 from .steps import VIEW, Builder, Loop, Step
 
-#: Entries of one tile of the largest array in a loop.
-TILE = 1 << 15
+#: Entries of one tile of the largest array in a loop; and where that is a long last axis after few
+#: short ones, of which most other arrays there have fewer.
+TILE, WIDE_TILE = 1 << 15, 1 << 17
 #: Entries from which an array is worth a loop, and worth being made twice instead of kept.
 LARGE = 2 * TILE
-#: Entries of an operand or a result that every tile of a matrix product reads or adds to.
-SMALL = 1 << 12
 #: Postponed steps that are looked past for more steps of one loop.
 WINDOW = 64
 #: Entrywise steps that are made again rather than kept.
 CHAIN = 4
 
-#: Kinds whose result has an entry for every entry of the broadcast operands.
-ENTRYWISE = frozenset(
-    {"scale", "shift", "minus_from", "multiply", "add", "subtract", "ufunc", "kernel", "copy"}
-)
 #: Entrywise kinds of one or two operations per entry.
 QUICK = frozenset({"scale", "shift", "minus_from", "multiply", "add", "subtract"})
 
@@ -47,7 +44,7 @@ class _Growing:
         found = reading(self.b, step)
         if found is None:
             return False
-        length, modes, summed = found
+        length, modes, mode = found
         rows = self.common(length)
         if rows < 2 or not all(self.readable(a, mode) for a, mode in modes.items()):
             return False
@@ -56,10 +53,10 @@ class _Growing:
         self.modes.update(modes)
         self.written.add(step.out)
         self.owners.add(self.b.owner[step.out])
-        if summed:
+        if mode == "sum":
             self.sums.add(step.out)
         else:
-            self.modes[step.out] = "columns" if step.params == (1, 0) else "rows"
+            self.modes[step.out] = mode
         return True
 
     def common(self, length: int) -> int:
@@ -75,14 +72,29 @@ class _Growing:
             return False
         if owner not in self.owners:
             return True
-        alias = slot not in self.written and self.b.origin[slot] is not VIEW
-        return mode == "rows" if alias else slot in self.written
+        if slot in self.written or self.b.origin[slot] is VIEW:
+            return slot in self.written
+        if mode == "whole":
+            return False
+        # Memory under another shape: its tile has the same entries in the same order.
+        alias, made = [self._apart(s, m) for s, m in ((slot, mode), (owner, self.modes[owner]))]
+        return alias == made
+
+    def _apart(self, slot: int, mode: str) -> int:
+        """Pieces of memory that a tile of an array is made of."""
+        return prod(self.b.shapes[slot][:-1]) if mode == "columns" else 1
 
     def row_entries(self) -> int:
         """Entries of the longest row."""
         shapes = self.b.shapes
         sliced = [a for a, mode in self.modes.items() if mode != "whole"]
         return max([1, *[prod(shapes[a]) // self.rows for a in sliced]])
+
+    def _is_wide(self) -> bool:
+        b = self.b
+        return any(
+            self.modes.get(slot) == "columns" and is_wide(b.shapes[slot]) for slot in self.written
+        )
 
     @property
     def worthwhile(self) -> bool:
@@ -91,7 +103,9 @@ class _Growing:
 
     def finished(self, read: set[int]) -> Loop:
         """The loop, given the owners of memory that others read."""
-        tile = min(self.rows, max(1, TILE // self.row_entries()))
+        size = WIDE_TILE if self._is_wide() else TILE
+        tile = min(self.rows, max(1, size // self.row_entries()))
+        tile = -(-self.rows // -(-self.rows // tile))  # of equal lengths
         return Loop(
             self.rows,
             tile,
@@ -100,61 +114,6 @@ class _Growing:
             frozenset(self.sums),
             frozenset(self.owners & read),
         )
-
-
-Reading = tuple[int, dict[int, str], bool]
-
-
-def reading(b: Builder, step: Step) -> Reading | None:
-    """The length of the first axis, how a tile reads the operands, and whether rows are summed.
-
-    None where the step cannot run on a few rows at a time.
-    """
-    kind, shapes, args = step.kind, b.shapes, step.args
-    if kind in ENTRYWISE and step.shape:
-        if kind == "kernel" and not step.params[0].elementwise:
-            return None
-        return _broadcast(b, step, len(step.shape))
-    if kind == "vecdot" and step.shape:
-        return _broadcast(b, step, len(step.shape) + 1)
-    if kind == "matmul" and len(step.shape) == 3:
-        return _broadcast(b, step, 3)
-    if kind == "insert" and step.params[0]:
-        return step.shape[0], {args[0]: "rows"}, False
-    if kind == "transpose" and (step.params == (1, 0) or step.params[0] == 0):
-        return shapes[args[0]][0], {args[0]: "rows"}, False
-    if kind == "sum" and shapes[args[0]]:
-        return shapes[args[0]][0], {args[0]: "rows"}, 0 in step.params
-    return _product(b, step) if kind == "dot" else None
-
-
-def _broadcast(b: Builder, step: Step, ndim: int) -> Reading:
-    """Operands with the first axis of the result are sliced, others are broadcast along it."""
-    length, shapes = step.shape[0], b.shapes
-    full = {a for a in step.args if len(shapes[a]) == ndim and shapes[a][0] == length}
-    return length, {a: "rows" if a in full else "whole" for a in step.args}, False
-
-
-def _product(b: Builder, step: Step) -> Reading | None:
-    """A matrix product with a small factor, or with a small result that is summed over rows."""
-    one, two = step.args
-    first, second = b.shapes[one], b.shapes[two]
-    turned = _is_turned(b, one), _is_turned(b, two)
-    if prod(step.shape) <= SMALL and not turned[1] and (turned[0] or len(first) == 1):
-        return second[0], {one: "columns" if turned[0] else "rows", two: "rows"}, True
-    if one == two:  # not to be seen in two ways
-        return None
-    if turned[1] and len(first) == 1 and prod(first) <= SMALL:
-        return second[1], {one: "whole", two: "columns"}, False
-    if prod(second) <= SMALL and len(first) == 2 and not turned[0]:
-        return first[0], {one: "rows", two: "whole"}, False
-    return None
-
-
-def _is_turned(b: Builder, slot: int) -> bool:
-    """Is the slot a transposed view of a matrix that is long in its first axis?"""
-    shape = b.shapes[slot]
-    return len(shape) == 2 and b.origin[slot] is VIEW and shape[1] > shape[0]
 
 
 # --- grouping -------------------------------------------------------------------------------------
@@ -166,10 +125,11 @@ def grouped(b: Builder, results: Sequence[int]) -> list[Step | Loop]:
     if not any(prod(s.shape) >= LARGE for s in b.steps):
         return list(b.steps)
     eras = _eras(b)
+    lengths = {step.shape[-1] for step in b.steps if is_wide(step.shape) and _large(b, step)}
     units: list[Step | _Growing] = []
     waiting = list(b.steps)
     while waiting:
-        loop, before, waiting = _next_loop(b, waiting, eras)
+        loop, before, waiting = _next_loop(b, waiting, eras, lengths)
         units += before
         units += [loop] if loop.worthwhile else loop.steps
     units = _without_unused(b, _Copies(b).made_again(units), results)
@@ -212,7 +172,7 @@ def _loop_of(b: Builder, steps: Sequence[Step]) -> _Growing | None:
 
 
 def _next_loop(
-    b: Builder, steps: list[Step], eras: Mapping[int, int]
+    b: Builder, steps: list[Step], eras: Mapping[int, int], lengths: Collection[int]
 ) -> tuple[_Growing, list[Step], list[Step]]:
     """A loop of steps of one era, the steps before it, and the steps after it."""
     loop = _Growing(b)
@@ -224,7 +184,7 @@ def _next_loop(
             return loop, before, after + steps[k:]
         owners = {b.owner[a] for a in step.args}
         inside = bool(owners & loop.owners)
-        wanted = step.out not in b.fixed and (inside or _large(b, step))
+        wanted = step.out not in b.fixed and (inside or _large(b, step) or _along(b, step, lengths))
         same = not loop.steps or eras[step.out] == eras[loop.steps[0].out]
         if same and wanted and not owners & late and loop.add(step):
             continue
@@ -241,6 +201,13 @@ def _large(b: Builder, step: Step) -> bool:
     if b.origin[step.out] is VIEW:
         return False
     return any(prod(b.shapes[slot]) >= LARGE for slot in (step.out, *step.args))
+
+
+def _along(b: Builder, step: Step, lengths: Collection[int]) -> bool:
+    """Does the step compute with as many rows as a large wide array has?"""
+    if b.origin[step.out] is VIEW or not (is_wide(step.shape) or len(step.shape) == 1):
+        return False
+    return step.shape[-1] in lengths
 
 
 def _read_elsewhere(b: Builder, units: Sequence[Step | _Growing]) -> set[int]:
@@ -331,5 +298,7 @@ class _Copies:
                 args = tuple([self.copy(a) for a in step.args])
                 source = args[0] if origin is VIEW else None
                 new = self.copies[slot] = b.slot(step.shape, origin, source)
+                if slot in b.turned:
+                    b.turned.add(new)
                 self.steps.append(step._replace(out=new, args=args))
         return self.copies[slot]

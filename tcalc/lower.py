@@ -10,16 +10,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import prod
+from typing import NamedTuple
 
-from .pairs import Operand, contract, core, known_product, reduce, times
-from .paths import Path, contraction_path
+from .layouts import Operand
+from .pairs import contract, core, known_product, reduce, times
+from .paths import EXACT_OPERANDS, Path, contraction_path
 from .steps import VIEW, Builder, Word
 from .tables import selected, summed_alone, written
 from .twins import Operands
 
 Extents = Mapping[int, int]
 
-#: Sets of factors with existing products among them that are considered.
+#: Products among a product's factors that are looked for.
 MAX_KNOWN = 16
 #: Rows of a Gram matrix from which half a matrix product saves more than scaling rows costs.
 GRAM_ROWS = 64
@@ -87,15 +89,24 @@ def diagonal(b: Builder, slot: int, word: Word) -> Operand:
 
 
 def _grouped(b: Builder, factors: Sequence[Operand], keep: set[int]) -> list[Operand]:
-    """Operands with the same labels multiplied entry by entry, unless they are all and summed."""
+    """Operands with the same labels multiplied entry by entry.
+
+    Where they are all and summed, they stay two halves; labels that only they have are summed.
+    """
     groups: dict[frozenset[int], list[Operand]] = {}
     for slot, word in factors:
         groups.setdefault(frozenset(word), []).append((slot, word))
-    if len(groups) == 1:
-        labels, members = next(iter(groups.items()))
-        if labels - keep and len(members) > 1:
-            return _two_halves(b, members)
-    return [pointwise(b, members) for members in groups.values()]
+    found = []
+    for labels, members in groups.items():
+        kept = keep.union(*[other for other in groups if other is not labels])
+        if len(members) == 1 or labels <= kept:
+            found.append(pointwise(b, members))
+        elif len(groups) == 1:
+            found += _two_halves(b, members)
+        else:
+            one, other = _two_halves(b, members)
+            found.append(contract(b, one, other, kept, ()))
+    return found
 
 
 def by_labels(b: Builder, operands: Sequence[Operand]) -> list[Operand]:
@@ -164,10 +175,12 @@ def _note_symmetries(b: Builder, found: int, counts: Mapping[Operand, int]) -> N
 
 def _along_path(b: Builder, factors: list[Operand], out: Word, extents: Extents) -> Operand:
     """Pairwise products in the order of the contraction path, using those that are there."""
-    options = [(factors, _path(b, factors, out, extents))]
-    for reduced in _with_known(b, factors, out):
-        options.append((reduced, _path(b, reduced, out, extents)))
-    factors, (pairs, words, _) = min(options, key=lambda option: option[1].time)
+    known = _known(b, factors, out)
+    if len(factors) > EXACT_OPERANDS:
+        options = [(f, _path(b, f, out, extents, {})) for f in (factors, _joined(factors, known))]
+        factors, (pairs, words, _) = min(options, key=lambda option: option[1].time)
+    else:
+        pairs, words, _ = _path(b, factors, out, extents, known)
     labels = list(_numbered(factors))
     held: list[Operand] = [
         (slot, tuple([labels[k] for k in word]))
@@ -179,7 +192,8 @@ def _along_path(b: Builder, factors: list[Operand], out: Word, extents: Extents)
         uses.subtract(held[j][1])
         keep = {label for label in held[i][1] + held[j][1] if uses[label]}
         want = out if step == len(pairs) - 1 else ()
-        held.append(_multiplied(b, held[i], held[j], keep, want))
+        found = _there(b, held[i], held[j], keep) if known else None
+        held.append(found or _multiplied(b, held[i], held[j], keep, want))
         uses.update(held[-1][1])
     return held[-1]
 
@@ -193,7 +207,9 @@ def _numbered(factors: Sequence[Operand]) -> dict[int, int]:
     return number
 
 
-def _path(b: Builder, factors: Sequence[Operand], out: Word, extents: Extents) -> Path:
+def _path(
+    b: Builder, factors: Sequence[Operand], out: Word, extents: Extents, known: Mapping[int, Known]
+) -> Path:
     number = _numbered(factors)
     arrays: dict[int, int] = {}
     given = Operands(
@@ -203,25 +219,58 @@ def _path(b: Builder, factors: Sequence[Operand], out: Word, extents: Extents) -
         tuple([len(b.selections.get(slot, ())) for slot, _ in factors]),
     )
     kept = tuple(sorted([number[label] for label in out]))
-    return contraction_path(given, kept, tuple([extents[label] for label in number]))
+    there = tuple([(places, found.half) for places, found in known.items()])
+    return contraction_path(given, kept, tuple([extents[label] for label in number]), there)
 
 
-def _with_known(b: Builder, factors: list[Operand], out: Word) -> list[list[Operand]]:
-    """The factors with some pairs replaced by products of them that exist already."""
-    found: dict[tuple[Operand, ...], list[Operand]] = {}
-    waiting = [factors]
+class Known(NamedTuple):
+    """A product that exists already, and one half of what it is a product of, as bits."""
+
+    operand: Operand
+    half: int
+
+
+def _known(b: Builder, factors: Sequence[Operand], out: Word) -> dict[int, Known]:
+    """Sets of factors, as bits, of which the product exists already: pairs, and pairs of these."""
+    held = {1 << k: factor for k, factor in enumerate(factors)}
+    found: dict[int, Known] = {}
+    waiting = list(held)
     while waiting and len(found) < MAX_KNOWN:
-        current = waiting.pop()
-        for i, j in combinations(range(len(current)), 2):
-            rest = [f for k, f in enumerate(current) if k not in (i, j)]
-            keep = set(out).union(*[word for _, word in rest])
-            known = known_product(b, current[i], current[j], keep)
-            if known is not None and set(known[1]) == keep & set(current[i][1] + current[j][1]):
-                reduced = sorted([*rest, known])
-                if tuple(reduced) not in found:
-                    found[tuple(reduced)] = reduced
-                    waiting.append(reduced)
-    return list(found.values())
+        one = waiting.pop(0)
+        for two in list(held):
+            if one & two or one | two in held or not _meet(b, held[one][0], held[two][0]):
+                continue
+            keep = set(out)
+            for k, (_, word) in enumerate(factors):
+                if not (one | two) >> k & 1:
+                    keep.update(word)
+            product = _there(b, held[one], held[two], keep)
+            if product is not None:
+                held[one | two] = product
+                found[one | two] = Known(product, one)
+                waiting.append(one | two)
+    return found
+
+
+def _meet(b: Builder, one: int, two: int) -> bool:
+    """Have these two slots been multiplied?"""
+    return (one, two) in b.products or (two, one) in b.products
+
+
+def _there(b: Builder, x: Operand, y: Operand, keep: set[int]) -> Operand | None:
+    """The product of two operands if it exists and has no other labels than are kept."""
+    found = known_product(b, x, y, keep)
+    return found if found and set(found[1]) == keep.intersection(x[1] + y[1]) else None
+
+
+def _joined(factors: Sequence[Operand], known: Mapping[int, Known]) -> list[Operand]:
+    """The factors with products that exist, large ones first, in the place of theirs."""
+    rest, joined = (1 << len(factors)) - 1, []
+    for places in sorted(known, key=lambda places: (-places.bit_count(), places)):
+        if places & rest == places:
+            rest ^= places
+            joined.append(known[places].operand)
+    return [factor for k, factor in enumerate(factors) if rest >> k & 1] + joined
 
 
 # --- symmetric products ---------------------------------------------------------------------------

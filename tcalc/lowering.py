@@ -7,7 +7,7 @@ tensor) or broadcast; it is written out only where somebody needs all of its ent
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf, prod
 from typing import Any
 
@@ -17,17 +17,20 @@ from .extents import ONE, extent_names, extent_of
 from .failures import shortened
 from .flat import Flat, flatten
 from .known import Inverse
+from .layouts import Operand, along, entrywise, sized, spread
 from .lower import by_labels, product
 from .normal import einsum
-from .op import Factor, Op
+from .op import Factor, Iteration, Op
 from .ops.indicator import bound, check, conditions
-from .pairs import Operand
 from .products import indicates, selects, symmetries
-from .steps import BUFFER, INPUT, RESULT, VIEW, Output, Sizes, Word
+from .steps import BUFFER, INPUT, RESULT, VIEW, Output, Plan, Sizes, Word
 from .sums import Sums, Value
 from .tables import written
 from .variants import Way
 from .windows import opened, placed
+
+#: The plan of one step of a loop, at extents of its dimensions, with what is the same in all.
+Planner = Callable[[Sequence[Expr], Mapping[str, int], Collection[str]], Plan]
 
 #: Rows of a matrix from which it is worth knowing that it is symmetric.
 SQUARE = 256
@@ -42,8 +45,10 @@ class Lowering(Sums):
         sizes: Mapping[str, int],
         fixed: Collection[str],
         way: Way,
+        inner: Planner,
     ) -> None:
         super().__init__(sizes)
+        self.inner = inner
         self.b.dense_inverses = way.dense_inverses
         self.taken: set[int] = set()
         nodes = postorder(roots)
@@ -73,6 +78,10 @@ class Lowering(Sums):
                 needed.update([id(arg) for arg, _ in whole.operands])
             else:
                 needed.update(map(id, node.args))
+        self.read: dict[int, list[int]] = {}
+        for node in nodes:
+            if isinstance(node, Part) and id(node) in needed:
+                self.read.setdefault(id(node.args[0]), []).append(node.index)
         for node in nodes:
             if id(node) not in needed:
                 continue
@@ -170,7 +179,9 @@ class Lowering(Sums):
             shape = tuple([extent_of(whole.extents[label], self.sizes) for label in out])
             own = x[0], tuple([target.index(label) for label in x[1]])
             target = tuple(range(len(out)))
-            x = placed(self.b, own, found.where, shape), target
+            order = spread(target, dict(enumerate(shape)))
+            where = found.where._replace(forms=tuple([found.where.forms[k] for k in order]))
+            x = placed(self.b, own, where, tuple([shape[k] for k in order])), order
         slot, word = x
         axis = {label: k for k, label in enumerate(word)}
         for label in target:
@@ -228,12 +239,16 @@ class Lowering(Sums):
             params = bound(e.params, self.sizes)
         key = (e.op.name, repr(params))
         whole = not e.op.elementwise
+        if e.op.loops is not None:
+            return self._loop(e, e.op.loops(e.params, self.read[id(e)]))
         operands = [self._plain(self.values[id(arg)], self.shape(arg), whole) for arg in e.args]
         if whole:
             return self._core_apply(e, operands, params, key)
         labels = {label for _, word in operands for label in word}
         target = next((w for _, w in operands if len(w) == len(labels)), tuple(sorted(labels)))
         extents = self.shape(e)
+        target = entrywise(self.b, operands, target)
+        operands = [along(self.b, operand, target) for operand in operands]
         shape = tuple([extents[label] for label in target])
         args = tuple([self.b.aligned(slot, word, target) for slot, word in operands])
         words = (*[w for _, w in operands], target)
@@ -246,17 +261,13 @@ class Lowering(Sums):
         self, e: Apply, operands: list[Operand], params: tuple[Any, ...], key: Any
     ) -> Value:
         args = []
-        entries = 1
         for arg, (slot, word) in zip(e.args, operands, strict=True):
-            shape = self.shape(arg)
-            entries = max(entries, prod(shape))
-            axes = tuple(range(arg.ndim))
-            if word not in symmetries(arg):  # a symmetric operand is what its transpose is
-                slot = self.b.aligned(slot, word, axes)
-            if self.b.shapes[slot] != shape:
-                own = axes[arg.ndim - len(self.b.shapes[slot]) :]
-                slot = self.b.emit("broadcast", (slot,), shape, (own, axes), 0, shape, origin=VIEW)
-            args.append(slot)
+            if e.op.core[0] in (1, -1):
+                slot, word = self._turned((slot, word), tuple(range(arg.ndim)))
+            known = word in symmetries(arg)  # a symmetric operand is what its transpose is
+            whole = tuple(range(arg.ndim)) if known else word
+            args.append(self._full((slot, whole), self.shape(arg)))
+        entries = max([1, *[prod(self.shape(arg)) for arg in e.args]])
         axes = tuple(range(e.ndim))
         matrix = any(core >= 2 for core in e.op.core)
         flops = e.op.flops * entries * (self.shape(e.args[0])[-1] if matrix else 1)
@@ -277,6 +288,39 @@ class Lowering(Sums):
             factored = kind == "finish"
             self.b.inverses[slot] = Inverse(e.op.inverts, args[0], factored, e.op.name)
         return Value(slot, axes, 1)
+
+    def _full(self, x: Operand, shape: Sizes) -> int:
+        """The slot of an array with all axes in their order, repeated along those it has not."""
+        axes = tuple(range(len(shape)))
+        slot = self.b.aligned(*x, axes)
+        if self.b.shapes[slot] != shape:
+            own = axes[len(axes) - len(self.b.shapes[slot]) :]
+            slot = self.b.emit("broadcast", (slot,), shape, (own, axes), 0, shape, origin=VIEW)
+        return slot
+
+    def _loop(self, e: Apply, step: Iteration) -> Value:
+        """A loop is one step, which holds the plan of what it repeats."""
+        args = []
+        for arg, v in zip(e.args, step.variables, strict=True):
+            operand = self._plain(self.values[id(arg)], self.shape(arg), True)
+            slot = self._full(operand, self.shape(arg))
+            args.append(slot if "integer" in v.properties else self.b.floating(slot))
+        count = extent_of(step.times, self.sizes)
+        read = tuple(sorted(self.read[id(e)]))
+        fixed = [v.name for v in step.fixed]
+        plan = self.inner(list(step.following.values()), self.sizes, fixed)
+        shape = (step.entries(self.sizes) + plan.peak_bytes // plan.itemsize,)
+        words = (*[tuple(range(len(self.b.shapes[a]))) for a in args], ())
+        key = (e.op.name, repr(e.params), read)
+        params = (e.op, *e.params, count, read, plan)
+        slot = self.b.emit(
+            "loop", tuple(args), shape, words, count * plan.flops, params, RESULT, key
+        )
+        return Value(slot, (), 1)
+
+    def _turned(self, x: Operand, axes: Word) -> Operand:
+        """Many short vectors, which are read along the long axis."""
+        return along(self.b, x, spread(axes, sized(self.b, x))) if len(x[1]) == len(axes) else x
 
     def _selection(self, e: Expr) -> Value:
         """A slot that stands for the tensor; only its integers are an array."""

@@ -128,7 +128,7 @@ def _read_by_rows(b: Builder, unit: Unit, slot: int) -> bool:
     if not isinstance(unit, Loop):
         return True
     reads = [a for step in unit.steps for a in step.args if b.owner[a] == b.owner[slot]]
-    return unit.modes.get(slot) == "rows" and all(a == slot for a in reads)
+    return unit.modes.get(slot) in ("rows", "columns") and all(a == slot for a in reads)
 
 
 def _passing_here(unit: Unit, owner: int, steps: Sequence[Step]) -> bool:

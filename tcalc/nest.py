@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from .expr import Expr
 from .surface import surface
 
 
@@ -22,6 +23,11 @@ class NamedBlock(dict[Any, Any]):
 
     def __call__(self, /, *args: Any, **values: Any) -> Any:
         return surface["evaluate"](self, *args, **values)
+
+
+def is_function(value: object) -> bool:
+    """Is this a function of Python, rather than expressions, which may be called too?"""
+    return callable(value) and not isinstance(value, Expr | Block | NamedBlock)
 
 
 def leaves(tree: Any) -> list[Any]:

@@ -228,7 +228,18 @@ class _Builder:
 
 def view(e: Expr, perm: Sequence[int]) -> Expr:
     """Axes permuted: axis k of the result is axis perm[k] of e."""
-    return einsum([e], [range(e.ndim)], perm)
+    e = bare(e)
+    operands, out, extents, coef = _factors(e)
+    return outer_product(operands, tuple([out[axis] for axis in perm]), extents, coef)
+
+
+def _factors(e: Expr) -> tuple[list[Operand], Labels, Mapping[int, Extent], Coef]:
+    """The atoms of which e is an outer product: their labels, e's, extents, and the coefficient."""
+    if isinstance(e, Einsum) and not e.summed:
+        operands = list(zip(e.args, e.labels, strict=True))
+        return operands, e.out, dict(enumerate(e.extents)), e.coef
+    axes = tuple(range(e.ndim))
+    return [(e, axes)], axes, dict(enumerate(e.shape)), ONE
 
 
 # --- sums -----------------------------------------------------------------------------------------
@@ -267,17 +278,22 @@ def split_coef(e: Expr) -> tuple[Coef, Expr]:
     """e as a coefficient and the rest."""
     if not isinstance(e, Einsum) or e.coef == ONE:
         return ONE, e
-    rest = _Builder(dict(enumerate(e.extents)), e.out, ONE).assemble(
-        list(zip(e.args, e.labels, strict=True))
-    )
-    return e.coef, rest
+    return e.coef, _with_coef(e, ONE)
 
 
 def scale(e: Expr, coef: Coef) -> Expr:
     if coef == ONE:
         return e
-    axes = range(e.ndim)
-    return einsum([e], [axes], axes, coef, dict(enumerate(e.shape)))
+    e = bare(e)
+    return _with_coef(e, coef.by(e.coef) if isinstance(e, Einsum) else coef)
+
+
+def _with_coef(e: Expr, coef: Coef) -> Expr:
+    """The outer product that e is with another coefficient; a contraction is one atom of it."""
+    if coef.zero:
+        return zeros_node(e.shape)
+    operands, out, extents, _ = _factors(e)
+    return outer_product(operands, out, extents, coef)
 
 
 def add(terms: Iterable[Expr]) -> Expr:
@@ -308,23 +324,52 @@ def add(terms: Iterable[Expr]) -> Expr:
 def _intern_add(terms: list[Expr]) -> Expr:
     if len(terms) == 1:
         return terms[0]
-    node: Expr = intern(Add, (), tuple(sorted(terms, key=lambda t: t.order)))
+    node: Add = intern(Add, (), tuple(sorted(terms, key=lambda t: t.order)))
     if node._symmetries is None and node.ndim >= 2:
-        candidates = axis_symmetries(node.shape)
-        # Lists keep the terms alive, or their ids would be those of others.
-        negative = [scale(t, MINUS) for t in node.args]
-        turned = [[view(t, p) for t in node.args] for p in candidates]
-        pairs = list(zip(candidates, [set(map(id, terms)) for terms in turned], strict=True))
-        node._antisymmetries = tuple([p for p, terms in pairs if terms == set(map(id, negative))])
-        mine = set(map(id, node.args))
-        node._symmetries = closure([p for p, terms in pairs if terms == mine])
+        node._symmetries, node._antisymmetries = _sum_symmetries(node)
     return node
+
+
+def _sum_symmetries(e: Add) -> tuple[tuple[Permutation, ...], tuple[Permutation, ...]]:
+    """Permutations of axes that permute the terms, and those that turn each into minus one.
+
+    They keep the places at which an axis stands in the operands, which few permutations do.
+    """
+    places = [sorted([p for t in e.args for p in _stands(t, axis)]) for axis in range(e.ndim)]
+    candidates = [
+        perm for perm in axis_symmetries(e.shape) if [places[axis] for axis in perm] == places
+    ]
+    if not candidates:
+        return (), ()
+    # all are held while their ids are compared: a node that nobody holds leaves its id to another
+    turned = {perm: [view(t, perm) for t in e.args] for perm in candidates}
+    negative = [scale(t, MINUS) for t in e.args]
+    same = [perm for perm, terms in turned.items() if _equal_terms(terms, e.args)]
+    antisymmetries = [perm for perm, terms in turned.items() if _equal_terms(terms, negative)]
+    return closure(same), tuple(antisymmetries)
+
+
+def _equal_terms(some: Sequence[Expr], others: Sequence[Expr]) -> bool:
+    return set(map(id, some)) == set(map(id, others))
+
+
+def _stands(e: Expr, axis: int) -> list[Any]:
+    """Where an axis stands in the operands, up to their symmetries and antisymmetries."""
+    if not isinstance(e, Einsum) or e.summed:
+        return [(e.order, _orbit(e, axis, e._antisymmetries))]
+    label = e.out[axis]
+    return [
+        (arg.order, _orbit(arg, k, arg._antisymmetries))
+        for arg, word in zip(e.args, e.labels, strict=True)
+        for k, other in enumerate(word)
+        if other == label
+    ]
 
 
 def _open_sums(items: list[Expr]) -> list[Expr]:
     """Nested sums open where they carry unit tensors, are broadcast, or share a term; bounded."""
-    rests = [split_coef(t)[1] for t in items]  # kept alive, as their ids are compared
-    present = set(map(id, rests))
+    parts = [split_coef(t)[1] for t in items]  # held, as long as their ids count
+    present = set(map(id, parts))
     units = _carries_unit(items)
     flat: list[Expr] = []
     room = MAX_TERMS - len(items)
@@ -615,5 +660,5 @@ def _places(e: Expr, axis: int, tag: int) -> list[Any]:
     return [(e.order, tag, _orbit(e, axis), 1)]
 
 
-def _orbit(e: Expr, axis: int) -> int:
-    return min([axis, *[perm[axis] for perm in symmetries(e)]])
+def _orbit(e: Expr, axis: int, further: tuple[Permutation, ...] = ()) -> int:
+    return min([axis, *[perm[axis] for perm in symmetries(e)], *[perm[axis] for perm in further]])

@@ -8,18 +8,53 @@ core of two axes. Passes know this signature, never an operator's name.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .expr import Apply, Expr
-from .extents import Shape
+from .expr import Apply, Expr, Var
+from .extents import Extent, Shape
 
 #: Derivative with respect to one operand, from the operands and then the output; its shape is
 #: batch + core of the output + core of the operand. None: zero everywhere it exists.
 Partial = Callable[..., Expr] | None
 
 INFINITE = (-math.inf, math.inf)
+
+
+#: Tangents or cotangents, None where zero.
+Given = Sequence[Expr | None]
+
+
+class Iteration(NamedTuple):
+    """One step of a loop.
+
+    Attributes
+    ----------
+    following : mapping
+        The next values of the states that are needed, by the state's number.
+    states, slices, fixed : tuple of Var
+        What stands for the operands, in this order: for the states, for one slice of each scanned
+        operand, and for operands that are the same in all steps.
+    times : int or str
+        The number of steps.
+    backward : bool
+        Whether the last slice comes first.
+    entries : callable
+        ``entries(sizes)`` is the number of entries that the kernel holds.
+    """
+
+    following: Mapping[int, Expr]
+    states: tuple[Var, ...]
+    slices: tuple[Var, ...]
+    fixed: tuple[Var, ...]
+    times: Extent
+    backward: bool
+    entries: Callable[[Mapping[str, int]], int]
+
+    @property
+    def variables(self) -> tuple[Var, ...]:
+        return self.states + self.slices + self.fixed
 
 
 class Factor(NamedTuple):
@@ -99,6 +134,8 @@ class Op:
         application is not printed as that.
     helper : str
         Source of a function that `code` calls, for printed programs.
+    integral : bool
+        Is the result an integer where all operands are?
     selects : bool
         Is the operand an array of integers and the result 1 where the index of the last axis, whose
         extent is the first parameter, is that integer, 0 elsewhere? Plans never make such arrays
@@ -112,6 +149,24 @@ class Op:
         ``pushforward(k, tangent, node)`` and ``pullback(k, cotangent, node)`` with further axes
         behind (tangent) or before (cotangent) those of the node, where multiplying by the full
         partial costs more than it must; None where the operand has no derivative.
+    tangents, cotangents : callable or None
+        The derivative of all outputs by all operands at once, of a row for which one by one is more
+        work: ``tangents(node, given)`` of the outputs from those of the operands, and
+        ``cotangents(node, given, wanted)`` of the operands that are wanted from those of the
+        outputs; None is zero.
+    extents : callable or None
+        ``extents(params)`` are the dimensions in the parameters, where these are not extents.
+    loops : callable or None
+        ``loops(params, read)`` is what one step of a loop computes, of which the outputs in `read`
+        are wanted: an `Iteration`. Further parameters of the kernel are the number of steps, what
+        is read, and what runs the plan of a step.
+    batched : callable or None
+        ``batched(node, args, extent)`` are all outputs with an axis of that extent in front, from
+        operands with that axis in front; None for an operand without it. Elsewhere leading axes of
+        operands are leading axes of the result.
+    ahead : callable or None
+        ``ahead(node, sizes)`` are all outputs of a loop of which more is computed for all steps at
+        once, at these extents, or None.
     family : tuple
         A function and its arguments that make the row, for families of rows without end: those
         that are not in the table yet when an expression is unpickled.
@@ -147,8 +202,15 @@ class Op:
     printed: str = ""
     written: Callable[[Apply], tuple[str, Expr]] | None = None
     helper: str = ""
+    integral: bool = False
     selects: bool = False
     indicates: Callable[[tuple[Any, ...]], set[str]] | None = None
+    tangents: Callable[[Apply, Given], Given] | None = None
+    cotangents: Callable[[Apply, Given, Sequence[bool]], Given] | None = None
+    extents: Callable[[tuple[Any, ...]], set[str]] | None = None
+    loops: Callable[[tuple[Any, ...], Collection[int]], Iteration] | None = None
+    batched: Callable[[Apply, Given, Extent], tuple[Expr, ...]] | None = None
+    ahead: Callable[[Apply, Mapping[str, int]], tuple[Expr, ...] | None] | None = None
     family: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:

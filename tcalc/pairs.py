@@ -6,28 +6,16 @@ result keeps the axis order its kernel gives, and is read by its labels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 from .correlations import correlated
 from .inverses import solvable, solved
-from .steps import VIEW, Builder, ProductKey, Word, letters
-
-Operand = tuple[int, Word]
+from .layouts import Operand, along, entrywise, sized, spread, unrolled
+from .steps import MANY, SMALLER, VIEW, Builder, ProductKey, Word, letters
 
 #: Multiply-adds per entry of a batch up to which a matrix kernel's call costs more than its work.
 TINY = 32
-#: Extent of the last axis below which NumPy's loops over it cost more than what they do.
-SHORT = 64
-
-
-def spread(target: Word, sizes: Mapping[int, int]) -> Word:
-    """The axes of a broadcast result: a long one first and last, short ones between."""
-    if len(target) < 3 or sizes[target[-1]] >= SHORT:
-        return target
-    first, last, *_ = sorted(target, key=lambda label: -sizes[label])
-    middle = [label for label in target if label not in (first, last)]
-    return (first, *middle, last) if sizes[last] >= SHORT else target
 
 
 def contract(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> Operand:
@@ -36,35 +24,38 @@ def contract(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> 
     `want` is the order of axes that is hoped for in the result.
     """
     slot, word = _contracted(b, x, y, keep, want)
-    key, labels = _product_key(x, y, keep)
-    b.products.setdefault(key, (slot, tuple([labels.index(label) for label in word])))
+    key, labels = _product_key(x[1], y[1], keep)
+    made = b.products.setdefault((x[0], y[0]), {})
+    made.setdefault(key, (slot, tuple([labels.index(label) for label in word])))
     return slot, word
 
 
-def _product_key(x: Operand, y: Operand, keep: set[int]) -> tuple[ProductKey, list[int]]:
+def _product_key(one: Word, two: Word, keep: set[int]) -> tuple[ProductKey, list[int]]:
     """What tells a product from others, whatever its labels are; and the labels in order."""
-    labels = list(dict.fromkeys(x[1] + y[1]))
+    labels = list(dict.fromkeys(one + two))
     number = {label: k for k, label in enumerate(labels)}
-    words = tuple([tuple([number[i] for i in word]) for word in (x[1], y[1])])
-    kept = tuple([number[label] for label in labels if label in keep])
-    return (x[0], y[0], words, kept), labels
+    words = tuple([number[i] for i in one]), tuple([number[i] for i in two])
+    return (words, tuple([number[label] for label in labels if label in keep])), labels
 
 
 def known_product(b: Builder, x: Operand, y: Operand, keep: set[int]) -> Operand | None:
     """The product of two operands, where some product made before is the same one."""
     for one, two in ((x, y), (y, x)):
+        made = b.products.get((one[0], two[0]))
+        if made is None:
+            continue
         for first in _spellings(b, one):
             for second in _spellings(b, two):
                 key, labels = _product_key(first, second, keep)
-                if key in b.products:
-                    slot, word = b.products[key]
+                if key in made:
+                    slot, word = made[key]
                     return slot, tuple([labels[k] for k in word])
     return None
 
 
-def _spellings(b: Builder, x: Operand) -> list[Operand]:
+def _spellings(b: Builder, x: Operand) -> list[Word]:
     slot, word = x
-    return [x, *[(slot, tuple([word[p] for p in perm])) for perm in b.symmetries.get(slot, ())]]
+    return [word, *[tuple([word[p] for p in perm]) for perm in b.symmetries.get(slot, ())]]
 
 
 def _contracted(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> Operand:
@@ -80,7 +71,9 @@ def _contracted(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) 
             return found
     right = tuple([label for label in y[1] if label not in x[1]])
     left = tuple([label for label in x[1] if label not in y[1]])
-    if want and right and want[-1] in left:
+    if right and (
+        _upright(b, y, x, right) or (want and want[-1] in left and not _upright(b, x, y, left))
+    ):
         x, y, left, right = y, x, right, left
     batch = tuple([label for label in want or x[1] if label in x[1] and label in y[1]])
     batch = tuple([label for label in batch if label in keep])
@@ -90,11 +83,29 @@ def _contracted(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) 
     if outside is not None:
         found = contract(b, x, y, keep | {outside}, ())
         return reduce(b, *found, {outside})
+    order = unrolled(b, x, y, batch)
+    if order is not None:
+        target = (*left, *right, *order)
+        return _looped(b, along(b, x, order), along(b, y, order), target)
     if batch and not left and not right:
         return _inner(b, x, y, batch, summed)
     if batch and _tiny(b, x, y, (left, summed, right)):
         return _looped(b, x, y, batch + left + right)
     return _matrix_product(b, x, y, (batch, left, summed, right))
+
+
+def _upright(b: Builder, x: Operand, y: Operand, own: Word) -> bool:
+    """Is x large, its own labels in front, and y small?
+
+    The product with such rows on the left is one of rows too, and stays in loops over them.
+    """
+    sizes = prod(b.shapes[x[0]]), prod(b.shapes[y[0]])
+    return (
+        x[1][: len(own)] == own
+        and bool(own)
+        and sizes[0] >= MANY
+        and SMALLER * sizes[1] <= sizes[0]
+    )
 
 
 def _leading(b: Builder, x: Operand, y: Operand, summed: Word) -> int | None:
@@ -114,12 +125,12 @@ def _broadcast_order(b: Builder, x: Operand, y: Operand, want: Word) -> Word:
         x, y = y, x
     extra = tuple([label for label in y[1] if label not in x[1]])
     if not extra:
-        return x[1]
+        return entrywise(b, (x, y), x[1])
     if len(want) == len(x[1]) + len(extra):
-        return spread(want, {**sized(b, x), **sized(b, y)})
+        return spread(want, sized(b, x, y))
     shared = [label for label in x[1] if label in y[1]]
     own = [label for label in x[1] if label not in y[1]]
-    return (*shared, *own, *extra)
+    return spread((*shared, *own, *extra), sized(b, x, y))
 
 
 def _inner(b: Builder, x: Operand, y: Operand, batch: Word, summed: Word) -> Operand:
@@ -140,18 +151,14 @@ def _inner(b: Builder, x: Operand, y: Operand, batch: Word, summed: Word) -> Ope
 
 def _tiny(b: Builder, x: Operand, y: Operand, groups: tuple[Word, Word, Word]) -> bool:
     """Is calling a matrix kernel for every entry of the batch dearer than what it does there?"""
-    sizes = {**sized(b, x), **sized(b, y)}
+    sizes = sized(b, x, y)
     left, summed, right = [prod([sizes[label] for label in group]) for group in groups]
     return min(left, right) == 1 and left * summed * right <= TINY
 
 
-def sized(b: Builder, x: Operand) -> dict[int, int]:
-    return dict(zip(x[1], b.shapes[x[0]], strict=True))
-
-
 def _looped(b: Builder, x: Operand, y: Operand, out: Word) -> Operand:
     """A sum of products by NumPy's general loop, which reads both operands as they lie."""
-    sizes = {**sized(b, x), **sized(b, y)}
+    sizes = sized(b, x, y)
     number: dict[int, int] = {}
     words = tuple(
         [tuple([number.setdefault(i, len(number)) for i in word]) for word in (x[1], y[1], out)]
@@ -192,7 +199,7 @@ def _matrix_product(
             found = _around(b, wide, narrow, summed, own)
             if found is not None:
                 return found
-    sizes = {**sized(b, x), **sized(b, y)}
+    sizes = sized(b, x, y)
     first = core(b, x, batch, left, summed)
     second = core(b, y, batch, summed, right)
     full = batch + left + right
@@ -216,7 +223,7 @@ def _around(b: Builder, x: Operand, y: Operand, summed: Word, own: Word) -> Oper
 
     Those in front are a batch, so that x is read as it lies.
     """
-    word, sizes = x[1], {**sized(b, x), **sized(b, y)}
+    word, sizes = x[1], sized(b, x, y)
     if not _adjacent(word, summed) or prod([sizes[label] for label in own]) > TINY:
         return None
     at = word.index(summed[0])
@@ -262,6 +269,10 @@ def reduce(b: Builder, slot: int, word: Word, labels: set[int]) -> Operand:
     if not labels:
         return slot, word
     shape = b.shapes[slot]
+    single = {label for label, n in zip(word, shape, strict=True) if n == 1} & labels
+    if single and len(word) > 1:
+        slot, word = _without(b, slot, word, single)
+        return reduce(b, slot, word, labels - single)
     axes = tuple([k for k, label in enumerate(word) if label in labels])
     rest = tuple([label for label in word if label not in labels])
     sizes = tuple([n for n, label in zip(shape, word, strict=True) if label not in labels])
@@ -269,6 +280,17 @@ def reduce(b: Builder, slot: int, word: Word, labels: set[int]) -> Operand:
     return b.emit("sum", (slot,), sizes, (word, rest), prod(shape), axes), rest
 
 
+def _without(b: Builder, slot: int, word: Word, labels: set[int]) -> Operand:
+    """A view without axes of one entry."""
+    rest = tuple([label for label in word if label not in labels])
+    sizes = sized(b, (slot, word))
+    shape = tuple([sizes[label] for label in rest])
+    if b.origin[slot] is not VIEW:
+        return b.reshape(slot, shape), rest
+    forms = tuple([(0, tuple([int(label == k) for k in rest])) for label in word])
+    return b.emit("window", (slot,), shape, (word, rest), 0, forms, VIEW), rest
+
+
 def times(b: Builder, x: Operand, y: Operand, target: Word) -> Operand:
     x, y = (b.floating(x[0]), x[1]), (b.floating(y[0]), y[1])
-    return b.binary("multiply", x, y, target), target
+    return b.binary("multiply", along(b, x, target), along(b, y, target), target), target

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from .twins import Operands, Word, twin
+from .twins import Operands, Twin, Word, twin
 
 Pairs = tuple[tuple[int, int], ...]
+Known = tuple[tuple[int, int], ...]
 
 EXACT_OPERANDS = 8
 #: Multiply-adds of a matrix product in the time of one elementwise operation.
@@ -34,8 +35,10 @@ class Path(NamedTuple):
     time: float
 
 
-@lru_cache(maxsize=4096)
-def contraction_path(given: Operands, keep: Word, extents: tuple[int, ...]) -> Path:
+@lru_cache(maxsize=1 << 14)
+def contraction_path(
+    given: Operands, keep: Word, extents: tuple[int, ...], known: Known = ()
+) -> Path:
     """The order in which to multiply.
 
     Parameters
@@ -46,6 +49,9 @@ def contraction_path(given: Operands, keep: Word, extents: tuple[int, ...]) -> P
         Labels of the result.
     extents : tuple of int
         Extent of each label.
+    known : tuple of (int, int)
+        Sets of operands, as bits, whose product is there and takes no time, and one of the two
+        halves that it is a product of: such a set or one operand; not for many operands.
     """
     words = given.words
     if len(words) > EXACT_OPERANDS:
@@ -53,7 +59,7 @@ def contraction_path(given: Operands, keep: Word, extents: tuple[int, ...]) -> P
         timed = [Path(pairs, words, _path_time(given, keep, extents, pairs)) for pairs in found]
         return min(timed, key=lambda path: path.time)
     if len(words) > 2:
-        return _exact(given, keep, extents)
+        return _Search(given, keep, extents, dict(known)).run()
     pairs = ((0, 1),) if len(words) == 2 else ()
     return Path(pairs, words, _path_time(given, keep, extents, pairs))
 
@@ -139,61 +145,98 @@ def _side_time(a: _Side, b: _Side, result: int, size: Callable[[int], float]) ->
 Tree = int | tuple["Tree", "Tree"]
 
 
-def _exact(given: Operands, keep: Word, extents: Sequence[int]) -> Path:
-    """The fastest tree, by dynamic programming over subsets of the operands.
+class _Search:
+    """The fastest tree, by dynamic programming over subsets of the operands, as bits.
 
-    Where both sides of a split are twins, one of them is made. Of equally fast trees, one that sums
-    later labels first: those of an array's last axes, if labels are numbered by appearance.
+    Where both sides of a split are twins, one of them is made.
     """
-    words, n = given.words, len(given.words)
-    full = (1 << n) - 1
-    size = _Sizes(extents).__getitem__
-    outside = _mask(keep)
-    touched = [0] * (full + 1)
-    arrays: list[tuple[int, ...]] = [()] * (full + 1)
-    for subset in range(1, full + 1):
-        low = subset & -subset
-        k = low.bit_length() - 1
-        touched[subset] = touched[subset ^ low] | _mask(words[k])
-        arrays[subset] = tuple(sorted((*arrays[subset ^ low], given.arrays[k])))
-    kept = [touched[s] & (outside | touched[full ^ s]) for s in range(full + 1)]
-    operands, sides = _sides(given), [_Side(k) for k in kept]
-    repeated = len(set(given.arrays)) < n
-    best = [0.0] * (full + 1)
-    trees: list[Tree] = [0] * (full + 1)
-    spelled: list[dict[int, Word]] = [{} for _ in range(full + 1)]
-    for subset in range(1, full + 1):
-        low = subset & -subset
+
+    def __init__(
+        self, given: Operands, keep: Word, extents: Sequence[int], known: Mapping[int, int]
+    ) -> None:
+        self.given, self.known = given, known
+        words, n = given.words, len(given.words)
+        self.full = (1 << n) - 1
+        self.size = _Sizes(extents).__getitem__
+        touched, arrays = [0] * (self.full + 1), [0] * (self.full + 1)
+        for subset in range(1, self.full + 1):
+            low = subset & -subset
+            k = low.bit_length() - 1
+            touched[subset] = touched[subset ^ low] | _mask(words[k])
+            arrays[subset] = arrays[subset ^ low] + (n + 1) ** given.arrays[k]
+        outside = _mask(keep)
+        self.kept = [t & (outside | touched[self.full ^ s]) for s, t in enumerate(touched)]
+        #: How often each array stands in a subset, as digits.
+        self.arrays = arrays
+        self.repeated = len(set(given.arrays)) < n
+        self.plain = not any(given.chosen)
+        self.sides = [_Side(k) for k in self.kept]
+        self.best = [0.0] * (self.full + 1)
+        #: What a subset costs at least as one side of a split: making it, and reading it.
+        self.lower = [0.0] * (self.full + 1)
+        self.trees: list[Tree] = [0] * (self.full + 1)
+        self.spelled: list[dict[int, Word]] = [{} for _ in range(self.full + 1)]
+
+    def run(self) -> Path:
+        operands = _sides(self.given)
+        for subset in range(1, self.full + 1):
+            low = subset & -subset
+            if subset == low:
+                self.trees[subset] = k = low.bit_length() - 1
+                if operands[k].chosen:
+                    self.sides[subset] = operands[k]
+            elif subset in self.known:
+                half = self.known[subset]
+                self.trees[subset] = self.trees[half], self.trees[subset ^ half]
+            else:
+                self.split(subset, low)
+            reading = self.size(self.kept[subset]) / 2 if self.plain else 0.0
+            self.lower[subset] = self.best[subset] + reading
+        words, found = self.given.words, self.spelled[self.full]
+        spelled = tuple([found.get(k, word) for k, word in enumerate(words)])
+        return Path(_listed(self.trees[self.full], len(words)), spelled, self.best[self.full])
+
+    def split(self, subset: int, low: int) -> None:
+        """The best split of a subset; the part with its lowest operand first."""
+        kept, lower, size, plain = self.kept, self.lower, self.size, self.plain
         rest = part = subset ^ low
-        if not rest:
-            trees[subset] = low.bit_length() - 1
-            if operands[low.bit_length() - 1].chosen:
-                sides[subset] = operands[low.bit_length() - 1]
-            continue
-        sides[subset] = _product_side(sides[low], sides[rest], kept[subset])
-        least, chosen, pair, tie = float("inf"), low, None, 0
+        result = kept[subset]
+        if not plain:
+            self.sides[subset] = _product_side(self.sides[low], self.sides[rest], result)
+        writing = size(result) if plain else 0.0
+        least, chosen, pair = float("inf"), low, None
         while part:
             part = (part - 1) & rest
             one, two = part | low, rest ^ part
-            same = None
-            if repeated and part and arrays[one] == arrays[two]:
-                same = twin(given, _places(one), _places(two), (kept[one], kept[two]))
-            time = best[one] if same else best[one] + best[two]
-            if time > least:
-                continue
-            time += _side_time(sides[one], sides[two], kept[subset], size)
-            if time * NEARLY < least or (time <= least / NEARLY and kept[one] + kept[two] < tie):
-                least, chosen, pair, tie = time, one, same, kept[one] + kept[two]
-        best[subset] = least
+            same = self.twin(one, two) if self.repeated and part else None
+            if same:
+                time = self.best[one] + _side_time(self.sides[one], self.sides[two], result, size)
+            else:
+                time = lower[one] + lower[two] + writing
+                if time >= least:
+                    continue
+                if not plain:
+                    time += _side_time(self.sides[one], self.sides[two], result, size)
+                elif (joined := kept[one] | kept[two]) != result:
+                    time += size(joined) / GEMM_SPEED
+            if time * NEARLY < least:
+                least, chosen, pair = time, one, same
+        self.best[subset] = least
+        self.join(subset, chosen, pair)
+
+    def twin(self, one: int, two: int) -> Twin | None:
+        if self.arrays[one] != self.arrays[two]:
+            return None
+        return twin(self.given, _places(one), _places(two), (self.kept[one], self.kept[two]))
+
+    def join(self, subset: int, chosen: int, pair: Twin | None) -> None:
         other = subset ^ chosen
-        second, words_of_second = trees[other], spelled[other]
+        second, words = self.trees[other], self.spelled[other]
         if pair is not None:
-            second = _renamed(trees[chosen], pair.partners)
-            words_of_second = {pair.partners[k]: word for k, word in pair.words.items()}
-        trees[subset] = trees[chosen], second
-        spelled[subset] = spelled[chosen] | words_of_second
-    found = tuple([spelled[full].get(k, word) for k, word in enumerate(words)])
-    return Path(_listed(trees[full], n), found, best[full])
+            second = _renamed(self.trees[chosen], pair.partners)
+            words = {pair.partners[k]: word for k, word in pair.words.items()}
+        self.trees[subset] = self.trees[chosen], second
+        self.spelled[subset] = self.spelled[chosen] | words
 
 
 def _places(subset: int) -> list[int]:

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import product
+from typing import Any, NamedTuple
 
-from .expr import Expr, dimensions, postorder
+from .expr import Einsum, Expr, dimensions, postorder
 from .factoring import factored
 from .halves import halved
 from .loops import grouped
-from .lowering import Lowering
+from .lowering import Lowering, Planner
 from .memory import assign
 from .normal import bare
 from .paths import GEMM_SPEED
 from .rules.kernels import fused
-from .steps import Builder, Output, Plan
-from .variants import Way, multiplied_out
+from .steps import Output, Plan, Step
+from .variants import Way, ahead, multiplied_out
 
 #: Operations of a step in the time of one elementwise operation.
 SPEED = dict.fromkeys(("dot", "matmul", "gram"), GEMM_SPEED)
 SPEED["correlate"] = GEMM_SPEED / 4  # many of its operands are copied for one product
 SPEED |= dict.fromkeys(("trisolve", "solve", "over", "kernels"), 0.75 * GEMM_SPEED)
-#: Time per node from which other ways of lowering are tried (each takes a fraction of a
-#: millisecond a node), and what one must save to be taken.
-WORTH_CHOOSING = 1e4
+#: Time per node from which other spellings and ways of lowering are tried (each takes a fraction
+#: of a millisecond a node), from which values of a root are compared, and what one must save.
+WORTH_CHOOSING, WORTH_COMPARING = 1e4, 1e3
 SAVED = 0.99
+#: Nodes up to which every way is tried with every spelling.
+FEW = 64
 WAYS = [Way(shared, dense) for shared in (False, True) for dense in (False, True)]
+#: Values whose times as spelled are this close may change places where other spellings are tried,
+#: which they are where a root takes this part of the time of all.
+CLOSE, NOTABLE = 2.0, 0.05
 
 #: Extent assumed for every dimension that no array has bound.
 NOMINAL = 100
@@ -46,10 +52,11 @@ def make_plan(
     Without `choose` the roots are lowered as they are spelled, which is quicker. Where inputs are
     `lent`, an output that is one of them, or its transpose, is no copy of it.
     """
+    given = _given(sizes, itemsize, fixed, choose, lent)
     if choose:
-        lowering, outputs = _cheapest(fused(roots), sizes, fixed, lent)
+        lowering, outputs, *_ = _cheapest(ahead(fused(roots), sizes), given)
     else:
-        lowering, outputs = _lowered(roots, sizes, fixed, lent, Way())
+        lowering, outputs, *_ = _lowered(roots, given)
     b = lowering.b
     results = [o.slot for o in outputs]
     units = grouped(b, results)
@@ -75,45 +82,161 @@ def make_plan(
     )
 
 
-def _lowered(
-    roots: Sequence[Expr],
+class _Given(NamedTuple):
+    """What all ways to lower the roots have in common; `inner` plans what loops repeat."""
+
+    sizes: Mapping[str, int]
+    fixed: Collection[str]
+    lent: bool
+    inner: Planner
+
+
+def _given(
     sizes: Mapping[str, int],
-    fixed: Collection[str],
-    lent: bool,
-    way: Way,
-) -> tuple[Lowering, list[Output]]:
-    lowering = Lowering(roots, sizes, fixed, way)
-    outputs = [lowering.output(root, k, lent) for k, root in enumerate(roots)]
+    itemsize: int = 8,
+    fixed: Collection[str] = (),
+    choose: bool = True,
+    lent: bool = False,
+) -> _Given:
+    steps: dict[tuple[int, ...], Plan] = {}
+
+    def inner(step: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str]) -> Plan:
+        key = tuple(map(id, step))
+        if key not in steps:
+            steps[key] = make_plan(step, sizes, itemsize, fixed=fixed, choose=choose)
+        return steps[key]
+
+    return _Given(sizes, fixed, lent, inner)
+
+
+class Lowered(NamedTuple):
+    """Steps for roots as they are spelled, the predicted time of them all and that of loops.
+
+    However what is around it is lowered, a loop is the same.
+    """
+
+    lowering: Lowering
+    outputs: list[Output]
+    time: float
+    loops: float
+
+    def worth(self, nodes: int) -> bool:
+        """Is there enough work to choose?"""
+        return self.time - self.loops >= WORTH_CHOOSING * nodes
+
+
+#: Roots lowered, and how they were spelled.
+Tried = tuple[Lowered, Sequence[Expr]]
+
+
+def _lowered(roots: Sequence[Expr], given: _Given, way: Way = WAYS[0]) -> Lowered:
+    lowering = Lowering(roots, given.sizes, given.fixed, way, given.inner)
+    outputs = [lowering.output(root, k, given.lent) for k, root in enumerate(roots)]
     results = [o.slot for o in outputs]
     lowering.b.drop_unused(results)
     halved(lowering.b, results)
-    return lowering, outputs
+    steps = lowering.b.steps
+    return Lowered(lowering, outputs, _time(steps), _time([s for s in steps if s.kind == "loop"]))
 
 
-def _cheapest(
-    roots: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str], lent: bool
-) -> tuple[Lowering, list[Output]]:
-    """The best of a few ways to lower the roots, where there is enough work to choose."""
-    best = _lowered(roots, sizes, fixed, lent, Way())
-    if _time(best[0].b) < WORTH_CHOOSING * len(postorder(roots)):
+def _cheapest(roots: Sequence[Expr], given: _Given) -> Lowered:
+    """The best of a few ways to lower the roots, where there is enough work to choose.
+
+    First the best spelling is taken, then the best way for it; of few nodes all pairs are tried.
+    """
+    nodes = len(postorder(roots))
+    tried = _spelled(roots, _lowered(roots, given), given)
+    best, spelling = _least(tried)
+    if not best.worth(nodes):
         return best
-    inverses = bool(best[0].b.inverses)
-    ways = [way for way in WAYS if inverses or not way.dense_inverses]
-    spellings = _distinct([list(roots), multiplied_out(roots), factored(roots)])
-    for spelling, way in list(product(spellings, ways))[1:]:  # the first is there
-        other = _lowered(spelling, sizes, fixed, lent, way)
-        if _time(other[0].b) < SAVED * _time(best[0].b):
+    inverses = bool(best.lowering.b.inverses)
+    for other, way in product([r for _, r in tried] if nodes <= FEW else [spelling], WAYS[1:]):
+        if inverses or not way.dense_inverses:
+            best, _ = _least([(best, other), (_lowered(other, given, way), other)])
+    return best
+
+
+def _spelled(roots: Sequence[Expr], lowered: Lowered, given: _Given) -> list[Tried]:
+    """The roots as they stand, and in other spellings where there is enough work to choose."""
+    tried: list[Tried] = [(lowered, roots)]
+    if lowered.worth(len(postorder(roots))):
+        for other in _others(roots, [multiplied_out(roots), factored(roots)]):
+            tried.append((_lowered(other, given), other))
+    return tried
+
+
+def _least(tried: Sequence[Tried]) -> Tried:
+    """The one that takes the least time; a later one only where it saves something."""
+    best = tried[0]
+    for other in tried[1:]:
+        if other[0].time < SAVED * best[0].time:
             best = other
     return best
 
 
-def _distinct(spellings: Sequence[list[Expr]]) -> list[list[Expr]]:
-    return list({tuple(map(id, roots)): roots for roots in spellings}.values())
+def _others(roots: Sequence[Expr], spellings: Sequence[list[Expr]]) -> list[list[Expr]]:
+    """The spellings that are not the roots' own."""
+    found = {tuple(map(id, spelling)): spelling for spelling in spellings}
+    found.pop(tuple(map(id, roots)), None)
+    return list(found.values())
 
 
-def _time(b: Builder) -> float:
-    """Predicted time of all steps in units of one elementwise operation."""
-    return sum([step.flops / SPEED.get(step.kind, 1) for step in b.steps])
+def _time(steps: Sequence[Step]) -> float:
+    """Predicted time of steps in units of one elementwise operation."""
+    return sum([step.flops / SPEED.get(step.kind, 1) for step in steps])
+
+
+def chosen(options: Sequence[Sequence[Expr]], sizes: Mapping[str, int]) -> list[Expr]:
+    """Of the values that every root may have, the one that takes the least time at these sizes.
+
+    As much care is taken as there is time to be saved in calls: none for a small problem, and for
+    roots that take a fraction of the time of all only a look at each value as it is spelled.
+    """
+    first = [values[0] for values in options]
+    if all(len(values) == 1 for values in options):
+        return first
+    given = _given(sizes)
+    total = _lowered(first, given).time
+    if total < WORTH_COMPARING * len(postorder(first)):
+        return first
+    places: dict[Any, int] = {}  # a block and its transpose are found once, and alike
+    found = []
+    for values in options:
+        key = tuple(map(_made_of, values))
+        if key not in places:
+            places[key] = _best(values, given, total)
+        found.append(values[places[key]])
+    return found
+
+
+def _made_of(e: Expr) -> Any:
+    """A key that a value and its transposes have in common."""
+    if isinstance(e, Einsum) and not e.summed:
+        return (*map(id, e.args), len(e.extents), e.coef.key())
+    return id(e)
+
+
+def _best(values: Sequence[Expr], given: _Given, total: float) -> int:
+    """The place of one value: of those that are close, the one whose best spelling takes least."""
+    if len(values) == 1:
+        return 0
+    spellings = [fused([value]) for value in values]
+    found = [_lowered(roots, given) for roots in spellings]
+    least = min([lowered.time for lowered in found])
+    times = []
+    for roots, lowered in zip(spellings, found, strict=True):
+        close = lowered.time <= CLOSE * least and least >= NOTABLE * total
+        times.append(_least(_spelled(roots, lowered, given))[0].time if close else lowered.time)
+    return times.index(min(times))
+
+
+def operations(e: Expr) -> float:
+    """Predicted operations as spelled, NOMINAL for every dimension."""
+    root = bare(e)
+    known = dict.fromkeys(dimensions([root]), NOMINAL)
+    return sum(
+        [step.flops for step in _lowered([root], _given(known, choose=False)).lowering.b.steps]
+    )
 
 
 def cost(exprs: Expr | Sequence[Expr], sizes: Mapping[str, int] | None = None) -> tuple[float, int]:

@@ -185,16 +185,22 @@ def simplify(e: Expr, fired: Counter[str] | None = None) -> Expr:
     """
     if not isinstance(e, Expr):
         raise TypeError(f"one expression is simplified at a time, not {type(e).__name__}")
+    return simplified([e], fired)[0]
+
+
+def simplified(roots: Sequence[Expr], fired: Counter[str] | None = None) -> list[Expr]:
+    """Several expressions after all rules, what they share once."""
+    found = list(roots)
     counts: Counter[str] = Counter() if fired is None else fired
     for _ in range(MAX_PASSES):
         before = sum(counts.values())
-        e = _one_pass(e, counts)
+        found = _one_pass(found, counts)
         if sum(counts.values()) == before:
             break
-    return e
+    return found
 
 
-def _one_pass(e: Expr, counts: Counter[str]) -> Expr:
+def _one_pass(roots: Sequence[Expr], counts: Counter[str]) -> list[Expr]:
     def change(new: Expr, old: Expr) -> Expr:
         for candidate in RULES.get(_root(new), ()):
             found = candidate.try_on(new)
@@ -203,7 +209,7 @@ def _one_pass(e: Expr, counts: Counter[str]) -> Expr:
                 return found
         return new
 
-    return rewritten([e], change)[0]
+    return rewritten(roots, change)
 
 
 def substitute(e: Expr, values: dict[Var, Expr]) -> Expr:

@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .affine import Affine, Constraint
+from .errors import TraceError
 from .expr import Expr, Var
 from .extents import Extent, extent_from, floor_divided, form_of
+from .indices import bound, readable
 from .ops.indicator import Access, index, indicator
 from .ops.selection import checked
 from .products import Operand
@@ -34,6 +36,12 @@ def cut(key: slice, extent: Extent) -> Cut | None:
 
     Slices of axes of a literal extent are clipped, as NumPy's are; others must fit.
     """
+    for end in (key.start, key.stop, key.step):
+        if isinstance(end, Expr):
+            raise TraceError(
+                f"the ends of a slice are numbers, not {readable(str(end)):.60}; "
+                "in the body of build, pick x[i + k] and build over k"
+            )
     step = 1 if key.step is None else whole_number(key.step)
     if step == 0:
         raise ValueError("a slice's step cannot be zero")
@@ -101,4 +109,5 @@ def _spelled(key: slice) -> str:
 
 
 def _shown(e: Expr, key: str) -> str:
-    return f"{e.name}[{key}]" if isinstance(e, Var) else f"an index [{key}]"
+    """The access as users write it; names of bound variables are no part of an expression."""
+    return f"{e.name}[{key}]" if isinstance(e, Var) and not bound(e) else f"an index [{key}]"

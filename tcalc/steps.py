@@ -18,8 +18,8 @@ from .known import Inverse, Placement
 
 Word = tuple[int, ...]
 Sizes = tuple[int, ...]
-#: Two slots, their words with labels numbered in order, and the numbers that are not summed.
-ProductKey = tuple[int, int, tuple[Word, ...], Word]
+#: Words of two slots with labels numbered in order, and the numbers that are not summed.
+ProductKey = tuple[tuple[Word, ...], Word]
 
 #: Where the memory of a slot comes from.
 INPUT, CONST, BUFFER, VIEW, RESULT = "input", "const", "buffer", "view", "result"
@@ -39,7 +39,7 @@ INTO_ZEROS = frozenset({"embed", "place"})
 CHEAP = INTO_ZEROS | {"fill", "scratch"}
 
 #: Kinds whose first parameter is the operator.
-_OPERATORS = frozenset({"ufunc", "kernel", "kernels", "factor", "finish", "over"})
+_OPERATORS = frozenset({"ufunc", "kernel", "kernels", "factor", "finish", "over", "loop"})
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
 
@@ -199,7 +199,9 @@ class Plan:
         if isinstance(unit, Loop):
             head = f"for {unit.tile} of {unit.rows} rows at a time:"
             return [head, *[f"    {step}" for step in unit.steps]]
-        return [f"{unit}{'  once' if unit.out in self.fixed else ''}"]
+        head = f"{unit}{'  once' if unit.out in self.fixed else ''}"
+        inner = [p for p in unit.params if isinstance(p, Plan)]
+        return [head, *[f"    {line}" for plan in inner for line in str(plan).splitlines()]]
 
 
 class Builder:
@@ -220,8 +222,8 @@ class Builder:
         #: Axis permutations that leave a slot as it is, and those that change its sign.
         self.symmetries: dict[int, tuple[Word, ...]] = {}
         self.antisymmetries: dict[int, tuple[Word, ...]] = {}
-        #: Products of two slots that are there: slot and axes as places in the key's words.
-        self.products: dict[ProductKey, tuple[int, Word]] = {}
+        #: Products that are there, by their two slots: slot and axes as places in the key's words.
+        self.products: dict[tuple[int, int], dict[ProductKey, tuple[int, Word]]] = {}
         #: Products of selection tensors, which no step makes: slots of integers, and the leading
         #: axes that each of them has; one last axis for each.
         self.selections: dict[int, tuple[tuple[int, Word], ...]] = {}
@@ -229,6 +231,8 @@ class Builder:
         self.placements: dict[int, tuple[tuple[int, Word], Placement]] = {}
         #: Views at affine places of an array: the array.
         self.windows: dict[int, int] = {}
+        #: Transposed views of matrices.
+        self.turned: set[int] = set()
         self._known: dict[Any, int] = {}
 
     def slot(self, shape: Sizes, origin: str, owner: int | None = None, name: str = "") -> int:
@@ -301,9 +305,11 @@ class Builder:
             return slot
         shape = self.shapes[slot]
         words = (tuple(range(len(perm))), perm)
-        return self.emit(
-            "transpose", (slot,), tuple([shape[p] for p in perm]), words, 0, perm, origin=VIEW
-        )
+        target = tuple([shape[p] for p in perm])
+        view = self.emit("transpose", (slot,), target, words, 0, perm, origin=VIEW)
+        if perm == (1, 0):
+            self.turned.add(view)
+        return view
 
     def reshape(self, slot: int, shape: Sizes) -> int:
         """Merged or split axes; of a buffer the same memory under another shape."""

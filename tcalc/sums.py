@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .expr import Add, Expr
 from .extents import extent_of
 from .known import Placement
-from .pairs import Operand, spread
+from .layouts import Operand, along, entrywise, spread
 from .steps import Builder, Sizes, Word
 from .tables import added_at, written
 from .windows import placed
@@ -127,11 +127,12 @@ class Sums:
         """The sum of two signed operands, broadcast; y has at least as many entries."""
         (sign, one), (other, two) = x, y
         extra = tuple([label for label in one[1] if label not in two[1]])
-        target = two[1]
+        target = entrywise(self.b, (one, two), two[1])
         if extra:
             sizes = dict(zip(one[1], self.b.shapes[one[0]], strict=True))
             sizes.update(zip(two[1], self.b.shapes[two[0]], strict=True))
             target = spread(tuple(sorted(two[1] + extra)), sizes)
+        one, two = along(self.b, one, target), along(self.b, two, target)
         if sign == other:
             return sign, (self.b.binary("add", one, two, target), target)
         if sign < 0:
@@ -148,10 +149,10 @@ class Sums:
         """Arrays that stand in zeros, those at the same places as one, onto the other terms."""
         shape = self.shape(e)
         axes = tuple(range(e.ndim))
-        sign, target, held = 1, axes, -1
+        sign, target, held = 1, spread(axes, dict(enumerate(shape))), -1
         if total is not None:
             sign, (slot, word) = total
-            target = word if len(word) == e.ndim else axes
+            target = word if len(word) == e.ndim else target
             held = self.b.aligned(slot, word, target)
         elif number:
             held = self.b.number(number)

@@ -116,15 +116,30 @@ class ArrayMethods:
             raise TypeError(f"the extent {extent} of the first index is not known yet")
         return iter([self[i] for i in range(extent)])
 
+    def __setitem__(self, key: object, value: object) -> None:
+        raise TraceError(
+            "entries of an expression cannot be set; write where(condition, a, b), or stack and "
+            "concatenate parts"
+        )
+
     def __len__(self) -> int:
         if not self.shape or isinstance(self.shape[0], str):
             raise TypeError(f"an expression of shape {show_shape(self.shape)} has no len()")
         return self.shape[0]
 
     def __array__(self, *_: object, **__: object) -> np.ndarray:
-        raise TraceError("an expression is not an array; np.array([...]) of expressions is stack")
+        raise TraceError(
+            "an expression is not an array; np.array([...]) of expressions is stack, and array[i] "
+            "at an index i is const(array)[i]"
+        )
 
     def __float__(self) -> float:
         raise TraceError("an expression is not a number; call it with values to evaluate it")
 
-    __int__ = __index__ = __complex__ = __float__
+    __int__ = __complex__ = __float__
+
+    def __index__(self) -> int:
+        raise TraceError(
+            "an expression is not a number, nor the end of a range; call it with values, and index "
+            "const(array) in place of an array or a list"
+        )

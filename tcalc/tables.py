@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
-from .pairs import Operand, merged, reduce, sized, times
+from .layouts import Operand, sized
+from .pairs import merged, reduce, times
 from .steps import RESULT, VIEW, Builder, Sizes, Word
 
 

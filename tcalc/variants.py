@@ -7,11 +7,11 @@ better order: S (x y' + M) S is (S x) (y' S) + S M S, and tr(T (S T S + M)) is m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .applied import rewritten
-from .expr import Add, Apply, Einsum, Expr
+from .expr import Add, Apply, Einsum, Expr, Part
 from .normal import add, einsum, low_order
 
 MAX_TERMS = 8
@@ -37,6 +37,22 @@ def multiplied_out(roots: Sequence[Expr]) -> list[Expr]:
 
     def change(new: Expr, old: Expr) -> Expr:
         return _distributed(new, MAX_TERMS)
+
+    return rewritten(roots, change)
+
+
+def ahead(roots: Sequence[Expr], sizes: Mapping[str, int]) -> list[Expr]:
+    """The roots with as much of their loops as fits computed for all steps at once."""
+    several: dict[int, tuple[Expr, ...]] = {}
+
+    def change(new: Expr, old: Expr) -> Expr:
+        if isinstance(new, Part) and id(new.args[0]) in several:
+            return several[id(new.args[0])][new.index]
+        if isinstance(new, Apply) and new.op.ahead is not None:
+            found = new.op.ahead(new, sizes)
+            if found is not None:
+                several[id(new)] = found
+        return new
 
     return rewritten(roots, change)
 

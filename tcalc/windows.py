@@ -15,8 +15,8 @@ from math import prod
 
 from .affine import Affine, Congruence, Constraint, Guard
 from .known import Placement
+from .layouts import Operand
 from .ops.indicator import INDICATOR, index
-from .pairs import Operand
 from .polyhedra import System, integer_range
 from .smith import Equations, solve_equations
 from .steps import RESULT, VIEW, Builder, Word

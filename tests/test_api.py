@@ -161,6 +161,27 @@ def test_substitution_is_simultaneous() -> None:
 # --- derivatives ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("mode", ["auto", "forward", "reverse", "cross-country"])
+def test_mixed_second_derivatives_are_each_other_s_transposes(mode: str) -> None:
+    A, x, t = tc.var("A", ("n", "n"), symmetric=True), tc.var("x", "n"), tc.var("t")
+    f = tc.sum(tc.exp(t * (A @ x)) * x) + x @ A @ A @ x * t**3
+    wrt = (A, x, t)
+    rng = np.random.default_rng(0)
+    data = {"A": (lambda a: a + a.T)(rng.normal(size=(3, 3)) / 4), "x": rng.normal(size=3)}
+    data["t"] = np.array(0.7)
+    second, third = tc.hessian(f, wrt, mode=mode), tc.derivative(f, wrt, order=3, mode=mode)
+    for i, v in enumerate(wrt):
+        row = tc.grad(f, v, mode=mode)
+        for j, u in enumerate(wrt):
+            apart = tc.jacobian(row, u, mode=mode)
+            found = second[i][j]
+            assert (found.wrt, found.shape) == (apart.wrt, apart.shape)
+            np.testing.assert_allclose(found(**data), apart(**data), rtol=1e-12, atol=1e-12)
+            for k, s in enumerate(wrt):
+                found, apart_too = third[i][j][k], tc.jacobian(apart, s, mode=mode)
+                np.testing.assert_allclose(found(**data), apart_too(**data), rtol=1e-11, atol=1e-11)
+
+
 def test_nests_of_variables() -> None:
     f = tc.sum((X @ w) ** 2) * c
     gw, gc = tc.grad(f, (w, c))

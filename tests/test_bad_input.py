@@ -138,7 +138,7 @@ USES: list[tuple[Call, type[Exception], list[str]]] = [
     (lambda: setattr(x, "name", "y"), AttributeError, ["immutable", "name"]),
     (lambda: setattr(x, "other", 1), AttributeError, ["immutable", "other"]),
     (lambda: delattr(x, "name"), AttributeError, ["immutable", "name"]),
-    (lambda: x.__setitem__(0, 1.0), AttributeError, ["__setitem__"]),
+    (lambda: x.__setitem__(0, 1.0), tc.TraceError, ["where", "stack"]),
     (lambda: tc.const(np.ones(3)).value.fill(2.0), ValueError, ["read-only"]),
 ]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc import plan as planning
 from tcalc.compile import compile
 from tcalc.declare import var
 from tcalc.normal import bare, einsum
@@ -86,6 +87,47 @@ def test_short_axes_stand_between_long_ones():
     data = {"X": np.random.default_rng(0).normal(size=(300, 3)), "w": np.array([1.0, -2.0, 0.5])}
     wanted = ((data["X"][:, None] - data["X"]) ** 2) @ data["w"]
     assert_close(compile(square @ w)(data), wanted, 1e-12)
+
+
+# --- choosing ------------------------------------------------------------------------------------
+
+
+def gaussian_process():
+    """The Hessian of a Gaussian process' likelihood: some of its blocks have candidates."""
+    X, y, w = var("X", ("n", "d")), var("y", ("n",)), var("w", ("d",))
+    s, t = var("s"), var("t")
+    squares = (X[:, None, :] - X[None, :, :]) ** 2
+    kernel = tc.exp(s - squares @ tc.exp(w) / 2) + tc.exp(t) * tc.eye("n")
+    factor = tc.linalg.cholesky(kernel)
+    white = tc.linalg.solve_triangular(factor, y, lower=True)
+    return tc.hessian(white @ white / 2 + tc.linalg.sumlogdiag(factor), (w, s, t))
+
+
+@pytest.mark.parametrize(("n", "most"), [(2, 2), (1000, 30)])
+def test_choosing_lowers_a_bounded_number_of_times(n: int, most: int, monkeypatch) -> None:
+    """Once to see how much there is to save, once for the plan, and more only where it pays."""
+    compiled = compile(gaussian_process())
+    calls = []
+    lowered = planning._lowered
+
+    def counting(*args):
+        calls.append(args)
+        return lowered(*args)
+
+    monkeypatch.setattr(planning, "_lowered", counting)
+    compiled.plan_for(n=n, d=4)
+    assert len(calls) <= most
+
+
+def test_candidates_are_chosen_by_the_sizes() -> None:
+    W, V, Z = var("W", ("m", "k")), var("V", ("k", "n")), var("Z", ("n", "p"))
+    x = tc.sin(Z @ var("q", "p"))
+    jacobian = tc.jacobian(tc.exp(W @ tc.sin(V @ x)), "q")
+    values = [bare(tc.jacobian(jacobian.of, "q", mode=mode)) for mode in ("forward", "reverse")]
+    for sizes in ({"m": 900, "k": 800, "n": 700, "p": 2}, {"m": 2, "k": 700, "n": 800, "p": 900}):
+        found = [make_plan([value], sizes).flops for value in planning.chosen([values], sizes)]
+        assert found == [min(make_plan([value], sizes).flops for value in values)]
+        assert compile(jacobian).plan_for(**sizes).flops == found[0]
 
 
 # --- factors in front of sums ---------------------------------------------------------------------

@@ -171,7 +171,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], list[str]]] = [
     (lambda: x[[[1], [2, 3]]], TypeError, ["integers"]),
     (lambda: x[np.ma.masked_array([1, 2])], TypeError, ["masked"]),
     (lambda: x[x], TypeError, ["x", "integer=True"]),
-    (lambda: x[2 * idx], TypeError, ["2*idx", "integer variable"]),
+    (lambda: x[idx / 2], TypeError, ["idx/2", "integer variable"]),
     (lambda: x[0, 0], IndexError, ["2 indices", "(n,)"]),
     (lambda: X[..., 0, ...], IndexError, ["ellipsis"]),
     (lambda: X[idx, words], tc.ShapeError, ["broadcast"]),

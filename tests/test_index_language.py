@@ -168,9 +168,9 @@ def stacked(entries: list[Num], total: int) -> tuple[Array, Array, Array]:
     return v, g, np.array(h).reshape(len(entries), total, total)
 
 
-def compared(found: Any, wanted: Any) -> None:
+def compared(found: Any, wanted: Any, bound: float = 1e-9) -> None:
     scale = max(1.0, np.abs(wanted).max(initial=0))
-    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * scale)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=bound * scale)
 
 
 def run(p: Program, rng: np.random.Generator, mode: str) -> None:
@@ -207,7 +207,8 @@ def run(p: Program, rng: np.random.Generator, mode: str) -> None:
         for other in e.variables:
             found = tc.derivative(gradient, e.variables[other], mode=mode)({**data, "held": weight})
             wanted = bent[places[name], places[other]]
-            compared(found, wanted.reshape(values[name].shape + values[other].shape))
+            wanted = wanted.reshape(values[name].shape + values[other].shape)
+            compared(found, wanted, 1e-7)  # large terms may cancel, as in products with zeros
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

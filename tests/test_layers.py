@@ -25,6 +25,7 @@ HOUSE = """
     newton
     frontends.* printers.* explain check optimize assembly
     frontends.matrix_inference frontends.index_conditions printers.layout printers.selfcheck
+    printers.repeated printers.sharing
     frontends.matrix_factors frontends.index_arrays printers.matrix_form printers.products
     printers.index_sums
     frontends.matrix_functions frontends.matrix_types frontends.index_ranges frontends.index_values
@@ -32,9 +33,12 @@ HOUSE = """
     printers.languages printers.indexed
     frontends.index_words
     frontends.lexer frontends.dimensions
-    calculus compile blocks
+    transforms
+    tracing
+    batches folding
+    calculus compile blocks comprehensions
     nested
-    binding nest backends.* structured compress
+    binding nest backends.* structured compress fold
     solvers.elimination solvers.subspace pieces
     solvers.schur
     solvers.choose
@@ -46,6 +50,7 @@ HOUSE = """
     backends.numpy_tiles
     backends.numpy_kernels
     backends.numpy_tables backends.numpy_windows backends.numpy_correlations
+    backends.numpy_loops
     backends.numpy_matrices
     plan
     lowering
@@ -55,16 +60,24 @@ HOUSE = """
     tables
     pairs
     paths inverses loops halves correlations
+    rows
+    layouts
     twins failures
     steps
+    ops.fold
+    ops.loop_ahead
+    ops.loop_rules
+    ops.looping
+    ops.loop_units
     properties derive linalg bands
     rules.*
     joining expand
     rewrite facts indexing
     ops.lapack ops.norms ops.definite ops.pullbacks ops.matrix_functions ops.spectral
     slicing diagonals
+    batching accesses
     ops.selection
-    ops.svd
+    ops.svd ops.places
     ops.*
     ops.triangles ops.elementwise ops.packed
     ops.guard ops.row ops.matrices
@@ -74,6 +87,8 @@ HOUSE = """
     normal
     products
     op labels declare
+    captures
+    indices
     expr
     surface elimination
     polyhedra
@@ -100,6 +115,7 @@ NAME_PLACES = ("ops.*", "rules.*", "surface", "array", "linalg", "__init__", "fr
 
 # Words that name an operator and also something else: these mean the other thing.
 OTHER_MEANINGS = {
+    "folding": {"fold"},  # what users call, of which not all is a loop
     "printers.latex": {"iota"},  # the Greek letter
     "elimination": {"floor", "max", "min"},  # bounds of sums
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import jax
@@ -17,7 +17,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.expr import Add, Einsum, Expr, postorder
-from tcalc.normal import bare, einsum
+from tcalc.normal import MINUS, bare, einsum, scale, view
 from tests.cases import Reference
 
 MODES = ("forward", "reverse", "cross-country")
@@ -347,7 +347,7 @@ def test_squares_of_differences_are_symmetric() -> None:
     data = np.random.default_rng(0).normal(size=3)
     wanted = data[:, None] - data
     np.testing.assert_array_equal((difference * difference.T)(x=data), -(wanted**2))
-    np.testing.assert_array_equal((difference**2 * difference.T)(x=data), -(wanted**3))
+    np.testing.assert_allclose((difference**2 * difference.T)(x=data), -(wanted**3), 1e-15)
 
 
 def test_sums_are_no_symmetries_of_freed_terms() -> None:
@@ -362,3 +362,28 @@ def test_sums_are_no_symmetries_of_freed_terms() -> None:
         dense = data[x.name][:, :, None, :] + data[y.name][None, None]
         wanted = 1 + np.einsum("klji->ijkl", dense) ** 2
         np.testing.assert_allclose((1 + e * e)(data), wanted, rtol=1e-12)
+
+
+def test_symmetries_of_sums_are_those_of_their_terms() -> None:
+    """All permutations, tried one by one, agree with those that are found."""
+    difference = x[:, None] - x[None, :]
+    e = tc.exp(A)
+    four = tc.einsum("ij,kl->ijkl", A, B)
+    for total in (
+        difference**2 + S,
+        difference + A - A.T,
+        A @ A.T + x[:, None] * x[None, :],
+        e + e.T,
+        four + four.transpose((2, 3, 0, 1)),
+        four - four.transpose((1, 0, 3, 2)),  # antisymmetric in both pairs at once only
+        tc.einsum("ij,kl->ikjl", S, S) + tc.einsum("ij,kl->iklj", S, S),
+    ):
+        node = next(n for n in reversed(postorder([total])) if isinstance(n, Add))
+        negative = [scale(t, MINUS) for t in node.args]
+        identity = tuple(range(node.ndim))
+        for perm in permutations(identity):
+            turned = [view(t, perm) for t in node.args]
+            same = all(any(t is other for other in node.args) for t in turned)
+            opposite = all(any(t is other for other in negative) for t in turned)
+            assert same == (perm in (identity, *node._symmetries))
+            assert opposite == (perm in node._antisymmetries)

@@ -200,10 +200,14 @@ def laid_out(rng, array):
     return array[..., ::-1].copy()[..., ::-1]
 
 
+@pytest.mark.parametrize("short", [2, 64])
 @pytest.mark.parametrize("tile", [1, 4, None])
 @pytest.mark.parametrize("seed", range(60))
-def test_random_graphs(seed, tile, monkeypatch):
+def test_random_graphs(seed, tile, short, monkeypatch):
+    monkeypatch.setattr("tcalc.layouts.SHORT", short)
+    monkeypatch.setattr("tcalc.rows.SHORT", short)
     if tile:
+        monkeypatch.setattr("tcalc.loops.WIDE_TILE", 4 * tile)
         monkeypatch.setattr("tcalc.loops.TILE", tile)
         monkeypatch.setattr("tcalc.loops.LARGE", 4)
         monkeypatch.setattr("tcalc.plan.WORTH_CHOOSING", 0)
@@ -284,6 +288,20 @@ def test_paths_are_optimal(seed):
     given = Operands(tuple(words), tuple(range(n)), ((),) * n)
     found = contraction_path(given, keep, extents).pairs
     assert path_time(words, keep, extents, found) == pytest.approx(best)
+
+
+def test_products_that_are_there_take_no_time():
+    words = ((0, 1), (1, 2), (2, 3), (3, 4))
+    given = Operands(words, (0, 1, 2, 3), ((),) * 4)
+    extents = (10, 40, 10, 40, 10)  # best as (01)(23), where nothing is there
+    assert contraction_path(given, (0, 4), extents).pairs == ((0, 1), (2, 3), (4, 5))
+    middle = contraction_path(given, (0, 4), extents, ((0b0110, 0b0010),))
+    assert (1, 2) not in middle.pairs  # 40 x 40: not worth reading
+    known = ((0b0110, 0b0010), (0b0111, 0b0110))
+    path = contraction_path(given, (0, 4), extents, known)
+    assert path.pairs == ((1, 2), (4, 0), (5, 3))
+    whole = contraction_path(Operands(((0, 3), (3, 4)), (0, 1), ((),) * 2), (0, 4), extents)
+    assert path.time == whole.time
 
 
 def test_a_long_chain_of_matrices_and_a_vector_is_contracted_from_the_vector():

@@ -14,8 +14,8 @@ from tcalc.surface import surface
 
 # Reached through methods, operators or NumPy's functions only.
 HIDDEN = {
-    "array_function", "array_ufunc", "compile_structured", "diff", "evaluate", "getitem", "project",
-    "rebuild", "repr_latex", "str", "subs",
+    "array_function", "array_ufunc", "compile_function", "compile_structured", "diff", "evaluate",
+    "getitem", "project", "rebuild", "repr_latex", "str", "subs",
 }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """A Gaussian linear dynamical system: minus the log-likelihood by the Kalman filter.
 
 x_t = F x_(t-1) + N(0, diag(e^q)), y_t = x_t + N(0, e^r I), x_0 = N(0, I), n observations of k
-numbers. The filter is a Python loop, so its expression grows with n.
+numbers. The filter is a sequential loop, whose expression is the same for any n.
 """
 
 from __future__ import annotations
@@ -39,16 +39,19 @@ def expression(sizes: Sizes) -> Any:
     import tcalc as tc
 
     F, q, r = tc.var("F", ("k", "k")), tc.var("q", ("k",)), tc.var("r")
+    Y = tc.var("Y", ("n", "k"))
     process, observed = tc.diag(tc.exp(q)), tc.exp(r) * tc.eye("k")
-    m, P, total = tc.zeros("k"), tc.eye("k"), tc.zeros(())
-    for t in range(sizes["n"]):
+
+    def step(state: Any, t: Any) -> Any:
+        m, P, total = state
         m, P = F @ m, F @ P @ F.T + process
         factor = tc.linalg.cholesky(P + observed)
-        white = tc.linalg.solve_triangular(factor, tc.var(f"y{t}", ("k",)) - m, lower=True)
+        white = tc.linalg.solve_triangular(factor, Y[t] - m, lower=True)
         gain = tc.linalg.solve_triangular(factor, P, lower=True)
         total = total + white @ white / 2 + tc.linalg.sumlogdiag(factor)
-        m, P = m + white @ gain, P - gain.T @ gain
-    return total
+        return m + white @ gain, P - gain.T @ gain, total
+
+    return tc.fold(step, (tc.zeros("k"), tc.eye("k"), tc.zeros(())), "n")[2]
 
 
 def of_size(n: int, k: int = 2) -> Case:
@@ -78,11 +81,9 @@ def growth(n: int) -> Case:
 
 
 def with_parameters(Y: Array) -> dict[str, Array]:
-    """`Y` for those who loop over its rows, which for tcalc are variables of their own."""
     k = Y.shape[1]
     F = 0.5 * np.eye(k) + 0.1 * np.tri(k) - 0.05
-    rows = {f"y{t}": row.copy() for t, row in enumerate(Y)}
-    return {"Y": Y, **rows, "F": F, "q": np.linspace(-1.0, -0.5, k), "r": np.array(-0.8)}
+    return {"Y": Y, "F": F, "q": np.linspace(-1.0, -0.5, k), "r": np.array(-0.8)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,8 +237,8 @@ PROBLEM = Problem(
     cases={
         "tiny": (of_size(2),),
         "small": (of_size(5), of_size(10)),
-        "paper": (of_size(10), growth(30)),
-        "real": (growth(30),),
+        "paper": (of_size(100), growth(200)),
+        "real": (growth(200),),
     },
     of_size=of_size,
     hand={

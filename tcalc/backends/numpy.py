@@ -7,15 +7,18 @@ allocates its outputs. A workspace serves one call at a time and then waits in a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..errors import LinAlgError
 from ..failures import StepError
 from ..steps import BUFFER, INTO_ZEROS, RESULT, VIEW, Loop, Output, Plan, Step, Unit
 from .numpy_kernels import KERNELS, allocation, cleared, dropped
+from .numpy_loops import Targets, birth, looped
 from .numpy_matrices import Array, Run, Slots
 from .numpy_tiles import Tiles
 
@@ -26,11 +29,16 @@ _DROP_BYTES = 1 << 14
 
 
 class Program:
-    """A plan bound to a dtype; calling it with input arrays gives a list of fresh outputs."""
+    """A plan bound to a dtype; calling it with input arrays gives a list of fresh outputs.
 
-    def __init__(self, plan: Plan, dtype: np.dtype[Any]) -> None:
+    One whose outputs are `given` writes to arrays of the caller: see `sweep`.
+    """
+
+    def __init__(self, plan: Plan, dtype: np.dtype[Any], given: bool = False) -> None:
         self.plan = plan
         self.dtype = dtype
+        self._targets = Targets(plan, dtype) if given else None
+        self._extra = len(plan.outputs) if given else 0
         self._count = len(plan.inputs)
         self._pool: list[Slots] = []
         self._kept = sum(plan.blocks) <= KEPT_BYTES
@@ -56,10 +64,7 @@ class Program:
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         with np.errstate(all="ignore"):
-            try:
-                base = self._pool.pop()
-            except IndexError:
-                base = self._workspace(arrays)
+            base = self._base(arrays)
             slots = base.copy()
             slots[: self._count] = arrays
             self._execute(self._runs, slots)
@@ -67,6 +72,46 @@ class Program:
         if self._kept:
             self._pool.append(base)
         return results
+
+    def sweep(
+        self,
+        count: int,
+        fixed: Mapping[str, Array],
+        moving: Mapping[str, Iterable[Array]],
+        into: Sequence[Iterable[Array]],
+    ) -> None:
+        """Run `count` times.
+
+        Inputs are arrays that stay, or one array for each time; the results of each time go into
+        arrays of their own, of the shapes of the outputs.
+        """
+        targets = self._targets
+        assert targets is not None
+        reads = [moving[n] if n in moving else repeat(fixed[n]) for n in self.plan.inputs]
+        inputs = zip(*reads, strict=False) if reads else repeat(())
+        writes, rows = targets.writes(into), targets.copies(into)
+        first = len(self.plan.shapes)
+        last, runs, done = first + self._extra, self._runs, 0
+        with np.errstate(all="ignore"):
+            base = self._base(())
+            slots = base.copy()
+            slots[: self._count] = [fixed.get(name) for name in self.plan.inputs]
+            try:
+                for run in self._once if count else ():
+                    run(slots)
+                times = range(count)
+                for _, arrays, results, row in zip(times, inputs, writes, rows, strict=False):
+                    slots[: self._count] = arrays
+                    slots[first:last] = results
+                    for run in runs:
+                        run(slots)
+                    if targets.copied:
+                        targets.finish(slots, row)
+                    done += 1
+            except np.linalg.LinAlgError as error:
+                raise LinAlgError(f"{error}, at step {done + 1} of {count} of a loop") from error
+        if self._kept:
+            self._pool.append(base)
 
     def _execute(self, runs: Sequence[Run], slots: Slots) -> None:
         run = None
@@ -83,7 +128,7 @@ class Program:
             for step in unit.steps:
                 if step.out in unit.kept:
                     self._birth(step)
-            self._runs.append(tiles.run(len(self.plan.shapes) + len(self._loops)))
+            self._runs.append(tiles.run(len(self.plan.shapes) + self._extra + len(self._loops)))
             self._loops.append(tiles)
         elif unit.out in self.plan.fixed:
             if self.plan.origin[unit.out] is BUFFER:
@@ -98,7 +143,10 @@ class Program:
                 self._runs.append(self._closure(unit))
 
     def _closure(self, step: Step) -> Run:
-        run = KERNELS[step.kind](step, self.dtype)
+        if step.kind == "loop":
+            run = looped(step, Program(step.params[-1], self.dtype, given=True))
+        else:
+            run = KERNELS[step.kind](step, self.dtype)
         self._steps[id(run)] = step
         return run
 
@@ -115,7 +163,10 @@ class Program:
         place = self.plan.home[step.out]
         if place is not None and place < 0 and place not in self._born:
             self._born.add(place)
-            self._runs.append(self._output_array(-1 - place, step.kind))
+            if self._targets is None:
+                self._runs.append(self._output_array(-1 - place, step.kind))
+            else:
+                self._runs += birth(self.plan, -1 - place, self._members[place], step.kind)
         elif step.kind in INTO_ZEROS:
             self._runs.append(cleared(step.out))
 
@@ -144,6 +195,13 @@ class Program:
                 ends.setdefault(plan.last_use[owner], []).append(slot)
         return ends
 
+    def _base(self, arrays: Sequence[Array]) -> Slots:
+        """A workspace that no other call uses."""
+        try:
+            return self._pool.pop()
+        except IndexError:
+            return self._workspace(arrays)
+
     def _workspace(self, arrays: Sequence[Array]) -> Slots:
         plan, dtype = self.plan, self.dtype
         with self._lock:
@@ -161,15 +219,21 @@ class Program:
                 slots[slot] = bound[place, shape]
         for run in self._static:
             run(slots)
+        slots += [None] * self._extra
         slots += [tiles.temporaries() for tiles in self._loops]
         return slots
 
     def _fixed_slots(self, arrays: Sequence[Array]) -> Slots:
-        """Constants, and what is computed once; all that later steps do not read is dropped."""
+        """Constants, and what is computed once; all that later steps do not read is dropped.
+
+        Of a program that is swept, constants alone: what is fixed is so in one sweep.
+        """
         plan = self.plan
         slots: Slots = [None] * len(plan.shapes)
         for slot, array in plan.consts.items():
             slots[slot] = array if slot in plan.integers else array.astype(self.dtype)
+        if self._targets is not None:
+            return slots
         slots[: self._count] = arrays
         self._execute(self._once, slots)
         read = {a for step in plan.steps if step.out not in plan.fixed for a in step.args}

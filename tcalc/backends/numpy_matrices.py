@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ Maker = Callable[[Step, "np.dtype[Any]"], Run]
 SINGULAR = "inv: the matrix is singular"
 
 
+#: Entries of a result, and most summed entries, from which and up to which clearing it matters.
+_LARGE, _SHALLOW = 1 << 13, 16
 #: Rows of one panel of half a product.
 PANEL = 128
 
@@ -28,8 +31,15 @@ def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
     (a, b), o = step.args, step.out
     (half,) = step.params or ("",)
 
+    large = len(step.shape) == 2 and prod(step.shape) >= _LARGE
+
     def whole(v: Slots) -> None:
-        np.dot(v[a], v[b], v[o])
+        x, y = v[a], v[b]
+        # np.dot clears the result first, which a product over few entries is hardly longer than.
+        if large and len(y) <= _SHALLOW and x.flags.c_contiguous and y.flags.c_contiguous:
+            np.matmul(x, y, out=v[o])
+        else:
+            np.dot(x, y, v[o])
 
     def panels(v: Slots) -> None:
         x, y, out = v[a], v[b], v[o]

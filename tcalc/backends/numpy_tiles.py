@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..steps import BUFFER, IN_PLACE, RESULT, VIEW, Loop, Plan, Step
+from ..steps import BUFFER, IN_PLACE, INTO_ZEROS, RESULT, VIEW, Loop, Plan, Step
 from .numpy_kernels import KERNELS
 from .numpy_matrices import Array, Run, Slots
 
@@ -22,7 +22,7 @@ class _Sliced(NamedTuple):
 
     def part(self, array: Array, low: int, high: int) -> Array:
         low, high = low * self.ratio, high * self.ratio
-        return array[:, low:high] if self.columns else array[low:high]
+        return array[..., low:high] if self.columns else array[low:high]
 
 
 class Tiles:
@@ -70,6 +70,7 @@ class Tiles:
         plan, loop = self.plan, self.loop
         memory = _shared_rows(plan, loop, self.passing)
         held: dict[int, Array] = {}
+        shaped: dict[tuple[int, tuple[int, ...]], Array] = {}
         found = []
         for sliced in self.aliases:
             owner = plan.owner[sliced.slot]
@@ -78,30 +79,41 @@ class Tiles:
                 held[place] = np.empty(
                     prod(plan.shapes[owner]) // loop.rows * loop.tile, self.dtype
                 )
-            shape = (loop.tile * sliced.ratio, *plan.shapes[sliced.slot][1:])
-            found.append((sliced, held[place].reshape(shape)))
+            shape = plan.shapes[sliced.slot]
+            tile = loop.tile * sliced.ratio
+            shape = (*shape[:-1], tile) if sliced.columns else (tile, *shape[1:])
+            if (place, shape) not in shaped:
+                shaped[place, shape] = held[place].reshape(shape)
+            found.append((sliced, shaped[place, shape]))
         return found
 
     def run(self, scratch: int) -> Run:
         """The loop as one closure; slot `scratch` holds its temporaries."""
         plan, loop, dtype = self.plan, self.loop, self.dtype
-        make = {s.out: _accumulated if s.out in loop.sums else KERNELS[s.kind] for s in loop.steps}
-        runs = [make[s.out](s, dtype) for s in loop.steps]
+        runs = [self._closure(step) for step in loop.steps]
         views = [KERNELS[s.kind](s, dtype) for s in loop.steps if plan.origin[s.out] is VIEW]
         copied = [(self._sliced(slot), plan.shapes[slot]) for slot in self.results]
         outside, sums, rows, tile = self.outside, sorted(loop.sums), loop.rows, loop.tile
 
         def run(v: Slots) -> None:
             whole = [(sliced, v[sliced.slot]) for sliced in outside]
+            parts = _together(whole)
+            tiles = _together(v[scratch])
             results = [(sliced, np.empty(shape, dtype)) for sliced, shape in copied]
             for slot in sums:
                 v[slot].fill(0)
+            size = 0
             for low in range(0, rows, tile):
                 high = min(low + tile, rows)
-                for sliced, array in whole:
-                    v[sliced.slot] = sliced.part(array, low, high)
-                for sliced, array in v[scratch]:
-                    v[sliced.slot] = sliced.part(array, 0, high - low)
+                for sliced, array, slots in parts:
+                    part = sliced.part(array, low, high)
+                    for slot in slots:
+                        v[slot] = part
+                for sliced, array, slots in tiles if high - low != size else ():
+                    part = sliced.part(array, 0, high - low)
+                    for slot in slots:
+                        v[slot] = part
+                size = high - low
                 for step in runs:
                     step(v)
                 for sliced, array in results:
@@ -112,6 +124,46 @@ class Tiles:
                 view(v)
 
         return run
+
+    def _closure(self, step: Step) -> Run:
+        loop = self.loop
+        if step.out in loop.sums:
+            return _accumulated(step, self.dtype)
+        run = KERNELS[step.kind](step, self.dtype)
+        if step.kind == "dot" and loop.modes[step.out] == "columns":
+            return _spaced(step)
+        if step.kind in INTO_ZEROS and step.out not in loop.kept:
+            return _cleared_first(step.out, run)
+        return run
+
+
+def _together(
+    found: Sequence[tuple[_Sliced, Array]],
+) -> list[tuple[_Sliced, Array, list[int]]]:
+    """Slots that are the same array are the same part of it, which steps in place recognise."""
+    groups: dict[tuple[int, bool], tuple[_Sliced, Array, list[int]]] = {}
+    for sliced, array in found:
+        key = id(array), sliced.columns
+        groups.setdefault(key, (sliced, array, []))[2].append(sliced.slot)
+    return list(groups.values())
+
+
+def _spaced(step: Step) -> Run:
+    """A product into columns, which are not contiguous."""
+    (a, b), o = step.args, step.out
+
+    def run(v: Slots) -> None:
+        np.matmul(v[a], v[b], out=v[o])
+
+    return run
+
+
+def _cleared_first(slot: int, run: Run) -> Run:
+    def both(v: Slots) -> None:
+        v[slot].fill(0)
+        run(v)
+
+    return both
 
 
 def _shared_rows(plan: Plan, loop: Loop, passing: Sequence[Step]) -> dict[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product as combinations
 from typing import Any
 
@@ -78,9 +78,11 @@ def _place(step: Step, dtype: np.dtype[Any]) -> Run:
     """Writes into zeros, which the program provides; entries outside of it are left out."""
     (a,), o, (counts, forms) = step.args, step.out, step.params
     pieces = _pieces(counts, forms, step.shape)
+    whole = _broadcast(counts, forms, step.shape)
 
     def run(v: Slots) -> None:
-        array, out = np.broadcast_to(v[a], counts), v[o]
+        out = v[o]
+        array = whole(v[a], out.shape)
         for target, source, order in pieces:
             out[target] = array[source].transpose(order)
 
@@ -90,15 +92,39 @@ def _place(step: Step, dtype: np.dtype[Any]) -> Run:
 def _place_add(step: Step, dtype: np.dtype[Any]) -> Run:
     (onto, a), o, (counts, forms) = step.args, step.out, step.params
     pieces = _pieces(counts, forms, step.shape)
+    whole = _broadcast(counts, forms, step.shape)
 
     def run(v: Slots) -> None:
-        array, out = np.broadcast_to(v[a], counts), v[o]
+        out = v[o]
+        array = whole(v[a], out.shape)
         if v[onto] is not out:
             np.copyto(out, v[onto])
         for target, source, order in pieces:
             out[target] += array[source].transpose(order)
 
     return run
+
+
+def _broadcast(
+    counts: Sequence[int], forms: Sequence[Form], shape: Sequence[int]
+) -> Callable[[np.ndarray, Sequence[int]], np.ndarray]:
+    """The operand with all its labels, of which one may be short: on a tile of the result."""
+    alone = {
+        axis: coefs.index(1)
+        for axis, (start, coefs) in enumerate(forms)
+        if not start and sum(map(bool, coefs)) == 1 and 1 in coefs
+    }
+
+    def whole(array: np.ndarray, found: Sequence[int]) -> np.ndarray:
+        extents = counts
+        if found != shape:
+            extents = list(counts)
+            for axis, label in alone.items():
+                extents[label] = found[axis] if found[axis] != shape[axis] else extents[label]
+        given = tuple(extents)
+        return array if array.shape == given else np.broadcast_to(array, given)
+
+    return whole
 
 
 #: Where in the result, where in the array, and the order of axes in which they agree.

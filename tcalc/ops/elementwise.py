@@ -7,6 +7,7 @@ derivative of 0**b with respect to b is 0. Comparisons are 1 or 0 and have deriv
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from .. import array
 from ..applied import apply
@@ -80,6 +81,12 @@ __all__ = [
 ABOVE_ZERO = ((0.1, 3.0),)
 INSIDE = ((-0.9, 0.9),)
 
+
+def _reciprocal0(xp: Any, p: Any, x: Any) -> Any:
+    zero = x == 0
+    return xp.where(zero, 0 * x, 1 / (x + zero))
+
+
 # --- exponentials and logarithms ------------------------------------------------------------------
 
 exp: Function = elementwise(
@@ -125,7 +132,7 @@ reciprocal: Function = elementwise(
 reciprocal0: Function = elementwise(
     "reciprocal0", lambda x, y: -y * y, latex=r"{0}^{{+}}", domain=ABOVE_ZERO,
     code="np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
-    kernel=lambda xp, p, x: xp.where(x == 0, 0 * x, 1 / xp.where(x == 0, 0 * x + 1, x)),
+    kernel=_reciprocal0,
 )  # fmt: skip
 sqrt: Function = elementwise(
     "sqrt", lambda x, y: 0.5 * reciprocal(y), latex=r"\sqrt{{{0}}}", domain=ABOVE_ZERO,
@@ -231,24 +238,27 @@ polygamma: Function = elementwise(
 
 abs: Function = elementwise(
     "abs", lambda x, y: sign(x), latex=r"\left|{0}\right|", range=NONNEGATIVE, domain=((0.1, 2),),
+    integral=True,
 )  # fmt: skip
 sign: Function = elementwise(
     "sign", None, latex=r"\operatorname{{sign}}({0})", range=(-1, 1), domain=((0.1, 2),),
 )  # fmt: skip
-floor: Function = elementwise("floor", None, latex=r"\lfloor {0} \rfloor", domain=((0.1, 0.9),))
+floor: Function = elementwise(
+    "floor", None, latex=r"\lfloor {0} \rfloor", domain=((0.1, 0.9),), integral=True,
+)  # fmt: skip
 mod: Function = elementwise(
     "mod", lambda a, b, y: ones(a.shape), lambda a, b, y: -floor(a / b), latex=r"{0} \bmod {1}",
-    domain=((0.1, 0.9), (1, 2)), safe=(None, 1),
+    domain=((0.1, 0.9), (1, 2)), safe=(None, 1), integral=True,
 )  # fmt: skip
 maximum: Function = elementwise(
     "maximum", lambda a, b, y: less(b, a) + 0.5 * equal(a, b),
     lambda a, b, y: less(a, b) + 0.5 * equal(a, b), latex=r"\max({0}, {1})",
-    domain=((0.1, 1), (1.1, 2)),
+    domain=((0.1, 1), (1.1, 2)), integral=True,
 )  # fmt: skip
 minimum: Function = elementwise(
     "minimum", lambda a, b, y: less(a, b) + 0.5 * equal(a, b),
     lambda a, b, y: less(b, a) + 0.5 * equal(a, b), latex=r"\min({0}, {1})",
-    domain=((0.1, 1), (1.1, 2)),
+    domain=((0.1, 1), (1.1, 2)), integral=True,
 )  # fmt: skip
 
 less: Function = elementwise(
@@ -271,7 +281,7 @@ _where: Function = elementwise(
     "where", None, lambda c, a, b, y: truth(c), lambda c, a, b, y: logical_not(c),
     latex=r"\begin{{cases}} {1} & {0} \\ {2} & \text{{otherwise}} \end{{cases}}",
     code="np.where({0}, {1}, {2})", kernel=lambda xp, p, c, a, b: xp.where(c != 0, a, b),
-    domain=((0, 1), (-2, 2), (-2, 2)),
+    domain=((0, 1), (-2, 2), (-2, 2)), integral=True,
 )  # fmt: skip
 
 

@@ -11,10 +11,28 @@ from ..applied import apply
 from ..expr import Add, Apply, Einsum, Expr, Labels
 from ..extents import ONE
 from ..normal import add, einsum
-from ..op import named
+from ..op import Op, named
 from ..products import numeral
 
 Place = tuple[Expr, Labels]
+
+
+def chooses(op: Op) -> bool:
+    """Is a row the choice between two branches by a condition?"""
+    return op is named("where")
+
+
+def choice(e: Expr) -> tuple[Expr, Expr, Expr] | None:
+    """Condition and branches, where e chooses between two."""
+    if isinstance(e, Apply) and chooses(e.op):
+        condition, one, other = e.args
+        return condition, one, other
+    return None
+
+
+def choose(condition: Expr, one: Expr, other: Expr) -> Expr:
+    """The choice between branches of one shape that need no guard."""
+    return apply(named("where"), condition, one, other)
 
 
 def guarded(condition: Expr, branch: Expr) -> Expr:
@@ -80,9 +98,7 @@ class _Guard:
         return einsum(args, [axes] * len(args), axes, node.coef, dict(enumerate(self.shape)))
 
     def kept(self, arg: Expr, point: float | None) -> Expr:
-        already = (
-            isinstance(arg, Apply) and arg.op is named("where") and arg.args[0] is self.condition
-        )
-        if point is None or already:
+        known = choice(arg)
+        if point is None or (known is not None and known[0] is self.condition):
             return arg
-        return apply(named("where"), self.condition, arg, numeral(point, self.shape))
+        return choose(self.condition, arg, numeral(point, self.shape))

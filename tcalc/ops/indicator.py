@@ -63,8 +63,10 @@ def indicator(
     RangeError
         Where an access leaves its extent.
     """
-    kept = sorted({g for g in guards if not g.trivial}, key=_rank)
-    accesses = tuple(sorted(set(accesses)))
+    single: dict[str, Affine | int | str] = {f"#{k}": 0 for k, n in extents.items() if n == 1}
+    held = [g.substitute(single) for g in guards]
+    kept = sorted({g for g in held if not g.trivial}, key=_rank)
+    accesses = tuple(sorted({a._replace(form=a.form.substitute(single)) for a in accesses}))
     if any(g.impossible for g in kept):
         return [(numeral(0), ())]
     operands: list[Operand] = []

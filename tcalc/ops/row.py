@@ -26,6 +26,7 @@ def elementwise(
     range: tuple[float, float] = INFINITE,
     safe: tuple[float | None, ...] = (),
     flops: float = 1.0,
+    integral: bool = False,
 ) -> Function:
     """A row without core axes. Where no kernel is given, it is NumPy's ufunc of that name."""
     ufunc = "" if kernel else name
@@ -42,6 +43,7 @@ def elementwise(
         safe=safe,
         ufunc=ufunc,
         flops=flops,
+        integral=integral,
     )
 
     def function(*operands: object) -> Expr:

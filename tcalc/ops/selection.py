@@ -14,9 +14,9 @@ import numpy as np
 from ..applied import apply
 from ..errors import RangeError
 from ..expr import Const, Expr
-from ..extents import ONE, Extent, Shape
-from ..normal import einsum
+from ..extents import Extent, Shape
 from ..op import Op
+from .places import picked
 from .reductions import arange
 
 
@@ -73,12 +73,11 @@ def selection(index: Expr, extent: Extent) -> Expr:
     """The tensor that selects entries of an axis of this extent by integers.
 
     Constant integers are checked here where the extent is a number. All entries in their order are
-    a unit tensor.
+    a unit tensor, those that are affine in places along axes an indicator.
     """
     if isinstance(index, Const) and isinstance(extent, int):
-        found = checked(index.value, extent, str(index))
-        if found.shape == (extent,) and (found == np.arange(extent)).all():
+        places = checked(index.value, extent, str(index))
+        if places.shape == (extent,) and (places == np.arange(extent)).all():
             index = arange(extent)
-    if index is arange(extent):
-        return einsum([], [], (0, 0), ONE, {0: extent})
-    return apply(SELECTION, index, params=(extent,))
+    found = picked(index, extent)
+    return apply(SELECTION, index, params=(extent,)) if found is None else found

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from typing import Any
 
+from ..applied import application, parts
 from ..calculus import jacobian
 from ..expr import (
     Add,
@@ -94,8 +95,11 @@ def _needed(helpers: list[str], functions: list[list[str]]) -> list[list[str]]:
 class Program(Products):
     """The statements of one function."""
 
-    def __init__(self, language: NumPy, tree: Any) -> None:
+    def __init__(
+        self, language: NumPy, tree: Any, names: dict[str, str] | None = None, prefix: str = "t"
+    ) -> None:
         super().__init__(language)
+        self.prefix = prefix
         self.tree = tree
         self.roots = [_expression(leaf) for leaf in leaves(tree)]
         self.nodes = postorder(self.roots)
@@ -104,12 +108,13 @@ class Program(Products):
         helpers = [row.helper.strip() for _, row in sorted(rows.items()) if row.helper]
         self.helpers = list(dict.fromkeys(helpers))
         reserved = language.reserved.union(re.findall(r"def (\w+)", "\n".join(self.helpers)))
-        self.names = _parameters(self.variables, reserved)
+        self.names = _parameters(self.variables, reserved) if names is None else names
         self.taken = set(self.names.values()) | reserved
         self.prefix = _free(self.prefix, self.taken)
         self.sizes: dict[str, str] = {}
         self.needed: list[str] = []
         self.free: list[str] = []
+        self.steps = 0
         self.uses = Counter([id(arg) for node in self.nodes for arg in node.args])
         self.uses.update([id(root) for root in self.roots])
         self.turned = self.read_once()
@@ -118,18 +123,22 @@ class Program(Products):
 
     def function(self, name: str) -> list[str]:
         """The lines of the function."""
-        for node in self.nodes:
-            self.visit(node)
+        lines = self.statements()
         result = self.result(self.tree)
-        words = set(re.findall(r"\w+", "\n".join([*self.lines, result])))
-        sizes = [line for line in self.needed if line.split(" ", 1)[0] in words]
         integers = {
             self.names[v.name] for v in self.variables.values() if "integer" in v.properties
         }
         return self.language.function(
             name, sorted(self.names.values()), sorted(self.free), integers,
-            [*sizes, *self.lines], result, _doc(self.roots),
+            lines, result, _doc(self.roots),
         )  # fmt: skip
+
+    def statements(self) -> list[str]:
+        """The lines before the result."""
+        for node in self.nodes:
+            self.visit(node)
+        words = set(re.findall(r"\w+", "\n".join([*self.lines, self.result(self.tree)])))
+        return [*[line for line in self.needed if line.split(" ", 1)[0] in words], *self.lines]
 
     def result(self, tree: Any) -> str:
         if isinstance(tree, dict):
@@ -213,7 +222,8 @@ class Program(Products):
         if isinstance(node, Apply):
             return self.apply(node)
         if isinstance(node, Part):
-            return Code(f"{self.codes[id(node.args[0])].text}[{node.index}]")
+            view = application(node).op.loops is not None
+            return Code(f"{self.codes[id(node.args[0])].text}[{node.index}]", view=view)
         assert isinstance(node, Einsum)
         if node.summed:
             return self.contraction(node, node.out)
@@ -234,8 +244,39 @@ class Program(Products):
             terms.append((negative, code._replace(text=code.text[negative:])))
         return self.language.add(sorted(terms, key=lambda t: (t[0], t[1].level != SUM)))
 
+    def loop(self, node: Apply) -> Code:
+        """A call of the row's helper with a function of one step."""
+        loop = node.op.loops(node.params, range(len(parts(node)))) if node.op.loops else None
+        assert loop is not None
+        name = _free("step", self.taken, "_")
+        self.steps += 1
+        name, prefix = f"{name}{self.steps}", f"{self.prefix}{self.steps}_"
+        names = {
+            v.name: f"{letter}{k + 1}"
+            for letter, group in zip("sxc", (loop.states, loop.slices, loop.fixed), strict=True)
+            for k, v in enumerate(group)
+        }
+        inner = Program(self.language, tuple(loop.following.values()), names, prefix)
+        self.helpers = list(dict.fromkeys([*self.helpers, *inner.helpers]))
+        lines = inner.statements()
+        lines = [*lines, f"return {inner.result(inner.tree)}"]
+        sizes = [f"{size} = {self.extent(dim)}" for dim, size in inner.sizes.items()]
+        free = [line for line in sizes if line.split(" ", 1)[0] in inner.free]
+        head = f"def {name}({', '.join([names[v.name] for v in loop.variables])}):"
+        self.lines += [*free, head, *[f"    {line}" for line in lines]]
+        n, m = len(loop.states), len(loop.slices)
+        args = [self.codes[id(arg)].text for arg in node.args]
+        groups = [
+            self.language.shape(group) for group in (args[:n], args[n : n + m], args[n + m :])
+        ]
+        count = self.extent(loop.times)
+        given = [name, *groups, count, str(loop.backward), "dtype"]
+        return Code(f"{node.op.code}({', '.join(given)})")
+
     def apply(self, node: Apply) -> Code:
         op, language = node.op, self.language
+        if op.loops is not None:
+            return self.loop(node)
         args = self.entrywise(node) if op.elementwise else [self.codes[id(a)] for a in node.args]
         args = [
             Code(c.condition, 0) if c.condition and takes_condition(op, k) else c

@@ -111,6 +111,7 @@ class Latex(Text):
     """LaTeX without environments, unless statements need one."""
 
     pointwise_times = r" \odot "
+    maps_to = r" \mapsto "
 
     def name(self, name: str) -> Piece:
         return Piece(symbol(name))

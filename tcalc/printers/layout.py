@@ -6,8 +6,8 @@ Where shared parts would make the text long, they become statements.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
-from typing import Any
 
 from ..applied import application
 from ..expr import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
@@ -16,6 +16,8 @@ from ..products import symmetries
 from ..surface import surface
 from .indexed import gather, parameters, segments, sliced
 from .matrix_form import Factor, Form, Product, better, counted
+from .repeated import Names, loop_of, repeated
+from .sharing import free_prefix, used_twice
 from .style import LETTERS, SUM, Piece, Spec, Text, index_letters
 
 MAX_TOKENS = 2_000
@@ -42,6 +44,7 @@ class Layout:
         self.named: list[tuple[str, Piece]] = []
         self.shared: set[int] = set()
         self.replaced: set[int] = set()
+        self.names = Names(set())
 
     def text(self, e: Expr) -> str:
         """The text of an expression, with statements where sharing asks for them."""
@@ -49,6 +52,7 @@ class Layout:
             raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
         e = bare(e)
         nodes = postorder((e,))
+        self.names = Names({node.name for node in nodes if isinstance(node, Var)})
         last = self.run(nodes)
         shared = used_twice(nodes) if last.size > self.limit else set()
         if shared:
@@ -142,8 +146,30 @@ class Layout:
     def part(self, node: Part) -> Form:
         """One output of an operator: a function of its own name."""
         whole = application(node)
+        loop = loop_of(node)
+        if loop is not None:
+            forms = [self.forms[id(arg)] for arg in whole.args]
+            settled = partial(self.settled, turned=None)
+            piece = repeated(node, loop, self.style, self.names, forms, settled, self.inner)
+            return self.settled(node, piece, None)
         args = [self.forms[id(arg)].plain for arg in whole.args]
         return self.settled(node, self.style.output(whole.op, node.index, args), None)
+
+    def inner(
+        self, roots: Sequence[Expr], known: dict[int, Form]
+    ) -> tuple[list[tuple[str, Piece]], list[Piece]]:
+        """Statements and pieces of expressions, the forms of some nodes in them being known."""
+        layout = Layout(self.style, self.matrix, self.limit, f"{self.prefix}_")
+        nodes = [node for node in postorder(roots) if id(node) not in known]
+        for shared in (set(), used_twice(nodes)):
+            layout.forms, layout.shared, layout.names = dict(known), shared, self.names.inner()
+            if nodes:
+                layout.run(nodes)
+            pieces = [layout.forms[id(root)].plain for root in roots]
+            if sum([piece.size for piece in pieces]) <= self.limit:
+                break
+        self.made += layout.made
+        return layout.named, pieces
 
     def both(self, node: Expr, build: Callable[[list[Piece], list[bool]], Piece]) -> Form:
         """The piece from columns; that from rows only where it may save transposes."""
@@ -362,24 +388,3 @@ def leading_sum(terms: list[Piece]) -> list[Piece]:
         if p.level == SUM and not p.negative:
             return [p, *terms[:k], *terms[k + 1 :]]
     return terms
-
-
-def used_twice(nodes: Sequence[Expr]) -> set[int]:
-    """Nodes that stand in more than one place."""
-    counts: dict[int, int] = {}
-    for node in nodes:
-        places: set[Any] = set()
-        for k, arg in enumerate(node.args):
-            word = node.labels[k] if isinstance(node, Einsum) else (k,)
-            if arg.args and (id(arg), word) not in places:
-                places.add((id(arg), word))
-                counts[id(arg)] = counts.get(id(arg), 0) + 1
-    return {key for key, count in counts.items() if count > 1}
-
-
-def free_prefix(prefix: str, nodes: Sequence[Expr]) -> str:
-    """A prefix whose numbered names no variable has."""
-    taken = [node.name for node in nodes if isinstance(node, Var)]
-    while any(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in taken):
-        prefix += "t"
-    return prefix

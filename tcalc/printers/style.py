@@ -108,6 +108,7 @@ class Text:
     """The ASCII matrix language."""
 
     pointwise_times = " .* "
+    maps_to = " -> "
 
     # --- atoms ---
 

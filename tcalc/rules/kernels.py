@@ -1,4 +1,7 @@
-"""Products that one kernel computes: rewritten for plans only, never in what users see."""
+"""Products that one kernel computes, and powers that are products: for plans only.
+
+Nothing that users see is rewritten here.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,32 @@ from ..expr import Add, Apply, Einsum, Expr, Labels, postorder
 from ..extents import number
 from ..normal import add, einsum, scale, split_coef, view
 from ..ops.cholesky import CHOLESKY
+from ..ops.elementwise import whole_power
 from ..ops.pullbacks import cholesky_pullback
 from ..ops.triangles import LOWER_HALF, TRI_INVERSE
 
+#: Whole powers up to which multiplying is faster.
+FACTORS = 16
+
 
 def fused(roots: Sequence[Expr]) -> list[Expr]:
-    """The roots with symmetric pullbacks of Cholesky factors as one node each."""
-    if not any(isinstance(n, Apply) and n.op is TRI_INVERSE for n in postorder(roots)):
+    """The roots with pullbacks of Cholesky factors as one node each, whole powers as products."""
+    applied = [n for n in postorder(roots) if isinstance(n, Apply)]
+    if not any(n.op is TRI_INVERSE or whole_power(n) for n in applied):
         return list(roots)
 
     def change(new: Expr, old: Expr) -> Expr:
-        return _fused_sum(new) if isinstance(new, Add) and new.ndim == 2 else new
+        return _fused_sum(new) if isinstance(new, Add) and new.ndim == 2 else _repeated(new)
 
     return rewritten(roots, change)
+
+
+def _repeated(e: Expr) -> Expr:
+    found = whole_power(e)
+    if found is None or found[1] > FACTORS:
+        return e
+    base, count = found
+    return einsum([base] * count, [range(e.ndim)] * count, range(e.ndim))
 
 
 def _fused_sum(e: Add) -> Expr:

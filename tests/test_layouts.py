@@ -1,0 +1,93 @@
+"""Many small arrays: computed with the long axis last, tile by tile, as a few are computed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc import loops
+
+#: So many rows that layouts are chosen for them and loops run, and so few that neither is done.
+MANY, FEW = 3011, 37
+
+
+def jacobian(x):
+    """Windows, cross products, norms, quotients and placements of derivatives."""
+    a, b, c = x[:, :3], x[:, 3:6], x[:, 6:7]
+    turned = tc.cross(a, b) / tc.norm(a, axis=1)[:, None] + c * b
+    seen = turned[:, :2] / (2 + turned[:, 2:] ** 2)
+    return tc.einsum("oaoi->oai", tc.jacobian(seen, x))
+
+
+def gram(x):
+    """Blocks of sums over a few entries."""
+    blocks = tc.reshape(x[:, :6], (x.shape[0], 2, 3))
+    return tc.einsum("nij,nkj,nk->nik", blocks, tc.exp(blocks), x[:, 5:])
+
+
+def softmax(x):
+    """Reductions of every row, broadcast over it again."""
+    shares = tc.exp(x - tc.logsumexp(x, axis=1)[:, None])
+    return shares * tc.sum(shares * x, axis=1)[:, None]
+
+
+def totals(x):
+    """Sums over the long axis, and products with both sides of it."""
+    rows = x[:, 1:4] * x[:, :1]
+    return [tc.sum(rows, axis=0), rows.T @ tc.tanh(x[:, 2:5]), tc.sum(rows * x[:, 4:])]
+
+
+EACH = [jacobian, gram, softmax]
+
+
+@pytest.fixture(params=["whole", "tiles"])
+def tiles(request, monkeypatch):
+    """Loops wherever they can be, with an incomplete last tile."""
+    if request.param == "tiles":
+        monkeypatch.setattr(loops, "LARGE", 64)
+        monkeypatch.setattr(loops, "TILE", 1 << 11)
+        monkeypatch.setattr(loops, "WIDE_TILE", 1 << 12)
+
+
+def rows(width, dtype):
+    return np.random.default_rng(0).uniform(0.5, 1.5, (MANY, width)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("function", EACH)
+def test_many_rows_are_as_few_rows(function, dtype, tiles):
+    x = tc.var("x", ("n", 7))
+    step, data = tc.compile(function(x)), rows(7, dtype)
+    found = step(x=data)
+    expected = np.concatenate([step(x=data[k : k + FEW]) for k in range(0, MANY, FEW)])
+    assert found.dtype == expected.dtype
+    tolerance = 1e-12 if dtype is np.float64 else 1e-4
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_array_equal(found, step(x=data))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_totals_of_many_rows(dtype, tiles):
+    step, data = tc.compile(totals(tc.var("x", ("n", 5)))), rows(5, dtype)
+    parts = [step(x=data[k : k + FEW]) for k in range(0, MANY, FEW)]
+    for found, *pieces in zip(step(x=data), *parts, strict=True):
+        assert found.dtype == dtype
+        tolerance = 1e-12 if dtype is np.float64 else 1e-4
+        np.testing.assert_allclose(found, sum(pieces), rtol=tolerance)
+
+
+def test_small_vectors_are_computed_along_the_long_axis():
+    step = tc.compile(jacobian(tc.var("x", ("n", 7))))
+    plan = str(step.plan_for(x=(100_000, 7)))
+    assert plan.count("rows at a time") == 1
+    assert "100000×2×3\n" not in plan.split("rows at a time")[0]
+
+
+def test_products_with_thin_matrices_stay_in_the_loop():
+    loss = tc.parse("sum(log(U*V) + A ./ (U*V))", U=("n", "k"), V=("k", "m"), A=("n", "m"))
+    shapes = {"A": (1000, 1000), "U": (1000, 5), "V": (5, 1000)}
+    gradient = tc.compile(tc.grad(loss, "U"))
+    assert gradient.plan_for(**shapes).peak_bytes < 4 * 2**20
+    product = tc.compile(tc.hvp(loss, "U", tc.var("P", ("n", "k"))))
+    assert product.plan_for(**shapes, P=(1000, 5)).peak_bytes < 4 * 2**20
