@@ -173,13 +173,21 @@ def test_interrupts_stop_symbolic_work(delay: float) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
+    def interrupted() -> bool:
+        try:
+            # Again and again: one that falls into a callback of the collector is lost.
+            signal.setitimer(signal.ITIMER_REAL, delay, 0.03)
+            tc.derivative(tc.logsumexp(tc.tanh(x)), x, 40)
+        except KeyboardInterrupt:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            return True
+        return False
+
     wanted = str(tc.derivative(tc.logsumexp(x), x, 3))
     before = signal.signal(signal.SIGALRM, interrupt)
     start = time.perf_counter()
     try:
-        signal.setitimer(signal.ITIMER_REAL, delay)
-        with pytest.raises(KeyboardInterrupt):
-            tc.derivative(tc.logsumexp(tc.tanh(x)), x, 40)
+        assert interrupted()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

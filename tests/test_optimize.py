@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -181,11 +182,17 @@ def test_callback_sees_every_step_and_may_stop() -> None:
 
 
 def test_an_interrupt_gives_the_best_point_so_far() -> None:
+    """Also where this process was started with interrupts ignored, as jobs in the background are."""
+
     def interrupt(state: Any) -> None:
         if state.nit == 2:
             _thread.interrupt_main()
 
-    found = tc.newton(LOGISTIC, {"w": np.zeros(4)}, data={"X": X, "y": Y}, callback=interrupt)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        found = tc.newton(LOGISTIC, {"w": np.zeros(4)}, data={"X": X, "y": Y}, callback=interrupt)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert not found.success
     assert found.message.startswith("interrupted after")
     assert found.fun < 60 * np.log(2)
