@@ -182,7 +182,7 @@ def test_callback_sees_every_step_and_may_stop() -> None:
 
 
 def test_an_interrupt_gives_the_best_point_so_far() -> None:
-    """Also where this process was started with interrupts ignored, as jobs in the background are."""
+    """Also where this process ignores interrupts from its start, as jobs in the background do."""
 
     def interrupt(state: Any) -> None:
         if state.nit == 2:
