@@ -33,8 +33,9 @@ from .index_values import (
     operands_of,
     scaled,
 )
-from .index_words import COMPARISONS, Node, Statement, Tree
+from .index_words import COMPARISONS, Statement, Tree
 from .lexer import shape_error
+from .operators import Node
 
 
 def parse_index(text: str, /, **declarations: Any) -> Expr:

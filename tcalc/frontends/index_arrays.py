@@ -24,8 +24,9 @@ from .index_values import (
     of_arrays,
     operands_of,
 )
-from .index_words import Index, Node, Tree
+from .index_words import Index, Tree
 from .lexer import shape_error
+from .operators import Node
 
 
 class Array(NamedTuple):

@@ -17,7 +17,8 @@ from .index_values import (
     scaled,
     where_they_hold,
 )
-from .index_words import COMPARISONS, Node
+from .index_words import COMPARISONS
+from .operators import Node
 
 CONNECTIVES = {"&": "logical_and", "|": "logical_or", "~": "logical_not"}
 

@@ -16,7 +16,8 @@ from ..extents import floor_divided
 from ..ops.indicator import label_of
 from ..polyhedra import System, feasible
 from ..trampoline import Steps, run
-from .index_words import Node, Tree
+from .index_words import Tree
+from .operators import Node
 
 #: Forms in one bound, and systems in one range.
 MAX_FORMS = 32

@@ -1,36 +1,15 @@
 """The index language, first phase: text to a syntax tree with offsets.
 
-An operator-precedence parser with an explicit stack, as that of the matrix language. Names of
-indices are resolved here: the parser knows which are bound where it stands. Bounds, subscripts and
-values are one grammar; what may stand where is decided when the tree is read.
+Names of indices are resolved here: the parser knows which are bound where it stands. Bounds,
+subscripts and values are one grammar; what may stand where is decided when the tree is read.
 """
 
 from __future__ import annotations
 
 from ..errors import ParseError
-from .index_words import (
-    BINDERS,
-    COMPARISON,
-    FUNCTIONS_TOO,
-    LEVELS,
-    LEXICON,
-    OR,
-    POWER,
-    SIGN,
-    SUM,
-    UNARY,
-    Header,
-    Index,
-    Node,
-    Open,
-    Places,
-    Span,
-    Statement,
-    Tree,
-)
-from .lexer import Token, excerpt
-
-MAX_DEPTH = 100_000
+from .index_words import BINDERS, FUNCTIONS_TOO, LEVELS, LEXICON, Header, Index, Statement, Tree
+from .lexer import excerpt
+from .operators import COMPARISON, MAX_DEPTH, OR, POWER, SIGN, SUM, Open, Parser
 
 
 def parse_tree(text: str) -> Tree:
@@ -38,49 +17,18 @@ def parse_tree(text: str) -> Tree:
     return _Parser(text).run()
 
 
-class _Parser:
-    """`stack` holds what is open, `values` the operands that no node has taken yet."""
-
+class _Parser(Parser):
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = LEXICON.tokens(text)
-        self.place = 0
-        self.nodes: list[Node] = []
+        super().__init__(text, LEXICON)
         self.indices: list[Index] = []
         self.statements: list[Statement] = []
         self.scope: dict[str, int] = {}
         self.headers: list[Header] = []
-        self.stack: list[Open] = []
-        self.values: list[int] = []
-        self.depth = 0
-        self.powered = False
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.place]
-
-    def at(self, text: str, ahead: int = 0) -> bool:
-        token = self.tokens[min(self.place + ahead, len(self.tokens) - 1)]
-        return token.kind == "op" and token.text == text
-
-    def fail(self, message: str, at: int | None = None) -> ParseError:
-        return ParseError(message, self.text, self.token.start if at is None else at)
-
-    def found(self) -> str:
-        names = {"end": "the end of the text", "newline": "the end of the line"}
-        token = self.token
-        return names.get(token.kind) or f"`{excerpt(self.text, token.start, token.end)}`"
 
     def run(self) -> Tree:
-        while True:
-            while self.token.kind == "newline" or self.at(";"):
-                self.place += 1
-            if self.token.kind == "end":
-                break
-            last = self.statements[-1] if self.statements else None
-            if last and not last.name:
-                message = "this value is not used: only the last statement needs no name ="
-                raise self.fail(message, self.nodes[last.root].start)
+        while self.follows():
+            if self.statements and not self.statements[-1].name:
+                raise self.unused(self.statements[-1].root)
             self.statement()
         if not self.statements:
             raise self.fail("the text is empty; expected name[indices] = expression")
@@ -163,16 +111,6 @@ class _Parser:
         self.place += 1
         return True
 
-    def expression(self) -> None:
-        """One expression, up to the end of its statement."""
-        while True:
-            while not self.operand():
-                pass
-            while (following := self.operator()) is None:
-                pass
-            if not following:
-                return
-
     # --- where an operand is expected -------------------------------------------------------------
 
     def operand(self) -> bool:
@@ -218,14 +156,6 @@ class _Parser:
                 message = f"{token.text} says over which indices: {token.text}[k](…)"
                 raise self.fail(message, token.start)
             self.open("call", token.text, token.start)
-        self.place += 1
-
-    def sign(self) -> None:
-        top = self.stack[-1] if self.stack else None
-        if top and top.level == SIGN:
-            raise self.fail("an exponent has one sign; put more in parentheses")
-        level = SIGN if top and top.level == POWER else UNARY
-        self.stack.append(Open("prefix", self.token.text, self.token.start, level))
         self.place += 1
 
     def open(self, kind: str, name: str, at: int, indices: tuple[int, ...] = ()) -> None:
@@ -362,38 +292,13 @@ class _Parser:
     def infix(self) -> None:
         token = self.token
         level = LEVELS[token.text]
-        if level == POWER and self.powered:
-            raise self.fail("powers do not chain: write (a^b)^c or a^(b^c)")
-        if level == COMPARISON:
+        if level == POWER:
+            self.unchained()
+        elif level == COMPARISON:
             self.reduce(SUM)
             if self.stack and self.stack[-1].level == COMPARISON:
                 raise self.fail("comparisons do not chain: join them by &")
-        elif level != POWER:
+        else:
             self.reduce(level)
         self.stack.append(Open("infix", token.text, token.start, level))
         self.place += 1
-
-    # --- nodes ------------------------------------------------------------------------------------
-
-    def complete(self) -> None:
-        """An operand has ended; as an exponent, it ends its power."""
-        self.powered = self.reduce(POWER)
-
-    def reduce(self, level: int) -> bool:
-        """Make nodes of the open operators that bind at least as tightly."""
-        stack, values = self.stack, self.values
-        reduced = False
-        while stack and stack[-1].level >= level:
-            top = stack.pop()
-            right = values.pop()
-            left = values.pop() if top.kind == "infix" else right
-            start = self.nodes[left].start if top.kind == "infix" else top.at
-            args = (left, right) if top.kind == "infix" else (right,)
-            self.push(top.kind, top.name, args, (top.at, start, self.nodes[right].end))
-            reduced = True
-        return reduced
-
-    def push(self, kind: str, name: str, args: Places, span: Span, indices: Places = ()) -> None:
-        """A node; its span is the offset of its word, and those of the whole."""
-        self.values.append(len(self.nodes))
-        self.nodes.append(Node(kind, name, args, *span, indices))

@@ -1,4 +1,8 @@
-"""The index language: its words, and the tree that its texts are parsed to."""
+"""The index language: its words, and the tree that its texts are parsed to.
+
+Nodes are number, name, index, access, call, binder, guard, prefix or infix. Their `indices` are
+places in the list of indices or, of an access to what a call gives, the place of the call.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .lexer import Lexicon, excerpt
-
-#: Places in the list of nodes; three offsets.
-Places = tuple[int, ...]
-Span = tuple[int, int, int]
-
-OR, AND, COMPARISON, SUM, PRODUCT, UNARY, POWER, SIGN = range(1, 9)
+from .operators import AND, COMPARISON, OR, POWER, PRODUCT, SUM, Node, Places
 
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 LEVELS = {
@@ -44,24 +43,6 @@ LEXICON = Lexicon(
         "!": "write ~",
     },
 )
-
-
-class Node(NamedTuple):
-    """A node of the tree.
-
-    `kind` is number, name, index, access, call, binder, guard, prefix or infix; `name` the word or
-    operator; `args` places in the list; `indices` places in the list of indices or, of an access to
-    what a call gives, the place of the call; `at` the offset of the word or operator; `start` and
-    `end` the text of the whole.
-    """
-
-    kind: str
-    name: str
-    args: Places
-    at: int
-    start: int
-    end: int
-    indices: Places = ()
 
 
 @dataclass
@@ -100,21 +81,6 @@ class Tree(NamedTuple):
         while node.kind == "access" and text.startswith("("):
             text = text[1:-1].strip()
         return text
-
-
-class Open(NamedTuple):
-    """What the parser has begun and not ended: an operator, a bracket or a call.
-
-    `at` is the offset of the word, `bracket` that of the bracket.
-    """
-
-    kind: str
-    name: str
-    at: int
-    level: int = 0
-    base: int = 0
-    bracket: int = 0
-    indices: Places = ()
 
 
 @dataclass

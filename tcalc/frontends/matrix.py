@@ -21,8 +21,9 @@ from ..surface import surface
 from .lexer import literal, shape_error
 from .matrix_functions import OPERATORS, implementation
 from .matrix_inference import Typed, infer
-from .matrix_syntax import Node, Tree, parse_tree
+from .matrix_syntax import Tree, parse_tree
 from .matrix_types import PRODUCTS
+from .operators import Node
 
 MAX_MATRIX_POWER = 1_000_000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import isqrt
 
 from .lexer import literal
-from .matrix_syntax import Node
 from .matrix_types import Operands, Type
+from .operators import Node
 
 
 class Factors(Operands):

@@ -13,8 +13,9 @@ from ..extents import Extent, Shape, show_shape
 from .dimensions import Dimensions
 from .matrix_factors import Factors
 from .matrix_functions import SEVERAL, available, closest, function
-from .matrix_syntax import COMPARISON, LEVELS, Node, Tree
+from .matrix_syntax import LEVELS, Tree
 from .matrix_types import KINDS, PRODUCT_ADVICE, PRODUCTS, SCALAR, TURNED, Type
+from .operators import COMPARISON, Node
 
 #: Undeclared names: a to g are scalars, h to z columns, capitals matrices.
 _CONVENTION = re.compile(r"[A-Za-z][0-9]*")

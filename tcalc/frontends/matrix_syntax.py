@@ -1,7 +1,7 @@
 """The matrix language, first phase: text to a syntax tree with offsets.
 
-An operator-precedence parser with an explicit stack. The tree is a flat list, operands before the
-nodes that use them, so later phases are loops and depth costs nothing.
+Nodes are number, name, size, literal, use (of an earlier statement), call, prefix, infix and
+postfix.
 """
 
 from __future__ import annotations
@@ -9,11 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..errors import ParseError
-from .lexer import WORDS, Lexicon, Token, excerpt
-
-MAX_DEPTH = 100_000
-
-COMPARISON, SUM, PRODUCT, UNARY, POWER, SIGN = 1, 2, 3, 4, 5, 6
+from .lexer import WORDS, Lexicon, excerpt
+from .operators import COMPARISON, MAX_DEPTH, POWER, PRODUCT, SIGN, SUM, Node, Open, Parser
 
 LEVELS = {
     **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), COMPARISON),
@@ -53,23 +50,6 @@ SIZED = {"eye": 0, "vector": 1, "matrix": 1, **dict.fromkeys(CONSTANTS, 0)}
 LITERAL = ("norm", "cumsum", "extractdiag", "extracttrian", "makediag", "maketrian")
 
 
-class Node(NamedTuple):
-    """A node of the tree.
-
-    `kind` is number, name, size, literal, use (of an earlier statement), call, prefix, infix or
-    postfix;
-    `name` the word or operator; `args` places in the list; `at` the offset of the word or operator;
-    `start` and `end` the text of the whole, parentheses around it included.
-    """
-
-    kind: str
-    name: str
-    args: tuple[int, ...]
-    at: int
-    start: int
-    end: int
-
-
 class Statement(NamedTuple):
     """`name = …` or, last, an expression without a name; `root` is its place in the list."""
 
@@ -94,63 +74,22 @@ class Tree(NamedTuple):
         return f"({shown})" if node.kind in ("infix", "prefix") and not enclosed else shown
 
 
-class Open(NamedTuple):
-    """What the parser has begun and not ended: an operator, a parenthesis or a call."""
-
-    kind: str
-    name: str
-    at: int
-    level: int
-    base: int
-
-
 def parse_tree(text: str) -> Tree:
     """The syntax tree of a text of the matrix language."""
     return _Parser(text).run()
 
 
-class _Parser:
-    """`stack` holds what is open, `values` the operands that no node has taken yet."""
-
+class _Parser(Parser):
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = LEXICON.tokens(text)
-        self.place = 0
-        self.nodes: list[Node] = []
+        super().__init__(text, LEXICON)
         self.statements: list[Statement] = []
         self.assigned: dict[str, int] = {}
         self.used: set[str] = set()
-        self.stack: list[Open] = []
-        self.values: list[int] = []
-        self.depth = 0
-        self.powered = False
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.place]
-
-    def ahead(self, text: str) -> bool:
-        following = self.tokens[min(self.place + 1, len(self.tokens) - 1)]
-        return following.kind == "op" and following.text == text
-
-    def fail(self, message: str, at: int | None = None) -> ParseError:
-        return ParseError(message, self.text, self.token.start if at is None else at)
-
-    def found(self) -> str:
-        names = {"end": "the end of the text", "newline": "the end of the line"}
-        token = self.token
-        return names.get(token.kind) or f"`{excerpt(self.text, token.start, token.end)}`"
 
     def run(self) -> Tree:
-        while True:
-            while self.token.kind == "newline" or self.token.text == ";":
-                self.place += 1
-            if self.token.kind == "end":
-                break
-            last = self.statements[-1] if self.statements else None
-            if last and not last.name:
-                message = "this value is not used: only the last statement needs no name ="
-                raise self.fail(message, self.nodes[last.root].start)
+        while self.follows():
+            if self.statements and not self.statements[-1].name:
+                raise self.unused(self.statements[-1].root)
             self.statement()
         if not self.statements:
             raise self.fail("the text is empty; expected an expression")
@@ -158,7 +97,7 @@ class _Parser:
 
     def statement(self) -> None:
         token, name = self.token, ""
-        if token.kind == "name" and self.ahead("="):
+        if token.kind == "name" and self.at("=", 1):
             name = token.text
             if name in self.assigned:
                 raise self.fail(f"`{name}` has a value already; each name is given one value")
@@ -174,24 +113,14 @@ class _Parser:
             self.assigned[name] = root
         self.statements.append(Statement(name, root, token.start))
 
-    def expression(self) -> None:
-        """One expression, up to the end of its statement."""
-        while True:
-            while not self.operand():
-                pass
-            while (following := self.operator()) is None:
-                pass
-            if not following:
-                return
-
     # --- where an operand is expected ------------------------------------------------------------
 
     def operand(self) -> bool:
         """Read a token where an operand is expected; True once an operand is complete."""
         token = self.token
         if token.kind == "number":
-            self.push("number", token.text, (), token.start, token.start, token.end)
-        elif token.kind == "name" and self.ahead("("):
+            self.push("number", token.text, (), (token.start, token.start, token.end))
+        elif token.kind == "name" and self.at("(", 1):
             self.open("call", token.text)
             self.place += 2
             return False
@@ -216,21 +145,13 @@ class _Parser:
         if root is None:
             self.used.add(token.text)
         kind, args = ("name", ()) if root is None else ("use", (root,))
-        self.push(kind, token.text, args, token.start, token.start, token.end)
-
-    def sign(self) -> None:
-        top = self.stack[-1] if self.stack else None
-        if top and top.level == SIGN:
-            raise self.fail("an exponent has one sign; put more in parentheses")
-        level = SIGN if top and top.level == POWER else UNARY
-        self.stack.append(Open("prefix", self.token.text, self.token.start, level, 0))
-        self.place += 1
+        self.push(kind, token.text, args, (token.start, token.start, token.end))
 
     def open(self, kind: str, name: str) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.fail(f"more than {MAX_DEPTH} nested parentheses")
-        self.stack.append(Open(kind, name, self.token.start, 0, len(self.values)))
+        self.stack.append(Open(kind, name, self.token.start, base=len(self.values)))
 
     def missing(self) -> str:
         top = self.stack[-1] if self.stack else None
@@ -286,20 +207,16 @@ class _Parser:
         token = self.token
         if token.text == "²":
             self.unchained()
-            self.push("number", "2", (), token.start, token.start, token.end)
+            self.push("number", "2", (), (token.start, token.start, token.end))
             exponent = self.values.pop()
         operand = self.values.pop()
         start = self.nodes[operand].start
         if token.text == "²":
-            self.push("infix", "^", (operand, exponent), token.start, start, token.end)
+            self.push("infix", "^", (operand, exponent), (token.start, start, token.end))
         else:
-            self.push("postfix", token.text, (operand,), token.start, start, token.end)
+            self.push("postfix", token.text, (operand,), (token.start, start, token.end))
         self.powered = token.text == "²"
         self.place += 1
-
-    def unchained(self) -> None:
-        if self.powered:
-            raise self.fail("powers do not chain: write (a^b)^c or a^(b^c)")
 
     def close(self) -> None:
         self.reduce(COMPARISON)
@@ -313,7 +230,7 @@ class _Parser:
             del self.values[bracket.base :]
             self.sizes(bracket.name, args)
             self.literals(bracket.name, args)
-            self.push("call", bracket.name, args, bracket.at, bracket.at, end)
+            self.push("call", bracket.name, args, (bracket.at, bracket.at, end))
         else:
             inner = self.values[-1]
             self.nodes[inner] = self.nodes[inner]._replace(start=bracket.at, end=end)
@@ -360,34 +277,8 @@ class _Parser:
                 raise self.fail("comparisons do not chain: nest where(…) for each")
         else:
             self.reduce(level)
-        self.stack.append(Open("infix", token.text, token.start, level, 0))
+        self.stack.append(Open("infix", token.text, token.start, level))
         self.place += 1
-
-    # --- nodes -----------------------------------------------------------------------------------
-
-    def complete(self) -> None:
-        """A number, name, call or parenthesis has ended; as an exponent, it ends its power."""
-        self.powered = self.reduce(POWER)
-
-    def reduce(self, level: int) -> bool:
-        """Make nodes of the open operators that bind at least as tightly."""
-        stack, values = self.stack, self.values
-        reduced = False
-        while stack and stack[-1].level >= level:
-            top = stack.pop()
-            right = values.pop()
-            left = values.pop() if top.kind == "infix" else right
-            start = self.nodes[left].start if top.kind == "infix" else top.at
-            args = (left, right) if top.kind == "infix" else (right,)
-            self.push(top.kind, top.name, args, top.at, start, self.nodes[right].end)
-            reduced = True
-        return reduced
-
-    def push(
-        self, kind: str, name: str, args: tuple[int, ...], at: int, start: int, end: int
-    ) -> None:
-        self.values.append(len(self.nodes))
-        self.nodes.append(Node(kind, name, args, at, start, end))
 
     def source(self, place: int) -> str:
         node = self.nodes[place]

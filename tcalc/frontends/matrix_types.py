@@ -12,7 +12,8 @@ from ..errors import ParseError, ShapeError
 from ..extents import show_shape
 from .dimensions import Dimensions
 from .lexer import shape_error
-from .matrix_syntax import Node, Tree
+from .matrix_syntax import Tree
+from .operators import Node
 
 KINDS = ("scalar", "column", "matrix")
 AXES = {"column": ("entries",), "row": ("entries",), "matrix": ("rows", "columns")}
