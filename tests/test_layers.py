@@ -32,7 +32,7 @@ HOUSE = """
     frontends.matrix_syntax frontends.index_integers frontends.index_syntax printers.style
     printers.languages printers.indexed
     frontends.index_words
-    frontends.operators
+    frontends.operators frontends.library
     frontends.lexer frontends.dimensions
     transforms
     tracing

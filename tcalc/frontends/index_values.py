@@ -14,24 +14,11 @@ from ..expr import Apply, Expr, Labels, postorder
 from ..extents import ONE, Extent, extent_coef, extent_from, number
 from ..normal import add, einsum, scale, view
 from ..op import TABLE, Op
-
-# Imported for the functions they make public.
-from ..ops import (  # noqa: F401
-    elementwise,
-    lapack,
-    linalg,
-    matrix_functions,
-    merge,
-    norms,
-    packed,
-    reductions,
-    svd,
-)
 from ..ops.indicator import Access, indicator, label_of
 from ..ops.reductions import arange
 from ..products import Operand, filled, numeral
-from ..surface import surface
 from .lexer import WORDS
+from .library import surface
 
 #: Functions that are no elementwise row of the table: how many arguments they take.
 OTHERS = {"where": (3, 3), "square": (1, 1), "clip": (3, 3), "max": (2, 99), "min": (2, 99),

@@ -13,19 +13,7 @@ from typing import Any, NamedTuple
 
 from ..applied import apply
 from ..op import TABLE
-
-# Imported for the functions they make public.
-from ..ops import (  # noqa: F401
-    elementwise,
-    lapack,
-    linalg,
-    matrix_functions,
-    norms,
-    packed,
-    reductions,
-    svd,
-)
-from ..surface import surface
+from .library import surface
 from .matrix_syntax import CONSTANTS
 
 
