@@ -270,3 +270,48 @@ def test_a_hessian_through_a_kernel_takes_few_products() -> None:
     plan = compile(tc.hessian(f, (w, s, t))).plan_for(n=1000, d=4)
     assert plan.flops < 5.7 * 2 * 1000**3
     assert plan.peak_bytes < 14 * 8 * 1000**2
+
+
+def kinds_of(f, sizes: dict[str, int]) -> list[str]:
+    steps = make_plan([bare(f)], sizes).steps
+    return [str(s.params[0]) if s.kind in ("kernel", "ufunc") else s.kind for s in steps]
+
+
+@pytest.mark.parametrize("sizes", [(3, 4, 2), (30, 40, 5), (1, 50, 90), (3, 0, 2), (3, 4, 0)])
+def test_squared_distances_are_one_kernel(sizes: tuple[int, int, int]) -> None:
+    n, m, k = sizes
+    text = "sum[i,j](w[i,j]*exp(-sum[l](s[i]*(a[l,i] - b[j,l] + g[l] + 2*h[i])^2 + c[l])/5))"
+    shapes = {"a": ("k", "n"), "b": ("m", "k"), "c": ("k",), "g": ("k",), "h": ("n",),
+              "s": ("n",), "w": ("n", "m")}  # fmt: skip
+    f = tc.parse_index(text, **shapes)
+    known = {"n": n, "m": m, "k": k}
+    assert kinds_of(f, known).count("squared_distances") == 1
+    rng = np.random.default_rng(n)
+    data = {v: rng.uniform(0, 1, [known[x] for x in shape]) for v, shape in shapes.items()}
+    a, b, g, h = (data[v] for v in "abgh")
+    d = a.T[:, None] - b + g + 2 * h[:, None, None]
+    wanted = data["s"][:, None] * (d * d).sum(2) + data["c"].sum()
+    assert_close(compile(f)(**data), (data["w"] * np.exp(-wanted / 5)).sum(), 1e-12)
+
+
+def test_squares_of_other_sums_are_not_distances() -> None:
+    a, b, x = var("a", ("n", "k")), var("b", ("m", "k")), var("x", ("n", "m", "k"))
+    wide = a[:, None, :] + b
+    for f in (tc.sum(tc.exp(tc.sum((wide + x) ** 2, 2))), tc.sum(tc.exp(tc.sum(wide**2, 1))),
+              tc.sum(tc.exp(tc.sum((a + 1) ** 2, 1)))):  # fmt: skip
+        found = kinds_of(f, {"n": 5, "m": 6, "k": 7})
+        assert "squared_distances" not in found
+    rng = np.random.default_rng(0)
+    u, v = rng.normal(size=(5, 7)), rng.normal(size=(6, 7))
+    wanted = np.exp(((u[:, None] + v) ** 2).sum(1) / 9).sum()
+    assert_close(compile(tc.sum(tc.exp(tc.sum(wide**2, 1) / 9)))(a=u, b=v), wanted, 1e-12)
+
+
+def test_a_quotient_by_what_is_inverted_is_a_product() -> None:
+    x, y = var("x", ("n",)), var("y", ("n",))
+    slope = tc.grad(tc.sum(tc.log(x) + y / x), "x")
+    assert "divide" not in kinds_of(slope, {"n": 5})
+    assert "divide" in kinds_of(y / x, {"n": 5})
+    rng = np.random.default_rng(0)
+    u, v = rng.uniform(1, 2, (2, 5))
+    assert_close(compile(slope)(x=u, y=v), 1 / u - v / u**2, 1e-13)

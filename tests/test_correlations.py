@@ -79,3 +79,39 @@ def test_inner_products_of_windows(same: bool, even: bool) -> None:
     kernel._over_many(x, y, out, 1)
     for k, row in enumerate(out):
         np.testing.assert_allclose(row, x @ y[k], 1e-9, 1e-10)
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE], ids=str)
+@pytest.mark.parametrize("turned", [(), (-2,), (-2, -1)])
+@pytest.mark.parametrize("left", [(), (1,), (3,), (2, 2)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "size"),
+    [(41, 70, (3, 3)), (40, 64, (2, 5)), (6, 900, (6, 1)), (5, 40, (2, 2))],
+)
+def test_windows_that_slide_over_lines(
+    rows: int, columns: int, size: tuple[int, int], left: tuple[int, ...], turned: tuple[int, ...],
+    dtype: np.dtype, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(kernel, "LINES", 2000)
+    rng = np.random.default_rng(rows)
+    image = rng.standard_normal((rows, columns)).astype(dtype)
+    weights = rng.standard_normal((*left, *size)).astype(dtype)
+    held = np.flip(windows_of(image, size), turned).transpose(2, 3, 0, 1)
+    out = np.empty((*left, *held.shape[2:]), dtype)
+    kernel._over_few(held, weights, out, 2)
+    _agree(out, np.einsum("abij,...ab->...ij", held.astype(float), weights).astype(dtype))
+    errors, grad = rng.standard_normal(out.shape).astype(dtype), np.empty(weights.shape, dtype)
+    kernel._over_many(held, errors, grad, 2)
+    _agree(grad, np.einsum("abij,...ij->...ab", held.astype(float), errors).astype(dtype))
+
+
+def test_entries_that_are_not_finite_stay_in_their_windows_of_an_image() -> None:
+    rng = np.random.default_rng(0)
+    image, weights = rng.standard_normal((60, 70)), rng.standard_normal((3, 3))
+    image[20, 30], image[44, 5] = np.inf, np.nan
+    held = windows_of(image, (3, 3)).transpose(2, 3, 0, 1)
+    out = np.empty(held.shape[2:])
+    kernel._over_few(held, weights, out, 2)
+    expected = np.zeros(out.shape, bool)
+    expected[18:21, 28:31] = expected[42:45, 3:6] = True
+    assert (~np.isfinite(out) == expected).all()

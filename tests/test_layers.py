@@ -74,7 +74,7 @@ HOUSE = """
     rules.*
     joining expand
     rewrite facts indexing
-    ops.lapack ops.norms ops.definite ops.pullbacks ops.matrix_functions ops.spectral
+    ops.lapack ops.norms ops.definite ops.pullbacks ops.distances ops.matrix_functions ops.spectral
     slicing diagonals
     batching accesses
     ops.selection

@@ -44,7 +44,7 @@ def test_operators_are_public() -> None:
     internal = {
         "iota", "norm2", "gaps", "lower_half", "lower_ones", "eigh_nan", "eigh_epsilon",
         "det_sign", "column_signs", "lower_triangle", "inverse_definite", "logdet_definite",
-        "cholesky_pullback", "selection", "indicator",
+        "cholesky_pullback", "squared_distances", "selection", "indicator",
         "leading_rows", "lower_trapezoid", "upper_ones", "svd_gaps", "svd_reciprocal", "merge_axes",
     }  # fmt: skip
     # Rows of a family are made when an expression needs them; its first one is public.

@@ -62,7 +62,7 @@ def sizes(*quantities: str) -> Any:
     cases = {
         "tiny": (factors(4, 3, 2, quantities),),
         "small": (of_size(100),),
-        "paper": (of_size(200), of_size(1_000)),
+        "paper": (of_size(200), of_size(1_000), factors(10_000, 1_000, 5, quantities)),
     }
     return {"cases": cases, "of_size": of_size}
 

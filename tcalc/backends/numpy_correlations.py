@@ -16,6 +16,9 @@ Array = np.ndarray[Any, Any]
 #: Entries of windows that are copied at a time, of a line that are correlated at a time, and of two
 #: lines whose inner products are taken at a time.
 TILE, LINE, PART = 1 << 16, 1 << 15, 1 << 12
+#: Entries across the axis that windows slide along, from which on they are copied as lines; and how
+#: many entries of lines at a time.
+ACROSS, LINES = 32, 1 << 17
 #: Rows of a matrix of shifted weights, at least, and how many weights and blocks are worth one.
 BLOCK, FEW = 32, 12
 #: The least share of the largest energy of a window that all have, where one row of inner products
@@ -41,6 +44,9 @@ def _over_few(windows: Array, other: Array, out: Array, few: int) -> None:
     if other.ndim == few and _line(windows):
         _shifts(windows.T, other, out)
         return
+    slide = Slide.of(windows, few)
+    if slide is not None and out.flags.c_contiguous and slide.over_few(other, out):
+        return
     vector = other.ndim == few
     count = prod(windows.shape[:few])
     matrix = other.reshape(count if vector else (-1, count))
@@ -64,11 +70,96 @@ def _over_many(windows: Array, other: Array, out: Array, few: int) -> None:
         return
     left = other.shape[: other.ndim - many]
     same = _is_same(windows, other)
+    slide = None if same else Slide.of(windows, few)
+    if slide is not None:
+        out[...] = slide.over_many(other).reshape(out.shape)
+        return
     total = np.zeros((prod(left), prod(windows.shape[:few])), out.dtype)
     for here, tile in _tiles(windows, few, out.dtype):
         matrix = tile if same else other[(Ellipsis, *here)].reshape(len(total), -1)
         total += matrix @ tile.T
     out[...] = total.reshape(out.shape)
+
+
+class Slide:
+    """Windows that slide along their first long axis as one short one does.
+
+    Lines, what lies across that axis, are copied once for every other short entry, not once for
+    each entry of a window; what a block of rows reads then lies together as a matrix.
+    """
+
+    def __init__(self, windows: Array, few: int, axis: int) -> None:
+        self.size, self.rows = windows.shape[axis], windows.shape[few]
+        self.few, self.axis = few, axis
+        self.short = windows.shape[:axis] + windows.shape[axis + 1 : few]
+        self.others, self.across = prod(self.short), prod(windows.shape[few + 1 :])
+        whole = np.moveaxis(windows, (few, axis), (0, 1))
+        length = self.rows + self.size - 1
+        self.lines = np.lib.stride_tricks.as_strided(
+            whole, (length, *whole.shape[2:]), whole.strides[:1] + whole.strides[2:]
+        )
+
+    @classmethod
+    def of(cls, windows: Array, few: int) -> Slide | None:
+        if windows.ndim < few + 2 or prod(windows.shape[few + 1 :]) < ACROSS:
+            return None
+        alike = [k for k in range(few) if windows.strides[k] == windows.strides[few]]
+        axis = max(alike, key=lambda k: windows.shape[k], default=None)
+        return None if axis is None or windows.shape[axis] < 2 else cls(windows, few, axis)
+
+    def blocks(self, size: int, dtype: Any) -> Iterator[tuple[slice, int, Array]]:
+        """Which rows, so many a block and the rest one by one, and the matrices that they read."""
+        margin = self.size - 1
+        most = max(margin, LINES // (self.others * self.across) - margin, size)
+        buffer = np.empty((most + margin, *self.lines.shape[1:]), dtype)
+        step, whole = most // size * size, self.rows // size * size
+        starts = [*range(0, whole, step), *range(whole, self.rows)]
+        for low in starts:
+            high, block = (min(low + step, whole), size) if low < whole else (low + 1, 1)
+            tile = buffer[: high - low + margin]
+            tile[...] = self.lines[low : high + margin]
+            line = self.across * dtype.itemsize
+            shape = (high - low) // block, (block + margin) * self.others, self.across
+            strides = block * self.others * line, line, dtype.itemsize
+            yield slice(low, high), block, np.lib.stride_tricks.as_strided(tile, shape, strides)
+
+    def over_few(self, other: Array, out: Array) -> bool:
+        """The sum over windows; False where an entry that is not finite met a zero of a block."""
+        kept = other.ndim - self.few
+        weights = np.moveaxis(other, kept + self.axis, kept).reshape(-1, self.size, self.others)
+        left = len(weights)
+        target = out.reshape(left, self.rows, self.across)
+        size = 1 if left > 1 else 2
+        shifted = {block: self._shifted(weights, block) for block in (1, size)}
+        with np.errstate(invalid="ignore" if size > 1 else "warn"):
+            for rows, block, matrices in self.blocks(size, out.dtype):
+                part = target[:, rows]
+                found = part.reshape(-1, block, self.across) if left == 1 else part.swapaxes(0, 1)
+                np.matmul(shifted[block], matrices, out=found)
+        return size == 1 or bool(np.isfinite(target).all())
+
+    def _shifted(self, weights: Array, block: int) -> Array:
+        """The weights of the lines that a block reads, one set further on for every row of it."""
+        left = len(weights)
+        shape = block, left, block + self.size - 1, self.others
+        shifted = np.zeros(shape, weights.dtype)
+        for k in range(block):
+            shifted[k, :, k : k + self.size] = weights
+        return shifted.reshape(block * left, -1)
+
+    def over_many(self, other: Array) -> Array:
+        """The sums over places, by what is left of the other operand and entries of a window."""
+        rights = other.reshape(-1, self.rows, self.across)
+        left = len(rights)
+        total = np.zeros((left, self.size, self.others), other.dtype)
+        for rows, block, matrices in self.blocks(1 if left > 1 else 2, other.dtype):
+            part = rights[:, rows]
+            right = part.reshape(-1, block, self.across) if left == 1 else part.swapaxes(0, 1)
+            found = np.matmul(matrices, right.swapaxes(1, 2)).sum(axis=0)
+            sums = found.reshape(block + self.size - 1, self.others, block, left)
+            for k in range(block):
+                total += sums[k : k + self.size, :, k].transpose(2, 0, 1)
+        return np.moveaxis(total.reshape(left, self.size, *self.short), 1, 1 + self.axis)
 
 
 def _tiles(windows: Array, few: int, dtype: Any) -> Iterator[tuple[Any, Array]]:

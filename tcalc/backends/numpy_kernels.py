@@ -186,7 +186,19 @@ def _einsum(step: Step, dtype: np.dtype[Any]) -> Run:
 
 
 def _ufunc(step: Step, dtype: np.dtype[Any]) -> Run:
-    return _called(getattr(np, step.params[0].ufunc), step.args, step.out)
+    function = getattr(np, step.params[0].ufunc)
+    if function is np.reciprocal:
+        return _inverted(step.args[0], step.out)
+    return _called(function, step.args, step.out)
+
+
+def _inverted(a: int, o: int) -> Run:
+    """NumPy divides with wider instructions than it inverts."""
+
+    def run(v: Slots) -> None:
+        np.divide(1, v[a], v[o])
+
+    return run
 
 
 def _kernel(step: Step, dtype: np.dtype[Any]) -> Run:

@@ -1,0 +1,66 @@
+"""Squared distances between the rows of two matrices, as one kernel: planned, never written."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..applied import apply
+from ..expr import Expr
+from ..extents import Coef
+from ..normal import add, einsum, scale
+from ..op import Op
+from .matrices import labels
+
+__all__: list[str] = []
+
+#: Entries of all differences, from which on they are not made.
+MANY = 1 << 12
+
+
+def _twice_difference(a: Expr, b: Expr, y: Expr, sign: int) -> tuple[Expr, tuple[int, ...]]:
+    """2 (a_ik - b_jk) or its negative, and its labels."""
+    batch, i, j, k, *_ = labels(a)
+    word, extents = (*batch, i, j, k), dict(enumerate((*y.shape, a.shape[-1])))
+    left = einsum([a], [(*batch, i, k)], word, Coef(2 * sign), extents)
+    right = einsum([b], [(*batch, j, k)], word, Coef(-2 * sign), extents)
+    return add([left, right]), word
+
+
+def _partial_left(a: Expr, b: Expr, y: Expr) -> Expr:
+    found, (*batch, i, j, k) = _twice_difference(a, b, y, 1)
+    return einsum([found], [(*batch, i, j, k)], (*batch, i, j, i, k))
+
+
+def _partial_right(a: Expr, b: Expr, y: Expr) -> Expr:
+    found, (*batch, i, j, k) = _twice_difference(a, b, y, -1)
+    return einsum([found], [(*batch, i, j, k)], (*batch, i, j, j, k))
+
+
+def _kernel(xp: Any, params: tuple[Any, ...], a: Any, b: Any) -> Any:
+    if a.ndim == 2 and prod(a.shape) * len(b) >= MANY:
+        from scipy.spatial.distance import cdist
+
+        return cdist(a, b, "sqeuclidean")
+    difference = a[..., :, None, :] - b[..., None, :, :]
+    return np.einsum("...k,...k->...", difference, difference)
+
+
+SQUARED_DISTANCES = Op(
+    "squared_distances", (2, 2), (_partial_left, _partial_right), _kernel,
+    "np.square({0}[..., :, None, :] - {1}[..., None, :, :]).sum(-1)",
+    r"\operatorname{{squared\_distances}}({0}, {1})", domain=((-2, 2), (-2, 2)),
+    shape=lambda params, a, b: (*a[:-1], b[-2]), flops=3,
+)  # fmt: skip
+
+
+def squared_distances(a: Expr, b: Expr) -> Expr:
+    """|a_i - b_j|^2 of shape (..., n, m), for rows of shapes (..., n, k) and (..., m, k)."""
+    return apply(SQUARED_DISTANCES, a, b)
+
+
+def distances_of_sum(a: Expr, b: Expr) -> Expr:
+    """|a_i + b_j|^2."""
+    return squared_distances(a, scale(b, Coef(-1)))
