@@ -101,8 +101,10 @@ def _eigenvector_partial(degenerate: str) -> Any:
         """dV = V (F ∘ (V' dA V))."""
         b, i, j, k, m, p = labels(a)
         f = apply(GAPS, w, params=(degenerate,))
-        words = [(*b, i, p), (*b, p, j), (*b, k, p), (*b, m, j)]
-        return both(einsum([v, f, v, v], words, (*b, i, j, k, m)))
+        # -F' is F but for ties that are held apart; products with V come out in its order.
+        turned, sign = ((p, j), 1) if degenerate == "epsilon" else ((j, p), -1)
+        words = [(*b, i, p), (*b, *turned), (*b, k, p), (*b, m, j)]
+        return both(einsum([v, f, v, v], words, (*b, i, j, k, m), Coef(sign)))
 
     return partial
 
