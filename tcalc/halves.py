@@ -10,13 +10,16 @@ from collections.abc import Collection
 from .steps import Builder, Step
 
 #: Rows, and summed entries, from which half a product is faster than the whole one.
-ROWS, DEPTH = 256, 64
-#: Work of the panels as a fraction of the whole product.
-FRACTION = 0.6
+ROWS, DEPTH = 160, 64
+#: Work of the panels as a fraction of the whole product, and where an operand is a triangle too.
+FRACTION, THIRD = 0.6, 0.4
 
 
 def halved(b: Builder, results: Collection[int]) -> None:
-    """Note on products which half is wanted: "lower", "upper" or, with its mirror, "symmetric"."""
+    """Note on products which half is wanted: "lower", "upper" or, with its mirror, "symmetric".
+
+    And note whether an operand is a triangle whose zeros leave less to sum.
+    """
     candidates = [s for s in b.steps if s.kind == "dot" and _is_large(b, s) and not s.params]
     if not candidates:
         return
@@ -28,10 +31,16 @@ def halved(b: Builder, results: Collection[int]) -> None:
     for slot in results:
         readers.pop(b.owner[slot], None)
     halves = {s.out: _half(b, s, readers.get(s.out, []), triangles) for s in candidates}
-    b.steps = [
-        s._replace(params=(halves[s.out],), flops=s.flops * FRACTION) if halves.get(s.out) else s
-        for s in b.steps
-    ]
+    b.steps = [_by_half(s, half, triangles) if (half := halves.get(s.out)) else s for s in b.steps]
+
+
+def _by_half(step: Step, half: str, triangles: dict[int, str]) -> Step:
+    """The step with what panels need: which half, and whether a triangle's zeros shorten sums."""
+    one, two = (triangles.get(slot) for slot in step.args)
+    first, second = ("upper", "lower") if half == "upper" else ("lower", "upper")
+    short = one == first or two == second
+    fraction = THIRD if short else FRACTION
+    return step._replace(params=(half, short), flops=step.flops * fraction)
 
 
 def _is_large(b: Builder, step: Step) -> bool:
@@ -44,8 +53,10 @@ def _is_large(b: Builder, step: Step) -> bool:
 def _triangles(b: Builder) -> dict[int, str]:
     """Slots of matrices that are triangular by how they are made, and their transposes."""
     found: dict[int, str] = {}
+    several = {s.out for s in b.steps if s.kind == "kernels" and s.params[0].triangular}
     for step in b.steps:
-        if step.kind in ("kernel", "over") and step.params[0].triangular:
+        made = step.kind in ("kernel", "over") and step.params[0].triangular
+        if made or (step.kind == "part" and step.args[0] in several and step.params[0] == 0):
             found[step.out] = "lower"
         elif step.kind == "transpose" and step.args[0] in found and step.params == (1, 0):
             found[step.out] = "lower" if found[step.args[0]] == "upper" else "upper"

@@ -22,6 +22,8 @@ LARGE = 2 * TILE
 WINDOW = 64
 #: Entrywise steps that are made again rather than kept.
 CHAIN = 4
+#: Steps that one transposed operand must be worth.
+TURNED = 1
 
 #: Entrywise kinds of one or two operations per entry.
 QUICK = frozenset({"scale", "shift", "minus_from", "multiply", "add", "subtract"})
@@ -99,7 +101,18 @@ class _Growing:
     @property
     def worthwhile(self) -> bool:
         computing = [s for s in self.steps if self.b.origin[s.out] is not VIEW]
-        return len(computing) > 1 and self.rows * self.row_entries() >= LARGE
+        fewest = 2 + TURNED * self._turned()
+        return len(computing) >= fewest and self.rows * self.row_entries() >= LARGE
+
+    def _turned(self) -> int:
+        """Large transposed matrices of others that are read, of which a tile is slow to read."""
+        return sum([
+            step.kind == "transpose"
+            and step.out in self.modes
+            and self.b.owner[step.out] not in self.owners
+            and prod(step.shape) >= LARGE
+            for step in self.b.steps
+        ])  # fmt: skip
 
     def finished(self, read: set[int]) -> Loop:
         """The loop, given the owners of memory that others read."""

@@ -126,7 +126,7 @@ class Op:
     definite : bool
         Is the result symmetric positive definite?
     triangular : bool
-        Is the result lower triangular?
+        Is the result, the first of several, lower triangular?
     printed : str
         The name in formulas, where another row with that name has the same values.
     written : callable or None

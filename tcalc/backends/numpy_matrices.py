@@ -23,13 +23,15 @@ SINGULAR = "inv: the matrix is singular"
 #: Entries of a result, and most summed entries, from which and up to which clearing it matters.
 _LARGE, _SHALLOW = 1 << 13, 16
 #: Rows of one panel of half a product.
-PANEL = 128
+PANEL = 96
+#: Rows of triangles that are solved by blocks of so many rows, which LAPACK takes longer for.
+SWEPT, BLOCK = range(160, 1000), 64
 
 
 def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
     """A matrix product, or the half of it that is wanted by panels of rows."""
     (a, b), o = step.args, step.out
-    (half,) = step.params or ("",)
+    half, short = step.params or ("", False)
 
     large = len(step.shape) == 2 and prod(step.shape) >= _LARGE
 
@@ -47,7 +49,8 @@ def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
             high = low + PANEL
             here, rest = slice(low, high), slice(high, None)
             wanted = slice(low, None) if half == "upper" else slice(high)
-            np.matmul(x[here], y[:, wanted], out=out[here, wanted])
+            summed = wanted if short else slice(None)
+            np.matmul(x[here, summed], y[summed, wanted], out=out[here, wanted])
             if half == "lower":
                 out[here, rest] = 0
             elif half == "upper":
@@ -122,11 +125,28 @@ def _trisolve(step: Step, dtype: np.dtype[Any]) -> Run:
         if not np.all(matrix.diagonal()):
             raise LinAlgError(f"{name}: a zero on the diagonal")
         (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (matrix, columns))
+        if matrix.dtype == columns.dtype and columns.ndim == 2 and len(matrix) in SWEPT:
+            v[o] = _by_blocks(trsm, matrix, columns, trans)
+            return
         # Row-major memory is the transpose in column-major order: solve from the other side.
         found = trsm(1, matrix.T, columns.T, side=1, lower=0, trans_a=int(trans)).T
         v[o] = np.asarray(found, dtype)
 
     return run
+
+
+def _by_blocks(trsm: Any, matrix: Array, columns: Array, trans: bool) -> Array:
+    """Solve with a lower triangle or its transpose, most of it by matrix products."""
+    x = np.array(columns, order="C")
+    starts = range(0, len(matrix), BLOCK)
+    for low in reversed(starts) if trans else starts:
+        high = low + BLOCK
+        own, rest = slice(low, high), slice(high, None) if trans else slice(low)
+        known = matrix[rest, own].T if trans else matrix[own, rest]
+        if known.size:
+            x[own] -= known @ x[rest]
+        trsm(1, matrix[own, own].T, x[own].T, side=1, lower=0, trans_a=int(trans), overwrite_b=1)
+    return x
 
 
 def _gram(step: Step, dtype: np.dtype[Any]) -> Run:

@@ -125,7 +125,7 @@ def _lq(a):
 LQ = Op(
     "lq", (2,), ((_lq_partial_l, _lq_partial_q),), _lq,
     "_lq({0})", r"\operatorname{{lq}}({0})",
-    domain=((0.5, 2.0),), shape=_lq_shapes, flops=4.0,
+    domain=((0.5, 2.0),), shape=_lq_shapes, flops=4.0, triangular=True,
     written=_written, parts=("lq_l", "lq_q"), symbols=(r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}"),
     helper=LQ_SOURCE,
 )  # fmt: skip
