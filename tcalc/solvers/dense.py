@@ -55,9 +55,12 @@ def _lapack(char: str) -> dict[str, Any]:
 
 
 class Dense:
-    """One factored matrix."""
+    """One factored matrix.
 
-    def __init__(self, a: Array, what: str) -> None:
+    One whose eigenvalues are at least a positive `least` is known to be symmetric.
+    """
+
+    def __init__(self, a: Array, what: str, least: float = 0.0) -> None:
         self.n, self.dtype = len(a), a.dtype
         self._call = call = _lapack(a.dtype.char)
         self._half: Array | None = None
@@ -66,11 +69,13 @@ class Dense:
             self._factor = a
             return
         norm = call["lange"]("1", a)
-        if is_symmetric(a):
+        if least or is_symmetric(a):
             self._factor, info = call["potrf"](a.T, lower=1)
-            if info == 0:
+            # The norm of the inverse is at most sqrt(n) / least.
+            rcond = least / (norm * self.n**0.5) if norm > 0 else 0.0
+            if info == 0 and not rcond >= np.finfo(a.dtype).eps:
                 rcond, _ = call["pocon"](self._factor, norm, uplo="L")
-            else:
+            elif info:
                 self.kind = "LDL^T"
                 self._factor, self._pivots, _ = call["sytrf"](a.T, lower=1, lwork=64 * self.n)
                 rcond, _ = call["sycon"](self._factor, self._pivots, norm, lower=1)
@@ -143,7 +148,7 @@ class Batch:
     one does not exist, every matrix has factors of its own kind.
     """
 
-    def __init__(self, a: Array, what: str) -> None:
+    def __init__(self, a: Array, what: str, least: float = 0.0) -> None:
         self.count, self.n = len(a), a.shape[1]
         self._factor: Array | None = None
         self._lower: list[Array] = []
@@ -151,7 +156,7 @@ class Batch:
         self._pivots: Array | None = None
         if not a.size:
             self._pivots = np.ones((self.count, self.n), a.dtype)
-        elif is_symmetric(a):
+        elif least or is_symmetric(a):
             at_once = self.n <= VECTORISED and self.count > 2 * self.n
             self._pivots = self._vectorised(a) if at_once else self._one_by_one(a)
         if self._pivots is None:
@@ -237,6 +242,6 @@ def _good(pivots: Array) -> Array | None:
     return pivots if bool(good.all()) else None
 
 
-def factored(a: Array, what: str, item: str) -> Any:
-    """Factors of (n, n) or (batch, n, n)."""
-    return Dense(a, what) if a.ndim == 2 else Batch(a, item)
+def factored(a: Array, what: str, item: str, least: float = 0.0) -> Any:
+    """Factors of (n, n) or (batch, n, n), whose eigenvalues may be known to be at least so large."""
+    return Dense(a, what, least) if a.ndim == 2 else Batch(a, item, least)

@@ -99,7 +99,9 @@ class LowRank:
         doubtful, self._refine = not growth <= LARGE, not growth <= REFINED
         self._small = small
         try:
-            self._factor = factored(small, "", "")
+            # I + U' U for real U: no eigenvalue is below 1.
+            least = 1.0 if self._scale is not None and self._signs is None else 0.0
+            self._factor = factored(small, "", "", least)
         except LinAlgError as error:
             if doubtful:
                 raise Unsuitable(str(error)) from None
