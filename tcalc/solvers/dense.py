@@ -243,5 +243,5 @@ def _good(pivots: Array) -> Array | None:
 
 
 def factored(a: Array, what: str, item: str, least: float = 0.0) -> Any:
-    """Factors of (n, n) or (batch, n, n), whose eigenvalues may be known to be at least so large."""
+    """Factors of (n, n) or (batch, n, n); `least` is a lower bound of eigenvalues, 0 if unknown."""
     return Dense(a, what, least) if a.ndim == 2 else Batch(a, item, least)
