@@ -130,6 +130,6 @@ PROBLEM = Problem(
             within=3.0,
             least=1000,
         ),
-        Memory(("newton", "tcalc"), 8 * 5 * 200, "traced", per="n", least=1000),
+        Memory(("newton", "tcalc"), 8 * 2 * 1000, "traced", per="n", least=1000),
     ),
 )
