@@ -16,7 +16,7 @@ from ..errors import LinAlgError
 from ..expr import Expr
 from ..normal import einsum
 from ..op import Op
-from .matrices import LARGE, attempt, labels, refuse, same, square, symmetric_part
+from .matrices import LARGE, attempt, labels, refuse, same, square, symmetric_part, turned
 from .triangles import lower_half, tri_inverse
 
 __all__ = ["cholesky"]
@@ -25,22 +25,30 @@ NOT_DEFINITE = "cholesky: the matrix is not positive definite"
 
 
 def _cholesky(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    if xp is np and a.ndim == 2 and len(a) >= LARGE:
+        factor = np.array(a, order="C")
+        _over(xp, params, factor)
+        return factor
     factor = attempt(NOT_DEFINITE, xp.linalg.cholesky, a)
     refuse(NOT_DEFINITE, xp.isnan(xp.diagonal(factor, axis1=-2, axis2=-1)).any(axis=-1))
     return factor
 
 
 def _over(xp: Any, params: tuple[Any, ...], a: Any) -> None:
-    """In place; LAPACK sees row-major memory as the transpose."""
+    """In place. LAPACK sees row-major memory as the transpose, and is quicker with its lower half.
+
+    What it leaves is turned, which takes much less time than the other half would.
+    """
     if a.ndim > 2 or len(a) < LARGE:
         a[...] = _cholesky(xp, params, a)
         return
     import scipy.linalg
 
     (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (a,))
-    _, info = potrf(a.T, lower=0, overwrite_a=1, clean=1)
+    _, info = potrf(a.T, lower=1, overwrite_a=1, clean=1)
     if info or np.isnan(a[-1, -1]):
         raise LinAlgError(NOT_DEFINITE)
+    turned(a)
 
 
 def _cholesky_partial(a: Expr, factor: Expr) -> Expr:

@@ -94,6 +94,16 @@ def mirrored(a: np.ndarray[Any, Any]) -> None:
         np.copyto(corner, corner.T.copy(), where=above(len(corner)))
 
 
+def turned(a: np.ndarray[Any, Any]) -> None:
+    """Transpose an upper triangle in place, with zeros where it was, as `mirrored` does."""
+    for low in range(0, len(a), BLOCK):
+        high = low + BLOCK
+        corner = a[low:high, low:high]
+        corner[...] = corner.T.copy()
+        a[high:, low:high] = a[low:high, high:].T
+        a[low:high, high:] = 0
+
+
 @lru_cache(BLOCK)
 def above(n: int) -> np.ndarray[Any, Any]:
     """Where a square's entries are above its diagonal."""
