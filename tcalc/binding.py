@@ -237,8 +237,13 @@ def _tolerance(a: Array) -> float:
 
 
 def _symmetric(a: Array) -> bool:
-    difference = np.abs(a - np.swapaxes(a, -1, -2))
-    return not bool((difference > _tolerance(a)).any())
+    turned = np.swapaxes(a, -1, -2)
+    difference = np.abs(a - turned)
+    most = difference.max(initial=0)
+    if not np.isnan(most):
+        return bool(most <= _tolerance(a))
+    alike = np.array_equal(np.isnan(a), np.isnan(turned))
+    return alike and not bool((difference > _tolerance(a)).any())
 
 
 def _positive_definite(a: Array) -> bool:
@@ -255,7 +260,8 @@ def _zero(a: Array, part: Array) -> bool:
     return not bool((part != 0).any())
 
 
-#: Does an array have a property? Comparisons with NaN hold nothing against it.
+#: Does an array have a property? Comparisons with NaN hold nothing against it, but one half of a
+#: symmetric matrix must have those of the other: only one of them is read.
 CHECKS: dict[str, Callable[[Array], bool]] = {
     "symmetric": _symmetric,
     "positive_definite": _positive_definite,

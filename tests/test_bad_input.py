@@ -216,6 +216,7 @@ DATA: list[tuple[Any, dict[str, Any], type[Exception], list[str]]] = [
     (tc.eye("n"), {}, TypeError, ["extent of dimension n", "n="]),
     *[(tc.eye("n"), {"n": k}, TypeError, ["n is a dimension"]) for k in (-1, 2.5, True, "3", [1])],
     (S, {"S": [[1.0, 2.0], [3.0, 4.0]]}, ValueError, ["S is declared symmetric", "check=False"]),
+    (S, {"S": [[1.0, np.nan], [3.0, 4.0]]}, ValueError, ["S is declared symmetric", "check=False"]),
     (tc.inv(A), {"A": np.zeros((2, 2))}, tc.LinAlgError, ["ingular"]),
     (f, {"x": [1.0], "z": [2.0]}, TypeError, ["y is missing", "not used: z"]),
     *[

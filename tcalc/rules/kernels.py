@@ -11,14 +11,11 @@ from ..applied import rewritten
 from ..expr import Add, Apply, Einsum, Expr, Labels, postorder
 from ..extents import number
 from ..normal import absent_axes, add, drop_axes, einsum, scale, split_coef, terms_of, view
-from ..op import named
 from ..ops.cholesky import CHOLESKY
 from ..ops.distances import distances_of_sum
-from ..ops.elementwise import reciprocal, whole_power
+from ..ops.elementwise import whole_power
 from ..ops.pullbacks import cholesky_pullback
 from ..ops.triangles import LOWER_HALF, TRI_INVERSE
-
-DIVIDE, RECIPROCAL = named("divide"), named("reciprocal")
 
 #: Whole powers up to which multiplying is faster.
 FACTORS = 16
@@ -27,8 +24,7 @@ FACTORS = 16
 def fused(roots: Sequence[Expr]) -> list[Expr]:
     """The roots with what one kernel computes as one node, and with products for what they equal.
 
-    Pullbacks of Cholesky factors and squared distances are such nodes. Whole powers are products,
-    and so are quotients by what is inverted anyway.
+    Pullbacks of Cholesky factors and squared distances are such nodes; whole powers are products.
     """
     nodes = postorder(roots)
     squares = any(_squares(n) for n in nodes)
@@ -36,8 +32,7 @@ def fused(roots: Sequence[Expr]) -> list[Expr]:
         roots = rewritten(roots, lambda new, old: _sums_of_squares(new))
         nodes = postorder(roots)
     applied = [n for n in nodes if isinstance(n, Apply)]
-    inverted = {id(n.args[0]) for n in applied if n.op is RECIPROCAL}
-    if not (squares or inverted or any(n.op is TRI_INVERSE or whole_power(n) for n in applied)):
+    if not squares and not any(n.op is TRI_INVERSE or whole_power(n) for n in applied):
         return list(roots)
 
     def change(new: Expr, old: Expr) -> Expr:
@@ -45,17 +40,9 @@ def fused(roots: Sequence[Expr]) -> list[Expr]:
             return _fused_sum(new)
         if isinstance(new, Einsum):
             return _distances(new)
-        if isinstance(old, Apply) and old.op is DIVIDE and id(old.args[1]) in inverted:
-            return _inverted(new)
         return _repeated(new)
 
     return rewritten(roots, change)
-
-
-def _inverted(e: Expr) -> Expr:
-    left, right = e.args
-    word = range(e.ndim)
-    return einsum([left, reciprocal(right)], [word, word], word)
 
 
 def _repeated(e: Expr) -> Expr:
