@@ -35,7 +35,7 @@ def _lq(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
     q, factor = _orthogonal(xp, a)
     diagonal = xp.diagonal(factor, axis1=-2, axis2=-1)
     # What is left of a row beside the rows before it, at the size of the row's rounding errors.
-    rounding = n * xp.finfo(a.dtype).eps * xp.sqrt((a * a).sum(axis=-1))
+    rounding = n * xp.finfo(a.dtype).eps * xp.sqrt(xp.einsum("...ij,...ij->...i", a, a))
     dependent = (xp.abs(diagonal) <= rounding).any(axis=-1)
     refuse(f"{name}: the {lines} are linearly dependent", dependent)
     sign = xp.sign(diagonal)
@@ -47,7 +47,7 @@ def _lq(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
 def _orthogonal(xp: Any, a: Any) -> tuple[Any, Any]:
     """Orthonormal rows and a lower triangle whose product, triangle first, is a."""
     m = a.shape[-2]
-    if a.ndim > 2 or m < LARGE:
+    if a.ndim > 2 or not a.size:
         q, r = xp.linalg.qr(xp.swapaxes(a, -1, -2))
         return xp.swapaxes(q, -1, -2), xp.swapaxes(r, -1, -2)
     import scipy.linalg
