@@ -12,7 +12,7 @@ from .steps import Builder, Step
 #: Rows, and summed entries, from which half a product is faster than the whole one.
 ROWS, DEPTH = 160, 64
 #: Work of the panels as a fraction of the whole product, and where an operand is a triangle too.
-FRACTION, THIRD = 0.6, 0.4
+FRACTION, SHORTER = 0.6, 0.4
 
 
 def halved(b: Builder, results: Collection[int]) -> None:
@@ -39,7 +39,7 @@ def _by_half(step: Step, half: str, triangles: dict[int, str]) -> Step:
     one, two = (triangles.get(slot) for slot in step.args)
     first, second = ("upper", "lower") if half == "upper" else ("lower", "upper")
     short = one == first or two == second
-    fraction = THIRD if short else FRACTION
+    fraction = SHORTER if short else FRACTION
     return step._replace(params=(half, short), flops=step.flops * fraction)
 
 

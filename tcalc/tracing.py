@@ -8,6 +8,7 @@ called with expressions gives expressions, so transforms nest.
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -77,7 +78,7 @@ def _array(value: Any, shown: str, what: str) -> np.ndarray:
     return array
 
 
-class Function:
+class Function(ABC):
     """A transformed function: of arrays it computes, of expressions it gives expressions.
 
     Attributes
@@ -92,13 +93,13 @@ class Function:
         self.__doc__ = fun.__doc__
         self._kept: dict[Any, tuple[Any, Any, Compiled]] = {}
 
+    @abstractmethod
     def opened(self, inputs: Inputs, args: Sequence[Any]) -> Sequence[Any]:
         """What the function is called with: variables in place of what is traced."""
-        raise NotImplementedError
 
+    @abstractmethod
     def transformed(self, inputs: Inputs, result: Any) -> Any:
         """A nest of expressions of the inputs, from what the function gave."""
-        raise NotImplementedError
 
     def __call__(self, /, *args: Any, **options: Any) -> Any:
         own = Captures()

@@ -211,19 +211,8 @@ def _accumulated(step: Step, dtype: np.dtype[Any]) -> Run:
 
         return dot
     (x,), axes = step.args, step.params
-    ones = np.ones(0, dtype)
 
-    def whole(v: Slots) -> None:
-        nonlocal ones
-        array = v[x]
-        if not array.flags.c_contiguous:
-            return reduced(v)
-        if len(ones) < array.size:
-            ones = np.ones(array.size, dtype)
-        # Twice as fast as a sum; a tile is small enough for it to be as exact.
-        np.add(v[o], np.dot(array.reshape(-1), ones[: array.size]), v[o])
-
-    def reduced(v: Slots) -> None:
+    def total(v: Slots) -> None:
         np.add(v[o], np.add.reduce(v[x], axes), v[o])
 
-    return reduced if step.shape else whole
+    return total

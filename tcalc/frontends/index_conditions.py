@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from ..affine import Congruence, Constraint, Guard
 from ..polyhedra import NEVER
 from ..trampoline import Steps
@@ -23,11 +25,11 @@ from .operators import Node
 CONNECTIVES = {"&": "logical_and", "|": "logical_or", "~": "logical_not"}
 
 
-class Conditions(Arrays):
+class Conditions(Arrays, ABC):
     """Reads conditions, as values of 1 and 0 and as what is known where they hold."""
 
-    def value(self, place: int, context: Context) -> Steps:
-        raise NotImplementedError
+    @abstractmethod
+    def value(self, place: int, context: Context) -> Steps: ...
 
     def guard(self, place: int, node: Node, context: Context) -> Steps:
         """[conditions]: 1 where all of them hold."""

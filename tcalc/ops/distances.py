@@ -56,11 +56,6 @@ SQUARED_DISTANCES = Op(
 )  # fmt: skip
 
 
-def squared_distances(a: Expr, b: Expr) -> Expr:
-    """|a_i - b_j|^2 of shape (..., n, m), for rows of shapes (..., n, k) and (..., m, k)."""
-    return apply(SQUARED_DISTANCES, a, b)
-
-
 def distances_of_sum(a: Expr, b: Expr) -> Expr:
-    """|a_i + b_j|^2."""
-    return squared_distances(a, scale(b, Coef(-1)))
+    """|a_i + b_j|^2 of shape (..., n, m), for rows of shapes (..., n, k) and (..., m, k)."""
+    return apply(SQUARED_DISTANCES, a, scale(b, Coef(-1)))

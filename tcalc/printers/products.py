@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -15,7 +16,7 @@ Operand = tuple[Code, Labels]
 MIN_NAMED = 12
 
 
-class Products:
+class Products(ABC):
     """Statements so far, the code of every node, and how products of these are written."""
 
     def __init__(self, language: NumPy) -> None:
@@ -28,9 +29,9 @@ class Products:
         self.temporaries = 0
         self.prefix = "t"
 
+    @abstractmethod
     def extent(self, extent: Extent) -> str:
         """An extent in the source."""
-        raise NotImplementedError
 
     def assign(self, code: Code) -> Code:
         self.temporaries += 1
@@ -154,9 +155,9 @@ class Products:
             perm = summed.perm
         return language.transpose(code, [perm[node.out.index(label)] for label in order])
 
+    @abstractmethod
     def inner(self, e: Expr) -> Code:
         """The code of an expression that need not stand in the whole."""
-        raise NotImplementedError
 
     def alone_summed(self, flat: list[Operand], out: Labels) -> list[Operand]:
         """Labels that only one operand has are summed there."""

@@ -57,7 +57,7 @@ def _repeated(e: Expr) -> Expr:
 
 
 def _squares(e: Expr) -> list[int]:
-    """The first places of sums with three axes that stand twice, with the same labels."""
+    """The second places of sums with three axes that stand twice, with the same labels."""
     if not isinstance(e, Einsum):
         return []
     held = [(id(op), word) for op, word in zip(e.args, e.labels, strict=True)]

@@ -64,7 +64,7 @@ class Dense:
         self.n, self.dtype = len(a), a.dtype
         self._call = call = _lapack(a.dtype.char)
         self._half: Array | None = None
-        self.kind, rcond = "Cholesky", 1.0
+        self.kind = "Cholesky"
         if not self.n:
             self._factor = a
             return
