@@ -76,7 +76,7 @@ def add_factor_and_fit(commands: Any) -> None:
     factoring = commands.add_parser("factor", help="forward and backward of factorisations alone")
     factoring.add_argument("problems", nargs="*", metavar="problem", help=", ".join(FACTORED))
     factoring.add_argument("--sizes", default="100,200,500,1000,2000")
-    factoring.add_argument("--rivals", default="hand,jax,torch", help="beside tcalc")
+    factoring.add_argument("--rivals", default="tcalc-c,hand,jax,torch", help="beside tcalc")
     measuring(factoring, repeat=5)
     factoring.add_argument("--plot", type=Path, metavar="PNG")
     factoring.set_defaults(command=factor)

@@ -164,7 +164,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Faster:
-    """tcalc's forward or backward is so many times as fast as the best of jax and torch.
+    """Our forward or backward is so many times as fast as the best of jax and torch.
 
     Forward is the value; backward is what value and gradient take longer than the value.
     """
@@ -172,15 +172,16 @@ class Faster:
     part: str
     at_least: float
     least: int = 0
+    mine: str = "tcalc"
 
     def __str__(self) -> str:
         bound = f"{self.at_least:g} x as fast as the best of jax and torch"
-        return f"{self.part}: tcalc >= {bound}{start(self.least)}"
+        return f"{self.part}: {self.mine} >= {bound}{start(self.least)}"
 
     def judge(self, rows: Rows, rates: Rates, sizes: Sizes) -> tuple[float, bool] | None:
-        times = {label: parts(rows, label) for label in ("tcalc", "jax", "torch")}
+        times = {label: parts(rows, label) for label in (self.mine, "jax", "torch")}
         taken = {label: found[self.part] for label, found in times.items() if found}
-        mine = taken.pop("tcalc", None)
+        mine = taken.pop(self.mine, None)
         if mine is None or not taken:
             return None
         ratio = min(taken.values()) / mine

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import nest
 from .array import as_expr
+from .backends.c import CProgram
 from .backends.numpy import Program
 from .binding import (
     Array,
@@ -38,9 +39,7 @@ from .steps import Plan
 from .surface import surface
 
 #: Back ends by name.
-BACKENDS: dict[str, Callable[[Plan, np.dtype[Any]], Callable[[Sequence[Array]], list[Any]]]] = {
-    "numpy": Program
-}
+BACKENDS: dict[str, type[Program]] = {"numpy": Program, "c": CProgram}
 _MAX_PROGRAMS, _DOUBLE, _SINGLE = 64, np.dtype(np.float64), np.dtype(np.float32)
 
 Roots = Sequence[Expr]
@@ -64,7 +63,8 @@ def compile(
         What to compute; results keep the nesting. Or ``grad(fun)``: it keeps what fun reads.
     args : sequence of str or Var, optional
         Names of positional arguments.
-    backend : {"numpy"}
+    backend : {"numpy", "c"}
+        What runs the plan: NumPy, or functions that the system's C compiler makes at a first call.
     data : mapping, optional
         Arrays that are bound once and never changed: what depends on no others is kept.
     memory_limit : int or str, optional
@@ -205,6 +205,7 @@ class _Engine:
         if not isinstance(backend, str) or backend not in BACKENDS:
             names = ", ".join(map(repr, BACKENDS))
             raise ValueError(f"backend {backend!r} does not exist; there is {names}")
+        BACKENDS[backend].available()
         self.backend, self.limit, self.lent = backend, limit, lent
         self.variables = {name: Declared.of(v) for name, v in variables(roots).items()}
         values = [_value(root) for root in roots]

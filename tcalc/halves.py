@@ -9,8 +9,8 @@ from collections.abc import Collection
 
 from .steps import Builder, Step
 
-#: Rows, and summed entries, from which half a product is faster than the whole one.
-ROWS, DEPTH = 160, 64
+#: Rows, and summed entries, from which half a product may be faster than the whole one.
+ROWS, DEPTH = 96, 64
 #: Work of the panels as a fraction of the whole product, and where an operand is a triangle too.
 FRACTION, SHORTER = 0.6, 0.4
 

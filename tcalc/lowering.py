@@ -33,7 +33,7 @@ from .windows import opened, placed
 Planner = Callable[[Sequence[Expr], Mapping[str, int], Collection[str]], Plan]
 
 #: Rows of a matrix from which it is worth knowing that it is symmetric.
-SQUARE = 256
+SQUARE = 64
 
 
 class Lowering(Sums):

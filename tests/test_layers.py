@@ -39,7 +39,8 @@ HOUSE = """
     batches folding
     calculus compile blocks comprehensions
     nested
-    binding nest backends.* structured compress fold
+    binding nest backends.c structured compress fold
+    backends.*
     solvers.elimination solvers.subspace pieces
     solvers.schur
     solvers.choose
@@ -48,6 +49,9 @@ HOUSE = """
     solvers.base solvers.dense
     terms
     contract
+    backends.c_library backends.c_source
+    backends.c_compiler backends.c_matrices
+    backends.c_loops
     backends.numpy_tiles
     backends.numpy_kernels
     backends.numpy_tables backends.numpy_windows backends.numpy_correlations

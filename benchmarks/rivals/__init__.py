@@ -85,6 +85,7 @@ RIVALS = {
     rival.name: rival
     for rival in (
         Rival("tcalc", ".own", "tcalc"),
+        Rival("tcalc-c", ".compiled", "tcalc"),
         Rival("hand", ".hand", "numpy"),
         Rival("jax", ".jaxes", "jax"),
         Rival("autograd", ".autograds", "autograd"),

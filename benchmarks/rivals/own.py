@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import tcalc as tc
@@ -13,26 +14,31 @@ from . import Entry
 
 
 def make(task: Task) -> Iterator[Entry]:
+    return entries(task, "tcalc", "numpy")
+
+
+def entries(task: Task, label: str, backend: str) -> Iterator[Entry]:
     problem, quantities = task.problem, task.case.quantities
     expression = problem.expression(task.case.sizes)
     arrays = {name: task.data[name] for name in expression.variables}
     shapes = {name: array.shape for name, array in arrays.items()}
+    step_of = partial(tc.compile, backend=backend)
     wishes: dict[str, Callable[[], Any]] = {
-        "value": lambda: tc.compile(expression),
-        "gradient": lambda: tc.compile(tc.grad(expression, problem.wrt)),
-        "both": lambda: tc.compile(tc.value_and_grad(expression, problem.wrt)),
-        "hessian": lambda: tc.compile(tc.hessian(expression, problem.wrt)),
-        "core": lambda: tc.compile(tc.hessian(expression, problem.wrt), structured=True),
+        "value": lambda: step_of(expression),
+        "gradient": lambda: step_of(tc.grad(expression, problem.wrt)),
+        "both": lambda: step_of(tc.value_and_grad(expression, problem.wrt)),
+        "hessian": lambda: step_of(tc.hessian(expression, problem.wrt)),
+        "core": lambda: step_of(tc.hessian(expression, problem.wrt), structured=True),
     }
     wished = [q for q in quantities if q in problem.hand]
     for quantity, wish in wishes.items():
         if quantity in wished:
             step = wish()
             plan, call = step.plan_for(**shapes), bind(step, arrays)
-            yield Entry(quantity, "tcalc", "tcalc", call, times, plan.flops, plan.peak_bytes)
+            yield Entry(quantity, label, "tcalc", call, times, plan.flops, plan.peak_bytes)
     if "newton" in wished:
         step = wishes["core"]()
-        yield Entry("newton", "tcalc", "tcalc", newton(step, arrays, task.rhs))
+        yield Entry("newton", label, "tcalc", newton(step, arrays, task.rhs))
 
 
 def bind(step: Callable[..., Any], arrays: dict[str, Array]) -> Callable[[], Any]:

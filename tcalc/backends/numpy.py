@@ -55,12 +55,22 @@ class Program:
         self._born: set[int] = set()
         self._still: set[int] = set()
         self._ends = self._drops()
-        self._loops: list[Tiles] = []
+        self._scratch: list[Callable[[Slots], Any]] = []
         for time, unit in enumerate(plan.units):
             self._add(unit)
             if time in self._ends:
-                self._runs.append(dropped(tuple(self._ends[time])))
+                self._end(self._ends[time])
+        self._finish()
         self._returns = [self._return(output) for output in plan.outputs]
+
+    @property
+    def swept(self) -> bool:
+        """Do results go into arrays of the caller?"""
+        return self._targets is not None
+
+    @staticmethod
+    def available() -> None:
+        """Raises an Error where the back end lacks something; NumPy is always there."""
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         with np.errstate(all="ignore"):
@@ -118,6 +128,8 @@ class Program:
         try:
             for run in runs:
                 run(slots)
+        except StepError:
+            raise
         except np.linalg.LinAlgError as error:
             raise StepError(str(error), self._steps.get(id(run))) from error
 
@@ -128,8 +140,7 @@ class Program:
             for step in unit.steps:
                 if step.out in unit.kept:
                     self._birth(step)
-            self._runs.append(tiles.run(len(self.plan.shapes) + self._extra + len(self._loops)))
-            self._loops.append(tiles)
+            self._runs.append(tiles.run(self._place(lambda slots: tiles.temporaries())))
         elif unit.out in self.plan.fixed:
             if self.plan.origin[unit.out] is BUFFER:
                 self._once.append(self._fixed_array(unit.out))
@@ -142,9 +153,21 @@ class Program:
             if unit.kind != "scratch":
                 self._runs.append(self._closure(unit))
 
+    def _place(self, made: Callable[[Slots], Any]) -> int:
+        """A further slot with what is made for every workspace."""
+        self._scratch.append(made)
+        return len(self.plan.shapes) + self._extra + len(self._scratch) - 1
+
+    def _end(self, slots: Sequence[int]) -> None:
+        """Nobody reads these slots from here on."""
+        self._runs.append(dropped(tuple(slots)))
+
+    def _finish(self) -> None:
+        """All units are there."""
+
     def _closure(self, step: Step) -> Run:
         if step.kind == "loop":
-            run = looped(step, Program(step.params[-1], self.dtype, given=True))
+            run = looped(step, type(self)(step.params[-1], self.dtype, given=True))
         else:
             run = KERNELS[step.kind](step, self.dtype)
         self._steps[id(run)] = step
@@ -158,8 +181,8 @@ class Program:
             return False
         return all(plan.origin[a] is not VIEW or a in self._still for a in step.args)
 
-    def _birth(self, step: Step) -> None:
-        """The first step that writes into an output makes its array."""
+    def _birth(self, step: Step, clear: bool = True) -> bool:
+        """The first step that writes into an output makes its array; was it this one?"""
         place = self.plan.home[step.out]
         if place is not None and place < 0 and place not in self._born:
             self._born.add(place)
@@ -167,8 +190,10 @@ class Program:
                 self._runs.append(self._output_array(-1 - place, step.kind))
             else:
                 self._runs += birth(self.plan, -1 - place, self._members[place], step.kind)
-        elif step.kind in INTO_ZEROS:
+            return True
+        if clear and step.kind in INTO_ZEROS:
             self._runs.append(cleared(step.out))
+        return False
 
     def _fixed_array(self, slot: int) -> Run:
         plan = self.plan
@@ -220,7 +245,8 @@ class Program:
         for run in self._static:
             run(slots)
         slots += [None] * self._extra
-        slots += [tiles.temporaries() for tiles in self._loops]
+        for made in self._scratch:
+            slots.append(made(slots))
         return slots
 
     def _fixed_slots(self, arrays: Sequence[Array]) -> Slots:

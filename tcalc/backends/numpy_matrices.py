@@ -22,8 +22,8 @@ SINGULAR = "inv: the matrix is singular"
 
 #: Entries of a result, and most summed entries, from which and up to which clearing it matters.
 _LARGE, _SHALLOW = 1 << 13, 16
-#: Rows of one panel of half a product.
-PANEL = 96
+#: Rows from which half a product is faster than the whole one, and of one panel of it.
+HALVED, PANEL = 160, 96
 #: Rows of triangles that are solved by blocks of so many rows, which LAPACK takes longer for.
 SWEPT, BLOCK = range(160, 1000), 64
 
@@ -58,7 +58,7 @@ def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
         if half == "symmetric":
             mirrored(out)
 
-    return panels if half else whole
+    return panels if half and step.shape[0] >= HALVED else whole
 
 
 def _finish(step: Step, dtype: np.dtype[Any]) -> Run:

@@ -14,7 +14,7 @@ from ..expr import Apply, Expr
 from ..extents import ONE, Coef, Shape, show_shape
 from ..normal import add, einsum
 from ..op import Op
-from .matrices import LARGE, labels, refuse
+from .matrices import LARGE, labels, refuse, without_upper
 from .triangles import lower_half, tri_inverse
 
 __all__ = ["gelqf", "lq", "qr"]
@@ -33,9 +33,9 @@ def _lq(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
             f"not {shown}"
         )
     q, factor = _orthogonal(xp, a)
-    diagonal = xp.diagonal(factor, axis1=-2, axis2=-1)
+    diagonal = factor.diagonal(0, -2, -1)
     # What is left of a row beside the rows before it, at the size of the row's rounding errors.
-    rounding = n * xp.finfo(a.dtype).eps * xp.sqrt(xp.einsum("...ij,...ij->...i", a, a))
+    rounding = n * xp.finfo(a.dtype).eps * xp.sqrt(xp.vecdot(a, a))
     dependent = (xp.abs(diagonal) <= rounding).any(axis=-1)
     refuse(f"{name}: the {lines} are linearly dependent", dependent)
     sign = xp.sign(diagonal)
@@ -55,7 +55,8 @@ def _orthogonal(xp: Any, a: Any) -> tuple[Any, Any]:
     geqrf, orgqr = scipy.linalg.get_lapack_funcs(("geqrf", "orgqr"), (a,))
     # Row-major memory is the transpose in column-major order, so that the rows are the columns.
     reflectors, scales, _, _ = geqrf(a.T, lwork=LARGE * m)
-    factor = xp.tril(reflectors[:m].T)
+    factor = reflectors[:m].T.copy()
+    without_upper(factor)
     return orgqr(reflectors, scales, lwork=LARGE * m, overwrite_a=1)[0].T, factor
 
 

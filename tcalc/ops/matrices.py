@@ -104,6 +104,15 @@ def turned(a: np.ndarray[Any, Any]) -> None:
         a[low:high, high:] = 0
 
 
+def without_upper(a: np.ndarray[Any, Any]) -> None:
+    """Zeros above the diagonal, in place."""
+    for low in range(0, len(a), BLOCK):
+        high = low + BLOCK
+        a[low:high, high:] = 0
+        corner = a[low:high, low:high]
+        np.copyto(corner, 0, where=above(len(corner)))
+
+
 @lru_cache(BLOCK)
 def above(n: int) -> np.ndarray[Any, Any]:
     """Where a square's entries are above its diagonal."""

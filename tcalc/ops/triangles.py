@@ -12,7 +12,7 @@ from ..expr import Expr
 from ..extents import ONE, Coef, Extent
 from ..normal import einsum
 from ..op import Op
-from .matrices import LARGE, labels, refuse, same, square
+from .matrices import LARGE, labels, refuse, same, square, without_upper
 
 __all__ = ["tri_inverse"]
 
@@ -62,10 +62,7 @@ def _tri_inverse_over(xp: Any, params: tuple[Any, ...], a: Any) -> None:
     import scipy.linalg
 
     refuse(ZERO, (a.diagonal() == 0).any())
-    for low in range(0, len(a), LARGE):
-        high = low + LARGE
-        a[low:high, high:] = 0
-        a[low:high, low:high] = xp.tril(a[low:high, low:high])
+    without_upper(a)
     (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (a,))
     trtri(a.T, lower=0, overwrite_c=1)
 

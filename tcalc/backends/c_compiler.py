@@ -1,0 +1,97 @@
+"""The system's C compiler: source to a loaded library, kept on disk by what it was made from."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from ..errors import Error
+
+#: Results keep NaN, infinities and signed zeros; only errno and traps, which nobody reads, go.
+FLAGS = (
+    "-O3", "-march=native", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math",
+    "-fopenmp-simd", "-shared", "-fPIC", "-w",
+)  # fmt: skip
+COMPILERS = ("cc", "gcc", "clang")
+#: Where libraries are kept, instead of the user's cache folder.
+CACHE = "TCALC_CACHE"
+
+
+@cache
+def command() -> tuple[str, ...]:
+    """The compiler's command: what the variable CC says, or the first that is there."""
+    named = shlex.split(os.environ.get("CC", ""))
+    for words in [named] if named else [[name] for name in COMPILERS]:
+        if shutil.which(words[0]):
+            return tuple(words)
+    looked = f"CC={shlex.join(named)}" if named else ", ".join(COMPILERS)
+    raise Error(f'backend="c" needs a C compiler; looked for {looked}')
+
+
+def loaded(source: str) -> ctypes.CDLL:
+    """The library of some C source, compiled now or before."""
+    words = (*command(), *FLAGS)
+    made_of = "\0".join([*words, _version(), _processor(), source])
+    name = hashlib.sha256(made_of.encode()).hexdigest()[:32]
+    folder = _folder()
+    library = folder / f"{name}.so"
+    if not library.exists():
+        _compile(words, source, library)
+    return ctypes.CDLL(str(library))
+
+
+def _compile(words: tuple[str, ...], source: str, library: Path) -> None:
+    """Made beside its place and moved there whole, as others may be at the same."""
+    with tempfile.TemporaryDirectory(dir=library.parent) as work:
+        text, made = Path(work, "tcalc.c"), Path(work, "tcalc.so")
+        text.write_text(source, encoding="utf-8")
+        done = subprocess.run(
+            [*words, "-o", str(made), str(text), "-lm"], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise Error(f"{shlex.join(words)} failed:\n{done.stderr.strip()[:2000]}")
+        made.replace(library)
+
+
+@cache
+def _folder() -> Path:
+    """A folder that only this user writes to, since what lies there is run."""
+    named = os.environ.get(CACHE)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(named) if named else Path(base, "tcalc")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+        private = not hasattr(os, "getuid") or (
+            found.st_uid == os.getuid() and not found.st_mode & 0o022
+        )
+        if private and os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    return Path(tempfile.mkdtemp(prefix="tcalc-"))
+
+
+@cache
+def _version() -> str:
+    done = subprocess.run([*command(), "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.partition("\n")[0]
+
+
+@cache
+def _processor() -> str:
+    """What tells machines apart that share a cache folder, since their instructions differ."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        found = [line for line in lines if line.startswith(("flags", "Features", "model name"))]
+        return "\n".join(sorted(set(found)))
+    except OSError:
+        return f"{platform.machine()} {platform.processor()} {platform.node()}"

@@ -1,0 +1,117 @@
+"""C for whole matrices: a library for each precision, on the BLAS that SciPy brings.
+
+It is compiled by itself, once for all functions that are generated later; these are given the
+addresses of what they call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from functools import cache
+from math import inf
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..ops.native import ENTRY_FUNCTIONS, FUNCTIONS, VECTORS
+from .c_compiler import loaded
+
+#: BLAS functions in the order in which the routines take them.
+BLAS = ("gemm", "gemv", "syrk")
+#: Rows of square products that are measured, and how many more multiplications behave alike.
+TRIED, BEYOND = (160, 480), 10.0
+
+_SOURCE = Path(__file__).with_name("c_routines.c")
+
+_PRELUDE = """
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef {real} real;
+typedef double wide;
+#define F(name) {function}
+"""
+_VECTOR = """
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+__attribute__((simd("notinbranch"))) real F({name})(real);
+#endif
+"""
+
+
+@cache
+def prelude(char: str) -> str:
+    """Types, for a dtype of NumPy by its character."""
+    real, function = ("float", "name##f") if char == "f" else ("double", "name")
+    return _PRELUDE.format(real=real, function=function)
+
+
+@cache
+def heading(char: str) -> str:
+    """What stands before every generated function."""
+    source = _SOURCE.read_text(encoding="utf-8")
+    declared, taken = [], []
+    for k, name in enumerate(FUNCTIONS):
+        found = re.search(rf"^static (\w+) {name}(\([^)]*\))\n{{", source, re.MULTILINE)
+        assert found is not None, name
+        kind, given = found.groups()
+        declared.append(f"static {kind} (*{name}){given};")
+        taken.append(f"    memcpy(&{name}, found + {k}, sizeof {name});")
+    bind = ["void tcalc_bind(void **found)", "{", *taken, "}\n"]
+    vectors = "".join([_VECTOR.format(name=name) for name in VECTORS])
+    return prelude(char) + vectors + ENTRY_FUNCTIONS + "\n".join([*declared, *bind])
+
+
+def function(text: str, char: str, arguments: int) -> Any:
+    """The function ``int run(int, ...)``, further arguments being pointers, of generated C."""
+    library = loaded(heading(char) + text)
+    library.tcalc_bind.argtypes = [ctypes.c_void_p]
+    library.tcalc_bind(_routines(char))
+    library.run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * arguments]
+    library.run.restype = ctypes.c_int
+    return library.run
+
+
+@cache
+def _routines(char: str) -> Any:
+    """Addresses of the routines, which have been told what they need."""
+    library = loaded(prelude(char) + _SOURCE.read_text(encoding="utf-8"))
+    blas = (ctypes.c_void_p * len(BLAS))(*_blas(char))
+    library.tcalc_give.argtypes = [ctypes.c_void_p, ctypes.c_double]
+    library.tcalc_give(blas, 0.0)
+    library.tcalc_give(blas, _pieces_until(library, char))
+    return (ctypes.c_void_p * len(FUNCTIONS)).in_dll(library, "tcalc_routines")
+
+
+def _pieces_until(library: ctypes.CDLL, char: str) -> float:
+    """Multiplications up to which this machine's BLAS is slower than a product by small pieces."""
+    library.tcalc_try.argtypes = [*[ctypes.c_void_p] * 3, ctypes.c_long, ctypes.c_int]
+    rows = 1
+    for n in TRIED:
+        arrays = np.ones((3, n, n), char)
+        places = [a.ctypes.data for a in arrays]
+        times = [inf, inf]
+        for kind in (0, 1) * 4:
+            start = perf_counter()
+            library.tcalc_try(*places, n, kind)
+            times[kind] = min(times[kind], perf_counter() - start)
+        if times[1] > times[0]:
+            break
+        rows = n
+    return BEYOND * rows**3
+
+
+def _blas(char: str) -> list[int]:
+    """Addresses of BLAS functions."""
+    from scipy.linalg.cython_blas import __pyx_capi__ as capsules
+
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    found = [capsules[("s" if char == "f" else "d") + name] for name in BLAS]
+    return [api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)) for capsule in found]

@@ -1,0 +1,217 @@
+"""Entrywise steps and sums as C: steps of one shape in one nest of loops.
+
+What such steps hand to each other is a local variable; only what others read is written. Axes that
+all arrays run through alike are one loop; where an array lies across the innermost loop, two loops
+go by tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import prod
+from typing import NamedTuple
+
+#: Extent from which two loops go by tiles, and the tiles' extent.
+LONG, TILE = 32, 32
+#: Cost of reading and of writing an entry that is not next to the one before.
+APART, APART_WRITTEN = 8, 12
+
+Sizes = tuple[int, ...]
+
+
+class Operand(NamedTuple):
+    """A slot with its stride along every axis of the loops, in entries."""
+
+    slot: int
+    strides: Sizes
+
+
+class Statement(NamedTuple):
+    """One step: an entry of the result from entries of operands.
+
+    Attributes
+    ----------
+    out : Operand
+        Stride 0 along axes that are summed.
+    entry : str
+        C with operands as ``{0}``.
+    args : tuple of Operand
+    summed : frozenset of int
+        Axes over which entries are added up.
+    """
+
+    out: Operand
+    entry: str
+    args: tuple[Operand, ...]
+    summed: frozenset[int] = frozenset()
+
+
+def aligned(shape: Sizes, own: Sizes, strides: Sizes) -> Sizes:
+    """Strides along the axes of `shape` of an array that is broadcast to it."""
+    missing = len(shape) - len(own)
+    return (0,) * missing + tuple([s if n > 1 else 0 for n, s in zip(own, strides, strict=True)])
+
+
+def contiguous(shape: Sizes) -> Sizes:
+    return tuple([prod(shape[k + 1 :]) if n > 1 else 0 for k, n in enumerate(shape)])
+
+
+class Nest:
+    """Loops around statements; `stored` are the slots that others read."""
+
+    def __init__(
+        self, shape: Sizes, statements: Sequence[Statement], stored: Collection[int]
+    ) -> None:
+        self.stored = stored
+        self.extents, self.statements = _merged(shape, statements)
+        self.inner = self._inner()
+        self.across = self._across()
+        made: set[int] = set()
+        self.loads: list[Operand] = []
+        for statement in self.statements:
+            new = [a for a in statement.args if a.slot not in made and a not in self.loads]
+            self.loads += dict.fromkeys(new)
+            if not statement.summed:
+                made.add(statement.out.slot)
+
+    def _inner(self) -> int:
+        """The axis along which most arrays lie, the last of equal ones."""
+        axes = range(len(self.extents))
+        return min(reversed(axes), key=self._cost, default=-1)
+
+    def _cost(self, axis: int) -> int:
+        if self.extents[axis] < 4:
+            return APART_WRITTEN * len(self.statements)
+        cost = 0
+        for statement in self.statements:
+            cost += sum([APART * (a.strides[axis] not in (0, 1)) for a in statement.args])
+            cost += APART_WRITTEN * (statement.out.strides[axis] not in (0, 1))
+        return cost
+
+    def _across(self) -> int:
+        """An axis of arrays that lie across the innermost loop, or -1."""
+        if self.inner < 0 or self.extents[self.inner] < LONG:
+            return -1
+        for operand in [o for s in self.statements for o in (s.out, *s.args)]:
+            if operand.strides[self.inner] not in (0, 1) and 1 in operand.strides:
+                axis = operand.strides.index(1)
+                if self.extents[axis] >= LONG:
+                    return axis
+        return -1
+
+    # --- text -------------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """A block of C."""
+        sums = [s for s in self.statements if s.summed]
+        whole = [s for s in sums if len(s.summed) == len(self.extents)]
+        kept = [s for s in sums if s not in whole]
+        lines = [f"wide a{s.out.slot} = 0;" for s in whole]
+        # A sum that one run of the innermost loop ends is not added to what is there.
+        at_once = [] if self.across >= 0 else [s for s in kept if s.summed == {self.inner}]
+        for s in kept:
+            if s not in at_once:
+                size = prod([n for k, n in enumerate(self.extents) if k not in s.summed])
+                lines.append(f"memset(p{s.out.slot}, 0, {size} * sizeof(real));")
+        lines += self._loops(whole, kept, at_once)
+        lines += [f"*p{s.out.slot} = (real)a{s.out.slot};" for s in whole]
+        return "{\n" + "\n".join([f"    {line}" for line in lines]) + "\n}"
+
+    def _loops(
+        self, whole: list[Statement], kept: list[Statement], at_once: list[Statement]
+    ) -> list[str]:
+        running = [s for s in kept if self.inner in s.summed]
+        hoisted = [a for a in self.loads if self.inner < 0 or not a.strides[self.inner]]
+        before = [self._load(a) for a in hoisted]
+        before += [f"wide a{s.out.slot} = 0;" for s in running]
+        body = [self._load(a) for a in self.loads if a not in hoisted]
+        for s in self.statements:
+            body += self._statement(s, running + whole)
+        after = []
+        for s in running:
+            sign = "=" if s in at_once else "+="
+            after.append(f"{self._place(s.out)} {sign} (real)a{s.out.slot};")
+        if self.inner < 0:
+            return [*before, *body, *after]
+        adding = ", ".join([f"a{s.out.slot}" for s in running + whole])
+        pragma = f"#pragma omp simd reduction(+:{adding})" if adding else "#pragma omp simd"
+        inside = [
+            *before,
+            pragma,
+            *self._for(self.inner, self.across >= 0),
+            *_in(body),
+            "}",
+            *after,
+        ]
+        outer = [k for k in range(len(self.extents)) if k not in (self.inner, self.across)]
+        head: list[str] = []
+        for k in outer:
+            head += self._for(k, False)
+        if self.across >= 0:
+            for k in (self.across, self.inner):
+                head.append(f"for (long j{k} = 0; j{k} < {self.extents[k]}; j{k} += {TILE}) {{")
+            head += self._for(self.across, True)
+        return [*head, *_in(inside), "}" * len(head)] if head else inside
+
+    def _for(self, axis: int, tiled: bool) -> list[str]:
+        n = self.extents[axis]
+        if tiled:
+            end = f"(j{axis} + {TILE} < {n} ? j{axis} + {TILE} : {n})"
+            return [f"for (long i{axis} = j{axis}; i{axis} < {end}; i{axis}++) {{"]
+        return [f"for (long i{axis} = 0; i{axis} < {n}; i{axis}++) {{"]
+
+    def _statement(self, s: Statement, running: list[Statement]) -> list[str]:
+        value = s.entry.format(*[self._name(a) for a in s.args])
+        if not s.summed:
+            made = f"const real t{s.out.slot} = {value};"
+            if s.out.slot not in self.stored:
+                return [made]
+            return [made, f"{self._place(s.out)} = t{s.out.slot};"]
+        if s in running:
+            return [f"a{s.out.slot} += {value};"]
+        return [f"{self._place(s.out)} += {value};"]
+
+    def _name(self, operand: Operand) -> str:
+        if operand in self.loads:
+            return f"x{self.loads.index(operand)}"
+        return f"t{operand.slot}"
+
+    def _load(self, operand: Operand) -> str:
+        return f"const real x{self.loads.index(operand)} = {self._place(operand)};"
+
+    def _place(self, operand: Operand) -> str:
+        terms = [f"i{k}" if s == 1 else f"i{k} * {s}L" for k, s in enumerate(operand.strides) if s]
+        return f"p{operand.slot}[{' + '.join(terms) or 0}]"
+
+
+def _in(lines: Sequence[str]) -> list[str]:
+    return [line if line.startswith("#") else f"    {line}" for line in lines]
+
+
+def _merged(shape: Sizes, statements: Sequence[Statement]) -> tuple[Sizes, list[Statement]]:
+    """Without axes of one entry, and with axes as one that all arrays run through as one."""
+    operands = [o for s in statements for o in (s.out, *s.args)]
+
+    def alike(left: int, right: int) -> bool:
+        return all((left in s.summed) == (right in s.summed) for s in statements) and all(
+            o.strides[left] == o.strides[right] * shape[right] for o in operands
+        )
+
+    groups: list[list[int]] = []
+    for axis, extent in enumerate(shape):
+        if extent == 1:
+            continue
+        if groups and alike(groups[-1][-1], axis):
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    extents = tuple([prod([shape[k] for k in group]) for group in groups])
+
+    def strided(o: Operand) -> Operand:
+        return Operand(o.slot, tuple([o.strides[group[-1]] for group in groups]))
+
+    def stated(s: Statement) -> Statement:
+        summed = frozenset([k for k, group in enumerate(groups) if group[0] in s.summed])
+        return Statement(strided(s.out), s.entry, tuple(map(strided, s.args)), summed)
+
+    return extents, [stated(s) for s in statements]

@@ -1,0 +1,247 @@
+"""Runs of steps as one C function, for arrays whose strides are known.
+
+The function takes a table of addresses of arrays that stay, arrays of this call, and where to
+start. It returns 0, or the number of a step that Python must do (an error to raise, a case that is
+left to NumPy): positive where C goes on behind it, negative where Python does all the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import inf, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..ops.native import ENTRIES, ROUTINES, SPREAD
+from ..steps import VIEW, Plan, Sizes, Step
+from .c_loops import Nest, Operand, Statement, contiguous
+from .c_matrices import CALLS, Array, Frame
+
+#: Items of a function that a step may be moved over to others of its shape.
+REACH = 16
+
+
+class Group(NamedTuple):
+    """Statements of one nest of loops."""
+
+    shape: Sizes
+    statements: list[Statement]
+
+
+class Call(NamedTuple):
+    """C with the steps it stands for; `number` counts the step among those of the function."""
+
+    text: str
+    number: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    barrier: bool = False
+
+
+class Source(Frame):
+    """The text of one function."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        steps: Sequence[Step],
+        arrays: Mapping[int, Array],
+        dtype: np.dtype[Any],
+        cleared: Collection[int],
+    ) -> None:
+        super().__init__(plan, arrays, cleared)
+        self.suffix = "f" if dtype == np.float32 else ""
+        self.items: list[Group | Call] = []
+        for number, step in enumerate(steps, 1):
+            self._add(step, number)
+
+    # --- grouping ---------------------------------------------------------------------------------
+
+    def _add(self, step: Step, number: int) -> None:
+        spread = _spread(step)
+        if spread is not None:
+            (w,) = step.args
+            (n,) = self.arrays[w].shape
+            text = f"if ({spread.check}(p{w}, {n})) return -{number};"
+            self.items.append(Call(text, number, (w,), (), True))
+        made = self._entrywise(step)
+        if made is not None:
+            shape, statements = made
+            for statement in statements:
+                self._join(shape, statement)
+            return
+        text = CALLS[step.kind](self, step) if step.kind in CALLS else ""
+        if not text:
+            text = f"return {number}; case {number}:;"
+        else:
+            text = text.replace("FAIL", f"return {number}") + f" case {number}:;"
+        self.items.append(Call(text, number, step.args, (step.out,)))
+
+    def _join(self, shape: Sizes, statement: Statement) -> None:
+        """Put a statement into the last group of its shape that it can be moved to."""
+        for item in reversed(self.items[-REACH:]):
+            if isinstance(item, Group):
+                if item.shape == shape and self._fits(item, statement):
+                    item.statements.append(statement)
+                    return
+                reads = {self.memory(a.slot) for s in item.statements for a in s.args}
+                writes = {self.memory(s.out.slot) for s in item.statements}
+            elif item.barrier:
+                break
+            else:
+                reads = {self.memory(a) for a in item.reads}
+                writes = {self.memory(a) for a in item.writes}
+            own = {self.memory(a.slot) for a in statement.args}
+            out = self.memory(statement.out.slot)
+            if own & writes or out in writes or out in reads:
+                break
+        self.items.append(Group(shape, [statement]))
+
+    def _fits(self, group: Group, new: Statement) -> bool:
+        """Do the statements see the same, entry by entry, as one after the other?"""
+        made = {s.out.slot: s for s in group.statements}
+        written = {self.memory(s.out.slot) for s in group.statements}
+        read = [a for s in group.statements for a in s.args]
+        for a in new.args:
+            if a.slot in made:
+                if made[a.slot].summed or a.strides != made[a.slot].out.strides:
+                    return False
+            elif self.memory(a.slot) in written:
+                return False
+        out = self.memory(new.out.slot)
+        return all(
+            not new.summed and o.strides == new.out.strides and self._own(o.slot)
+            for o in [*read, *[s.out for s in group.statements]]
+            if self.memory(o.slot) == out
+        )
+
+    def _own(self, slot: int) -> bool:
+        """Does the slot begin where its memory begins?"""
+        return self.plan.origin[slot] is not VIEW
+
+    # --- entrywise steps --------------------------------------------------------------------------
+
+    def _entrywise(self, step: Step) -> tuple[Sizes, list[Statement]] | None:
+        """The shape of the loops and the statements, if the step has no other form."""
+        o, shape = step.out, step.shape
+        entry = self._entry(step)
+        if entry:
+            args = tuple([self.operand(a, shape) for a in step.args])
+            return shape, [Statement(Operand(o, contiguous(shape)), entry, args)]
+        if step.kind == "sum":
+            (a,), axes = step.args, step.params
+            whole = self.arrays[a].shape
+            return self._summed(step, whole, [self.operand(a, whole)], frozenset(axes), "{0}")
+        if step.kind == "vecdot":
+            whole = tuple(np.broadcast_shapes(*[self.arrays[a].shape for a in step.args]))
+            pair = [self.operand(a, whole) for a in step.args]
+            return self._summed(step, whole, pair, frozenset({len(whole) - 1}), "{0} * {1}")
+        if step.kind == "dot" and not shape:
+            whole = self.arrays[step.args[0]].shape
+            pair = [self.operand(a, whole) for a in step.args]
+            return self._summed(step, whole, pair, frozenset({0}), "{0} * {1}")
+        if step.kind == "einsum":
+            return self._einsum(step)
+        if _spread(step):
+            (w,) = step.args
+            (s,) = self.arrays[w].strides
+            args = (Operand(w, (s, 0)), Operand(w, (0, s)))
+            return shape, [Statement(Operand(o, contiguous(shape)), _spread(step).entry, args)]
+        return None
+
+    def _entry(self, step: Step) -> str:
+        """C for an entry of the result, for steps whose operands are broadcast to it."""
+        if step.kind in _BINARY:
+            return f"({{0}} {_BINARY[step.kind]} {{1}})"
+        if step.kind in _NUMBERED:
+            return _NUMBERED[step.kind].format(_number(step.params[0]))
+        if step.kind == "copy":
+            return "{0}"
+        if step.kind == "fill":
+            return _number(step.params[0])
+        if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
+            return ENTRIES.get(step.params[0].name, "").replace("{f}", self.suffix)
+        return ""
+
+    def _summed(
+        self, step: Step, shape: Sizes, args: Sequence[Operand], axes: frozenset[int], entry: str
+    ) -> tuple[Sizes, list[Statement]]:
+        strides = iter(contiguous(step.shape))
+        out = tuple([0 if k in axes else next(strides) for k in range(len(shape))])
+        return shape, [Statement(Operand(step.out, out), entry, tuple(args), axes)]
+
+    def _einsum(self, step: Step) -> tuple[Sizes, list[Statement]]:
+        words, _, result = step.params[0].partition("->")
+        spelled = words.split(",")
+        extents: dict[str, int] = {}
+        strides: list[dict[str, int]] = []
+        for slot, word in zip(step.args, spelled, strict=True):
+            found = self.arrays[slot]
+            strides.append({})
+            for label, n, stride in zip(word, found.shape, found.strides, strict=True):
+                extents[label] = n
+                strides[-1][label] = strides[-1].get(label, 0) + stride
+        order = [*result, *[label for label in extents if label not in result]]
+        shape = tuple([extents[label] for label in order])
+        args = [
+            Operand(slot, tuple([held.get(label, 0) for label in order]))
+            for slot, held in zip(step.args, strides, strict=True)
+        ]
+        axes = frozenset(range(len(result), len(order)))
+        return self._summed(step, shape, args, axes, "{0} * {1}")
+
+    # --- text -------------------------------------------------------------------------------------
+
+    def body(self, read: Callable[[int, set[int]], bool]) -> str:
+        """All items; `read(slot, steps)` tells whether others than these steps' read a slot."""
+        lines = []
+        for item in self.items:
+            if isinstance(item, Call):
+                lines.append(item.text)
+                continue
+            made = {s.out.slot for s in item.statements}
+            stored = {slot for slot in made if read(slot, made)}
+            lines.append(Nest(item.shape, item.statements, stored).text())
+        return "\n".join(lines)
+
+
+_BINARY = {"multiply": "*", "add": "+", "subtract": "-"}
+_NUMBERED = {"scale": "({{0}} * {})", "shift": "({{0}} + {})", "minus_from": "({} - {{0}})"}
+
+
+def _number(value: float) -> str:
+    """A number as C, digit by digit."""
+    if value != value:
+        return "(real)NAN"
+    if value in (inf, -inf):
+        return f"(real){'-' * (value < 0)}INFINITY"
+    return f"(real){float(value).hex()}"
+
+
+def _spread(step: Step) -> Any:
+    if step.kind != "kernel" or len(step.params) != 2 or len(step.shape) != 2:
+        return None
+    op, kind = step.params
+    return SPREAD.get((op.name, kind))
+
+
+#: Kinds of which every step has a form.
+_PLAIN = frozenset({
+    *_BINARY, *_NUMBERED, "copy", "fill", "sum", "vecdot", "einsum", "dot", "matmul", "trisolve",
+    "embed", "embed_add",
+})  # fmt: skip
+
+
+def expressible(plan: Plan, step: Step) -> bool:
+    """Has the step a form in C, for arrays that lie as most do?"""
+    slots = (step.out, *step.args)
+    if any(a in plan.integers or not prod(plan.shapes[a]) for a in slots):
+        return False
+    if step.kind in _PLAIN:
+        return True
+    if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
+        return step.params[0].name in ENTRIES
+    if step.kind == "over" or (step.kind == "kernel" and len(step.shape) <= 2):
+        return step.params[0].name in ROUTINES or _spread(step) is not None
+    return False

@@ -1,0 +1,82 @@
+"""Rows as C: expressions of entries for elementwise rows, functions for whole matrices.
+
+In an expression ``{0}`` is the first operand's entry and ``{f}`` the suffix of C's functions for
+the dtype. A row that is not here is computed by its kernel.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+#: Rows that C's library has under the same name, and under another one.
+_SAME = (
+    "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh",
+    "cosh", "tanh", "floor", "erf", "erfc",
+)  # fmt: skip
+_OTHER = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "abs": "fabs"}
+_PAIRS = {"arctan2": "atan2", "hypot": "hypot", "power": "pow"}
+_COMPARED = {"less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!="}
+
+ENTRIES: dict[str, str] = {
+    **{name: f"{name}{{f}}({{0}})" for name in _SAME},
+    **{name: f"{other}{{f}}({{0}})" for name, other in _OTHER.items()},
+    **{name: f"{other}{{f}}({{0}}, {{1}})" for name, other in _PAIRS.items()},
+    **{name: f"({{0}} {sign} {{1}} ? 1 : 0)" for name, sign in _COMPARED.items()},
+    "divide": "({0} / {1})",
+    "reciprocal": "(1 / {0})",
+    "reciprocal0": "({0} == 0 ? 0 * {0} : 1 / {0})",
+    "sigmoid": "(1 / (1 + exp{f}(-{0})))",
+    "softplus": "(({0} < 0 ? 0 : {0}) + log1p{f}(exp{f}(-fabs{f}({0}))))",
+    "relu": "({0} < 0 ? 0 : {0})",
+    "ndtr": "(erfc{f}({0} * (real)-0x1.6a09e667f3bcdp-1) / 2)",
+    "gammaln": "({0} == -INFINITY ? {0} : lgamma{f}({0}))",
+    "logaddexp": "_logaddexp({0}, {1})",
+    "xlogy": "({0} == 0 && {1} == {1} ? 0 : {0} * log{f}({1}))",
+    "sign": "({0} > 0 ? 1 : {0} < 0 ? -1 : 0 * {0})",
+    "mod": "_mod({0}, {1})",
+    "maximum": "({0} > {1} || {0} != {0} ? {0} : {1})",
+    "minimum": "({0} < {1} || {0} != {0} ? {0} : {1})",
+    "logical_and": "({0} != 0 && {1} != 0 ? 1 : 0)",
+    "logical_or": "({0} != 0 || {1} != 0 ? 1 : 0)",
+    "logical_not": "({0} != 0 ? 0 : 1)",
+    "isnan": "({0} != {0} ? 1 : 0)",
+    "where": "({0} != 0 ? {1} : {2})",
+}
+
+#: What expressions above call.
+ENTRY_FUNCTIONS = """
+static inline real _mod(real a, real b) {
+    real r = F(fmod)(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r == 0 ? F(copysign)(0, b) : r;
+}
+
+static inline real _logaddexp(real a, real b) {
+    real high = a > b ? a : b;
+    return a == b ? a + (real)0.69314718055994530942 : high + F(log1p)(F(exp)(-F(fabs)(a - b)));
+}
+"""
+
+
+class Spread(NamedTuple):
+    """A row whose result has an entry for every pair of an operand's: C for one, and a check.
+
+    `check` is a call with the operand and its length that is not 0 where `entry` does not hold.
+    """
+
+    entry: str
+    check: str
+
+
+#: Rows without their exceptional cases, which their kernels are for; the first parameter counts.
+_GAPS = Spread("({1} == {0} ? 0 : 1 / ({1} - {0}))", "eigen_gaps_close")
+SPREAD = {("gaps", "raise"): _GAPS, ("gaps", "nan"): _GAPS}
+
+#: Functions of C's library that GNU has for vectors too.
+VECTORS = ("exp", "log", "sin", "cos")
+#: Functions of whole matrices in the order of their table.
+FUNCTIONS = (
+    "product", "product_half", "symmetric_square", "solve_lower", "cholesky", "cholesky_pullback",
+    "eigen_gaps_close", "column_signs",
+)  # fmt: skip
+#: Rows that have a function of their name.
+ROUTINES = frozenset({"cholesky", "cholesky_pullback", "column_signs"})

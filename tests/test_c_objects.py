@@ -1,0 +1,125 @@
+"""Compiled objects of the C back end: loops, threads, the compiler and its cache."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tcalc as tc
+from tcalc.backends import c_compiler
+from tcalc.backends.c_library import heading
+
+
+def compiled(outputs: Any, **options: Any) -> Any:
+    return tc.compile(outputs, backend="c", **options)
+
+
+def test_loops_data_structure_and_pickles() -> None:
+    rng = np.random.default_rng(0)
+    X, w = tc.var("X", ("m", "n")), tc.var("w", ("n",))
+    f = tc.sum(tc.softplus(X @ w))
+    x, v = rng.normal(size=(300, 4)), rng.normal(size=4)
+    bound = compiled(tc.hessian(f, w), data={"X": x}, args=("w",))
+    wanted = tc.compile(tc.hessian(f, w))(X=x, w=v)
+    np.testing.assert_allclose(bound(v), wanted)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(bound))(v), wanted)
+    core = compiled(tc.hessian(f, w), structured=True)(X=x, w=v)
+    np.testing.assert_allclose(core.todense(), wanted)
+    state = tc.fold(lambda s, i: tc.tanh(w * s + X[i]), tc.zeros("n"), "m")
+    for e in (state, tc.grad(tc.sum(state), w)):
+        np.testing.assert_allclose(compiled(e)(X=x, w=v), tc.compile(e)(X=x, w=v), rtol=1e-10)
+
+
+def test_large_arrays_in_tiles() -> None:
+    rng = np.random.default_rng(0)
+    X, y = tc.var("X", ("m", "n")), tc.var("y", ("m",))
+    f = tc.sum(tc.log(1 + tc.exp(-y[:, None] * X)) * X)
+    x, v = rng.normal(size=(3000, 200)), rng.normal(size=3000)
+    for found, wanted in zip(
+        compiled(tc.value_and_grad(f, X))(X=x, y=v),
+        tc.compile(tc.value_and_grad(f, X))(X=x, y=v),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
+
+
+def test_threads() -> None:
+    X, y = tc.var("X", ("n", "n")), tc.var("y", ("n",))
+    step = compiled(tc.value_and_grad(tc.sum(tc.exp(X @ y) * y) + tc.sum(X @ X.T), X))
+    rng = np.random.default_rng(0)
+    data = [(rng.normal(size=(30, 30)) / 30, rng.normal(size=30)) for _ in range(8)]
+    wanted = [step(X=x, y=v)[1] for x, v in data]
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        for _ in range(50):
+            if not np.array_equal(step(X=data[k][0], y=data[k][1])[1], wanted[k]):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def run_python(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+COMPUTE = """
+import tcalc as tc
+x = tc.var("x", "n")
+print(tc.compile(tc.sum(tc.exp(x) * 3), backend="c")(x=[0.0, 0.0]))
+"""
+
+
+def test_compilers(tmp_path: Path) -> None:
+    shown = run_python(COMPUTE, CC="no-such-compiler")
+    assert 'Error: backend="c" needs a C compiler; looked for CC=no-such-compiler' in shown
+    broken = tmp_path / "cc"
+    broken.write_text("#!/bin/sh\necho out of order >&2\nexit 1\n")
+    broken.chmod(0o755)
+    shown = run_python(COMPUTE, CC=str(broken), TCALC_CACHE=str(tmp_path / "one"))
+    assert "out of order" in shown
+    assert "tcalc.errors.Error" in shown
+    assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "two")) == "6.0\n"
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("*.so")}
+    assert made
+    assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "two")) == "6.0\n"
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("*.so")} == made
+
+
+def test_a_folder_that_others_write_to_is_not_used(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    assert run_python(COMPUTE, TCALC_CACHE=str(shared)) == "6.0\n"
+    assert not list(shared.iterdir())
+
+
+def test_source_is_c_without_warnings(tmp_path: Path) -> None:
+    """The routines, both precisions, by a compiler that complains."""
+    for dtype in (np.float64, np.float32):
+        text = tmp_path / f"{np.dtype(dtype).name}.c"
+        text.write_text(heading(np.dtype(dtype).char), encoding="utf-8")
+        done = subprocess.run(
+            [*c_compiler.command(), "-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-function",
+             "-Wno-unknown-pragmas", "-Wno-sign-compare", "-c", "-o", os.devnull, str(text)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0
+        assert not done.stderr
