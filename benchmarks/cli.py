@@ -77,7 +77,7 @@ def add_factor_and_fit(commands: Any) -> None:
     factoring.add_argument("problems", nargs="*", metavar="problem", help=", ".join(FACTORED))
     factoring.add_argument("--sizes", default="100,200,500,1000,2000")
     factoring.add_argument("--rivals", default="tcalc-c,hand,jax,torch", help="beside tcalc")
-    measuring(factoring, repeat=5)
+    measuring(factoring, repeat=20)
     factoring.add_argument("--plot", type=Path, metavar="PNG")
     factoring.set_defaults(command=factor)
 

@@ -49,6 +49,7 @@ HOUSE = """
     solvers.base solvers.dense
     terms
     contract
+    backends.c_parts
     backends.c_library backends.c_source
     backends.c_compiler backends.c_matrices
     backends.c_loops

@@ -50,15 +50,20 @@ def tiles(request, monkeypatch):
         monkeypatch.setattr(loops, "WIDE_TILE", 1 << 12)
 
 
+@pytest.fixture(params=["numpy", "c"])
+def backend(request):
+    return request.param
+
+
 def rows(width, dtype):
     return np.random.default_rng(0).uniform(0.5, 1.5, (MANY, width)).astype(dtype)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("function", EACH)
-def test_many_rows_are_as_few_rows(function, dtype, tiles):
+def test_many_rows_are_as_few_rows(function, dtype, tiles, backend):
     x = tc.var("x", ("n", 7))
-    step, data = tc.compile(function(x)), rows(7, dtype)
+    step, data = tc.compile(function(x), backend=backend), rows(7, dtype)
     found = step(x=data)
     expected = np.concatenate([step(x=data[k : k + FEW]) for k in range(0, MANY, FEW)])
     assert found.dtype == expected.dtype
@@ -68,8 +73,9 @@ def test_many_rows_are_as_few_rows(function, dtype, tiles):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_totals_of_many_rows(dtype, tiles):
-    step, data = tc.compile(totals(tc.var("x", ("n", 5)))), rows(5, dtype)
+def test_totals_of_many_rows(dtype, tiles, backend):
+    step = tc.compile(totals(tc.var("x", ("n", 5))), backend=backend)
+    data = rows(5, dtype)
     parts = [step(x=data[k : k + FEW]) for k in range(0, MANY, FEW)]
     for found, *pieces in zip(step(x=data), *parts, strict=True):
         assert found.dtype == dtype

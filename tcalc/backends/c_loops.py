@@ -19,6 +19,23 @@ APART, APART_WRITTEN = 8, 12
 Sizes = tuple[int, ...]
 
 
+class Count(int):
+    """An extent that is a multiple of the rows of a tile, of which the last one may have fewer."""
+
+    ratio: int
+
+    def __new__(cls, tile: int, ratio: int) -> Count:
+        found = super().__new__(cls, tile * ratio)
+        found.ratio = ratio
+        return found
+
+    def times(self, n: int) -> Count:
+        return Count(int(self) // self.ratio, self.ratio * n)
+
+    def __format__(self, spec: str) -> str:
+        return "t" if self.ratio == 1 else f"(t * {self.ratio})"
+
+
 class Operand(NamedTuple):
     """A slot with its stride along every axis of the loops, in entries."""
 
@@ -38,22 +55,21 @@ class Statement(NamedTuple):
     args : tuple of Operand
     summed : frozenset of int
         Axes over which entries are added up.
+    adding : bool
+        Is that added to what is there?
     """
 
     out: Operand
     entry: str
     args: tuple[Operand, ...]
     summed: frozenset[int] = frozenset()
+    adding: bool = False
 
 
 def aligned(shape: Sizes, own: Sizes, strides: Sizes) -> Sizes:
     """Strides along the axes of `shape` of an array that is broadcast to it."""
     missing = len(shape) - len(own)
     return (0,) * missing + tuple([s if n > 1 else 0 for n, s in zip(own, strides, strict=True)])
-
-
-def contiguous(shape: Sizes) -> Sizes:
-    return tuple([prod(shape[k + 1 :]) if n > 1 else 0 for k, n in enumerate(shape)])
 
 
 class Nest:
@@ -109,13 +125,19 @@ class Nest:
         lines = [f"wide a{s.out.slot} = 0;" for s in whole]
         # A sum that one run of the innermost loop ends is not added to what is there.
         at_once = [] if self.across >= 0 else [s for s in kept if s.summed == {self.inner}]
+        at_once = [s for s in at_once if not s.adding]
         for s in kept:
-            if s not in at_once:
-                size = prod([n for k, n in enumerate(self.extents) if k not in s.summed])
-                lines.append(f"memset(p{s.out.slot}, 0, {size} * sizeof(real));")
+            if s not in at_once and not s.adding:
+                lines += self._cleared(s)
         lines += self._loops(whole, kept, at_once)
-        lines += [f"*p{s.out.slot} = (real)a{s.out.slot};" for s in whole]
+        for s in whole:
+            lines.append(f"*p{s.out.slot} {'+=' if s.adding else '='} (real)a{s.out.slot};")
         return "{\n" + "\n".join([f"    {line}" for line in lines]) + "\n}"
+
+    def _cleared(self, s: Statement) -> list[str]:
+        axes = [k for k in range(len(self.extents)) if k not in s.summed]
+        loops = [line for k in axes for line in self._for(k, False)]
+        return [*loops, f"{self._place(s.out)} = 0;", "}" * len(axes)]
 
     def _loops(
         self, whole: list[Statement], kept: list[Statement], at_once: list[Statement]
@@ -193,8 +215,10 @@ def _merged(shape: Sizes, statements: Sequence[Statement]) -> tuple[Sizes, list[
     operands = [o for s in statements for o in (s.out, *s.args)]
 
     def alike(left: int, right: int) -> bool:
-        return all((left in s.summed) == (right in s.summed) for s in statements) and all(
-            o.strides[left] == o.strides[right] * shape[right] for o in operands
+        return (
+            not isinstance(shape[right], Count)
+            and all((left in s.summed) == (right in s.summed) for s in statements)
+            and all(o.strides[left] == o.strides[right] * shape[right] for o in operands)
         )
 
     groups: list[list[int]] = []
@@ -205,13 +229,18 @@ def _merged(shape: Sizes, statements: Sequence[Statement]) -> tuple[Sizes, list[
             groups[-1].append(axis)
         else:
             groups.append([axis])
-    extents = tuple([prod([shape[k] for k in group]) for group in groups])
+    extents = tuple([_together([shape[k] for k in group]) for group in groups])
 
     def strided(o: Operand) -> Operand:
         return Operand(o.slot, tuple([o.strides[group[-1]] for group in groups]))
 
     def stated(s: Statement) -> Statement:
         summed = frozenset([k for k, group in enumerate(groups) if group[0] in s.summed])
-        return Statement(strided(s.out), s.entry, tuple(map(strided, s.args)), summed)
+        return s._replace(out=strided(s.out), args=tuple(map(strided, s.args)), summed=summed)
 
     return extents, [stated(s) for s in statements]
+
+
+def _together(extents: Sequence[int]) -> int:
+    first, rest = extents[0], prod(extents[1:])
+    return first.times(rest) if isinstance(first, Count) else first * rest

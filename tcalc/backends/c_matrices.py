@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..ops.native import ROUTINES
 from ..steps import Plan, Sizes, Step
-from .c_loops import Nest, Operand, Statement, aligned, contiguous
+from .c_loops import Nest, Operand, Statement, aligned
 
 
 class Array(NamedTuple):
@@ -19,16 +19,42 @@ class Array(NamedTuple):
 
 
 class Frame:
-    """A plan, arrays of which the strides are known, and results that are zero from the start."""
+    """What a function knows.
 
-    def __init__(self, plan: Plan, arrays: Mapping[int, Array], cleared: Collection[int]) -> None:
-        self.plan, self.arrays, self.cleared = plan, arrays, cleared
+    Attributes
+    ----------
+    arrays : mapping
+        All slots that are read and written.
+    cleared : collection of int
+        Results that are zero from the start.
+    adding : collection of int
+        Sums that are added to what is there.
+    places : mapping
+        What tells memory apart that the plan does not place.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        arrays: Mapping[int, Array],
+        cleared: Collection[int] = (),
+        adding: Collection[int] = (),
+        places: Mapping[int, Any] | None = None,
+    ) -> None:
+        self.plan, self.arrays = plan, arrays
+        self.cleared, self.adding, self.places = cleared, adding, places or {}
 
     def memory(self, slot: int) -> Any:
         """What tells memory apart: a block of the workspace, an output, or an array."""
         owner = self.plan.owner[slot]
         home = self.plan.home[owner]
-        return ("array", owner) if home is None else home
+        return self.places.get(owner, ("array", owner)) if home is None else home
+
+    def shape(self, step: Step) -> Sizes:
+        return self.arrays[step.out].shape
+
+    def result(self, step: Step) -> Operand:
+        return self.operand(step.out, self.shape(step))
 
     def operand(self, slot: int, shape: Sizes) -> Operand:
         """A slot that is broadcast to a shape."""
@@ -39,9 +65,8 @@ class Frame:
         """Loops that copy an array over a step's result, nothing where it is there already."""
         if self.memory(source) == self.memory(step.out):
             return ""
-        shape = step.shape
-        target = Operand(step.out, contiguous(shape))
-        copy = Statement(target, "{0}", (self.operand(source, shape),))
+        shape = self.shape(step)
+        copy = Statement(self.result(step), "{0}", (self.operand(source, shape),))
         return Nest(shape, [copy], {step.out}).text()
 
 
@@ -58,8 +83,8 @@ def _strides(a: Array) -> str:
     """Row and column strides, where an axis of one entry takes whatever fits."""
     (m, n), (r, c) = a.shape, a.strides
     if (n == 1 or c == 1) and (m == 1 or r >= n):
-        return f"{max(r, n) if m == 1 else r}, 1"
-    return f"1, {max(c, m) if n == 1 else c}"
+        return f"{max(r, int(n)) if m == 1 else r}, 1"
+    return f"1, {max(c, int(m)) if n == 1 else c}"
 
 
 def _product(frame: Frame, step: Step) -> str:
@@ -76,15 +101,23 @@ def _product(frame: Frame, step: Step) -> str:
     (m, k), (_, n) = one.shape, two.shape
     a, b = step.args
     given = f"p{a}, {_strides(one)}, p{b}, {_strides(two)}"
+    out = frame.arrays[step.out]
+    ld = out.strides[0] if len(out.shape) == 2 and m > 1 else int(n) if n > 1 else _step(out)
     if half:
         number = {"lower": 1, "upper": 2, "symmetric": 3}[half]
-        return f"product_half(1, {given}, 0, p{step.out}, {n}, {n}, {k}, {number}, {int(short)});"
+        return f"product_half(1, {given}, 0, p{step.out}, {ld}, {n}, {k}, {number}, {int(short)});"
     mirror = frame.plan.owner[a] == frame.plan.owner[b] and one == Array(
         two.shape[::-1], two.strides[::-1]
     )
-    if mirror and m == n and m > 1 and _same_start(frame, a, b):
+    adding = step.out in frame.adding
+    if mirror and m == n and m > 1 and not adding and _same_start(frame, a, b):
         return f"symmetric_square(p{a}, {_strides(one)}, p{step.out}, {m}, {k});"
-    return f"product(1, {given}, 0, p{step.out}, {n}, {m}, {k}, {n});"
+    return f"product(1, {given}, {int(adding)}, p{step.out}, {ld}, {m}, {k}, {n});"
+
+
+def _step(out: Array) -> int:
+    """From one entry of a column to the next."""
+    return out.strides[0] if out.shape and out.shape[0] > 1 else 1
 
 
 def _same_start(frame: Frame, a: int, b: int) -> bool:
@@ -102,16 +135,17 @@ def _matmul(frame: Frame, step: Step) -> str:
     inner = [Array(x.shape[-2:], x.strides[-2:]) for x in (one, two)]
     if not all(map(_lies, inner)):
         return ""
-    lead = step.shape[:-2]
     (m, k), (_, n) = inner[0].shape, inner[1].shape
-    starts = []
-    for slot, x in ((a, one), (b, two)):
-        held = aligned(lead, x.shape[:-2], x.strides[:-2])
-        starts.append(_start(slot, held))
-    out = _start(step.out, tuple([s * m * n for s in contiguous(lead)]))
+    found = frame.arrays[step.out]
+    lead = found.shape[:-2]
+    starts = [
+        _start(slot, aligned(lead, x.shape[:-2], x.strides[:-2]))
+        for slot, x in ((a, one), (b, two), (step.out, found))
+    ]
+    ld = found.strides[-2] if m > 1 else int(n)
     loops = "".join([f"for (long i{j} = 0; i{j} < {e}; i{j}++) " for j, e in enumerate(lead)])
-    given = ", ".join([f"{at}, {_strides(x)}" for at, x in zip(starts, inner, strict=True)])
-    return f"{loops}product(1, {given}, 0, {out}, {n}, {m}, {k}, {n});"
+    given = ", ".join([f"{at}, {_strides(x)}" for at, x in zip(starts, inner, strict=False)])
+    return f"{loops}product(1, {given}, 0, {starts[-1]}, {ld}, {m}, {k}, {n});"
 
 
 def _start(slot: int, strides: Sizes) -> str:

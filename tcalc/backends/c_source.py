@@ -7,16 +7,15 @@ left to NumPy): positive where C goes on behind it, negative where Python does a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from math import inf, prod
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..ops.native import ENTRIES, ROUTINES, SPREAD
-from ..steps import VIEW, Plan, Sizes, Step
-from .c_loops import Nest, Operand, Statement, contiguous
-from .c_matrices import CALLS, Array, Frame
+from ..steps import VIEW, Loop, Plan, Sizes, Step
+from .c_loops import Count, Nest, Operand, Statement
+from .c_matrices import CALLS, Frame
 
 #: Items of a function that a step may be moved over to others of its shape.
 REACH = 16
@@ -30,10 +29,9 @@ class Group(NamedTuple):
 
 
 class Call(NamedTuple):
-    """C with the steps it stands for; `number` counts the step among those of the function."""
+    """C for one step, or a check before one, which nothing is moved over."""
 
     text: str
-    number: int
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     barrier: bool = False
@@ -42,16 +40,9 @@ class Call(NamedTuple):
 class Source(Frame):
     """The text of one function."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        steps: Sequence[Step],
-        arrays: Mapping[int, Array],
-        dtype: np.dtype[Any],
-        cleared: Collection[int],
-    ) -> None:
-        super().__init__(plan, arrays, cleared)
-        self.suffix = "f" if dtype == np.float32 else ""
+    def __init__(self, frame: Frame, steps: Sequence[Step], char: str) -> None:
+        super().__init__(frame.plan, frame.arrays, frame.cleared, frame.adding, frame.places)
+        self.suffix = "f" if char == "f" else ""
         self.items: list[Group | Call] = []
         for number, step in enumerate(steps, 1):
             self._add(step, number)
@@ -64,7 +55,7 @@ class Source(Frame):
             (w,) = step.args
             (n,) = self.arrays[w].shape
             text = f"if ({spread.check}(p{w}, {n})) return -{number};"
-            self.items.append(Call(text, number, (w,), (), True))
+            self.items.append(Call(text, (w,), (), True))
         made = self._entrywise(step)
         if made is not None:
             shape, statements = made
@@ -72,17 +63,16 @@ class Source(Frame):
                 self._join(shape, statement)
             return
         text = CALLS[step.kind](self, step) if step.kind in CALLS else ""
-        if not text:
-            text = f"return {number}; case {number}:;"
-        else:
-            text = text.replace("FAIL", f"return {number}") + f" case {number}:;"
-        self.items.append(Call(text, number, step.args, (step.out,)))
+        left = f"return {number}; case {number}:;"  # to NumPy, which C goes on behind
+        if "FAIL" in text:
+            text = text.replace("FAIL;", left)
+        self.items.append(Call(text or left, step.args, (step.out,)))
 
     def _join(self, shape: Sizes, statement: Statement) -> None:
         """Put a statement into the last group of its shape that it can be moved to."""
         for item in reversed(self.items[-REACH:]):
             if isinstance(item, Group):
-                if item.shape == shape and self._fits(item, statement):
+                if _alike(item.shape, shape) and self._fits(item, statement):
                     item.statements.append(statement)
                     return
                 reads = {self.memory(a.slot) for s in item.statements for a in s.args}
@@ -124,17 +114,19 @@ class Source(Frame):
 
     def _entrywise(self, step: Step) -> tuple[Sizes, list[Statement]] | None:
         """The shape of the loops and the statements, if the step has no other form."""
-        o, shape = step.out, step.shape
+        shape = self.shape(step)
         entry = self._entry(step)
         if entry:
             args = tuple([self.operand(a, shape) for a in step.args])
-            return shape, [Statement(Operand(o, contiguous(shape)), entry, args)]
+            return shape, [Statement(self.result(step), entry, args)]
         if step.kind == "sum":
             (a,), axes = step.args, step.params
             whole = self.arrays[a].shape
             return self._summed(step, whole, [self.operand(a, whole)], frozenset(axes), "{0}")
         if step.kind == "vecdot":
-            whole = tuple(np.broadcast_shapes(*[self.arrays[a].shape for a in step.args]))
+            shapes = [self.arrays[a].shape[::-1] for a in step.args]
+            pairs = zip_longest(*shapes, fillvalue=1)
+            whole = tuple([n if n != 1 else m for m, n in pairs])[::-1]
             pair = [self.operand(a, whole) for a in step.args]
             return self._summed(step, whole, pair, frozenset({len(whole) - 1}), "{0} * {1}")
         if step.kind == "dot" and not shape:
@@ -147,7 +139,7 @@ class Source(Frame):
             (w,) = step.args
             (s,) = self.arrays[w].strides
             args = (Operand(w, (s, 0)), Operand(w, (0, s)))
-            return shape, [Statement(Operand(o, contiguous(shape)), _spread(step).entry, args)]
+            return shape, [Statement(self.result(step), _spread(step).entry, args)]
         return None
 
     def _entry(self, step: Step) -> str:
@@ -167,9 +159,10 @@ class Source(Frame):
     def _summed(
         self, step: Step, shape: Sizes, args: Sequence[Operand], axes: frozenset[int], entry: str
     ) -> tuple[Sizes, list[Statement]]:
-        strides = iter(contiguous(step.shape))
+        strides = iter(self.result(step).strides)
         out = tuple([0 if k in axes else next(strides) for k in range(len(shape))])
-        return shape, [Statement(Operand(step.out, out), entry, tuple(args), axes)]
+        adding = step.out in self.adding
+        return shape, [Statement(Operand(step.out, out), entry, tuple(args), axes, adding)]
 
     def _einsum(self, step: Step) -> tuple[Sizes, list[Statement]]:
         words, _, result = step.params[0].partition("->")
@@ -206,6 +199,13 @@ class Source(Frame):
         return "\n".join(lines)
 
 
+def _alike(one: Sizes, two: Sizes) -> bool:
+    """Are two shapes the same, moving axes included?"""
+    return one == two and all(
+        isinstance(m, Count) == isinstance(n, Count) for m, n in zip(one, two, strict=True)
+    )
+
+
 _BINARY = {"multiply": "*", "add": "+", "subtract": "-"}
 _NUMBERED = {"scale": "({{0}} * {})", "shift": "({{0}} + {})", "minus_from": "({} - {{0}})"}
 
@@ -231,6 +231,18 @@ _PLAIN = frozenset({
     *_BINARY, *_NUMBERED, "copy", "fill", "sum", "vecdot", "einsum", "dot", "matmul", "trisolve",
     "embed", "embed_add",
 })  # fmt: skip
+
+
+#: Kinds that a tile does not do, as they begin with zeros or may fail.
+_WHOLE = frozenset({"embed", "embed_add", "fill", "trisolve", "over"})
+
+
+def tileable(plan: Plan, loop: Loop) -> bool:
+    """Have all steps of a loop a form in C?"""
+    return all(
+        plan.origin[step.out] is VIEW or (expressible(plan, step) and step.kind not in _WHOLE)
+        for step in loop.steps
+    )
 
 
 def expressible(plan: Plan, step: Step) -> bool:

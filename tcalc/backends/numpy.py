@@ -140,20 +140,20 @@ class Program:
             for step in unit.steps:
                 if step.out in unit.kept:
                     self._birth(step)
-            self._runs.append(tiles.run(self._place(lambda slots: tiles.temporaries())))
+            self._runs.append(tiles.run(self.place(lambda slots: tiles.temporaries())))
         elif unit.out in self.plan.fixed:
             if self.plan.origin[unit.out] is BUFFER:
                 self._once.append(self._fixed_array(unit.out))
-            self._once.append(self._closure(unit))
+            self._once.append(self.closure(unit))
         elif self._is_static(unit):
             self._still.add(unit.out)
-            self._static.append(self._closure(unit))
+            self._static.append(self.closure(unit))
         else:
             self._birth(unit)
             if unit.kind != "scratch":
-                self._runs.append(self._closure(unit))
+                self._runs.append(self.closure(unit))
 
-    def _place(self, made: Callable[[Slots], Any]) -> int:
+    def place(self, made: Callable[[Slots], Any]) -> int:
         """A further slot with what is made for every workspace."""
         self._scratch.append(made)
         return len(self.plan.shapes) + self._extra + len(self._scratch) - 1
@@ -165,7 +165,7 @@ class Program:
     def _finish(self) -> None:
         """All units are there."""
 
-    def _closure(self, step: Step) -> Run:
+    def closure(self, step: Step) -> Run:
         if step.kind == "loop":
             run = looped(step, type(self)(step.params[-1], self.dtype, given=True))
         else:
