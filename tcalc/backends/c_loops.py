@@ -184,7 +184,7 @@ class Nest:
 
     def _statement(self, s: Statement, running: list[Statement]) -> list[str]:
         value = s.entry.format(*[self._name(a) for a in s.args])
-        if not s.summed:
+        if not s.summed and not s.adding:  # to add up one entry is to add it
             made = f"const real t{s.out.slot} = {value};"
             if s.out.slot not in self.stored:
                 return [made]
