@@ -127,6 +127,26 @@ def test_sums(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
         np.testing.assert_allclose(third, np.cos(values), rtol=1e-14)
 
 
+@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_reductions(axes: tuple[int, ...], dtype: type) -> None:
+    x = tc.var("x", ("a", "b", "c"))
+    functions = {"max": tc.max, "min": tc.min, "norm": tc.norm, "logsumexp": tc.logsumexp}
+    wanted = {
+        name: 2 * f(tc.sin(x), axis=axes)
+        for name, f in functions.items()
+        if name != "norm" or len(axes) < 3
+    }
+    step, numpy = compiled(wanted), tc.compile(wanted)
+    values = np.random.default_rng(0).normal(size=(4, 5, 40)).astype(dtype)
+    special = values.copy()
+    special[1, 2, 3], special[2, 3, 4], special[3, 3, 3] = np.nan, np.inf, -np.inf
+    for array in (values, np.asfortranarray(values), special):
+        for found, value in zip(step(x=array).values(), numpy(x=array).values(), strict=True):
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, value, rtol=100 * np.finfo(dtype).eps)
+
+
 def test_nothing_to_compute() -> None:
     x, y = tc.var("x", ("m", "n")), tc.var("y", ("n",))
     step = compiled({"a": tc.sum(tc.exp(x) @ y), "b": tc.exp(x) * 2 + y, "c": x.T @ x})

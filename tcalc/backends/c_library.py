@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.native import ENTRY_FUNCTIONS, FUNCTIONS, VECTORS
+from ..ops.native import ENTRY_FUNCTIONS, FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
 from .c_compiler import loaded
 
 #: BLAS functions in the order in which the routines take them.
@@ -62,7 +62,8 @@ def heading(char: str) -> str:
         taken.append(f"    memcpy(&{name}, found + {k}, sizeof {name});")
     bind = ["void tcalc_bind(void **found)", "{", *taken, "}\n"]
     vectors = "".join([_VECTOR.format(name=name) for name in VECTORS])
-    return prelude(char) + vectors + ENTRY_FUNCTIONS + "\n".join([*declared, *bind])
+    written = prelude(char) + vectors + ENTRY_FUNCTIONS + REDUCTION_FUNCTIONS
+    return written + "\n".join([*declared, *bind])
 
 
 def function(text: str, char: str, arguments: int) -> Any:

@@ -6,9 +6,12 @@ from collections.abc import Callable, Collection, Mapping
 from math import prod
 from typing import Any, NamedTuple
 
-from ..ops.native import ROUTINES
+from ..ops.native import REDUCTIONS, ROUTINES
 from ..steps import Plan, Sizes, Step
 from .c_loops import Nest, Operand, Statement, aligned
+
+#: Entries up to which a reduction reads them in any order.
+NEAR = 1 << 12
 
 
 class Array(NamedTuple):
@@ -143,9 +146,8 @@ def _matmul(frame: Frame, step: Step) -> str:
         for slot, x in ((a, one), (b, two), (step.out, found))
     ]
     ld = found.strides[-2] if m > 1 else int(n)
-    loops = "".join([f"for (long i{j} = 0; i{j} < {e}; i{j}++) " for j, e in enumerate(lead)])
     given = ", ".join([f"{at}, {_strides(x)}" for at, x in zip(starts, inner, strict=False)])
-    return f"{loops}product(1, {given}, 0, {starts[-1]}, {ld}, {m}, {k}, {n});"
+    return f"{_over_all(lead)}product(1, {given}, 0, {starts[-1]}, {ld}, {m}, {k}, {n});"
 
 
 def _start(slot: int, strides: Sizes) -> str:
@@ -167,6 +169,36 @@ def _over(frame: Frame, step: Step) -> str:
     if len(step.shape) != 2 or op.name not in ROUTINES:
         return ""
     return f"{frame.copied(a, step)} if ({op.name}(p{step.out}, {step.shape[0]})) {{ FAIL; }}"
+
+
+def _kernel(frame: Frame, step: Step) -> str:
+    return _reduced(frame, step) if step.params[0].name in REDUCTIONS else _routine(frame, step)
+
+
+def _reduced(frame: Frame, step: Step) -> str:
+    """A function of the last axes, as one where they lie so."""
+    (a,), (op, count) = step.args, step.params
+    found, out = frame.arrays[a], frame.arrays[step.out]
+    lead, core = found.shape[: len(out.shape)], found.shape[len(out.shape) :]
+    strides = found.strides[len(out.shape) :]
+    apart = strides[-1] if count else 0
+    dense = all(
+        n == 1 or s == apart * prod(core[k + 1 :])
+        for k, (n, s) in enumerate(zip(core, strides, strict=True))
+    )
+    # Entries that are far apart are better read with those beside them.
+    if not count or not dense or (apart != 1 and prod(found.shape) > NEAR):
+        return ""
+    starts = [
+        _start(slot, aligned(lead, x.shape[: len(lead)], x.strides[: len(lead)]))
+        for slot, x in ((step.out, out), (a, found))
+    ]
+    call = f"{REDUCTIONS[op.name]}({starts[1]}, {prod(core)}, {apart})"
+    return f"{_over_all(lead)}*({starts[0]}) = {call};"
+
+
+def _over_all(lead: Sizes) -> str:
+    return "".join([f"for (long i{j} = 0; i{j} < {e}; i{j}++) " for j, e in enumerate(lead)])
 
 
 def _routine(frame: Frame, step: Step) -> str:
@@ -215,7 +247,7 @@ CALLS: dict[str, Callable[[Frame, Step], str]] = {
     "matmul": _matmul,
     "trisolve": _trisolve,
     "over": _over,
-    "kernel": _routine,
+    "kernel": _kernel,
     "embed": _embed,
     "embed_add": _embed_add,
 }

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from math import inf, prod
 from typing import Any, NamedTuple
 
-from ..ops.native import ENTRIES, ROUTINES, SPREAD
+from ..ops.native import ENTRIES, REDUCTIONS, ROUTINES, SPREAD
 from ..steps import VIEW, Loop, Plan, Sizes, Step
 from .c_loops import Count, Nest, Operand, Statement
 from .c_matrices import CALLS, Frame
@@ -69,8 +69,14 @@ class Source(Frame):
         self.items.append(Call(text or left, step.args, (step.out,)))
 
     def _join(self, shape: Sizes, statement: Statement) -> None:
-        """Put a statement into the last group of its shape that it can be moved to."""
-        for item in reversed(self.items[-REACH:]):
+        """Put a statement into the last group of its shape that it can be moved to.
+
+        Where there is none, it is a group of its own, before larger ones that it can be moved over,
+        so that what reads it may become part of these.
+        """
+        at = len(self.items)
+        for k in range(at - 1, max(at - REACH, 0) - 1, -1):
+            item = self.items[k]
             if isinstance(item, Group):
                 if _alike(item.shape, shape) and self._fits(item, statement):
                     item.statements.append(statement)
@@ -86,7 +92,9 @@ class Source(Frame):
             out = self.memory(statement.out.slot)
             if own & writes or out in writes or out in reads:
                 break
-        self.items.append(Group(shape, [statement]))
+            if isinstance(item, Group) and prod(item.shape) > prod(shape):
+                at = k
+        self.items.insert(at, Group(shape, [statement]))
 
     def _fits(self, group: Group, new: Statement) -> bool:
         """Do the statements see the same, entry by entry, as one after the other?"""
@@ -254,6 +262,8 @@ def expressible(plan: Plan, step: Step) -> bool:
         return True
     if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
         return step.params[0].name in ENTRIES
+    if step.kind == "kernel" and step.params[0].name in REDUCTIONS:
+        return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
     if step.kind == "over" or (step.kind == "kernel" and len(step.shape) <= 2):
         return step.params[0].name in ROUTINES or _spread(step) is not None
     return False

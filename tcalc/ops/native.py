@@ -57,6 +57,52 @@ static inline real _logaddexp(real a, real b) {
 """
 
 
+#: Reductions as functions of n entries that are s apart.
+REDUCTIONS = {"max": "_max", "min": "_min", "norm2": "_norm2", "logsumexp": "_logsumexp"}
+REDUCTION_FUNCTIONS = """
+static inline real _max(const real *x, long n, long s) {
+    real top = x[0];
+    int nan = 0;
+    #pragma omp simd reduction(max: top) reduction(|: nan)
+    for (long i = 0; i < n; i++) {
+        top = x[i * s] > top ? x[i * s] : top;
+        nan |= x[i * s] != x[i * s];
+    }
+    return nan ? (real)NAN : top;
+}
+
+static inline real _min(const real *x, long n, long s) {
+    real low = x[0];
+    int nan = 0;
+    #pragma omp simd reduction(min: low) reduction(|: nan)
+    for (long i = 0; i < n; i++) {
+        low = x[i * s] < low ? x[i * s] : low;
+        nan |= x[i * s] != x[i * s];
+    }
+    return nan ? (real)NAN : low;
+}
+
+static inline real _norm2(const real *x, long n, long s) {
+    wide sum = 0;
+    #pragma omp simd reduction(+: sum)
+    for (long i = 0; i < n; i++)
+        sum += x[i * s] * x[i * s];
+    return (real)sqrt(sum);
+}
+
+static inline real _logsumexp(const real *x, long n, long s) {
+    real top = _max(x, n, s);
+    wide sum = 0;
+    if (!isfinite(top))
+        top = 0;
+    #pragma omp simd reduction(+: sum)
+    for (long i = 0; i < n; i++)
+        sum += F(exp)(x[i * s] - top);
+    return top + (real)log(sum);
+}
+"""
+
+
 class Spread(NamedTuple):
     """A row whose result has an entry for every pair of an operand's: C for one, and a check.
 
