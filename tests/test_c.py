@@ -255,6 +255,23 @@ def test_triangular_solves(n: int) -> None:
             np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * abs(wanted).max())
 
 
+@pytest.mark.parametrize("n", SIZES)
+def test_inverses(n: int) -> None:
+    """Of a definite matrix from its factor, and of a triangle, whose other half is not read."""
+    rng = np.random.default_rng(n)
+    root = rng.normal(size=(n, n))
+    a = root @ root.T / n + np.eye(n)
+    A, L = tc.var("A", ("n", "n"), positive_definite=True), tc.var("L", ("n", "n"))
+    inverse = compiled(tc.inv(A) * 2 + A)(A=a) - a
+    np.testing.assert_allclose(inverse, inverse.T, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(inverse @ a, 2 * np.eye(n), rtol=0, atol=1e-12)
+    factor = np.linalg.cholesky(a)
+    read = factor + np.triu(np.full((n, n), 1e3), 1)
+    found = compiled(tc.linalg.tri_inverse(L) + 1)(L=read) - 1
+    np.testing.assert_array_equal(np.triu(found, 1), 0)
+    np.testing.assert_allclose(found @ factor, np.eye(n), rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("n", [1, 2, 64, 65, 130, 200])
 def test_eigenvectors(n: int) -> None:
     """Second row of a matrix function by eigenvectors; gaps and signs are fused."""
@@ -267,6 +284,14 @@ def test_eigenvectors(n: int) -> None:
     found, wanted = compiled(tc.value_and_grad(f, A)), tc.compile(tc.value_and_grad(f, A))
     for one, other in zip(found(A=a, C=c), wanted(A=a, C=c), strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9 * abs(other).max())
+
+
+def test_tall_products() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2300, 260)), rng.normal(size=(260, 2100))
+    A, B = tc.var("A", ("m", "k")), tc.var("B", ("k", "n"))
+    found = compiled((A @ B, A[:, 0]))(A=a, B=b)[0]
+    np.testing.assert_allclose(found, a @ b, atol=1e-10)
 
 
 @pytest.mark.parametrize(("m", "k", "n"), list(itertools.product((1, 3, 40, 130), repeat=3)))
@@ -300,6 +325,7 @@ def test_errors_are_those_of_numpy() -> None:
         (tc.sum(factor) + tc.sum(A), indefinite),
         (2 * tc.linalg.solve_triangular(A, b, lower=True) + b, np.diag([1.0, 0.0, 2.0])),
         (tc.grad(tc.sum(U * A), A), np.eye(3)),
+        (tc.linalg.potri(A) * 2 + A, np.diag([1.0, 0.0, 2.0])),
     ]
     for e, a in cases:
         given = {"A": a, "b": np.ones(3)}

@@ -20,8 +20,9 @@ enum { TILE = 32 };
    takes longer than gemm. */
 enum { TINY = 64, FEW = 1000000 };
 
-/* Most multiplications of a piece of a product, and its extents. */
-enum { PIECE = 1000000, DEEP = 128, THIN = 32 };
+/* Most multiplications of a piece of a product, its extents, and rows of which all pieces go
+   before others, so that they stay in cache. */
+enum { PIECE = 1000000, DEEP = 128, THIN = 32, TALL = 1000 };
 
 static void (*gemm_)(const char *, const char *, const int *, const int *, const int *,
                      const real *, const real *, const int *, const real *, const int *,
@@ -125,6 +126,12 @@ static void product(real alpha, const real *x, long xr, long xc, const real *y, 
     }
     if (tiny) {
         tiny_product(alpha, x, xr, xc, y, yr, yc, out, ldo, m, k, n);
+        return;
+    }
+    if (work > pieces_until && m > TALL && (double)TALL * k * n <= pieces_until) {
+        for (long i = 0; i < m; i += TALL)
+            product(alpha, x + i * xr, xr, xc, y, yr, yc, beta, out + i * ldo, ldo,
+                    smaller(TALL, m - i), k, n);
         return;
     }
     int mi = (int)m, ki = (int)k, ni = (int)n, ldx, ldy, one = 1;
@@ -463,6 +470,94 @@ static int cholesky_pullback(const real *l, long lr, long lc, const real *bar, l
     return 0;
 }
 
+/* The inverse of a small lower triangle over it, row by row. */
+static void invert_small(real *l, long ld, long n)
+{
+    for (long i = 0; i < n; i++) {
+        real row[SMALL], sum[SMALL] = {0}, diagonal = l[i * (ld + 1)];
+        memcpy(row, l + i * ld, (size_t)i * sizeof(real));
+        for (long k = 0; k < i; k++)
+            for (long j = 0; j <= k; j++)
+                sum[j] += row[k] * l[k * ld + j];
+        for (long j = 0; j < i; j++)
+            l[i * ld + j] = -sum[j] / diagonal;
+        l[i * (ld + 1)] = 1 / diagonal;
+    }
+}
+
+/* The inverse of a lower triangle over it, by halves; what is above the diagonal is lost. */
+static void invert(real *l, long ld, long n)
+{
+    if (n <= SMALL) {
+        invert_small(l, ld, n);
+        return;
+    }
+    long h = middle(n), m = n - h;
+    real *below = l + h * ld, *last = l + h * (ld + 1), *right = l + h;
+    solve(last, ld, 1, 0, below, ld, m, h);
+    transposed_copy(below, right, ld, h, m);
+    solve(l, ld, 1, 1, right, ld, h, m);
+    transposed_copy(right, below, ld, m, h);
+    scaled(-1, below, ld, m, h);
+    invert(l, ld, h);
+    invert(last, ld, m);
+}
+
+/* The lower half of X'X over the small lower triangle X: a row needs those from it on. */
+static void square_small(real *x, long ld, long n)
+{
+    for (long i = 0; i < n; i++) {
+        real sum[SMALL] = {0};
+        for (long k = i; k < n; k++)
+            for (long j = 0; j <= i; j++)
+                sum[j] += x[k * ld + i] * x[k * ld + j];
+        memcpy(x + i * ld, sum, (size_t)(i + 1) * sizeof(real));
+    }
+}
+
+/* The same by halves; what is above the diagonal is lost. */
+static void square(real *x, long ld, long n)
+{
+    if (n <= SMALL) {
+        square_small(x, ld, n);
+        return;
+    }
+    long h = middle(n), m = n - h, panel = panel_of(m);
+    real *below = x + h * ld, *last = x + h * (ld + 1), *right = x + h;
+    square(x, ld, h);
+    panels(1, below, 1, ld, below, ld, 1, 1, x, ld, h, m, 0, 0);
+    transposed_copy(below, right, ld, h, m);
+    for (long low = 0; low < m; low += panel) {
+        long high = smaller(low + panel, m);
+        for (long i = low; i < high; i++) /* what products with the panel would read */
+            memset(last + i * (ld + 1) + 1, 0, (size_t)(high - 1 - i) * sizeof(real));
+        product(1, last + low * (ld + 1), 1, ld, right + low, 1, ld, 0, below + low * ld, ld,
+                high - low, m - low, h);
+    }
+    square(last, ld, m);
+}
+
+/* The inverse of A over its lower factor. */
+static int inverse_definite(real *a, long n)
+{
+    invert(a, n, n);
+    square(a, n, n);
+    mirrored(a, n, n);
+    return 0;
+}
+
+/* A lower triangle becomes its inverse, with zeros above; 1 if there is a zero on the diagonal. */
+static int tri_inverse(real *a, long n)
+{
+    for (long i = 0; i < n; i++)
+        if (a[i * (n + 1)] == 0)
+            return 1;
+    invert(a, n, n);
+    for (long i = 0; i < n; i++)
+        memset(a + i * n + i + 1, 0, (size_t)(n - 1 - i) * sizeof(real));
+    return 0;
+}
+
 /* 1 unless every difference of consecutive values is larger than their rounding. */
 static int eigen_gaps_close(const real *w, long n)
 {
@@ -544,5 +639,5 @@ static int column_signs(const real *v, long vr, long vc, real *out, long n, long
 /* What others call, in the order in which these are told apart. */
 void *const tcalc_routines[] = {
     product, product_half, symmetric_square, solve_lower, cholesky, cholesky_pullback,
-    eigen_gaps_close, column_signs,
+    eigen_gaps_close, column_signs, inverse_definite, tri_inverse,
 };

@@ -122,7 +122,9 @@ VECTORS = ("exp", "log", "sin", "cos")
 #: Functions of whole matrices in the order of their table.
 FUNCTIONS = (
     "product", "product_half", "symmetric_square", "solve_lower", "cholesky", "cholesky_pullback",
-    "eigen_gaps_close", "column_signs",
+    "eigen_gaps_close", "column_signs", "inverse_definite", "tri_inverse",
 )  # fmt: skip
 #: Rows that have a function of their name.
-ROUTINES = frozenset({"cholesky", "cholesky_pullback", "column_signs"})
+ROUTINES = frozenset(
+    {"cholesky", "cholesky_pullback", "column_signs", "inverse_definite", "tri_inverse"}
+)
