@@ -35,9 +35,13 @@ typedef {real} real;
 typedef double wide;
 #define F(name) {function}
 """
-_VECTOR = """
+_VECTORS = """
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-__attribute__((simd("notinbranch"))) real F({name})(real);
+#define VECTOR __attribute__((simd("notinbranch")))
+{}
+#if __GLIBC_PREREQ(2, 35)
+{}
+#endif
 #endif
 """
 
@@ -61,8 +65,14 @@ def heading(char: str) -> str:
         declared.append(f"static {kind} (*{name}){given};")
         taken.append(f"    memcpy(&{name}, found + {k}, sizeof {name});")
     bind = ["void tcalc_bind(void **found)", "{", *taken, "}\n"]
-    vectors = "".join([_VECTOR.format(name=name) for name in VECTORS])
-    written = prelude(char) + vectors + ENTRY_FUNCTIONS + REDUCTION_FUNCTIONS
+    vectors = [
+        "\n".join([
+            *[f"VECTOR real F({name})(real);" for name in single],
+            *[f"VECTOR real F({name})(real, real);" for name in pairs],
+        ])
+        for single, pairs in VECTORS
+    ]  # fmt: skip
+    written = prelude(char) + _VECTORS.format(*vectors) + ENTRY_FUNCTIONS + REDUCTION_FUNCTIONS
     return written + "\n".join([*declared, *bind])
 
 

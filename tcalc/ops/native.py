@@ -117,8 +117,16 @@ class Spread(NamedTuple):
 _GAPS = Spread("({1} == {0} ? 0 : 1 / ({1} - {0}))", "eigen_gaps_close")
 SPREAD = {("gaps", "raise"): _GAPS, ("gaps", "nan"): _GAPS}
 
-#: Functions of C's library that GNU has for vectors too.
-VECTORS = ("exp", "log", "sin", "cos")
+#: Functions of C's library that GNU has for vectors too: of one and of two operands, the second
+#: row of each since version 2.35.
+VECTORS = (
+    (("exp", "log", "sin", "cos"), ("pow",)),
+    (
+        ("expm1", "exp2", "log1p", "log2", "log10", "tan", "asin", "acos", "atan", "sinh", "cosh",
+         "tanh", "erf", "erfc"),
+        ("atan2", "hypot"),
+    ),
+)  # fmt: skip
 #: Functions of whole matrices in the order of their table.
 FUNCTIONS = (
     "product", "product_half", "symmetric_square", "solve_lower", "cholesky", "cholesky_pullback",
