@@ -103,6 +103,13 @@ def test_compilers(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("*.so")} == made
 
 
+def test_a_library_that_is_not_whole_is_made_again(tmp_path: Path) -> None:
+    assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
+    for library in (tmp_path / "c").glob("*.so"):
+        library.write_bytes(library.read_bytes()[:100])
+    assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
+
+
 def test_a_folder_that_others_write_to_is_not_used(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()

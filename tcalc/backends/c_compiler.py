@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import hashlib
 import os
@@ -10,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -41,15 +43,16 @@ def loaded(source: str) -> ctypes.CDLL:
     words = (*command(), *FLAGS)
     made_of = "\0".join([*words, _version(), _processor(), source])
     name = hashlib.sha256(made_of.encode()).hexdigest()[:32]
-    folder = _folder()
-    library = folder / f"{name}.so"
-    if not library.exists():
-        _compile(words, source, library)
+    library = _folder() / f"{name}.so"
+    if library.exists():
+        with suppress(OSError):  # not whole, as on a disk that was full
+            return ctypes.CDLL(str(library))
+    _compile(words, source, library)
     return ctypes.CDLL(str(library))
 
 
 def _compile(words: tuple[str, ...], source: str, library: Path) -> None:
-    """Made beside its place and moved there whole, as others may be at the same."""
+    """Made beside its place and moved there whole, as others may be at it too."""
     with tempfile.TemporaryDirectory(dir=library.parent) as work:
         text, made = Path(work, "tcalc.c"), Path(work, "tcalc.so")
         text.write_text(source, encoding="utf-8")
@@ -65,9 +68,9 @@ def _compile(words: tuple[str, ...], source: str, library: Path) -> None:
 def _folder() -> Path:
     """A folder that only this user writes to, since what lies there is run."""
     named = os.environ.get(CACHE)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(named) if named else Path(base, "tcalc")
     try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folder = Path(named) if named else Path(base, "tcalc")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
         private = not hasattr(os, "getuid") or (
@@ -75,9 +78,11 @@ def _folder() -> Path:
         )
         if private and os.access(folder, os.W_OK):
             return folder
-    except OSError:
+    except (OSError, RuntimeError):  # no such place, or nobody's home
         pass
-    return Path(tempfile.mkdtemp(prefix="tcalc-"))
+    folder = Path(tempfile.mkdtemp(prefix="tcalc-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @cache

@@ -10,9 +10,6 @@ from ..ops.native import REDUCTIONS, ROUTINES
 from ..steps import Plan, Sizes, Step
 from .c_loops import Nest, Operand, Statement, aligned
 
-#: Entries up to which a reduction reads them in any order.
-NEAR = 1 << 12
-
 
 class Array(NamedTuple):
     """An array as the function finds it; strides in entries."""
@@ -176,25 +173,28 @@ def _kernel(frame: Frame, step: Step) -> str:
 
 
 def _reduced(frame: Frame, step: Step) -> str:
-    """A function of the last axes, as one where they lie so."""
+    """A function of the last axes, where these lie as one, or of columns next to each other."""
     (a,), (op, count) = step.args, step.params
     found, out = frame.arrays[a], frame.arrays[step.out]
-    lead, core = found.shape[: len(out.shape)], found.shape[len(out.shape) :]
-    strides = found.strides[len(out.shape) :]
-    apart = strides[-1] if count else 0
-    dense = all(
-        n == 1 or s == apart * prod(core[k + 1 :])
-        for k, (n, s) in enumerate(zip(core, strides, strict=True))
-    )
-    # Entries that are far apart are better read with those beside them.
-    if not count or not dense or (apart != 1 and prod(found.shape) > NEAR):
-        return ""
+    axes = len(out.shape)
+    lead, core = found.shape[:axes], found.shape[axes:]
+    strides = [s for n, s in zip(core, found.strides[axes:], strict=True) if n > 1]
+    apart = strides[-1] if strides else 1
+    rest = [n for n in core if n > 1]
+    dense = all(s == apart * prod(rest[k + 1 :]) for k, s in enumerate(strides))
     starts = [
-        _start(slot, aligned(lead, x.shape[: len(lead)], x.strides[: len(lead)]))
-        for slot, x in ((step.out, out), (a, found))
+        _start(slot, aligned(lead, x.shape[:axes], x.strides[:axes]))
+        for slot, x in ((a, found), (step.out, out))
     ]
-    call = f"{REDUCTIONS[op.name]}({starts[1]}, {prod(core)}, {apart})"
-    return f"{_over_all(lead)}*({starts[0]}) = {call};"
+    name, n = REDUCTIONS[op.name], prod(core)
+    if count and dense and apart == 1:
+        return f"{_over_all(lead)}*({starts[1]}) = {name}({starts[0]}, {n});"
+    if not count or not dense or not lead or not found.strides[axes - 1] == out.strides[-1] == 1:
+        return ""
+    last, m = f"i{axes - 1}", lead[-1]
+    loops = f"{_over_all(lead[:-1])}for (long {last} = 0; {last} < {m}; {last} += COLUMNS) "
+    width = f"{m} - {last} < COLUMNS ? {m} - {last} : COLUMNS"
+    return f"{loops}{name}_across({starts[0]}, {n}, {apart}, {width}, {starts[1]});"
 
 
 def _over_all(lead: Sizes) -> str:

@@ -57,49 +57,78 @@ static inline real _logaddexp(real a, real b) {
 """
 
 
-#: Reductions as functions of n entries that are s apart.
+#: Reductions: functions of n entries in a row, or (`_across`) of m columns next to each other, of
+#: which each has n entries, s apart.
 REDUCTIONS = {"max": "_max", "min": "_min", "norm2": "_norm2", "logsumexp": "_logsumexp"}
-REDUCTION_FUNCTIONS = """
-static inline real _max(const real *x, long n, long s) {
-    real top = x[0];
+_EXTREME = """
+static inline real {name}(const real *x, long n) {{
+    real found = x[0];
     int nan = 0;
-    #pragma omp simd reduction(max: top) reduction(|: nan)
-    for (long i = 0; i < n; i++) {
-        top = x[i * s] > top ? x[i * s] : top;
-        nan |= x[i * s] != x[i * s];
-    }
-    return nan ? (real)NAN : top;
-}
+    #pragma omp simd reduction({kind}: found) reduction(|: nan)
+    for (long i = 0; i < n; i++) {{
+        found = x[i] {sign} found ? x[i] : found;
+        nan |= x[i] != x[i];
+    }}
+    return nan ? (real)NAN : found;
+}}
 
-static inline real _min(const real *x, long n, long s) {
-    real low = x[0];
-    int nan = 0;
-    #pragma omp simd reduction(min: low) reduction(|: nan)
-    for (long i = 0; i < n; i++) {
-        low = x[i * s] < low ? x[i * s] : low;
-        nan |= x[i * s] != x[i * s];
-    }
-    return nan ? (real)NAN : low;
-}
-
-static inline real _norm2(const real *x, long n, long s) {
+static inline void {name}_across(const real *x, long n, long s, long m, real *out) {{
+    for (long j = 0; j < m; j++)
+        out[j] = x[j];
+    for (long i = 1; i < n; i++)
+        #pragma omp simd
+        for (long j = 0; j < m; j++)
+            out[j] = x[i * s + j] {sign} out[j] || x[i * s + j] != x[i * s + j] ? x[i * s + j]
+                                                                               : out[j];
+}}
+"""
+REDUCTION_FUNCTIONS = f"""
+enum {{ COLUMNS = 64 }};
+{_EXTREME.format(name="_max", kind="max", sign=">")}
+{_EXTREME.format(name="_min", kind="min", sign="<")}
+static inline real _norm2(const real *x, long n) {{
     wide sum = 0;
     #pragma omp simd reduction(+: sum)
     for (long i = 0; i < n; i++)
-        sum += x[i * s] * x[i * s];
+        sum += x[i] * x[i];
     return (real)sqrt(sum);
-}
+}}
 
-static inline real _logsumexp(const real *x, long n, long s) {
-    real top = _max(x, n, s);
+static inline void _norm2_across(const real *x, long n, long s, long m, real *out) {{
+    for (long j = 0; j < m; j++)
+        out[j] = 0;
+    for (long i = 0; i < n; i++)
+        #pragma omp simd
+        for (long j = 0; j < m; j++)
+            out[j] += x[i * s + j] * x[i * s + j];
+    for (long j = 0; j < m; j++)
+        out[j] = F(sqrt)(out[j]);
+}}
+
+static inline real _logsumexp(const real *x, long n) {{
+    real top = _max(x, n);
     wide sum = 0;
     if (!isfinite(top))
         top = 0;
     #pragma omp simd reduction(+: sum)
     for (long i = 0; i < n; i++)
-        sum += F(exp)(x[i * s] - top);
+        sum += F(exp)(x[i] - top);
     return top + (real)log(sum);
-}
+}}
+
+static inline void _logsumexp_across(const real *x, long n, long s, long m, real *out) {{
+    real sum[COLUMNS] = {{0}};
+    _max_across(x, n, s, m, out);
+    for (long j = 0; j < m; j++)
+        out[j] = isfinite(out[j]) ? out[j] : 0;
+    for (long i = 0; i < n; i++)
+        #pragma omp simd
+        for (long j = 0; j < m; j++)
+            sum[j] += F(exp)(x[i * s + j] - out[j]);
+    #pragma omp simd
+    for (long j = 0; j < m; j++)
+        out[j] += F(log)(sum[j]);
+}}
 """
 
 
