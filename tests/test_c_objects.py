@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tcalc as tc
-from tcalc.backends import c_compiler
+from tcalc.backends import c, c_compiler
 from tcalc.backends.c_library import heading
+from tests.cases import CASES
 
 
 def compiled(outputs: Any, **options: Any) -> Any:
@@ -48,6 +50,19 @@ def test_large_arrays_in_tiles() -> None:
         strict=True,
     ):
         np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
+
+
+def test_many_functions_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans of which a function takes two steps only, so that all is handed on by memory."""
+    monkeypatch.setattr(c, "MOST", 2)
+    for case in CASES[::4]:
+        e, arrays = case.expression(), case.sample()
+        outputs = (e, tc.derivative(e, case.targets[0], 2))
+        for found, wanted in zip(
+            compiled(outputs)(arrays), tc.compile(outputs)(arrays), strict=True
+        ):
+            scale = abs(wanted).max(initial=1)
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-11 * scale)
 
 
 def test_threads() -> None:

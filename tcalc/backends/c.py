@@ -18,6 +18,9 @@ from .c_source import expressible, tileable
 from .numpy import Program
 from .numpy_kernels import allocation, cleared, dropped
 
+#: Steps of one function; compilers take more than twice as long for twice as many.
+MOST = 400
+
 
 class CProgram(Program):
     """A plan bound to a dtype, as `Program`, most of its steps compiled."""
@@ -63,7 +66,8 @@ class CProgram(Program):
             super()._add(unit)
 
     def _compiled(self, step: Step) -> None:
-        if self._open is None:
+        if self._open is None or len(self._open.steps) >= MOST:
+            self._close()
             self._open = Part(self)
         part = self._open
         before, self._runs = self._runs, part.before
