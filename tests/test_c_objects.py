@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,24 @@ def test_large_arrays_in_tiles() -> None:
         strict=True,
     ):
         np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
+
+
+def test_memory_is_what_the_plan_says() -> None:
+    """Results of solves go as soon as they are used, in a long row of them too."""
+    L, B = tc.var("L", ("n", "n")), tc.var("B", ("n", "n"))
+    e = B
+    for k in range(8):
+        e = tc.linalg.solve_triangular(L, e, lower=True) + (k + 1) * B
+    step = compiled(tc.sum(e * e))
+    given = {"L": np.eye(400) * 3, "B": np.ones((400, 400))}
+    step(**given)
+    tracemalloc.start()
+    try:
+        step(**given)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= step.plan_for(L=(400, 400), B=(400, 400)).peak_bytes + 10_000
 
 
 def test_many_functions_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:

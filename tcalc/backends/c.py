@@ -7,6 +7,7 @@ other strides. Matrices are multiplied and factorised by the BLAS and LAPACK tha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from .numpy_kernels import allocation, cleared, dropped
 
 #: Steps of one function; compilers take more than twice as long for twice as many.
 MOST = 400
+#: Bytes of an array that is not kept until a function ends where nobody reads it any more.
+FREED = 1 << 20
 
 
 class CProgram(Program):
@@ -81,8 +84,10 @@ class CProgram(Program):
     def _end(self, slots: Sequence[int]) -> None:
         if self._open is None:
             super()._end(slots)
-        else:
-            self._open.after.append(dropped(tuple(slots)))
+            return
+        self._open.after.append(dropped(tuple(slots)))
+        if any(prod(self.plan.shapes[slot]) * self.plan.itemsize >= FREED for slot in slots):
+            self._close()
 
     def _close(self) -> None:
         part, self._open = self._open, None

@@ -35,7 +35,7 @@ def _lq(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
     q, factor = _orthogonal(xp, a)
     diagonal = factor.diagonal(0, -2, -1)
     # What is left of a row beside the rows before it, at the size of the row's rounding errors.
-    rounding = n * xp.finfo(a.dtype).eps * xp.sqrt(xp.vecdot(a, a))
+    rounding = n * xp.finfo(a.dtype).eps * xp.sqrt(xp.einsum("...ij,...ij->...i", a, a))
     dependent = (xp.abs(diagonal) <= rounding).any(axis=-1)
     refuse(f"{name}: the {lines} are linearly dependent", dependent)
     sign = xp.sign(diagonal)
