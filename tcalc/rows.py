@@ -47,7 +47,8 @@ def reading(b: Builder, step: Step) -> Reading | None:
         return _moved(b, step)
     if kind == "sum" and shapes[args[0]]:
         return _summed(b, step)
-    return _product(b, step) if kind == "dot" else None
+    # Of a product of which one half is wanted, a tile's rows have that of other columns each.
+    return _product(b, step) if kind == "dot" and not step.params else None
 
 
 def _by_rows(b: Builder, step: Step, ndim: int) -> Reading:

@@ -58,6 +58,16 @@ def test_entries(name: str, dtype: type) -> None:
     e = 2 * apply(row, *variables)
     found, wanted = compiled(e)(**given), tc.compile(e)(**given)
     np.testing.assert_allclose(found, wanted, rtol=64 * np.finfo(dtype).eps, atol=1e-300)
+    zero = (found == 0) & (wanted == 0)
+    np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(wanted[zero]))
+
+
+def test_products_are_rounded_before_they_are_added() -> None:
+    """Differences that are zero stay so, and roots of them are no nan."""
+    a, b = tc.var("a", "n"), tc.var("b", "n")
+    values = np.random.default_rng(0).uniform(0.1, 10, 1000)
+    for e in (tc.sqrt(a * a - b * b), tc.sign(a * b - a * a), 3 * (b * b - a * a)):
+        np.testing.assert_array_equal(compiled(e)(a=values, b=values.copy()), 0)
 
 
 # --- arrays ---------------------------------------------------------------------------------------

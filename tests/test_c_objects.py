@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import subprocess
@@ -134,6 +135,9 @@ def test_compilers(tmp_path: Path) -> None:
     shown = run_python(COMPUTE, CC=str(broken), TCALC_CACHE=str(tmp_path / "one"))
     assert "out of order" in shown
     assert "tcalc.errors.Error" in shown
+    for command in ("true", 'gcc "'):
+        shown = run_python(COMPUTE, CC=command, TCALC_CACHE=str(tmp_path / "one"))
+        assert "tcalc.errors.Error" in shown
     assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "two")) == "6.0\n"
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("*.so")}
     assert made
@@ -146,6 +150,31 @@ def test_a_library_that_is_not_whole_is_made_again(tmp_path: Path) -> None:
     for library in (tmp_path / "c").glob("*.so"):
         library.write_bytes(library.read_bytes()[:100])
     assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
+
+
+def test_libraries_are_closed_with_what_they_were_made_for() -> None:
+    """There is a limit to how many libraries a process can have open."""
+    maps = Path("/proc/self/maps")
+    if not maps.exists():
+        pytest.skip("only Linux lists what is mapped")
+    x = tc.var("x", "n")
+    shown = []
+    gc.collect()
+    for k in range(3):
+        step = compiled(tc.sum(tc.exp(x) * (k + 7.25)))
+        step(x=np.ones(3))
+        shown.append({line.split()[-1] for line in maps.read_text().splitlines() if ".so" in line})
+        del step
+        gc.collect()
+    assert len(shown[0]) == len(shown[1]) == len(shown[2])
+    assert shown[0] != shown[1]
+
+
+def test_a_folder_may_be_relative_and_may_vanish(tmp_path: Path) -> None:
+    code = f"import os, shutil, tcalc; os.chdir({str(tmp_path)!r}){COMPUTE}"
+    code += f"shutil.rmtree('kept'); os.chdir('/'){COMPUTE.replace('* 3', '* 4')}"
+    assert run_python(code, TCALC_CACHE="kept") == "6.0\n8.0\n"
+    assert (tmp_path / "kept").is_dir()
 
 
 def test_a_folder_that_others_write_to_is_not_used(tmp_path: Path) -> None:

@@ -97,3 +97,18 @@ def test_products_with_thin_matrices_stay_in_the_loop():
     assert gradient.plan_for(**shapes).peak_bytes < 4 * 2**20
     product = tc.compile(tc.hvp(loss, "U", tc.var("P", ("n", "k"))))
     assert product.plan_for(**shapes, P=(1000, 5)).peak_bytes < 4 * 2**20
+
+
+@pytest.mark.parametrize("n", [128, 160, 300])
+def test_half_a_product_of_rows_of_a_loop(n, backend):
+    """The other half is multiplied by zeros; the rows come from a loop over many columns."""
+    Z, A = tc.var("Z", ("n", "w")), tc.var("A", ("n", "k"))
+    B, M = tc.var("B", ("k", "n")), tc.var("M", ("n", "n"))
+    weights = tc.sum(tc.exp(Z), axis=1)[:, None]
+    step = tc.compile(((A * weights) @ B) * tc.linalg.cholesky(M), backend=backend)
+    rng = np.random.default_rng(0)
+    z, a, b = rng.normal(size=(n, 2000)), rng.normal(size=(n, 100)), rng.normal(size=(100, n))
+    root = np.tril(rng.uniform(0.5, 1, (n, n))) + n * np.eye(n)
+    expected = ((a * np.exp(z).sum(1)[:, None]) @ b) * root
+    found = step(Z=z, A=a, B=b, M=root @ root.T)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * abs(expected).max())

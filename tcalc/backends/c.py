@@ -21,7 +21,7 @@ from .numpy_kernels import allocation, cleared, dropped
 
 #: Steps of one function; compilers take more than twice as long for twice as many.
 MOST = 400
-#: Bytes of an array that is not kept until a function ends where nobody reads it any more.
+#: Bytes that nobody reads any more with which a function ends.
 FREED = 1 << 20
 
 
@@ -76,7 +76,7 @@ class CProgram(Program):
         before, self._runs = self._runs, part.before
         if self.plan.origin[step.out] is RESULT:
             self._runs.append(allocation(step.out, self.plan.shapes, (), np.empty, self.dtype))
-        elif self._birth(step, clear=False):
+        elif self._birth(step, clear=False) and step.kind in INTO_ZEROS:
             part.new.add(step.out)
         self._runs = before
         part.steps.append(step)
@@ -85,8 +85,10 @@ class CProgram(Program):
         if self._open is None:
             super()._end(slots)
             return
-        self._open.after.append(dropped(tuple(slots)))
-        if any(prod(self.plan.shapes[slot]) * self.plan.itemsize >= FREED for slot in slots):
+        part = self._open
+        part.after.append(dropped(tuple(slots)))
+        part.idle += sum([prod(self.plan.shapes[slot]) for slot in slots]) * self.plan.itemsize
+        if part.idle >= FREED:
             self._close()
 
     def _close(self) -> None:

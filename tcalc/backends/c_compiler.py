@@ -22,6 +22,9 @@ FLAGS = (
     "-O3", "-march=native", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math",
     "-fopenmp-simd", "-shared", "-fPIC", "-w",
 )  # fmt: skip
+#: Every product is rounded, as NumPy's are, so that a * a - b * b is 0 where a is b; or sums with a
+#: product are rounded once.
+ROUNDED, CONTRACTED = "-ffp-contract=off", "-ffp-contract=fast"
 COMPILERS = ("cc", "gcc", "clang")
 #: Where libraries are kept, instead of the user's cache folder.
 CACHE = "TCALC_CACHE"
@@ -30,7 +33,11 @@ CACHE = "TCALC_CACHE"
 @cache
 def command() -> tuple[str, ...]:
     """The compiler's command: what the variable CC says, or the first that is there."""
-    named = shlex.split(os.environ.get("CC", ""))
+    text = os.environ.get("CC", "")
+    try:
+        named = shlex.split(text)
+    except ValueError as error:
+        raise Error(f"CC={text} is no command: {error}") from error
     for words in [named] if named else [[name] for name in COMPILERS]:
         if shutil.which(words[0]):
             return tuple(words)
@@ -38,9 +45,9 @@ def command() -> tuple[str, ...]:
     raise Error(f'backend="c" needs a C compiler; looked for {looked}')
 
 
-def loaded(source: str) -> ctypes.CDLL:
+def loaded(source: str, contract: str = ROUNDED) -> ctypes.CDLL:
     """The library of some C source, compiled now or before."""
-    words = (*command(), *FLAGS)
+    words = (*command(), *FLAGS, contract)
     made_of = "\0".join([*words, _version(), _processor(), source])
     name = hashlib.sha256(made_of.encode()).hexdigest()[:32]
     library = _folder() / f"{name}.so"
@@ -53,15 +60,18 @@ def loaded(source: str) -> ctypes.CDLL:
 
 def _compile(words: tuple[str, ...], source: str, library: Path) -> None:
     """Made beside its place and moved there whole, as others may be at it too."""
-    with tempfile.TemporaryDirectory(dir=library.parent) as work:
-        text, made = Path(work, "tcalc.c"), Path(work, "tcalc.so")
-        text.write_text(source, encoding="utf-8")
-        done = subprocess.run(
-            [*words, "-o", str(made), str(text), "-lm"], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise Error(f"{shlex.join(words)} failed:\n{done.stderr.strip()[:2000]}")
-        made.replace(library)
+    try:
+        library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=library.parent) as work:
+            text, made = Path(work, "tcalc.c"), Path(work, "tcalc.so")
+            text.write_text(source, encoding="utf-8")
+            line = [*words, "-o", str(made), str(text), "-lm"]
+            done = subprocess.run(line, capture_output=True, text=True, check=False)
+            if done.returncode or not made.exists():
+                raise Error(f"{shlex.join(words)} failed:\n{done.stderr.strip()[:2000]}")
+            made.replace(library)
+    except OSError as error:
+        raise Error(f"no library can be made in {library.parent}: {error}") from error
 
 
 @cache
@@ -70,7 +80,7 @@ def _folder() -> Path:
     named = os.environ.get(CACHE)
     try:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = Path(named) if named else Path(base, "tcalc")
+        folder = (Path(named) if named else Path(base, "tcalc")).resolve()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
         private = not hasattr(os, "getuid") or (

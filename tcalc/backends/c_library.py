@@ -6,24 +6,28 @@ addresses of what they call.
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import re
+import threading
 from functools import cache
 from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
 from ..ops.native import ENTRY_FUNCTIONS, FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
-from .c_compiler import loaded
+from .c_compiler import CONTRACTED, loaded
 
 #: BLAS functions in the order in which the routines take them.
 BLAS = ("gemm", "gemv", "syrk")
 #: Rows of square products that are measured, and how many more multiplications behave alike.
 TRIED, BEYOND = (160, 480), 10.0
 
+_LOCK = threading.Lock()
 _SOURCE = Path(__file__).with_name("c_routines.c")
 
 _PRELUDE = """
@@ -79,17 +83,27 @@ def heading(char: str) -> str:
 def function(text: str, char: str, arguments: int) -> Any:
     """The function ``int run(int, ...)``, further arguments being pointers, of generated C."""
     library = loaded(heading(char) + text)
+    # What nobody calls any more is closed, as a process can only hold so many libraries.
+    finalize(library, _closed, library._handle).atexit = False
+    with _LOCK:
+        routines = _routines(char)
     library.tcalc_bind.argtypes = [ctypes.c_void_p]
-    library.tcalc_bind(_routines(char))
+    library.tcalc_bind(routines)
     library.run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * arguments]
     library.run.restype = ctypes.c_int
     return library.run
 
 
+def _closed(handle: int) -> None:
+    close = getattr(_ctypes, "dlclose", None)
+    if close is not None:
+        close(handle)
+
+
 @cache
 def _routines(char: str) -> Any:
     """Addresses of the routines, which have been told what they need."""
-    library = loaded(prelude(char) + _SOURCE.read_text(encoding="utf-8"))
+    library = loaded(prelude(char) + _SOURCE.read_text(encoding="utf-8"), CONTRACTED)
     blas = (ctypes.c_void_p * len(BLAS))(*_blas(char))
     library.tcalc_give.argtypes = [ctypes.c_void_p, ctypes.c_double]
     library.tcalc_give(blas, 0.0)

@@ -26,7 +26,7 @@ class Frame:
     arrays : mapping
         All slots that are read and written.
     cleared : collection of int
-        Results that are zero from the start.
+        Results of `embed` that are zero from the start.
     adding : collection of int
         Sums that are added to what is there.
     places : mapping

@@ -90,10 +90,9 @@ class _Compiled(ABC):
             return self._variants[key]
         except KeyError:
             with self._lock:
-                if key not in self._variants:
-                    room = len(self._variants) < MAX_VARIANTS
-                    self._variants[key] = self._compiled(v) if room else None
-                return self._variants[key]
+                if key not in self._variants and len(self._variants) < MAX_VARIANTS:
+                    self._variants[key] = self._compiled(v)
+                return self._variants.get(key)
 
     def _compiled(self, v: Slots) -> Compute | None:
         dtype = self.program.dtype
@@ -155,13 +154,24 @@ def _addresses(arrays: Sequence[np.ndarray]) -> tuple[Any, int]:
 
 
 class Part(_Compiled):
-    """A run of steps: what is bound before it, and what is dropped after it."""
+    """A run of steps.
+
+    Attributes
+    ----------
+    before, after : list of Run
+        What is bound before it and dropped after it.
+    new : set of int
+        Results in memory that is new and zero.
+    idle : int
+        Bytes that are dropped after it, of results that it could have dropped.
+    """
 
     def __init__(self, program: Owner) -> None:
         super().__init__(program)
         self.before: list[Run] = []
         self.after: list[Run] = []
         self.new: set[int] = set()
+        self.idle = 0
         self._closures: list[Run] = []
 
     @property
@@ -285,7 +295,7 @@ class TiledPart(_Compiled):
         known = {slot: self._moving(slot, a) for slot, a in held.items()}
         frame = Frame(plan, known, (), loop.sums, places)
         body = Source(frame, self.steps, self.program.dtype.char).body(self.read_by_others())
-        if "case " in body:  # a step that is left to NumPy
+        if "return" in body:  # a step that is left to NumPy
             return None
         sizes = {slot: arrays[slot].size for slot in sorted(loop.sums)}
         lines = [f"memset(q{slot}, 0, {n} * sizeof(real));" for slot, n in sizes.items()]

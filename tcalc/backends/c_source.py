@@ -17,7 +17,7 @@ from ..steps import VIEW, Loop, Plan, Sizes, Step
 from .c_loops import Count, Nest, Operand, Statement
 from .c_matrices import CALLS, Frame
 
-#: Items of a function that a step may be moved over to others of its shape.
+#: Items of a function that are looked through, from the last, for one that a step may join.
 REACH = 16
 
 
