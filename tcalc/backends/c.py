@@ -14,7 +14,7 @@ import numpy as np
 
 from ..steps import INTO_ZEROS, RESULT, VIEW, Loop, Plan, Step, Unit
 from .c_compiler import command
-from .c_parts import Part, TiledPart
+from .c_parts import Part, TiledPart, check_addresses
 from .c_source import expressible, tileable
 from .numpy import Program
 from .numpy_kernels import allocation, cleared, dropped
@@ -34,8 +34,9 @@ class CProgram(Program):
 
     @staticmethod
     def available() -> None:
-        """Raises an Error where there is no C compiler."""
+        """Raises an Error where there is no C compiler, or another Python."""
         command()
+        check_addresses()
 
     def stays(self, slot: int) -> bool:
         """Is the slot the same array in all calls that use one workspace?"""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..errors import Error
 from ..failures import StepError
 from ..steps import INTO_ZEROS, RESULT, VIEW, Loop, Plan, Step
 from .c_library import function
@@ -25,6 +28,15 @@ MAX_VARIANTS = 8
 _HEAD = object.__basicsize__
 
 Compute = Callable[..., int]
+
+
+def check_addresses() -> None:
+    """Raises an Error where array objects do not begin as NumPy's do in CPython."""
+    if sys.implementation.name == "cpython":
+        array = np.empty(1)
+        if ctypes.c_void_p.from_address(id(array) + _HEAD).value == array.ctypes.data:
+            return
+    raise Error('backend="c" needs CPython and NumPy\'s own arrays')
 
 
 class Owner(Protocol):
