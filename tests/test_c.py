@@ -222,7 +222,7 @@ def test_matrix_functions(case: MatrixCase) -> None:
         np.testing.assert_allclose(found, numpy[name], rtol=0, atol=1e-9 * scale)
 
 
-SIZES = (1, 2, 15, 16, 17, 33, 64, 65, 100, 129, 200, 257)
+SIZES = (1, 2, 3, 8, 15, 16, 17, 33, 64, 65, 100, 129, 200, 257)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -347,6 +347,22 @@ def test_errors_are_those_of_numpy() -> None:
         # A function that failed once works with what it can do.
         good = {**given, "A": np.diag([1.0, 2.0, 4.0])}
         np.testing.assert_allclose(step(**good), tc.compile(e)(**good))
+
+
+@pytest.mark.parametrize("n", [1, 5, 40, 100, 260])
+def test_indefinite_matrices_of_any_size(n: int) -> None:
+    """Refused in place, wherever the pivot that is not positive stands."""
+    rng = np.random.default_rng(n)
+    A = tc.var("A", ("n", "n"))
+    step = compiled(2 * tc.linalg.cholesky(A))
+    for _ in range(10):
+        q, _ = np.linalg.qr(rng.normal(size=(n, n)))
+        values = rng.uniform(0.5, 2, n)
+        values[rng.integers(n)] = -rng.uniform(1e-6, 1)
+        a = (q * values) @ q.T
+        assert failure(lambda a=a: step(A=a)) == (
+            "cholesky: the matrix is not positive definite, in cholesky(A)"
+        )
 
 
 def test_ties_are_left_to_numpy() -> None:

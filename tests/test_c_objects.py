@@ -7,9 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
-import tracemalloc
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from benchmarks.harness import peak_traced
 from tcalc.backends import c, c_compiler
 from tcalc.backends.c_library import heading
 from tests.cases import CASES
@@ -55,17 +54,6 @@ def test_large_arrays_in_tiles() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-11)
 
 
-def traced(call: Callable[[], object]) -> int:
-    """Bytes that a call takes at once, beside the workspace, which an earlier one has made."""
-    call()
-    tracemalloc.start()
-    try:
-        call()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 def test_results_go_as_soon_as_they_are_used() -> None:
     L, B = tc.var("L", ("n", "n")), tc.var("B", ("n", "n"))
     e = B
@@ -73,7 +61,9 @@ def test_results_go_as_soon_as_they_are_used() -> None:
         e = tc.linalg.solve_triangular(L, e, trans=k % 2, lower=True)
     one, other = compiled(e @ e), tc.compile(e @ e)
     given = {"L": np.eye(400) * 3, "B": np.ones((400, 400))}
-    assert traced(lambda: one(**given)) <= traced(lambda: other(**given)) + 10_000
+    for step in (one, other):
+        step(**given)  # makes the workspace
+    assert peak_traced(lambda: one(**given)) <= peak_traced(lambda: other(**given)) + 10_000
 
 
 def test_many_functions_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,19 +85,13 @@ def test_threads() -> None:
     rng = np.random.default_rng(0)
     data = [(rng.normal(size=(30, 30)) / 30, rng.normal(size=30)) for _ in range(8)]
     wanted = [step(X=x, y=v)[1] for x, v in data]
-    wrong: list[int] = []
 
-    def work(k: int) -> None:
-        for _ in range(50):
-            if not np.array_equal(step(X=data[k][0], y=data[k][1])[1], wanted[k]):
-                wrong.append(k)
+    def is_right(k: int) -> bool:
+        found = [step(X=data[k][0], y=data[k][1])[1] for _ in range(50)]
+        return all(np.array_equal(gradient, wanted[k]) for gradient in found)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(is_right, range(8)))
 
 
 def run_python(code: str, **environment: str) -> str:

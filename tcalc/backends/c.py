@@ -1,12 +1,13 @@
 """Plans on C: runs of steps as functions that the system's compiler makes, the rest as NumPy does.
 
 A function is written at the first call, when the strides of all arrays are known, and again for
-other strides. Matrices are multiplied and factorised by the BLAS and LAPACK that SciPy brings.
+other strides. Matrices go to routines of our own, on the BLAS that SciPy brings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -56,9 +57,8 @@ class CProgram(Program):
                 return
             bound = self.plan.origin[unit.out] is VIEW and unit.kind != "part"
             if self._open is not None and (bound or self._is_static(unit)):
-                before, self._runs = self._runs, self._open.before
-                super()._add(unit)
-                self._runs = before
+                with self._before(self._open):
+                    super()._add(unit)
                 return
         self._close()
         if isinstance(unit, Loop) and tileable(self.plan, unit):
@@ -74,13 +74,21 @@ class CProgram(Program):
             self._close()
             self._open = Part(self)
         part = self._open
-        before, self._runs = self._runs, part.before
-        if self.plan.origin[step.out] is RESULT:
-            self._runs.append(allocation(step.out, self.plan.shapes, (), np.empty, self.dtype))
-        elif self._birth(step, clear=False) and step.kind in INTO_ZEROS:
-            part.new.add(step.out)
-        self._runs = before
+        with self._before(part):
+            if self.plan.origin[step.out] is RESULT:
+                self._runs.append(allocation(step.out, self.plan.shapes, (), np.empty, self.dtype))
+            elif self._birth(step, clear=False) and step.kind in INTO_ZEROS:
+                part.new.add(step.out)
         part.steps.append(step)
+
+    @contextmanager
+    def _before(self, part: Part) -> Iterator[None]:
+        """What is to be run goes before a part."""
+        held, self._runs = self._runs, part.before
+        try:
+            yield
+        finally:
+            self._runs = held
 
     def _end(self, slots: Sequence[int]) -> None:
         if self._open is None:

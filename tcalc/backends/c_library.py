@@ -19,7 +19,7 @@ from weakref import finalize
 
 import numpy as np
 
-from ..ops.native import ENTRY_FUNCTIONS, FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
+from ..ops.native import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
 from .c_compiler import CONTRACTED, loaded
 
 #: BLAS functions in the order in which the routines take them.
@@ -28,7 +28,6 @@ BLAS = ("gemm", "gemv", "syrk")
 TRIED, BEYOND = (160, 480), 10.0
 
 _LOCK = threading.Lock()
-_SOURCE = Path(__file__).with_name("c_routines.c")
 
 _PRELUDE = """
 #include <math.h>
@@ -58,14 +57,24 @@ def prelude(char: str) -> str:
 
 
 @cache
+def _source() -> str:
+    return Path(__file__).with_name("c_routines.c").read_text(encoding="utf-8")
+
+
+def _names() -> list[str]:
+    """The routines in the order of their table."""
+    _, _, table = _source().partition("tcalc_routines[] = {")
+    return re.findall(r"\w+", table)
+
+
+@cache
 def heading(char: str) -> str:
     """What stands before every generated function."""
-    source = _SOURCE.read_text(encoding="utf-8")
+    defined = re.findall(r"^static (\w+) (\w+)(\([^)]*\))\n{", _source(), re.MULTILINE)
+    heads = {name: (kind, given) for kind, name, given in defined}
     declared, taken = [], []
-    for k, name in enumerate(FUNCTIONS):
-        found = re.search(rf"^static (\w+) {name}(\([^)]*\))\n{{", source, re.MULTILINE)
-        assert found is not None, name
-        kind, given = found.groups()
+    for k, name in enumerate(_names()):
+        kind, given = heads[name]
         declared.append(f"static {kind} (*{name}){given};")
         taken.append(f"    memcpy(&{name}, found + {k}, sizeof {name});")
     bind = ["void tcalc_bind(void **found)", "{", *taken, "}\n"]
@@ -103,12 +112,12 @@ def _closed(handle: int) -> None:
 @cache
 def _routines(char: str) -> Any:
     """Addresses of the routines, which have been told what they need."""
-    library = loaded(prelude(char) + _SOURCE.read_text(encoding="utf-8"), CONTRACTED)
+    library = loaded(prelude(char) + _source(), CONTRACTED)
     blas = (ctypes.c_void_p * len(BLAS))(*_blas(char))
     library.tcalc_give.argtypes = [ctypes.c_void_p, ctypes.c_double]
     library.tcalc_give(blas, 0.0)
     library.tcalc_give(blas, _pieces_until(library, char))
-    return (ctypes.c_void_p * len(FUNCTIONS)).in_dll(library, "tcalc_routines")
+    return (ctypes.c_void_p * len(_names())).in_dll(library, "tcalc_routines")
 
 
 def _pieces_until(library: ctypes.CDLL, char: str) -> float:

@@ -300,14 +300,16 @@ class TiledPart(_Compiled):
             held[slot] = part = array if axis < 0 else _first(array, axis, loop.rows, tile)
             step = 0 if axis < 0 else part.shape[axis] // tile * array.strides[axis] // itemsize
             starts.append(f"real *p{slot} = q{slot} + r * {step}L;")
+        slots: Slots = [held.get(k) for k in range(len(v))]
         for slot, (source, bind) in self.views.items():
-            bind(held)  # type: ignore[arg-type]
+            bind(slots)
+            held[slot] = slots[slot]
             apart = (held[slot].ctypes.data - held[source].ctypes.data) // itemsize
             starts.append(f"real *p{slot} = p{source} + {apart}L;")
         known = {slot: self._moving(slot, a) for slot, a in held.items()}
         frame = Frame(plan, known, (), loop.sums, places)
-        body = Source(frame, self.steps, self.program.dtype.char).body(self.read_by_others())
-        if "return" in body:  # a step that is left to NumPy
+        written = Source(frame, self.steps, self.program.dtype.char)
+        if written.returns:
             return None
         sizes = {slot: arrays[slot].size for slot in sorted(loop.sums)}
         lines = [f"memset(q{slot}, 0, {n} * sizeof(real));" for slot, n in sizes.items()]
@@ -315,7 +317,7 @@ class TiledPart(_Compiled):
             f"for (long r = 0; r < {loop.rows}; r += {tile}) {{",
             f"long t = {loop.rows} - r < {tile} ? {loop.rows} - r : {tile};",
             *starts,
-            body,
+            written.body(self.read_by_others()),
             "}",
         ]
         return self.whole("\n".join(lines), "q", temporaries)

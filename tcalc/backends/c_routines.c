@@ -384,24 +384,16 @@ static void turned(real *a, long n)
     }
 }
 
-/* A symmetric matrix becomes its lower factor; 1 if it is not positive definite, which it then still
-   is: the lower triangle is only read until the factor is there. */
+/* A symmetric matrix becomes its lower factor; 1 if it is not positive definite, and then what is
+   left of it is certain not to be either. */
 static int cholesky(real *a, long n)
 {
-    real *diagonal = malloc((size_t)larger(n, 1) * sizeof(real));
-    if (!diagonal)
+    if (factored(a, n, n)) {
+        a[0] = -1;
         return 1;
-    for (long i = 0; i < n; i++)
-        diagonal[i] = a[i * (n + 1)];
-    int failed = factored(a, n, n);
-    for (long i = 0; i < n && failed; i++)
-        a[i * (n + 1)] = diagonal[i];
-    free(diagonal);
-    if (failed)
-        mirrored(a, n, n);
-    else
-        turned(a, n);
-    return failed;
+    }
+    turned(a, n);
+    return 0;
 }
 
 /* The pullback of a small block, S = L⁻ᵀ M L⁻¹ with M from the upper triangle of U L, in rows of

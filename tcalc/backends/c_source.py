@@ -38,12 +38,13 @@ class Call(NamedTuple):
 
 
 class Source(Frame):
-    """The text of one function."""
+    """The text of one function; `returns` where it may leave a step to Python."""
 
     def __init__(self, frame: Frame, steps: Sequence[Step], char: str) -> None:
         super().__init__(frame.plan, frame.arrays, frame.cleared, frame.adding, frame.places)
         self.suffix = "f" if char == "f" else ""
         self.items: list[Group | Call] = []
+        self.returns = False
         for number, step in enumerate(steps, 1):
             self._add(step, number)
 
@@ -56,6 +57,7 @@ class Source(Frame):
             (n,) = self.arrays[w].shape
             text = f"if ({spread.check}(p{w}, {n})) return -{number};"
             self.items.append(Call(text, (w,), (), True))
+            self.returns = True
         made = self._entrywise(step)
         if made is not None:
             shape, statements = made
@@ -63,10 +65,10 @@ class Source(Frame):
                 self._join(shape, statement)
             return
         text = CALLS[step.kind](self, step) if step.kind in CALLS else ""
-        left = f"return {number}; case {number}:;"  # to NumPy, which C goes on behind
-        if "FAIL" in text:
-            text = text.replace("FAIL;", left)
-        self.items.append(Call(text or left, step.args, (step.out,)))
+        text = text or "FAIL;"
+        self.returns |= "FAIL;" in text
+        text = text.replace("FAIL;", f"return {number}; case {number}:;")  # C goes on behind it
+        self.items.append(Call(text, step.args, (step.out,)))
 
     def _join(self, shape: Sizes, statement: Statement) -> None:
         """Put a statement into the last group of its shape that it can be moved to.

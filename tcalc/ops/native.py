@@ -156,12 +156,7 @@ VECTORS = (
         ("atan2", "hypot"),
     ),
 )  # fmt: skip
-#: Functions of whole matrices in the order of their table.
-FUNCTIONS = (
-    "product", "product_half", "symmetric_square", "solve_lower", "cholesky", "cholesky_pullback",
-    "eigen_gaps_close", "column_signs", "inverse_definite", "tri_inverse",
-)  # fmt: skip
-#: Rows that have a function of their name.
+#: Rows that have a function of whole matrices of their name.
 ROUTINES = frozenset(
     {"cholesky", "cholesky_pullback", "column_signs", "inverse_definite", "tri_inverse"}
 )
