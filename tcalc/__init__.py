@@ -8,70 +8,48 @@
 
 from . import linalg as linalg
 from . import rules as rules
-from .array import *
-from .assembly import CompiledStructured as CompiledStructured
-from .blocks import BlockStructured as BlockStructured
-from .check import check as check
-from .compile import Compiled as Compiled
-from .compile import compile as compile
-from .comprehensions import build as build
-from .compress import (
-    Compressed as Compressed,
-)
-from .compress import (
-    compress as compress,
-)
-from .declare import var as var
-from .diagonals import *
-from .errors import (
-    Error as Error,
-)
-from .errors import (
-    LinAlgError as LinAlgError,
-)
-from .errors import (
-    MemoryLimitError as MemoryLimitError,
-)
-from .errors import (
-    ParseError as ParseError,
-)
-from .errors import (
-    ShapeError as ShapeError,
-)
-from .errors import (
-    TraceError as TraceError,
-)
-from .errors import (
-    UnsupportedError as UnsupportedError,
-)
-from .expand import expand as expand
-from .explain import explain as explain
-from .expr import Expr as Expr
-from .folding import fold as fold
-from .frontends.index import parse_index as parse_index
-from .frontends.matrix import parse as parse
-from .indexing import *
-from .joining import *
-from .newton import newton as newton
+from .app.check import check as check
+from .app.explain import explain as explain
+from .compression.compress import Compressed as Compressed
+from .compression.compress import compress as compress
+from .graph.nodes import Expr as Expr
+from .graph.variables import var as var
+from .languages.einsum.print import to_einsum as to_einsum
+from .languages.index.parse import parse_index as parse_index
+from .languages.index.print import to_index as to_index
+from .languages.latex import to_latex as to_latex
+from .languages.matrix.parse import parse as parse
+from .languages.matrix.print import to_text as to_text
+from .languages.source.program import to_code as to_code
+from .loops.build import build as build
+from .loops.fold import fold as fold
+from .minimise.flat import scipy_functions as scipy_functions
+from .minimise.newton import newton as newton
+from .ops.arithmetic import *
+from .ops.diagonals import *
 from .ops.elementwise import *
-from .ops.linalg import *
-from .ops.merge import *
-from .ops.norms import *
+from .ops.indexing import *
+from .ops.joining import *
+from .ops.matrix.inverse import *
+from .ops.matrix.norms import *
 from .ops.reductions import *
-from .optimize import scipy_functions as scipy_functions
-from .printers.code import to_code as to_code
-from .printers.einsum import to_einsum as to_einsum
-from .printers.index import to_index as to_index
-from .printers.latex import to_latex as to_latex
-from .printers.text import to_text as to_text
-from .rewrite import simplify as simplify
-from .structured import (
-    Structured as Structured,
-)
-from .structured import (
-    identity_like as identity_like,
-)
-from .transforms import *
-from .views import *
+from .ops.reshape import *
+from .ops.views import *
+from .rules.expand import expand as expand
+from .rules.strategy import simplify as simplify
+from .run.compile import Compiled as Compiled
+from .run.compile import compile as compile
+from .run.structured_results import CompiledStructured as CompiledStructured
+from .run.transforms import *
+from .structured.blocks import BlockStructured as BlockStructured
+from .structured.tensor import Structured as Structured
+from .structured.tensor import identity_like as identity_like
+from .support.errors import Error as Error
+from .support.errors import LinAlgError as LinAlgError
+from .support.errors import MemoryLimitError as MemoryLimitError
+from .support.errors import ParseError as ParseError
+from .support.errors import ShapeError as ShapeError
+from .support.errors import TraceError as TraceError
+from .support.errors import UnsupportedError as UnsupportedError
 
 __version__ = "0.1.0"

@@ -25,10 +25,12 @@ inv(A)'
 (('n',), ('n', 'n'))
 """
 
-from .diagonals import trace
-from .ops.cholesky import cholesky
-from .ops.eigh import eigh, eigvalsh, syevd
-from .ops.lapack import (
+from .ops.diagonals import trace
+from .ops.matrix.cholesky import cholesky
+from .ops.matrix.eigh import eigh, eigvalsh, syevd
+from .ops.matrix.functions import expm, logm, sqrtm
+from .ops.matrix.inverse import adj, det, inv, logdet, slogdet, solve
+from .ops.matrix.lapack_names import (
     cho_solve,
     gemm,
     gemm2,
@@ -44,15 +46,13 @@ from .ops.lapack import (
     trmm,
     trsm,
 )
-from .ops.linalg import adj, det, inv, logdet, slogdet, solve
-from .ops.lq import gelqf, lq, qr
-from .ops.matrix_functions import expm, logm, sqrtm
-from .ops.merge import kron
-from .ops.norms import norm
+from .ops.matrix.lq import gelqf, lq, qr
+from .ops.matrix.norms import norm
+from .ops.matrix.spectral import matrix_function
+from .ops.matrix.svd import svd, svdvals
+from .ops.matrix.triangular import tri_inverse
 from .ops.packed import extractdiag, extracttrian, makediag, maketrian
-from .ops.spectral import matrix_function
-from .ops.svd import svd, svdvals
-from .ops.triangles import tri_inverse
+from .ops.reshape import kron
 
 __all__ = [
     "adj",

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import tcalc as tc
-from tcalc.expr import Expr
-from tcalc.fold import folded
+from tcalc.graph.nodes import Expr
+from tcalc.loops.closing import folded
 
 Step = Callable[..., tuple[Any, ...]]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import mpmath as mp
 
-from tcalc.expr import Add, Apply, Einsum, Expr, Var, postorder
-from tcalc.extents import Coef
+from tcalc.graph.extents import Coef
+from tcalc.graph.nodes import Add, Apply, Einsum, Expr, Var, postorder
 
 mp.mp.dps = 50
 

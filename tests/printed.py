@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tcalc as tc
-from tcalc.expr import Expr
+from tcalc.graph.nodes import Expr
 
 X = tc.var("X", ("m", "n"))
 T = tc.var("T", ("m", "n"))

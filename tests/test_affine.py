@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tcalc.affine import Affine, Congruence, Constraint, Quotient
-from tcalc.elimination import Range, eliminate, solve
-from tcalc.polyhedra import (
+from tcalc.integers.affine import Affine, Congruence, Constraint, Quotient
+from tcalc.integers.elimination import Range, eliminate, solve
+from tcalc.integers.polyhedra import (
     System,
     SystemLimitError,
     feasible,
@@ -27,7 +27,7 @@ from tcalc.polyhedra import (
     integer_range,
     simplified,
 )
-from tcalc.smith import SmithForm, smith_normal_form, solve_equations
+from tcalc.integers.smith import SmithForm, smith_normal_form, solve_equations
 
 FRESH = "TCALC_RANDOM" in os.environ
 COUNT = int(os.environ.get("TCALC_RANDOM", "2000"))

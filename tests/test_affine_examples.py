@@ -11,10 +11,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tcalc.affine import Affine, Congruence, Constraint, Quotient
-from tcalc.elimination import Range, eliminate, solve
-from tcalc.errors import Error, ShapeError
-from tcalc.polyhedra import (
+from tcalc.integers.affine import Affine, Congruence, Constraint, Quotient
+from tcalc.integers.elimination import Range, eliminate, solve
+from tcalc.integers.polyhedra import (
     System,
     SystemLimitError,
     feasible,
@@ -22,7 +21,8 @@ from tcalc.polyhedra import (
     integer_range,
     simplified,
 )
-from tcalc.smith import smith_normal_form, solve_equations
+from tcalc.integers.smith import smith_normal_form, solve_equations
+from tcalc.support.errors import Error, ShapeError
 from tests.test_affine import box, form, verify_smith
 
 HUGE = 10**30
@@ -297,7 +297,7 @@ def test_a_sum_without_end_is_refused() -> None:
 
 def test_the_order_does_not_depend_on_hashes() -> None:
     program = (
-        "from tcalc.affine import Affine; from tcalc.elimination import solve;"
+        "from tcalc.integers.affine import Affine; from tcalc.integers.elimination import solve;"
         "a, b, c, d, e = map(Affine.of, 'abcde');"
         "print(solve([2*a+3*b-4*c+d-e], 'abc', dict.fromkeys('abcde', 'n')))"
     )

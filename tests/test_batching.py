@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.applied import apply, apply_all
-from tcalc.batching import batched
-from tcalc.errors import RangeError
-from tcalc.op import TABLE, Op
-from tcalc.ops.matrices import symmetric_part
+from tcalc.calculus.batching import batched
+from tcalc.graph.applications import apply, apply_all
+from tcalc.graph.row import TABLE, Op
+from tcalc.ops.matrix_cores import symmetric_part
+from tcalc.support.errors import RangeError
 from tests.cases import BY_NAME, CASES, EXTENTS
 from tests.test_operators import PARAMS, close
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.applied import apply
-from tcalc.op import TABLE
-from tcalc.ops.native import ENTRIES
+from tcalc.backends.c.rows import ENTRIES
+from tcalc.graph.applications import apply
+from tcalc.graph.row import TABLE
 from tests.cases import CASES, Case
 from tests.linalg_cases import CASES as MATRIX_CASES
 from tests.linalg_cases import Case as MatrixCase

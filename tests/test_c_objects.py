@@ -16,8 +16,8 @@ import pytest
 
 import tcalc as tc
 from benchmarks.harness import peak_traced
-from tcalc.backends import c, c_compiler
-from tcalc.backends.c_library import heading
+from tcalc.backends.c import compiler, program
+from tcalc.backends.c.library import heading
 from tests.cases import CASES
 
 
@@ -68,7 +68,7 @@ def test_results_go_as_soon_as_they_are_used() -> None:
 
 def test_many_functions_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans of which a function takes two steps only, so that all is handed on by memory."""
-    monkeypatch.setattr(c, "MOST", 2)
+    monkeypatch.setattr(program, "MOST", 2)
     for case in CASES[::4]:
         e, arrays = case.expression(), case.sample()
         outputs = (e, tc.derivative(e, case.targets[0], 2))
@@ -118,10 +118,10 @@ def test_compilers(tmp_path: Path) -> None:
     broken.chmod(0o755)
     shown = run_python(COMPUTE, CC=str(broken), TCALC_CACHE=str(tmp_path / "one"))
     assert "out of order" in shown
-    assert "tcalc.errors.Error" in shown
+    assert "tcalc.Error" in shown
     for command in ("true", 'gcc "'):
         shown = run_python(COMPUTE, CC=command, TCALC_CACHE=str(tmp_path / "one"))
-        assert "tcalc.errors.Error" in shown
+        assert "tcalc.Error" in shown
     assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "two")) == "6.0\n"
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "two").glob("*.so")}
     assert made
@@ -175,7 +175,7 @@ def test_source_is_c_without_warnings(tmp_path: Path) -> None:
         text = tmp_path / f"{np.dtype(dtype).name}.c"
         text.write_text(heading(np.dtype(dtype).char), encoding="utf-8")
         done = subprocess.run(
-            [*c_compiler.command(), "-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-function",
+            [*compiler.command(), "-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-function",
              "-Wno-unknown-pragmas", "-Wno-sign-compare", "-c", "-o", os.devnull, str(text)],
             capture_output=True, text=True, check=False,
         )  # fmt: skip

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc import plan as planning
-from tcalc.compile import compile
-from tcalc.declare import var
-from tcalc.normal import bare, einsum
-from tcalc.ops.triangles import lower_ones
-from tcalc.plan import make_plan
+from tcalc.graph.normal import bare, einsum
+from tcalc.graph.variables import var
+from tcalc.ops.matrix.triangular import lower_ones
+from tcalc.plan.lowering import make as planning
+from tcalc.plan.lowering.make import make_plan
+from tcalc.run.compile import compile
 
 
 def assert_close(found, wanted, tolerance: float) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tcalc.cli import main
-from tcalc.op import TABLE
+from tcalc.app.cli import main
+from tcalc.graph.row import TABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 LOSS = "sum(log(1 + exp(-y .* (X*w))))"

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.expr import Add, Apply, Const, Einsum, Expr, Var, dimensions, postorder
-from tcalc.normal import bare
+from tcalc.graph.nodes import Add, Apply, Const, Einsum, Expr, Var, dimensions, postorder
+from tcalc.graph.normal import bare
 from tests.printed import DERIVED, FIXED, A, B, C, Q, V, X, c, high_order, parsed, x, z
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc import memory
-from tcalc.errors import MemoryLimitError, ShapeError
+from tcalc.plan.schedule import memory
+from tcalc.support.errors import MemoryLimitError, ShapeError
 
 X, y, w = tc.var("X", ("m", "n")), tc.var("y", "m"), tc.var("w", "n")
 A = tc.var("A", ("n", "n"))

@@ -17,8 +17,9 @@ import pytest
 
 import tcalc as tc
 from tcalc import build
-from tcalc.affine import Constraint
-from tcalc.normal import einsum
+from tcalc.graph.nodes import Derivative
+from tcalc.graph.normal import einsum
+from tcalc.integers.affine import Constraint
 from tcalc.ops.indicator import index, indicator
 from tests.test_operators import close
 
@@ -164,7 +165,7 @@ def test_identities() -> None:
 
 
 def value(e: tc.Expr) -> tc.Expr:
-    assert isinstance(e, tc.expr.Derivative)  # type: ignore[attr-defined]
+    assert isinstance(e, Derivative)
     return e.args[0]
 
 

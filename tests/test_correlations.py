@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tcalc.backends import numpy_correlations as kernel
+from tcalc.backends.numpy import correlations as kernel
 
 Array = np.ndarray
 windows_of = np.lib.stride_tricks.sliding_window_view

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.expr import Add, Einsum, postorder
+from tcalc.graph.nodes import Add, Einsum, postorder
 
 X, Y, C = tc.var("x", "n"), tc.var("y", "n"), tc.var("c", ())
 A, B = tc.var("A", ("n", "k")), tc.var("B", ("m", "k"))

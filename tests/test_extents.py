@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.extents import affine_extent, extent_names, extent_of
+from tcalc.graph.extents import affine_extent, extent_names, extent_of
 
 SIZES = {"n": 5, "m": 4}
 FORMS = {

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.expr import Expr
+from tcalc.graph.nodes import Expr
 from tests.loop_cases import ARRAYS, CASES, JAX, Case, data, expression, loss, names
 
 MODES = ("reverse", "forward", "cross-country")

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.batching import batched
-from tcalc.expr import Expr, postorder
-from tcalc.fold import folded
-from tcalc.plan import make_plan
-from tcalc.steps import Plan
+from tcalc.calculus.batching import batched
+from tcalc.graph.nodes import Expr, postorder
+from tcalc.loops.closing import folded
+from tcalc.plan.lowering.make import make_plan
+from tcalc.plan.steps import Plan
 from tests.loop_cases import CASES, Case, data, expression
 
 CASE = {case.name: case for case in CASES}

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc import build, fold, nest
+from tcalc import build, fold
+from tcalc.graph import trees
+from tcalc.ops.arithmetic import as_expr
 from tests.test_operators import close
 
 A, X, x, y = tc.var("A", ("n", "n")), tc.var("X", ("T", "n")), tc.var("x", "n"), tc.var("y", "n")
@@ -45,7 +47,7 @@ SUMS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 @pytest.mark.parametrize("name", SUMS)
 def test_sums(name: str) -> None:
     loop, whole = SUMS[name]
-    for found, wanted in zip(nest.leaves(loop()), nest.leaves(whole()), strict=True):
+    for found, wanted in zip(trees.leaves(loop()), trees.leaves(whole()), strict=True):
         assert found is wanted
 
 
@@ -73,10 +75,10 @@ def unrolled(body: Callable[[Any, Any], Any], init: Any, n: int, history: bool =
     state, states = init, []
     for k in range(n):
         state = body(state, k)
-        states.append(nest.leaves(state))
+        states.append(trees.leaves(state))
     if not history:
-        return nest.mapped(tc.array.as_expr, state)  # type: ignore[attr-defined]
-    return nest.rebuild(init, [tc.stack(column) for column in zip(*states, strict=True)])
+        return trees.mapped(as_expr, state)
+    return trees.rebuild(init, [tc.stack(column) for column in zip(*states, strict=True)])
 
 
 Loop = Callable[..., Any]
@@ -112,8 +114,8 @@ def test_unrolled(name: str) -> None:
         "v": rng.uniform(0.5, 1, n),
     }
     variables = [tc.var(k, a.shape) for k, a in given.items()]
-    found = nest.leaves(LOOPS[name](fold, n, *variables))
-    wanted = nest.leaves(LOOPS[name](unrolled, n, *variables))
+    found = trees.leaves(LOOPS[name](fold, n, *variables))
+    wanted = trees.leaves(LOOPS[name](unrolled, n, *variables))
     for e, other in zip(found, wanted, strict=True):
         at = {k: given[k] for k in e.variables}
         close(e(**at), other(**at), 1e-12)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.normal import einsum
+from tcalc.graph.normal import einsum
 from tcalc.ops.selection import selection
 
 X, x = tc.var("X", ("m", "n")), tc.var("x", "n")

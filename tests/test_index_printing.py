@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.normal import bare
+from tcalc.graph.normal import bare
 from tests.cases import CASES, EXTENTS, Case
 from tests.index_programs import OutsideError
 from tests.index_random import Maker

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc import normal
-from tcalc.affine import Affine, Congruence, Constraint, Guard
-from tcalc.extents import ONE, Extent, extent_from, form_of
+from tcalc.graph import normal
+from tcalc.graph.extents import ONE, Extent, extent_from, form_of
+from tcalc.integers.affine import Affine, Congruence, Constraint, Guard
 from tcalc.ops.indicator import Access, index, indicator
 
 SEEDS = 60

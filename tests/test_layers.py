@@ -15,116 +15,39 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# A module imports from rows below its own, and a package's own file from the package's modules.
-# `a.*` is every module inside the package a that has no row of its own.
-HOUSE = """
-    __main__
-    cli
-    demo
-    __init__
-    newton
-    frontends.* printers.* explain check optimize assembly
-    frontends.matrix_inference frontends.index_conditions printers.layout printers.selfcheck
-    printers.repeated printers.sharing
-    frontends.matrix_factors frontends.index_arrays printers.matrix_form printers.products
-    printers.index_sums
-    frontends.matrix_functions frontends.matrix_types frontends.index_ranges frontends.index_values
-    frontends.matrix_syntax frontends.index_integers frontends.index_syntax printers.style
-    printers.languages printers.indexed
-    frontends.index_words
-    frontends.operators frontends.library
-    frontends.lexer frontends.dimensions
-    transforms
-    tracing
-    batches folding
-    calculus compile blocks comprehensions
-    nested
-    binding nest backends.c structured compress fold
-    backends.*
-    solvers.elimination solvers.subspace pieces
-    solvers.schur
-    solvers.choose
-    solvers.lowrank
-    solvers.*
-    solvers.base solvers.dense
-    terms
-    contract
-    backends.c_parts
-    backends.c_library backends.c_source
-    backends.c_compiler backends.c_matrices
-    backends.c_loops
-    backends.numpy_tiles
-    backends.numpy_kernels
-    backends.numpy_tables backends.numpy_windows backends.numpy_correlations
-    backends.numpy_loops
-    backends.numpy_matrices
-    plan
-    lowering
-    sums
-    variants factoring
-    memory lower flat windows
-    tables
-    pairs
-    paths inverses loops halves correlations
-    rows
-    layouts
-    twins failures
-    steps
-    ops.fold
-    ops.loop_ahead
-    ops.loop_rules
-    ops.looping
-    ops.loop_units
-    properties derive linalg bands
-    rules.*
-    joining expand
-    rewrite facts indexing
-    ops.lapack ops.norms ops.definite ops.pullbacks ops.distances ops.matrix_functions ops.spectral
-    slicing diagonals
-    batching accesses
-    ops.selection
-    ops.svd ops.places
-    ops.*
-    ops.triangles ops.elementwise ops.packed
-    ops.guard ops.row ops.matrices
-    views
-    array
-    applied
-    normal
-    products
-    op labels declare
-    captures
-    indices
-    expr
-    surface elimination
-    polyhedra
-    smith extents
-    affine
-    errors progress byte_counts known trampoline
-"""
-
-# Imports between modules of one row.
-NEIGHBOURS: set[tuple[str, str]] = set()
+# The drawing is the README's table of packages: a package reads rows above its own only, and of
+# these the ones that its row and its docstring name. `support` may be read by all.
+COMMON = "support"
 
 # Imports that exist for type checkers only, and point up.
-TYPES_ONLY = {("expr", "op"), ("surface", "expr"), ("printers.selfcheck", "printers.code")}
+TYPES_ONLY = {
+    ("graph.nodes", "graph.row"),
+    ("graph.arraylike", "graph.nodes"),
+    ("languages.source.selfcheck", "languages.source.program"),
+}
 
 # Longer than a reader takes in at once, and why it is one room nevertheless.
 LONG: dict[str, str] = {
-    "tcalc/normal.py": "products and sums build each other: one recursion",
+    "tcalc/graph/normal.py": "products and sums build each other: one recursion",
 }
 LINES = 400
 
 # Modules that spell operators' names: the rows, the rules, and what users write (Python's operators
 # and methods, public names, the languages' aliases).
-NAME_PLACES = ("ops.*", "rules.*", "surface", "array", "linalg", "__init__", "frontends.*")
+NAME_PLACES = (
+    "ops.*", "loops.*", "rules.*", "graph.arraylike", "linalg", "__init__", "backends.c.rows",
+    "languages.reading.*", "languages.matrix.*", "languages.index.*",
+)  # fmt: skip
 
 # Words that name an operator and also something else: these mean the other thing.
 OTHER_MEANINGS = {
-    "folding": {"fold"},  # what users call, of which not all is a loop
-    "printers.latex": {"iota"},  # the Greek letter
-    "elimination": {"floor", "max", "min"},  # bounds of sums
+    "languages.latex": {"iota"},  # the Greek letter
+    "integers.elimination": {"floor", "max", "min"},  # bounds of sums
 }
+
+
+def text(file: str) -> str:
+    return (ROOT / file).read_text(encoding="utf-8")
 
 
 @cache
@@ -185,62 +108,93 @@ def imports(types: bool) -> set[tuple[str, str]]:
     return {(a, b) for a, b in edges if a != b}
 
 
-def row(name: str) -> int:
-    """Height in the drawing; a package stands half a row above its modules."""
-    rows = [line.split() for line in reversed(HOUSE.strip().splitlines())]
-    for height, patterns in enumerate(rows):
-        if name in patterns:
-            return 2 * height
-    for height, patterns in enumerate(rows):
-        if f"{name}.*" in patterns:
-            return 2 * height + 1
-        if any(fnmatchcase(name, pattern) for pattern in patterns):
-            return 2 * height
-    raise AssertionError(f"tcalc/{name.replace('.', '/')}.py has no place in the drawing")
+def package(name: str) -> str:
+    """The package that a module stands in, empty for files of tcalc itself."""
+    path = modules("tcalc")[name]
+    return (
+        ""
+        if name == "__init__"
+        else name
+        if path.name == "__init__.py"
+        else name.rpartition(".")[0]
+    )
 
 
-def test_every_module_has_a_place() -> None:
-    assert all(row(name) >= 0 for name in modules("tcalc"))
+def table() -> dict[str, tuple[str, set[str]]]:
+    """What stands in every package and what it reads, in the README's order: lowest first."""
+    lines = text("README.md").partition("| package | what stands there | reads |\n")[2].splitlines()
+    rows = {}
+    for line in lines[1:]:
+        if not line.startswith("| "):
+            break
+        name, what, reads = [cell.strip() for cell in line.strip("|").split(" | ")]
+        others = {r.strip(" `").replace("/", ".") for r in reads.split(",") if r.strip(" |")}
+        rows[name.strip(" `").replace("/", ".")] = what, others
+    return rows
 
 
-def test_every_folder_is_a_package() -> None:
-    folders = {path.parent for path in modules("tcalc").values()}
-    missing = [f.relative_to(ROOT) for f in folders if not (f / "__init__.py").exists()]
-    assert not missing
+def test_the_table_lists_the_packages() -> None:
+    assert {package(name) for name in modules("tcalc")} == {"", *table()}
 
 
-def test_imports_point_down() -> None:
+@pytest.mark.parametrize("name", table())
+def test_docstrings_are_rows_of_the_table(name: str) -> None:
+    what, reads = table()[name]
+    documentation = ast.get_docstring(tree(modules("tcalc")[name])) or ""
+    told, _, named = " ".join(documentation.split()).rpartition(" Reads ")
+    assert told == what
+    assert set(named.strip(".").split(", ")) - {"nothing"} == reads
+
+
+def test_packages_read_what_the_table_says() -> None:
+    found: dict[str, set[str]] = {name: set() for name in table()}
+    for a, b in imports(types=False):
+        assert b in modules("tcalc"), f"{a} imports {b}, which is not there"
+        if package(a) and package(b) not in (package(a), COMMON):
+            found[package(a)].add(package(b))
+    assert found == {name: reads for name, (_, reads) in table().items()}
+
+
+def test_packages_read_upper_rows_of_the_table() -> None:
+    order = list(table())
     wrong = [
-        f"{a} -> {b}"
-        for a, b in sorted(imports(types=False) - NEIGHBOURS)
-        if b not in modules("tcalc") or row(a) <= row(b)
+        f"{name} -> {other}"
+        for name, (_, reads) in table().items()
+        for other in reads
+        if order.index(other) >= order.index(name)
     ]
-    assert not wrong, f"against the drawing: {', '.join(wrong)}"
+    assert not wrong, f"against the order of the table: {', '.join(wrong)}"
 
 
 def test_imports_for_types_point_down_or_are_listed() -> None:
-    upward = {(a, b) for a, b in imports(types=True) if row(a) < row(b)}
-    assert upward <= TYPES_ONLY
+    order = ["", *table()]
+    upward = {
+        (a, b)
+        for a, b in imports(types=True)
+        if order.index(package(a)) <= order.index(package(b)) and (a, b) not in TYPES_ONLY
+    }
+    together = imports(types=False) | upward
+    assert not cycle(together), f"a cycle with imports for types: {cycle(together)}"
 
 
 def test_lists_of_exceptions_are_in_use() -> None:
-    assert imports(types=False) >= NEIGHBOURS
     assert imports(types=True) >= TYPES_ONLY
     assert all(len(text(name).splitlines()) > LINES for name in LONG)
     assert all(words <= spelled(tree(modules("tcalc")[n])) for n, words in OTHER_MEANINGS.items())
 
 
-def test_no_import_cycle() -> None:
+def cycle(edges: set[tuple[str, str]]) -> list[str]:
+    """Modules on cycles of imports, and what imports them."""
     below: dict[str, set[str]] = {name: set() for name in modules("tcalc")}
-    for a, b in imports(types=False):
+    for a, b in edges:
         below[a].add(b)
     while leaves := {name for name, others in below.items() if not others & below.keys()}:
         below = {name: others for name, others in below.items() if name not in leaves}
-    assert not below, f"a cycle passes through {', '.join(sorted(below))}"
+    return sorted(below)
 
 
-def text(file: str) -> str:
-    return (ROOT / file).read_text(encoding="utf-8")
+def test_no_import_cycle() -> None:
+    assert not cycle(imports(types=False))
 
 
 SOURCES = sorted(
@@ -324,10 +278,10 @@ def spelled(module: ast.Module) -> set[str]:
 
 
 def test_operators_are_named_in_their_rows_only() -> None:
-    from tcalc.op import TABLE
+    from tcalc.graph.row import TABLE
 
     for name in modules("tcalc"):
-        if fnmatchcase(name, "ops.*"):
+        if fnmatchcase(name, "ops.*") or fnmatchcase(name, "loops.*"):
             import_module(f"tcalc.{name}")
     assert TABLE
     wrong = {
@@ -343,16 +297,16 @@ def test_the_checks_see_what_they_must(tmp_path: Path) -> None:
     sample = ast.parse(
         "import os\n"
         "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    from .op import Op\n"
+        "if TYPE_CHECKING:\n    from .graph.row import Op\n"
         "def f(x):\n"
-        "    from . import expr\n"
+        "    from .graph import nodes\n"
         "    return exec(x), os.popen(x), run(x, shell=True), loads(x), 'exp'\n"
     )
     known = modules("tcalc")
     loaded = [t for n in ast.walk(sample) for t in targets(n, ("tcalc", "ops"), known)]  # type: ignore[arg-type]
-    assert "ops" in loaded or "ops.expr" in loaded
+    assert loaded
     loaded = [t for n in ast.walk(sample) for t in targets(n, ("tcalc",), known)]  # type: ignore[arg-type]
-    assert sorted(loaded) == ["expr", "op"]
+    assert sorted(loaded) == ["graph.nodes", "graph.row"]
     assert len([n for n in ast.walk(sample) if runs_text(n)]) == 3
     assert len(types_only(sample)) == 1
     assert "exp" in spelled(sample)

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.expr import Expr, postorder
-from tcalc.normal import bare
+from tcalc.graph.nodes import Expr, postorder
+from tcalc.graph.normal import bare
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG = 100_000

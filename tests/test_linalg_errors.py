@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.failures import WIDTH, shortened
+from tcalc.plan.failures import WIDTH, shortened
 
 la = tc.linalg
 A, X = tc.var("A", ("n", "n")), tc.var("X", ("n", "m"))

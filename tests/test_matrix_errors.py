@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tcalc as tc
-from tcalc import expr
-from tcalc.frontends.lexer import MAX_TEXT
-from tcalc.frontends.matrix_functions import FUNCTIONS, available, function
-from tcalc.frontends.matrix_syntax import MAX_DEPTH
-from tcalc.surface import surface
+from tcalc.graph import nodes
+from tcalc.graph.arraylike import surface
+from tcalc.languages.matrix.functions import FUNCTIONS, available, function
+from tcalc.languages.matrix.syntax import MAX_DEPTH
+from tcalc.languages.reading.lexer import MAX_TEXT
 
 DECLARED: dict[str, Any] = {
     **dict.fromkeys(("a", "b", "c"), ()),
@@ -199,7 +199,7 @@ def test_long_and_deep_texts(name: str) -> None:
 
 def test_long_chain_keeps_its_terms() -> None:
     e = tc.parse(chain(2000)["calls"])
-    assert len(expr.postorder((e,))) == 2001
+    assert len(nodes.postorder((e,))) == 2001
 
 
 def test_bounds() -> None:

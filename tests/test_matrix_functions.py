@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.ops.divided import Scalar, X, divided_differences
+from tcalc.ops.matrix.divided_differences import Scalar, X, divided_differences
 from tests import hyper
 from tests.linalg_cases import eigenvalue_sum, eigh_function
 

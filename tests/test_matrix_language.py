@@ -12,7 +12,7 @@ import scipy.linalg
 import scipy.special
 
 import tcalc as tc
-from tcalc.op import TABLE
+from tcalc.graph.row import TABLE
 
 DECLARED: dict[str, Any] = {
     **dict.fromkeys(("a", "b", "c"), ()),

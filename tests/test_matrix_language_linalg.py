@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.normal import bare
+from tcalc.graph.normal import bare
 
 A, B, M = tc.var("A", ("n", "n")), tc.var("B", ("m", "n")), tc.var("M", (3, 3))
 x, v = tc.var("x", "n"), tc.var("v", 6)

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.expr import Add, Einsum, Expr, postorder
-from tcalc.normal import MINUS, bare, einsum, scale, view
+from tcalc.graph.nodes import Add, Einsum, Expr, postorder
+from tcalc.graph.normal import MINUS, bare, einsum, scale, view
 from tests.cases import Reference
 
 MODES = ("forward", "reverse", "cross-country")

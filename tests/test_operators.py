@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.applied import apply, apply_all
-from tcalc.op import TABLE, Op
-from tcalc.ops.matrices import symmetric_part
+from tcalc.graph.applications import apply, apply_all
+from tcalc.graph.row import TABLE, Op
+from tcalc.ops.matrix_cores import symmetric_part
 from tests import oracle
 
 ELEMENTWISE = sorted((row for row in TABLE.values() if row.elementwise and row.core), key=str)

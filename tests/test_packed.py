@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.normal import bare
-from tcalc.products import is_zero
+from tcalc.graph.normal import bare
+from tcalc.graph.products import is_zero
 from tests.test_code import loaded
 
 MODES = ("forward", "reverse", "cross-country")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.expr import Einsum, postorder
+from tcalc.graph.nodes import Einsum, postorder
 from tests.cases import Reference, factorisation, logistic, weighted_factorisation
 
 MODES = ("forward", "reverse", "cross-country")

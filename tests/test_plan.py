@@ -8,16 +8,16 @@ import random
 import numpy as np
 import pytest
 
-from tcalc.applied import apply
-from tcalc.compile import compile
-from tcalc.declare import var
-from tcalc.expr import Add, Einsum, Var, postorder
-from tcalc.extents import Coef
-from tcalc.normal import add, einsum, scale
-from tcalc.op import named
-from tcalc.paths import _Sizes, contraction_path, pair_time
-from tcalc.plan import cost, make_plan
-from tcalc.twins import Operands
+from tcalc.graph.applications import apply
+from tcalc.graph.extents import Coef
+from tcalc.graph.nodes import Add, Einsum, Var, postorder
+from tcalc.graph.normal import add, einsum, scale
+from tcalc.graph.row import named
+from tcalc.graph.variables import var
+from tcalc.plan.lowering.make import cost, make_plan
+from tcalc.plan.products.common_subproducts import Operands
+from tcalc.plan.products.paths import _Sizes, contraction_path, pair_time
+from tcalc.run.compile import compile
 
 EXTENTS = (0, 1, 2, 3, 5)
 
@@ -204,13 +204,13 @@ def laid_out(rng, array):
 @pytest.mark.parametrize("tile", [1, 4, None])
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graphs(seed, tile, short, monkeypatch):
-    monkeypatch.setattr("tcalc.layouts.SHORT", short)
-    monkeypatch.setattr("tcalc.rows.SHORT", short)
+    monkeypatch.setattr("tcalc.plan.products.axis_order.SHORT", short)
+    monkeypatch.setattr("tcalc.plan.schedule.tile_access.SHORT", short)
     if tile:
-        monkeypatch.setattr("tcalc.loops.WIDE_TILE", 4 * tile)
-        monkeypatch.setattr("tcalc.loops.TILE", tile)
-        monkeypatch.setattr("tcalc.loops.LARGE", 4)
-        monkeypatch.setattr("tcalc.plan.WORTH_CHOOSING", 0)
+        monkeypatch.setattr("tcalc.plan.schedule.tiling.WIDE_TILE", 4 * tile)
+        monkeypatch.setattr("tcalc.plan.schedule.tiling.TILE", tile)
+        monkeypatch.setattr("tcalc.plan.schedule.tiling.LARGE", 4)
+        monkeypatch.setattr("tcalc.plan.lowering.make.WORTH_CHOOSING", 0)
     rng = random.Random(seed)
     roots, values = random_graph(rng, rng.randint(3, 25))
     with np.errstate(all="ignore"):

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import tcalc as tc
-from tcalc.expr import Expr
-from tcalc.ops.eigh import eigh
-from tcalc.ops.lq import lq
-from tcalc.printers.latex import parameter
-from tcalc.printers.text import to_text
+from tcalc.graph.nodes import Expr
+from tcalc.languages.latex import parameter
+from tcalc.languages.matrix.print import to_text
+from tcalc.ops.matrix.eigh import eigh
+from tcalc.ops.matrix.lq import lq
 from tests.printed import DERIVED, FIXED, A, R, S, V, X, high_order, parsed, x
 
 LATEX = {

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import pytest
 
 import tcalc as tc
-from tcalc import array, diagonals, indexing, joining, ops, views
-from tcalc.op import TABLE
-from tcalc.surface import surface
+from tcalc import ops
+from tcalc.graph.arraylike import surface
+from tcalc.graph.row import TABLE
 
 # Reached through methods, operators or NumPy's functions only.
 HIDDEN = {
@@ -19,9 +19,8 @@ HIDDEN = {
 }  # fmt: skip
 
 
-ROWS = [import_module(f"tcalc.ops.{found.name}") for found in iter_modules(ops.__path__)]
-EXPORTING = [array, diagonals, indexing, joining, views]
-EXPORTING += [module for module in ROWS if hasattr(module, "__all__")]
+OPS = [import_module(found.name) for found in walk_packages(ops.__path__, "tcalc.ops.")]
+EXPORTING = [module for module in OPS if hasattr(module, "__all__")]
 
 
 @pytest.mark.parametrize("module", EXPORTING, ids=lambda module: module.__name__)

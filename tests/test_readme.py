@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tcalc.cli import main
+from tcalc.app.cli import main
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()

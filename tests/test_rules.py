@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc import rewrite
-from tcalc.backends.numpy import Program
-from tcalc.plan import make_plan
-from tcalc.rewrite import ALL, Rule, simplify
+from tcalc.backends.numpy.program import Program
+from tcalc.plan.lowering.make import make_plan
+from tcalc.rules import strategy
+from tcalc.rules.strategy import ALL, Rule, simplify
 from tests import oracle
 
 SPECIAL = [0.0, -0.0, 5e-324, -5e-324, 1e-310, -1e-310, 2.3e-308, 1e-16, -1e-16, 1.0, -1.0, 0.5]
@@ -169,7 +169,7 @@ def test_the_trace_of_a_matrix_times_its_inverse_is_its_extent() -> None:
 
 def test_names_are_unique_and_rules_are_reached() -> None:
     assert len({r.name for r in ALL}) == len(ALL)
-    registered = [r for group in rewrite.RULES.values() for r in group]
+    registered = [r for group in strategy.RULES.values() for r in group]
     assert sorted(r.name for r in registered) == sorted(r.name for r in ALL)
 
 

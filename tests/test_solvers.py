@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import tcalc as tc
-from tcalc.structured import Structured
-from tcalc.terms import Layout, Product, Read, Terms
+from tcalc.structured.tensor import Structured
+from tcalc.structured.terms.term import Layout, Product, Read, Terms
 
 # --- any structure --------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.structured import Structured
+from tcalc.structured.tensor import Structured
 
 N, M, K = 4, 3, 2
 SIZES = {"n": N, "m": M, "k": K}

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.solvers import choose
-from tcalc.structured import Structured
-from tcalc.terms import Layout, Product, Terms
+from tcalc.structured.solvers import choose
+from tcalc.structured.tensor import Structured
+from tcalc.structured.terms.term import Layout, Product, Terms
 from tests.test_structured import factorisation, hessian_of
 from tests.test_structured_blocks import FACTORS, factors, flat, leaves
 
@@ -144,7 +144,7 @@ def test_an_interrupt_leaves_the_object_whole(monkeypatch: pytest.MonkeyPatch) -
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("tcalc.structured.factor", stopped)
+        patch.setattr("tcalc.structured.tensor.factor", stopped)
         with pytest.raises(KeyboardInterrupt):
             held.solve(g)
     np.testing.assert_array_equal(held.solve(g, damping=1), wanted)

@@ -1,0 +1,4 @@
+"""What runs a plan: one folder a back end.
+
+Reads nothing.
+"""

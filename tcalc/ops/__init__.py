@@ -1,0 +1,5 @@
+"""What expressions are made with, under the names of NumPy: arithmetic, views, indexing, joining,
+and one row an operator.
+
+Reads integers, graph.
+"""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..applied import apply
-from ..expr import Expr
-from ..extents import Coef
-from ..normal import add, einsum, scale
-from ..op import Op
-from .matrices import labels
+from ..graph.applications import apply
+from ..graph.extents import Coef
+from ..graph.nodes import Expr
+from ..graph.normal import add, einsum, scale
+from ..graph.row import Op
+from .matrix_cores import labels
 
 __all__: list[str] = []
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import array
-from ..applied import apply
-from ..array import as_expr, broadcast, public
-from ..expr import Apply, Expr
-from ..extents import number
-from ..normal import scale, split_coef
-from ..op import named
-from ..products import is_number, numeric_value
-from ..views import ones
+from ..graph.applications import apply
+from ..graph.extents import number
+from ..graph.nodes import Apply, Expr
+from ..graph.normal import scale, split_coef
+from ..graph.products import is_number, numeric_value
+from ..graph.row import named
+from . import arithmetic
+from .arithmetic import as_expr, broadcast, public
+from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise, special
 from .guard import guarded
-from .row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise, special
+from .views import ones
 
 __all__ = [
     "abs",
@@ -321,7 +321,7 @@ def divide(a: object, b: object) -> Expr:
         return scale(left, number(1 / value))
     left, right = broadcast(left, right)
     if is_number(left) or len(set(getattr(left, "out", ()))) < len(getattr(left, "out", ())):
-        return array.multiply(left, reciprocal(right))
+        return arithmetic.multiply(left, reciprocal(right))
     coef, rest = split_coef(left)
     return scale(_divide(rest, right), coef)
 
@@ -338,7 +338,7 @@ def power(a: object, b: object) -> Expr:
         if value == 1:
             return base
         if value == 2:
-            return array.multiply(base, base)
+            return arithmetic.multiply(base, base)
         if value in (-1, 0.5):
             return reciprocal(base) if value == -1 else sqrt(base)
     return _power(base, exponent)

@@ -7,12 +7,12 @@ infinity.
 
 from __future__ import annotations
 
-from ..applied import apply
-from ..expr import Add, Apply, Einsum, Expr, Labels
-from ..extents import ONE
-from ..normal import add, einsum
-from ..op import Op, named
-from ..products import numeral
+from ..graph.applications import apply
+from ..graph.extents import ONE
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
+from ..graph.normal import add, einsum
+from ..graph.products import numeral
+from ..graph.row import Op, named
 
 Place = tuple[Expr, Labels]
 

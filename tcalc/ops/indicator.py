@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..affine import Affine, Congruence, Constraint, Guard
-from ..applied import apply
-from ..errors import RangeError
-from ..expr import Labels
-from ..extents import ONE, Extent, extent_from, extent_names, extent_of, value_of
-from ..normal import einsum
-from ..op import Op
-from ..polyhedra import System, integer_range
-from ..products import Operand, numeral
+from ..graph.applications import apply
+from ..graph.extents import ONE, Extent, extent_from, extent_names, extent_of, value_of
+from ..graph.nodes import Labels
+from ..graph.normal import einsum
+from ..graph.products import Operand, numeral
+from ..graph.row import Op
+from ..integers.affine import Affine, Congruence, Constraint, Guard
+from ..integers.polyhedra import System, integer_range
+from ..support.errors import RangeError
 
 #: Axes up to which all orders are tried for the canonical one.
 MAX_AXES = 4

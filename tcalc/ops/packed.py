@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..applied import apply
-from ..array import as_expr, public
-from ..errors import ShapeError
-from ..expr import Apply, Expr
-from ..extents import ONE, Shape, show_shape
-from ..normal import einsum
-from ..op import TABLE, Op, batch_axes
-from .matrices import square
+from ..graph.applications import apply
+from ..graph.extents import ONE, Shape, show_shape
+from ..graph.nodes import Apply, Expr
+from ..graph.normal import einsum
+from ..graph.row import TABLE, Op, batch_axes
+from ..support.errors import ShapeError
+from .arithmetic import as_expr, public
+from .matrix_cores import square
 
 __all__ = ["extractdiag", "extracttrian", "makediag", "maketrian"]
 

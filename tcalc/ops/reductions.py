@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import array, normal
-from ..applied import apply
-from ..array import Axis, as_expr, chosen_axes, keep, public
-from ..declare import check_extent
-from ..errors import ShapeError, UnsupportedError
-from ..expr import Apply, Expr
-from ..extents import ONE, Extent, Shape, show_shape
-from ..normal import einsum, view
-from ..op import Op
+from ..graph import normal
+from ..graph.applications import apply
+from ..graph.extents import ONE, Extent, Shape, show_shape
+from ..graph.nodes import Apply, Expr
+from ..graph.normal import einsum, view
+from ..graph.row import Op
+from ..graph.variables import check_extent
+from ..support.errors import ShapeError, UnsupportedError
+from . import arithmetic
+from .arithmetic import Axis, as_expr, chosen_axes, keep, public
 from .elementwise import abs, equal, exp, less_equal, reciprocal, reciprocal0, sqrt, where
-from .row import NONNEGATIVE
+from .elementwise_row import NONNEGATIVE
 
 __all__ = [
     "abs",
@@ -51,7 +52,7 @@ def _axes(k: int) -> tuple[int, ...]:
 
 def _ties(x: Expr, y: Expr) -> Expr:
     hit = equal(x, along(y, x))
-    return hit * along(reciprocal(array.sum(hit, tuple(range(y.ndim, x.ndim)))), x)
+    return hit * along(reciprocal(arithmetic.sum(hit, tuple(range(y.ndim, x.ndim)))), x)
 
 
 def _without_each(x: Expr, y: Expr) -> Expr:
@@ -134,7 +135,7 @@ def logsumexp(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
 @public
 def log_softmax(a: object, axis: Axis = -1) -> Expr:
     e = as_expr(a)
-    return e - array.expand(logsumexp(e, axis, keepdims=True), e.shape)
+    return e - arithmetic.expand(logsumexp(e, axis, keepdims=True), e.shape)
 
 
 @public
@@ -145,7 +146,7 @@ def softmax(a: object, axis: Axis = -1) -> Expr:
 
 @public
 def std(a: object, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Expr:
-    return sqrt(array.var(a, axis, ddof, keepdims))
+    return sqrt(arithmetic.var(a, axis, ddof, keepdims))
 
 
 def norm(a: object, ord: int | float | str | None = None, axis: Axis = None) -> Expr:
@@ -158,10 +159,10 @@ def norm(a: object, ord: int | float | str | None = None, axis: Axis = None) -> 
         return _reduce(NORM2, e, axes, False)
     largest = ord == float("inf")
     if len(axes) == 1 and (ord == 1 or largest):
-        return max(abs(e), axes) if largest else array.sum(abs(e), axes)
+        return max(abs(e), axes) if largest else arithmetic.sum(abs(e), axes)
     if len(axes) == 2 and (ord == 1 or largest):
         summed, other = (axes[1], axes[0]) if largest else (axes[0], axes[1])
-        return max(array.sum(abs(e), summed), other - (other > summed))
+        return max(arithmetic.sum(abs(e), summed), other - (other > summed))
     raise UnsupportedError(f"norm of order {ord!r} over {len(axes)} axes is not offered")
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..applied import apply
-from ..errors import RangeError
-from ..expr import Const, Expr
-from ..extents import Extent, Shape
-from ..op import Op
-from .places import picked
+from ..graph.applications import apply
+from ..graph.extents import Extent, Shape
+from ..graph.nodes import Const, Expr
+from ..graph.row import Op
+from ..support.errors import RangeError
+from .affine_entries import picked
 from .reductions import arange
 
 

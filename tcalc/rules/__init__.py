@@ -1,4 +1,8 @@
-"""Groups of rules; importing the package registers them."""
+"""Named equalities, the strategy that applies them, and the facts (signs, definiteness) that they
+ask for.
+
+Reads graph, ops, ops.matrix.
+"""
 
 from . import algebra, factors, spectral, stability
 

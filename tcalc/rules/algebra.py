@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..applied import apply
-from ..array import sum
-from ..expr import Apply, Einsum, Expr
-from ..extents import Coef, number
-from ..normal import einsum, scale, split_coef
-from ..op import TABLE
+from ..graph.applications import apply
+from ..graph.extents import Coef, number
+from ..graph.nodes import Apply, Einsum, Expr
+from ..graph.normal import einsum, scale, split_coef
+from ..graph.products import numeric_value
+from ..graph.row import TABLE
+from ..ops.arithmetic import sum
 from ..ops.elementwise import abs, cos, exp, log, power, sign, sin, sqrt
 from ..ops.reductions import NORM2, norm
-from ..products import numeric_value
-from ..rewrite import rule
+from .strategy import rule
 
 ALGEBRA, POWERS = "algebra", "powers"
 ABOVE = (0.0, math.inf)

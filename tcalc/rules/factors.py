@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..applied import core_swap
-from ..array import matmul, sum
-from ..diagonals import diagonal
-from ..expr import Apply, Einsum, Expr, Var
-from ..extents import ONE, Coef, Extent, extent_coef
-from ..facts import definite
-from ..normal import einsum, scale, view
-from ..op import TABLE
-from ..ops.cholesky import CHOLESKY, cholesky
-from ..ops.definite import inverse_definite, logdet_definite
+from ..graph.applications import core_swap
+from ..graph.extents import ONE, Coef, Extent, extent_coef
+from ..graph.nodes import Apply, Einsum, Expr, Var
+from ..graph.normal import einsum, scale, view
+from ..graph.products import Operand, opened
+from ..graph.row import TABLE
+from ..ops.arithmetic import matmul, sum
+from ..ops.diagonals import diagonal
 from ..ops.elementwise import abs, log
-from ..ops.linalg import INV, inv, logdet
-from ..ops.triangles import TRI_INVERSE, lower_triangle, tri_inverse
-from ..products import Operand, opened
-from ..rewrite import rule
-from ..views import eye
+from ..ops.matrix.cholesky import CHOLESKY, cholesky
+from ..ops.matrix.definite import inverse_definite, logdet_definite
+from ..ops.matrix.inverse import INV, inv, logdet
+from ..ops.matrix.triangular import TRI_INVERSE, lower_triangle, tri_inverse
+from ..ops.views import eye
+from .facts import definite
+from .strategy import rule
 
 FACTORS = "factors"
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..applied import application, apply, parts
-from ..array import matmul, sum
-from ..expr import Add, Apply, Einsum, Expr, Labels, Part
-from ..normal import add, einsum
-from ..ops.divided import Scalar, X
-from ..ops.eigh import EIGH, eigh, eigvalsh
+from ..graph.applications import application, apply, parts
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Part
+from ..graph.normal import add, einsum
+from ..graph.products import numeral, numeric_value
+from ..ops.arithmetic import matmul, sum
 from ..ops.elementwise import tanh
-from ..ops.spectral import matrix_function, spectral, spectral_trace, trace_function
-from ..products import numeral, numeric_value
-from ..rewrite import rule
+from ..ops.matrix.divided_differences import Scalar, X
+from ..ops.matrix.eigh import EIGH, eigh, eigvalsh
+from ..ops.matrix.spectral import matrix_function, spectral, spectral_trace, trace_function
+from .strategy import rule
 
 SPECTRAL = "spectral"
 ROWS = tuple(EIGH.values())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ..applied import apply
-from ..array import sum
-from ..expr import Apply, Einsum, Expr
-from ..extents import ONE
-from ..normal import einsum
-from ..op import TABLE
+from ..graph.applications import apply
+from ..graph.extents import ONE
+from ..graph.nodes import Apply, Einsum, Expr
+from ..graph.normal import einsum
+from ..graph.row import TABLE
+from ..ops.arithmetic import sum
 from ..ops.elementwise import divide, exp, log, log1p, logaddexp, reciprocal, sigmoid, softplus
 from ..ops.reductions import LOGSUMEXP, logsumexp
-from ..rewrite import rule
+from .strategy import rule
 
 STABLE = "stability"
 

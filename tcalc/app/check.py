@@ -1,0 +1,191 @@
+"""An independent test of a derivative: numerical differentiation of values along random lines.
+
+Along x + t v the derivative of order k is the k-th derivative of a function of t, which values
+alone give through a polynomial through a few points around 0. Nothing symbolic is used for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..calculus.transforms import check_order, derivative
+from ..graph.extents import extent_of
+from ..graph.nodes import Expr, Var, dimensions
+from ..run.compile import compile
+from ..support.errors import Error, RangeError
+
+POINTS = 3
+MAX_POINTS = 12
+DIRECTIONS = 3
+TOLERANCES = (1e-7, 1e-5, 1e-6, 1e-4)  #: by order
+STEPS = (0.08, 0.02, 0.005)
+
+
+class Report(NamedTuple):
+    """Result of a check: largest relative error, what was tolerated, at how many lines."""
+
+    error: float
+    tolerance: float
+    lines: int
+    sizes: dict[str, int]
+
+    @property
+    def passed(self) -> bool:
+        return self.error <= self.tolerance
+
+    def __str__(self) -> str:
+        verdict = "agrees" if self.passed else "DIFFERS"
+        sizes = ", ".join(f"{k}={v}" for k, v in self.sizes.items()) or "as declared"
+        return (
+            f"{verdict}: largest relative error {self.error:.1e} along {self.lines} random lines "
+            f"(tolerated {self.tolerance:.0e}; sizes {sizes})"
+        )
+
+
+def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) -> Report:
+    """Compare a derivative with numerical differentiation on random data.
+
+    Parameters
+    ----------
+    e : Expr
+    wrt : variable or its name
+    order : int
+        From 1 to 4.
+    mode : str
+        As for `derivative`.
+    seed : int
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    Error
+        Where no random data give finite values, or values are not smooth along random lines.
+    """
+    if isinstance(wrt, tuple | list | dict):
+        raise TypeError("one variable is checked at a time")
+    if not 1 <= check_order(order) <= 4:
+        raise ValueError(f"order {order}: values alone give orders 1 to 4")
+    root = derivative(e, wrt, order, mode)
+    x = root.wrt[-1]
+    sizes = {name: 2 + k % 4 for k, name in enumerate(dimensions([e]))}
+    value, slope = compile(e), compile(root)
+    rng = np.random.default_rng(seed)
+    tolerance = TOLERANCES[order - 1]
+    worst, lines = 0.0, 0
+    for _ in range(MAX_POINTS):
+        data = _finite_data(value, e, rng, sizes)
+        for _ in range(DIRECTIONS):
+            v = _direction(rng, data[x.name], x)
+            along = np.asarray(slope({**sizes, **data}))
+            for _ in range(order):
+                along = np.tensordot(along, v, np.ndim(v))
+            error = _line_error(value, {**sizes, **data}, x.name, v, along, order, tolerance)
+            if error is not None:
+                worst, lines = max(worst, error), lines + 1
+        if lines >= POINTS * DIRECTIONS:
+            break
+    if not lines:
+        raise Error("values along random lines are not smooth enough for numerical derivatives")
+    return Report(worst, tolerance, lines, sizes)
+
+
+def _finite_data(
+    value: Any, e: Expr, rng: np.random.Generator, sizes: Mapping[str, int]
+) -> dict[str, Any]:
+    """Random values of all variables at which e is finite: normal, else positive, else small."""
+    for center, spread in ((0.0, 1.0), (1.0, 0.5), (0.25, 0.15)):
+        for _ in range(5):
+            data = {
+                name: _inside(
+                    _spread(rng, center, spread, [extent_of(x, sizes) for x in v.shape]), v
+                )
+                for name, v in e.variables.items()
+            }
+            with suppress(RangeError):  # random integers may be no indices
+                if np.isfinite(value({**sizes, **data})).all():
+                    return data
+    raise Error("no random data were found at which the expression is finite")
+
+
+def _spread(rng: np.random.Generator, center: float, width: float, shape: list[int]) -> Any:
+    """Normal around 0, uniform around other centres."""
+    return center + width * (rng.uniform(-1, 1, shape) if center else rng.normal(size=shape))
+
+
+def _inside(value: Any, v: Var) -> Any:
+    """A random value moved into the set that the variable ranges over."""
+    if "nonnegative" in v.properties:
+        value = np.abs(value) + 0.1
+    if "positive_definite" in v.properties:
+        n = value.shape[-1]
+        value = value @ np.swapaxes(value, -1, -2) / max(n, 1) + np.eye(n)
+    value = _projected(value, v)
+    return np.rint(value) if "integer" in v.properties else value
+
+
+def _direction(rng: np.random.Generator, value: Any, v: Var) -> Any:
+    """A random direction in the variable's subspace; lines along it stay where it ranges."""
+    direction = _projected(rng.normal(size=np.shape(value)), v)
+    if "positive_definite" in v.properties:
+        direction = direction / max(1.0, float(np.linalg.norm(direction)))
+    if "nonnegative" in v.properties:
+        direction = np.clip(direction, -1, 1) * value
+    return direction
+
+
+def _projected(value: Any, v: Var) -> Any:
+    """The value in the subspace that the properties of a variable mean."""
+    if "symmetric" in v.properties:
+        value = (value + np.swapaxes(value, -1, -2)) / 2
+    if "lower" in v.properties or "diagonal" in v.properties:
+        value = np.tril(value)
+    if "upper" in v.properties or "diagonal" in v.properties:
+        value = np.triu(value)
+    return value
+
+
+def _line_error(
+    value: Any, data: dict[str, Any], name: str, v: Any, found: Any, order: int, tolerance: float
+) -> float | None:
+    """Relative error of `found` along one line, the best of several steps: kinks spoil wide ones.
+
+    None where it is too large and estimates of different steps do not agree much better: the line
+    crosses a kink or a pole next to its origin, and says nothing.
+    """
+    best = spread = math.inf
+    last = None
+    for h in STEPS:
+        nodes = h * np.arange(-order - 3, order + 4)
+        values = np.stack([value({**data, name: data[name] + t * v}) for t in nodes])
+        weights = _weights(nodes / h, order) / h**order
+        numeric = np.tensordot(weights, values, 1)
+        scale = max(1e-2 * _largest(values), 1e-12, _largest(numeric))
+        best = min(best, _finite(_largest(found - numeric) / max(scale, _largest(found))))
+        if last is not None:
+            spread = min(spread, _finite(_largest(numeric - last) / scale))
+        last = numeric
+    return best if best <= tolerance or spread <= min(tolerance, best / 10) else None
+
+
+def _largest(a: np.ndarray) -> float:
+    return float(np.abs(a).max(initial=0))
+
+
+def _finite(error: float) -> float:
+    return error if math.isfinite(error) else math.inf
+
+
+def _weights(nodes: np.ndarray, order: int) -> np.ndarray:
+    """Weights of values at nodes that give the derivative at 0 of the polynomial through them."""
+    powers = nodes[None, :] ** np.arange(len(nodes))[:, None]
+    target = np.zeros(len(nodes))
+    target[order] = math.factorial(order)
+    return np.linalg.solve(powers, target)

@@ -1,0 +1,233 @@
+"""The command line: derive, eval, check, demo.
+
+Exit status 0; 1 where a check finds a difference; 2 for bad input, with a message and no traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..calculus.accumulate import MODES
+from ..calculus.transforms import derivative
+from ..compression.compress import compress
+from ..graph import trees
+from ..graph.nodes import PROPERTIES, Expr
+from ..graph.variables import canonical_name, check_shape, var
+from ..languages.einsum.print import to_einsum
+from ..languages.index.parse import parse_index
+from ..languages.index.print import to_index
+from ..languages.latex import to_latex
+from ..languages.matrix.parse import parse
+from ..languages.matrix.print import to_text
+from ..languages.source.program import to_code
+from ..run.compile import compile
+from ..support.errors import Error
+from ..support.progress import Progress
+from .check import check
+from .explain import explain
+
+#: Input languages and output forms by name: one row each.
+LANGUAGES: dict[str, Callable[..., Expr]] = {"matrix": parse, "index": parse_index}
+FORMS: dict[str, Callable[[Any], str]] = {
+    "text": to_text,
+    "latex": to_latex,
+    "einsum": to_einsum,
+    "index": to_index,
+    "numpy": lambda e: to_code(e, "numpy"),
+}
+BAD_INPUT = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the return value is the exit status."""
+    try:
+        arguments = _parser().parse_args(_shielded(list(sys.argv[1:] if argv is None else argv)))
+        status: int = arguments.run(arguments)
+        return status
+    except (Error, ValueError, TypeError, OSError) as problem:
+        print(f"tcalc: {problem}", file=sys.stderr)
+        return BAD_INPUT
+    except MemoryError:
+        print("tcalc: not enough memory for arrays of these extents", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("tcalc: interrupted", file=sys.stderr)
+        return 130
+
+
+def _shielded(argv: list[str]) -> list[str]:
+    """An expression may start with '-': a space before it keeps argparse from reading an option."""
+    if "--" in argv:
+        return argv
+    option = re.compile(r"-h|--[a-z]+(=.*)?", re.DOTALL)
+    return [w if not w.startswith("-") or option.fullmatch(w) else f" {w}" for w in argv]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="tcalc", description="Derivatives of tensor expressions.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[Any], int], about: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=about, description=about)
+        sub.set_defaults(run=run)
+        return sub
+
+    derive = command("derive", _derive, "print a derivative as a formula or as code")
+    _expression_options(derive)
+    derive.add_argument("--to", default="text", choices=sorted(FORMS), help="form of the output")
+    derive.add_argument("--compress", action="store_true", help="print cores and unit tensors")
+    derive.add_argument("--explain", action="store_true", help="print what each mode costs")
+
+    evaluate = command("eval", _eval, "evaluate an expression or its derivative on data")
+    _expression_options(evaluate)
+    evaluate.add_argument(
+        "--data", required=True, type=str.strip, help=".npz file with an array per variable"
+    )
+    evaluate.add_argument(
+        "--out", type=str.strip, help=".npz file for the result, under the name 'result'"
+    )
+
+    test = command("check", _check, "compare a derivative with numerical differentiation")
+    _expression_options(test)
+    test.add_argument("--seed", type=_seed, default=0)
+
+    command("demo", _demo, "the main job on real data: logistic regression, matrix factorisation")
+    return parser
+
+
+def _expression_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("expression", help='text such as "sum((X*w - y).^2)"')
+    parser.add_argument("--wrt", help="variable, or several as a,b")
+    parser.add_argument("--order", type=int, default=1)
+    parser.add_argument("--mode", default="auto", choices=("auto", *MODES))
+    parser.add_argument("--language", default="matrix", choices=sorted(LANGUAGES))
+    parser.add_argument(
+        "--var", action="append", default=[], metavar="NAME=m,n[:property]",
+        help="declare a variable: extents or dimension names, empty for a scalar",
+    )  # fmt: skip
+
+
+def _seed(text: str) -> int:
+    if int(text) < 0:
+        raise argparse.ArgumentTypeError("a seed is a whole number from 0 on")
+    return int(text)
+
+
+def _declared(rows: Sequence[str]) -> dict[str, Expr]:
+    """Variables from rows like X=m,n and S=n,n:symmetric."""
+    found: dict[str, Expr] = {}
+    for row in rows:
+        name, equals, rest = row.partition("=")
+        name = canonical_name(name.strip())
+        extents, _, properties = rest.partition(":")
+        words = [w.strip() for w in extents.strip("() ").removesuffix(",").split(",")]
+        chosen = [p.strip() for p in properties.replace(":", ",").split(",") if p.strip()]
+        if not equals:
+            raise ValueError(f"--var {row!r}: expected NAME=extents, such as X=m,n")
+        if name in found:
+            raise ValueError(f"--var {row!r}: {name} is declared already")
+        if set(chosen) - set(PROPERTIES):
+            raise ValueError(f"--var {row!r}: properties are {', '.join(PROPERTIES)}")
+        sizes = [int(w) if re.fullmatch(r"-?[0-9]+", w) else w for w in words if words != [""]]
+        shape = check_shape(sizes, f"--var {row!r}")
+        found[name] = var(name, shape, **dict.fromkeys(chosen, True))
+    return found
+
+
+def _read(arguments: Any, declared: dict[str, Any]) -> Expr:
+    return LANGUAGES[arguments.language](arguments.expression.strip(), **declared)
+
+
+def _derived(arguments: Any, e: Expr) -> Any:
+    if arguments.wrt is None:
+        return e
+    names = [n.strip() for n in arguments.wrt.split(",")]
+    with Progress("deriving"):
+        return derivative(
+            e, names[0] if len(names) == 1 else tuple(names), arguments.order, arguments.mode
+        )
+
+
+def _derive(arguments: Any) -> int:
+    e = _read(arguments, _declared(arguments.var))
+    result = _derived(arguments, e)
+    blocks = trees.leaves(result)
+    if arguments.compress:
+        _print_blocks(arguments, [str(compress(b)) for b in blocks])
+    elif arguments.to in ("text", "latex", "einsum"):
+        _print_blocks(arguments, [FORMS[arguments.to](b) for b in blocks])
+    else:
+        print(FORMS[arguments.to](result))
+    if arguments.explain:
+        for block in blocks:
+            print(explain(block), file=sys.stderr)
+    return 0
+
+
+def _print_blocks(arguments: Any, texts: Sequence[str]) -> None:
+    """Derivatives by several variables with what they are, one alone without."""
+    if len(texts) == 1:
+        print(texts[0])
+        return
+    names = [n.strip() for n in arguments.wrt.split(",")]
+    power = arguments.order if arguments.order > 1 else ""
+    for word, text in zip(product(names, repeat=arguments.order), texts, strict=True):
+        label = f"d{power}/{' '.join([f'd{name}' for name in word])}:"
+        print(f"{label}\n{text}" if "\n" in text else f"{label} {text}")
+
+
+def _arrays(path: str) -> dict[str, Any]:
+    """The arrays of an .npz file whose names an expression can have."""
+    try:
+        with open(path, "rb") as source:
+            file = np.load(source, allow_pickle=False)
+            return {canonical_name(n): file[n] for n in file.files if n.isidentifier()}
+    except OSError:
+        raise
+    except Exception:  # zipfile, NumPy's formats and decoders have an error type each
+        raise ValueError(f"{path} is not an .npz file with arrays of numbers") from None
+
+
+def _eval(arguments: Any) -> int:
+    data = _arrays(arguments.data)
+    declared: dict[str, Any] = {name: value.shape for name, value in data.items()}
+    declared.update(_declared(arguments.var))
+    result = _derived(arguments, _read(arguments, declared))
+    step = compile(result)
+    with Progress("evaluating"):
+        value = step(data)
+    if arguments.out:
+        values = trees.leaves(value)
+        names = ["result"] if len(values) == 1 else [f"result{k}" for k in range(len(values))]
+        np.savez(arguments.out, **dict(zip(names, values, strict=True)))
+    else:
+        for part in trees.leaves(value):
+            print(part)
+    return 0
+
+
+def _check(arguments: Any) -> int:
+    e = _read(arguments, _declared(arguments.var))
+    names = [arguments.wrt] if arguments.wrt else list(e.variables)
+    if not names:
+        raise ValueError("the expression has no variable to differentiate by")
+    worst = 0
+    for name in (n.strip() for word in names for n in word.split(",")):
+        with Progress(f"checking {name}"):
+            report = check(e, name, arguments.order, arguments.mode, arguments.seed)
+        print(f"{name}, order {arguments.order}: {report}")
+        worst = max(worst, 0 if report.passed else 1)
+    return worst
+
+
+def _demo(arguments: Any) -> int:
+    from .demo import demo
+
+    return demo()

@@ -1,0 +1,151 @@
+"""C for whole matrices: a library for each precision, on the BLAS that SciPy brings.
+
+It is compiled by itself, once for all functions that are generated later; these are given the
+addresses of what they call.
+"""
+
+from __future__ import annotations
+
+import _ctypes
+import ctypes
+import re
+import threading
+from functools import cache
+from math import inf
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from weakref import finalize
+
+import numpy as np
+
+from .compiler import CONTRACTED, loaded
+from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
+
+#: BLAS functions in the order in which the routines take them.
+BLAS = ("gemm", "gemv", "syrk")
+#: Rows of square products that are measured, and how many more multiplications behave alike.
+TRIED, BEYOND = (160, 480), 10.0
+
+_LOCK = threading.Lock()
+
+_PRELUDE = """
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef {real} real;
+typedef double wide;
+#define F(name) {function}
+"""
+_VECTORS = """
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define VECTOR __attribute__((simd("notinbranch")))
+{}
+#if __GLIBC_PREREQ(2, 35)
+{}
+#endif
+#endif
+"""
+
+
+@cache
+def prelude(char: str) -> str:
+    """Types, for a dtype of NumPy by its character."""
+    real, function = ("float", "name##f") if char == "f" else ("double", "name")
+    return _PRELUDE.format(real=real, function=function)
+
+
+@cache
+def _source() -> str:
+    return Path(__file__).with_name("routines.c").read_text(encoding="utf-8")
+
+
+def _names() -> list[str]:
+    """The routines in the order of their table."""
+    _, _, table = _source().partition("tcalc_routines[] = {")
+    return re.findall(r"\w+", table)
+
+
+@cache
+def heading(char: str) -> str:
+    """What stands before every generated function."""
+    defined = re.findall(r"^static (\w+) (\w+)(\([^)]*\))\n{", _source(), re.MULTILINE)
+    heads = {name: (kind, given) for kind, name, given in defined}
+    declared, taken = [], []
+    for k, name in enumerate(_names()):
+        kind, given = heads[name]
+        declared.append(f"static {kind} (*{name}){given};")
+        taken.append(f"    memcpy(&{name}, found + {k}, sizeof {name});")
+    bind = ["void tcalc_bind(void **found)", "{", *taken, "}\n"]
+    vectors = [
+        "\n".join([
+            *[f"VECTOR real F({name})(real);" for name in single],
+            *[f"VECTOR real F({name})(real, real);" for name in pairs],
+        ])
+        for single, pairs in VECTORS
+    ]  # fmt: skip
+    written = prelude(char) + _VECTORS.format(*vectors) + ENTRY_FUNCTIONS + REDUCTION_FUNCTIONS
+    return written + "\n".join([*declared, *bind])
+
+
+def function(text: str, char: str, arguments: int) -> Any:
+    """The function ``int run(int, ...)``, further arguments being pointers, of generated C."""
+    library = loaded(heading(char) + text)
+    # What nobody calls any more is closed, as a process can only hold so many libraries.
+    finalize(library, _closed, library._handle).atexit = False
+    with _LOCK:
+        routines = _routines(char)
+    library.tcalc_bind.argtypes = [ctypes.c_void_p]
+    library.tcalc_bind(routines)
+    library.run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * arguments]
+    library.run.restype = ctypes.c_int
+    return library.run
+
+
+def _closed(handle: int) -> None:
+    close = getattr(_ctypes, "dlclose", None)
+    if close is not None:
+        close(handle)
+
+
+@cache
+def _routines(char: str) -> Any:
+    """Addresses of the routines, which have been told what they need."""
+    library = loaded(prelude(char) + _source(), CONTRACTED)
+    blas = (ctypes.c_void_p * len(BLAS))(*_blas(char))
+    library.tcalc_give.argtypes = [ctypes.c_void_p, ctypes.c_double]
+    library.tcalc_give(blas, 0.0)
+    library.tcalc_give(blas, _pieces_until(library, char))
+    return (ctypes.c_void_p * len(_names())).in_dll(library, "tcalc_routines")
+
+
+def _pieces_until(library: ctypes.CDLL, char: str) -> float:
+    """Multiplications up to which this machine's BLAS is slower than a product by small pieces."""
+    library.tcalc_try.argtypes = [*[ctypes.c_void_p] * 3, ctypes.c_long, ctypes.c_int]
+    rows = 1
+    for n in TRIED:
+        arrays = np.ones((3, n, n), char)
+        places = [a.ctypes.data for a in arrays]
+        times = [inf, inf]
+        for kind in (0, 1) * 4:
+            start = perf_counter()
+            library.tcalc_try(*places, n, kind)
+            times[kind] = min(times[kind], perf_counter() - start)
+        if times[1] > times[0]:
+            break
+        rows = n
+    return BEYOND * rows**3
+
+
+def _blas(char: str) -> list[int]:
+    """Addresses of BLAS functions."""
+    from scipy.linalg.cython_blas import __pyx_capi__ as capsules
+
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    found = [capsules[("s" if char == "f" else "d") + name] for name in BLAS]
+    return [api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)) for capsule in found]

@@ -1,0 +1,253 @@
+"""Steps on whole matrices as calls of routines; what all C of one function knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from math import prod
+from typing import Any, NamedTuple
+
+from ...plan.steps import Plan, Sizes, Step
+from .loopnests import Nest, Operand, Statement, aligned
+from .rows import REDUCTIONS, ROUTINES
+
+
+class Array(NamedTuple):
+    """An array as the function finds it; strides in entries."""
+
+    shape: Sizes
+    strides: Sizes
+
+
+class Frame:
+    """What a function knows.
+
+    Attributes
+    ----------
+    arrays : mapping
+        All slots that are read and written.
+    cleared : collection of int
+        Results of `embed` that are zero from the start.
+    adding : collection of int
+        Sums that are added to what is there.
+    places : mapping
+        What tells memory apart that the plan does not place.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        arrays: Mapping[int, Array],
+        cleared: Collection[int] = (),
+        adding: Collection[int] = (),
+        places: Mapping[int, Any] | None = None,
+    ) -> None:
+        self.plan, self.arrays = plan, arrays
+        self.cleared, self.adding, self.places = cleared, adding, places or {}
+
+    def memory(self, slot: int) -> Any:
+        """What tells memory apart: a block of the workspace, an output, or an array."""
+        owner = self.plan.owner[slot]
+        home = self.plan.home[owner]
+        return self.places.get(owner, ("array", owner)) if home is None else home
+
+    def shape(self, step: Step) -> Sizes:
+        return self.arrays[step.out].shape
+
+    def result(self, step: Step) -> Operand:
+        return self.operand(step.out, self.shape(step))
+
+    def operand(self, slot: int, shape: Sizes) -> Operand:
+        """A slot that is broadcast to a shape."""
+        found = self.arrays[slot]
+        return Operand(slot, aligned(shape, found.shape, found.strides))
+
+    def copied(self, source: int, step: Step) -> str:
+        """Loops that copy an array over a step's result, nothing where it is there already."""
+        if self.memory(source) == self.memory(step.out):
+            return ""
+        shape = self.shape(step)
+        copy = Statement(self.result(step), "{0}", (self.operand(source, shape),))
+        return Nest(shape, [copy], {step.out}).text()
+
+
+def _lies(a: Array) -> bool:
+    """Can BLAS read the matrix, or the vector as one?"""
+    if len(a.shape) == 1:
+        return a.shape[0] == 1 or a.strides[0] >= 1
+    (m, n), (r, c) = a.shape, a.strides
+    by_rows = (n == 1 or c == 1) and (m == 1 or r >= n)
+    return by_rows or ((m == 1 or r == 1) and (n == 1 or c >= m))
+
+
+def _strides(a: Array) -> str:
+    """Row and column strides, where an axis of one entry takes whatever fits."""
+    (m, n), (r, c) = a.shape, a.strides
+    if (n == 1 or c == 1) and (m == 1 or r >= n):
+        return f"{max(r, int(n)) if m == 1 else r}, 1"
+    return f"1, {max(c, int(m)) if n == 1 else c}"
+
+
+def _product(frame: Frame, step: Step) -> str:
+    one, two = [frame.arrays[a] for a in step.args]
+    half, short = step.params or ("", False)
+    if not (_lies(one) and _lies(two)) or len(one.shape) > 2 or len(two.shape) > 2:
+        return ""
+    if len(one.shape) == 1:
+        one = Array((1, *one.shape), (one.shape[0] * one.strides[0], *one.strides))
+    if len(two.shape) == 1:
+        two = Array((*two.shape, 1), (*two.strides, two.shape[0] * two.strides[0]))
+    if not (_lies(one) and _lies(two)):
+        return ""
+    (m, k), (_, n) = one.shape, two.shape
+    a, b = step.args
+    given = f"p{a}, {_strides(one)}, p{b}, {_strides(two)}"
+    out = frame.arrays[step.out]
+    ld = out.strides[0] if len(out.shape) == 2 and m > 1 else int(n) if n > 1 else _step(out)
+    if half:
+        number = {"lower": 1, "upper": 2, "symmetric": 3}[half]
+        return f"product_half(1, {given}, 0, p{step.out}, {ld}, {n}, {k}, {number}, {int(short)});"
+    mirror = frame.plan.owner[a] == frame.plan.owner[b] and one == Array(
+        two.shape[::-1], two.strides[::-1]
+    )
+    adding = step.out in frame.adding
+    if mirror and m == n and m > 1 and not adding and _same_start(frame, a, b):
+        return f"symmetric_square(p{a}, {_strides(one)}, p{step.out}, {m}, {k});"
+    return f"product(1, {given}, {int(adding)}, p{step.out}, {ld}, {m}, {k}, {n});"
+
+
+def _step(out: Array) -> int:
+    """From one entry of a column to the next."""
+    return out.strides[0] if out.shape and out.shape[0] > 1 else 1
+
+
+def _same_start(frame: Frame, a: int, b: int) -> bool:
+    """Are two slots the same memory, one of them perhaps transposed?"""
+    made = {s.out: s for s in frame.plan.steps if s.kind == "transpose"}
+    first, second = [made[x].args[0] if x in made else x for x in (a, b)]
+    return first == second
+
+
+def _matmul(frame: Frame, step: Step) -> str:
+    one, two = [frame.arrays[a] for a in step.args]
+    a, b = step.args
+    if len(one.shape) < 2 or len(two.shape) < 2 or len(step.shape) < 3:
+        return ""
+    inner = [Array(x.shape[-2:], x.strides[-2:]) for x in (one, two)]
+    if not all(map(_lies, inner)):
+        return ""
+    (m, k), (_, n) = inner[0].shape, inner[1].shape
+    found = frame.arrays[step.out]
+    lead = found.shape[:-2]
+    starts = [
+        _start(slot, aligned(lead, x.shape[:-2], x.strides[:-2]))
+        for slot, x in ((a, one), (b, two), (step.out, found))
+    ]
+    ld = found.strides[-2] if m > 1 else int(n)
+    given = ", ".join([f"{at}, {_strides(x)}" for at, x in zip(starts, inner, strict=False)])
+    return f"{_over_all(lead)}product(1, {given}, 0, {starts[-1]}, {ld}, {m}, {k}, {n});"
+
+
+def _start(slot: int, strides: Sizes) -> str:
+    return " + ".join([f"p{slot}", *[f"i{k} * {s}L" for k, s in enumerate(strides) if s]])
+
+
+def _trisolve(frame: Frame, step: Step) -> str:
+    a, b = step.args
+    matrix, columns = frame.arrays[a], frame.arrays[b]
+    if not _lies(matrix) or len(matrix.shape) != 2 or len(columns.shape) > 2:
+        return ""
+    n, r = (*columns.shape, 1)[:2]
+    given = f"p{a}, {_strides(matrix)}, {int(step.params[0])}, p{step.out}, {r}, {n}, {r}"
+    return f"{frame.copied(b, step)} if (solve_lower({given})) {{ FAIL; }}"
+
+
+def _over(frame: Frame, step: Step) -> str:
+    (a,), (op, *_) = step.args, step.params
+    if len(step.shape) != 2 or op.name not in ROUTINES:
+        return ""
+    return f"{frame.copied(a, step)} if ({op.name}(p{step.out}, {step.shape[0]})) {{ FAIL; }}"
+
+
+def _kernel(frame: Frame, step: Step) -> str:
+    return _reduced(frame, step) if step.params[0].name in REDUCTIONS else _routine(frame, step)
+
+
+def _reduced(frame: Frame, step: Step) -> str:
+    """A function of the last axes, where these lie as one, or of columns next to each other."""
+    (a,), (op, count) = step.args, step.params
+    found, out = frame.arrays[a], frame.arrays[step.out]
+    axes = len(out.shape)
+    lead, core = found.shape[:axes], found.shape[axes:]
+    strides = [s for n, s in zip(core, found.strides[axes:], strict=True) if n > 1]
+    apart = strides[-1] if strides else 1
+    rest = [n for n in core if n > 1]
+    dense = all(s == apart * prod(rest[k + 1 :]) for k, s in enumerate(strides))
+    starts = [
+        _start(slot, aligned(lead, x.shape[:axes], x.strides[:axes]))
+        for slot, x in ((a, found), (step.out, out))
+    ]
+    name, n = REDUCTIONS[op.name], prod(core)
+    if count and dense and apart == 1:
+        return f"{_over_all(lead)}*({starts[1]}) = {name}({starts[0]}, {n});"
+    if not count or not dense or not lead or not found.strides[axes - 1] == out.strides[-1] == 1:
+        return ""
+    last, m = f"i{axes - 1}", lead[-1]
+    loops = f"{_over_all(lead[:-1])}for (long {last} = 0; {last} < {m}; {last} += COLUMNS) "
+    width = f"{m} - {last} < COLUMNS ? {m} - {last} : COLUMNS"
+    return f"{loops}{name}_across({starts[0]}, {n}, {apart}, {width}, {starts[1]});"
+
+
+def _over_all(lead: Sizes) -> str:
+    return "".join([f"for (long i{j} = 0; i{j} < {e}; i{j}++) " for j, e in enumerate(lead)])
+
+
+def _routine(frame: Frame, step: Step) -> str:
+    """A row whose operands are matrices of one shape, with strides for all."""
+    op = step.params[0]
+    if op.name not in ROUTINES or any(len(frame.arrays[a].shape) != 2 for a in step.args):
+        return ""
+    given = []
+    for a in step.args:
+        r, c = frame.arrays[a].strides
+        given.append(f"p{a}, {r}, {c}")
+    m, n = frame.arrays[step.args[0]].shape
+    return f"if ({op.name}({', '.join(given)}, p{step.out}, {m}, {n})) {{ FAIL; }}"
+
+
+def _embed(frame: Frame, step: Step) -> str:
+    """Zeros, and the operand along the distinct labels of a pattern."""
+    (a,), o = step.args, step.out
+    zeros = "" if o in frame.cleared else f"memset(p{o}, 0, {prod(step.shape)} * sizeof(real));"
+    return f"{zeros} {_placed(frame, step, a, '{1}')}"
+
+
+def _embed_add(frame: Frame, step: Step) -> str:
+    onto, a = step.args
+    return f"{frame.copied(onto, step)} {_placed(frame, step, a, '({0} + {1})')}"
+
+
+def _placed(frame: Frame, step: Step, a: int, entry: str) -> str:
+    (pattern,) = step.params
+    extents, strides = [0] * (max(pattern) + 1), [0] * (max(pattern) + 1)
+    for label, n, s in zip(pattern, step.shape, _full(step.shape), strict=True):
+        extents[label] = n
+        strides[label] += s
+    shape, place = tuple(extents), tuple(strides)
+    target = Operand(step.out, place)
+    args = (target, frame.operand(a, shape))
+    return Nest(shape, [Statement(target, entry, args)], {step.out}).text()
+
+
+def _full(shape: Sizes) -> Sizes:
+    return tuple([prod(shape[k + 1 :]) for k in range(len(shape))])
+
+
+CALLS: dict[str, Callable[[Frame, Step], str]] = {
+    "dot": _product,
+    "matmul": _matmul,
+    "trisolve": _trisolve,
+    "over": _over,
+    "kernel": _kernel,
+    "embed": _embed,
+    "embed_add": _embed_add,
+}

@@ -1,0 +1,271 @@
+"""Runs of steps as one C function, for arrays whose strides are known.
+
+The function takes a table of addresses of arrays that stay, arrays of this call, and where to
+start. It returns 0, or the number of a step that Python must do (an error to raise, a case that is
+left to NumPy): positive where C goes on behind it, negative where Python does all the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from math import inf, prod
+from typing import Any, NamedTuple
+
+from ...plan.steps import VIEW, Loop, Plan, Sizes, Step
+from .loopnests import Count, Nest, Operand, Statement
+from .matrices import CALLS, Frame
+from .rows import ENTRIES, REDUCTIONS, ROUTINES, SPREAD
+
+#: Items of a function that are looked through, from the last, for one that a step may join.
+REACH = 16
+
+
+class Group(NamedTuple):
+    """Statements of one nest of loops."""
+
+    shape: Sizes
+    statements: list[Statement]
+
+
+class Call(NamedTuple):
+    """C for one step, or a check before one, which nothing is moved over."""
+
+    text: str
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    barrier: bool = False
+
+
+class Source(Frame):
+    """The text of one function; `returns` where it may leave a step to Python."""
+
+    def __init__(self, frame: Frame, steps: Sequence[Step], char: str) -> None:
+        super().__init__(frame.plan, frame.arrays, frame.cleared, frame.adding, frame.places)
+        self.suffix = "f" if char == "f" else ""
+        self.items: list[Group | Call] = []
+        self.returns = False
+        for number, step in enumerate(steps, 1):
+            self._add(step, number)
+
+    # --- grouping ---------------------------------------------------------------------------------
+
+    def _add(self, step: Step, number: int) -> None:
+        spread = _spread(step)
+        if spread is not None:
+            (w,) = step.args
+            (n,) = self.arrays[w].shape
+            text = f"if ({spread.check}(p{w}, {n})) return -{number};"
+            self.items.append(Call(text, (w,), (), True))
+            self.returns = True
+        made = self._entrywise(step)
+        if made is not None:
+            shape, statements = made
+            for statement in statements:
+                self._join(shape, statement)
+            return
+        text = CALLS[step.kind](self, step) if step.kind in CALLS else ""
+        text = text or "FAIL;"
+        self.returns |= "FAIL;" in text
+        text = text.replace("FAIL;", f"return {number}; case {number}:;")  # C goes on behind it
+        self.items.append(Call(text, step.args, (step.out,)))
+
+    def _join(self, shape: Sizes, statement: Statement) -> None:
+        """Put a statement into the last group of its shape that it can be moved to.
+
+        Where there is none, it is a group of its own, before larger ones that it can be moved over,
+        so that what reads it may become part of these.
+        """
+        at = len(self.items)
+        for k in range(at - 1, max(at - REACH, 0) - 1, -1):
+            item = self.items[k]
+            if isinstance(item, Group):
+                if _alike(item.shape, shape) and self._fits(item, statement):
+                    item.statements.append(statement)
+                    return
+                reads = {self.memory(a.slot) for s in item.statements for a in s.args}
+                writes = {self.memory(s.out.slot) for s in item.statements}
+            elif item.barrier:
+                break
+            else:
+                reads = {self.memory(a) for a in item.reads}
+                writes = {self.memory(a) for a in item.writes}
+            own = {self.memory(a.slot) for a in statement.args}
+            out = self.memory(statement.out.slot)
+            if own & writes or out in writes or out in reads:
+                break
+            if isinstance(item, Group) and prod(item.shape) > prod(shape):
+                at = k
+        self.items.insert(at, Group(shape, [statement]))
+
+    def _fits(self, group: Group, new: Statement) -> bool:
+        """Do the statements see the same, entry by entry, as one after the other?"""
+        made = {s.out.slot: s for s in group.statements}
+        written = {self.memory(s.out.slot) for s in group.statements}
+        read = [a for s in group.statements for a in s.args]
+        for a in new.args:
+            if a.slot in made:
+                if made[a.slot].summed or a.strides != made[a.slot].out.strides:
+                    return False
+            elif self.memory(a.slot) in written:
+                return False
+        out = self.memory(new.out.slot)
+        return all(
+            not new.summed and o.strides == new.out.strides and self._own(o.slot)
+            for o in [*read, *[s.out for s in group.statements]]
+            if self.memory(o.slot) == out
+        )
+
+    def _own(self, slot: int) -> bool:
+        """Does the slot begin where its memory begins?"""
+        return self.plan.origin[slot] is not VIEW
+
+    # --- entrywise steps --------------------------------------------------------------------------
+
+    def _entrywise(self, step: Step) -> tuple[Sizes, list[Statement]] | None:
+        """The shape of the loops and the statements, if the step has no other form."""
+        shape = self.shape(step)
+        entry = self._entry(step)
+        if entry:
+            args = tuple([self.operand(a, shape) for a in step.args])
+            return shape, [Statement(self.result(step), entry, args)]
+        if step.kind == "sum":
+            (a,), axes = step.args, step.params
+            whole = self.arrays[a].shape
+            return self._summed(step, whole, [self.operand(a, whole)], frozenset(axes), "{0}")
+        if step.kind == "vecdot":
+            shapes = [self.arrays[a].shape[::-1] for a in step.args]
+            pairs = zip_longest(*shapes, fillvalue=1)
+            whole = tuple([n if n != 1 else m for m, n in pairs])[::-1]
+            pair = [self.operand(a, whole) for a in step.args]
+            return self._summed(step, whole, pair, frozenset({len(whole) - 1}), "{0} * {1}")
+        if step.kind == "dot" and not shape:
+            whole = self.arrays[step.args[0]].shape
+            pair = [self.operand(a, whole) for a in step.args]
+            return self._summed(step, whole, pair, frozenset({0}), "{0} * {1}")
+        if step.kind == "einsum":
+            return self._einsum(step)
+        if _spread(step):
+            (w,) = step.args
+            (s,) = self.arrays[w].strides
+            args = (Operand(w, (s, 0)), Operand(w, (0, s)))
+            return shape, [Statement(self.result(step), _spread(step).entry, args)]
+        return None
+
+    def _entry(self, step: Step) -> str:
+        """C for an entry of the result, for steps whose operands are broadcast to it."""
+        if step.kind in _BINARY:
+            return f"({{0}} {_BINARY[step.kind]} {{1}})"
+        if step.kind in _NUMBERED:
+            return _NUMBERED[step.kind].format(_number(step.params[0]))
+        if step.kind == "copy":
+            return "{0}"
+        if step.kind == "fill":
+            return _number(step.params[0])
+        if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
+            return ENTRIES.get(step.params[0].name, "").replace("{f}", self.suffix)
+        return ""
+
+    def _summed(
+        self, step: Step, shape: Sizes, args: Sequence[Operand], axes: frozenset[int], entry: str
+    ) -> tuple[Sizes, list[Statement]]:
+        strides = iter(self.result(step).strides)
+        out = tuple([0 if k in axes else next(strides) for k in range(len(shape))])
+        adding = step.out in self.adding
+        return shape, [Statement(Operand(step.out, out), entry, tuple(args), axes, adding)]
+
+    def _einsum(self, step: Step) -> tuple[Sizes, list[Statement]]:
+        words, _, result = step.params[0].partition("->")
+        spelled = words.split(",")
+        extents: dict[str, int] = {}
+        strides: list[dict[str, int]] = []
+        for slot, word in zip(step.args, spelled, strict=True):
+            found = self.arrays[slot]
+            strides.append({})
+            for label, n, stride in zip(word, found.shape, found.strides, strict=True):
+                extents[label] = n
+                strides[-1][label] = strides[-1].get(label, 0) + stride
+        order = [*result, *[label for label in extents if label not in result]]
+        shape = tuple([extents[label] for label in order])
+        args = [
+            Operand(slot, tuple([held.get(label, 0) for label in order]))
+            for slot, held in zip(step.args, strides, strict=True)
+        ]
+        axes = frozenset(range(len(result), len(order)))
+        return self._summed(step, shape, args, axes, "{0} * {1}")
+
+    # --- text -------------------------------------------------------------------------------------
+
+    def body(self, read: Callable[[int, set[int]], bool]) -> str:
+        """All items; `read(slot, steps)` tells whether others than these steps' read a slot."""
+        lines = []
+        for item in self.items:
+            if isinstance(item, Call):
+                lines.append(item.text)
+                continue
+            made = {s.out.slot for s in item.statements}
+            stored = {slot for slot in made if read(slot, made)}
+            lines.append(Nest(item.shape, item.statements, stored).text())
+        return "\n".join(lines)
+
+
+def _alike(one: Sizes, two: Sizes) -> bool:
+    """Are two shapes the same, moving axes included?"""
+    return one == two and all(
+        isinstance(m, Count) == isinstance(n, Count) for m, n in zip(one, two, strict=True)
+    )
+
+
+_BINARY = {"multiply": "*", "add": "+", "subtract": "-"}
+_NUMBERED = {"scale": "({{0}} * {})", "shift": "({{0}} + {})", "minus_from": "({} - {{0}})"}
+
+
+def _number(value: float) -> str:
+    """A number as C, digit by digit."""
+    if value != value:
+        return "(real)NAN"
+    if value in (inf, -inf):
+        return f"(real){'-' * (value < 0)}INFINITY"
+    return f"(real){float(value).hex()}"
+
+
+def _spread(step: Step) -> Any:
+    if step.kind != "kernel" or len(step.params) != 2 or len(step.shape) != 2:
+        return None
+    op, kind = step.params
+    return SPREAD.get((op.name, kind))
+
+
+#: Kinds of which every step has a form.
+_PLAIN = frozenset({
+    *_BINARY, *_NUMBERED, "copy", "fill", "sum", "vecdot", "einsum", "dot", "matmul", "trisolve",
+    "embed", "embed_add",
+})  # fmt: skip
+
+
+#: Kinds that a tile does not do, as they begin with zeros or may fail.
+_WHOLE = frozenset({"embed", "embed_add", "fill", "trisolve", "over"})
+
+
+def tileable(plan: Plan, loop: Loop) -> bool:
+    """Have all steps of a loop a form in C?"""
+    return all(
+        plan.origin[step.out] is VIEW or (expressible(plan, step) and step.kind not in _WHOLE)
+        for step in loop.steps
+    )
+
+
+def expressible(plan: Plan, step: Step) -> bool:
+    """Has the step a form in C, for arrays that lie as most do?"""
+    slots = (step.out, *step.args)
+    if any(a in plan.integers or not prod(plan.shapes[a]) for a in slots):
+        return False
+    if step.kind in _PLAIN:
+        return True
+    if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
+        return step.params[0].name in ENTRIES
+    if step.kind == "kernel" and step.params[0].name in REDUCTIONS:
+        return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
+    if step.kind == "over" or (step.kind == "kernel" and len(step.shape) <= 2):
+        return step.params[0].name in ROUTINES or _spread(step) is not None
+    return False

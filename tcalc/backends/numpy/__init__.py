@@ -1,0 +1,4 @@
+"""Plans on NumPy: one closure a step.
+
+Reads graph, ops, plan.
+"""

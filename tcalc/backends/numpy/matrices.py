@@ -1,0 +1,188 @@
+"""NumPy kernels of whole matrices: factors, solves, and in-place LAPACK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...ops.matrix_cores import mirrored
+from ...plan.steps import Step
+from ...support.errors import LinAlgError
+
+Array = np.ndarray
+Slots = list[Any]
+Run = Callable[[Slots], None]
+Maker = Callable[[Step, "np.dtype[Any]"], Run]
+
+SINGULAR = "inv: the matrix is singular"
+
+
+#: Entries of a result, and most summed entries, from which and up to which clearing it matters.
+_LARGE, _SHALLOW = 1 << 13, 16
+#: Rows from which half a product is faster than the whole one, and of one panel of it.
+HALVED, PANEL = 160, 96
+#: Rows of triangles that are solved by blocks of so many rows, which LAPACK takes longer for.
+SWEPT, BLOCK = range(160, 1000), 64
+
+
+def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
+    """A matrix product, or the half of it that is wanted by panels of rows."""
+    (a, b), o = step.args, step.out
+    half, short = step.params or ("", False)
+
+    large = len(step.shape) == 2 and prod(step.shape) >= _LARGE
+
+    def whole(v: Slots) -> None:
+        x, y = v[a], v[b]
+        # np.dot clears the result first, which a product over few entries is hardly longer than.
+        if large and len(y) <= _SHALLOW and x.flags.c_contiguous and y.flags.c_contiguous:
+            np.matmul(x, y, out=v[o])
+        else:
+            np.dot(x, y, v[o])
+
+    def panels(v: Slots) -> None:
+        x, y, out = v[a], v[b], v[o]
+        for low in range(0, len(out), PANEL):
+            high = low + PANEL
+            here, rest = slice(low, high), slice(high, None)
+            wanted = slice(low, None) if half == "upper" else slice(high)
+            summed = wanted if short else slice(None)
+            np.matmul(x[here, summed], y[summed, wanted], out=out[here, wanted])
+            if half == "lower":
+                out[here, rest] = 0
+            elif half == "upper":
+                out[here, :low] = 0
+        if half == "symmetric":
+            mirrored(out)
+
+    return panels if half and step.shape[0] >= HALVED else whole
+
+
+def _finish(step: Step, dtype: np.dtype[Any]) -> Run:
+    """What an operator makes of the factors of its operand."""
+    (a,), o, (op, *params) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        v[o] = np.asarray(op.finish(np, params, v[a]), dtype)
+
+    return run
+
+
+def _factor(step: Step, dtype: np.dtype[Any]) -> Run:
+    (a,), o, (factor,) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        v[o] = factor.kernel(np, (), np.asarray(v[a], dtype))
+
+    return run
+
+
+def _over(step: Step, dtype: np.dtype[Any]) -> Run:
+    """In place: over the operand where the plan gives it the same memory, else over a copy."""
+    (a,), o, (op, *params) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        target = v[o]
+        if v[a] is not target:
+            np.copyto(target, v[a])
+        op.over(np, params, target)
+
+    return run
+
+
+def _solve(step: Step, dtype: np.dtype[Any]) -> Run:
+    (a, b), o, (transposed, factored) = step.args, step.out, step.params
+
+    def factors(v: Slots) -> None:
+        import scipy.linalg
+
+        lu, pivots, zero = v[a]
+        if zero:
+            raise LinAlgError(SINGULAR)
+        (getrs,) = scipy.linalg.get_lapack_funcs(("getrs",), (lu,))
+        found = getrs(lu, pivots, v[b], trans=int(not transposed))[0] if lu.size else v[b].copy()
+        v[o] = np.asarray(found, dtype)
+
+    def matrix(v: Slots) -> None:
+        try:
+            v[o] = np.linalg.solve(v[a].T if transposed else v[a], v[b])
+        except np.linalg.LinAlgError as error:
+            raise LinAlgError(SINGULAR) from error
+
+    return factors if factored else matrix
+
+
+def _trisolve(step: Step, dtype: np.dtype[Any]) -> Run:
+    (a, b), o, (trans, name) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        import scipy.linalg
+
+        matrix, columns = v[a], v[b]
+        if not np.all(matrix.diagonal()):
+            raise LinAlgError(f"{name}: a zero on the diagonal")
+        (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (matrix, columns))
+        if matrix.dtype == columns.dtype and columns.ndim == 2 and len(matrix) in SWEPT:
+            v[o] = _by_blocks(trsm, matrix, columns, trans)
+            return
+        # Row-major memory is the transpose in column-major order: solve from the other side.
+        found = trsm(1, matrix.T, columns.T, side=1, lower=0, trans_a=int(trans)).T
+        v[o] = np.asarray(found, dtype)
+
+    return run
+
+
+def _by_blocks(trsm: Any, matrix: Array, columns: Array, trans: bool) -> Array:
+    """Solve with a lower triangle or its transpose, most of it by matrix products."""
+    x = np.array(columns, order="C")
+    starts = range(0, len(matrix), BLOCK)
+    for low in reversed(starts) if trans else starts:
+        high = low + BLOCK
+        own, rest = slice(low, high), slice(high, None) if trans else slice(low)
+        known = matrix[rest, own].T if trans else matrix[own, rest]
+        if known.size:
+            x[own] -= known @ x[rest]
+        trsm(1, matrix[own, own].T, x[own].T, side=1, lower=0, trans_a=int(trans), overwrite_b=1)
+    return x
+
+
+def _gram(step: Step, dtype: np.dtype[Any]) -> Run:
+    """Xᵀ diag(d) X; NumPy multiplies √d X with its own transpose by a symmetric rank update."""
+    (a, b, c), o = step.args, step.out
+
+    def run(v: Slots) -> None:
+        x, d, rows, out = v[a], v[b], v[c], v[o]
+        if not d.size or d.min() >= 0:
+            np.multiply(x, np.sqrt(d)[:, None], rows)
+            np.dot(rows.T, rows, out)
+        elif d.max() <= 0:
+            np.multiply(x, np.sqrt(-d)[:, None], rows)
+            np.dot(rows.T, rows, out)
+            np.negative(out, out)
+        elif np.isnan(d).any():
+            np.multiply(x, d[:, None], rows)
+            np.dot(x.T, rows, out)
+        else:
+            order = np.argsort(d < 0, kind="stable")
+            count = int(np.count_nonzero(d >= 0))
+            np.take(x, order, 0, rows, mode="clip")
+            np.multiply(rows, np.sqrt(np.abs(d[order]))[:, None], rows)
+            np.dot(rows[:count].T, rows[:count], out)
+            np.subtract(out, np.dot(rows[count:].T, rows[count:]), out)
+
+    return run
+
+
+#: How each kind of step is run.
+MATRICES: dict[str, Maker] = {
+    "dot": _dot,
+    "gram": _gram,
+    "trisolve": _trisolve,
+    "solve": _solve,
+    "factor": _factor,
+    "finish": _finish,
+    "over": _over,
+}

@@ -1,0 +1,366 @@
+"""Derivatives of expressions: the local rule of each node kind, three orders of accumulation.
+
+A tangent of a node carries the node's axes and then those of the input; a cotangent carries the
+axes of the output and then those of the node. Forward mode multiplies partials from the input on,
+reverse mode from the output on (Laue, Mitterreiter, Giesen 2020, Theorems 5-7 and 8-10), and
+cross-country mode in order of tensor order: vectors first, then matrices, and so on. All three
+build products with `tcalc.graph.normal.einsum`, where a unit tensor is a repeated output label.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from typing import TypeGuard
+
+from ..graph.applications import application, parts
+from ..graph.extents import ONE, Shape
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Part, Var, postorder
+from ..graph.normal import add, einsum, terms_of
+from ..graph.products import zeros_node
+from ..graph.row import batch_axes
+
+Edges = dict[int, dict[int, Expr]]
+
+
+def unit(shape: Shape) -> Expr:
+    """The derivative of a tensor of this shape with respect to itself."""
+    axes = tuple(range(len(shape)))
+    return einsum([], [], axes + axes, ONE, dict(enumerate(shape)))
+
+
+# --- local rules ----------------------------------------------------------------------------------
+
+
+def operands(node: Expr) -> tuple[Expr, ...]:
+    """What a node is a function of: one output of an operator, of the operator's operands."""
+    return node.args[0].args if isinstance(node, Part) else node.args
+
+
+def push(node: Expr, k: int, tangent: Expr) -> Expr | None:
+    """The part of a node's tangent that comes through operand k; None where it is zero."""
+    if isinstance(node, Add):
+        return tangent
+    if isinstance(node, Apply) and node.op.pushforward is not None:
+        return node.op.pushforward(k, tangent, node)
+    directions = tangent.ndim - operands(node)[k].ndim
+    if isinstance(node, Einsum):
+        extra = _fresh(len(node.extents), directions)
+        read, result = node.labels[k] + extra, node.out + extra
+        return _replaced(node, k, tangent, read, result)
+    batch, out, core = _core_words(node, k)
+    extra = _fresh(len(batch + out + core), directions)
+    return _times_partial(node, k, tangent, batch + core + extra, batch + out + extra)
+
+
+def pull(node: Expr, k: int, cotangent: Expr) -> Expr | None:
+    """The contribution of a node's cotangent to that of its operand k; None where it is zero."""
+    if isinstance(node, Add):
+        return cotangent
+    if isinstance(node, Apply) and node.op.pullback is not None:
+        return node.op.pullback(k, cotangent, node)
+    lead = cotangent.ndim - node.ndim
+    if isinstance(node, Einsum):
+        extra = _fresh(len(node.extents), lead)
+        return _replaced(node, k, cotangent, extra + node.out, extra + node.labels[k])
+    batch, out, core = _core_words(node, k)
+    extra = _fresh(len(batch + out + core), lead)
+    return _times_partial(node, k, cotangent, extra + batch + out, extra + batch + core)
+
+
+def _fresh(first: int, count: int) -> Labels:
+    return tuple(range(first, first + count))
+
+
+def _replaced(node: Einsum, k: int, other: Expr, read: Labels, result: Labels) -> Expr:
+    """The product with `other`, read at its labels, for operand k (Theorems 5 and 8)."""
+    ops = [*node.args[:k], other, *node.args[k + 1 :]]
+    words = [*node.labels[:k], read, *node.labels[k + 1 :]]
+    return einsum(ops, words, result, node.coef, dict(enumerate(node.extents)))
+
+
+def _times_partial(node: Expr, k: int, other: Expr, read: Labels, result: Labels) -> Expr | None:
+    """The product of an operator's derivative with `other` (Theorems 6, 7, 9 and 10).
+
+    A derivative of more axes than either side is a sum of contractions larger than their operands
+    (the Jacobian of a factorisation has n**4 entries): it is multiplied term by term, never
+    written out.
+    """
+    partial = local(node, k)
+    if partial is None:
+        return None
+    large = partial.ndim > max(node.ndim, operands(node)[k].ndim)
+    word = tuple(range(partial.ndim))
+    return add(
+        [
+            einsum([part, other], [word, read], result)
+            for part in (terms_of(partial) if large else [partial])
+        ]
+    )
+
+
+def local(node: Expr, k: int) -> Expr | None:
+    """An operator's derivative by operand k: shape batch + core of the output + core of k."""
+    whole = application(node)
+    row = whole.op.partials[k]
+    partial = row[node.index] if isinstance(row, tuple) and isinstance(node, Part) else row
+    outputs = parts(whole) if isinstance(node, Part) else (node,)
+    return partial(*whole.args, *outputs) if callable(partial) else None
+
+
+def _core_words(node: Expr, k: int) -> tuple[Labels, Labels, Labels]:
+    """Labels of the batch, of the output's core, of the core of operand k."""
+    b = batch_axes(application(node))
+    o = node.ndim
+    return _fresh(0, b), _fresh(b, o - b), _fresh(o, operands(node)[k].ndim - b)
+
+
+# --- orders of accumulation -----------------------------------------------------------------------
+
+
+def dependent(roots: Sequence[Expr], wrt: Sequence[Var]) -> list[Expr]:
+    """Nodes below the roots that depend on a variable of wrt, operands first.
+
+    An operator with several outputs is not among them, but each output, unless the row has rules
+    for all of them at once.
+    """
+    inside = {id(v) for v in wrt}
+    found = []
+    for node in postorder(roots):
+        if id(node) in inside:
+            found.append(node)
+        elif isinstance(node, Apply) and node.op.outputs > 1 and not joint(node):
+            continue
+        elif any(id(arg) in inside for arg in operands(node)):
+            inside.add(id(node))
+            found.append(node)
+    return found
+
+
+def joint(node: Expr) -> TypeGuard[Apply]:
+    """Has the row derivatives of all outputs by all operands at once?"""
+    return isinstance(node, Apply) and node.op.tangents is not None
+
+
+def pushforwards(roots: Sequence[Expr], seeds: Mapping[Var, Expr]) -> list[Expr | None]:
+    """Tangents of the roots, given those of variables, of shape variable + directions.
+
+    None where a root depends on none of the variables.
+    """
+    tangents: dict[int, Expr | None] = {id(v): t for v, t in seeds.items()}
+    several: dict[int, Sequence[Expr | None]] = {}
+    for node in dependent(roots, list(seeds)):
+        if id(node) in tangents:
+            continue
+        if joint(node):
+            assert node.op.tangents is not None
+            given = [tangents.get(id(arg)) for arg in node.args]
+            if any(t is not None for t in given):
+                several[id(node)] = node.op.tangents(node, given)
+            continue
+        if isinstance(node, Part) and joint(node.args[0]):
+            if id(node.args[0]) in several:
+                tangents[id(node)] = several[id(node.args[0])][node.index]
+            continue
+        found = []
+        for k, arg in enumerate(operands(node)):
+            tangent = tangents.get(id(arg))
+            part = None if tangent is None else push(node, k, tangent)
+            if part is not None:
+                found.append(part)
+        if found:
+            tangents[id(node)] = add(found)
+    return [tangents.get(id(root)) for root in roots]
+
+
+def pullbacks(
+    roots: Sequence[Expr], seeds: Sequence[Expr], wrt: Sequence[Var]
+) -> list[Expr | None]:
+    """Cotangents of variables, given those of the roots, of shape outputs + root.
+
+    None where a variable has no influence.
+    """
+    waiting: dict[int, list[Expr]] = {}
+    for root, seed in zip(roots, seeds, strict=True):
+        waiting.setdefault(id(root), []).append(seed)
+    several: dict[int, dict[int, Expr]] = {}
+    done: dict[int, Expr] = {}
+    nodes = dependent(roots, wrt)
+    inside = {id(node) for node in nodes}
+    for node in reversed(nodes):
+        if joint(node) and id(node) in several:
+            assert node.op.cotangents is not None
+            bars = [several[id(node)].get(k) for k in range(len(parts(node)))]
+            wanted = [id(arg) in inside for arg in node.args]
+            found = node.op.cotangents(node, bars, wanted)
+            for arg, part in zip(node.args, found, strict=True):
+                if part is not None:
+                    waiting.setdefault(id(arg), []).append(part)
+            continue
+        if id(node) not in waiting:
+            continue
+        cotangent = add(waiting.pop(id(node)))
+        if isinstance(node, Var):
+            done[id(node)] = cotangent
+        elif isinstance(node, Part) and joint(node.args[0]):
+            several.setdefault(id(node.args[0]), {})[node.index] = cotangent
+        else:
+            for k, arg in enumerate(operands(node)):
+                part = pull(node, k, cotangent) if id(arg) in inside else None
+                if part is not None:
+                    waiting.setdefault(id(arg), []).append(part)
+    return [done.get(id(v)) for v in wrt]
+
+
+def pushforward(e: Expr, seeds: Mapping[Var, Expr]) -> Expr:
+    """The tangent of e, given tangents of variables: all of shape variable + directions."""
+    first, seed = next(iter(seeds.items()))
+    (found,) = pushforwards([e], seeds)
+    return zeros_node(e.shape + seed.shape[first.ndim :]) if found is None else found
+
+
+def pullback(e: Expr, seed: Expr, wrt: Sequence[Var]) -> list[Expr]:
+    """Cotangents of variables, given that of e: of shape outputs + e, and outputs + variable."""
+    outputs = seed.shape[: seed.ndim - e.ndim]
+    found = pullbacks([e], [seed], wrt)
+    zeros = [zeros_node(outputs + v.shape) for v in wrt]
+    return [z if f is None else f for f, z in zip(found, zeros, strict=True)]
+
+
+def forward(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
+    return [pushforward(e, {v: unit(v.shape)}) for v in wrt]
+
+
+def reverse(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
+    return pullback(e, unit(e.shape), wrt)
+
+
+def cross_country(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
+    """Vertex elimination on the linearised graph, lowest tensor order first."""
+    return _Elimination(e, wrt).run()
+
+
+#: Orders of accumulation by name.
+MODES = {"forward": forward, "reverse": reverse, "cross-country": cross_country}
+
+
+class _Elimination:
+    """The linearised graph: an edge u -> v carries the derivative of v with respect to u."""
+
+    def __init__(self, e: Expr, wrt: Sequence[Var]) -> None:
+        self.e, self.wrt = e, wrt
+        self.nodes = [node for node in dependent([e], wrt) if not joint(node)]
+        self.into: Edges = {id(node): {} for node in self.nodes}
+        self.onto: Edges = {id(node): {} for node in self.nodes}
+        self.at = {id(node): node for node in self.nodes}
+        self.place = {id(node): k for k, node in enumerate(self.nodes)}
+        self.depth = self.depths()
+        self.several: dict[tuple[int, bool, int], Sequence[Expr | None]] = {}
+        for node in self.nodes:
+            for k, arg in enumerate(operands(node)):
+                if id(arg) in self.at and not isinstance(node, Var):
+                    part = self.edge(node, k, arg)
+                    if part is not None:
+                        self.join(id(arg), id(node), part)
+
+    def edge(self, node: Expr, k: int, arg: Expr) -> Expr | None:
+        """The derivative of a node by operand k."""
+        if isinstance(node, Part) and joint(node.args[0]):
+            return self.joint_edge(node, k, arg)
+        return push(node, k, unit(arg.shape))
+
+    def joint_edge(self, node: Part, k: int, arg: Expr) -> Expr | None:
+        """The same where all outputs or all operands have one rule, in the fewer directions."""
+        whole = application(node)
+        op, by_output = whole.op, node.ndim < arg.ndim
+        key = id(whole), by_output, node.index if by_output else k
+        if key not in self.several and by_output and op.cotangents is not None:
+            bar = unit(node.shape)
+            given = [bar if i == node.index else None for i in range(len(parts(whole)))]
+            wanted = [id(operand) in self.at for operand in whole.args]
+            self.several[key] = op.cotangents(whole, given, wanted)
+        elif key not in self.several and op.tangents is not None:
+            tangent = unit(arg.shape)
+            given = [tangent if i == k else None for i in range(len(whole.args))]
+            self.several[key] = op.tangents(whole, given)
+        return self.several[key][k if by_output else node.index]
+
+    def join(self, u: int, v: int, part: Expr) -> None:
+        if u in self.into[v]:
+            part = add([self.into[v][u], part])
+        self.into[v][u] = self.onto[u][v] = part
+
+    def depths(self) -> dict[int, int]:
+        """Steps to the nearer end, input or output.
+
+        A gradient is a chain of partials and then the same chain transposed: eliminated from both
+        ends inwards, its two halves are built of the same products.
+        """
+        start = {id(v): 0 for v in self.wrt}
+        end = {id(self.e): 0}
+        for node in self.nodes:
+            steps = [start[id(arg)] for arg in operands(node) if id(arg) in start]
+            start.setdefault(id(node), 1 + min(steps, default=0))
+        for node in reversed(self.nodes):
+            after = end.get(id(node), len(self.nodes))
+            for arg in operands(node):
+                if id(arg) in start:
+                    end[id(arg)] = min(end.get(id(arg), len(self.nodes)), after + 1)
+        return {v: min(start[v], end.get(v, len(self.nodes))) for v in start}
+
+    def key(self, v: int) -> tuple[int, int, int, int]:
+        """Tensor order of the products that eliminating v makes, their number, and v's depth."""
+        before = max([tensor_order(p) for p in self.into[v].values()], default=0)
+        after = max([tensor_order(p) for p in self.onto[v].values()], default=0)
+        paths = len(self.into[v]) * len(self.onto[v])
+        return (max(before, after), paths, self.depth[v], self.place[v])
+
+    def run(self) -> list[Expr]:
+        ends = {id(self.e), *map(id, self.wrt)}
+        heap = [self.key(v) for v in self.at if v not in ends]
+        heapq.heapify(heap)
+        gone: set[int] = set()
+        while heap:
+            key = heapq.heappop(heap)
+            v = id(self.nodes[key[-1]])
+            if v in gone:
+                continue
+            now = self.key(v)
+            if now > key:
+                heapq.heappush(heap, now)
+                continue
+            gone.add(v)
+            for neighbour in self.eliminate(v):
+                if neighbour not in ends:
+                    heapq.heappush(heap, self.key(neighbour))
+        last = id(self.e)
+        return [unit(v.shape) if v is self.e else self.result(last, v) for v in self.wrt]
+
+    def result(self, last: int, v: Var) -> Expr:
+        found = self.into.get(last, {}).get(id(v))
+        return zeros_node(self.e.shape + v.shape) if found is None else found
+
+    def eliminate(self, v: int) -> list[int]:
+        """Every path through v becomes an edge past it; the neighbours are returned."""
+        n = self.at[v].ndim
+        before, after = self.into.pop(v), self.onto.pop(v)
+        for w in after:
+            del self.into[w][v]
+        for u, right in before.items():
+            del self.onto[u][v]
+            for w, left in after.items():
+                m, k = left.ndim - n, right.ndim - n
+                shared = tuple(range(n))
+                out, inner = tuple(range(n, n + m)), tuple(range(n + m, n + m + k))
+                part = einsum([left, right], [out + shared, shared + inner], out + inner)
+                self.join(u, w, part)
+        return [*before, *after]
+
+
+def tensor_order(partial: Expr) -> int:
+    """Number of indices of a partial derivative without its unit tensors."""
+    if isinstance(partial, Einsum) and not partial.summed:
+        return len(partial.extents)
+    if isinstance(partial, Add):
+        return max([tensor_order(t) for t in partial.args])
+    return partial.ndim

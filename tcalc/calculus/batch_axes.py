@@ -1,0 +1,134 @@
+"""`vmap`: an expression for all items of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import index as whole_number
+from typing import Any
+
+from ..graph import trees
+from ..graph.extents import Extent
+from ..graph.nodes import Derivative, Expr, Var, dimensions, intern, variables
+from ..graph.normal import einsum, view
+from ..graph.variables import canonical_name, check_extent, var
+from ..ops.arithmetic import as_expr
+from ..support.errors import ShapeError
+from .batching import batched
+
+
+def vmap(e: Any, in_axes: Mapping[Any, int | None], size: Extent | None = None) -> Any:
+    """An expression, or a nest of them, with a batch axis in front.
+
+    Parameters
+    ----------
+    e : Expr, or nested tuple or dict of them
+    in_axes : mapping from variables or their names to int
+        Where the batch axis stands in the variables that have one; ``None`` for those without.
+    size : int or str, optional
+        The extent of the batch: by default the dimension "B", or B1, … where that name is taken.
+
+    Returns
+    -------
+    Expr or nest
+        Every variable in `in_axes` is replaced by one of the same name with one more axis. Results
+        have the shape ``(size, *e.shape)``; their derivatives keep the unit tensor of the batch.
+
+    Raises
+    ------
+    TypeError
+        For names that the expression does not have; `ShapeError` for axes that do not exist.
+
+    Notes
+    -----
+    Of a Python function of arrays, ``vmap(fun, in_axes=0)`` is a function of arrays that each have
+    one more axis. There `in_axes` is one axis for all arguments, or one for each (``None`` for
+    those without), which may nest as the argument does.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> x, A = tc.var("x", "n"), tc.var("A", ("n", "n"))
+    >>> rows = tc.vmap(x @ A @ x, {"x": 0}, size="B")
+    >>> rows.shape, rows.variables["x"].shape
+    (('B',), ('B', 'n'))
+    >>> print(tc.compress(tc.jacobian(rows, "x")))
+    H[i,j,k] = C1[i,k] * delta[i,j]   shape (B, B, n)
+      C1 = x*A + x*A'  (B, n)
+    """
+    roots = [as_root(leaf) for leaf in trees.leaves(e)]
+    known = variables(roots)
+    extent = _size(size, roots)
+    items: dict[Var, Expr] = {}
+    for v, axis in _axes(in_axes, known).items():
+        batch = _with_axis(v, axis, extent)
+        items[v] = view(batch, [axis, *[k for k in range(batch.ndim) if k != axis]])
+    found = [
+        _keeping(value, root, items)
+        for value, root in zip(batched(roots, items, extent), roots, strict=True)
+    ]
+    return trees.rebuild(e, found)
+
+
+def as_root(leaf: Any) -> Expr:
+    return leaf if isinstance(leaf, Expr) else as_expr(leaf)
+
+
+def _size(size: Extent | None, roots: list[Expr]) -> Extent:
+    if size is not None:
+        return check_extent(size, "vmap: size")
+    taken, name, count = set(dimensions(roots)), "B", 0
+    while name in taken:
+        count += 1
+        name = f"B{count}"
+    return name
+
+
+def _axes(in_axes: Any, known: Mapping[str, Var]) -> dict[Var, int]:
+    """The variables that have a batch axis, and where: from 0 on."""
+    if not isinstance(in_axes, Mapping):
+        raise TypeError(f"vmap: in_axes is a mapping from variables to axes, not {in_axes!r:.60}")
+    found = {}
+    for key, axis in in_axes.items():
+        name = key.name if isinstance(key, Var) else canonical_name(key) if key else key
+        v = known.get(name) if isinstance(name, str) else None
+        if v is None or (isinstance(key, Var) and v is not key):
+            raise TypeError(
+                f"vmap: {key!s:.60} is no variable of the expression ({', '.join(known)})"
+            )
+        if axis is None:
+            continue
+        place = whole_number(axis)
+        if not -v.ndim - 1 <= place <= v.ndim:
+            raise ShapeError(f"vmap: axis {place} of {name} is out of range for {v.ndim + 1} axes")
+        found[v] = place % (v.ndim + 1)
+    return found
+
+
+def _with_axis(v: Var, axis: int, extent: Extent) -> Var:
+    """The variable with a batch axis; properties are of the last two axes."""
+    shape = (*v.shape[:axis], extent, *v.shape[axis:])
+    inside = set(v.properties) - {"nonnegative", "integer"}
+    if inside and axis > v.ndim - 2:
+        raise ShapeError(
+            f"vmap: {v.name} is {min(inside)} in its last two axes; the batch axis stands before"
+        )
+    return var(v.name, shape, **dict.fromkeys(v.properties, True))
+
+
+def _keeping(value: Expr, root: Expr, items: Mapping[Var, Expr]) -> Expr:
+    """The value, as a root that keeps variables of its origin which it has lost.
+
+    Their arrays may still be passed, and bind the size of the batch.
+    """
+    have = value.variables
+    lost = [items.get(v, v) for name, v in root.variables.items() if name not in have]
+    if not lost:
+        return value
+    total = sum(v.ndim for v in lost)
+    words, start = [], total
+    for v in lost:
+        start -= v.ndim
+        words.append(range(start, start + v.ndim))
+    origin = einsum(lost, words, ())
+    kept: Expr = intern(Derivative, (0, 0), (value, origin))
+    return kept

@@ -1,0 +1,133 @@
+"""Bands: axes of a tensor that stand at affine places of the labels of its cores.
+
+In the derivative of a shifted read an index of the result is an affine form in others, j = i + k.
+Then only the entries for i and k are held, and a table says where they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ..graph.extents import ONE, Coef, Extent, form_of, number
+from ..graph.nodes import Expr, Labels
+from ..graph.normal import add, einsum, scale
+from ..graph.products import Operand, filled, indicates
+from ..integers.affine import Affine, Constraint, Guard
+from ..ops.elementwise import maximum, minimum
+from ..ops.indicator import Access, conditions, index, indicator, label_of, renamed
+from ..ops.reductions import arange
+
+
+class Place(NamedTuple):
+    """An integer array, and the labels of its axes."""
+
+    core: Expr
+    labels: Labels
+
+
+class _Choice(NamedTuple):
+    """An equality as the value of a label of the result; the least one is taken first."""
+
+    unsure: bool
+    standing: bool
+    label: int
+    form: Affine
+    guard: Guard
+
+
+def banded(
+    operands: Iterable[Operand], out: Iterable[Any], extents: dict[int, Extent]
+) -> tuple[list[Operand], dict[int, Place]]:
+    """Operands in which labels of the result do not stand any more, and where these stand.
+
+    New labels join `extents`.
+    """
+    others = [(op, word) for op, word in operands if not indicates(op)]
+    guards: list[Guard] = []
+    accesses: list[Access] = []
+    for op, word in operands:
+        if indicates(op):
+            guards += conditions(op.params, word)
+            accesses += [a._replace(form=renamed(a.form, word)) for a in op.params[2]]
+    forms: dict[int, Affine] = {}
+    while (chosen := _chosen(guards, others, set(out) - forms.keys(), extents)) is not None:
+        label, form = chosen.label, chosen.form
+        guards.remove(chosen.guard)
+        if chosen.unsure:
+            guards += _inside(form, extents[label])
+        if chosen.standing:
+            fresh = max(extents) + 1
+            extents[fresh] = extents[label]
+            others = [(op, tuple([fresh if k == label else k for k in w])) for op, w in others]
+            guards.append(Constraint(index(fresh) - form, True))
+        value = {f"#{label}": form}
+        guards = [g.substitute(value) for g in guards]
+        accesses = [a._replace(form=a.form.substitute(value)) for a in accesses]
+        forms = {k: f.substitute(value) for k, f in forms.items()} | {label: form}
+    for g in guards:
+        others += indicator(extents, [g])
+    if accesses:
+        others += indicator(extents, [], accesses)
+    return others, {label: _place(form, extents[label], extents) for label, form in forms.items()}
+
+
+def _chosen(
+    guards: Iterable[Guard],
+    others: Iterable[Operand],
+    outer: set[int],
+    extents: Mapping[int, Extent],
+) -> _Choice | None:
+    standing = {label for _, word in others for label in word}
+    found = []
+    for g in guards:
+        if not isinstance(g, Constraint) or not g.equality:
+            continue
+        for name, c in g.form.terms:
+            label = label_of(name)
+            if label in outer and abs(c) == 1:
+                form = (Affine.of(name) * c - g.form) * c
+                sure = all(_least(side.form, extents) for side in _inside(form, extents[label]))
+                # A form in several summed labels that leaves the array is no shorter than it.
+                summed = [
+                    k for n in form.names if (k := label_of(n)) is not None and k not in outer
+                ]
+                if sure or len(summed) <= 1:
+                    found.append(_Choice(not sure, label in standing, label, form, g))
+    return min(found, key=lambda choice: choice[:3], default=None)
+
+
+def _inside(form: Affine, extent: Extent) -> list[Constraint]:
+    return [Constraint(form), Constraint(form_of(extent) - 1 - form)]
+
+
+def _least(form: Affine, extents: Mapping[int, Extent]) -> bool:
+    """Is a form known not to be negative, wherever its labels are?"""
+    low = form
+    for name, c in form.terms:
+        label = label_of(name)
+        if label is not None:
+            end = form_of(extents[label]) - 1 if c < 0 else Affine()
+            low = low.substitute({name: end})
+    return not low.terms and low.constant >= 0
+
+
+def _place(form: Affine, extent: Extent, extents: Mapping[int, Extent]) -> Place:
+    """The places that a form is, as an array over its labels."""
+    labels = tuple(sorted([k for n in form.names if (k := label_of(n)) is not None]))
+    shape = tuple([extents[label] for label in labels])
+    sizes: dict[int, Extent] = dict(enumerate(shape))
+    terms = [filled(number(form.constant), shape)] if form.constant else []
+    for name, c in form.terms:
+        label = label_of(name)
+        if label is None:
+            terms.append(filled(Coef(c, (name,)), shape))
+        else:
+            column = einsum([arange(extents[label])], [(labels.index(label),)], range(len(shape)),
+                            ONE, sizes)  # fmt: skip
+            terms.append(scale(column, number(c)))
+    core = add(terms) if terms else filled(number(0), shape)
+    if not all(_least(side.form, extents) for side in _inside(form, extent)):
+        last = filled(Coef(1, (extent,)) if isinstance(extent, str) else number(extent), ())
+        core = minimum(maximum(core, 0), last - 1)
+    return Place(core, labels)

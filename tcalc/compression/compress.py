@@ -1,0 +1,224 @@
+"""Compression: a tensor as cores and the unit tensors around them.
+
+A derivative's value is a sum of products whose repeated output labels are unit tensors, so
+compressing is reading: the factors that share labels are a core, the output says how the cores are
+embedded. Cores that share no label stay apart, as in an outer or Kronecker product (Laue et al.
+2020, section 3). A selection tensor is an output axis that stands where a table says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ..graph.extents import ONE, Coef, Extent, Shape, extent_of, number, show_shape
+from ..graph.nodes import Derivative, Expr, Labels, Var
+from ..graph.products import filled
+from ..structured.terms.term import Layout, Product, Read
+from ..support.errors import ShapeError
+from .reading import Piece, Table, Term, grouped, low_rank, merged, parts_of, piece_of, tabled
+
+_LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """What `compress` returns: the symbolic cores and unit tensors of an expression.
+
+    Attributes
+    ----------
+    shape : tuple
+        Shape of the whole tensor.
+    terms : tuple of Term
+        Their sum is the tensor (before projection onto properties of variables).
+    cores : tuple of Expr
+        The distinct cores of all terms, tables included.
+    columns : int
+        Number of trailing axes that a product with a vector sums over.
+    slots : tuple of (int, Var)
+        First axis and variable of every differentiated slot.
+    form : tuple of Piece, optional
+        The pieces as known sizes decide them; `at` gives it.
+    """
+
+    shape: Shape
+    pieces: tuple[Piece, ...] = field(repr=False)
+    columns: int
+    slots: tuple[tuple[int, Var], ...]
+    form: tuple[Piece, ...] | None = field(default=None, repr=False)
+
+    @cached_property
+    def chosen(self) -> tuple[Piece, ...]:
+        """The pieces in the form for known sizes, or in the one for any."""
+        return tuple(map(tabled, self.pieces)) if self.form is None else self.form
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        return tuple(grouped(merged(self.chosen, self.shape)))
+
+    @cached_property
+    def cores(self) -> tuple[Expr, ...]:
+        return (*self.arrays, *{id(t): t for t, _ in self.tables}.values())
+
+    @cached_property
+    def tables(self) -> tuple[tuple[Expr, Extent], ...]:
+        """Tables and the extents of the axes that they read, distinct."""
+        found = {}
+        for term in self.terms:
+            for item, extent in zip(term.out, self.shape, strict=True):
+                if isinstance(item, Table):
+                    found[id(item.core), extent] = item.core, extent
+        return tuple(found.values())
+
+    @cached_property
+    def arrays(self) -> tuple[Expr, ...]:
+        """Cores that are factors."""
+        return tuple({id(core): core for term in self.terms for core in term.cores}.values())
+
+    def __add__(self, other: object) -> Compressed:
+        if not isinstance(other, Compressed):
+            return NotImplemented
+        if (self.shape, self.columns) != (other.shape, other.columns):
+            raise ShapeError(
+                f"compressed tensors of shapes {show_shape(self.shape)} and "
+                f"{show_shape(other.shape)} do not add"
+            )
+        if _projections(self.slots) != _projections(other.slots):
+            raise ValueError("compressed tensors over variables of other properties do not add")
+        return Compressed(self.shape, self.pieces + other.pieces, self.columns, self.slots)
+
+    def __mul__(self, by: object) -> Compressed:
+        if isinstance(by, bool) or not isinstance(by, int | float | np.integer | np.floating):
+            return NotImplemented
+        coef = number(by.item() if isinstance(by, np.generic) else by)
+        pieces = tuple([p._replace(coef=p.coef.by(coef)) for p in self.pieces])
+        return Compressed(self.shape, pieces, self.columns, self.slots)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Compressed:
+        return self * -1
+
+    def __sub__(self, other: object) -> Compressed:
+        return self + -other if isinstance(other, Compressed) else NotImplemented
+
+    def at(self, sizes: Mapping[str, int]) -> Compressed:
+        """The form of fewest entries for known sizes.
+
+        Contractions of few products stay products of factors, and those of few items are tables
+        of items.
+        """
+        square = 2 * self.columns == len(self.shape)
+        found = []
+        for piece, held in zip(self.pieces, self.chosen, strict=True):
+            new = tabled(piece, sizes)
+            new = (low_rank(new, self.columns, sizes) if square else None) or new
+            found.append(held if new.key() == held.key() else new)
+        if all(new is held for new, held in zip(found, self.chosen, strict=True)):
+            return self
+        return Compressed(self.shape, self.pieces, self.columns, self.slots, tuple(found))
+
+    def layout(self, sizes: Mapping[str, int]) -> tuple[Layout, tuple[float, ...]]:
+        """The numeric layout over `arrays` and then `tables`, and the terms' coefficients."""
+        place = {id(core): k for k, core in enumerate(self.arrays)}
+        table = {(id(t), e): k + len(place) for k, (t, e) in enumerate(self.tables)}
+        products, coefs = [], []
+        for term in self.terms:
+            out = tuple([
+                Read(table[id(i.core), e], i.labels) if isinstance(i, Table) else i
+                for i, e in zip(term.out, self.shape, strict=True)
+            ])  # fmt: skip
+            factors = [(place[id(c)], w) for c, w in zip(term.cores, term.labels, strict=True)]
+            extents = tuple([extent_of(e, sizes) for e in term.extents])
+            products.append(Product(tuple(factors), out, extents))
+            coefs.append(float(term.coef.evaluate(sizes)))
+        shape = [extent_of(e, sizes) for e in self.shape]
+        return Layout(shape, self.columns, products), tuple(coefs)
+
+    def __str__(self) -> str:
+        return _shown(self)
+
+    __repr__ = __str__
+
+
+def compress(e: Expr) -> Compressed:
+    """The cores of a tensor and the unit tensors around them, symbolically.
+
+    Compressed tensors of one shape add, and numbers multiply them.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> f = tc.parse("norm2(T - U*V')^2", T=("n", "m"), U=("n", "k"), V=("m", "k"))
+    >>> print(tc.compress(tc.hessian(f, "U")))
+    H[i,j,k,l] = C1[j,l] * delta[i,k]   shape (n, k, n, k)
+      C1 = 2*V'*V  (k, k)
+    """
+    if not isinstance(e, Expr):
+        raise TypeError(f"one expression is compressed at a time, not {type(e).__name__}")
+    slots: list[tuple[int, Var]] = []
+    value, columns = e, e.ndim - e.ndim // 2
+    if isinstance(e, Derivative):
+        value, start = e.args[0], e.of.ndim
+        for v in e.wrt:
+            slots.append((start, v))
+            start += v.ndim
+        columns = e.wrt[-1].ndim if e.wrt else columns
+    pieces = [piece for part in parts_of(value) if (piece := piece_of(part)) is not None]
+    return Compressed(e.shape, tuple(pieces), columns, tuple(slots))
+
+
+def _projections(slots: Iterable[tuple[int, Var]]) -> list[tuple[int, tuple[str, ...]]]:
+    return [(start, v.properties) for start, v in slots if v.properties]
+
+
+# --- printing -------------------------------------------------------------------------------------
+
+
+def _shown(form: Compressed) -> str:
+    letters = _LETTERS if len(form.shape) <= len(_LETTERS) else ""
+    axes = [letters[k] if letters else f"i{k}" for k in range(len(form.shape))]
+    numbers = {id(core): f"C{k + 1}" for k, core in enumerate(form.cores)}
+    rows = [f"  {numbers[id(c)]} = {c}  {show_shape(c.shape)}" for c in form.cores]
+    parts = [_shown_term(term, axes, numbers) for term in form.terms]
+    text = parts[0] if parts else "0"
+    for part in parts[1:]:
+        text += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
+    head = f"H[{','.join(axes)}] = " if axes else "H = "
+    projected = [v.name for _, v in form.slots if v.properties]
+    note = [f"  projected onto the properties of {', '.join(projected)}"] if projected else []
+    return "\n".join([f"{head}{text}   shape {show_shape(form.shape)}", *rows, *note])
+
+
+def _shown_term(term: Term, axes: list[str], numbers: Mapping[int, str]) -> str:
+    first = {item: axes[term.out.index(item)] for item in term.out if isinstance(item, int)}
+    summed = sorted(
+        {i for w in term.labels for i in w}.union(
+            *(i.labels for i in term.out if isinstance(i, Table))
+        )
+        - first.keys()
+    )
+    free = (x for k in range(100) for x in [f"{'opqrstuvw'[k % 9]}{k // 9 or ''}"] if x not in axes)
+    names: dict[int, str] = first | dict(zip(summed, free, strict=False))
+
+    def indexed(core: Expr, word: Labels) -> str:
+        index = ",".join(names[label] for label in word)
+        return numbers[id(core)] + (f"[{index}]" if word else "")
+
+    factors = [indexed(c, w) for c, w in zip(term.cores, term.labels, strict=True)]
+    for axis, item in enumerate(term.out):
+        if isinstance(item, Table):
+            factors.append(f"delta[{indexed(item.core, item.labels)},{axes[axis]}]")
+        elif first[item] != axes[axis]:
+            factors.append(f"delta[{first[item]},{axes[axis]}]")
+    value = str(filled(term.coef, ()))
+    if term.coef == ONE or not factors:
+        text = " * ".join(factors) or value
+    elif term.coef.value == -1 and term.coef == Coef(-1):
+        text = "-" + " * ".join(factors)
+    else:
+        text = " * ".join([value, *factors])
+    return f"sum[{','.join(names[i] for i in summed)}]({text})" if summed else text

@@ -1,0 +1,205 @@
+"""Normal form of operators: what can stand outside of an application does.
+
+Elementwise operators act under broadcasts, permutations and unit tensors; an operator on numbers
+is a number; a matrix function of a transpose is the transpose of the function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .arraylike import surface
+from .canonical import axis_symmetries, closure
+from .extents import ONE, Shape
+from .nodes import Add, Apply, Derivative, Einsum, Expr, Part, Permutation, intern, postorder
+from .normal import (
+    absent_axes,
+    add,
+    bare,
+    drop_axes,
+    einsum,
+    inverse,
+    orientation,
+    unembedded,
+    view,
+)
+from .products import numeral, numeric_value, symmetries
+from .row import Op
+
+
+def apply(
+    op: Op, *operands: Expr, params: tuple[Any, ...] = (), shape: Shape | None = None
+) -> Expr:
+    """The operator on operands of one batch shape, broadcasts and orientation pulled outside."""
+    args = [bare(a) for a in operands]
+    if shape is None:
+        shape = op.result_shape(params, *[a.shape for a in args])
+    if op.elementwise and args:
+        found = _fold(op, args, params)
+        found = _pull_out(op, args, params) if found is None else found
+        if found is not None:
+            return found
+    elif args:
+        found = _pull_batch(op, args, params)
+        if found is not None:
+            return found
+    node: Expr = intern(Apply, (op, params, shape), tuple(args))
+    return settled(node)
+
+
+def application(node: Expr) -> Apply:
+    """The application that a node is, or is one output of."""
+    whole = node.args[0] if isinstance(node, Part) else node
+    assert isinstance(whole, Apply)
+    return whole
+
+
+def parts(whole: Apply) -> tuple[Expr, ...]:
+    """All outputs of an operator that has several."""
+    assert whole.op.shape is not None
+    shapes = whole.op.shape(whole.params, *[a.shape for a in whole.args])
+    return tuple([intern(Part, (k, shape), (whole,)) for k, shape in enumerate(shapes)])
+
+
+def apply_all(op: Op, *operands: Expr, params: tuple[Any, ...] = ()) -> tuple[Expr, ...]:
+    """All outputs of an operator that has several; they share one application."""
+    args = [bare(a) for a in operands]
+    assert op.shape is not None
+    shapes = op.shape(params, *[a.shape for a in args])
+    whole: Apply = intern(Apply, (op, params, shapes[0]), tuple(args))
+    return parts(whole)
+
+
+def settled(node: Expr) -> Expr:
+    """The node, an application knowing the axis permutations that leave it as it is."""
+    if node._symmetries is None and node.ndim >= 2 and isinstance(node, Apply):
+        node._symmetries = closure([p for p in axis_symmetries(node.shape) if _keeps(node, p)])
+    return node
+
+
+def _keeps(node: Apply, perm: Permutation) -> bool:
+    if node.op.elementwise:
+        return all(view(a, perm) is a for a in node.args)
+    if perm != core_swap(node.ndim):
+        return False
+    same_axes = node.op.transposes and all(a.ndim == node.ndim for a in node.args)
+    return node.op.self_adjoint or (same_axes and all(perm in symmetries(a) for a in node.args))
+
+
+def _fold(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
+    """An operator on numbers is a number, where that is finite."""
+    values = [numeric_value(a) for a in args]
+    if any(v is None for v in values):
+        return None
+    with np.errstate(all="ignore"):
+        value = float(op.kernel(np, params, *[np.float64(v) for v in values if v is not None]))
+    return numeral(value, args[0].shape) if math.isfinite(value) else None
+
+
+def _pull_out(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
+    """Elementwise operators act under broadcasts, permutations and unit tensors."""
+    shape = args[0].shape
+    if not shape:
+        return None
+    axes = range(len(shape))
+    absent = set(axes).intersection(*[absent_axes(a) for a in args])
+    if absent:
+        inner = apply(op, *[drop_axes(a, absent) for a in args], params=params)
+        kept = [axis for axis in axes if axis not in absent]
+        return einsum([inner], [kept], axes, ONE, dict(enumerate(shape)))
+    if len(args) == 1 and isinstance(args[0], Einsum) and len(set(args[0].out)) < len(shape):
+        return _under_unit(op, args[0], params)
+    perm = orientation(args, ordered=True)
+    if perm != tuple(axes):
+        inner = apply(op, *[view(a, perm) for a in args], params=params)
+        return view(inner, inverse(perm))
+    return None
+
+
+def _under_unit(op: Op, arg: Einsum, params: tuple[Any, ...]) -> Expr | None:
+    """f(embed a) = f(0) + embed(f(a) - f(0))."""
+    origin = _fold(op, [numeral(0)], params)
+    if origin is None:
+        return None
+    inner = apply(op, unembedded(arg), params=params)
+    value = numeric_value(origin)
+    assert value is not None
+    inner = add([inner, numeral(-value, inner.shape)]) if value else inner
+    embedded = einsum([inner], [range(inner.ndim)], arg.out)
+    return add([embedded, numeral(value, arg.shape)]) if value else embedded
+
+
+def _pull_batch(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
+    """An operator with a core need not be repeated along axes that all operands broadcast."""
+    cores = op.cores(params)
+    batch = args[0].ndim - cores[0]
+    absent = set(range(batch)).intersection(*[absent_axes(a) for a in args])
+    if not absent:
+        return _pull_transpose(op, args, params) if op.transposes else None
+    inner = apply(op, *[drop_axes(a, absent) for a in args], params=params)
+    ndim = inner.ndim + len(absent)
+    kept = [axis for axis in range(ndim) if axis not in absent]
+    return einsum([inner], [kept], range(ndim), ONE, dict(enumerate(args[0].shape[:batch])))
+
+
+def _pull_transpose(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
+    """f(Aᵀ) is f(A)ᵀ, or f(A) where the core disappears."""
+    swap = core_swap(args[0].ndim)
+    if orientation(args, ordered=True) != swap:
+        return None
+    inner = apply(op, *[view(a, swap) for a in args], params=params)
+    return view(inner, swap) if inner.ndim == args[0].ndim else inner
+
+
+def core_swap(ndim: int) -> Permutation:
+    """The permutation that transposes the last two axes."""
+    return (*range(ndim - 2), ndim - 1, ndim - 2)
+
+
+def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
+    """The node with other operands, in normal form."""
+    if all(new is old for new, old in zip(args, node.args, strict=True)):
+        return node
+    if isinstance(node, Add):
+        return add(args)
+    if isinstance(node, Einsum):
+        return einsum(args, node.labels, node.out, node.coef, dict(enumerate(node.extents)))
+    if isinstance(node, Apply) and node.op.outputs > 1:
+        return application(apply_all(node.op, *args, params=node.params)[0])
+    if isinstance(node, Apply):
+        return apply(node.op, *args, params=node.params)
+    if isinstance(node, Part):
+        return parts(application(args[0]))[node.index]
+    assert isinstance(node, Derivative)
+    return args[0]
+
+
+def rewritten(roots: Sequence[Expr], change: Callable[[Expr, Expr], Expr]) -> list[Expr]:
+    """The roots after a change of every node: ``change(new, old)``, operands changed already."""
+    done: dict[int, Expr] = {}
+    for node in postorder(roots):
+        new = with_args(node, [done[id(arg)] for arg in node.args]) if node.args else node
+        done[id(node)] = change(new, node)
+    return [done[id(root)] for root in roots]
+
+
+def rebuild(rows: list[tuple[type[Expr], tuple[Any, ...], list[int]]]) -> Expr:
+    """The expression of a flat list of nodes, operands before consumers (pickling)."""
+    nodes: list[Expr] = []
+    for kind, meta, places in rows:
+        args = tuple([nodes[k] for k in places])
+        if kind is Add:
+            nodes.append(add(args))
+        elif kind is Apply and meta[0].outputs == 1:
+            nodes.append(apply(meta[0], *args, params=meta[1], shape=meta[2]))
+        else:
+            node: Expr = intern(kind, meta, args)
+            nodes.append(node)
+    return nodes[-1]
+
+
+surface["rebuild"] = rebuild

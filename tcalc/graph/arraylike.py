@@ -1,0 +1,145 @@
+"""How expressions behave as arrays: Python's operators, ndarray's methods, NumPy's protocols.
+
+Every method looks its function up by name; the modules that define the functions fill the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..support.errors import TraceError
+from .extents import Shape, show_shape
+
+if TYPE_CHECKING:
+    from .nodes import Expr
+
+Binary = Callable[[Any, object], "Expr"]
+
+#: What Python operators, ndarray methods and NumPy calls on expressions mean; upper layers fill it.
+surface: dict[str, Callable[..., Any]] = {}
+
+
+def _infix(name: str) -> tuple[Binary, Binary]:
+    def plain(self: Expr, other: object) -> Expr:
+        result: Expr = surface[name](self, other)
+        return result
+
+    def swapped(self: Expr, other: object) -> Expr:
+        result: Expr = surface[name](other, self)
+        return result
+
+    return plain, swapped
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Expr, /, *args: object, **options: object) -> Any:
+        return surface[name](self, *args, **options)
+
+    method.__name__ = name
+    method.__doc__ = f"As `tcalc.{name}` with this expression as first argument."
+    return method
+
+
+class ArrayMethods:
+    """What expressions have in common with arrays."""
+
+    __slots__ = ()
+
+    shape: Shape
+
+    @property
+    def T(self) -> Expr:
+        result: Expr = surface["transpose"](self)
+        return result
+
+    @property
+    def mT(self) -> Expr:
+        result: Expr = surface["matrix_transpose"](self)
+        return result
+
+    __add__, __radd__ = _infix("add")
+    __sub__, __rsub__ = _infix("subtract")
+    __mul__, __rmul__ = _infix("multiply")
+    __truediv__, __rtruediv__ = _infix("divide")
+    __pow__, __rpow__ = _infix("power")
+    __matmul__, __rmatmul__ = _infix("matmul")
+    __mod__, __rmod__ = _infix("mod")
+    __and__, __rand__ = _infix("logical_and")
+    __or__, __ror__ = _infix("logical_or")
+    __lt__, __gt__ = _infix("less")
+    __le__, __ge__ = _infix("less_equal")
+    __eq__ = _infix("equal")[0]  # type: ignore[assignment]
+    __ne__ = _infix("not_equal")[0]  # type: ignore[assignment]
+    __hash__ = object.__hash__
+
+    __neg__ = _method("negative")
+    __abs__ = _method("abs")
+    __invert__ = _method("logical_not")
+    __getitem__ = _method("getitem")
+    sum = _method("sum")
+    mean = _method("mean")
+    prod = _method("prod")
+    max = _method("max")
+    min = _method("min")
+    var = _method("var")
+    std = _method("std")
+    cumsum = _method("cumsum")
+    take = _method("take")
+    dot = _method("dot")
+    reshape = _method("reshape")
+    ravel = _method("ravel")
+    diagonal = _method("diagonal")
+    trace = _method("trace")
+    transpose = _method("transpose")
+    subs = _method("subs")
+    diff = _method("diff")
+    __call__ = _method("evaluate")
+    __str__ = _method("str")
+    __repr__ = _method("str")
+    _repr_latex_ = _method("repr_latex")
+    __array_ufunc__ = _method("array_ufunc")
+    __array_function__ = _method("array_function")
+
+    __pos__ = _method("positive")
+
+    def __bool__(self) -> bool:
+        raise TraceError("an expression has no truth value; write where(condition, a, b)")
+
+    def __iter__(self) -> Iterator[Expr]:
+        if not self.shape:
+            raise TypeError("a scalar expression cannot be iterated over")
+        extent = self.shape[0]
+        if isinstance(extent, str):
+            raise TypeError(f"the extent {extent} of the first index is not known yet")
+        return iter([self[i] for i in range(extent)])
+
+    def __setitem__(self, key: object, value: object) -> None:
+        raise TraceError(
+            "entries of an expression cannot be set; write where(condition, a, b), or stack and "
+            "concatenate parts"
+        )
+
+    def __len__(self) -> int:
+        if not self.shape or isinstance(self.shape[0], str):
+            raise TypeError(f"an expression of shape {show_shape(self.shape)} has no len()")
+        return self.shape[0]
+
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
+        raise TraceError(
+            "an expression is not an array; np.array([...]) of expressions is stack, and array[i] "
+            "at an index i is const(array)[i]"
+        )
+
+    def __float__(self) -> float:
+        raise TraceError("an expression is not a number; call it with values to evaluate it")
+
+    __int__ = __complex__ = __float__
+
+    def __index__(self) -> int:
+        raise TraceError(
+            "an expression is not a number, nor the end of a range; call it with values, and index "
+            "const(array) in place of an array or a list"
+        )

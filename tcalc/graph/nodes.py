@@ -1,0 +1,319 @@
+"""The expression DAG: a closed set of node kinds, one interning constructor, one walker.
+
+Kinds
+-----
+Var         a variable: name, shape, properties
+Const       an array of numbers
+Add         a sum of terms of one shape
+Einsum      a product of any number of operands with index labels, and a coefficient
+Apply       an operator (a row of the table in `graph.row`) on operands with batch and core axes
+Part        one output of an operator that has several
+Derivative  a root only: a value that remembers what was differentiated, and by what
+
+Nodes are immutable. `intern` is the only place that makes them: equal constructions are one object,
+so `is` is equality. What a node means is decided here; which of several equal forms is built is
+decided in `graph.normal`.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .arraylike import ArrayMethods, surface
+from .extents import Coef, Shape, extent_names, show_shape
+
+if TYPE_CHECKING:
+    from .row import Op
+
+Labels = tuple[int, ...]
+Permutation = tuple[int, ...]
+
+PROPERTIES = (
+    "symmetric",
+    "positive_definite",
+    "diagonal",
+    "lower",
+    "upper",
+    "nonnegative",
+    "integer",
+)
+
+
+class Expr(ArrayMethods):
+    """An expression: behaves as a NumPy array does, and is evaluated by calling it with arrays.
+
+    Attributes
+    ----------
+    shape : tuple of int and str
+        Extents; a str names a dimension that is bound by the arrays at evaluation.
+    args : tuple of Expr
+        Operands.
+    """
+
+    __slots__ = ("__weakref__", "_antisymmetries", "_symmetries", "args", "order", "shape")
+
+    args: tuple[Expr, ...]
+    shape: Shape
+    order: tuple[int, str, bytes]
+    _symmetries: tuple[Permutation, ...] | None
+    _antisymmetries: tuple[Permutation, ...]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def meta(self) -> tuple[Any, ...]:
+        """All but the operands that tells this node from others of its kind."""
+        return ()
+
+    @property
+    def variables(self) -> dict[str, Var]:
+        """Variables by name, sorted."""
+        return variables((self,))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        nodes = postorder((self,))
+        place = {id(node): k for k, node in enumerate(nodes)}
+        return surface["rebuild"], (
+            [(type(n), n.meta, [place[id(a)] for a in n.args]) for n in nodes],
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in ("_symmetries", "_antisymmetries"):  # found after it is built
+            raise AttributeError(f"expressions are immutable; {name} cannot be set")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"expressions are immutable; {name} cannot be deleted")
+
+    def __copy__(self) -> Expr:
+        return self
+
+    def __deepcopy__(self, _: object) -> Expr:
+        return self
+
+
+class Var(Expr):
+    __slots__ = ("name", "properties")
+    name: str
+    properties: tuple[str, ...]
+
+    @property
+    def meta(self) -> tuple[Any, ...]:
+        return (self.name, self.shape, self.properties)
+
+
+class Const(Expr):
+    """An array of numbers (read-only); single numbers are products without operands."""
+
+    __slots__ = ("_dtype", "data")
+    data: bytes
+    _dtype: str
+
+    @property
+    def value(self) -> np.ndarray:
+        shape = [e for e in self.shape if isinstance(e, int)]
+        return np.frombuffer(self.data, self._dtype).reshape(shape)
+
+    @property
+    def meta(self) -> tuple[Any, ...]:
+        return (self._dtype, self.shape, self.data)
+
+
+class Add(Expr):
+    __slots__ = ()
+
+
+class Einsum(Expr):
+    """coef * sum over labels not in `out` of the product of args[k] indexed by labels[k].
+
+    Labels are 0 … len(extents) - 1. A label may stand twice in an operand (a diagonal), twice in
+    `out` (a unit tensor), in `out` only (broadcast).
+    """
+
+    __slots__ = ("coef", "extents", "labels", "out")
+    labels: tuple[Labels, ...]
+    out: Labels
+    extents: Shape
+    coef: Coef
+
+    @property
+    def meta(self) -> tuple[Any, ...]:
+        return (self.labels, self.out, self.extents, self.coef)
+
+    @property
+    def summed(self) -> bool:
+        """True for a contraction; false for an outer product, scaling, embedding, broadcast."""
+        return len(set(self.out)) < len(self.extents)
+
+
+class Apply(Expr):
+    __slots__ = ("op", "params")
+    op: Op
+    params: tuple[Any, ...]
+
+    @property
+    def meta(self) -> tuple[Any, ...]:
+        return (self.op, self.params, self.shape)
+
+
+class Part(Expr):
+    """Output number `index` of an operator with several; its one operand is the application."""
+
+    __slots__ = ("index",)
+    index: int
+
+    @property
+    def meta(self) -> tuple[Any, ...]:
+        return (self.index, self.shape)
+
+
+class Derivative(Expr):
+    """The root of a derivative: its one operand, and where it comes from.
+
+    Attributes
+    ----------
+    of : Expr
+        What was differentiated (through all orders).
+    wrt : tuple of Var
+        One variable per order; `shape` is of.shape and then the shapes of these. Empty where the
+        root only keeps the variables of `of`.
+    candidates : tuple of Expr
+        The same value as accumulated by other modes, for a choice when sizes are known.
+    """
+
+    __slots__ = ("candidates", "of", "wrt")
+    of: Expr
+    wrt: tuple[Var, ...]
+    candidates: tuple[Expr, ...]
+
+    @property
+    def meta(self) -> tuple[Any, ...]:
+        return (len(self.wrt), len(self.candidates))
+
+
+_FIELDS: dict[type[Expr], tuple[str, ...]] = {
+    Var: ("name", "shape", "properties"),
+    Const: ("_dtype", "shape", "data"),
+    Add: (),
+    Einsum: ("labels", "out", "extents", "coef"),
+    Apply: ("op", "params", "shape"),
+    Part: ("index", "shape"),
+    Derivative: (),
+}
+_RANK = {kind: rank for rank, kind in enumerate(_FIELDS)}
+_table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ()) -> Any:
+    """The node of this kind, meta and operands: the one that exists, or a new one."""
+    key: Any = (kind, _exact(kind, meta), tuple(map(id, args)))
+    node = _table.get(key)
+    if node is not None:
+        return node
+    node = object.__new__(kind)
+    fields = dict(zip(_FIELDS[kind], meta, strict=False))
+    fields.update(args=args, _symmetries=None, _antisymmetries=(), order=_order(kind, meta, args))
+    if kind is Add:
+        fields["shape"] = args[0].shape
+    elif kind is Einsum:
+        _, out, extents, _ = meta
+        fields["shape"] = tuple([extents[label] for label in out])
+    elif kind is Derivative:
+        orders, _ = meta
+        fields.update(shape=args[0].shape, of=args[1])
+        fields.update(wrt=args[2 : 2 + orders], candidates=args[2 + orders :])
+    for field, value in fields.items():
+        object.__setattr__(node, field, value)
+    with _lock:
+        return _table.setdefault(key, node)
+
+
+def _exact(kind: type[Expr], meta: tuple[Any, ...]) -> Any:
+    """A key in which 1, 1.0 and True, or 0.0 and -0.0, do not collide."""
+    if kind is Einsum:
+        return (*meta[:3], meta[3].key())
+    if kind is Apply:
+        return (meta[0].name, tuple([(type(p), repr(p)) for p in meta[1]]), meta[2])
+    return meta
+
+
+def _order(
+    kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...]
+) -> tuple[int, str, bytes]:
+    """Structural sort key: kind, then the first variable inside, then a digest of everything."""
+    state = blake2b(kind.__name__.encode(), digest_size=16)
+    if kind is Const:
+        state.update(repr(meta[:2]).encode())
+        state.update(meta[2])
+    else:
+        state.update(repr(_exact(kind, meta)).encode())
+    lead = meta[0] if kind is Var else "~"
+    for arg in args:
+        _, first, digest = arg.order
+        state.update(digest)
+        if first < lead:
+            lead = first
+    return (_RANK[kind], lead, state.digest())
+
+
+def postorder(roots: Iterable[Expr]) -> list[Expr]:
+    """Every node below the roots once, operands before consumers: the one walker of all passes."""
+    seen: set[int] = set()
+    found: list[Expr] = []
+    stack: list[Any] = [iter(tuple(roots))]
+    path: list[Expr | None] = [None]
+    while stack:
+        for node in stack[-1]:
+            if id(node) not in seen:
+                seen.add(id(node))
+                if node.args:
+                    stack.append(iter(node.args))
+                    path.append(node)
+                    break
+                found.append(node)
+        else:
+            stack.pop()
+            done = path.pop()
+            if done is not None:
+                found.append(done)
+    return found
+
+
+def variables(roots: Iterable[Expr]) -> dict[str, Var]:
+    """Variables below the roots by name, sorted; ValueError where one name is declared twice."""
+    found: dict[str, Var] = {}
+    for node in postorder(roots):
+        if isinstance(node, Var):
+            other = found.setdefault(node.name, node)
+            if other is not node:
+                raise ValueError(
+                    f"{node.name} is declared twice: {declaration(other)} and {declaration(node)}"
+                )
+    return dict(sorted(found.items()))
+
+
+def dimensions(roots: Iterable[Expr]) -> list[str]:
+    """Names of all dimensions below the roots, sorted."""
+    names: set[str] = set()
+    for node in postorder(roots):
+        names.update(e for e in node.shape if isinstance(e, str))
+        if isinstance(node, Einsum):
+            names.update(e for e in node.extents if isinstance(e, str))
+            names.update(node.coef.times + node.coef.over)
+        elif isinstance(node, Apply):
+            for within in (node.op.indicates, node.op.extents):
+                names.update(within(node.params) if within else ())
+    return sorted(extent_names(names))
+
+
+def declaration(variable: Var) -> str:
+    return " ".join([show_shape(variable.shape), *variable.properties])

@@ -1,0 +1,305 @@
+"""Products of atoms: contractions with canonical labels, and the outer products around them.
+
+The lower half of the normal form: everything about one product whose operands are already atoms,
+that is, neither outer products nor sums that would open (`tcalc.graph.normal` sees to that).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TypeGuard
+
+from .canonical import Product, axis_symmetries, closure, least, variable_symmetries
+from .extents import ONE, Coef, Extent, Shape, number
+from .nodes import Apply, Einsum, Expr, Labels, Permutation, Var, intern
+
+Operand = tuple[Expr, Labels]
+
+
+def numeral(value: int | float, shape: Shape = ()) -> Expr:
+    """A number, broadcast to `shape`."""
+    return filled(number(value), shape)
+
+
+def filled(coef: Coef, shape: Shape) -> Expr:
+    return _intern_einsum((), (), tuple(range(len(shape))), shape, coef)
+
+
+def zeros_node(shape: Shape) -> Expr:
+    return filled(Coef(0), shape)
+
+
+def is_number(e: Expr, value: int | float | None = None) -> bool:
+    """Is e one number in every entry (and this one)?"""
+    if not isinstance(e, Einsum) or e.args or len(set(e.out)) != len(e.out):
+        return False
+    return value is None or e.coef.key() == number(value).key()
+
+
+def is_zero(e: Expr) -> bool:
+    return isinstance(e, Einsum) and e.coef.zero
+
+
+def numeric_value(e: Expr) -> int | float | None:
+    """The number that every entry of e is, if e is one and no dimension is in it."""
+    if isinstance(e, Einsum) and is_number(e) and not (e.coef.times or e.coef.over):
+        return e.coef.value
+    return None
+
+
+def shut(operands: list[Operand], extents: Shape) -> list[Operand]:
+    """Factors grouped under those that have all their labels, each group one operand.
+
+    Long pointwise products stay in pieces, or a chain of n factors would be rewritten n times.
+    """
+    groups: dict[Labels, list[Operand]] = {}
+    for op, word in sorted(operands, key=lambda item: -len(set(item[1]))):
+        cover = next((w for w in groups if set(word) <= set(w)), word)
+        groups.setdefault(cover, []).append((op, word))
+    closed: list[Operand] = []
+    for group in groups.values():
+        axes = tuple(sorted({label for _, word in group for label in word}))
+        closed.append(
+            (outer_product(group, axes, dict(enumerate(extents)), ONE), axes)
+            if len(group) > 1
+            else group[0]
+        )
+    return closed
+
+
+def opened(op: Einsum, word: Labels, extents: dict[int, Extent]) -> list[Operand]:
+    """The operands of a product read under `word`; its summed labels join `extents` as new ones."""
+    local = dict(zip(op.out, word, strict=True))
+    fresh = max(extents, default=-1) + 1
+    for label, extent in enumerate(op.extents):
+        if label not in local:
+            local[label] = fresh
+            extents[fresh] = extent
+            fresh += 1
+    return [(a, tuple([local[i] for i in w])) for a, w in zip(op.args, op.labels, strict=True)]
+
+
+def selects(e: Expr) -> bool:
+    """Is e a selection tensor: 1 where its last index is an integer of its operand, else 0?"""
+    return isinstance(e, Apply) and e.op.selects
+
+
+def indicates(e: Expr) -> TypeGuard[Apply]:
+    """Is e 1 where conditions on its indices hold, else 0?"""
+    return isinstance(e, Apply) and e.op.indicates is not None
+
+
+def enlarging(e: Einsum) -> bool:
+    """Has a product more axes than any of its operands that is an array?"""
+    return e.ndim > max([a.ndim for a in e.args if not indicates(a)], default=0)
+
+
+def selections_of(e: Expr) -> list[tuple[Labels, Labels, Expr]]:
+    """Selection tensors among the factors of e whose last label stands in nothing else.
+
+    Each with the labels of e's axes before it, and its own.
+    """
+    axes = tuple(range(e.ndim))
+    if selects(e):
+        return [(axes, axes, e)]
+    if not isinstance(e, Einsum) or e.summed or not any(selects(a) for a in e.args):
+        return []
+    counts = Counter([label for word in (*e.labels, e.out) for label in word])
+    return [
+        (e.out, word, arg)
+        for arg, word in zip(e.args, e.labels, strict=True)
+        if selects(arg) and counts[word[-1]] == 2
+    ]
+
+
+def same_selections(operands: list[Operand]) -> list[tuple[int, int]]:
+    """Pairs of last labels of one selection tensor that stands twice under the same others."""
+    first: dict[tuple[int, Labels], int] = {}
+    pairs = []
+    for op, word in operands:
+        if selects(op):
+            label = first.setdefault((id(op), word[:-1]), word[-1])
+            if label != word[-1]:
+                pairs.append((label, word[-1]))
+    return pairs
+
+
+def without_ones(operands: list[Operand], outer: set[int]) -> tuple[list[Operand], set[int]]:
+    """Operands without selection tensors that change nothing, and labels that went with them.
+
+    They stand twice, or select from ones: S_ij S_ij is S_ij, and S_ij summed over j is 1.
+    """
+    kept: dict[tuple[int, Labels, int], Operand] = {}
+    for k, (op, word) in enumerate(operands):
+        kept.setdefault((id(op), word, -1 if selects(op) else k), (op, word))
+    counts = Counter([label for _, word in kept.values() for label in word])
+    gone = {
+        word[-1]
+        for op, word in kept.values()
+        if selects(op) and counts[word[-1]] == 1 and word[-1] not in outer
+    }
+    return [(op, word) for op, word in kept.values() if not (word and word[-1] in gone)], gone
+
+
+def components(operands: list[Operand], outer: set[int]) -> list[list[Operand]]:
+    """Groups of operands connected by summed labels, in order of their first operand."""
+    group_of: dict[int, int] = {}
+    groups: dict[int, list[Operand]] = {}
+    for k, (op, word) in enumerate(operands):
+        joined = [(op, word)]
+        target = k
+        for g in sorted({group_of[label] for label in word if label in group_of}):
+            joined = groups.pop(g) + joined
+            target = min(target, g)
+        groups[target] = joined
+        for _, other in joined:
+            for label in other:
+                if label not in outer:
+                    group_of[label] = target
+    return [groups[k] for k in sorted(groups)]
+
+
+def contraction(group: list[Operand], outer: set[int], extents: Mapping[int, Extent]) -> Operand:
+    """The canonical contraction of connected operands, and the labels of its axes outside."""
+    local: dict[int, int] = {}
+    for _, word in group:
+        for label in word:
+            local.setdefault(label, len(local))
+    names = list(local)
+    words = [tuple([local[label] for label in word]) for _, word in group]
+    ops = [op for op, _ in group]
+    is_open = [label in outer for label in names]
+    sizes = tuple([extents[label] for label in names])
+    symmetric = freedoms(ops, words)
+    position, others = Product(ops, words, len(names), is_open, sizes, symmetric).canonical()
+    opened = sorted([k for k, o in enumerate(is_open) if o], key=lambda k: position[k])
+    closed = sorted([k for k, o in enumerate(is_open) if not o], key=lambda k: position[k])
+    final = {k: place for place, k in enumerate(opened + closed)}
+    rows = sorted(
+        [
+            (op.order, least(tuple([final[k] for k in word]), sym), i)
+            for i, (op, word, sym) in enumerate(zip(ops, words, symmetric, strict=True))
+        ]
+    )
+    node = _intern_einsum(
+        tuple([ops[i] for *_, i in rows]),
+        tuple([word for _, word, _ in rows]),
+        tuple(range(len(opened))),
+        tuple([sizes[k] for k in opened + closed]),
+        ONE,
+    )
+    if node._symmetries is None:
+        node._symmetries = _automorphisms(opened, position, others)
+    return node, tuple([names[k] for k in opened])
+
+
+def _automorphisms(
+    opened: list[int], position: list[int], others: list[list[int]]
+) -> tuple[Permutation, ...]:
+    """Permutations of the open labels among labellings with one certificate."""
+    generators = set()
+    for other in others:
+        where = {other[k]: place for place, k in enumerate(opened)}
+        if all(position[k] in where for k in opened):
+            generators.add(tuple([where[position[k]] for k in opened]))
+    return closure(sorted(generators - {tuple(range(len(opened)))}))
+
+
+def outer_product(
+    atoms: list[Operand], out: Labels, extents: Mapping[int, Extent], coef: Coef
+) -> Expr:
+    """The product without summed labels; a single operand read as it is, is that operand."""
+    if len(atoms) == 1 and coef == ONE and len(set(out)) == len(out) == len(atoms[0][1]):
+        same = symmetries(atoms[0][0])
+        if least(atoms[0][1], same) == least(out, same):
+            return atoms[0][0]
+    final: dict[int, int] = {}
+    for label in out:
+        final.setdefault(label, len(final))
+    free = freedoms([op for op, _ in atoms], [word for _, word in atoms])
+    rows = sorted(
+        [
+            (op.order, least(tuple([final[label] for label in word]), free[k]), k)
+            for k, (op, word) in enumerate(atoms)
+        ]
+    )
+    return _intern_einsum(
+        tuple([atoms[k][0] for *_, k in rows]),
+        tuple([word for _, word, _ in rows]),
+        tuple([final[label] for label in out]),
+        tuple([extents[label] for label in final]),
+        coef,
+    )
+
+
+def _intern_einsum(
+    args: tuple[Expr, ...], labels: tuple[Labels, ...], out: Labels, extents: Shape, coef: Coef
+) -> Expr:
+    node: Expr = intern(Einsum, (labels, out, extents, coef), args)
+    return node
+
+
+# --- symmetries -----------------------------------------------------------------------------------
+
+
+def aligned(operands: list[Operand]) -> tuple[list[Operand], Coef]:
+    """Operands that change their sign with a permutation of axes, spelled alike; and the sign."""
+    sign = 1
+    seen: dict[int, set[Labels]] = {}
+    found = []
+    for op, word in operands:
+        if op._antisymmetries:
+            spelled = seen.setdefault(id(op), set())
+            turned = [tuple([word[p] for p in perm]) for perm in op._antisymmetries]
+            if word not in spelled and (known := spelled.intersection(turned)):
+                word, sign = min(known), -sign
+            spelled.add(word)
+        found.append((op, word))
+    return found, number(sign)
+
+
+def freedoms(ops: Sequence[Expr], words: Sequence[Labels]) -> list[tuple[Permutation, ...]]:
+    """Axis permutations of each operand that leave the product as it is.
+
+    An operand's own, and where it stands an even number of times under the same labels also those
+    that change its sign: (x_i - x_j)**2 is symmetric.
+    """
+    if not any(op._antisymmetries for op in ops):
+        return [symmetries(op) for op in ops]
+    counts = Counter([(id(op), word) for op, word in zip(ops, words, strict=True)])
+    return [
+        closure([*symmetries(op), *op._antisymmetries])
+        if op._antisymmetries and counts[id(op), word] % 2 == 0
+        else symmetries(op)
+        for op, word in zip(ops, words, strict=True)
+    ]
+
+
+def symmetries(e: Expr) -> tuple[Permutation, ...]:
+    """Axis permutations that leave e as it is.
+
+    Sums and applications are settled when they are built, so this never descends into operands.
+    """
+    if e._symmetries is None:
+        e._symmetries = _symmetries(e)
+    return e._symmetries
+
+
+def _symmetries(e: Expr) -> tuple[Permutation, ...]:
+    if e.ndim < 2:
+        return ()
+    if isinstance(e, Var):
+        return variable_symmetries(e)
+    if not isinstance(e, Einsum):
+        return ()
+    operands, extents = list(zip(e.args, e.labels, strict=True)), dict(enumerate(e.extents))
+    if e.summed:
+        contraction(operands, set(e.out), extents)
+        return e._symmetries or ()
+    found = []
+    for perm in axis_symmetries(e.shape):
+        out = tuple([e.out[k] for k in perm])
+        if outer_product(operands, out, extents, e.coef) is e:
+            found.append(perm)
+    return closure(found)

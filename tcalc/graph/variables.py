@@ -1,0 +1,110 @@
+"""Variables and constants as users declare them, checked."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..support.errors import ShapeError
+from .bound import readable
+from .extents import Extent, Shape, affine_extent, show_shape
+from .nodes import PROPERTIES, Const, Var, intern
+
+
+def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) -> Var:
+    """A variable.
+
+    Parameters
+    ----------
+    name : str
+        An identifier.
+    shape : tuple of int and str
+        Extents; names are dimensions bound by the arrays at evaluation. `()` is a scalar.
+    **properties : bool
+        `symmetric`, `positive_definite`, `diagonal`, `lower`, `upper` (square matrices; derivatives
+        are projected onto the subspace), `nonnegative`, `integer`.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> tc.var("X", ("m", "n")).shape
+    ('m', 'n')
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"a variable needs an identifier as name, not {name!r}")
+    name = canonical_name(name)
+    extents = check_shape(shape, f"the shape of {name}")
+    chosen = []
+    for prop, value in properties.items():
+        if prop not in PROPERTIES:
+            raise TypeError(f"{name}: unknown property {prop!r}; one of {', '.join(PROPERTIES)}")
+        if value:
+            chosen.append(prop)
+    if "positive_definite" in chosen and "symmetric" not in chosen:
+        chosen.append("symmetric")
+    if set(chosen) & set(PROPERTIES[:5]) and (len(extents) < 2 or extents[-1] != extents[-2]):
+        raise ShapeError(f"{name} is {chosen[0]} and so must be square, not {show_shape(extents)}")
+    found: Var = intern(Var, (name, extents, tuple(sorted(chosen))))
+    return found
+
+
+def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
+    """A shape given by a user, checked."""
+    if isinstance(shape, int | str | np.integer):
+        shape = (shape,)
+    elif not isinstance(shape, Iterable):
+        raise TypeError(f"{what}: {shape!r} is neither an extent nor a tuple of extents")
+    checked: list[Extent] = []
+    for extent in shape:
+        if isinstance(extent, str):
+            checked.append(_named_extent(extent, what))
+        elif isinstance(extent, int | np.integer) and not isinstance(extent, bool):
+            if extent < 0:
+                raise ShapeError(f"{what}: extent {extent} is negative")
+            checked.append(int(extent))
+        else:
+            raise TypeError(
+                f"{what}: {readable(repr(extent))} is neither an int nor a dimension name"
+            )
+    return tuple(checked)
+
+
+def _named_extent(extent: str, what: str) -> Extent:
+    """A dimension name, or an affine form in such names."""
+    try:
+        affine_extent(extent)  # before other letters are read as digits or operators
+        found = affine_extent(canonical_name(extent))
+    except ValueError:
+        raise ShapeError(
+            f"{what}: {extent!r} is neither a dimension name nor an affine form in such names"
+        ) from None
+    if isinstance(found, int) and found < 0:
+        raise ShapeError(f"{what}: extent {extent} is negative")
+    return found
+
+
+def canonical_name(name: str) -> str:
+    """The name as Python reads keywords: the micro sign is a mu, a ligature its letters."""
+    return name if name.isascii() else unicodedata.normalize("NFKC", name)
+
+
+def check_extent(extent: object, what: str) -> Extent:
+    """One extent given by a user, checked."""
+    (checked,) = check_shape((extent,), what)  # type: ignore[arg-type]
+    return checked
+
+
+def const_node(value: np.ndarray) -> Const:
+    """The node of an array; the bits are copied."""
+    data = np.ascontiguousarray(value)
+    found: Const = intern(Const, (data.dtype.str, value.shape, data.tobytes()))
+    return found
+
+
+def is_masked(value: object) -> bool:
+    """Is this a masked array? NumPy's module for them is not imported just to find out."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, masked.MaskedArray)

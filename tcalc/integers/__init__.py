@@ -1,0 +1,5 @@
+"""Exact integer systems: affine forms, Smith normal form, inequalities, the ranges that solve
+them.
+
+Reads nothing.
+"""

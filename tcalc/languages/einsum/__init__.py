@@ -1,0 +1,4 @@
+"""The einsum language.
+
+Reads graph, languages.writing.
+"""

@@ -1,0 +1,38 @@
+"""The einsum language: every product as ``#('ij,jk->ik', A, B)``, shared parts as statements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...graph.nodes import Expr
+from ...graph.row import Op
+from ..writing.layout import Layout
+from ..writing.notation import Piece, Rope, Text
+
+
+class EinsumText(Text):
+    """Everything between operands acts entry by entry."""
+
+    pointwise_times = "*"
+
+    def power(self, p: Piece, k: int, scalar: bool) -> Rope:
+        return super().power(p, k, True)
+
+    def infix(self, op: Op, args: Sequence[Piece], scalar: Sequence[bool]) -> Piece:
+        return super().infix(op, args, [True] * len(scalar))
+
+    def transpose(self, p: Piece) -> Piece:
+        return p
+
+
+def to_einsum(e: Expr) -> str:
+    """The expression in the einsum language: lines `name = expr`, then one expression.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> A, B = tc.var("A", ("m", "k")), tc.var("B", ("k", "n"))
+    >>> print(tc.to_einsum(tc.exp(A @ B)))
+    exp(#('ik,kj->ij', A, B))
+    """
+    return Layout(EinsumText(), matrix=False, limit=0).text(e)

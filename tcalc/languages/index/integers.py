@@ -1,0 +1,302 @@
+"""Bounds and subscripts of the index language: integers made of indices and dimensions.
+
+A bound is a greatest of least of affine forms, each perhaps over a number and rounded down. As a
+condition on an index it is a union of systems of affine inequalities, which do not overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from ...graph.extents import floor_divided
+from ...integers.affine import Affine, Constraint
+from ...integers.polyhedra import System, feasible
+from ...ops.indicator import label_of
+from ...support.errors import ParseError
+from ...support.trampoline import Steps, run
+from ..reading.precedence import Node
+from .words import Tree
+
+#: Forms in one bound, and systems in one range.
+MAX_FORMS = 32
+MAX_PIECES = 16
+
+
+class Floor(NamedTuple):
+    """A form over a positive number, rounded down."""
+
+    form: Affine
+    divisor: int = 1
+
+    def plain(self) -> Floor:
+        """The same without a divisor, where it is one of a form in dimensions."""
+        if self.divisor > 1 and all(label_of(name) is None for name in self.form.names):
+            return Floor(floor_divided(self.form, self.divisor))
+        return self
+
+    def below(self, x: Affine) -> Constraint:
+        """x is at least this."""
+        return Constraint(x * self.divisor - self.form + (self.divisor - 1))
+
+    def above(self, x: Affine) -> Constraint:
+        """x is at most this."""
+        return Constraint(self.form - x * self.divisor)
+
+
+#: The greatest of the least of forms, the whole over a number that is not rounded yet.
+Forms = tuple[tuple[Floor, ...], ...]
+
+
+class Whole(NamedTuple):
+    forms: Forms
+    under: int = 1
+
+    @property
+    def single(self) -> Floor | None:
+        return self.forms[0][0] if len(self.forms) == len(self.forms[0]) == 1 else None
+
+    @property
+    def affine(self) -> Affine | None:
+        """The form, where this is one and nothing is divided."""
+        one = self.single
+        return one.form if one and one.divisor == self.under == 1 else None
+
+
+def whole(form: Affine | int) -> Whole:
+    return Whole(((Floor(Affine.of(form)),),))
+
+
+class NotAffine(Exception):
+    """No integer, or none of the form that bounds have; `place` is the node and the why."""
+
+    def __init__(self, place: int, why: str) -> None:
+        super().__init__(why)
+        self.place, self.why = place, why
+
+
+class Integers:
+    """Reads nodes of a tree as integers.
+
+    Attributes
+    ----------
+    forms : mapping
+        The form of every index in labels, by its place in the tree.
+    dimensions : set of str
+    """
+
+    def __init__(self, tree: Tree, dimensions: set[str]) -> None:
+        self.tree = tree
+        self.dimensions = dimensions
+        self.forms: dict[int, Affine] = {}
+        self.rules: dict[str, Callable[[int, Node], Steps]] = {
+            "prefix": self.prefix,
+            "infix": self.infix,
+            "call": self.call,
+        }
+
+    def bound(self, place: int) -> Whole:
+        """A bound. ParseError where it is none."""
+        try:
+            found = run(self.read(place))
+            if found.under != 1:
+                raise NotAffine(place, "a quotient is rounded: floor(a/b) or ceil(a/b)")
+        except NotAffine as error:
+            raise self.error(error) from None
+        assert isinstance(found, Whole)
+        return found
+
+    def affine(self, place: int) -> Affine | None:
+        """An affine form, None where the node is none."""
+        try:
+            found: Whole = run(self.read(place))
+        except NotAffine:
+            return None
+        return found.affine
+
+    def error(self, error: NotAffine) -> ParseError:
+        at = self.tree.nodes[error.place].start
+        wanted = "bounds and subscripts are affine in indices and dimensions"
+        return ParseError(f"{error.why}; {wanted}", self.tree.text, at)
+
+    # --- nodes ------------------------------------------------------------------------------------
+
+    def read(self, place: int) -> Steps:
+        node = self.tree.nodes[place]
+        if node.kind == "number" and node.name.isdecimal():
+            return whole(int(node.name))
+        if node.kind == "index":
+            return whole(self.forms[node.indices[0]])
+        if node.kind == "name" and node.name in self.dimensions:
+            return whole(Affine.of(node.name))
+        if node.kind in self.rules:
+            found: Whole = yield self.rules[node.kind](place, node)
+            if sum(map(len, found.forms)) > MAX_FORMS:
+                raise NotAffine(place, f"more than {MAX_FORMS} forms in one bound")
+            return found
+        shown = self.tree.source(place)
+        what = "a dimension or an index" if node.kind == "name" else "an integer"
+        raise NotAffine(place, f"`{shown}` is not {what}")
+
+    def prefix(self, place: int, node: Node) -> Steps:
+        if node.name == "~":
+            raise NotAffine(place, "a condition is no integer")
+        value: Whole = yield self.read(node.args[0])
+        return self.times(place, value, -1) if node.name == "-" else value
+
+    def infix(self, place: int, node: Node) -> Steps:
+        if node.name not in ("+", "-", "*", "/"):
+            raise NotAffine(place, f"no integer is made by {node.name}")
+        left: Whole = yield self.read(node.args[0])
+        right: Whole = yield self.read(node.args[1])
+        if node.name in ("+", "-"):
+            return self.sum(
+                place, left, right if node.name == "+" else self.times(place, right, -1)
+            )
+        if node.name == "*" and constant(left) is not None:
+            left, right = right, left
+        number = constant(right)
+        if number is None:
+            raise NotAffine(place, f"`{self.tree.source(place)}` is not affine")
+        if node.name == "*":
+            return self.times(place, left, number)
+        if number == 0:
+            raise NotAffine(place, "a division by zero")
+        left = self.times(place, left, 1 if number > 0 else -1)
+        return Whole(left.forms, left.under * abs(number))
+
+    def call(self, place: int, node: Node) -> Steps:
+        if node.name not in ("floor", "ceil", "max", "min"):
+            raise NotAffine(place, f"{node.name} is not for integers")
+        values: list[Whole] = []
+        for arg in node.args:
+            values.append((yield self.read(arg)))
+        if node.name in ("floor", "ceil"):
+            if len(values) != 1:
+                raise NotAffine(place, f"{node.name} takes one argument")
+            return self.rounded(place, values[0], node.name == "ceil")
+        if not values:
+            raise NotAffine(place, f"{node.name} of nothing")
+        under = 1
+        for value in values:
+            under *= value.under
+        scaled = [self.times(place, v, under // v.under).forms for v in values]
+        if node.name == "max":
+            return Whole(tuple([least for forms in scaled for least in forms]), under)
+        return Whole(self.crossed(place, scaled), under)
+
+    # --- arithmetic -------------------------------------------------------------------------------
+
+    def crossed(self, place: int, several: Sequence[Forms]) -> Forms:
+        """The least of greatest of least, as a greatest of least."""
+        size = 1
+        for forms in several:
+            size *= len(forms)
+        if size > MAX_FORMS:
+            raise NotAffine(place, f"more than {MAX_FORMS} forms in one bound")
+        return tuple([
+            tuple(dict.fromkeys([f for least in chosen for f in least]))
+            for chosen in product(*several)
+        ])  # fmt: skip
+
+    def sum(self, place: int, a: Whole, b: Whole) -> Whole:
+        under = a.under * b.under
+        left, right = self.times(place, a, b.under).forms, self.times(place, b, a.under).forms
+        forms = tuple([
+            tuple([self.added(place, f, g) for f in one for g in two])
+            for one in left for two in right
+        ])  # fmt: skip
+        return Whole(forms, under)
+
+    def added(self, place: int, f: Floor, g: Floor) -> Floor:
+        if f.divisor > 1 and g.divisor > 1:
+            raise NotAffine(place, "two roundings are added")
+        if f.divisor == 1:
+            f, g = g, f
+        return Floor(f.form + g.form * f.divisor, f.divisor)
+
+    def times(self, place: int, a: Whole, factor: int) -> Whole:
+        if factor == 1:
+            return a
+        if factor == 0:
+            return whole(0)
+        size = abs(factor)
+        if size > 1 and any(f.divisor > 1 for least in a.forms for f in least):
+            raise NotAffine(place, "a multiple of a rounded quotient")
+        forms = tuple([tuple([Floor(f.form * size, f.divisor) for f in x]) for x in a.forms])
+        if factor < 0:  # the least of greatest of the negative ones
+            forms = self.crossed(place, [tuple([(negated(f),) for f in x]) for x in forms])
+        return Whole(forms, a.under)
+
+    def rounded(self, place: int, a: Whole, up: bool) -> Whole:
+        def each(f: Floor) -> Floor:
+            form = f.form + f.divisor * (a.under - 1) * up
+            return Floor(form, f.divisor * a.under).plain()
+
+        return Whole(tuple([tuple([each(f) for f in least]) for least in a.forms]))
+
+
+def negated(f: Floor) -> Floor:
+    """The negative of a quotient rounded down is one of the negative rounded up."""
+    return Floor(-f.form + (f.divisor - 1), f.divisor)
+
+
+def constant(value: Whole) -> int | None:
+    """The number that an integer is."""
+    form = value.affine
+    return form.constant if form is not None and not form.terms else None
+
+
+# --- ranges ---------------------------------------------------------------------------------------
+
+
+class Piece(NamedTuple):
+    """The values x between the greatest lower and the least upper bound, where conditions hold."""
+
+    lower: tuple[Floor, ...]
+    upper: tuple[Floor, ...]
+    conditions: tuple[Constraint, ...]
+
+
+#: The name of the index in the conditions of its own range.
+X = Affine.of("?")
+
+
+def pieces(low: Whole, high: Whole, known: Iterable[Constraint]) -> list[Piece]:
+    """The ranges between two bounds that together are all values, each once."""
+    system = System(tuple(known))
+    found: list[list[tuple[Constraint, Floor | None, bool]]] = [[]]
+    clauses = [[[(f, False)] for f in least] for least in low.forms]
+    clauses.append([[(f, True) for f in least] for least in high.forms])
+    for clause in clauses:
+        parts = _disjoint(clause)
+        joined = [one + two for one in found for two in parts]
+        if len(joined) > 1:
+            joined = [p for p in joined if feasible(system & [c for c, _, _ in p])]
+        found = joined
+    return [
+        Piece(
+            tuple(dict.fromkeys([f for _, f, above in p if f is not None and not above])),
+            tuple(dict.fromkeys([f for _, f, above in p if f is not None and above])),
+            tuple([c for c, f, _ in p if f is None]),
+        )
+        for p in found
+    ]
+
+
+def _disjoint(
+    clause: Sequence[Sequence[tuple[Floor, bool]]],
+) -> list[list[tuple[Constraint, Floor | None, bool]]]:
+    """Alternatives as systems that do not overlap: each one less those before it."""
+    found: list[list[tuple[Constraint, Floor | None, bool]]] = []
+    rest: list[list[tuple[Constraint, Floor | None, bool]]] = [[]]
+    for alternative in clause:
+        own = [(f.above(X) if above else f.below(X), f, above) for f, above in alternative]
+        found += [[*r, *own] for r in rest]
+        rest = [
+            [*r, *own[:k], (Constraint(-own[k][0].form - 1), None, False)]
+            for r in rest
+            for k in range(len(own))
+        ]
+    return found

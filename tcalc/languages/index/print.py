@@ -1,0 +1,385 @@
+"""The index language: every entry of an expression as a formula in its indices."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...graph.applications import application
+from ...graph.extents import Coef, Extent, form_of, show_shape
+from ...graph.extents import number as number_coef
+from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
+from ...graph.normal import bare, split_coef
+from ...graph.products import indicates, selects
+from ...integers.affine import Affine, Congruence, Constraint, Guard, Quotient
+from ...integers.elimination import Range
+from ...ops.indicator import conditions
+from ...ops.reductions import arange
+from ...support.errors import UnsupportedError
+from ...support.trampoline import Steps, run
+from ..writing.notation import LETTERS, MAX_SHOWN, MAX_SIZE, Rope, flatten, joined
+from .print_sums import Context, written_out
+from .words import BINDERS
+
+SUM, PRODUCT, POWER, ATOM = range(4)
+MAX_TOKENS, MIN_SHARED = 2_000, 12
+#: Nodes below each other in one formula.
+MAX_NESTED = 500
+
+
+class Piece(NamedTuple):
+    """Part of the text without its sign, and how tightly its outermost operator binds."""
+
+    text: Rope
+    level: int = ATOM
+    negative: bool = False
+
+
+class Scope(NamedTuple):
+    """The indices that are bound, and what is known of them."""
+
+    names: tuple[str, ...] = ()
+    context: Context = ()
+
+    def inside(self, ranges: Sequence[Range], guards: Sequence[Guard] = ()) -> Scope:
+        known = [c for r in ranges for c in r.constraints()]
+        known += [g for g in guards if isinstance(g, Constraint)]
+        return Scope((*self.names, *[r.name for r in ranges]), (*self.context, *known))
+
+
+def to_index(e: Expr) -> str:
+    """The expression in the index language; `parse_index` reads it.
+
+    Sums have bounds, accesses are affine, and what is zero elsewhere has a guard, as in Urban and
+    van der Smagt (2017). Parts that are long and used more than once are statements of their own.
+
+    Raises
+    ------
+    UnsupportedError
+        Where the language has no words: for constants of many entries, and for operators of whole
+        arrays whose parameters are no numbers.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> y = tc.parse_index("y[i=0..2] = sum[k](w[k]*x[i+k])", x=5, w=3)
+    >>> print(tc.to_index(tc.vjp(y, "x", tc.var("dy", 3))))
+    f[i=0..4] = sum[j=max(0,i-2)..min(2,i)](dy[i-j]*w[j])
+    """
+    if not isinstance(e, Expr):
+        raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
+    return _Writer(bare(e)).text()
+
+
+class _Writer:
+    """One text: which parts are statements, and every statement's entries."""
+
+    def __init__(self, e: Expr) -> None:
+        self.root = e
+        self.nodes = postorder((e,))
+        names = {node.name for node in self.nodes if isinstance(node, Var)}
+        self.taken = names | set(dimensions((e,)))
+        clash = sorted(names & {*BINDERS})
+        if clash:
+            raise UnsupportedError(f"{clash[0]} binds indices; a variable needs another name")
+        self.name = self.free("f", chain(["f"], (f"f{k}" for k in count(1))))
+        self.statements: dict[int, str] = {}
+        self.rules: dict[type[Expr], Callable[[Any, Sequence[Affine], Scope], Steps]] = {
+            Add: self.sum,
+            Einsum: self.product,
+            Apply: self.apply,
+            Part: self.whole,
+        }
+
+    def free(self, first: str, names: Iterator[str]) -> str:
+        found = next(name for name in names if name not in self.taken)
+        self.taken.add(found)
+        return found
+
+    def text(self) -> str:
+        shared = self.shared()
+        lines: list[str] = []
+        fresh = (f"t{k}" for k in count(1))
+        for node in self.nodes:
+            if id(node) in shared and node is not self.root:
+                name = self.free("t", fresh)
+                lines.append(self.statement(node, name))
+                self.statements[id(node)] = name
+        return "\n".join([*lines, self.statement(self.root, self.name)])
+
+    def shared(self) -> set[int]:
+        """Nodes that are statements: operands of whole arrays, and what is long and used twice."""
+        uses = Counter([id(arg) for node in self.nodes for arg in node.args])
+        size: dict[int, int] = {}
+        depth: dict[int, int] = {}
+        arrays: set[int] = set()
+        for node in self.nodes:
+            size[id(node)] = min(MAX_SIZE, 1 + node.ndim + sum([size[id(a)] for a in node.args]))
+            depth[id(node)] = 1 + max([depth[id(a)] for a in node.args], default=0)
+            if depth[id(node)] > MAX_NESTED:
+                arrays.add(id(node))
+                depth[id(node)] = 1
+            if isinstance(node, Apply) and _of_arrays(node):
+                arrays.update([id(a) for a in node.args if not isinstance(a, Var)])
+        if size[id(self.root)] > MAX_TOKENS:
+            arrays.update([
+                id(node) for node in self.nodes
+                if uses[id(node)] > 1 and size[id(node)] > MIN_SHARED and not _several(node)
+            ])  # fmt: skip
+        return arrays
+
+    def statement(self, node: Expr, name: str) -> str:
+        letters = self.letters(node.ndim, ())
+        ranges = [_box(k, extent) for k, extent in zip(letters, node.shape, strict=True)]
+        subs = [Affine.of(k) for k in letters]
+        piece: Piece = run(self.entry(node, subs, Scope().inside(ranges)))
+        left = f"{name}[{', '.join(map(_shown_range, ranges))}]" if ranges else name
+        return f"{left} = {flatten(signed(piece))}"
+
+    def letters(self, n: int, names: Sequence[str]) -> list[str]:
+        """Names for further indices."""
+        used = {*names, *self.taken}
+        every = chain(LETTERS, (f"{c}{k}" for k in count(1) for c in "ijkl"))
+        free = (c for c in every if c not in used)
+        return [next(free) for _ in range(n)]
+
+    # --- entries ----------------------------------------------------------------------------------
+
+    def entry(self, node: Expr, subs: Sequence[Affine], scope: Scope) -> Steps:
+        """The text of one entry of a node."""
+        name = node.name if isinstance(node, Var) else self.statements.get(id(node))
+        if name is not None:
+            return Piece(access(name, subs))
+        if isinstance(node, Const):
+            return constant(node, subs)
+        return (yield self.rules[type(node)](node, subs, scope))
+
+    def sum(self, node: Add, subs: Sequence[Affine], scope: Scope) -> Steps:
+        terms: list[Piece] = []
+        for arg in sorted(node.args, key=lambda t: split_coef(t)[0].value < 0):
+            terms.append((yield self.entry(arg, subs, scope)))
+        return added(terms)
+
+    def product(self, node: Einsum, subs: Sequence[Affine], scope: Scope) -> Steps:
+        found = written_out(node, subs, scope.context, lambda n: self.letters(n, scope.names))
+        if any(g.impossible for g in found.guards):
+            return Piece("0")
+        inner = scope.inside([], found.guards).inside(found.ranges)
+        counts: dict[tuple[int, tuple[Affine, ...]], int] = {}
+        factors: dict[tuple[int, tuple[Affine, ...]], Expr] = {}
+        for arg, word in zip(node.args, node.labels, strict=True):
+            if not indicates(arg):
+                key = id(arg), tuple([found.places[label] for label in word])
+                counts[key] = counts.get(key, 0) + 1
+                factors[key] = arg
+        pieces: list[Piece] = []
+        for key, power in counts.items():
+            piece: Piece = yield self.entry(factors[key], key[1], inner)
+            pieces.append(raised(piece, power))
+        guards = [Piece(f"[{' & '.join(map(_shown_guard, found.guards))}]")] if found.guards else []
+        if not found.ranges:
+            return scaled(node.coef, [*guards, *pieces])
+        body = scaled(Coef(), pieces)
+        ranges = ", ".join(map(_shown_range, found.ranges))
+        total = Piece((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
+        return scaled(node.coef, [*guards, total])
+
+    def apply(self, node: Apply, subs: Sequence[Affine], scope: Scope) -> Steps:
+        if indicates(node):
+            names = {f"#{axis}": sub for axis, sub in enumerate(subs)}
+            guards = [
+                _substituted(g, names) for g in conditions(node.params, tuple(range(node.ndim)))
+            ]
+            return Piece(f"[{' & '.join(map(_shown_guard, guards))}]" if guards else "1")
+        if node.ndim == 1 and node is arange(node.shape[0]):
+            return number(subs[0])
+        if selects(node):
+            index: Piece = yield self.entry(node.args[0], subs[:-1], scope)
+            return Piece(("[", signed(index), f" == {_shown(subs[-1])}]"))
+        if node.op.core == (-1,) and node.op.name in BINDERS:
+            return (yield self.reduction(node, subs, scope))
+        if _of_arrays(node):
+            return (yield self.whole(node, subs, scope))
+        args: list[Piece] = []
+        for arg in node.args:
+            args.append((yield self.entry(arg, subs, scope)))
+        sign = node.op.infix.strip(".")
+        if sign in ("/", "^") and len(args) == 2:
+            low, level = (PRODUCT, PRODUCT) if sign == "/" else (ATOM, POWER)
+            return Piece(
+                (within(args[0], low), sign, within(args[1], level + (sign == "/"))), level
+            )
+        if sign and len(args) == 2:
+            return Piece(("[", within(args[0], SUM), f" {sign} ", within(args[1], SUM), "]"))
+        return Piece((node.op.name, "(", joined(", ", [signed(a) for a in args]), ")"))
+
+    def reduction(self, node: Apply, subs: Sequence[Affine], scope: Scope) -> Steps:
+        """An operator over the last axes: it binds indices as a sum does."""
+        (arg,) = node.args
+        letters = self.letters(node.params[0], scope.names)
+        shape = arg.shape[arg.ndim - len(letters) :]
+        ranges = [_box(k, extent) for k, extent in zip(letters, shape, strict=True)]
+        inner = [*subs, *[Affine.of(k) for k in letters]]
+        body: Piece = yield self.entry(arg, inner, scope.inside(ranges))
+        shown = ", ".join(map(_shown_range, ranges))
+        return Piece((f"{node.op.name}[{shown}](", signed(body), ")"))
+
+    def whole(self, node: Expr, subs: Sequence[Affine], scope: Scope) -> Steps:
+        """An operator of whole arrays, which are variables or statements: a call, and an entry."""
+        yield from ()
+        whole = application(node)
+        name = whole.op.parts[node.index] if isinstance(node, Part) else whole.op.name
+        args = [
+            arg.name if isinstance(arg, Var) else self.statements[id(arg)] for arg in whole.args
+        ]
+        shown = ", ".join([*args, *[_parameter(name, p) for p in whole.params]])
+        return Piece(access(f"{name}({shown})", subs))
+
+
+def _several(node: Expr) -> bool:
+    return isinstance(node, Apply) and node.op.outputs > 1
+
+
+def _of_arrays(node: Apply) -> bool:
+    """Does an operator act on whole arrays?"""
+    plain = node.op.elementwise and bool(node.args)
+    known = selects(node) or indicates(node) or (not node.args and node.ndim == 1)
+    return not plain and not known and not (node.op.core == (-1,) and node.op.name in BINDERS)
+
+
+def _parameter(name: str, value: object) -> str:
+    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return str(value)
+    if isinstance(value, str):
+        return _shown(form_of(value))
+    raise UnsupportedError(f"the index language has no word for {name} with {value!r}")
+
+
+# --- pieces ---------------------------------------------------------------------------------------
+
+
+def signed(p: Piece) -> Rope:
+    if not p.negative:
+        return p.text
+    return ("-(", p.text, ")") if p.level == SUM else ("-", p.text)
+
+
+def within(p: Piece, level: int) -> Rope:
+    """A piece where an operator binds at least as tightly as `level`."""
+    negative = p.negative and level > SUM
+    return ("(", signed(p), ")") if p.level < level or negative else signed(p)
+
+
+def added(terms: Sequence[Piece]) -> Piece:
+    text: list[Rope] = [signed(terms[0])]
+    for p in terms[1:]:
+        inner = ("(", p.text, ")") if p.level == SUM else p.text
+        text += [" - " if p.negative else " + ", inner]
+    return Piece(tuple(text), SUM)
+
+
+def raised(p: Piece, power: int) -> Piece:
+    return p if power == 1 else Piece((within(p, ATOM), f"^{power}"), POWER)
+
+
+def scaled(coef: Coef, factors: Sequence[Piece]) -> Piece:
+    """A coefficient times factors."""
+    negative = math.copysign(1, coef.value) < 0
+    size = abs(coef.value)
+    above = [] if size == 1 else [Piece(repr(size))]
+    above += [Piece(f"({_shown(form_of(n))})" if _long(n) else n) for n in coef.times]
+    for p in factors:
+        negative ^= p.negative
+        above.append(p._replace(negative=False))
+    if not above:
+        above = [Piece("1")]
+    below = [f"/({_shown(form_of(n))})" if _long(n) else f"/{n}" for n in coef.over]
+    if len(above) == 1 and not below:
+        return above[0]._replace(negative=negative)
+    return Piece((joined("*", [within(p, PRODUCT) for p in above]), *below), PRODUCT, negative)
+
+
+def _long(extent: str) -> bool:
+    return not extent.isidentifier()
+
+
+def number(form: Affine) -> Piece:
+    """An affine form as a value."""
+    single = form.constant >= 0 if not form.terms else form == Affine.of(form.names[0])
+    return Piece(_shown(form), ATOM if single else SUM)
+
+
+def access(name: str, subs: Sequence[Affine]) -> str:
+    return f"{name}[{', '.join(map(_shown, subs))}]" if subs else name
+
+
+def constant(node: Const, subs: Sequence[Affine]) -> Piece:
+    """An array of few numbers, by guards."""
+    value = node.value
+    if value.size > MAX_SHOWN:
+        shape = show_shape(node.shape)
+        raise UnsupportedError(f"the index language writes no constant array of shape {shape}")
+    if not value.size:
+        return Piece("0")
+    found: list[tuple[str, float]] = []
+    for place in np.ndindex(*value.shape):
+        tests = [Constraint(s - k, True) for s, k in zip(subs, place, strict=True)]
+        if any(t.impossible for t in tests) or (value[place] == 0 and np.isfinite(value).all()):
+            continue
+        shown = " & ".join([_shown_guard(t) for t in tests if not t.trivial])
+        found.append((shown, float(value[place])))
+    if not found:
+        return Piece("0")
+    if np.isfinite(value).all():
+        return added([scaled(number_coef(v), [Piece(f"[{t}]")] if t else []) for t, v in found])
+    text = "0"
+    for test, v in found[::-1]:
+        text = f"where({test}, {v!r}, {text})" if test else repr(v)
+    return Piece(text)
+
+
+# --- integers -------------------------------------------------------------------------------------
+
+
+def _box(name: str, extent: Extent) -> Range:
+    return Range(name, (Quotient(Affine()),), (Quotient(form_of(extent) - 1),))
+
+
+def _spelled(form: Affine) -> Affine:
+    """The form with rounded quotients of dimensions as the language writes them."""
+    names: dict[str, str] = {}
+    for name in form.names:
+        if not name.isidentifier():
+            inside, _, by = name.rpartition("//")
+            inner = str(_spelled(form_of(inside)))
+            names[name] = (
+                f"floor({inner}/{by})" if inner.isidentifier() else f"floor(({inner})/{by})"
+            )
+    return form.substitute(names) if names else form
+
+
+def _shown(form: Affine) -> str:
+    return str(_spelled(form))
+
+
+def _shown_range(r: Range) -> str:
+    lower = tuple([Quotient(_spelled(q.form), q.divisor) for q in r.lower])
+    upper = tuple([Quotient(_spelled(q.form), q.divisor) for q in r.upper])
+    return str(Range(r.name, lower, upper))
+
+
+def _shown_guard(g: Guard) -> str:
+    if isinstance(g, Congruence):
+        return f"mod({_shown(g.form)}, {g.modulus}) == 0"
+    return str(Constraint(_spelled(g.form), g.equality))
+
+
+def _substituted(g: Guard, names: dict[str, Affine]) -> Guard:
+    if isinstance(g, Congruence):
+        return Congruence(g.form.substitute(names), g.modulus)
+    return Constraint(g.form.substitute(names), g.equality)

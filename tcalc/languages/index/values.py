@@ -1,0 +1,234 @@
+"""Values of the index language: expressions whose axes are labels."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from ...graph.applications import apply, apply_all
+from ...graph.extents import ONE, Extent, extent_coef, extent_from, number
+from ...graph.nodes import Apply, Expr, Labels, postorder
+from ...graph.normal import add, einsum, scale, view
+from ...graph.products import Operand, filled, numeral
+from ...graph.row import TABLE, Op
+from ...integers.affine import Affine, Guard
+from ...ops.indicator import Access, indicator, label_of
+from ...ops.reductions import arange
+from ...support.errors import ShapeError
+from ..reading.lexer import WORDS
+from ..reading.library import surface
+
+#: Functions that are no elementwise row of the table: how many arguments they take.
+OTHERS = {"where": (3, 3), "square": (1, 1), "clip": (3, 3), "max": (2, 99), "min": (2, 99),
+          "ceil": (1, 1), "greater": (2, 2), "greater_equal": (2, 2)}  # fmt: skip
+#: Words that stand for parameters of functions of whole arrays.
+PARAMETERS = {**WORDS, **{word: word for word in ("raise", "nan", "epsilon")}}
+#: Values of names that are not declared.
+NUMBERS = {"pi": 3.141592653589793, "inf": float("inf"), "nan": float("nan")}
+#: Sums, products, extrema of nothing.
+NEUTRAL = {"sum": 0.0, "prod": 1.0, "max": -float("inf"), "min": float("inf"),
+           "logsumexp": -float("inf"), "norm2": 0.0}  # fmt: skip
+COMPARED = {
+    "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal",
+    "!=": "not_equal",
+}  # fmt: skip
+
+
+class Val(NamedTuple):
+    """An expression and the labels of its axes, which are distinct and sorted."""
+
+    expr: Expr
+    word: Labels
+
+
+UNIT = Val(numeral(1), ())
+
+
+def joined(values: Iterable[Val]) -> Labels:
+    return tuple(sorted({label for v in values for label in v.word}))
+
+
+def multiplied_out(operands: Sequence[Operand], out: Labels, extents: Mapping[int, Extent]) -> Val:
+    """The product of operands, summed over the labels that are not in `out`."""
+    ops, words = [op for op, _ in operands], [word for _, word in operands]
+    return Val(einsum(ops, words, out, ONE, {k: extents[k] for k in out}), out)
+
+
+def scaled(v: Val, factor: int) -> Val:
+    return Val(scale(v.expr, number(factor)), v.word)
+
+
+def expanded(v: Val, word: Labels, extents: Mapping[int, Extent]) -> Expr:
+    """The value repeated along the labels that it does not have."""
+    return v.expr if v.word == word else multiplied_out([v], word, extents).expr
+
+
+def called(name: str, values: Sequence[Val], extents: Mapping[int, Extent]) -> Val:
+    """A function of entries."""
+    word = joined(values)
+    args = [expanded(v, word, extents) for v in values]
+    if name in ("max", "min"):
+        found = args[0]
+        for arg in args[1:]:
+            found = surface[f"{name}imum"](found, arg)
+        return Val(found, word)
+    if name == "ceil":
+        return scaled(Val(surface["floor"](scaled(values[0], -1).expr), word), -1)
+    row = TABLE.get(name)
+    call: Callable[..., Expr] = surface[name] if name in surface else partial(apply, row)  # type: ignore[arg-type]
+    return Val(call(*args), word)
+
+
+def arity(name: str) -> tuple[int, int] | None:
+    """How many arguments a function of entries takes; None where there is none of that name."""
+    if name in OTHERS:
+        return OTHERS[name]
+    row = TABLE.get(name)
+    if row is None or not row.elementwise or not row.core:
+        return None
+    return len(row.core), len(row.core)
+
+
+def _row(name: str) -> tuple[Op, int] | None:
+    """The row of a function of whole arrays, and which of its results is meant."""
+    row = TABLE.get(name)
+    if row is not None:
+        return None if (row.elementwise and row.core) or row.outputs > 1 else (row, -1)
+    found = [(op, op.parts.index(name)) for op in TABLE.values() if name in op.parts]
+    return found[0] if found else None
+
+
+def operands_of(name: str) -> int | None:
+    """How many whole arrays a function takes; None where there is none of that name."""
+    found = _row(name)
+    return None if found is None else len(found[0].core)
+
+
+def of_arrays(name: str, operands: Sequence[Expr], params: Sequence[Any]) -> Expr:
+    """A function of whole arrays."""
+    found = _row(name)
+    assert found is not None
+    row, part = found
+    for e, core in zip(operands, row.core, strict=True):
+        if e.ndim < max(core, 0):
+            raise ShapeError(f"{name} takes arrays of at least {core} axes, not {e.ndim}")
+    if part >= 0:
+        return apply_all(row, *operands, params=tuple(params))[part]
+    if name in surface and not params:
+        value: Expr = surface[name](*operands)
+        return value
+    return apply(row, *operands, params=tuple(params))
+
+
+def closest(name: str) -> str:
+    """The known function with the most similar name, or nothing."""
+    known = sorted({*OTHERS, *[n for n in TABLE if arity(n)]})
+    return next(iter(difflib.get_close_matches(name, known, 1)), "")
+
+
+def multiplied(values: Sequence[Val], extents: Mapping[int, Extent]) -> Val:
+    """The product, summed over nothing."""
+    if len(values) == 1:
+        return values[0]
+    return multiplied_out(values, joined(values), extents)
+
+
+def added(values: Sequence[Val], extents: Mapping[int, Extent]) -> Val:
+    word = joined(values)
+    return Val(add([expanded(v, word, extents) for v in values]), word)
+
+
+def integers(form: Affine, extents: Mapping[int, Extent]) -> Val:
+    """The numbers that a form in labels and dimensions is."""
+    terms = [Val(numeral(form.constant), ())] if form.constant or not form.terms else []
+    for name, c in form.terms:
+        label = label_of(name)
+        value = filled(extent_coef(extent_from(Affine.of(name))), ())
+        word: Labels = ()
+        if label is not None:
+            value, word = arange(extents[label]), (label,)
+        terms.append(scaled(Val(value, word), c))
+    return added(terms, extents)
+
+
+def where_they_hold(
+    guards: Iterable[Guard], extents: Mapping[int, Extent], accesses: Iterable[Access] = ()
+) -> Val:
+    """1 where conditions hold, else 0."""
+    operands = indicator(extents, guards, accesses)
+    if not operands:
+        return UNIT
+    word = tuple(sorted({label for _, w in operands for label in w}))
+    return multiplied_out(operands, word, extents)
+
+
+# --- what binds indices ---------------------------------------------------------------------------
+
+
+def bound(
+    name: str,
+    body: Val,
+    labels: Sequence[int],
+    guards: Sequence[Guard],
+    extents: Mapping[int, Extent],
+) -> Val:
+    """The sum, product, … of a value over labels where conditions hold."""
+    mask = where_they_hold(guards, extents)
+    outer = tuple([k for k in joined([body, mask]) if k not in labels])
+    if name == "sum":
+        return _summed(body, labels, mask, outer, extents)
+    word = (*outer, *labels)
+    if any(extents[k] == 0 for k in labels):
+        return Val(numeral(NEUTRAL[name], ()), ())
+    whole = multiplied_out([body], word, extents).expr
+    if mask.word:
+        chosen = multiplied_out([mask], word, extents).expr
+        whole = surface["where"](chosen, whole, numeral(NEUTRAL[name], whole.shape))
+    return Val(apply(TABLE[name], whole, params=(len(labels),)), outer)
+
+
+def _summed(
+    body: Val, labels: Sequence[int], mask: Val, outer: Labels, extents: Mapping[int, Extent]
+) -> Val:
+    if any(extents[k] == 0 for k in labels):
+        return Val(numeral(0), ())
+    operands: list[Operand] = [body]
+    if mask.word and restricted(body.expr):
+        word = joined([body, mask])
+        chosen, whole = expanded(mask, word, extents), expanded(body, word, extents)
+        operands = [(surface["where"](chosen, whole, numeral(0, whole.shape)), word)]
+    if mask is not UNIT:
+        operands.append(mask)
+    placed = {k for _, word in operands for k in word}
+    operands += [(filled(ONE, (extents[k],)), (k,)) for k in labels if k not in placed]
+    return multiplied_out(operands, outer, extents)
+
+
+def combined(name: str, values: Sequence[Val], extents: Mapping[int, Extent]) -> Val:
+    """The sum, product, … over the pieces of a range."""
+    if not values:
+        return Val(numeral(NEUTRAL[name]), ())
+    if len(values) == 1:
+        return values[0]
+    pairs = {"sum": "add", "prod": "multiply", "logsumexp": "logaddexp", "norm2": "hypot"}
+    found = values[0]
+    for value in values[1:]:
+        found = called(pairs.get(name, name), [found, value], extents)
+    return found
+
+
+def restricted(e: Expr) -> bool:
+    """Is an operator inside that is not finite everywhere, so that a mask cannot multiply it?"""
+    return any(
+        isinstance(node, Apply) and (any(s is not None for s in node.op.safe) or any(node.op.core))
+        for node in postorder((e,))
+    )
+
+
+def moved(v: Val, word: Labels, extents: Mapping[int, Extent]) -> Expr:
+    """The value with its axes in a given order, repeated along those that it does not have."""
+    if sorted(v.word) == sorted(word):
+        return view(v.expr, [v.word.index(k) for k in word])
+    return multiplied_out([v], word, extents).expr

@@ -1,0 +1,93 @@
+"""The index language: its words, and the tree that its texts are parsed to.
+
+Nodes are number, name, index, access, call, binder, guard, prefix or infix. Their `indices` are
+places in the list of indices or, of an access to what a call gives, the place of the call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..reading.lexer import Lexicon, excerpt
+from ..reading.precedence import AND, COMPARISON, OR, POWER, PRODUCT, SUM, Node, Places
+
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+LEVELS = {
+    "|": OR,
+    "&": AND,
+    **dict.fromkeys(COMPARISONS, COMPARISON),
+    **dict.fromkeys(("+", "-"), SUM),
+    **dict.fromkeys(("*", "/"), PRODUCT),
+    "^": POWER,
+}
+
+#: Functions that bind indices; those that are also functions of values.
+BINDERS = ("sum", "prod", "max", "min", "logsumexp", "norm2")
+FUNCTIONS_TOO = ("max", "min")
+
+LEXICON = Lexicon(
+    operators=(*LEVELS, "~", "(", ")", "[", "]", ",", ";", "=", ".."),
+    comments="#",
+    synonyms={"−": "-", "·": "*", "≤": "<=", "≥": ">=", "≠": "!="},
+    hints={
+        "**": "a power is ^",
+        "//": "write floor(a/b)",
+        "@": "write sum[k](a[i,k]*b[k,j])",
+        ".*": "everything is entry by entry; write *",
+        "./": "everything is entry by entry; write /",
+        ".^": "everything is entry by entry; write ^",
+        "'": "a transpose is a[j,i]",
+        "&&": "write &",
+        "||": "write |",
+        "!": "write ~",
+    },
+)
+
+
+@dataclass
+class Index:
+    """An index where it is bound; `low` and `high` are places of its bounds, -1 for none.
+
+    `uses` are the accesses in which it is a subscript on its own, and the axes.
+    """
+
+    name: str
+    at: int
+    low: int = -1
+    high: int = -1
+    uses: list[tuple[int, int]] = field(default_factory=list)
+
+
+class Statement(NamedTuple):
+    """`name[indices] = …` or, last, an expression without a name."""
+
+    name: str
+    indices: Places
+    root: int
+    at: int
+
+
+class Tree(NamedTuple):
+    text: str
+    nodes: list[Node]
+    indices: list[Index]
+    statements: list[Statement]
+
+    def source(self, place: int) -> str:
+        """A node as the user wrote it."""
+        node = self.nodes[place]
+        text = excerpt(self.text, node.start, node.end)
+        while node.kind == "access" and text.startswith("("):
+            text = text[1:-1].strip()
+        return text
+
+
+@dataclass
+class Header:
+    """The indices of a binder or, without a name, of a statement; `last` is being read."""
+
+    name: str
+    at: int
+    indices: list[int] = field(default_factory=list)
+    last: int = -1

@@ -1,0 +1,314 @@
+r"""LaTeX: matrix notation, and index notation with \delta for unit tensors where that has none.
+
+Only commands that KaTeX, MathJax and matplotlib's mathtext all know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from string import Formatter
+from typing import Any
+
+import numpy as np
+
+from ..graph.arraylike import surface
+from ..graph.extents import Coef, Extent, Shape
+from ..graph.nodes import Expr
+from ..graph.row import Op
+from .writing.layout import Layout
+from .writing.notation import (
+    ATOM,
+    COMPARE,
+    POINTWISE,
+    POWER,
+    Piece,
+    Rope,
+    Spec,
+    Text,
+    flatten,
+    index_letters,
+    joined,
+    measure,
+)
+
+GREEK = {
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa",
+    "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi",
+    "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi",
+    "Omega",
+}  # fmt: skip
+SHORTENED = {"lam": "lambda", "eps": "epsilon"}
+WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+[({]")
+OPENING = ("(", "{", "|", "[", "& ", r"\\ ", r"cases} ", ", ")
+CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ")
+
+
+def symbol(name: str) -> str:
+    """A name: digits behind it and parts after an underscore are subscripts."""
+    parts = [p for p in re.split(r"_+|(?<=[^\W\d_])(?=\d)", name) if p] or [name]
+    shown = [_word(p) for p in parts]
+    return shown[0] if len(shown) == 1 else f"{shown[0]}_{{{','.join(shown[1:])}}}"
+
+
+def _word(word: str) -> str:
+    word = SHORTENED.get(word, word)
+    if word in GREEK:
+        return f"\\{word}"
+    plain = word.replace("_", r"\_")
+    return plain if len(word) == 1 or word.isdigit() else f"\\mathrm{{{plain}}}"
+
+
+def leading(rope: Rope) -> str:
+    """The first part of a rope."""
+    while not isinstance(rope, str):
+        rope = next(part for part in rope if part)
+    return rope
+
+
+def spaced(rope: Rope) -> bool:
+    """Does a factor start with a word, so that it needs more space beside it?"""
+    return bool(WORD.match(leading(rope)))
+
+
+def template(text: str) -> list[tuple[str, str]]:
+    """A row's template as literals, each with the field behind it; the last has none."""
+    found, literal = [], ""
+    for part, field, *_ in Formatter().parse(text):
+        literal += part
+        if field is not None:
+            found.append((literal, field))
+            literal = ""
+    return [*found, (literal, "")]
+
+
+def parameter(key: str, value: Any) -> str:
+    """A parameter of an operator as part of its subscript; axes are always the last ones."""
+    if key == "axis":
+        count = len(value) if isinstance(value, tuple) else 1
+        return r"\mathrm{last\,axis}" if count == 1 else f"\\mathrm{{last\\,{count}\\,axes}}"
+    formula = getattr(value, "expr", None)
+    if isinstance(formula, Expr):
+        return to_latex(formula)
+    if isinstance(value, bool):
+        return f"\\mathrm{{{value}}}"
+    shown = symbol(value) if isinstance(value, str) and value.isidentifier() else str(value)
+    return f"\\mathrm{{{key}}}={shown}" if key else shown
+
+
+def subscripted(ropes: list[Rope], subscript: str) -> list[Rope]:
+    """A subscript of the operator's name, or of the whole where it has none."""
+    name = re.match(r"\\(operatorname\{\w+\}|(?!left|frac|sqrt)[a-z]+(?=\())", leading(ropes))
+    if name is None:
+        return [(*ropes, subscript)]
+    first, *rest = ropes
+    return [first[: name.end()], subscript, first[name.end() :], *rest]
+
+
+class Latex(Text):
+    """LaTeX without environments, unless statements need one."""
+
+    pointwise_times = r" \odot "
+    maps_to = r" \mapsto "
+
+    def name(self, name: str) -> Piece:
+        return Piece(symbol(name))
+
+    def number(self, value: float) -> Piece:
+        return Piece(self.numeral(repr(value)))
+
+    def numeral(self, text: str) -> str:
+        if text in ("inf", "nan"):
+            return r"\infty" if text == "inf" else r"\mathrm{nan}"
+        mantissa, _, exponent = text.partition("e")
+        return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else text
+
+    def array(self, value: np.ndarray) -> Piece:
+        if not value.ndim:
+            return Piece(self.numeral(repr(value.item())))
+        return Piece((r"\mathrm{const}_{", r" \times ".join(map(str, value.shape)), "}"))
+
+    def dimensions(self, names: Sequence[str]) -> list[str]:
+        shown = []
+        for name, power in sorted(Counter(names).items()):
+            base = symbol(name) if name.isidentifier() else f"({name})"
+            shown.append(base if power == 1 else f"{base}^{{{power}}}")
+        return shown
+
+    def ones(self, extent: Extent | None) -> Piece:
+        return Piece(r"\mathbf{1}" if extent is None else f"\\mathbf{{1}}_{{{extent}}}")
+
+    def filled(self, value: Piece, shape: Shape) -> Piece:
+        if value.text == "0":
+            return value
+        ones = self.ones(shape[0])
+        if len(shape) == 2:
+            ones = self.chain([ones, self.transpose(self.ones(shape[1]))])
+        return self.scale(ones, Coef(), [value]) if value.text != "1" else ones
+
+    def block(self, name: str, shape: Shape) -> Piece:
+        if name == "zeros":
+            return Piece("0")
+        return Piece((r"\mathbf{1}_{", r" \times ".join(map(str, shape)), "}"))
+
+    def eye(self, extent: Extent) -> Piece:
+        return Piece(f"I_{{{extent}}}")
+
+    def product(self, ropes: Sequence[Rope]) -> Rope:
+        found: list[Rope] = []
+        for k, rope in enumerate(ropes):
+            if k:
+                found.append(r" \, " if spaced(rope) or spaced(ropes[k - 1]) else " ")
+            found.append(rope)
+        return tuple(found)
+
+    def scale(self, body: Piece | None, coef: Coef, scalars: Sequence[Piece]) -> Piece:
+        if coef.zero:
+            return Piece("0")
+        scaled = super().scale(body, coef, scalars)
+        if body is None or body.entry is None:
+            return scaled
+        letters, entry = body.entry
+        inner = super().scale(entry, coef, scalars)
+        return scaled._replace(entry=(letters, inner._replace(negative=False)))
+
+    def parenthesised(self, rope: Rope) -> Rope:
+        return (r"\left(", rope, r"\right)")
+
+    def raised(self, p: Piece) -> Rope:
+        return (self.inside(p, ATOM), r"^{\top}")
+
+    def powers(self, factors: Sequence[tuple[Piece, int]]) -> list[tuple[Piece, int]]:
+        return list(factors)
+
+    def power(self, p: Piece, k: int, scalar: bool) -> Rope:
+        return (self.inside(p, ATOM), f"^{{{k}}}" if scalar else f"^{{\\odot {k}}}")
+
+    def fraction(self, above: list[Rope], below: list[str], numbers: int) -> Rope:
+        first = [self.numeral(rope) for rope in above[:numbers]]
+        rest = above[numbers:]
+        if below:
+            first = [f"\\frac{{{' '.join(first) or '1'}}}{{{' '.join(below)}}}"]
+        elif first and rest and leading(rest[0])[0].isdigit():
+            first.append(r"\cdot")
+        return self.product([*first, *rest] or ["1"])
+
+    def quotient(self, above: str, body: Piece, negative: bool) -> Piece:
+        text = (r"\frac{", self.numeral(above), "}{", body.under, "}")
+        return body._replace(text=text, negative=negative, under=None)
+
+    def function(self, name: str, args: Sequence[Piece], extra: Sequence[str] = ()) -> Piece:
+        ropes = [self.signed(p) for p in args] + list(extra)
+        plain = name.replace("_", r"\_")
+        text = (f"\\operatorname{{{plain}}}", self.parenthesised(joined(", ", ropes)))
+        return Piece(text, ATOM, *measure(args, 3 + len(ropes)))
+
+    def output(self, op: Op, index: int, args: Sequence[Piece]) -> Piece:
+        """One output of several, by its symbol."""
+        if not op.symbols:
+            return super().output(op, index, args)
+        inner = self.parenthesised(joined(", ", [self.signed(p) for p in args]))
+        return Piece((op.symbols[index], inner), ATOM, *measure(args, 4))
+
+    def call(
+        self,
+        op: Op,
+        extra: Sequence[tuple[str, Any]],
+        args: Sequence[Piece],
+        scalar: Sequence[bool],
+    ) -> Piece:
+        """The row's template, with parentheses where it has none of its own."""
+        parts = template(op.latex)
+        ropes: list[Rope] = []
+        level = ATOM
+        for k, (literal, field) in enumerate(parts):
+            ropes.append(literal)
+            if not field:
+                continue
+            after = parts[k + 1][0]
+            if literal.endswith(OPENING) and after.startswith(CLOSING):
+                ropes.append(self.signed(args[int(field)]))
+            else:
+                raised = after.startswith("^")
+                level = min(level, POWER if raised else COMPARE)
+                ropes.append(self.inside(args[int(field)], ATOM if raised else POINTWISE))
+        if parts[0][0].endswith("^{") or parts[0][0].startswith(r"\frac"):
+            level = min(level, POWER)
+        if extra:
+            ropes = subscripted(ropes, f"_{{{', '.join([parameter(*item) for item in extra])}}}")
+            level = min(level, POWER)
+        under = args[0].text if op.infix == "1./" else None
+        return Piece(tuple(ropes), level, *measure(args, 2), under=under)
+
+    def einsum(self, spec: Spec, args: Sequence[Piece]) -> Piece:
+        """Sum and product over indices, deltas for indices that repeat in the result."""
+        fresh = index_letters()
+        out = "".join(islice(fresh, len(spec.out)))
+        names: dict[str, str] = {}
+        deltas = []
+        for letter, shown in zip(spec.out, out, strict=True):
+            if names.setdefault(letter, shown) != shown:
+                deltas.append(f"\\delta_{{{names[letter]}{shown}}}")
+        for letter in "".join(spec.words):
+            if letter not in names:
+                names[letter] = next(fresh)
+        summed = "".join([names[k] for k in names if k not in spec.out])
+        words = ["".join([names[letter] for letter in word]) for word in spec.words]
+        ropes: list[Rope] = [f"\\sum_{{{summed}}}"] if summed else []
+        for word, p in zip(words, args, strict=True):
+            base = self.inside(p, ATOM)
+            marked = isinstance(base, str) and "_" in base
+            ropes.append((("{", base, "}") if marked else base, f"_{{{word}}}"))
+        body = joined(" ", [*ropes, *deltas] or ["1"])
+        entry = Piece(body, POINTWISE, *measure(args, 4 + len(deltas)), joins=True)
+        return self.bracketed(out, entry) if out else entry
+
+    def bracketed(self, out: str, entry: Piece) -> Piece:
+        """The array with these entries."""
+        text = (r"\left[", entry.text, r"\right]", f"_{{{out}}}")
+        return Piece(text, POWER, entry.size, entry.flips, entry=(out, entry))
+
+    def add(self, terms: Sequence[Piece]) -> Piece:
+        """A sum; arrays given by their entries under one bracket."""
+        found = [p.entry for p in terms if p.entry]
+        if len(found) < len(terms) or len({out for out, _ in found}) > 1:
+            return super().add(terms)
+        entries = [
+            entry._replace(
+                negative=p.negative,
+                level=entry.level if p.negative else max(entry.level, POINTWISE),
+            )
+            for p, (_, entry) in zip(terms, found, strict=True)
+        ]
+        return self.bracketed(found[0][0], super().add(entries))
+
+    def statements(self, named: Sequence[tuple[str, Piece]], last: Piece) -> str:
+        if not named:
+            return flatten(self.signed(last))
+        lines: list[Rope] = [(symbol(name), " &= ", self.signed(p), r" \\ ") for name, p in named]
+        return flatten(
+            (r"\begin{aligned} ", tuple(lines), "& ", self.signed(last), r" \end{aligned}")
+        )
+
+
+def to_latex(e: Expr) -> str:
+    r"""The expression as LaTeX, without dollar signs.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> A, x = tc.var("A", ("n", "n")), tc.var("x", ("n",))
+    >>> print(tc.to_latex(x @ A @ x))
+    x^{\top} A x
+    """
+    return Layout(Latex()).text(e)
+
+
+def repr_latex(e: Expr) -> str:
+    """For notebooks."""
+    return f"${to_latex(e)}$"
+
+
+surface["repr_latex"] = repr_latex

@@ -1,0 +1,4 @@
+"""The matrix language: read and printed.
+
+Reads graph, languages.reading, languages.writing.
+"""

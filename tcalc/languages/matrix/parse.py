@@ -1,0 +1,223 @@
+"""The matrix language: `parse`.
+
+text -> syntax tree (matrix_syntax) -> types and dimensions (matrix_inference) -> expression
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...graph.applications import apply
+from ...graph.arraylike import surface
+from ...graph.extents import extent_coef, inverse_extent
+from ...graph.nodes import Expr, Var
+from ...graph.normal import scale
+from ...graph.products import filled, numeral, numeric_value
+from ...graph.row import TABLE
+from ...graph.variables import canonical_name, var
+from ...support.errors import ParseError, ShapeError, UnsupportedError
+from ..reading.lexer import literal, shape_error
+from ..reading.precedence import Node
+from .functions import OPERATORS, implementation
+from .inference import Typed, infer
+from .syntax import Tree, parse_tree
+from .types import PRODUCTS
+
+MAX_MATRIX_POWER = 1_000_000
+
+
+def parse(text: str, /, **declarations: Any) -> Expr:
+    """The expression that a text of the matrix language stands for.
+
+    Parameters
+    ----------
+    text : str
+        Statements ``name = expression``, separated by ``;`` or newlines; the last is the value and
+        needs no name. Operators are MATLAB's: ``* / ^ '`` of matrices, ``.* ./ .^`` of entries.
+    **declarations : int, str, tuple of int and str, or variable
+        Shapes (or variables) by name. Undeclared names of one letter and digits are scalars (a–g),
+        columns (h–z) or matrices (A–Z) whose dimensions follow from their use; but the name of
+        a dimension that the declarations or the text mention is its extent.
+
+    Returns
+    -------
+    Expr
+        Columns and rows have one axis.
+
+    Raises
+    ------
+    ParseError
+        Text that is not in the language; the message shows the place and what was expected.
+    ShapeError
+        Operands that do not fit; the message names both, their shapes and the index.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> tc.parse("X'*(X*w - y)", X=("m", "n"), w=("n",), y=("m",)).shape
+    ('n',)
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"the text of an expression is a str, not {type(text).__name__}")
+    declared = {canonical_name(k): _declared(k, given) for k, given in declarations.items()}
+    tree = parse_tree(text)
+    return _Builder(tree, infer(tree, declared), declared).run()
+
+
+def _declared(name: str, given: object) -> Var:
+    if isinstance(given, Var):
+        return given
+    if isinstance(given, int | str | tuple | list):
+        return var(name, given)
+    raise TypeError(f"{name} is declared by a shape or a variable, not by {type(given).__name__}")
+
+
+class _Builder:
+    """Expressions of all nodes, by the library's constructors."""
+
+    def __init__(self, tree: Tree, typed: Typed, declared: Mapping[str, Var]) -> None:
+        self.tree = tree
+        self.typed = typed
+        self.built: list[Expr] = []
+        self.names: dict[str, Expr] = {"pi": numeral(math.pi), **declared}
+        for name, found in typed.undeclared.items():
+            self.names[name] = var(name, typed.shape(found))
+        for name in typed.numbers:
+            self.names[name] = filled(extent_coef(name), ())
+        self.rules: dict[str, Callable[[Node], Expr]] = {
+            "number": lambda node: numeral(float(node.name)),
+            "size": lambda node: numeral(0),
+            "literal": lambda node: numeral(0),
+            "name": self.name,
+            "use": lambda node: self.built[node.args[0]],
+            "prefix": self.prefix,
+            "postfix": lambda node: _call("transpose", self.built[node.args[0]]),
+            "infix": self.infix,
+            "call": self.call,
+        }
+        self.functions: dict[str, Callable[..., Expr]] = {
+            "eye": self.identity,
+            "vector": self.filled,
+            "matrix": self.filled,
+            "kron": self.kronecker,
+            "cumsum": lambda node, a, *p: apply(TABLE["cumsum"], a, params=p or (False,)),
+            "norm": lambda node, a, *p: _call("norm" if a.shape else "abs", a, *p),
+            "norm1": lambda node, a: _call("sum", _call("abs", a)),
+            "norm2": lambda node, a: _call("norm" if a.shape else "abs", a),
+            "max": lambda node, *args: _call("max" if len(args) == 1 else "maximum", *args),
+            "min": lambda node, *args: _call("min" if len(args) == 1 else "minimum", *args),
+        }
+
+    def run(self) -> Expr:
+        for node in self.tree.nodes:
+            try:
+                self.built.append(self.rules[node.kind](node))
+            except ParseError:
+                raise
+            except ShapeError as error:
+                raise shape_error(str(error), self.tree.text, node.at) from error
+            except UnsupportedError as error:
+                raise ParseError(str(error), self.tree.text, node.at) from error
+        return self.built[self.tree.statements[-1].root]
+
+    def kind(self, place: int) -> str:
+        return self.typed.types[place].kind
+
+    def name(self, node: Node) -> Expr:
+        if node.name in self.names:
+            return self.names[node.name]
+        return self.identity(node)
+
+    def shape(self) -> tuple[Any, ...]:
+        """The shape of the node being built."""
+        return self.typed.shape(self.typed.types[len(self.built)])
+
+    def prefix(self, node: Node) -> Expr:
+        operand = self.built[node.args[0]]
+        return _call("negative", operand) if node.name == "-" else operand
+
+    def infix(self, node: Node) -> Expr:
+        left, right = (self.built[place] for place in node.args)
+        kinds = (self.kind(node.args[0]), self.kind(node.args[1]))
+        if node.name == "*" and kinds in PRODUCTS:
+            *words, out, _ = PRODUCTS[kinds]
+            return _call("einsum", f"{words[0]},{words[1]}->{out}", left, right)
+        if node.name == "\\":
+            return _call("solve", left, right)
+        if node.name == "⊗":
+            return self.kronecker(node, left, right)
+        if node.name == "^":
+            return self.power(node, left, right)
+        divisor = self.tree.nodes[node.args[1]]
+        if node.name in ("/", "./") and divisor.name in self.typed.numbers:
+            return scale(left, inverse_extent(divisor.name))
+        return _call(OPERATORS[node.name], left, right)
+
+    def kronecker(self, node: Node, left: Expr, right: Expr) -> Expr:
+        kinds = tuple(map(self.kind, node.args))
+        if kinds == ("column", "row"):
+            return _call("outer", left, right)
+        if kinds == ("row", "column"):
+            return _call("outer", right, left)
+        return _call("kron", left, right)
+
+    def power(self, node: Node, base: Expr, exponent: Expr) -> Expr:
+        if not base.shape:
+            return _call("power", base, exponent)
+        value = numeric_value(exponent)
+        if value is None or not float(value).is_integer():
+            factors = [self.tree.factor(self.tree.nodes[place]) for place in node.args]
+            message = "the power of a matrix is an integer number; write {} .^ {} for entries"
+            raise ParseError(message.format(*factors), self.tree.text, node.at)
+        if abs(value) > MAX_MATRIX_POWER:
+            message = f"the power of a matrix is at most {MAX_MATRIX_POWER} in magnitude"
+            raise ParseError(message, self.tree.text, node.at)
+        return _matrix_power(base, int(value))
+
+    def call(self, node: Node) -> Expr:
+        if node.name in self.functions:
+            return self.functions[node.name](node, *map(self.argument, node.args))
+        if self.tree.nodes[node.args[0]].kind == "size":
+            return apply(TABLE[node.name], params=tuple(map(self.argument, node.args)))
+        found: Expr = implementation(node.name)(*map(self.argument, node.args))
+        return found
+
+    def argument(self, place: int) -> Any:
+        """An expression, a literal's value or an extent."""
+        node = self.tree.nodes[place]
+        if node.kind == "literal":
+            return literal(node.name)
+        if node.kind == "size":
+            return int(node.name) if node.name.isdecimal() else node.name
+        return self.built[place]
+
+    def identity(self, node: Node, *_: object) -> Expr:
+        return _call("eye", self.shape()[0])
+
+    def filled(self, node: Node, value: Expr, *_: object) -> Expr:
+        return _call("broadcast_to", value, self.shape())
+
+
+def _call(name: str, *args: Any) -> Expr:
+    """A function of the library."""
+    found: Expr = surface[name](*args)
+    return found
+
+
+def _matrix_power(base: Expr, exponent: int) -> Expr:
+    """Repeated squaring."""
+    if exponent == 0:
+        return _call("eye", base.shape[0])
+    if exponent < 0:
+        base, exponent = _call("inv", base), -exponent
+    result: Expr | None = None
+    while exponent:
+        if exponent & 1:
+            result = base if result is None else _call("matmul", result, base)
+        exponent >>= 1
+        if exponent:
+            base = _call("matmul", base, base)
+    assert result is not None
+    return result

@@ -1,0 +1,24 @@
+"""ASCII matrix notation: what `str` of an expression is."""
+
+from __future__ import annotations
+
+from ...graph.arraylike import surface
+from ...graph.nodes import Expr
+from ..writing.layout import Layout
+from ..writing.notation import Text
+
+
+def to_text(e: Expr) -> str:
+    """The expression in the matrix language; einsum forms ``#(...)`` where that has none.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> A, x = tc.var("A", ("n", "n")), tc.var("x", ("n",))
+    >>> print(x @ A + 2 * x)
+    A'*x + 2*x
+    """
+    return Layout(Text()).text(e)
+
+
+surface["str"] = to_text

@@ -1,0 +1,129 @@
+"""Text to tokens with offsets for the text languages, and errors that point into the text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ...graph.variables import canonical_name
+from ...support.errors import ParseError, ShapeError
+
+MAX_TEXT = 2**22
+
+#: A dot belongs to a number only where it does not start an operator or a range: 1./x, 0..4.
+_NUMBER = r"(?:[0-9]+(?:\.(?![.*/^'])[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_NAME = r"[^\W\d²³¹ᵀ][^\W²³¹ᵀ]*"
+
+#: Words that literals may be.
+WORDS = {"True": True, "False": False, "inf": math.inf}
+
+
+class Token(NamedTuple):
+    """Part of the text: `kind` is number, name, op, newline or end; `text` its plain spelling."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+class Lexicon:
+    """The words of one language.
+
+    Parameters
+    ----------
+    operators : tuple of str
+        Operators and punctuation.
+    comments : str
+        Characters that start a comment, which ends with the line.
+    synonyms : mapping
+        Other spellings of operators.
+    hints : mapping
+        What other languages write, and what is written here instead.
+    """
+
+    def __init__(
+        self,
+        operators: tuple[str, ...],
+        comments: str,
+        synonyms: Mapping[str, str],
+        hints: Mapping[str, str] | None = None,
+    ) -> None:
+        self.synonyms = dict(synonyms)
+        self.hints = dict(hints or {})
+        foreign = "|".join([_alone(word) for word in self.hints]) or "(?!)"
+        words = sorted([*operators, *synonyms], key=lambda word: (-len(word), word))
+        self.pattern = re.compile(
+            rf"(?P<hint>{foreign})|(?P<newline>\n)"
+            rf"|(?P<blank>[ \t\r\u00a0]+|[{re.escape(comments)}][^\n]*)"
+            rf"|(?P<number>{_NUMBER})|(?P<name>{_NAME})|(?P<op>{'|'.join(map(re.escape, words))})"
+        )
+
+    def tokens(self, text: str) -> list[Token]:
+        """All tokens, newlines inside brackets left out, closed by a token `end`."""
+        if len(text) > MAX_TEXT:
+            raise ParseError(f"a text has at most {MAX_TEXT} characters", text, MAX_TEXT)
+        found: list[Token] = []
+        place = depth = 0
+        while place < len(text):
+            match = self.pattern.match(text, place)
+            if match is None:
+                raise ParseError(f"unexpected character {_shown(text[place])}", text, place)
+            kind, word = str(match.lastgroup), match.group()
+            if kind == "hint":
+                raise ParseError(f"there is no `{word}` here; {self.hints[word]}", text, place)
+            start, place = place, match.end()
+            if kind == "blank" or (kind == "newline" and depth):
+                continue
+            if kind == "op":
+                word = self.synonyms.get(word, word)
+                depth = max(0, depth + (word in ("(", "[")) - (word in (")", "]")))
+            elif kind == "number":
+                _check_number(word, text, start)
+            elif kind == "name" and not word.isidentifier():
+                bad = next(k for k in range(len(word)) if not word[: k + 1].isidentifier())
+                raise ParseError(f"unexpected character {_shown(word[bad])}", text, start + bad)
+            elif kind == "name":
+                word = canonical_name(word)
+            found.append(Token(kind, word, start, place))
+        found.append(Token("end", "", place, place))
+        return found
+
+
+def _alone(word: str) -> str:
+    """The pattern of a word that is not the beginning of a longer name or of a comparison."""
+    behind = r"\b" if word[-1].isalpha() else "(?!=)" if word in ("!", "~") else ""
+    return re.escape(word) + behind
+
+
+def _shown(character: str) -> str:
+    """A character as a message can show it: lone surrogates and controls are escaped."""
+    return ascii(character) if not character.isprintable() else f"'{character}'"
+
+
+def _check_number(word: str, text: str, offset: int) -> None:
+    value = float(word)
+    if math.isinf(value):
+        raise ParseError("this number is too large for double precision", text, offset)
+    if value == 0 and re.match(r"[0.]*[1-9]", word):
+        raise ParseError("this number is too small for double precision", text, offset)
+
+
+def shape_error(message: str, text: str, offset: int) -> ShapeError:
+    """A ShapeError that shows its place as a ParseError does."""
+    return ShapeError(str(ParseError(message, text, offset)))
+
+
+def literal(text: str) -> float:
+    """The value of a literal: a whole number with or without a sign, or one of `WORDS`."""
+    word = text.lstrip("+-")
+    value = WORDS[word] if word in WORDS else int(word)
+    return -value if text.startswith("-") else value
+
+
+def excerpt(text: str, start: int, end: int, width: int = 32) -> str:
+    """Part of the user's text on one line, for a message."""
+    shown = " ".join("".join(c if c.isprintable() else " " for c in text[start:end]).split())
+    return shown if len(shown) <= width else f"{shown[: width - 1]}…"

@@ -1,0 +1,4 @@
+"""Programs that run without tcalc.
+
+Reads graph, ops, calculus, languages.writing.
+"""

@@ -1,0 +1,197 @@
+"""Products with selection tensors that are gathers or sums by segments, for printing."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...graph.extents import ONE, Extent, extent_from, floor_divided, form_of
+from ...graph.nodes import Apply, Einsum, Expr, Labels
+from ...graph.normal import einsum
+from ...graph.products import indicates, selects
+from ...graph.row import batch_axes
+from ...integers.affine import Affine, Constraint
+from ...ops.indicator import conditions, described
+
+
+class Gather(NamedTuple):
+    """``array[keys]`` with its axes permuted.
+
+    Attributes
+    ----------
+    keys : tuple of Expr or None
+        The integers for each axis of the array; None takes all of the axis.
+    perm : tuple of int
+        Axis k of the product is axis perm[k] of the gather.
+    """
+
+    array: Expr
+    keys: tuple[Expr | None, ...]
+    perm: Labels
+
+
+class Segments(NamedTuple):
+    """``segment_sum(summand, index, extent)`` with its axes permuted."""
+
+    summand: Expr
+    index: Expr
+    extent: Extent
+    perm: Labels
+
+
+def gather(node: Einsum) -> Gather | None:
+    """The gather that a product is, if it is one."""
+    if not node.summed:
+        inner = _under_permutation(node)
+        found = None if inner is None else gather(inner)
+        return None if found is None else found._replace(perm=_composed(node, found.perm))
+    arrays = [(op, w) for op, w in zip(node.args, node.labels, strict=True) if not selects(op)]
+    chosen = {w[-1]: (op, w[:-1]) for op, w in zip(node.args, node.labels, strict=True)
+              if selects(op)}  # fmt: skip
+    if len(arrays) != 1 or len(chosen) + 1 != len(node.args) or not chosen:
+        return None
+    array, word = arrays[0]
+    labels = {w for _, w in chosen.values() if w}
+    shared = next(iter(labels), ())
+    distinct = len(set(word + shared)) == len(word + shared)
+    if len(labels) > 1 or not distinct or not chosen.keys() <= set(word) - set(node.out):
+        return None
+    natural = natural_order(word, tuple(chosen), shared)
+    if sorted(natural) != sorted(node.out):
+        return None
+    keys = [chosen[label][0].args[0] if label in chosen else None for label in word]
+    while keys[-1] is None:
+        keys.pop()
+    return Gather(array, tuple(keys), tuple([natural.index(label) for label in node.out]))
+
+
+class Sliced(NamedTuple):
+    """``array[keys]`` by slices and integers, as text, with its axes permuted."""
+
+    array: Expr
+    keys: tuple[str | None, ...]
+    perm: Labels
+
+
+def sliced(node: Einsum) -> Sliced | None:
+    """The slice that a contraction is, if it is one."""
+    if not node.summed:
+        inner = _under_permutation(node)
+        found = None if inner is None else sliced(inner)
+        return None if found is None else found._replace(perm=_composed(node, found.perm))
+    pairs = list(zip(node.args, node.labels, strict=True))
+    arrays = [(op, word) for op, word in pairs if not indicates(op)]
+    if len(arrays) != 1 or len(pairs) == 1 or len(set(arrays[0][1])) < len(arrays[0][1]):
+        return None
+    array, word = arrays[0]
+    keys: dict[int, str] = {}
+    order: dict[int, int] = {}
+    for op, w in pairs:
+        found_key = _key(node, op, w, word) if indicates(op) else None
+        if found_key is None:
+            continue
+        label, text, out = found_key
+        keys[label] = text
+        order |= {label: out} if out is not None else {}
+    natural = [order.get(label, label) for label in word if label in order or label not in keys]
+    if len(keys) + 1 != len(pairs) or sorted(natural) != sorted(node.out):
+        return None
+    shown = [keys.get(label) for label in word]
+    while shown[-1] is None:
+        shown.pop()
+    return Sliced(array, tuple(shown), tuple([natural.index(label) for label in node.out]))
+
+
+def _key(node: Einsum, op: Apply, w: Labels, word: Labels) -> tuple[int, str, int | None] | None:
+    """The axis that an indicator reads, the places as text, and the label that runs over them."""
+    guards = [g for g in conditions(op.params, w) if isinstance(g, Constraint) and g.equality]
+    read = [label for label in w if label in word and label not in node.out]
+    if len(guards) != 1 or len(op.params[1]) != 1 or len(read) != 1 or len(w) > 2:
+        return None
+    (label,) = read
+    name = f"#{label}"
+    c = guards[0].form.coefficient(name)
+    form = (Affine.of(name) * c - guards[0].form) * c
+    rest = [k for k in w if k != label]
+    if abs(c) != 1 or any(k not in node.out for k in rest):
+        return None
+    n = form_of(node.extents[label])
+    if not rest:
+        return label, _end(form, n), None
+    step = form.coefficient(f"#{rest[0]}")
+    start, count = form.without([f"#{rest[0]}"]), form_of(node.extents[rest[0]])
+    stop = start + step * (count - 1) + step // abs(step)
+    full = floor_divided((n - start if step > 0 else start + 1) + abs(step) - 1, abs(step))
+    first = "" if start == (Affine() if step > 0 else n - 1) else _end(start, n)
+    last = "" if full == count else _end(stop, n)
+    return label, f"{first}:{last}" + (f":{step}" if step != 1 else ""), rest[0]
+
+
+def _end(form: Affine, n: Affine) -> str:
+    """A place along an axis; one that is counted from the end has a negative number."""
+    behind = form - n
+    if form.terms and not behind.terms and behind.constant < 0:
+        return str(behind.constant)
+    return str(extent_from(form))
+
+
+def natural_order(word: Labels, chosen: Labels, shared: Labels) -> Labels:
+    """Axes of an indexed array in NumPy's order: those of the indices together, or in front."""
+    places = [k for k, label in enumerate(word) if label in chosen]
+    rest = tuple([label for label in word if label not in chosen])
+    if places[-1] - places[0] + 1 > len(places):
+        return shared + rest
+    return rest[: places[0]] + shared + rest[places[0] :]
+
+
+def _under_permutation(node: Einsum) -> Einsum | None:
+    """The contraction that a product is with its axes in another order, if it is no more."""
+    inner = node.args[0] if len(node.args) == 1 and node.coef == ONE else None
+    if not isinstance(inner, Einsum) or not inner.summed:
+        return None
+    whole = len(set(node.out)) == len(node.out) == inner.ndim == len(set(node.labels[0]))
+    return inner if whole else None
+
+
+def _composed(node: Einsum, perm: Labels) -> Labels:
+    return tuple([perm[node.labels[0].index(label)] for label in node.out])
+
+
+def segments(node: Einsum) -> Segments | None:
+    """The sum by segments that a contraction is, if it is one."""
+    if not node.summed:
+        inner = _under_permutation(node)
+        found = None if inner is None else segments(inner)
+        return None if found is None else found._replace(perm=_composed(node, found.perm))
+    words = [label for word in node.labels for label in word]
+    for k, (op, word) in enumerate(zip(node.args, node.labels, strict=True)):
+        *places, value = word
+        inside = value in node.out and words.count(value) == 1 and len(set(word)) == len(word)
+        if not selects(op) or not places or not inside or set(places) & set(node.out):
+            continue
+        rest = [label for label in node.out if label != value]
+        summand = einsum(
+            [*node.args[:k], *node.args[k + 1 :]],
+            [*node.labels[:k], *node.labels[k + 1 :]],
+            [*places, *rest],
+            ONE,
+            dict(enumerate(node.extents)),
+        )
+        order = [value, *rest]
+        perm = tuple([order.index(label) for label in node.out])
+        return Segments(summand, op.args[0], node.extents[value], perm)
+    return None
+
+
+def parameters(node: Apply) -> list[tuple[str, Any]]:
+    """Parameters as further arguments; the axes of a core where there are others before it."""
+    op = node.op
+    if indicates(node):
+        return [("", text) for text in described(node.params)]
+    shown: list[tuple[str, Any]] = []
+    params = node.params
+    if op.core in ((-1,), (1,)):
+        count = params[0] if op.core == (-1,) else 1
+        params = params[1:] if op.core == (-1,) else params
+        if batch_axes(node):
+            shown.append(("axis", -1 if count == 1 else tuple(range(-count, 0))))
+    return shown + [("", value) for value in params]

@@ -1,0 +1,390 @@
+"""The layout of whole expressions: matrix notation as far as it goes, einsum forms elsewhere.
+
+Where shared parts would make the text long, they become statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+
+from ...graph.applications import application
+from ...graph.arraylike import surface
+from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
+from ...graph.normal import bare
+from ...graph.products import symmetries
+from .gathers import gather, parameters, segments, sliced
+from .loops import Names, loop_of, repeated
+from .matrix_form import Factor, Form, Product, better, counted
+from .notation import LETTERS, SUM, Piece, Spec, Text, index_letters
+from .sharing import free_prefix, used_twice
+
+MAX_TOKENS = 2_000
+MIN_SHARED = 12
+MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
+
+#: Functions of one vector that are written by their name where they are the node.
+ABBREVIATIONS = ("softmax",)
+
+
+class Layout:
+    """One expression in one style."""
+
+    def __init__(
+        self, style: Text, matrix: bool = True, limit: int = MAX_TOKENS, prefix: str = "t"
+    ) -> None:
+        self.style = style
+        self.matrix = matrix
+        self.limit = limit
+        self.prefix = prefix
+        self.forms: dict[int, Form] = {}
+        self.made: list[Expr] = []  # nodes of forms must live as long as these
+        self.unpermuted: dict[int, tuple[Piece, Labels]] = {}
+        self.named: list[tuple[str, Piece]] = []
+        self.shared: set[int] = set()
+        self.replaced: set[int] = set()
+        self.names = Names(set())
+
+    def text(self, e: Expr) -> str:
+        """The text of an expression, with statements where sharing asks for them."""
+        if not isinstance(e, Expr):
+            raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
+        e = bare(e)
+        nodes = postorder((e,))
+        self.names = Names({node.name for node in nodes if isinstance(node, Var)})
+        last = self.run(nodes)
+        shared = used_twice(nodes) if last.size > self.limit else set()
+        if shared:
+            self.shared = shared
+            self.prefix = free_prefix(self.prefix, nodes)
+            last = self.run(nodes)
+        return self.style.statements(self.named, last)
+
+    def run(self, nodes: Sequence[Expr]) -> Piece:
+        self.named, self.replaced = [], set()
+        for node in nodes:
+            form = self.form(node)
+            shared = id(node) in self.shared and form.plain.size > MIN_SHARED
+            whole = isinstance(node, Apply) and node.op.outputs > 1
+            if shared and form.short is None and not whole:
+                form = self.statement(node, form)
+            self.forms[id(node)] = form
+        return self.forms[id(nodes[-1])].plain
+
+    def statement(self, node: Expr, form: Form) -> Form:
+        name = f"{self.prefix}{len(self.named) + 1}"
+        self.named.append((name, form.plain))
+        self.replaced.add(id(node))
+        return self.settled(node, self.style.name(name), None)
+
+    # --- one node ---
+
+    def form(self, node: Expr) -> Form:
+        if isinstance(node, Var):
+            return self.settled(node, self.style.name(node.name), None)
+        if isinstance(node, Const):
+            return self.settled(node, self.style.array(node.value), None)
+        if isinstance(node, Add):
+            return self.sum(node)
+        if isinstance(node, Einsum):
+            return self.product(node)
+        if isinstance(node, Part):
+            return self.part(node)
+        assert isinstance(node, Apply)
+        return self.apply(node)
+
+    def settled(self, node: Expr, plain: Piece, turned: Piece | None) -> Form:
+        """Both orientations of a node, each also as the transpose of the other."""
+        if node.ndim not in (1, 2):
+            return Form(plain, plain)
+        if node.ndim == 2 and (1, 0) in symmetries(node):
+            best = plain if turned is None else better(plain, turned)
+            return Form(best, best)
+        other = self.style.transpose(plain)
+        if turned is None:
+            return Form(plain, other)
+        return Form(better(plain, self.style.transpose(turned)), better(other, turned))
+
+    def entrywise(self, node: Expr, row: bool) -> tuple[list[Piece], list[bool]]:
+        """Operands of a node that acts entry by entry; numbers need no shape beside arrays."""
+        forms = [self.forms[id(arg)] for arg in node.args]
+        shortened = any(f.short is None for f in forms)
+        pieces = []
+        for f in forms:
+            short = f.short if shortened else None
+            pieces.append(short or (f.turned if row else f.plain))
+        scalar = [not node.shape or (shortened and f.short is not None) for f in forms]
+        return pieces, scalar
+
+    def sum(self, node: Add) -> Form:
+        def added(pieces: list[Piece], _: list[bool]) -> Piece:
+            return self.style.add(leading_sum(pieces))
+
+        return self.both(node, added)
+
+    def apply(self, node: Apply) -> Form:
+        extra = parameters(node)
+        if not node.op.elementwise or not node.args:
+            args = [self.forms[id(arg)].plain for arg in node.args]
+            args = [args[k] for k in node.op.shown] or args
+            return self.settled(node, self.style.call(node.op, extra, args, [False]), None)
+
+        found = abbreviation(node) if self.matrix else None
+        if found is not None:
+            name, arg = found
+            form = self.forms[id(arg)]
+            plain = self.style.function(name, [form.plain])
+            turned = self.style.function(name, [form.turned]) if plain.flips else None
+            return self.settled(node, plain, turned)
+
+        def called(pieces: list[Piece], scalar: list[bool]) -> Piece:
+            return self.style.call(node.op, extra, pieces, scalar)
+
+        return self.both(node, called)
+
+    def part(self, node: Part) -> Form:
+        """One output of an operator: a function of its own name."""
+        whole = application(node)
+        loop = loop_of(node)
+        if loop is not None:
+            forms = [self.forms[id(arg)] for arg in whole.args]
+            settled = partial(self.settled, turned=None)
+            piece = repeated(node, loop, self.style, self.names, forms, settled, self.inner)
+            return self.settled(node, piece, None)
+        args = [self.forms[id(arg)].plain for arg in whole.args]
+        return self.settled(node, self.style.output(whole.op, node.index, args), None)
+
+    def inner(
+        self, roots: Sequence[Expr], known: dict[int, Form]
+    ) -> tuple[list[tuple[str, Piece]], list[Piece]]:
+        """Statements and pieces of expressions, the forms of some nodes in them being known."""
+        layout = Layout(self.style, self.matrix, self.limit, f"{self.prefix}_")
+        nodes = [node for node in postorder(roots) if id(node) not in known]
+        for shared in (set(), used_twice(nodes)):
+            layout.forms, layout.shared, layout.names = dict(known), shared, self.names.inner()
+            if nodes:
+                layout.run(nodes)
+            pieces = [layout.forms[id(root)].plain for root in roots]
+            if sum([piece.size for piece in pieces]) <= self.limit:
+                break
+        self.made += layout.made
+        return layout.named, pieces
+
+    def both(self, node: Expr, build: Callable[[list[Piece], list[bool]], Piece]) -> Form:
+        """The piece from columns; that from rows only where it may save transposes."""
+        plain = build(*self.entrywise(node, False))
+        turned = build(*self.entrywise(node, True)) if plain.flips and node.shape else None
+        return self.settled(node, plain, turned)
+
+    def product(self, node: Einsum) -> Form:
+        indexed = self.indexed(node) if self.matrix else None
+        if indexed is not None:
+            return indexed
+        product = Product(node, self.forms, self.style)
+        if self.matrix and product.possible:
+            found = product.contraction() if node.summed else product.outer()
+        else:
+            found = product.entrywise()
+        if found is None:
+            return self.einsum(node)
+        if isinstance(found, Form):
+            return found
+        short = product.scaled(None) if node.shape and product.constant else None
+        form = self.settled(node, *found)
+        return form._replace(short=short, summand=product.summand, diagonal=product.diagonal)
+
+    def indexed(self, node: Einsum) -> Form | None:
+        """A product with selection tensors as a gather or as a sum by segments."""
+        taken, summed = gather(node), segments(node)
+        if (cut := sliced(node)) is not None:
+            keys = [None if key is None else Piece(key) for key in cut.keys]
+            piece = self.style.indexed(self.formed(cut.array).plain, keys)
+            return self.permuted(node, piece, cut.perm)
+        if taken is not None:
+            keys = [None if key is None else self.formed(key).plain for key in taken.keys]
+            piece = self.style.indexed(self.formed(taken.array).plain, keys)
+            return self.permuted(node, piece, taken.perm)
+        if summed is None:
+            return None
+        args = [self.formed(summed.summand).plain, self.formed(summed.index).plain]
+        piece = self.style.function("segment_sum", args, [str(summed.extent)])
+        return self.permuted(node, piece, summed.perm)
+
+    def formed(self, e: Expr) -> Form:
+        """The form of an expression that need not stand in the whole."""
+        for node in postorder([e]):
+            if id(node) not in self.forms:
+                self.forms[id(node)] = self.form(node)
+                self.made.append(node)
+        return self.forms[id(e)]
+
+    def permuted(self, node: Expr, piece: Piece, perm: Labels) -> Form:
+        """The form of a node whose axis k is axis perm[k] of the piece."""
+        if perm == tuple(range(node.ndim)):
+            return self.settled(node, piece, None)
+        self.unpermuted[id(node)] = piece, perm
+        if node.ndim == 2:
+            return self.settled(node, self.style.transpose(piece), piece)
+        letters = "".join(islice(index_letters(), node.ndim))
+        out = "".join([letters[k] for k in perm])
+        return self.settled(node, self.style.einsum(Spec((letters,), out, ()), [piece]), None)
+
+    # --- einsum forms ---
+
+    def einsum(self, node: Einsum) -> Form:
+        """The product where it has no matrix form."""
+        plain = self.spelled(node, node.out)
+        flat = self.matrix and node.ndim == 2
+        turned = self.spelled(node, node.out[::-1]) if flat else None
+        short = None
+        if not any(node.labels) and len(set(node.out)) == len(node.out):
+            short = Product(node, self.forms, self.style).scaled(None)
+        return self.settled(node, plain, turned)._replace(matrix=False, short=short)
+
+    def turned(self, e: Expr, perm: Labels, depth: int) -> Piece:
+        """An expression with permuted axes: axis k of the text is axis perm[k]."""
+        form = self.forms[id(e)]
+        named = id(e) in self.replaced
+        if isinstance(e, Einsum) and not named:
+            return self.spelled(e, tuple([e.out[k] for k in perm]), depth)
+        if isinstance(e, Add) and not named and depth < MAX_PUSHED:
+            terms = [self.turned(term, perm, depth + 1) for term in e.args]
+            return self.style.add(leading_sum(terms))
+        if perm == tuple(range(e.ndim)):
+            return form.plain
+        letters = list(islice(index_letters(), e.ndim))
+        word = [""] * e.ndim
+        for letter, k in zip(letters, perm, strict=True):
+            word[k] = letter
+        return self.style.einsum(Spec(("".join(word),), "".join(letters), ()), [form.plain])
+
+    def spelled(self, node: Einsum, result: Labels, depth: int = 0) -> Piece:
+        """The product as #('...->...', operands), contractions in einsum form opened."""
+        pushed = self.pushed(node, result, depth)
+        if pushed is not None:
+            return pushed
+        names: dict[int, str] = {}
+        fresh = index_letters()
+        for label in [*result, *range(len(node.extents))]:
+            if label not in names:
+                names[label] = next(fresh)
+        flat: list[tuple[str, Expr]] = []
+        scalars: list[Factor] = []
+        for (arg, word), power in counted(node):
+            if not arg.ndim:
+                scalars.append((self.forms[id(arg)], (), power))
+                continue
+            outside = tuple([names[label] for label in word])
+            for _ in range(power):
+                for op, letters in self.opened(node, arg, outside, fresh):
+                    flat.append((letters, op))
+        placed = ordered([self.placed(*item) for item in flat])
+        merged = self.merged(placed) if self.matrix else placed
+        words = [word for word, _ in merged]
+        pieces = [piece for _, piece in merged]
+        out = "".join([names[label] for label in result])
+        standing = set("".join(words))
+        sizes = {names[k]: node.extents[k] for k in result if names[k] not in standing}
+        if self.matrix and not pieces and len(sizes) == len(out) > 2:
+            shape = tuple(sizes.values())
+            if node.coef.zero and not scalars:
+                return self.style.block("zeros", shape)
+            return Product.scale(self.style, self.style.block("ones", shape), node.coef, scalars)
+        body = self.style.einsum(Spec(tuple(words), out, tuple(sizes.items())), pieces)
+        return Product.scale(self.style, body, node.coef, scalars)
+
+    def pushed(self, node: Einsum, result: Labels, depth: int) -> Piece | None:
+        """A sum with permuted axes, the permutation in its terms."""
+        scalars: list[Factor] = []
+        larger: list[tuple[Add, Labels]] = []
+        for (arg, word), power in counted(node):
+            if not word:
+                scalars.append((self.forms[id(arg)], (), power))
+            elif isinstance(arg, Add) and arg.ndim > 2 and power == 1 and not larger:
+                larger.append((arg, word))
+            else:
+                return None
+        if not larger or depth >= MAX_PUSHED:
+            return None
+        arg, word = larger[0]
+        permuted = sorted(word) == sorted(result) and len(set(word)) == arg.ndim
+        if not permuted or id(arg) in self.replaced:
+            return None
+        body = self.turned(arg, tuple([word.index(label) for label in result]), depth)
+        return Product.scale(self.style, body, node.coef, scalars)
+
+    def placed(self, word: str, op: Expr) -> tuple[str, Piece]:
+        """An operand under its letters, turned where that saves a transpose."""
+        form = self.forms[id(op)]
+        if op.ndim > 2 and id(op) in self.unpermuted and id(op) not in self.replaced:
+            piece, perm = self.unpermuted[id(op)]
+            letters = dict(zip(perm, word, strict=True))
+            return "".join([letters[k] for k in range(op.ndim)]), piece
+        if op.ndim == 2 and (1, 0) in symmetries(op):
+            return "".join(sorted(word, key=LETTERS.find)), form.plain
+        if op.ndim == 2 and self.matrix and better(form.plain, form.turned) is not form.plain:
+            return word[::-1], form.turned
+        return word, form.plain
+
+    def merged(self, placed: Sequence[tuple[str, Piece]]) -> list[tuple[str, Piece]]:
+        """Operands under the same letters as one, multiplied entry by entry."""
+        groups: dict[str, dict[int, tuple[Piece, int]]] = {}
+        for word, piece in placed:
+            counts = groups.setdefault(word, {})
+            _, power = counts.get(id(piece), (piece, 0))
+            counts[id(piece)] = (piece, power + 1)
+        return [
+            (word, self.style.pointwise(list(counts.values()), False))
+            for word, counts in groups.items()
+        ]
+
+    def opened(
+        self, node: Einsum, arg: Expr, letters: tuple[str, ...], fresh: Iterator[str]
+    ) -> list[tuple[Expr, str]]:
+        """An operand, or in its place the operands of a contraction in einsum form."""
+        if node.summed or self.forms[id(arg)].matrix or not isinstance(arg, Einsum):
+            return [(arg, "".join(letters))]
+        local = dict(zip(arg.out, letters, strict=True))
+        for label in range(len(arg.extents)):
+            if label not in local:
+                local[label] = next(fresh)
+        return [
+            (op, "".join([local[label] for label in word]))
+            for op, word in zip(arg.args, arg.labels, strict=True)
+        ]
+
+
+def ordered(placed: Sequence[tuple[str, Piece]]) -> list[tuple[str, Piece]]:
+    """Equal operands with their letters in order."""
+    words: dict[int, list[str]] = {}
+    for word, piece in placed:
+        words.setdefault(id(piece), []).append(word)
+    given = {
+        key: iter(sorted(found, key=lambda word: [LETTERS.find(letter) for letter in word]))
+        for key, found in words.items()
+    }
+    return [(next(given[id(piece)]), piece) for _, piece in placed]
+
+
+def abbreviation(node: Apply) -> tuple[str, Expr] | None:
+    """The name and argument of a function of a vector that is spelled out in this node."""
+    terms = node.args[0].args if isinstance(node.args[0], Add) else ()
+    if node.ndim != 1 or len(node.args) != 1:
+        return None
+    for term in terms:
+        total = term.args[0] if isinstance(term, Einsum) and len(term.args) == 1 else None
+        if not isinstance(total, Apply) or total.ndim or len(total.args) != 1:
+            continue
+        for name in ABBREVIATIONS:
+            if total.args[0].shape == node.shape and surface[name](total.args[0]) is node:
+                return name, total.args[0]
+    return None
+
+
+def leading_sum(terms: list[Piece]) -> list[Piece]:
+    """One nested sum can stand in front, where it needs no parentheses."""
+    for k, p in enumerate(terms):
+        if p.level == SUM and not p.negative:
+            return [p, *terms[:k], *terms[k + 1 :]]
+    return terms

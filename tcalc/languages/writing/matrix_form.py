@@ -1,0 +1,313 @@
+"""Which products have a form in matrix notation.
+
+A product of operands with index labels is written as matrices, vectors and scalars where every
+operand has at most two indices and the summed ones form a path: X_mi d_m Y_mj is X'*diag(d)*Y.
+Both orientations are made: matrices as they are and transposed, vectors as columns and rows; of the
+spellings of a product the one with the fewest transposes is taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from ...graph.extents import Coef, Extent
+from ...graph.nodes import Einsum, Expr, Labels
+from .notation import Piece, Text
+
+Factor = tuple["Form", Labels, int]  #: a form, its labels, how many times it stands there
+
+
+class Form(NamedTuple):
+    """The pieces of one node.
+
+    Attributes
+    ----------
+    plain : Piece
+        A scalar, a column, a matrix, or an array of more axes.
+    turned : Piece
+        The row, or the transposed matrix.
+    short : Piece or None
+        The scalar, where all entries are one scalar.
+    summand : tuple or None
+        What is summed over which extents, for a sum over all entries.
+    diagonal : Piece or None
+        The matrix whose diagonal this is.
+    matrix : bool
+        False for an einsum form.
+    """
+
+    plain: Piece
+    turned: Piece
+    short: Piece | None = None
+    summand: tuple[Piece, tuple[Extent, ...]] | None = None
+    diagonal: Piece | None = None
+    matrix: bool = True
+
+
+def better(a: Piece, b: Piece) -> Piece:
+    return b if (b.flips, b.size) < (a.flips, a.size) else a
+
+
+class Product:
+    """A product as powers of scalars, vectors and matrices."""
+
+    def __init__(self, node: Einsum, forms: dict[int, Form], style: Text) -> None:
+        self.node = node
+        self.style = style
+        self.summand: tuple[Piece, tuple[Extent, ...]] | None = None
+        self.diagonal: Piece | None = None
+        self.constant = False
+        self.scalars: list[Factor] = []
+        self.vectors: dict[int, list[Factor]] = {}
+        self.matrices: dict[tuple[int, int], list[Factor]] = {}
+        self.larger: list[Factor] = []
+        self.possible = len(set(node.out)) <= 2 and len(node.out) <= 2
+        for (arg, word), power in counted(node):
+            form = forms[id(arg)]
+            if arg.ndim > 2:
+                self.possible = False
+                self.larger.append((form, word, power))
+            elif not word:
+                self.scalars.append((form, word, power))
+            elif arg.ndim == 1:
+                self.vectors.setdefault(word[0], []).append((form, word, power))
+            elif word[0] == word[1]:
+                column = self.style.diag(form.plain)
+                diagonal = Form(column, self.style.transpose(column), diagonal=form.plain)
+                self.vectors.setdefault(word[0], []).append((diagonal, word, power))
+            else:
+                key = (min(word), max(word))
+                self.matrices.setdefault(key, []).append((form, word, power))
+
+    # --- factors ---
+
+    @staticmethod
+    def scale(style: Text, body: Piece | None, coef: Coef, scalars: Sequence[Factor]) -> Piece:
+        """coef * scalars * body; a sum over as many entries as coef divides by is a mean."""
+        pieces: list[Piece] = []
+        for form, _, k in scalars:
+            below = sorted(map(str, form.summand[1])) if form.summand and k == 1 else []
+            if form.summand and below and not Counter(below) - Counter(coef.over):
+                rest = Counter(coef.over) - Counter(below)
+                coef = coef._replace(over=tuple(sorted(rest.elements())))
+                pieces.append(style.mean(form.summand[0]))
+            else:
+                powers = style.powers([(form.plain, k)])
+                pieces += [style.pointwise([power], True) for power in powers]
+        return style.scale(body, coef, pieces)
+
+    def scaled(self, body: Piece | None) -> Piece:
+        return self.scale(self.style, body, self.node.coef, self.scalars)
+
+    def vector(self, label: int, row: bool = False) -> Piece | None:
+        """The product of all vectors on a label."""
+        factors = self.vectors.get(label)
+        if not factors:
+            return None
+        column, turned = (
+            self.style.pointwise([(f.turned if r else f.plain, k) for f, _, k in factors], False)
+            for r in (False, True)
+        )
+        if row:
+            return better(self.style.transpose(column), turned)
+        return better(column, self.style.transpose(turned))
+
+    def table(self, i: int, j: int) -> Piece:
+        """The product of all matrices on a pair of labels, rows i."""
+        factors = self.matrices[min(i, j), max(i, j)]
+        ways = []
+        for order in ((i, j), (j, i)):
+            pieces = [(f.plain if w == order else f.turned, k) for f, w, k in factors]
+            ways.append(self.style.pointwise(pieces, False))
+        if len(factors) == 1 and factors[0][2] == 1:
+            return ways[0]
+        return better(ways[0], self.style.transpose(ways[1]))
+
+    # --- products without a summed label ---
+
+    def outer(self) -> tuple[Piece, Piece | None] | Form | None:
+        out, extents, style = self.node.out, self.node.extents, self.style
+        self.constant = not self.vectors and not self.matrices and len(set(out)) == len(out)
+        if not out:
+            return self.scaled(None), None
+        if len(out) == 1:
+            column = self.vector(out[0])
+            if column is None:
+                return style.filled(self.scaled(None), self.node.shape), None
+            row = self.vector(out[0], True)
+            return self.scaled(column), row and self.scaled(row)
+        i, j = out
+        if i == j:
+            core = self.vector(i)
+            body = style.eye(extents[i]) if core is None else style.diag(core)
+            scaled = self.scaled(body)
+            return Form(scaled, scaled)
+        if self.constant:
+            return style.filled(self.scaled(None), self.node.shape), None
+        return self.scaled(self.sheet(i, j)), self.scaled(self.sheet(j, i))
+
+    def sheet(self, i: int, j: int) -> Piece:
+        """A matrix without a summed label: scaled rows and columns, or a column times a row."""
+        left, right = self.vector(i), self.vector(j)
+        if self.matrices:
+            before = left and self.style.diag(left)
+            after = right and self.style.diag(right)
+            body = self.table(i, j)
+            return self.style.scaling(before, body, after) if before or after else body
+        ones = self.style.ones
+        column = left or ones(self.node.extents[i])
+        row = self.vector(j, True) or self.style.transpose(ones(self.node.extents[j]))
+        return self.style.chain([column, row])
+
+    # --- contractions ---
+
+    def contraction(self) -> tuple[Piece, Piece | None] | None:
+        """A product with summed labels, coefficient 1 and distinct open labels."""
+        open_labels = self.node.out
+        n_summed = len(self.node.extents) - len(open_labels)
+        if not open_labels and n_summed <= 2:
+            return (self.total(), None) if n_summed == 1 else (self.double(), None)
+        if len(open_labels) < 2 and (loop := self.cycle()) is not None:
+            return (self.style.diag if open_labels else self.style.trace)(loop), None
+        path = self.path()
+        if path is None:
+            return None
+        there, back = self.along(path), self.along(path[::-1])
+        if not open_labels:
+            return better(there, back), None
+        if path[0] != open_labels[0]:
+            there, back = back, there
+        if len(open_labels) == 2:
+            return there, back
+        self.diagonal = self.read_diagonally()
+        if self.diagonal is not None:
+            there = better(there, self.style.diag(self.diagonal))
+        return there, back
+
+    def summed(self, body: Piece) -> Piece:
+        self.summand = (body, self.node.extents)
+        return self.style.total(body)
+
+    def total(self) -> Piece:
+        """Everything on one label, summed: tr(A), sum(x), x'*y."""
+        factors = self.vectors[0]
+        style = self.style
+        body = self.vector(0)
+        assert body is not None
+        total = self.summed(body)
+        if len(factors) == 1 and factors[0][2] == 1:
+            matrix = factors[0][0].diagonal
+            return total if matrix is None else style.trace(matrix)
+        flat = [f for f, _, k in factors for _ in range(k)]
+        if len(flat) != 2:
+            return total
+        u, v = flat
+        return better(style.chain([u.turned, v.plain]), style.chain([v.turned, u.plain]))
+
+    def double(self) -> Piece:
+        """Everything on two labels, summed: sum(A.*B), tr(A*B), sum(diag(x)*A*diag(y))."""
+        total = self.summed(better(self.sheet(0, 1), self.sheet(1, 0)))
+        pair = self.matrices.get((0, 1), [])
+        if len(self.node.args) == 2 == len(pair) and pair[0][1] == pair[1][1][::-1]:
+            chain = self.style.chain([form.plain for form, _, _ in pair])
+            return better(total, self.style.trace(chain))
+        return total
+
+    def read_diagonally(self) -> Piece | None:
+        """The product whose diagonal this is: A*B for (A.*B')*vector(1)."""
+        flat = [(f, w) for f, w, k in self.matrices.get((0, 1), []) for _ in range(k)]
+        if self.vectors or len(self.node.extents) != 2 or len(flat) != 2:
+            return None
+        (a, one), (b, other) = flat
+        first = a.plain if one == (0, 1) else a.turned
+        second = b.turned if other == (0, 1) else b.plain
+        swapped = b.plain if other == (0, 1) else b.turned
+        behind = a.turned if one == (0, 1) else a.plain
+        return better(self.style.chain([first, second]), self.style.chain([swapped, behind]))
+
+    def neighbours(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {label: [] for label in range(len(self.node.extents))}
+        for i, j in sorted(self.matrices):
+            found[i].append(j)
+            found[j].append(i)
+        return found
+
+    def path(self) -> list[int] | None:
+        """The labels in a row, each joined to the next by matrices, open labels at the ends."""
+        near = self.neighbours()
+        ends = [label for label, others in near.items() if len(others) == 1]
+        if len(ends) != 2 or any(len(others) > 2 for others in near.values()):
+            return None
+        if not set(self.node.out) <= set(ends):
+            return None
+        path = [ends[0]]
+        while len(path) < len(near):
+            onward = [label for label in near[path[-1]] if label not in path[-2:]]
+            if not onward:
+                return None
+            path.append(onward[0])
+        return path
+
+    def along(self, path: list[int]) -> Piece:
+        """The product of matrices along a path of labels; summed ends close with a vector."""
+        style, open_labels = self.style, self.node.out
+        factors = []
+        if path[0] not in open_labels:
+            factors.append(self.vector(path[0], True) or style.transpose(style.ones(None)))
+        for i, j in pairwise(path):
+            factors.append(self.table(i, j))
+            if j is not path[-1] and (scale := self.vector(j)):
+                factors.append(style.diag(scale))
+        if path[-1] not in open_labels:
+            factors.append(self.vector(path[-1]) or style.ones(None))
+        return style.chain(factors)
+
+    def cycle(self) -> Piece | None:
+        """The product of matrices once round, where every label is joined to two others."""
+        near = self.neighbours()
+        if any(len(others) != 2 for others in near.values()):
+            return None
+        path = [0]
+        while not path[1:] or path[-1] != 0:
+            before = path[-2] if path[1:] else near[0][1]
+            path.append(next(label for label in near[path[-1]] if label != before))
+        if len(path) != len(near) + 1:
+            return None
+        factors = []
+        for i, j in pairwise(path):
+            factors.append(self.table(i, j))
+            if scale := self.vector(j):
+                factors.append(self.style.diag(scale))
+        return self.style.chain(factors)
+
+    # --- the einsum language ---
+
+    def entrywise(self) -> tuple[Piece, Piece | None] | Form | None:
+        """A product of arrays of one shape, entry by entry, and scalars."""
+        node = self.node
+        if node.summed or len(set(node.out)) < len(node.out):
+            return None
+        self.constant = not any(node.labels)
+        if self.constant:
+            if not node.shape:
+                return self.scaled(None), None
+            return None
+        if any(word not in ((), node.out) for word in node.labels):
+            return None
+        every = list(self.larger)
+        every += [f for group in self.vectors.values() for f in group]
+        every += [f for group in self.matrices.values() for f in group]
+        body = self.style.pointwise([(f.plain, k) for f, _, k in every], False)
+        scaled = self.scaled(body)
+        return Form(scaled, scaled)
+
+
+def counted(node: Einsum) -> list[tuple[tuple[Expr, Labels], int]]:
+    """Operands with their labels, equal ones once with their number."""
+    found: dict[tuple[int, Labels], list[Any]] = {}
+    for arg, word in zip(node.args, node.labels, strict=True):
+        found.setdefault((id(arg), word), [(arg, word), 0])[1] += 1
+    return [(item, power) for item, power in found.values()]

@@ -1,0 +1,366 @@
+"""How notation is spelled: pieces of text with their precedence, and the ASCII matrix language.
+
+A style turns parts (names, products, sums, calls) into larger pieces; which parts an expression
+consists of is decided in `matrix_form`. Text is kept as ropes (nested tuples), so that no piece is
+ever copied and shared parts cost nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import chain, count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...graph.extents import Coef, Extent, Shape
+from ...graph.row import Op
+
+Rope = Any  #: str, or a tuple of ropes
+
+COMPARE, SUM, POINTWISE, PRODUCT, POWER, QUOTE, ATOM = range(7)
+MAX_SIZE = 10**9
+MAX_SHOWN = 64
+LETTERS = "ijklmnpqrstuvwxyzabcdefghoABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def index_letters() -> Iterator[str]:
+    """Names of indices: Latin letters, then Greek ones and what follows them."""
+    return chain(LETTERS, (chr(k) for k in count(ord("α")) if chr(k).isalpha()))
+
+
+class Piece(NamedTuple):
+    """A part of the printed text.
+
+    Attributes
+    ----------
+    text : rope
+        Without the sign, which consumers write where it reads best.
+    level : int
+        How tightly the outermost operator binds.
+    size : int
+        Tokens when everything shared is written out (bounded).
+    flips : int
+        Transposes in the text; of two spellings the one with fewer is chosen.
+    negative : bool
+        A minus sign belongs in front.
+    joins : bool
+        A product that takes a further factor on its left without parentheses.
+    under : rope or None
+        x of a piece that reads 1/x.
+    condition : rope or None
+        A comparison as it is written where a condition is expected.
+    entry : tuple or None
+        Names of the axes and one entry without its sign, of an array given by its entries.
+    """
+
+    text: Rope
+    level: int = ATOM
+    size: int = 1
+    flips: int = 0
+    negative: bool = False
+    joins: bool = False
+    under: Rope = None
+    condition: Rope = None
+    entry: tuple[str, Any] | None = None
+
+
+def flatten(rope: Rope) -> str:
+    """The text of a rope."""
+    parts: list[str] = []
+    stack = [rope]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            parts.append(item)
+        else:
+            stack.extend(reversed(item))
+    return "".join(parts)
+
+
+def measure(pieces: Sequence[Piece], extra: int = 1) -> tuple[int, int]:
+    """Size and flips of a piece made of pieces."""
+    return (
+        min(MAX_SIZE, sum([p.size for p in pieces]) + extra),
+        min(MAX_SIZE, sum([p.flips for p in pieces])),
+    )
+
+
+def joined(separator: str, ropes: Sequence[Rope]) -> Rope:
+    found: list[Rope] = []
+    for rope in ropes:
+        if found:
+            found.append(separator)
+        found.append(rope)
+    return tuple(found)
+
+
+class Spec(NamedTuple):
+    """An einsum form: letters of each operand, of the result, sizes of letters no operand has."""
+
+    words: tuple[str, ...]
+    out: str
+    sizes: tuple[tuple[str, Extent], ...]
+
+
+class Text:
+    """The ASCII matrix language."""
+
+    pointwise_times = " .* "
+    maps_to = " -> "
+
+    # --- atoms ---
+
+    def name(self, name: str) -> Piece:
+        return Piece(name)
+
+    def number(self, value: float) -> Piece:
+        return Piece(repr(value))
+
+    def array(self, value: np.ndarray) -> Piece:
+        if value.size > MAX_SHOWN:
+            return Piece(f"const({', '.join(map(str, value.shape))})")
+        return Piece(str(value.tolist()), size=2 * value.size)
+
+    def dimensions(self, names: Sequence[str]) -> list[str]:
+        """Factors or divisors that are dimensions."""
+        return [name if name.isidentifier() else f"({name})" for name in names]
+
+    def ones(self, extent: Extent | None) -> Piece:
+        """A vector of ones; of which extent, where the other factors do not say it."""
+        return Piece("vector(1)" if extent is None else f"vector(1, {extent})", size=4)
+
+    def filled(self, value: Piece, shape: Shape) -> Piece:
+        """A vector or matrix of equal entries."""
+        name = "vector" if len(shape) == 1 else "matrix"
+        return self.function(name, [value], list(map(str, shape)))
+
+    def block(self, name: str, shape: Shape) -> Piece:
+        """An array of zeros or ones with more than two axes."""
+        return self.function(name, [], list(map(str, shape)))
+
+    def eye(self, extent: Extent) -> Piece:
+        return Piece(f"eye({extent})", size=4)
+
+    # --- parentheses and signs ---
+
+    def inside(self, p: Piece, level: int) -> Rope:
+        """The piece where operands must bind at least as tightly as `level`."""
+        if p.negative:
+            return self.parenthesised(self.signed(p))
+        return p.text if p.level >= level else self.parenthesised(p.text)
+
+    def parenthesised(self, rope: Rope) -> Rope:
+        return ("(", rope, ")")
+
+    def signed(self, p: Piece) -> Rope:
+        if not p.negative:
+            return p.text
+        return ("-", p.text if p.level > SUM else self.parenthesised(p.text))
+
+    # --- composition ---
+
+    def product(self, ropes: Sequence[Rope]) -> Rope:
+        return joined("*", ropes)
+
+    def transpose(self, p: Piece) -> Piece:
+        text = self.raised(p._replace(negative=False) if p.negative else p)
+        size = min(MAX_SIZE, p.size + (1 if p.level >= QUOTE else 3))
+        return Piece(text, QUOTE, size, p.flips + 1, p.negative)
+
+    def raised(self, p: Piece) -> Rope:
+        return (self.inside(p, QUOTE), "'")
+
+    def chain(self, factors: Sequence[Piece]) -> Piece:
+        """A product of matrices and vectors, from left to right."""
+        if len(factors) == 1:
+            return factors[0]
+        ropes = [self.inside(factors[0], PRODUCT)]
+        ropes += [self.inside(p, POWER) for p in factors[1:]]
+        return Piece(self.product(ropes), PRODUCT, *measure(factors), joins=True)
+
+    def scaling(self, left: Piece | None, body: Piece, right: Piece | None) -> Piece:
+        """Diagonal matrices around a matrix."""
+        factors = [p for p in (left, body, right) if p is not None]
+        ropes = [self.inside(p, POWER) for p in factors]
+        if body.joins and body.level == PRODUCT and not body.negative:
+            ropes[0 if left is None else 1] = body.text
+        return Piece(self.product(ropes), PRODUCT, *measure(factors), joins=True)
+
+    def pointwise(self, factors: Sequence[tuple[Piece, int]], scalar: bool) -> Piece:
+        """A product entry by entry of powers."""
+        factors = self.powers(factors)
+        ropes = [self.power(p, k, scalar) if k > 1 else self.inside(p, POWER) for p, k in factors]
+        size, flips = measure([p for p, _ in factors], len(factors))
+        if len(factors) == 1:
+            p, k = factors[0]
+            return p if k == 1 else Piece(ropes[0], POWER, size, flips)
+        level = PRODUCT if scalar else POINTWISE
+        text = self.product(ropes) if scalar else joined(self.pointwise_times, ropes)
+        return Piece(text, level, size, flips, joins=True)
+
+    def powers(self, factors: Sequence[tuple[Piece, int]]) -> list[tuple[Piece, int]]:
+        """Products as squares: x.^3 is another operator, x.^2 .* x reads as the product it is."""
+        found = []
+        for p, k in factors:
+            found += [(p, 2)] * (k // 2) + [(p, 1)] * (k % 2)
+        return found
+
+    def power(self, p: Piece, k: int, scalar: bool) -> Rope:
+        return (self.inside(p, QUOTE), "^" if scalar else ".^", str(k))
+
+    def factors(self, value: float) -> tuple[str, str]:
+        """A positive number as a factor in front and a divisor behind."""
+        if value == 1:
+            return "", ""
+        if 0 < value < math.inf and not isinstance(value, int):
+            for k in range(2, 100):
+                p = round(value * k)
+                if 0 < p < 100 and p * (1 / k) == value and (k < 10 or len(repr(value)) > 6):
+                    return ("" if p == 1 else str(p)), str(k)
+        return repr(value), ""
+
+    def scale(self, body: Piece | None, coef: Coef, scalars: Sequence[Piece]) -> Piece:
+        """coef * scalars * body."""
+        value = coef.value
+        negative = math.copysign(1, value) < 0 and value == value
+        front, back = self.factors(abs(value))
+        if body is not None and body.negative:
+            negative, body = not negative, body._replace(negative=False)
+        scalars = sorted(scalars, key=lambda p: (p.level < POWER, p.size))
+        if body is None and scalars:
+            body, scalars = scalars[-1], scalars[:-1]
+        if not scalars and not (coef.times or coef.over or back) and body is not None:
+            if not front:
+                return body._replace(negative=negative)
+            if body.under is not None:
+                return self.quotient(front, body, negative)
+        before = [front] if front else []
+        before += self.dimensions(coef.times)
+        ropes: list[Rope] = [*before, *[self.inside(p, POWER) for p in scalars]]
+        after = [back] if back else []
+        after += self.dimensions(coef.over)
+        if body is not None:
+            level = POINTWISE if body.joins or not ropes else POWER
+            ropes.append(self.inside(body, level))
+        pieces = [*scalars, *([body] if body is not None else [])]
+        size, flips = measure(pieces, len(before) + len(after) + 1)
+        text = self.fraction(ropes, after, len(before))
+        single = len(ropes) == 1 and not after
+        level = PRODUCT
+        if body is not None and (single or (body.joins and body.level == POINTWISE)):
+            level = body.level
+        return Piece(text, ATOM if single and body is None else level, size, flips, negative,
+                     joins=not after)  # fmt: skip
+
+    def fraction(self, above: list[Rope], below: list[str], numbers: int) -> Rope:
+        """Factors, the first `numbers` of them numbers, over numbers."""
+        return joined("/", [self.product(above or ["1"]), *below])
+
+    def quotient(self, above: str, body: Piece, negative: bool) -> Piece:
+        return body._replace(
+            text=(above, body.text[1:]), negative=negative, under=None, size=body.size + 1
+        )
+
+    def add(self, terms: Sequence[Piece]) -> Piece:
+        """A sum, positive terms first."""
+        ordered = [p for p in terms if not p.negative] + [p for p in terms if p.negative]
+        ropes: list[Rope] = []
+        for p in ordered:
+            body = self.inside(
+                p._replace(negative=False), POINTWISE if ropes or p.negative else SUM
+            )
+            if ropes:
+                ropes.append(" - " if p.negative else " + ")
+            elif p.negative:
+                ropes.append("-")
+            ropes.append(body)
+        return Piece(tuple(ropes), SUM, *measure(terms, len(terms)))
+
+    def function(self, name: str, args: Sequence[Piece], extra: Sequence[str] = ()) -> Piece:
+        ropes = [self.signed(p) for p in args] + list(extra)
+        return Piece((name, "(", joined(", ", ropes), ")"), ATOM, *measure(args, 3 + len(ropes)))
+
+    def output(self, op: Op, index: int, args: Sequence[Piece]) -> Piece:
+        """One output of an operator that has several."""
+        return self.function(op.parts[index], args)
+
+    def indexed(self, p: Piece, keys: Sequence[Piece | None]) -> Piece:
+        """An array indexed by integers, or by `:`."""
+        shown = joined(", ", [":" if key is None else self.signed(key) for key in keys])
+        size, flips = measure([p, *[key for key in keys if key is not None]], 2)
+        return Piece((self.inside(p, ATOM), "[", shown, "]"), ATOM, size, flips)
+
+    def diag(self, p: Piece) -> Piece:
+        return self.function("diag", [p])
+
+    def trace(self, p: Piece) -> Piece:
+        return self.function("tr", [p])
+
+    def total(self, p: Piece) -> Piece:
+        return self.function("sum", [p])
+
+    def mean(self, p: Piece) -> Piece:
+        return self.function("mean", [p])
+
+    # --- operators ---
+
+    def call(
+        self,
+        op: Op,
+        extra: Sequence[tuple[str, Any]],
+        args: Sequence[Piece],
+        scalar: Sequence[bool],
+    ) -> Piece:
+        """An operator: between its operands, or as a function with its parameters behind."""
+        if op.infix and not extra:
+            return self.infix(op, args, scalar)
+        shown = [f"{key}={value}" if key else str(value) for key, value in extra]
+        taken = [
+            p._replace(text=p.condition, negative=False)
+            if p.condition and takes_condition(op, k)
+            else p
+            for k, p in enumerate(args)
+        ]
+        return self.function(op.printed or op.name, taken, shown)
+
+    def infix(self, op: Op, args: Sequence[Piece], scalar: Sequence[bool]) -> Piece:
+        sign = op.infix
+        level, right, spaced = INFIX.get(sign.lstrip("1."), (COMPARE, POINTWISE, True))
+        if all(scalar) or (scalar[-1] and sign == "./"):
+            sign = sign.replace(".", "")
+        size, flips = measure(args, 1)
+        if len(args) == 1:
+            text = (sign[0], sign[1:], self.inside(args[0], right))
+            return Piece(text, level, size, flips, under=text[2])
+        low = QUOTE if level == POWER else SUM if level == COMPARE else level
+        left, behind = self.inside(args[0], low), self.inside(args[1], right)
+        text = (left, f" {sign} " if spaced else sign, behind)
+        if level == COMPARE:
+            return self.function(op.name, args)._replace(condition=text)
+        return Piece(text, level, size, flips)
+
+    def einsum(self, spec: Spec, args: Sequence[Piece]) -> Piece:
+        sizes = [f"{letter}={extent}" for letter, extent in spec.sizes]
+        ropes = [f"'{','.join(spec.words)}->{spec.out}'", *[self.signed(p) for p in args], *sizes]
+        return Piece(("#(", joined(", ", ropes), ")"), ATOM, *measure(args, 4 + len(ropes)))
+
+    # --- statements ---
+
+    def statements(self, named: Sequence[tuple[str, Piece]], last: Piece) -> str:
+        lines = [(name, " = ", self.signed(p), "\n") for name, p in named]
+        return flatten((tuple(lines), self.signed(last)))
+
+
+#: Operators between operands: their level, the level their right operand needs, spaces around them.
+INFIX = {
+    "/": (POINTWISE, POWER, False),
+    "*": (POINTWISE, POWER, False),
+    "^": (POWER, ATOM, False),
+}
+
+
+def takes_condition(op: Op, k: int) -> bool:
+    """Is operand k only asked whether it is 0? Such operands have no derivative."""
+    return op.partials[k] is None and (any(op.partials) or op.range == (0.0, 1.0))

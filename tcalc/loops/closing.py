@@ -1,0 +1,120 @@
+"""Sequential loops as expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..graph.applications import rewritten
+from ..graph.extents import Extent, show_shape
+from ..graph.nodes import Expr, Var
+from ..graph.normal import bare
+from ..graph.variables import check_extent
+from ..support.errors import ShapeError
+from .body import cut, formal
+from .normal import AFTER, LAST, Feed, Steps, loop
+from .row import FOLD
+
+
+def folded(
+    states: Sequence[Var],
+    steps: Sequence[Var],
+    outputs: Sequence[Expr],
+    inits: Sequence[Expr],
+    scanned: Sequence[Expr],
+    length: Extent,
+    history: bool = False,
+) -> list[Expr]:
+    """The states after a number of steps, each made from those before it.
+
+    Parameters
+    ----------
+    states, steps : sequence of Var
+        What stands for the states before a step, and for one slice of each of `scanned`; variables
+        that stand in no other expression.
+    outputs : sequence of Expr
+        The states after a step, written with `states`, `steps` and any other expressions.
+    inits : sequence of Expr
+        The states before the first step.
+    scanned : sequence of Expr
+        Arrays whose leading axis has the extent `length`; step i reads slice i.
+    length : int or str
+        The number of steps.
+    history : bool
+        Whether the states after every step are wanted, along a leading axis.
+
+    Returns
+    -------
+    list of Expr
+        The last states (of no steps: `inits`), or the histories.
+
+    Raises
+    ------
+    ShapeError
+        Where a state changes its shape, or a scanned array has not the length of the loop.
+    TypeError
+        Where something is no expression, or a variable stands for two things.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> s, x, w = tc.var("s"), tc.var("x", "n"), tc.var("w")
+    >>> item = tc.var("item")
+    >>> (last,) = folded([s], [item], [tc.tanh(w * s + item)], [tc.parse("0")], [x], "n")
+    >>> float(last(x=[0.0, 0.0], w=1.0))
+    0.0
+    """
+    _check_kinds(states, steps, outputs, inits, scanned)
+    length = check_extent(length, "fold: the number of steps")
+    for k, (v, e, init) in enumerate(zip(states, outputs, inits, strict=True)):
+        for what, found in (("first", init), ("next", e)):
+            if found.shape != v.shape:
+                raise ShapeError(
+                    f"fold: the {what} value of state {k} has shape {show_shape(found.shape)}, "
+                    f"the state has {show_shape(v.shape)}"
+                )
+    for k, (v, e) in enumerate(zip(steps, scanned, strict=True)):
+        if e.shape != (length, *v.shape):
+            raise ShapeError(
+                f"fold: scanned array {k} has shape {show_shape(e.shape)}, "
+                f"expected {show_shape((length, *v.shape))}: one slice for each of {length} steps"
+            )
+    if not states:
+        return []
+    roots = [bare(e) for e in outputs]
+    _, free, whole = cut(roots, [*states, *steps])
+    whole |= {id(v) for v in steps if "integer" in v.properties}
+    own, items, fixed = [
+        [formal(f"{letter}{k}@", e.shape, id(e) in whole) for k, e in enumerate(found)]
+        for letter, found in (("s", states), ("x", steps), ("c", free))
+    ]
+    pairs = zip([*states, *steps, *free], [*own, *items, *fixed], strict=True)
+    change: dict[int, Expr] = {id(old): new for old, new in pairs}
+    closed = rewritten(roots, lambda new, old: change.get(id(old), new))
+    fed = Feed(dict(zip(items, scanned, strict=True)), dict(zip(fixed, free, strict=True)))
+    made = loop(FOLD, own, closed, inits, fed, Steps(length))
+    kind = AFTER if history else LAST
+    return list(made[kind * len(states) : (kind + 1) * len(states)])
+
+
+def _check_kinds(
+    states: Sequence[Any],
+    steps: Sequence[Any],
+    outputs: Sequence[Any],
+    inits: Sequence[Any],
+    scanned: Sequence[Any],
+) -> None:
+    for what, found, wanted in (
+        ("next states", len(outputs), len(states)),
+        ("first states", len(inits), len(states)),
+        ("scanned arrays", len(scanned), len(steps)),
+    ):
+        if found != wanted:
+            raise TypeError(f"fold: {found} {what} for {wanted}")
+    for kind, items in ((Var, [*states, *steps]), (Expr, [*outputs, *inits, *scanned])):
+        for item in items:
+            if not isinstance(item, kind):
+                what = "a variable" if kind is Var else "an expression"
+                raise TypeError(f"fold: {item!r:.60} is not {what}")
+    if len({id(v) for v in (*states, *steps)}) < len(states) + len(steps):
+        raise TypeError("fold: a variable stands for two states or slices")

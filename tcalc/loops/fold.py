@@ -1,0 +1,270 @@
+"""The front end of `fold`: the body is called once, with the state and the index as variables.
+
+What a loop only adds up needs no loop: it is a sum over the range of the index. Of all else, the
+index is taken away: what is read at the index becomes an array that the loop runs over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..calculus.batching import batched
+from ..graph import trees
+from ..graph.applications import rewritten
+from ..graph.bound import Scope, refuse_strays
+from ..graph.extents import ONE, Extent, show_shape
+from ..graph.nodes import Einsum, Expr, Var, postorder
+from ..graph.normal import add, einsum, terms_of
+from ..graph.products import Operand, selects, zeros_node
+from ..ops.affine_entries import integral
+from ..ops.arithmetic import sum
+from ..ops.elementwise import where
+from ..ops.guard import choice
+from ..ops.reductions import arange, cumsum
+from ..support.errors import ShapeError
+from .bounds_checks import checked_accesses, unchecked_accesses
+from .build import checked_extent, leaves, parameter
+from .closing import folded
+
+
+def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = False) -> Any:
+    """The state after ``state = body(state, i)`` for i = 0 … n - 1.
+
+    Parameters
+    ----------
+    body : callable
+        Called once, with a state and an index (see `build`). It gives the state after a step, of
+        the same nest and shapes.
+    init : expression, array or number, or a nested tuple or dict of them
+        The state before the first step.
+    n : int or str
+        The number of steps; of none, the result is `init`.
+    history : bool
+        Whether the states after every step are wanted, along a leading axis of extent n.
+
+    Returns
+    -------
+    Expr, or a nest of them like `init`
+
+    Raises
+    ------
+    ShapeError
+        Where the body changes the nest or a shape; errors of indices as in `build`.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> x, w = tc.var("x", "n"), tc.var("w")
+    >>> tc.fold(lambda s, i: s + x[i] * x[i], 0, "n") is x @ x
+    True
+    >>> steps = tc.fold(lambda s, i: tc.tanh(w * s + x[i]), 0, "n", history=True)
+    >>> steps(x=[0.1, 0.2], w=2.0).round(4)
+    array([0.0997, 0.3794])
+    """
+    extent = checked_extent(n, "fold")
+    inits = leaves(init, "fold: the state before the first step")
+    with Scope() as scope:
+        index = scope.index(parameter(body, 1, "fold"), extent)
+        states = [scope.number("state", k, e.shape) for k, e in enumerate(inits)]
+        result = body(trees.filled(init, iter(states)), index)
+        _check_nest(init, result, "the state")
+        outputs = leaves(result, "fold")
+        for k, (before, after) in enumerate(zip(inits, outputs, strict=True)):
+            _check_shape(before, after, k, len(inits))
+        loop = _Loop(scope, index, extent, states, checked_accesses(outputs), inits)
+        found = loop.histories() if history else loop.ends()
+        del loop
+    refuse_strays(found)
+    return trees.rebuild(init, found)
+
+
+def _check_nest(init: Any, result: Any, place: str) -> None:
+    """Refuse a body that gives another nest than it got."""
+    if isinstance(init, dict):
+        if isinstance(result, dict) and result.keys() == init.keys():
+            for key in init:
+                _check_nest(init[key], result[key], f"{place}[{key!r}]")
+            return
+        wanted = f"a dict with the keys {', '.join(map(repr, init))}"
+    elif isinstance(init, tuple | list):
+        if isinstance(result, tuple | list) and len(result) == len(init):
+            for k, (one, other) in enumerate(zip(init, result, strict=True)):
+                _check_nest(one, other, f"{place}[{k}]")
+            return
+        wanted = f"a tuple of {len(init)}"
+    elif not isinstance(result, dict | tuple | list):
+        return
+    else:
+        wanted = "one array"
+    raise ShapeError(f"fold: {place} is {wanted}, and after a step {_described(result)}")
+
+
+def _described(result: Any) -> str:
+    if isinstance(result, dict):
+        return f"a dict with the keys {', '.join(map(repr, result))}"
+    return f"a tuple of {len(result)}" if isinstance(result, tuple | list) else "one array"
+
+
+def _check_shape(before: Expr, after: Expr, k: int, count: int) -> None:
+    if before.shape != after.shape:
+        which = f"state {k}" if count > 1 else "the state"
+        raise ShapeError(
+            f"fold: {which} has shape {show_shape(before.shape)}, and after a step "
+            f"{show_shape(after.shape)}; give an initial state of that shape, such as zeros"
+        )
+
+
+class _Loop:
+    """States, what becomes of them in one step, and which of them only add up."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        index: Var,
+        extent: Extent,
+        states: Sequence[Var],
+        outputs: Sequence[Expr],
+        inits: Sequence[Expr],
+    ) -> None:
+        self.scope, self.index, self.extent = scope, index, extent
+        self.states, self.outputs, self.inits = states, outputs, inits
+        added = [_increment(out, s, states) for out, s in zip(outputs, states, strict=True)]
+        # A sum that another state reads must be there at every step.
+        looped = [out for out, part in zip(outputs, added, strict=True) if part is None]
+        read = {id(node) for node in postorder(looped)}
+        self.added = [
+            part if id(s) not in read else None for part, s in zip(added, states, strict=True)
+        ]
+
+    def ends(self) -> list[Expr]:
+        return self._joined(False, lambda items: sum(items, 0))
+
+    def histories(self) -> list[Expr]:
+        return self._joined(True, lambda items: cumsum(items, 0))
+
+    def _joined(self, history: bool, total: Callable[[Expr], Expr]) -> list[Expr]:
+        """Sums of what is added, and the loop over the other states."""
+        parts = [part for part in self.added if part is not None]
+        sums = iter(batched(parts, {self.index: arange(self.extent)}, self.extent))
+        others = iter(self._looped(history))
+        found = []
+        for part, init in zip(self.added, self.inits, strict=True):
+            if part is None:
+                found.append(next(others))
+                continue
+            items = total(next(sums))
+            start = batched([init], {}, self.extent)[0] if history else init
+            found.append(add([start, items]))
+        return found
+
+    def _looped(self, history: bool) -> list[Expr]:
+        """The states that need a loop."""
+        chosen = [k for k, part in enumerate(self.added) if part is None]
+        found: dict[int, Expr] = {}
+        states, outputs = [self.states[k] for k in chosen], [self.outputs[k] for k in chosen]
+        for group in _independent(states, outputs):
+            ready, steps, scanned = self._scanned([outputs[k] for k in group])
+            mine = [states[k] for k in group]
+            inits = [self.inits[chosen[k]] for k in group]
+            ends = folded(mine, steps, ready, inits, scanned, self.extent, history)
+            found.update(zip(group, ends, strict=True))
+        return [found[k] for k in range(len(chosen))]
+
+    def _scanned(self, outputs: Sequence[Expr]) -> tuple[list[Expr], list[Var], list[Expr]]:
+        """Outputs without the index, the variables of one step, and the arrays of all steps."""
+        at_index = _below(outputs, [self.index])
+        moving = _below(outputs, self.states)
+        accesses = {
+            id(node): node
+            for node in postorder(outputs)
+            if id(node) in at_index and id(node) not in moving and _picks(node, at_index)
+        }
+        steps: dict[int, Var] = {
+            at: self.scope.number("entry", k, node.shape, integral(node))
+            for k, (at, node) in enumerate(accesses.items())
+        }
+        found = rewritten(outputs, lambda new, old: steps.get(id(old), new))
+        arrays = dict(
+            zip(
+                steps,
+                batched(list(accesses.values()), {self.index: arange(self.extent)}, self.extent),
+                strict=True,
+            )
+        )
+        present = {id(node) for node in postorder(found)}
+        if id(self.index) in present:
+            steps[id(self.index)] = self.index
+            arrays[id(self.index)] = self._places(found)
+        used = [at for at, v in steps.items() if id(v) in present]
+        return found, [steps[at] for at in used], [arrays[at] for at in used]
+
+    def _places(self, outputs: Sequence[Expr]) -> Expr:
+        """0, 1, … along the loop, with checks that what states are read at is inside of them."""
+        checks = unchecked_accesses(outputs, self.index, self.extent)
+        operands: list[Operand] = [(arange(self.extent), (0,)), *checks]
+        ops, words = [op for op, _ in operands], [word for _, word in operands]
+        return einsum(ops, words, (0,), ONE, {0: self.extent})
+
+
+def _below(roots: Sequence[Expr], variables: Sequence[Expr]) -> set[int]:
+    """The nodes that depend on variables."""
+    found = {id(v) for v in variables}
+    for node in postorder(roots):
+        if any(id(arg) in found for arg in node.args):
+            found.add(id(node))
+    return found
+
+
+def _picks(node: Expr, at_index: set[int]) -> bool:
+    """Does a product pick entries at the index?"""
+    return isinstance(node, Einsum) and any(
+        selects(arg) and id(arg) in at_index for arg in node.args
+    )
+
+
+def _increment(out: Expr, state: Var, states: Sequence[Var]) -> Expr | None:
+    """What a step adds to a state, where that depends on no state: also behind a condition."""
+    known = {id(node) for node in postorder([out])}
+    moving = _below([out], states)
+
+    def moves(e: Expr) -> bool:
+        return id(e) in moving if id(e) in known else bool(_below([e], states) & {id(e)})
+
+    rest = [zeros_node(out.shape)]
+    while out is not state:
+        terms = terms_of(out)
+        if len(terms) == 1:
+            part = _chosen(out, state, states)
+            return None if part is None else add([*rest, part])
+        inside = [t for t in terms if moves(t)]
+        if len(inside) != 1:
+            return None
+        rest += [t for t in terms if t is not inside[0]]
+        (out,) = inside
+    return add(rest)
+
+
+def _chosen(out: Expr, state: Var, states: Sequence[Var]) -> Expr | None:
+    """What a choice, perhaps with its axes permuted, adds to a state in both branches."""
+    parts = choice(out)
+    if isinstance(out, Einsum) and len(out.args) == 1 and out.coef == ONE and not out.summed:
+        inner, extents = choice(out.args[0]), dict(enumerate(out.extents))
+        if inner is not None and len(set(out.out)) == len(out.out):
+            c, one, other = (einsum([p], out.labels, out.out, ONE, extents) for p in inner)
+            parts = c, one, other
+    if parts is None or _below([parts[0]], states) & {id(parts[0])}:
+        return None
+    first, second = (_increment(branch, state, states) for branch in parts[1:])
+    return None if first is None or second is None else where(parts[0], first, second)
+
+
+def _independent(states: Sequence[Var], outputs: Sequence[Expr]) -> list[list[int]]:
+    """Groups of states of which none reads another's: their loops have nothing in common."""
+    groups: list[set[int]] = []
+    place = {id(s): k for k, s in enumerate(states)}
+    for k, out in enumerate(outputs):
+        read = {place[id(node)] for node in postorder([out]) if id(node) in place}
+        mine = {k, *read}.union(*[g for g in groups if g & {k, *read}])
+        groups = [g for g in groups if not g & mine] + [mine]
+    return sorted(sorted(g) for g in groups)

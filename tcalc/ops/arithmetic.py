@@ -1,0 +1,368 @@
+"""NumPy's meaning of expressions: conversion, broadcasting, products, sums, views.
+
+Everything here is products and sums; operators with a row of their own live in `tcalc.ops`.
+Functions marked `public` are what Python operators, ndarray methods and NumPy calls on expressions
+resolve to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..graph import normal
+from ..graph.arraylike import surface
+from ..graph.captures import captured
+from ..graph.extents import ONE, Coef, Extent, Shape, inverse_extent, show_shape
+from ..graph.nodes import Expr
+from ..graph.normal import bare
+from ..graph.products import is_number, numeral
+from ..graph.variables import check_shape, const_node, is_masked
+from ..support.errors import ShapeError, TraceError, UnsupportedError
+
+__all__ = [
+    "add",
+    "broadcast_to",
+    "const",
+    "cross",
+    "dot",
+    "matmul",
+    "mean",
+    "multiply",
+    "negative",
+    "outer",
+    "positive",
+    "square",
+    "subtract",
+    "sum",
+    "tensordot",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+Axis = int | Sequence[int] | None
+
+#: What NumPy calls differently.
+ALIASES = {
+    "absolute": "abs",
+    "true_divide": "divide",
+    "remainder": "mod",
+    "amax": "max",
+    "amin": "min",
+    "conjugate": "positive",
+    "bitwise_and": "logical_and",
+    "bitwise_or": "logical_or",
+    "invert": "logical_not",
+}
+
+
+def public(function: F) -> F:
+    """Make a function reachable from operators, methods and NumPy's own functions."""
+    surface[function.__name__] = function
+    return function
+
+
+def as_expr(value: object) -> Expr:
+    """An expression from an expression, a number or anything NumPy reads as numbers."""
+    if isinstance(value, Expr):
+        return bare(value)
+    if isinstance(value, bool | int | float):
+        return numeral(value)
+    return const(value)
+
+
+@public
+def const(value: object) -> Expr:
+    """An array of numbers as an expression.
+
+    Parameters
+    ----------
+    value : array_like
+        Real numbers; integers and booleans become float64.
+
+    Raises
+    ------
+    TypeError
+        For complex, object, string and masked arrays.
+    """
+    if isinstance(value, Expr):
+        return bare(value)
+    if is_masked(value):
+        raise TypeError("a masked array has no derivative; fill it first")
+    if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
+        raise TraceError("a list of expressions is not an array of numbers; use stack")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise TypeError(f"constants are arrays of real numbers: {error}") from None
+    if array.dtype.kind in "biu":
+        array = array.astype(np.float64)
+    if array.dtype.kind != "f":
+        raise TypeError(f"constants are real numbers, not {array.dtype} ({value!r:.60})")
+    if array.ndim == 0:
+        return numeral(float(array))
+    array = array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64, copy=False)
+    held = captured(value, array)
+    return const_node(array) if held is None else held
+
+
+# --- broadcasting ---------------------------------------------------------------------------------
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """NumPy's rule; only a literal extent 1 stretches, names never do."""
+    ndim = max(map(len, shapes))
+    result: list[Extent] = []
+    for axis in range(ndim):
+        found: Extent = 1
+        for shape in shapes:
+            place = axis - ndim + len(shape)
+            extent = shape[place] if place >= 0 else 1
+            if extent == 1 and isinstance(extent, int):
+                continue
+            if found != 1 and found != extent:
+                names = " and ".join(show_shape(s) for s in shapes)
+                raise ShapeError(
+                    f"shapes {names} do not broadcast: extents {found} and {extent} "
+                    f"at index {axis - ndim} differ"
+                )
+            found = extent
+        result.append(found)
+    return tuple(result)
+
+
+def expand(e: Expr, shape: Shape) -> Expr:
+    """e broadcast to a shape."""
+    if e.shape == shape:
+        return e
+    skip = len(shape) - e.ndim
+    word = []
+    for axis, extent in enumerate(e.shape):
+        stretched = extent == 1 and shape[axis + skip] != 1
+        word.append(len(shape) + axis if stretched else axis + skip)
+    return normal.einsum([e], [word], range(len(shape)), ONE, dict(enumerate(shape)))
+
+
+@public
+def broadcast_to(a: object, shape: Extent | Sequence[Extent]) -> Expr:
+    e, target = as_expr(a), check_shape(shape, "broadcast_to")
+    if broadcast_shapes(e.shape, target) != target:
+        raise ShapeError(f"shape {show_shape(e.shape)} does not broadcast to {show_shape(target)}")
+    return expand(e, target)
+
+
+def broadcast(*operands: object) -> list[Expr]:
+    """Operands as expressions of one shape."""
+    exprs = [as_expr(a) for a in operands]
+    first = exprs[0].shape
+    if all(e.shape == first for e in exprs):
+        return exprs
+    shape = broadcast_shapes(*[e.shape for e in exprs])
+    return [expand(e, shape) for e in exprs]
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+@public
+def add(a: object, b: object) -> Expr:
+    return normal.add(broadcast(a, b))
+
+
+@public
+def subtract(a: object, b: object) -> Expr:
+    left, right = broadcast(a, b)
+    return normal.add([left, negative(right)])
+
+
+@public
+def negative(a: object) -> Expr:
+    return normal.scale(as_expr(a), Coef(-1))
+
+
+@public
+def positive(a: object) -> Expr:
+    return as_expr(a)
+
+
+@public
+def multiply(a: object, b: object) -> Expr:
+    left, right = as_expr(a), as_expr(b)
+    for number, other in ((left, right), (right, left)):
+        if not number.shape and is_number(number):
+            return normal.scale(other, getattr(number, "coef", ONE))
+    left, right = broadcast(left, right)
+    axes = range(left.ndim)
+    return normal.einsum([left, right], [axes, axes], axes)
+
+
+@public
+def square(a: object) -> Expr:
+    e = as_expr(a)
+    return multiply(e, e)
+
+
+@public
+def matmul(a: object, b: object) -> Expr:
+    """`a @ b` as NumPy: vectors are a row on the left, a column on the right; batches broadcast."""
+    left, right = as_expr(a), as_expr(b)
+    if not left.ndim or not right.ndim:
+        raise ShapeError("matmul needs operands with at least one axis; use * for scalars")
+    inner = (left.shape[-1], right.shape[max(right.ndim - 2, 0)])
+    if inner[0] != inner[1]:
+        raise ShapeError(
+            f"matmul of shapes {show_shape(left.shape)} and {show_shape(right.shape)}: "
+            f"the summed index has extent {inner[0]} on the left and {inner[1]} on the right"
+        )
+    batch = broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    n = len(batch)
+    row, column = (n,) if left.ndim > 1 else (), (n + 1,) if right.ndim > 1 else ()
+    left = expand(left, (*batch, *left.shape[-2:])) if left.ndim > 1 else left
+    right = expand(right, (*batch, *right.shape[-2:])) if right.ndim > 1 else right
+    first = (*range(n), *row, n + 2) if row else (n + 2,)
+    second = (*range(n), n + 2, *column) if column else (n + 2,)
+    return normal.einsum([left, right], [first, second], (*range(n), *row, *column))
+
+
+@public
+def dot(a: object, b: object) -> Expr:
+    """As NumPy: sums the last axis of a with the last but one of b."""
+    left, right = as_expr(a), as_expr(b)
+    if not left.ndim or not right.ndim:
+        return multiply(left, right)
+    return tensordot(left, right, ([left.ndim - 1], [max(right.ndim - 2, 0)]))
+
+
+@public
+def tensordot(a: object, b: object, axes: int | Sequence[Any] = 2) -> Expr:
+    left, right = as_expr(a), as_expr(b)
+    pairs = _summed_axes(axes, left.ndim, right.ndim)
+    second = list(range(left.ndim, left.ndim + right.ndim))
+    for i, j in pairs:
+        if left.shape[i] != right.shape[j]:
+            raise ShapeError(
+                f"tensordot of shapes {show_shape(left.shape)} and {show_shape(right.shape)}: "
+                f"extents {left.shape[i]} and {right.shape[j]} are summed together"
+            )
+        second[j] = i
+    gone = {i for i, _ in pairs}
+    out = [k for k in range(left.ndim) if k not in gone]
+    out += [k for k in second if k >= left.ndim]
+    return normal.einsum([left, right], [range(left.ndim), second], out)
+
+
+def _summed_axes(axes: int | Sequence[Any], left: int, right: int) -> list[tuple[int, int]]:
+    """The pairs of axes that tensordot sums, of operands with `left` and `right` axes."""
+    if isinstance(axes, int | np.integer):
+        if not 0 <= axes <= min(left, right):
+            raise ShapeError(f"tensordot: {axes} axes cannot be summed of {left} and {right}")
+        return [(left - int(axes) + k, k) for k in range(axes)]
+    both = [[x] if isinstance(x, int | np.integer) else list(x) for x in axes]
+    if len(both) != 2 or len(both[0]) != len(both[1]):
+        raise ShapeError(f"tensordot: axes {axes} are not two lists of one length")
+    one = [check_axis(i, left, "tensordot") for i in both[0]]
+    two = [check_axis(j, right, "tensordot") for j in both[1]]
+    if len(set(one)) < len(one) or len(set(two)) < len(two):
+        raise ShapeError(f"tensordot: an axis is named twice in {axes}")
+    return list(zip(one, two, strict=True))
+
+
+@public
+def outer(a: object, b: object) -> Expr:
+    """a_i b_j of 1-D operands (operands of more axes are not flattened: ShapeError)."""
+    left, right = as_expr(a), as_expr(b)
+    if left.ndim > 1 or right.ndim > 1:
+        raise ShapeError(
+            f"outer takes vectors, not {show_shape(left.shape)} and {show_shape(right.shape)}"
+        )
+    return tensordot(left, right, 0)
+
+
+@public
+def cross(a: object, b: object) -> Expr:
+    """The vector product over the last axes, both of extent 3."""
+    left, right = broadcast(a, b)
+    if not left.ndim or left.shape[-1] != 3:
+        raise ShapeError(f"cross needs a last axis of extent 3, not {show_shape(left.shape)}")
+    sign = np.zeros((3, 3, 3))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        sign[i, j, k], sign[i, k, j] = 1, -1
+    n = left.ndim - 1
+    words = [(n, n + 1, n + 2), (*range(n), n + 1), (*range(n), n + 2)]
+    return normal.einsum([const(sign), left, right], words, range(n + 1))
+
+
+# --- sums -----------------------------------------------------------------------------------------
+
+
+def check_axis(axis: object, ndim: int, what: str) -> int:
+    if not isinstance(axis, int | np.integer) or not -ndim <= axis < ndim:
+        raise ShapeError(f"{what}: axis {axis} is out of range for {ndim} axes")
+    return int(axis) % ndim
+
+
+def chosen_axes(axis: Axis, ndim: int, what: str) -> list[int]:
+    """Axes as NumPy's `axis=` names them, sorted."""
+    if axis is None:
+        return list(range(ndim))
+    given = list(axis) if isinstance(axis, Sequence) else [axis]
+    axes = sorted(check_axis(a, ndim, what) for a in given)
+    if len(set(axes)) < len(axes):
+        raise ShapeError(f"{what}: axis {axis} is named twice")
+    return axes
+
+
+def keep(e: Expr, axes: Sequence[int], keepdims: bool) -> Expr:
+    """Put axes of extent 1 back where a reduction took axes away."""
+    if not keepdims:
+        return e
+    ndim = e.ndim + len(axes)
+    rest = [axis for axis in range(ndim) if axis not in axes]
+    return normal.einsum([e], [rest], range(ndim), ONE, dict.fromkeys(axes, 1))
+
+
+@public
+def sum(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    e = as_expr(a)
+    axes = chosen_axes(axis, e.ndim, "sum")
+    rest = [k for k in range(e.ndim) if k not in axes]
+    return keep(normal.einsum([e], [range(e.ndim)], rest), axes, keepdims)
+
+
+@public
+def mean(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    e = as_expr(a)
+    coef = ONE
+    for k in chosen_axes(axis, e.ndim, "mean"):
+        coef = coef.by(inverse_extent(e.shape[k]))
+    return normal.scale(sum(e, axis, keepdims), coef)
+
+
+@public
+def var(a: object, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Expr:
+    """The variance over axes, as NumPy's: mean of squared deviations (ddof = 0)."""
+    if ddof:
+        raise UnsupportedError("var and std divide by the number of entries; scale for other ddof")
+    e = as_expr(a)
+    return mean(square(subtract(e, expand(mean(e, axis, True), e.shape))), axis, keepdims)
+
+
+# --- NumPy's protocols ----------------------------------------------------------------------------
+
+
+def array_ufunc(self: Expr, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    name = ALIASES.get(ufunc.__name__, ufunc.__name__)
+    if method != "__call__" or name not in surface or options:
+        raise TraceError(f"np.{ufunc.__name__} ({method}) does not take expressions")
+    return surface[name](*inputs)
+
+
+def array_function(self: Expr, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    name = ALIASES.get(function.__name__, function.__name__)
+    if name not in surface:
+        raise TraceError(f"np.{function.__name__} does not take expressions")
+    return surface[name](*args, **kwargs)
+
+
+surface.update(array_ufunc=array_ufunc, array_function=array_function)

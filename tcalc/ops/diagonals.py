@@ -1,0 +1,92 @@
+"""Diagonals of arrays, the main one and those beside it, under NumPy's names."""
+
+from __future__ import annotations
+
+from operator import index as whole_number
+
+from ..graph import normal
+from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
+from ..graph.nodes import Expr
+from ..graph.products import Operand
+from ..integers.affine import Constraint
+from ..support.errors import ShapeError
+from .arithmetic import as_expr, check_axis, public
+from .indicator import index, indicator
+
+__all__ = ["diag", "diagonal", "trace"]
+
+
+def _axes(e: Expr, axis1: int, axis2: int) -> tuple[int, int]:
+    """The two axes of a diagonal, checked."""
+    if e.ndim < 2:
+        raise ShapeError(f"a diagonal needs two axes, not shape {show_shape(e.shape)}")
+    i, j = check_axis(axis1, e.ndim, "diagonal"), check_axis(axis2, e.ndim, "diagonal")
+    if i == j:
+        raise ShapeError(f"a diagonal needs two different axes, not {axis1} and {axis2}")
+    return i, j
+
+
+def _length(e: Expr, i: int, j: int, offset: int) -> Extent:
+    """The extent of a diagonal."""
+    rows, columns = e.shape[i], e.shape[j]
+    above, left = max(-offset, 0), max(offset, 0)
+    if isinstance(rows, int) and isinstance(columns, int):
+        if offset == 0 and rows != columns:
+            raise ShapeError(
+                f"the diagonal of shape {show_shape(e.shape)}: extents {rows} and {columns} differ"
+            )
+        return max(0, min(rows - above, columns - left))
+    if rows != columns:
+        raise ShapeError(
+            f"the diagonal of shape {show_shape(e.shape)}: extents {rows} and {columns} differ"
+        )
+    return extent_from(form_of(rows) - above - left)
+
+
+def _read(a: object, offset: int, axis1: int, axis2: int, summed: bool) -> Expr:
+    e, offset = as_expr(a), whole_number(offset)
+    i, j = _axes(e, axis1, axis2)
+    length = _length(e, i, j, offset)
+    word = list(range(e.ndim))
+    rest = [k for k in range(e.ndim) if k not in (i, j)]
+    if offset == 0:
+        word[j] = i
+        return normal.einsum([e], [word], rest if summed else [*rest, i])
+    label = e.ndim
+    extents: dict[int, Extent] = {label: length, i: e.shape[i], j: e.shape[j]}
+    operands: list[Operand] = [(e, tuple(word))]
+    for axis, start in ((i, max(-offset, 0)), (j, max(offset, 0))):
+        form = Constraint(index(axis) - index(label) - start, True)
+        operands += indicator({k: extents[k] for k in (axis, label)}, [form])
+    ops, words = [op for op, _ in operands], [word for _, word in operands]
+    return normal.einsum(ops, words, rest if summed else [*rest, label], ONE, extents)
+
+
+@public
+def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
+    return _read(a, offset, axis1, axis2, False)
+
+
+@public
+def trace(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
+    return _read(a, offset, axis1, axis2, True)
+
+
+@public
+def diag(a: object, k: int = 0) -> Expr:
+    """A diagonal of a matrix, or the matrix with a vector on a diagonal."""
+    e, offset = as_expr(a), whole_number(k)
+    if e.ndim == 2:
+        return diagonal(e, offset)
+    if e.ndim != 1:
+        raise ShapeError(f"diag takes a vector or a matrix, not shape {show_shape(e.shape)}")
+    if not offset:
+        return normal.einsum([e], [(0,)], (0, 0))
+    size = extent_from(form_of(e.shape[0]) + abs(offset))
+    extents: dict[int, Extent] = {0: e.shape[0], 1: size, 2: size}
+    operands: list[Operand] = [(e, (0,))]
+    for label, start in ((1, max(-offset, 0)), (2, max(offset, 0))):
+        form = Constraint(index(label) - index(0) - start, True)
+        operands += indicator({k: extents[k] for k in (0, label)}, [form])
+    ops, words = [op for op, _ in operands], [word for _, word in operands]
+    return normal.einsum(ops, words, (1, 2), ONE, extents)

@@ -1,0 +1,177 @@
+"""Arrays put together and around: concatenate, stack, pad, flip, roll, under NumPy's names.
+
+Each part stands at shifted places in zeros: a product with an indicator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index as whole_number
+
+import numpy as np
+
+from ..graph import normal
+from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
+from ..graph.nodes import Expr
+from ..graph.products import is_number
+from ..integers.affine import Affine, Constraint
+from ..support.errors import ShapeError, UnsupportedError
+from .arithmetic import Axis, as_expr, check_axis, chosen_axes, public
+from .indexing import getitem
+from .indicator import index, indicator
+
+__all__ = ["concatenate", "flip", "pad", "roll", "stack"]
+
+
+def _shifted(e: Expr, axis: int, start: Affine, extent: Extent) -> Expr:
+    """The array along an axis of another extent, from a place on, with zeros around it."""
+    label = e.ndim
+    extents: dict[int, Extent] = {axis: e.shape[axis], label: extent}
+    held = indicator(extents, [Constraint(index(label) - index(axis) - start, True)])
+    word = tuple(range(e.ndim))
+    out = (*word[:axis], label, *word[axis + 1 :])
+    ops, words = [op for op, _ in held], [w for _, w in held]
+    return normal.einsum([e, *ops], [word, *words], out, ONE, extents)
+
+
+def _parts(arrays: object, what: str) -> list[Expr]:
+    if isinstance(arrays, Expr) and arrays.ndim:
+        arrays = list(arrays)
+    if not isinstance(arrays, Sequence | np.ndarray):
+        raise TypeError(f"{what} takes a sequence of arrays, not {type(arrays).__name__}")
+    found = [as_expr(a) for a in arrays]
+    if not found:
+        raise ValueError(f"{what} needs at least one array")
+    return found
+
+
+@public
+def concatenate(arrays: object, axis: int | None = 0) -> Expr:
+    """Arrays one behind the other along an axis, as `numpy.concatenate`.
+
+    Parameters
+    ----------
+    arrays : sequence of expressions and arrays
+    axis : int
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> x, y = tc.var("x", "n"), tc.var("y", "m")
+    >>> tc.concatenate([x, y]).shape
+    ('m+n',)
+    """
+    exprs = _parts(arrays, "concatenate")
+    if axis is None:
+        raise UnsupportedError("concatenate: axis=None flattens; ravel the arrays")
+    ndim = exprs[0].ndim
+    if not ndim:
+        raise ShapeError("concatenate: arrays without axes cannot be concatenated; use stack")
+    place = check_axis(axis, ndim, "concatenate")
+    rest = [(*e.shape[:place], *e.shape[place + 1 :]) for e in exprs]
+    for e, other in zip(exprs, rest, strict=True):
+        if e.ndim != ndim or other != rest[0]:
+            raise ShapeError(
+                f"concatenate along axis {place}: shapes {show_shape(exprs[0].shape)} and "
+                f"{show_shape(e.shape)} do not fit"
+            )
+    starts = [Affine()]
+    for e in exprs:
+        starts.append(starts[-1] + form_of(e.shape[place]))
+    whole = extent_from(starts[-1])
+    terms = [
+        _shifted(e, place, start, whole)
+        for e, start in zip(exprs, starts, strict=False)
+        if e.shape[place] != 0
+    ]
+    return normal.add(terms) if terms else exprs[0]
+
+
+@public
+def stack(arrays: object, axis: int = 0) -> Expr:
+    """Arrays of one shape along a new axis, as `numpy.stack`."""
+    exprs = _parts(arrays, "stack")
+    shape = exprs[0].shape
+    for e in exprs:
+        if e.shape != shape:
+            raise ShapeError(f"stack: shapes {show_shape(shape)} and {show_shape(e.shape)} differ")
+    place = check_axis(axis, len(shape) + 1, "stack")
+    key = (*[slice(None)] * place, None)
+    return concatenate([getitem(e, key) for e in exprs], place)
+
+
+@public
+def pad(a: object, pad_width: object, mode: str = "constant", constant_values: object = 0) -> Expr:
+    """An array with a margin of zeros, or of another number, as `numpy.pad`.
+
+    Parameters
+    ----------
+    a : expression or array
+    pad_width : int or sequence
+        ``n``, ``(before, after)``, or one such pair per axis.
+    mode : {"constant"}
+    constant_values : number or scalar expression
+    """
+    e = as_expr(a)
+    if mode != "constant":
+        raise UnsupportedError(f"pad: mode {mode!r}; there is 'constant'")
+    value = as_expr(constant_values)
+    if value.ndim:
+        raise UnsupportedError("pad: constant_values is one number")
+    widths = np.asarray(pad_width)
+    if widths.dtype.kind not in "iu" or (widths.size and widths.min() < 0):
+        raise ValueError(f"pad: widths are whole numbers from 0 on, not {pad_width!r}")
+    try:
+        pairs = np.broadcast_to(widths, (e.ndim, 2)).tolist()
+    except ValueError:
+        raise ValueError(f"pad: {pad_width!r} are no widths for {e.ndim} axes") from None
+    found = e
+    for axis, (before, after) in enumerate(pairs):
+        if before or after:
+            extent = extent_from(form_of(e.shape[axis]) + before + after)
+            inner = _shifted(found, axis, Affine((), before), extent)
+            outside = [index(0) - (form_of(e.shape[axis]) + before), before - 1 - index(0)]
+            margins = [_where(form, extent, value) for form in outside]
+            terms = [inner, *[_along(m, axis, inner) for m in margins]]
+            found = inner if is_number(value, 0) else normal.add(terms)
+    return found
+
+
+def _where(form: Affine, extent: Extent, value: Expr) -> Expr:
+    """A vector that is a number where a form is not negative, and 0 elsewhere."""
+    held = indicator({0: extent}, [Constraint(form)])
+    ops, words = [op for op, _ in held], [w for _, w in held]
+    return normal.einsum([value, *ops], [(), *words], (0,), ONE, {0: extent})
+
+
+def _along(vector: Expr, axis: int, e: Expr) -> Expr:
+    """A vector along one axis, repeated along the others."""
+    return normal.einsum([vector], [(axis,)], range(e.ndim), ONE, dict(enumerate(e.shape)))
+
+
+@public
+def flip(m: object, axis: Axis = None) -> Expr:
+    """The entries along axes (all by default) in reverse order, as `numpy.flip`."""
+    e = as_expr(m)
+    axes = chosen_axes(axis, e.ndim, "flip")
+    return getitem(e, tuple([slice(None, None, -1 if k in axes else None) for k in range(e.ndim)]))
+
+
+@public
+def roll(a: object, shift: int, axis: int | None = None) -> Expr:
+    """The entries along an axis shifted, those that leave it at the other end, as `numpy.roll`.
+
+    Along an axis of a named extent the shift must not be larger than the extent.
+    """
+    e = as_expr(a)
+    if axis is None and e.ndim != 1:
+        raise UnsupportedError(f"roll of shape {show_shape(e.shape)} needs axis=")
+    place = check_axis(0 if axis is None else axis, e.ndim, "roll")
+    extent, count = e.shape[place], whole_number(shift)
+    if isinstance(extent, int):
+        count = count % extent if extent else 0
+    if not count:
+        return e
+    ahead = (slice(None),) * place
+    parts = [getitem(e, (*ahead, slice(-count, None))), getitem(e, (*ahead, slice(-count)))]
+    return concatenate(parts, place)

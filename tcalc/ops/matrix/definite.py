@@ -1,0 +1,75 @@
+"""Inverse and determinant of symmetric positive definite matrices, from their Cholesky factor.
+
+Rows of their own beside those of general matrices: the rules choose them where the operand is known
+to be positive definite, and where an expression goes through a Cholesky factor anyway.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...graph.applications import apply
+from ...graph.extents import Coef
+from ...graph.nodes import Expr
+from ...graph.normal import einsum
+from ...graph.row import Op
+from ..matrix_cores import LARGE, labels, mirrored, same
+from .cholesky import CHOLESKY
+
+__all__: list[str] = []
+
+
+def _inverse_partial(a: Expr, x: Expr) -> Expr:
+    """dX = -X dA X."""
+    b, i, j, k, m, _ = labels(x)
+    return einsum([x, x], [(*b, i, k), (*b, m, j)], (*b, i, j, k, m), Coef(-1))
+
+
+def _inverse(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    return _from_factor(xp, params, CHOLESKY.kernel(xp, (), a))
+
+
+def _from_factor(xp: Any, params: tuple[Any, ...], factor: Any) -> Any:
+    x = xp.linalg.inv(factor)
+    return xp.swapaxes(x, -1, -2) @ x
+
+
+def _over(xp: Any, params: tuple[Any, ...], a: Any) -> None:
+    """From the factor, in place: one triangle by LAPACK, the other one copied."""
+    if a.ndim > 2 or len(a) < LARGE:
+        a[...] = _from_factor(xp, params, a)
+        return
+    import scipy.linalg
+
+    (potri,) = scipy.linalg.get_lapack_funcs(("potri",), (a,))
+    potri(a.T, lower=0, overwrite_c=1)
+    mirrored(a)
+
+
+def _logdet_from_factor(xp: Any, params: tuple[Any, ...], factor: Any) -> Any:
+    return 2 * xp.log(xp.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+
+
+INVERSE = Op(
+    "inverse_definite", (2,), (_inverse_partial,), _inverse,
+    "np.linalg.inv({0})", "{0}^{{-1}}", domain=((0.5, 2.0),), shape=same, transposes=True,
+    flops=2 / 3, inverts="positive", factor=CHOLESKY, finish=_from_factor, over=_over,
+    symmetric=True, definite=True, printed="inv",
+)  # fmt: skip
+LOGDET = Op(
+    "logdet_definite", (2,), (lambda a, y: inverse_definite(a),),
+    lambda xp, params, a: _logdet_from_factor(xp, params, CHOLESKY.kernel(xp, (), a)),
+    "np.linalg.slogdet({0})[1]", r"\log\det({0})", domain=((0.5, 2.0),),
+    shape=lambda params, s: s[:-2], transposes=True, flops=0, factor=CHOLESKY,
+    finish=_logdet_from_factor, symmetric=True, printed="logdet",
+)  # fmt: skip
+
+
+def inverse_definite(a: Expr) -> Expr:
+    """The inverse of symmetric positive definite matrices; LinAlgError where they are not."""
+    return apply(INVERSE, a)
+
+
+def logdet_definite(a: Expr) -> Expr:
+    """The logarithm of the determinant of symmetric positive definite matrices."""
+    return apply(LOGDET, a)

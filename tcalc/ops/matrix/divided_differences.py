@@ -1,0 +1,230 @@
+"""Scalar functions with their derivatives, and divided differences that are exact at equal points.
+
+g[x0, ..., xk] comes from the recursion, which divides by the largest distance, or from the integral
+of the k-th derivative over the simplex (Hermite and Genocchi) by Gauss quadrature: whichever has
+the smaller bound of its error. The one is good where points are far apart, the other where they are
+near, and there is a wide range in which both are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import cache
+from itertools import combinations_with_replacement, permutations, product
+from typing import Any
+
+import numpy as np
+
+from ...graph.arraylike import surface
+from ...graph.nodes import Apply, Einsum, Expr, Var, postorder
+from ...graph.normal import bare
+from ...graph.variables import var
+from ...support.errors import UnsupportedError
+
+Array = np.ndarray
+
+#: The variable of scalar functions.
+X = var("x")
+EPS = float(np.finfo(np.float64).eps)
+#: A recursion with this relative error needs no comparison.
+GOOD = 2e-15
+#: Nodes per axis of the quadrature, by order; further orders have the last one.
+NODES = (1, 12, 9, 8, 6)
+CHUNK = 1 << 19
+
+
+class Scalar:
+    """A function of one number: an expression of `X`, and its derivatives up to an order.
+
+    It is a parameter of rows: its `repr` is NumPy source of all derivatives, its `str` the formula.
+    """
+
+    def __init__(self, expr: Expr, order: int = 0) -> None:
+        self.expr, self.order = expr, order
+        self.derivatives = [expr]
+        for _ in range(order):
+            self.derivatives.append(bare(surface["diff"](self.derivatives[-1], X)))
+        self.nodes = [_checked(e) for e in self.derivatives]
+        self.source = f"({', '.join(map(source, self.nodes))},)"
+
+    def __call__(self, k: int, x: Array) -> Array:
+        """The k-th derivative of every entry."""
+        return evaluate(self.nodes[k], x)
+
+    def raised(self) -> Scalar:
+        """The same function with one more derivative."""
+        return Scalar(self.expr, self.order + 1)
+
+    def derived(self) -> Scalar:
+        """The derivative, which has one derivative less."""
+        return Scalar(self.derivatives[1], self.order - 1)
+
+    def __repr__(self) -> str:
+        return self.source
+
+    def __str__(self) -> str:
+        return str(self.expr)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scalar) and other.source == self.source
+
+    def __hash__(self) -> int:
+        return hash(self.source)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scalar, (self.expr, self.order)
+
+
+def _checked(e: Expr) -> list[Expr]:
+    """The nodes of a scalar function, operands first."""
+    nodes = postorder([e])
+    for node in nodes:
+        product_ = isinstance(node, Einsum) and not (node.coef.times or node.coef.over)
+        known = product_ or not isinstance(node, Einsum)
+        row = not isinstance(node, Apply) or node.op.elementwise
+        if node.shape or not known or not row or (isinstance(node, Var) and node is not X):
+            raise UnsupportedError(f"a function of one number is needed, not {e!s:.60}")
+    return nodes
+
+
+def evaluate(nodes: list[Expr], x: Array) -> Array:
+    """An expression of X at an array, entry by entry."""
+    values: dict[int, Any] = {}
+    for node in nodes:
+        args = [values[id(arg)] for arg in node.args]
+        if isinstance(node, Var):
+            value: Any = x
+        elif isinstance(node, Einsum):
+            value = np.float64(node.coef.value)
+            for arg in args:
+                value = value * arg
+        elif isinstance(node, Apply):
+            value = np.asarray(node.op.kernel(np, node.params, *args), np.float64)
+        else:
+            value = sum(args[1:], args[0])
+        values[id(node)] = value
+    return np.broadcast_to(values[id(nodes[-1])], x.shape)
+
+
+def source(nodes: list[Expr]) -> str:
+    """An expression of X as a lambda; what is used twice gets a name inside."""
+    uses = Counter([id(arg) for node in nodes for arg in node.args])
+    texts: dict[int, str] = {}
+    named: list[str] = []
+    for node in nodes:
+        text = _text(node, [texts[id(arg)] for arg in node.args])
+        if uses[id(node)] > 1 and node.args:
+            named.append(f"t{len(named)} := {text}")
+            text = f"t{len(named) - 1}"
+        texts[id(node)] = text
+    last = texts[id(nodes[-1])]
+    return f"lambda x: ({', '.join([*named, last])})[-1]" if named else f"lambda x: {last}"
+
+
+def _text(node: Expr, args: list[str]) -> str:
+    if isinstance(node, Var):
+        return "x"
+    if isinstance(node, Einsum):
+        coef = [] if args and node.coef.value == 1 else [_numeral(node.coef.value)]
+        factors = [*coef, *args]
+        return factors[0] if len(factors) == 1 else f"({' * '.join(factors)})"
+    if isinstance(node, Apply):
+        text = node.op.code.format(*args, p=[repr(p) for p in node.params])
+        truth = node.op.range == (0.0, 1.0) and not any(node.op.partials)
+        return f"({text} * 1.0)" if truth else f"({text})"
+    return f"({' + '.join(args)})"
+
+
+def _numeral(value: int | float) -> str:
+    text = repr(value) if math.isfinite(value) else f"float('{value}')"
+    return f"({text})" if value < 0 else text
+
+
+# --- divided differences --------------------------------------------------------------------------
+
+
+@cache
+def _simplex(order: int, nodes: int) -> tuple[Array, Array]:
+    """Nodes t1 >= ... >= tk of the simplex, one column each, and their weights."""
+    roots, weights = np.polynomial.legendre.leggauss(nodes)
+    u = np.array(list(product((roots + 1) / 2, repeat=order))).reshape(-1, order)
+    w = np.array(list(product(weights / 2, repeat=order))).reshape(-1, order)
+    powers = np.arange(order - 1, -1, -1)
+    return np.cumprod(u, axis=1).T, (w * u**powers).prod(axis=1)
+
+
+def _integral(g: Scalar, x: Array, nodes: int) -> Array:
+    """g[x0, ..., xk] of the rows of x as the integral of the k-th derivative."""
+    order = x.shape[1] - 1
+    t, weights = _simplex(order, nodes)
+    found = np.empty(len(x))
+    rows = max(1, CHUNK // len(weights))
+    for low in range(0, len(x), rows):
+        part = x[low : low + rows]
+        at = part[:, :1] + (part[:, 1:] - part[:, :-1]) @ t
+        found[low : low + rows] = g(order, at) @ weights
+    return found
+
+
+@np.errstate(all="ignore")
+def divided_differences(g: Scalar, x: Array) -> Array:
+    """g[x0, ..., xk] for every row of x, whose entries ascend."""
+    d = np.array(g(0, x))
+    error = EPS * np.abs(d)
+    for j in range(1, x.shape[1]):
+        gap = x[:, j:] - x[:, :-j]
+        d = (d[:, 1:] - d[:, :-1]) / gap
+        error = (error[:, 1:] + error[:, :-1]) / gap + EPS * np.abs(d)
+        rows, columns = np.nonzero(~((error <= GOOD * np.abs(d)) & np.isfinite(d)))
+        if not len(rows):
+            continue
+        windows = x[rows[:, None], columns[:, None] + np.arange(j + 1)]
+        nodes = NODES[min(j, len(NODES) - 1)]
+        fine = _integral(g, windows, nodes)
+        doubt = np.abs(fine - _integral(g, windows, nodes - 1)) + 2 * EPS * np.abs(fine)
+        before, bound = d[rows, columns], error[rows, columns]
+        better = (doubt < bound) | ~np.isfinite(before) | np.isnan(bound)
+        d[rows, columns] = np.where(better, fine, before)
+        error[rows, columns] = np.where(better, doubt, bound)
+    found: Array = d[:, 0]
+    return found
+
+
+def table(g: Scalar, w: Array, order: int) -> Array:
+    """g[w_i, w_j, ...] for all tuples of entries of ascending vectors (the last axis)."""
+    n, batch = w.shape[-1], w.shape[:-1]
+    if not n:
+        return np.zeros(batch + (0,) * (order + 1))
+    chosen = np.array(list(combinations_with_replacement(range(n), order + 1)))
+    values = divided_differences(g, w[..., chosen].reshape(-1, order + 1))
+    grid = np.sort(np.indices((n,) * (order + 1)).reshape(order + 1, -1), axis=0)
+    place = np.zeros((n,) * (order + 1), dtype=int)
+    place[tuple(chosen.T)] = np.arange(len(chosen))
+    full = values.reshape(*batch, len(chosen))[..., place[tuple(grid)]]
+    return full.reshape(batch + (n,) * (order + 1))
+
+
+def spectral_derivative(g: Scalar, w: Array, v: Array, es: list[Array]) -> Array:
+    """The derivative of V g(diag w) V' along directions: V times a sum over their orders times V'.
+
+    Every order of directions contributes g[w_i, w_p, ..., w_j] H1_ip H2_pq ... Hk_rj, summed over
+    the inner indices, with H = V' E V.
+    """
+    transposed = np.swapaxes(v, -1, -2)
+    if not es:
+        value: Array = (v * g(0, w)[..., None, :]) @ transposed
+        return value
+    rotated = [transposed @ e @ v for e in es]
+    weights = table(g, w, len(es))
+    letters = "".join([chr(ord("a") + k) for k in range(len(es) + 1)])
+    inner: Any = 0
+    for order in permutations(rotated):
+        term, left = weights, letters
+        for k, h in enumerate(order):
+            rest = left.replace(letters[k], "") if k else left
+            term = np.einsum(f"...{left},...{letters[k : k + 2]}->...{rest}", term, h)
+            left = rest
+        inner = inner + term
+    found: Array = v @ inner @ transposed
+    return found

@@ -1,0 +1,181 @@
+"""Symmetric eigen decompositions: the family {w, V, F} is closed under differentiation.
+
+F_ij = 1 / (w_j - w_i) off the diagonal (Seeger et al. 2018, section 3 and appendix). The
+decomposition is of (A + A') / 2, so that derivatives agree with plain finite differences.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...graph.applications import apply, apply_all
+from ...graph.extents import Coef, Shape
+from ...graph.nodes import Expr
+from ...graph.normal import add, einsum
+from ...graph.row import Op
+from ..arithmetic import as_expr, public
+from ..matrix_cores import LARGE, attempt, both, labels, refuse, square, symmetric
+
+__all__ = ["eigh", "eigvalsh", "syevd"]
+
+DEGENERATE = ("raise", "nan", "epsilon")
+EPSILON = 1e-10
+#: Equal eigenvalues come out this many roundings apart, or as many as there are rows.
+FEW = 16
+
+
+NO_CONVERGENCE = "eigh: no convergence, as with entries that are not finite"
+
+
+def _eigh(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    a = symmetric(xp, a)
+    if a.ndim > 2 or len(a) < LARGE or not xp.isfinite(a).all():
+        return tuple(attempt(NO_CONVERGENCE, xp.linalg.eigh, a))
+    import scipy.linalg
+
+    (syevd,) = scipy.linalg.get_lapack_funcs(("syevd",), (a,))
+    # Row-major memory of a symmetric matrix is itself in column-major order: no copy.
+    w, v, failed = syevd(a.T, lower=0, overwrite_a=1)
+    refuse(NO_CONVERGENCE, failed != 0)
+    return w, v
+
+
+def _eigh_shapes(params: tuple[Any, ...], shape: Shape) -> tuple[Shape, Shape]:
+    return shape[:-1], shape
+
+
+def _eigenvalue_partial(a: Expr, w: Expr, v: Expr) -> Expr:
+    """dw = diag(V' dA V)."""
+    b, i, _, k, m, _ = labels(a)
+    return einsum([v, v], [(*b, k, i), (*b, m, i)], (*b, i, k, m))
+
+
+def _gaps(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
+    """1 / (w_j - w_i), 0 on the diagonal, equal eigenvalues as the caller asked."""
+    n = w.shape[-1]
+    difference = w[..., None, :] - w[..., :, None]
+    size = xp.abs(w).max(axis=-1, initial=0)[..., None]
+    rounding = max(n, FEW) * xp.finfo(w.dtype).eps * size
+    if params[0] != "epsilon" and (w[..., 1:] - w[..., :-1] > rounding).all():
+        difference.reshape((*w.shape[:-1], n * n))[..., :: n + 1] = xp.inf
+        return xp.divide(1, difference, out=difference)
+    off = ~xp.eye(n, dtype=bool)
+    tied = off & (xp.abs(difference) <= rounding[..., None])
+    if params[0] == "epsilon":
+        sign = xp.where(difference < 0, -1, 1).astype(w.dtype)
+        difference = xp.maximum(xp.abs(difference), EPSILON) * sign
+    elif xp.any(tied):
+        if params[0] == "raise":
+            problem = (
+                "eigh: equal eigenvalues, whose eigenvectors have no derivative; "
+                'degenerate="nan" or "epsilon" goes on'
+            )
+            refuse(problem, tied.any(axis=(-2, -1)))
+        difference = xp.where(tied, xp.nan, difference)
+    return xp.where(off, 1 / xp.where(off, difference, 1), 0).astype(w.dtype)
+
+
+def _gaps_partial(w: Expr, f: Expr) -> Expr:
+    """dF_ij = -F_ij^2 (dw_j - dw_i)."""
+    n = w.ndim - 1
+    word = (*range(n), n, n + 1)
+    plus = einsum([f, f], [word, word], (*word, n))
+    minus = einsum([f, f], [word, word], (*word, n + 1), Coef(-1))
+    return add([plus, minus])
+
+
+GAPS_SOURCE = """
+def _gaps(w):
+    d = w[..., None, :] - w[..., :, None] + np.eye(w.shape[-1], dtype=w.dtype)
+    return 1 / d - np.eye(w.shape[-1], dtype=w.dtype)
+"""
+GAPS = Op(
+    "gaps", (1,), (_gaps_partial,), _gaps,
+    "_gaps({0})", r"\operatorname{{gaps}}({0})",
+    domain=((0.5, 2.0),), shape=lambda params, s: (*s, s[-1]), helper=GAPS_SOURCE,
+)  # fmt: skip
+
+
+def _eigenvector_partial(degenerate: str) -> Any:
+    def partial(a: Expr, w: Expr, v: Expr) -> Expr:
+        """dV = V (F ∘ (V' dA V))."""
+        b, i, j, k, m, p = labels(a)
+        f = apply(GAPS, w, params=(degenerate,))
+        # -F' is F but for ties that are held apart; products with V come out in its order.
+        turned, sign = ((p, j), 1) if degenerate == "epsilon" else ((j, p), -1)
+        words = [(*b, i, p), (*b, *turned), (*b, k, p), (*b, m, j)]
+        return both(einsum([v, f, v, v], words, (*b, i, j, k, m), Coef(sign)))
+
+    return partial
+
+
+EIGH = {
+    kind: Op(
+        "eigh" if kind == "raise" else f"eigh_{kind}", (2,),
+        ((_eigenvalue_partial, _eigenvector_partial(kind)),), _eigh,
+        "np.linalg.eigh(({0} + np.swapaxes({0}, -1, -2)) / 2)", r"\operatorname{{eigh}}({0})",
+        domain=((0.5, 2.0),), shape=_eigh_shapes, flops=9.0,
+        written=lambda node: ("eigh", node.args[0]),
+        parts=("eigvals", "eigvecs"), symbols=(r"\lambda", r"V_{\mathrm{eig}}"),
+    )
+    for kind in DEGENERATE
+}  # fmt: skip
+
+
+@public
+def eigh(a: object, degenerate: str = "raise") -> tuple[Expr, Expr]:
+    """(w, V): eigenvalues ascending and eigenvectors as columns, of (a + a') / 2.
+
+    Parameters
+    ----------
+    a : expression of shape (..., n, n)
+    degenerate : {"raise", "nan", "epsilon"}
+        What derivatives of eigenvectors do at equal eigenvalues, where they are undefined: a
+        LinAlgError, nan, or a gap of at least 1e-10. Eigenvalues are not affected.
+    """
+    if degenerate not in DEGENERATE:
+        raise ValueError(f"degenerate={degenerate!r}: one of {', '.join(map(repr, DEGENERATE))}")
+    w, v = apply_all(EIGH[degenerate], square("eigh", as_expr(a)))
+    return w, v
+
+
+@public
+def eigvalsh(a: object) -> Expr:
+    """The eigenvalues of (a + a') / 2, ascending; derivatives of one need it to be simple."""
+    return eigh(a)[0]
+
+
+SIGNS_SOURCE = """
+def _signs(v):
+    top = np.abs(v).argmax(axis=-2)[..., None, :]
+    return np.where(np.take_along_axis(v, top, axis=-2)[..., 0, :] < 0, -1, 1).astype(v.dtype)
+"""
+
+
+def _signs(xp: Any, params: tuple[Any, ...], v: Any) -> Any:
+    """The sign of the largest entry of every column, the first of equal ones."""
+    if not v.size:
+        return xp.ones(v.shape[:-1], v.dtype)
+    above, below = v.max(axis=-2), -v.min(axis=-2)
+    if (above != below).all():
+        return xp.where(above < below, -1, 1).astype(v.dtype)
+    top = xp.abs(v).argmax(axis=-2)[..., None, :]
+    largest = xp.take_along_axis(v, top, axis=-2)[..., 0, :]
+    return xp.where(largest < 0, -1, 1).astype(v.dtype)
+
+
+SIGNS = Op(
+    "column_signs", (2,), (None,), _signs, "_signs({0})", r"\operatorname{{signs}}({0})",
+    domain=((0.5, 2.0),), shape=lambda params, s: s[:-1], helper=SIGNS_SOURCE,
+)  # fmt: skip
+
+
+@public
+def syevd(a: object, degenerate: str = "raise") -> tuple[Expr, Expr]:
+    """(U, w) with the eigenvectors as rows of U: U a = diag(w) U.
+
+    The entry of largest magnitude in every row of U is positive; the first of equal ones counts.
+    """
+    w, v = eigh(a, degenerate)
+    b, i, j, _, _, _ = labels(v)
+    return einsum([v, apply(SIGNS, v)], [(*b, i, j), (*b, j)], (*b, j, i)), w

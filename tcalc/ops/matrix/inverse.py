@@ -1,0 +1,168 @@
+"""Functions of square matrices over leading batch axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...graph.applications import apply, core_swap
+from ...graph.extents import Coef, Shape
+from ...graph.nodes import Expr
+from ...graph.normal import einsum, view
+from ...graph.row import Factor, Op, Partial
+from .. import arithmetic
+from ..arithmetic import as_expr, public
+from ..elementwise import reciprocal
+from ..elementwise_row import Function
+from ..matrix_cores import attempt, refuse, square
+
+__all__ = [
+    "adj",
+    "det",
+    "inv",
+    "logdet",
+    "reciprocal",
+    "slogdet",
+    "solve",
+]
+
+
+def _matrix_row(
+    name: str, partial: Partial, kernel: Any, code: str, latex: str, keeps: bool,
+    **more: Any,
+) -> Op:  # fmt: skip
+    def shape(params: tuple[Any, ...], operand: Shape) -> Shape:
+        return operand if keeps else operand[:-2]
+
+    return Op(
+        name, (2,), (partial,), kernel, code, latex,
+        domain=((0.5, 2.0),), shape=shape, transposes=True, **more,
+    )  # fmt: skip
+
+
+def _function(row: Op) -> Function:
+    name = row.name
+
+    def function(a: object) -> Expr:
+        return apply(row, square(name, as_expr(a)))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``{name}`` of square matrices, the last two axes."
+    return public(function)
+
+
+def _words(e: Expr) -> tuple[tuple[int, ...], int, int, int, int]:
+    n = e.ndim - 2
+    return tuple(range(n)), n, n + 1, n + 2, n + 3
+
+
+def _inv_partial(a: Expr, x: Expr) -> Expr:
+    """dX = -X dA X."""
+    batch, i, j, k, m = _words(x)
+    return einsum([x, x], [(*batch, i, k), (*batch, m, j)], (*batch, i, j, k, m), Coef(-1))
+
+
+SINGULAR = "inv: the matrix is singular"
+
+
+def _inv(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    return attempt(SINGULAR, xp.linalg.inv, a)
+
+
+def _lu(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    """LAPACK's factors of the transpose (row-major memory), pivots, and the first zero pivot."""
+    import scipy.linalg
+
+    if not a.size:
+        return a, xp.zeros(0, int), 0
+    (getrf,) = scipy.linalg.get_lapack_funcs(("getrf",), (a,))
+    return getrf(a.T)
+
+
+def _inv_finish(xp: Any, params: tuple[Any, ...], factor: Any) -> Any:
+    import scipy.linalg
+
+    lu, pivots, zero = factor
+    refuse(SINGULAR, zero > 0)
+    (getri,) = scipy.linalg.get_lapack_funcs(("getri",), (lu,))
+    return getri(lu, pivots)[0].T if lu.size else lu
+
+
+def _slogdet(xp: Any, factor: Any) -> tuple[Any, Any]:
+    lu, pivots, _ = factor
+    diagonal = xp.diagonal(lu)
+    odd = (xp.sum(pivots != xp.arange(len(pivots))) + xp.sum(diagonal < 0)) % 2
+    sign = xp.where(xp.any(diagonal == 0), 0, 1 - 2 * odd)
+    return sign, xp.sum(xp.log(xp.abs(diagonal)))
+
+
+LU = Factor("lu", _lu, 2 / 3)
+
+
+def _adj_partial(a: Expr, x: Expr) -> Expr:
+    """d adj_ij / dA_kl = (adj_ij adj_lk - adj_ik adj_lj) / det, where det is not 0.
+
+    Products of adj keep the derivative at n**2 numbers; its entries lose digits as det nears 0.
+    """
+    batch, i, j, k, m = _words(x)
+    out, scale = (*batch, i, j, k, m), reciprocal(det(a))
+    first = [(*batch, i, j), (*batch, m, k), batch]
+    second = [(*batch, i, k), (*batch, m, j), batch]
+    ops = [x, x, scale]
+    return einsum(ops, first, out) - einsum(ops, second, out)
+
+
+def _adjugate(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
+    """det(U V) V diag(products of the other singular values) U, for singular matrices too."""
+    u, s, v = attempt("adj: entries that are not finite", xp.linalg.svd, x)
+    n = s.shape[-1]
+    others = xp.where(xp.eye(n, dtype=bool), xp.ones_like(s)[..., None, :], s[..., None, :])
+    sign = xp.linalg.det(u) * xp.linalg.det(v)
+    scaled = xp.swapaxes(v, -1, -2) * (others.prod(axis=-1) * sign[..., None])[..., None, :]
+    return scaled @ xp.swapaxes(u, -1, -2)
+
+
+def _transposed(e: Expr) -> Expr:
+    return view(e, core_swap(e.ndim))
+
+
+INV = _matrix_row(
+    "inv", _inv_partial, _inv, "np.linalg.inv({0})", "{0}^{{-1}}", True,
+    flops=2, inverts="general", factor=LU, finish=_inv_finish,
+)  # fmt: skip
+ADJ = _matrix_row(
+    "adj", _adj_partial, _adjugate,
+    "np.linalg.det({0}) * np.linalg.inv({0})", r"\operatorname{{adj}}({0})", True, flops=20,
+)  # fmt: skip
+DET = _matrix_row(
+    "det", lambda a, y: _transposed(adj(a)), lambda xp, p, x: xp.linalg.det(x),
+    "np.linalg.det({0})", r"\det({0})", False, flops=2 / 3, factor=LU,
+    finish=lambda xp, p, lu: _slogdet(xp, lu)[0] * xp.exp(_slogdet(xp, lu)[1]),
+)  # fmt: skip
+LOGDET = _matrix_row(
+    "logdet", lambda a, y: _transposed(inv(a)), lambda xp, p, x: xp.linalg.slogdet(x)[1],
+    "np.linalg.slogdet({0})[1]", r"\log\left|\det({0})\right|", False, flops=2 / 3, factor=LU,
+    finish=lambda xp, p, lu: _slogdet(xp, lu)[1],
+)  # fmt: skip
+DET_SIGN = _matrix_row(
+    "det_sign", None, lambda xp, params, x: xp.linalg.slogdet(x)[0],
+    "np.linalg.slogdet({0})[0]", r"\operatorname{{sign}}\det({0})", False, flops=2 / 3, factor=LU,
+    finish=lambda xp, p, lu: _slogdet(xp, lu)[0],
+)  # fmt: skip
+inv: Function = _function(INV)
+adj: Function = _function(ADJ)
+det: Function = _function(DET)
+logdet: Function = _function(LOGDET)
+
+
+@public
+def slogdet(a: object) -> tuple[Expr, Expr]:
+    """(sign, logarithm of the absolute value) of the determinant; the sign has derivative 0."""
+    e = square("slogdet", as_expr(a))
+    return apply(DET_SIGN, e), logdet(e)
+
+
+@public
+def solve(a: object, b: object) -> Expr:
+    """x with a x = b, for a vector or matrix b."""
+    matrix = square("solve", as_expr(a))
+    return arithmetic.matmul(inv(matrix), b)

@@ -1,0 +1,193 @@
+"""LQ and QR decompositions: the family {L, Q, X = inv(L)} is closed under differentiation.
+
+Seeger et al. 2018, section 3 and appendix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...graph.applications import apply, apply_all
+from ...graph.extents import ONE, Coef, Shape, show_shape
+from ...graph.nodes import Apply, Expr
+from ...graph.normal import add, einsum
+from ...graph.row import Op
+from ...support.errors import ShapeError
+from ..arithmetic import as_expr, public
+from ..matrix_cores import LARGE, labels, refuse, without_upper
+from .triangular import lower_half, tri_inverse
+
+__all__ = ["gelqf", "lq", "qr"]
+
+FIRST = "first"
+
+
+def _lq(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    name, lines = params
+    m, n = a.shape[-2:]
+    if m > n:
+        more, less = ("rows", "columns") if lines == "columns" else ("columns", "rows")
+        shown = f"{n} x {m}" if lines == "columns" else f"{m} x {n}"
+        raise ShapeError(
+            f"{name} needs at least as many {more} as {less}, as is assumed of named dimensions, "
+            f"not {shown}"
+        )
+    q, factor = _orthogonal(xp, a)
+    diagonal = factor.diagonal(0, -2, -1)
+    # What is left of a row beside the rows before it, at the size of the row's rounding errors.
+    rounding = n * xp.finfo(a.dtype).eps * xp.sqrt(xp.einsum("...ij,...ij->...i", a, a))
+    dependent = (xp.abs(diagonal) <= rounding).any(axis=-1)
+    refuse(f"{name}: the {lines} are linearly dependent", dependent)
+    sign = xp.sign(diagonal)
+    factor *= sign[..., None, :]
+    q *= sign[..., :, None]
+    return factor, q
+
+
+def _orthogonal(xp: Any, a: Any) -> tuple[Any, Any]:
+    """Orthonormal rows and a lower triangle whose product, triangle first, is a."""
+    m = a.shape[-2]
+    if a.ndim > 2 or not a.size:
+        q, r = xp.linalg.qr(xp.swapaxes(a, -1, -2))
+        return xp.swapaxes(q, -1, -2), xp.swapaxes(r, -1, -2)
+    import scipy.linalg
+
+    geqrf, orgqr = scipy.linalg.get_lapack_funcs(("geqrf", "orgqr"), (a,))
+    # Row-major memory is the transpose in column-major order, so that the rows are the columns.
+    reflectors, scales, _, _ = geqrf(a.T, lwork=LARGE * m)
+    factor = reflectors[:m].T.copy()
+    without_upper(factor)
+    return orgqr(reflectors, scales, lwork=LARGE * m, overwrite_a=1)[0].T, factor
+
+
+def _lq_shapes(params: tuple[Any, ...], shape: Shape) -> tuple[Shape, Shape]:
+    return (*shape[:-1], shape[-2]), shape
+
+
+def _lq_partial_l(a: Expr, factor: Expr, q: Expr) -> Expr:
+    """dL = L T, T = P ∘ (C + C'), C = X dA Q'."""
+    b, i, j, k, m, p = labels(a)
+    x, half = tri_inverse(factor), lower_half(a.shape[-2])
+    out = (*b, i, j, k, m)
+    ops = [factor, half, x, q]
+    first = einsum(ops, [(*b, i, p), (p, j), (*b, p, k), (*b, j, m)], out)
+    second = einsum(ops, [(*b, i, p), (p, j), (*b, j, k), (*b, p, m)], out)
+    return add([first, second])
+
+
+def _lq_partial_q(a: Expr, factor: Expr, q: Expr) -> Expr:
+    """dQ = X dA - T Q."""
+    if a.shape[-2] == a.shape[-1]:
+        return _rotation(a, factor, q)
+    b, i, j, k, m, p = labels(a)
+    x, half = tri_inverse(factor), lower_half(a.shape[-2])
+    out = (*b, i, j, k, m)
+    direct = einsum([x], [(*b, i, k)], (*b, i, j, k, j), ONE, {j: a.shape[-1]})
+    ops, minus = [half, x, q, q], Coef(-1)
+    first = einsum(ops, [(i, p), (*b, i, k), (*b, p, m), (*b, p, j)], out, minus)
+    second = einsum(ops, [(i, p), (*b, p, k), (*b, i, m), (*b, p, j)], out, minus)
+    return add([direct, first, second])
+
+
+def _rotation(a: Expr, factor: Expr, q: Expr) -> Expr:
+    """dQ = (S - S') Q, S the part of C above the diagonal: what X dA - T Q is where Q is square.
+
+    There the last row of X cancels, and with it its condition.
+    """
+    b, i, j, k, m, p = labels(a)
+    ops = [apply(UPPER_ONES, params=(a.shape[-1],)), tri_inverse(factor), q, q]
+    out = (*b, i, j, k, m)
+    first = einsum(ops, [(i, p), (*b, i, k), (*b, p, m), (*b, p, j)], out)
+    second = einsum(ops, [(p, i), (*b, p, k), (*b, i, m), (*b, p, j)], out, Coef(-1))
+    return add([first, second])
+
+
+def _written(node: Apply) -> tuple[str, Expr]:
+    """The user's matrix, of which the operand may be the first rows, or those of the transpose."""
+    (operand,), (name, lines) = node.args, node.params
+    by_columns = lines.endswith("columns")
+    if not lines.startswith(FIRST):
+        return name, operand.mT if by_columns else operand
+    while len(operand.args) == 1:
+        (operand,) = operand.args
+    (whole,) = [a for a in operand.args if getattr(a, "op", None) is not LEADING_ROWS]
+    m, n = whole.shape[-2:]
+    wide = isinstance(m, int) and isinstance(n, int) and m < n
+    return name, whole if wide == by_columns else whole.mT
+
+
+LQ_SOURCE = """
+def _lq(a):
+    q, r = np.linalg.qr(np.swapaxes(a, -1, -2))
+    sign = np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
+    return np.swapaxes(r, -1, -2) * sign, np.swapaxes(q * sign, -1, -2)
+"""
+#: Its parameters are the function that the user called, and what that calls the rows.
+LQ = Op(
+    "lq", (2,), ((_lq_partial_l, _lq_partial_q),), _lq,
+    "_lq({0})", r"\operatorname{{lq}}({0})",
+    domain=((0.5, 2.0),), shape=_lq_shapes, flops=4.0, triangular=True,
+    written=_written, parts=("lq_l", "lq_q"), symbols=(r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}"),
+    helper=LQ_SOURCE,
+)  # fmt: skip
+
+UPPER_ONES = Op(
+    "upper_ones", (), (), lambda xp, params: xp.triu(xp.ones((params[0], params[0])), 1),
+    "np.triu(np.ones(({p[0]}, {p[0]})), 1)", "N", shape=lambda params: (params[0], params[0]),
+)  # fmt: skip
+LEADING_ROWS = Op(
+    "leading_rows", (), (), lambda xp, params: xp.eye(*params), "np.eye({p[0]}, {p[1]})", "E",
+    shape=lambda params: params,
+)  # fmt: skip
+LOWER_TRAPEZOID = Op(
+    "lower_trapezoid", (), (), lambda xp, params: xp.tril(xp.ones(params)),
+    "np.tril(np.ones(({p[0]}, {p[1]})))", "M", shape=lambda params: params,
+)  # fmt: skip
+
+
+def factors(e: Expr, name: str, lines: str) -> tuple[Expr, Expr]:
+    """(L, Q) for the function `name`, whose messages call the rows of e `lines`."""
+    if e.ndim < 2:
+        raise ShapeError(f"{name} needs a matrix, not shape {show_shape(e.shape)}")
+    m, n = e.shape[-2:]
+    if not (isinstance(m, int) and isinstance(n, int) and m > n):
+        factor, q = apply_all(LQ, e, params=(name, lines))
+        return factor, q
+    b, i, j, k, _, _ = labels(e)
+    top = einsum([apply(LEADING_ROWS, params=(n, m)), e], [(i, k), (*b, k, j)], (*b, i, j))
+    _, q = apply_all(LQ, top, params=(name, f"{FIRST} {n} {lines}"))
+    mask = apply(LOWER_TRAPEZOID, params=(m, n))
+    return einsum([mask, e, q], [(i, j), (*b, i, k), (*b, j, k)], (*b, i, j)), q
+
+
+@public
+def lq(a: object) -> tuple[Expr, Expr]:
+    """(L, Q) with a = L Q, L lower triangular with positive diagonal, the rows of Q orthonormal.
+
+    A matrix with more rows than columns has L of its own shape, with zeros above the diagonal, and
+    Q square. Of named dimensions the number of columns is taken to be at least that of rows: a
+    ShapeError at evaluation otherwise. The rows (of a longer matrix, the first ones) must be
+    linearly independent: a LinAlgError.
+    """
+    return factors(as_expr(a), "lq", "rows")
+
+
+@public
+def gelqf(a: object) -> tuple[Expr, Expr]:
+    """(Q, L) of `lq`, in LAPACK's order."""
+    factor, q = factors(as_expr(a), "gelqf", "rows")
+    return q, factor
+
+
+@public
+def qr(a: object) -> tuple[Expr, Expr]:
+    """(Q, R) with a = Q R, R upper triangular with positive diagonal, as `lq` of the transpose.
+
+    A matrix with more columns than rows has R of its own shape, and Q square. Of named dimensions
+    the number of rows is taken to be at least that of columns.
+    """
+    e = as_expr(a)
+    if e.ndim < 2:
+        raise ShapeError(f"qr needs a matrix, not shape {show_shape(e.shape)}")
+    factor, q = factors(e.mT, "qr", "columns")
+    return q.mT, factor.mT

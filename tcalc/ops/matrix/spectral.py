@@ -1,0 +1,252 @@
+"""Functions V g(diag w) V' of symmetric matrices: smooth wherever g is, at equal eigenvalues too.
+
+The rows have the matrix, its eigenvalues and its eigenvectors as operands: the derivative goes
+through the matrix alone, as divided differences of g, and what is computed comes from the
+eigenvectors, which all orders share. Everything is a function of (A + A') / 2, as in `eigh`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...graph.applications import apply, core_swap
+from ...graph.extents import ONE, Coef, extent_coef, number
+from ...graph.nodes import Apply, Expr
+from ...graph.normal import add, einsum, scale, split_coef, view
+from ...graph.products import numeric_value, zeros_node
+from ...graph.row import Op
+from ...support.errors import UnsupportedError
+from ..arithmetic import as_expr, public
+from ..matrix_cores import labels, square
+from .directional_rows import Build, filled_like, linear, member, once, pull, push, without_identity
+from .divided_differences import Scalar, X, spectral_derivative
+from .eigh import eigh
+
+__all__ = ["matrix_function"]
+
+
+def _kernel(xp: Any, params: tuple[Any, ...], a: Any, w: Any, v: Any, *directions: Any) -> Any:
+    with np.errstate(all="ignore"):
+        es = [once(e, 2) for e in directions]
+        es = [(e + np.swapaxes(e, -1, -2)) / 2 for e in es]
+        return filled_like(spectral_derivative(params[0], once(w, 1), once(v, 2), es), a)
+
+
+def _trace_kernel(xp: Any, params: tuple[Any, ...], a: Any, w: Any, v: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return params[0](0, np.asarray(w, np.float64)).sum(axis=-1).astype(w.dtype)
+
+
+def _build(g: Scalar) -> Build:
+    def build(operands: Any) -> Expr:
+        a, w, v, *directions = operands
+        return spectral(g, a, w, v, *directions)
+
+    return build
+
+
+def _pushforward(k: int, tangent: Expr, node: Apply) -> Expr | None:
+    g = node.params[0]
+    return None if k in (1, 2) else push(node, k, 3, tangent, _build(g), _build(g.raised()))
+
+
+def _pullback(k: int, cotangent: Expr, node: Apply) -> Expr | None:
+    g = node.params[0]
+    return None if k in (1, 2) else pull(node, k, 3, cotangent, _build(g), _build(g.raised()))
+
+
+SOURCE = """
+def _spectral(g, w, v, *directions):
+    import itertools
+
+    def integral(x, order, nodes):
+        u, c = np.polynomial.legendre.leggauss(nodes)
+        u = np.array(list(itertools.product((u + 1) / 2, repeat=order)))
+        c = np.array(list(itertools.product(c / 2, repeat=order)))
+        c = (c * u ** np.arange(order - 1, -1, -1)).prod(axis=1)
+        at = x[:, :1] + (x[:, 1:] - x[:, :-1]) @ np.cumprod(u, axis=1).T
+        return (g[order](at) * np.ones_like(at)) @ c
+
+    def differences(x):
+        eps = np.finfo(x.dtype).eps
+        d = g[0](x) * np.ones_like(x)
+        error = eps * np.abs(d)
+        for j in range(1, x.shape[1]):
+            gap = x[:, j:] - x[:, :-j]
+            d = (d[:, 1:] - d[:, :-1]) / gap
+            error = (error[:, 1:] + error[:, :-1]) / gap + eps * np.abs(d)
+            for i in range(d.shape[1]):
+                near = ~((error[:, i] <= 9 * eps * np.abs(d[:, i])) & np.isfinite(d[:, i]))
+                points = x[near, i : i + j + 1]
+                fine, coarse = (integral(points, j, m) for m in (9, 8))
+                doubt = np.abs(fine - coarse) + 2 * eps * np.abs(fine)
+                better = (doubt < error[near, i]) | ~np.isfinite(d[near, i])
+                d[near, i] = np.where(better, fine, d[near, i])
+                error[near, i] = np.where(better, doubt, error[near, i])
+        return d[:, 0]
+
+    t, k, n = np.swapaxes(v, -1, -2), len(directions), w.shape[-1]
+    if not k:
+        return (v * (g[0](w) * np.ones_like(w))[..., None, :]) @ t
+    e = [t @ (e + np.swapaxes(e, -1, -2)) @ v / 2 for e in directions]
+    index = np.sort(np.indices((n,) * (k + 1)).reshape(k + 1, -1), axis=0).T
+    with np.errstate(all="ignore"):
+        table = differences(w[..., index].reshape(-1, k + 1)).reshape(w.shape[:-1] + (n,) * (k + 1))
+    words = [[..., i, i + 1] for i in range(k)]
+    total = 0
+    for order in itertools.permutations(e):
+        pairs = [part for pair in zip(order, words) for part in pair]
+        total = total + np.einsum(table, [..., *range(k + 1)], *pairs, [..., 0, k])
+    return v @ total @ t
+"""
+
+
+def spectral_row(order: int) -> Op:
+    """The row of the derivative of this order along symmetric directions."""
+    count = str(order) if order > 1 else ""
+    name = f"matrix_function_frechet{count}" if order else "matrix_function"
+    return member(name, lambda: _row(name, order))
+
+
+def _row(name: str, order: int) -> Op:
+    fields = [f"{{{k + 3}}}" for k in range(order)]
+    shown = [f"{{{k}}}" for k in range(order + 1)]  # of the operands that are shown
+    return Op(
+        name, (2, 1, 2, *(2,) * order), (None,) * (order + 3), _kernel,
+        f"_spectral({', '.join(['{p[0]}', '{1}', '{2}', *fields])})",
+        rf"\operatorname{{{{{'D' if order else 'fun'}}}}}({', '.join(shown)})",
+        domain=((0.5, 2.0),) * (order + 3), shape=lambda params, s, *others: s,
+        pushforward=_pushforward, pullback=_pullback, flops=4.0 * 2**order, helper=SOURCE,
+        self_adjoint=True, family=(spectral_row, order), shown=(0, *range(3, order + 3)),
+    )  # fmt: skip
+
+
+def spectral(g: Scalar, a: Expr, w: Expr, v: Expr, *directions: Expr) -> Expr:
+    """V g(diag w) V' for the eigenvalues and eigenvectors of a, or its derivative along directions.
+
+    Polynomials of low degree, and directions that are the identity, need no eigenvectors.
+    """
+
+    coef, plain = split_coef(g.expr)
+    if coef != ONE:
+        return scale(spectral(Scalar(plain, g.order), a, w, v, *directions), coef)
+
+    def build(fixed: list[Expr], rest: list[Expr]) -> Expr:
+        fewer = without_identity(rest)
+        if fewer is not None:
+            return spectral(g.derived(), *fixed, *fewer)
+        found = _polynomial(g, fixed[0], rest)
+        if found is not None:
+            return found
+        return apply(spectral_row(len(rest)), *fixed, *rest, params=(g,))
+
+    return linear([a, w, v], directions, build)
+
+
+def _polynomial(g: Scalar, a: Expr, directions: list[Expr]) -> Expr | None:
+    """The value where g is a polynomial whose last derivative is a number, or the identity."""
+    slope = g.derivatives[-1]
+    value = numeric_value(slope)
+    if any(isinstance(node, Apply) for node in g.nodes[0]):
+        return None  # a derivative can be zero everywhere but at a kink
+    if directions and value == 0:
+        return zeros_node(a.shape)
+    if len(directions) == 1 and value is not None:
+        return scale(_symmetric_part(directions[0]), number(value))
+    if not directions and slope is X:
+        return _symmetric_part(a)
+    if directions or value is None:
+        return None
+    axes = range(a.ndim)
+    return einsum([], [], [*axes[:-1], axes[-2]], number(value), dict(enumerate(a.shape)))
+
+
+def _symmetric_part(e: Expr) -> Expr:
+    return scale(add([e, view(e, core_swap(e.ndim))]), Coef(0.5))
+
+
+# --- sums of functions of eigenvalues -------------------------------------------------------------
+
+
+def _gradient(node: Apply) -> Expr:
+    a, w, v = node.args
+    return spectral(node.params[0].raised().derived(), a, w, v)
+
+
+def _trace_push(k: int, tangent: Expr, node: Apply) -> Expr | None:
+    if k:
+        return None
+    b, i, j, _, _, _ = labels(node.args[0])
+    extra = tuple(range(j + 1, j + 1 + tangent.ndim - node.args[0].ndim))
+    words = [(*b, i, j), (*b, i, j, *extra)]
+    return einsum([_gradient(node), tangent], words, (*b, *extra))
+
+
+def _trace_pull(k: int, cotangent: Expr, node: Apply) -> Expr | None:
+    if k:
+        return None
+    b, i, j, _, _, _ = labels(node.args[0])
+    extra = tuple(range(j + 1, j + 1 + cotangent.ndim - node.ndim))
+    return einsum([cotangent, _gradient(node)], [(*extra, *b), (*b, i, j)], (*extra, *b, i, j))
+
+
+def trace_row() -> Op:
+    """The row of tr g((A + A') / 2), a sum over eigenvalues."""
+    name = "matrix_function_trace"
+    return member(name, lambda: _trace_row(name))
+
+
+def _trace_row(name: str) -> Op:
+    return Op(
+        name, (2, 1, 2), (None,) * 3, _trace_kernel,
+        "{p[0]}[0]({1}).sum(axis=-1)", r"\operatorname{{trfun}}({0})", shown=(0,),
+        domain=((0.5, 2.0),) * 3, shape=lambda params, s, *others: s[:-2],
+        pushforward=_trace_push, pullback=_trace_pull, flops=0.1, family=(trace_row,),
+    )  # fmt: skip
+
+
+def spectral_trace(g: Scalar, a: Expr, w: Expr, v: Expr) -> Expr:
+    """The sum of g over the eigenvalues of a."""
+    coef, plain = split_coef(g.expr)
+    b, i, _, _, _, _ = labels(a)
+    if numeric_value(plain) is not None:
+        return einsum([], [], b, coef.by(extent_coef(w.shape[-1])), dict(enumerate(w.shape)))
+    if plain is X:
+        return einsum([a], [(*b, i, i)], b, coef)
+    return scale(apply(trace_row(), a, w, v, params=(Scalar(plain),)), coef)
+
+
+def _formula(function: Callable[[Expr], Any]) -> Scalar:
+    formula = as_expr(function(X))
+    if formula.shape:
+        raise UnsupportedError("matrix_function takes a function from a number to a number")
+    return Scalar(formula)
+
+
+@public
+def matrix_function(a: object, function: Callable[[Expr], Any]) -> Expr:
+    """g of the symmetric matrices (a + a') / 2, whose derivatives are exact at equal eigenvalues.
+
+    Parameters
+    ----------
+    a : expression of shape (..., n, n)
+    function : callable
+        The scalar function, from an expression to an expression, such as ``tc.tanh``.
+
+    Raises
+    ------
+    UnsupportedError
+        If the function has other variables, or does more than scalar functions do.
+    """
+    e = square("matrix_function", as_expr(a))
+    w, v = eigh(e)
+    return spectral(_formula(function), e, w, v)
+
+
+def trace_function(a: Expr, function: Callable[[Expr], Any]) -> Expr:
+    """The trace of a function of symmetric matrices, the sum over their eigenvalues."""
+    w, v = eigh(a)
+    return spectral_trace(_formula(function), a, w, v)

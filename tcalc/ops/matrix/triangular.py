@@ -1,0 +1,106 @@
+"""Triangles of matrices, their inverses, and the constant masks of the formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...graph.applications import apply
+from ...graph.extents import ONE, Coef, Extent
+from ...graph.nodes import Expr
+from ...graph.normal import einsum
+from ...graph.row import Op
+from ..arithmetic import as_expr, public
+from ..matrix_cores import LARGE, labels, refuse, same, square, without_upper
+
+__all__ = ["tri_inverse"]
+
+LOWER_HALF = Op(
+    "lower_half", (), (),
+    lambda xp, params: xp.tril(xp.ones((params[0], params[0])), -1) + xp.eye(params[0]) / 2,
+    "np.tril(np.ones(({p[0]}, {p[0]})), -1) + np.eye({p[0]}) / 2", "P",
+    shape=lambda params: (params[0], params[0]), triangular=True,
+)  # fmt: skip
+LOWER_ONES = Op(
+    "lower_ones", (), (), lambda xp, params: xp.tril(xp.ones((params[0], params[0]))),
+    "np.tril(np.ones(({p[0]}, {p[0]})))", "M", shape=lambda params: (params[0], params[0]),
+    triangular=True,
+)  # fmt: skip
+
+
+def lower_half(n: Extent) -> Expr:
+    """1 below the diagonal and 1/2 on it: the P of the formulas."""
+    return apply(LOWER_HALF, params=(n,))
+
+
+def lower_ones(n: Extent) -> Expr:
+    """1 on and below the diagonal."""
+    return apply(LOWER_ONES, params=(n,))
+
+
+ZERO = "tri_inverse: a zero on the diagonal"
+
+
+def _tri_inverse(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    import scipy.linalg
+
+    diagonal = xp.diagonal(a, axis1=-2, axis2=-1)
+    refuse(ZERO, (diagonal == 0).any(axis=-1))
+    found = np.zeros_like(a)
+    (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (a,))
+    for at in np.ndindex(a.shape[:-2]) if a.size else ():
+        found[at], _ = trtri(np.tril(a[at]), lower=1)
+    return found
+
+
+def _tri_inverse_over(xp: Any, params: tuple[Any, ...], a: Any) -> None:
+    """In place; LAPACK sees row-major memory as the transpose."""
+    if a.ndim > 2 or len(a) < LARGE:
+        a[...] = _tri_inverse(xp, params, a)
+        return
+    import scipy.linalg
+
+    refuse(ZERO, (a.diagonal() == 0).any())
+    without_upper(a)
+    (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (a,))
+    trtri(a.T, lower=0, overwrite_c=1)
+
+
+def _tri_inverse_partial(a: Expr, x: Expr) -> Expr:
+    """dX = -X (m ∘ dL) X, m the lower triangle."""
+    b, i, j, k, m, _ = labels(a)
+    words = [(*b, i, k), (k, m), (*b, m, j)]
+    return einsum([x, lower_ones(a.shape[-1]), x], words, (*b, i, j, k, m), Coef(-1))
+
+
+TRI_INVERSE = Op(
+    "tri_inverse", (2,), (_tri_inverse_partial,), _tri_inverse,
+    "np.linalg.inv(np.tril({0}))", r"{0}^{{-1}}",
+    domain=((0.5, 2.0),), shape=same, flops=1 / 3, inverts="lower", over=_tri_inverse_over,
+    triangular=True,
+)  # fmt: skip
+
+
+def _lower_triangle_partial(a: Expr, y: Expr) -> Expr:
+    b, i, j, _, _, _ = labels(a)
+    extents = dict(enumerate(a.shape))
+    return einsum([lower_ones(a.shape[-1])], [(i, j)], (*b, i, j, i, j), ONE, extents)
+
+
+LOWER_TRIANGLE = Op(
+    "lower_triangle", (2,), (_lower_triangle_partial,), lambda xp, params, a: xp.tril(a),
+    "np.tril({0})", r"\operatorname{{tril}}({0})", domain=((0.5, 2.0),), shape=same,
+    triangular=True,
+)  # fmt: skip
+
+
+def lower_triangle(e: Expr) -> Expr:
+    """Square matrices with zeros above the diagonal, whatever stands there."""
+    return apply(LOWER_TRIANGLE, e)
+
+
+@public
+def tri_inverse(a: object) -> Expr:
+    """The inverse of the lower triangle of a matrix; the other triangle is not read."""
+    return apply(TRI_INVERSE, square("tri_inverse", as_expr(a)))

@@ -1,0 +1,119 @@
+"""What rows of matrix functions share: shapes, labels, symmetry, errors that name a batch item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..graph.applications import core_swap
+from ..graph.extents import Coef, Shape, show_shape
+from ..graph.nodes import Expr
+from ..graph.normal import add, einsum, scale, view
+from ..graph.products import symmetries
+from ..support.errors import LinAlgError, ShapeError
+
+#: Extent from which calling LAPACK by itself, in place, is worth its overhead.
+LARGE = 64
+#: Rows of a block that stays in cache.
+BLOCK = 64
+
+
+def square(name: str, e: Expr) -> Expr:
+    if e.ndim < 2 or e.shape[-1] != e.shape[-2]:
+        raise ShapeError(f"{name} needs a square matrix, not shape {show_shape(e.shape)}")
+    return e
+
+
+def refuse(problem: str, bad: Any) -> None:
+    """A LinAlgError that names the first bad item of a batch, if there is one."""
+    bad = np.asarray(bad)
+    if bad.any():
+        index = np.unravel_index(int(bad.argmax()), bad.shape)
+        item = ", ".join(map(str, index))
+        where = f" (item {item} of the batch)" if index else ""
+        raise LinAlgError(problem + where)
+
+
+def attempt(problem: str, compute: Callable[[Any], Any], a: Any) -> Any:
+    """What `compute` makes of matrices; a LinAlgError says which matrix it is about."""
+
+    def fails(matrix: Any) -> bool:
+        try:
+            compute(matrix)
+        except np.linalg.LinAlgError:
+            return True
+        return False
+
+    try:
+        return compute(a)
+    except np.linalg.LinAlgError:
+        batch = a.shape[:-2]
+        bad = [fails(a[at]) for at in np.ndindex(batch)]
+        refuse(problem, np.array(bad).reshape(batch))
+        raise
+
+
+def same(params: tuple[Any, ...], shape: Shape) -> Shape:
+    return shape
+
+
+def labels(e: Expr) -> tuple[tuple[int, ...], int, int, int, int, int]:
+    """Batch labels of a matrix, and five more."""
+    n = e.ndim - 2
+    return tuple(range(n)), n, n + 1, n + 2, n + 3, n + 4
+
+
+def both(first: Expr) -> Expr:
+    """Half a Jacobian and its transpose in the last two axes, those of a symmetric operand."""
+    axes = list(range(first.ndim))
+    swapped = einsum([first], [axes], [*axes[:-2], axes[-1], axes[-2]])
+    return scale(add([first, swapped]), Coef(0.5))
+
+
+def symmetric(xp: Any, a: Any) -> Any:
+    return (a + xp.swapaxes(a, -1, -2)) / 2
+
+
+def symmetric_part(e: Expr) -> Expr:
+    """(A + A') / 2; A itself where it is known to be symmetric."""
+    swap = core_swap(e.ndim)
+    if swap in symmetries(e):
+        return e
+    return scale(add([e, view(e, swap)]), Coef(0.5))
+
+
+def mirrored(a: np.ndarray[Any, Any]) -> None:
+    """Copy the lower triangle over the upper one, by blocks that stay in cache."""
+    for low in range(0, len(a), BLOCK):
+        high = low + BLOCK
+        a[low:high, high:] = a[high:, low:high].T
+        corner = a[low:high, low:high]
+        np.copyto(corner, corner.T.copy(), where=above(len(corner)))
+
+
+def turned(a: np.ndarray[Any, Any]) -> None:
+    """Transpose an upper triangle in place, with zeros where it was, as `mirrored` does."""
+    for low in range(0, len(a), BLOCK):
+        high = low + BLOCK
+        corner = a[low:high, low:high]
+        corner[...] = corner.T.copy()
+        a[high:, low:high] = a[low:high, high:].T
+        a[low:high, high:] = 0
+
+
+def without_upper(a: np.ndarray[Any, Any]) -> None:
+    """Zeros above the diagonal, in place."""
+    for low in range(0, len(a), BLOCK):
+        high = low + BLOCK
+        a[low:high, high:] = 0
+        corner = a[low:high, low:high]
+        np.copyto(corner, 0, where=above(len(corner)))
+
+
+@lru_cache(BLOCK)
+def above(n: int) -> np.ndarray[Any, Any]:
+    """Where a square's entries are above its diagonal."""
+    return ~np.tri(n, dtype=bool)

@@ -1,0 +1,247 @@
+"""Expressions to plans: steps, in an order of execution, with their memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+from ...graph.nodes import Einsum, Expr, dimensions, postorder
+from ...graph.normal import bare
+from ..products.paths import GEMM_SPEED
+from ..products.triangular_halves import halved
+from ..schedule.memory import assign
+from ..schedule.tiling import grouped
+from ..steps import Output, Plan, Step
+from .factoring import factored
+from .fusion import fused
+from .lower import Lowering, Planner
+from .spellings import Way, ahead, multiplied_out
+
+#: Operations of a step in the time of one elementwise operation.
+SPEED = dict.fromkeys(("dot", "matmul", "gram"), GEMM_SPEED)
+SPEED["correlate"] = GEMM_SPEED / 4  # many of its operands are copied for one product
+SPEED |= dict.fromkeys(("trisolve", "solve", "over", "kernels"), 0.75 * GEMM_SPEED)
+#: Time per node from which other spellings and ways of lowering are tried (each takes a fraction
+#: of a millisecond a node), from which values of a root are compared, and what one must save.
+WORTH_CHOOSING, WORTH_COMPARING = 1e4, 1e3
+SAVED = 0.99
+#: Nodes up to which every way is tried with every spelling.
+FEW = 64
+WAYS = [Way(shared, dense) for shared in (False, True) for dense in (False, True)]
+#: Values whose times as spelled are this close may change places where other spellings are tried,
+#: which they are where a root takes this part of the time of all.
+CLOSE, NOTABLE = 2.0, 0.05
+
+#: Extent assumed for every dimension that no array has bound.
+NOMINAL = 100
+
+
+def make_plan(
+    roots: Sequence[Expr],
+    sizes: Mapping[str, int],
+    itemsize: int = 8,
+    note: str = "",
+    fixed: Collection[str] = (),
+    choose: bool = True,
+    lent: bool = False,
+) -> Plan:
+    """The plan that computes the roots, given extents of all dimensions.
+
+    `fixed` names variables whose values never change: what depends on nothing else is kept.
+    Without `choose` the roots are lowered as they are spelled, which is quicker. Where inputs are
+    `lent`, an output that is one of them, or its transpose, is no copy of it.
+    """
+    given = _given(sizes, itemsize, fixed, choose, lent)
+    if choose:
+        lowering, outputs, *_ = _cheapest(ahead(fused(roots), sizes), given)
+    else:
+        lowering, outputs, *_ = _lowered(roots, given)
+    b = lowering.b
+    results = [o.slot for o in outputs]
+    units = grouped(b, results)
+    memory = assign(b, units, outputs, itemsize)
+    return Plan(
+        inputs=tuple(lowering.inputs),
+        consts=b.consts,
+        integers=frozenset(b.integers),
+        fixed=frozenset(b.fixed),
+        units=tuple(units),
+        shapes=b.shapes,
+        origin=b.origin,
+        owner=b.owner,
+        home=memory.home,
+        blocks=memory.blocks,
+        outputs=tuple(outputs),
+        last_use=memory.last_use,
+        names=b.names,
+        itemsize=itemsize,
+        flops=sum([step.flops for step in b.steps]),
+        peak_bytes=memory.peak_bytes,
+        note=note,
+    )
+
+
+class _Given(NamedTuple):
+    """What all ways to lower the roots have in common; `inner` plans what loops repeat."""
+
+    sizes: Mapping[str, int]
+    fixed: Collection[str]
+    lent: bool
+    inner: Planner
+
+
+def _given(
+    sizes: Mapping[str, int],
+    itemsize: int = 8,
+    fixed: Collection[str] = (),
+    choose: bool = True,
+    lent: bool = False,
+) -> _Given:
+    steps: dict[tuple[int, ...], Plan] = {}
+
+    def inner(step: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str]) -> Plan:
+        key = tuple(map(id, step))
+        if key not in steps:
+            steps[key] = make_plan(step, sizes, itemsize, fixed=fixed, choose=choose)
+        return steps[key]
+
+    return _Given(sizes, fixed, lent, inner)
+
+
+class Lowered(NamedTuple):
+    """Steps for roots as they are spelled, the predicted time of them all and that of loops.
+
+    However what is around it is lowered, a loop is the same.
+    """
+
+    lowering: Lowering
+    outputs: list[Output]
+    time: float
+    loops: float
+
+    def worth(self, nodes: int) -> bool:
+        """Is there enough work to choose?"""
+        return self.time - self.loops >= WORTH_CHOOSING * nodes
+
+
+#: Roots lowered, and how they were spelled.
+Tried = tuple[Lowered, Sequence[Expr]]
+
+
+def _lowered(roots: Sequence[Expr], given: _Given, way: Way = WAYS[0]) -> Lowered:
+    lowering = Lowering(roots, given.sizes, given.fixed, way, given.inner)
+    outputs = [lowering.output(root, k, given.lent) for k, root in enumerate(roots)]
+    results = [o.slot for o in outputs]
+    lowering.b.drop_unused(results)
+    halved(lowering.b, results)
+    steps = lowering.b.steps
+    return Lowered(lowering, outputs, _time(steps), _time([s for s in steps if s.kind == "loop"]))
+
+
+def _cheapest(roots: Sequence[Expr], given: _Given) -> Lowered:
+    """The best of a few ways to lower the roots, where there is enough work to choose.
+
+    First the best spelling is taken, then the best way for it; of few nodes all pairs are tried.
+    """
+    nodes = len(postorder(roots))
+    tried = _spelled(roots, _lowered(roots, given), given)
+    best, spelling = _least(tried)
+    if not best.worth(nodes):
+        return best
+    inverses = bool(best.lowering.b.inverses)
+    for other, way in product([r for _, r in tried] if nodes <= FEW else [spelling], WAYS[1:]):
+        if inverses or not way.dense_inverses:
+            best, _ = _least([(best, other), (_lowered(other, given, way), other)])
+    return best
+
+
+def _spelled(roots: Sequence[Expr], lowered: Lowered, given: _Given) -> list[Tried]:
+    """The roots as they stand, and in other spellings where there is enough work to choose."""
+    tried: list[Tried] = [(lowered, roots)]
+    if lowered.worth(len(postorder(roots))):
+        for other in _others(roots, [multiplied_out(roots), factored(roots)]):
+            tried.append((_lowered(other, given), other))
+    return tried
+
+
+def _least(tried: Sequence[Tried]) -> Tried:
+    """The one that takes the least time; a later one only where it saves something."""
+    best = tried[0]
+    for other in tried[1:]:
+        if other[0].time < SAVED * best[0].time:
+            best = other
+    return best
+
+
+def _others(roots: Sequence[Expr], spellings: Sequence[list[Expr]]) -> list[list[Expr]]:
+    """The spellings that are not the roots' own."""
+    found = {tuple(map(id, spelling)): spelling for spelling in spellings}
+    found.pop(tuple(map(id, roots)), None)
+    return list(found.values())
+
+
+def _time(steps: Sequence[Step]) -> float:
+    """Predicted time of steps in units of one elementwise operation."""
+    return sum([step.flops / SPEED.get(step.kind, 1) for step in steps])
+
+
+def chosen(options: Sequence[Sequence[Expr]], sizes: Mapping[str, int]) -> list[Expr]:
+    """Of the values that every root may have, the one that takes the least time at these sizes.
+
+    As much care is taken as there is time to be saved in calls: none for a small problem, and for
+    roots that take a fraction of the time of all only a look at each value as it is spelled.
+    """
+    first = [values[0] for values in options]
+    if all(len(values) == 1 for values in options):
+        return first
+    given = _given(sizes)
+    total = _lowered(first, given).time
+    if total < WORTH_COMPARING * len(postorder(first)):
+        return first
+    places: dict[Any, int] = {}  # a block and its transpose are found once, and alike
+    found = []
+    for values in options:
+        key = tuple(map(_made_of, values))
+        if key not in places:
+            places[key] = _best(values, given, total)
+        found.append(values[places[key]])
+    return found
+
+
+def _made_of(e: Expr) -> Any:
+    """A key that a value and its transposes have in common."""
+    if isinstance(e, Einsum) and not e.summed:
+        return (*map(id, e.args), len(e.extents), e.coef.key())
+    return id(e)
+
+
+def _best(values: Sequence[Expr], given: _Given, total: float) -> int:
+    """The place of one value: of those that are close, the one whose best spelling takes least."""
+    if len(values) == 1:
+        return 0
+    spellings = [fused([value]) for value in values]
+    found = [_lowered(roots, given) for roots in spellings]
+    least = min([lowered.time for lowered in found])
+    times = []
+    for roots, lowered in zip(spellings, found, strict=True):
+        close = lowered.time <= CLOSE * least and least >= NOTABLE * total
+        times.append(_least(_spelled(roots, lowered, given))[0].time if close else lowered.time)
+    return times.index(min(times))
+
+
+def operations(e: Expr) -> float:
+    """Predicted operations as spelled, NOMINAL for every dimension."""
+    root = bare(e)
+    known = dict.fromkeys(dimensions([root]), NOMINAL)
+    return sum(
+        [step.flops for step in _lowered([root], _given(known, choose=False)).lowering.b.steps]
+    )
+
+
+def cost(exprs: Expr | Sequence[Expr], sizes: Mapping[str, int] | None = None) -> tuple[float, int]:
+    """Predicted operations and peak bytes; dimensions without a size count NOMINAL."""
+    roots = [bare(e) for e in ([exprs] if isinstance(exprs, Expr) else exprs)]
+    known = {**dict.fromkeys(dimensions(roots), NOMINAL), **(sizes or {})}
+    plan = make_plan(roots, known, choose=sizes is not None)
+    return plan.flops, plan.peak_bytes

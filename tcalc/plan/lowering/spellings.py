@@ -1,0 +1,113 @@
+"""Choices of a plan, and equal expressions that may cost less: which do is known with the sizes.
+
+The normal form keeps a sum inside a product shut. Where a term of the sum is an outer product of
+smaller operands, or a contraction itself, multiplying out lets its operands be contracted in a
+better order: S (x y' + M) S is (S x) (y' S) + S M S, and tr(T (S T S + M)) is made of S T once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ...graph.applications import rewritten
+from ...graph.nodes import Add, Apply, Einsum, Expr, Part
+from ...graph.normal import add, einsum, low_order
+
+MAX_TERMS = 8
+
+
+class Way(NamedTuple):
+    """Choices that hold for a whole plan.
+
+    `open_shared`: are products opened in their consumers though several read them?
+    `dense_inverses`: are inverses that somebody needs in full multiplied with, or solved with?
+    """
+
+    open_shared: bool = False
+    dense_inverses: bool = False
+
+
+def multiplied_out(roots: Sequence[Expr]) -> list[Expr]:
+    """The roots with contractions distributed over sums that have a computed term.
+
+    A computed term holds a contraction or a matrix function, whose rounding errors are there
+    already. A difference of what is given, as x_i - x_j, is never torn apart.
+    """
+
+    def change(new: Expr, old: Expr) -> Expr:
+        return _distributed(new, MAX_TERMS)
+
+    return rewritten(roots, change)
+
+
+def ahead(roots: Sequence[Expr], sizes: Mapping[str, int]) -> list[Expr]:
+    """The roots with as much of their loops as fits computed for all steps at once."""
+    several: dict[int, tuple[Expr, ...]] = {}
+
+    def change(new: Expr, old: Expr) -> Expr:
+        if isinstance(new, Part) and id(new.args[0]) in several:
+            return several[id(new.args[0])][new.index]
+        if isinstance(new, Apply) and new.op.ahead is not None:
+            found = new.op.ahead(new, sizes)
+            if found is not None:
+                several[id(new)] = found
+        return new
+
+    return rewritten(roots, change)
+
+
+def _computed(e: Expr) -> bool:
+    """Is e a contraction or an outer product of smaller operands, one of them computed?"""
+    if not isinstance(e, Einsum):
+        return False
+    held = any(
+        a.summed if isinstance(a, Einsum) else isinstance(a, Apply) and not a.op.elementwise
+        for a in e.args
+    )
+    contracts = any(isinstance(a, Einsum) and a.summed and a.ndim == e.ndim for a in e.args)
+    return e.summed or contracts or (held and low_order(e))
+
+
+def _distributed(e: Expr, most: int) -> Expr:
+    """The computed terms of sums each under the product, and what is left of the sums."""
+    if not isinstance(e, Einsum) or not e.summed:
+        return e
+    for k, (arg, word) in enumerate(zip(e.args, e.labels, strict=True)):
+        terms = _terms(arg)
+        apart = [t for t in terms if _computed(t)]
+        if len(terms) < 2 or not apart or len(terms) > most:
+            continue
+        ops, words = [*e.args[:k], *e.args[k + 1 :]], [*e.labels[:k], *e.labels[k + 1 :]]
+        extents = dict(enumerate(e.extents))
+        rest = [t for t in terms if not _computed(t)]
+        parts = [*apart, add(rest)] if rest else apart
+        whole = [einsum([*ops, t], [*words, word], e.out, e.coef, extents) for t in parts]
+        return add([_distributed(part, most // len(parts)) for part in whole])
+    return e
+
+
+def _terms(e: Expr) -> list[Expr]:
+    """The terms of a sum, those of scaled sums of computed terms inside it included."""
+    if not isinstance(e, Add):
+        return [e]
+    found: list[Expr] = []
+    for term in e.args:
+        found += _opened(term) or [term]
+    return found
+
+
+def _opened(term: Expr) -> list[Expr] | None:
+    """A product with one sum that has a computed term, as a sum of products."""
+    sums = [a for a in term.args if isinstance(a, Add) and any(map(_computed, a.args))]
+    if not isinstance(term, Einsum) or term.summed or len(sums) != 1:
+        return None
+    place = next(k for k, a in enumerate(term.args) if a is sums[0])
+    extents = dict(enumerate(term.extents))
+    return [
+        einsum(
+            [*term.args[:place], t, *term.args[place + 1 :]],
+            term.labels, term.out, term.coef, extents,
+        )
+        for t in sums[0].args
+    ]  # fmt: skip

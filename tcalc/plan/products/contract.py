@@ -1,0 +1,325 @@
+"""Products to kernels: a contraction path, each pair on the best matrix kernel.
+
+Operands are slots with one label per axis. Transposes are never carried out for their own sake: a
+result keeps the axis order its kernel gives, and is read by its labels.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import prod
+from typing import NamedTuple
+
+from ..steps import VIEW, Builder, Word
+from .axis_order import Operand
+from .common_subproducts import Operands
+from .gathers import selected, summed_alone, written
+from .pairwise import contract, core, known_product, reduce, times
+from .paths import EXACT_OPERANDS, Path, contraction_path
+
+Extents = Mapping[int, int]
+
+#: Products among a product's factors that are looked for.
+MAX_KNOWN = 16
+#: Rows of a Gram matrix from which half a matrix product saves more than scaling rows costs.
+GRAM_ROWS = 64
+
+
+def product(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents) -> Operand:
+    """The sum over all labels not in `out` of the product of operands.
+
+    Every label of `out` is distinct and stands in some operand. The result's axes are in any order.
+    """
+    keep = set(out)
+    if all(keep.issuperset(word) for _, word in operands):
+        factors = [diagonal(b, slot, word) for slot, word in operands]
+    else:
+        found = gram(b, operands, out, extents)
+        if found is not None:
+            return found
+        factors = _summed_alone(b, operands, keep)
+    tables = [f for f in factors if f[0] in b.selections]
+    factors = [f for f in factors if f[0] not in b.selections]
+    if len(factors) > 1:
+        factors = _grouped(b, factors, keep.union(*[word for _, word in tables]))
+    factors += tables
+    if len(factors) == 2:
+        factors = [_multiplied(b, factors[0], factors[1], keep, out)]
+    elif len(factors) > 2:
+        factors = [_along_path(b, factors, out, extents)]
+    slot, word = factors[0]
+    if slot in b.selections:
+        return summed_alone(b, factors[0], keep)
+    return reduce(b, slot, word, set(word) - keep)
+
+
+def _multiplied(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> Operand:
+    if x[0] in b.selections or y[0] in b.selections:
+        return selected(b, x, y, keep)
+    return contract(b, x, y, keep, want)
+
+
+def _summed_alone(b: Builder, operands: Sequence[Operand], keep: set[int]) -> list[Operand]:
+    """Operands without the labels that stand nowhere else."""
+    counts = Counter([label for _, word in operands for label in set(word)])
+    factors = []
+    for slot, word in operands:
+        slot, word = diagonal(b, slot, word)
+        once = {label for label in word if counts[label] == 1 and label not in keep}
+        factors.append((slot, word) if slot in b.selections else reduce(b, slot, word, once))
+    return factors
+
+
+def diagonal(b: Builder, slot: int, word: Word) -> Operand:
+    """Repeated labels of one operand read as a diagonal view."""
+    if len(set(word)) < len(word):
+        slot = written(b, slot)
+    while len(set(word)) < len(word):
+        label = next(label for k, label in enumerate(word) if label in word[:k])
+        i, j = [k for k, other in enumerate(word) if other == label][:2]
+        shape = b.shapes[slot]
+        rest = [k for k in range(len(word)) if k not in (i, j)]
+        after = (*[word[k] for k in rest], label)
+        sizes = tuple([shape[k] for k in [*rest, i]])
+        slot = b.emit("diagonal", (slot,), sizes, (word, after), 0, (i, j), origin=VIEW)
+        word = after
+    return slot, word
+
+
+def _grouped(b: Builder, factors: Sequence[Operand], keep: set[int]) -> list[Operand]:
+    """Operands with the same labels multiplied entry by entry.
+
+    Where they are all and summed, they stay two halves; labels that only they have are summed.
+    """
+    groups: dict[frozenset[int], list[Operand]] = {}
+    for slot, word in factors:
+        groups.setdefault(frozenset(word), []).append((slot, word))
+    found = []
+    for labels, members in groups.items():
+        kept = keep.union(*[other for other in groups if other is not labels])
+        if len(members) == 1 or labels <= kept:
+            found.append(pointwise(b, members))
+        elif len(groups) == 1:
+            found += _two_halves(b, members)
+        else:
+            one, other = _two_halves(b, members)
+            found.append(contract(b, one, other, kept, ()))
+    return found
+
+
+def by_labels(b: Builder, operands: Sequence[Operand]) -> list[Operand]:
+    """Operands with the same labels multiplied entry by entry, selection tensors as they are."""
+    groups: dict[frozenset[int], list[Operand]] = {}
+    others = []
+    for slot, word in operands:
+        if slot in b.selections:
+            others.append((slot, word))
+        else:
+            slot, word = diagonal(b, slot, word)
+            groups.setdefault(frozenset(word), []).append((slot, word))
+    return [pointwise(b, members) for members in groups.values()] + others
+
+
+def _two_halves(b: Builder, members: list[Operand]) -> list[Operand]:
+    """x⁴ summed is an inner product of x² with itself."""
+    counts = Counter(members)
+    if all(count % 2 == 0 for count in counts.values()):
+        half = pointwise(b, [m for m, count in counts.items() for _ in range(count // 2)])
+        return [half, half]
+    members = sorted(members, key=lambda m: -counts[m])
+    return [pointwise(b, members[:-1]), members[-1]]
+
+
+def pointwise(b: Builder, members: Sequence[Operand]) -> Operand:
+    """The entrywise product of operands with the same labels."""
+    if len(members) == 1:
+        return members[0]
+    counts = Counter(members)
+    if len(members) == 2:
+        found = times(b, members[0], members[1], members[0][1])
+    else:
+        found = _powers(b, counts, members[0][1])
+    if len({word for _, word in members}) == 1:
+        _note_symmetries(b, found[0], counts)
+    return found
+
+
+def _powers(b: Builder, counts: Mapping[Operand, int], target: Word) -> Operand:
+    """The product of powers, each by squaring."""
+    total: Operand | None = None
+    for base, count in counts.items():
+        square = base
+        while count:
+            if count & 1:
+                total = square if total is None else times(b, total, square, target)
+            count >>= 1
+            if count:
+                square = times(b, square, square, square[1])
+    assert total is not None
+    return total
+
+
+def _note_symmetries(b: Builder, found: int, counts: Mapping[Operand, int]) -> None:
+    """An even power has the symmetries of its base, and those that change the base's sign."""
+    common: set[Word] | None = None
+    for (slot, _), count in counts.items():
+        perms = set(b.symmetries.get(slot, ()))
+        if count % 2 == 0:
+            perms.update(b.antisymmetries.get(slot, ()))
+        common = perms if common is None else common & perms
+    if common:
+        b.symmetries.setdefault(found, tuple(sorted(common)))
+
+
+def _along_path(b: Builder, factors: list[Operand], out: Word, extents: Extents) -> Operand:
+    """Pairwise products in the order of the contraction path, using those that are there."""
+    known = _known(b, factors, out)
+    if len(factors) > EXACT_OPERANDS:
+        options = [(f, _path(b, f, out, extents, {})) for f in (factors, _joined(factors, known))]
+        factors, (pairs, words, _) = min(options, key=lambda option: option[1].time)
+    else:
+        pairs, words, _ = _path(b, factors, out, extents, known)
+    labels = list(_numbered(factors))
+    held: list[Operand] = [
+        (slot, tuple([labels[k] for k in word]))
+        for (slot, _), word in zip(factors, words, strict=True)
+    ]
+    uses = Counter([*out, *[label for _, word in held for label in word]])
+    for step, (i, j) in enumerate(pairs):
+        uses.subtract(held[i][1])
+        uses.subtract(held[j][1])
+        keep = {label for label in held[i][1] + held[j][1] if uses[label]}
+        want = out if step == len(pairs) - 1 else ()
+        found = _there(b, held[i], held[j], keep) if known else None
+        held.append(found or _multiplied(b, held[i], held[j], keep, want))
+        uses.update(held[-1][1])
+    return held[-1]
+
+
+def _numbered(factors: Sequence[Operand]) -> dict[int, int]:
+    """Labels by first appearance, in the operands of most axes first."""
+    number: dict[int, int] = {}
+    for _, word in sorted(factors, key=lambda factor: -len(factor[1])):
+        for label in word:
+            number.setdefault(label, len(number))
+    return number
+
+
+def _path(
+    b: Builder, factors: Sequence[Operand], out: Word, extents: Extents, known: Mapping[int, Known]
+) -> Path:
+    number = _numbered(factors)
+    arrays: dict[int, int] = {}
+    given = Operands(
+        tuple([tuple([number[i] for i in word]) for _, word in factors]),
+        tuple([arrays.setdefault(slot, len(arrays)) for slot, _ in factors]),
+        tuple([b.symmetries.get(slot, ()) for slot, _ in factors]),
+        tuple([len(b.selections.get(slot, ())) for slot, _ in factors]),
+    )
+    kept = tuple(sorted([number[label] for label in out]))
+    there = tuple([(places, found.half) for places, found in known.items()])
+    return contraction_path(given, kept, tuple([extents[label] for label in number]), there)
+
+
+class Known(NamedTuple):
+    """A product that exists already, and one half of what it is a product of, as bits."""
+
+    operand: Operand
+    half: int
+
+
+def _known(b: Builder, factors: Sequence[Operand], out: Word) -> dict[int, Known]:
+    """Sets of factors, as bits, of which the product exists already: pairs, and pairs of these."""
+    held = {1 << k: factor for k, factor in enumerate(factors)}
+    found: dict[int, Known] = {}
+    waiting = list(held)
+    while waiting and len(found) < MAX_KNOWN:
+        one = waiting.pop(0)
+        for two in list(held):
+            if one & two or one | two in held or not _meet(b, held[one][0], held[two][0]):
+                continue
+            keep = set(out)
+            for k, (_, word) in enumerate(factors):
+                if not (one | two) >> k & 1:
+                    keep.update(word)
+            product = _there(b, held[one], held[two], keep)
+            if product is not None:
+                held[one | two] = product
+                found[one | two] = Known(product, one)
+                waiting.append(one | two)
+    return found
+
+
+def _meet(b: Builder, one: int, two: int) -> bool:
+    """Have these two slots been multiplied?"""
+    return (one, two) in b.products or (two, one) in b.products
+
+
+def _there(b: Builder, x: Operand, y: Operand, keep: set[int]) -> Operand | None:
+    """The product of two operands if it exists and has no other labels than are kept."""
+    found = known_product(b, x, y, keep)
+    return found if found and set(found[1]) == keep.intersection(x[1] + y[1]) else None
+
+
+def _joined(factors: Sequence[Operand], known: Mapping[int, Known]) -> list[Operand]:
+    """The factors with products that exist, large ones first, in the place of theirs."""
+    rest, joined = (1 << len(factors)) - 1, []
+    for places in sorted(known, key=lambda places: (-places.bit_count(), places)):
+        if places & rest == places:
+            rest ^= places
+            joined.append(known[places].operand)
+    return [factor for k, factor in enumerate(factors) if rest >> k & 1] + joined
+
+
+# --- symmetric products ---------------------------------------------------------------------------
+
+
+def gram(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents) -> Operand | None:
+    """Xᵀ diag(d) X as half a matrix product of √d X with itself, where d has one sign.
+
+    X may have several axes on either side; d is the product of all operands but two.
+    """
+    if len(operands) < 3 or any(slot in b.selections for slot, _ in operands):
+        return None
+    for i, j in combinations(range(len(operands)), 2):
+        (slot, one), (other, two) = operands[i], operands[j]
+        if slot != other:
+            continue
+        rows = tuple([label for label, mate in zip(one, two, strict=True) if label == mate])
+        left = tuple([label for label in one if label not in rows])
+        right = tuple([label for label in two if label not in rows])
+        rest = [operand for k, operand in enumerate(operands) if k not in (i, j)]
+        inside = {label for _, word in rest for label in word}
+        if (
+            inside == set(rows)
+            and not inside & set(out)
+            and set(left + right) == set(out)
+            and len(left + right) == len(out)
+            and len(set(one)) == len(one)
+            and prod([extents[label] for label in left]) >= GRAM_ROWS
+        ):
+            return _gram(b, operands[i], rest, (rows, left, right), extents)
+    return None
+
+
+def _gram(
+    b: Builder,
+    x: Operand,
+    rest: Sequence[Operand],
+    labels: tuple[Word, Word, Word],
+    extents: Extents,
+) -> Operand:
+    rows, left, right = labels
+    weight, rows = product(b, rest, rows, extents)
+    weight = b.floating(b.reshape(weight, (prod([extents[label] for label in rows]),)))
+    matrix = core(b, (b.floating(x[0]), x[1]), (), rows, left)
+    m, n = b.shapes[matrix]
+    scratch = b.emit("scratch", (), (m, n), key=("gram", matrix, weight))
+    if b.fixed.issuperset((matrix, weight)):
+        b.fixed.add(scratch)
+    words = ((0, 1), (0,), (0, 1), (1, 2))
+    slot = b.emit("gram", (matrix, weight, scratch), (n, n), words, m * n * (n + 2))
+    full = left + right
+    return b.reshape(slot, tuple([extents[label] for label in full])), full

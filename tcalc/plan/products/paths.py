@@ -1,0 +1,302 @@
+"""Contraction paths: in which order the operands of a product are multiplied pairwise.
+
+Exact over all trees (outer products too) for few operands, the better of two greedy orders for
+many. The measure is predicted time in units of one elementwise operation: entries read and written,
+and multiply-adds of a matrix product, which run faster than elementwise ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from .common_subproducts import Operands, Twin, Word, twin
+
+Pairs = tuple[tuple[int, int], ...]
+Known = tuple[tuple[int, int], ...]
+
+EXACT_OPERANDS = 8
+#: Multiply-adds of a matrix product in the time of one elementwise operation.
+GEMM_SPEED = 8.0
+#: Sums of times in another order, for comparison: equal to rounding.
+NEARLY = 1 + 1e-9
+
+
+#: Elementwise operations in the time of taking an entry by an integer, or adding one at its place.
+LOOKUP = 2.0
+
+
+class Path(NamedTuple):
+    """Pairs of operands to multiply, each product joining the list at its end; words to read."""
+
+    pairs: Pairs
+    words: tuple[Word, ...]
+    time: float
+
+
+@lru_cache(maxsize=1 << 14)
+def contraction_path(
+    given: Operands, keep: Word, extents: tuple[int, ...], known: Known = ()
+) -> Path:
+    """The order in which to multiply.
+
+    Parameters
+    ----------
+    given : Operands
+        No label twice in one word. A label of one operand only is in `keep`.
+    keep : tuple of int
+        Labels of the result.
+    extents : tuple of int
+        Extent of each label.
+    known : tuple of (int, int)
+        Sets of operands, as bits, whose product is there and takes no time, and one of the two
+        halves that it is a product of: such a set or one operand; not for many operands.
+    """
+    words = given.words
+    if len(words) > EXACT_OPERANDS:
+        found = [_greedy(words, keep, extents, smallest) for smallest in (False, True)]
+        timed = [Path(pairs, words, _path_time(given, keep, extents, pairs)) for pairs in found]
+        return min(timed, key=lambda path: path.time)
+    if len(words) > 2:
+        return _Search(given, keep, extents, dict(known)).run()
+    pairs = ((0, 1),) if len(words) == 2 else ()
+    return Path(pairs, words, _path_time(given, keep, extents, pairs))
+
+
+def _mask(word: Sequence[int]) -> int:
+    mask = 0
+    for label in word:
+        mask |= 1 << label
+    return mask
+
+
+class _Sizes(dict[int, float]):
+    """Number of entries of an array, by the set of its labels as bits."""
+
+    def __init__(self, extents: Sequence[int]) -> None:
+        super().__init__()
+        self.extents = extents
+
+    def __missing__(self, mask: int) -> float:
+        size = 1.0
+        for label, extent in enumerate(self.extents):
+            if mask >> label & 1:
+                size *= extent
+        self[mask] = size
+        return size
+
+
+def pair_time(a: int, b: int, result: int, size: Callable[[int], float]) -> float:
+    """Predicted time of one pairwise product, labels given as bits."""
+    traffic = (size(a) + size(b)) / 2 + size(result)
+    return traffic if a | b == result else traffic + size(a | b) / GEMM_SPEED
+
+
+class _Side(NamedTuple):
+    """Labels of one side of a product as bits; of a selection tensor those that it is read by.
+
+    `chosen` are the labels that a selection tensor selects, `places` its other ones. It is no
+    array: a product of such tensors takes no time, and no label is summed, until entries are taken
+    by it or added at its places.
+    """
+
+    labels: int
+    places: int = 0
+    chosen: int = 0
+
+
+def _sides(given: Operands) -> list[_Side]:
+    """The operands of a product."""
+    sides = []
+    for k, word in enumerate(given.words):
+        count = given.chosen[k] if given.chosen else 0
+        first = len(word) - count
+        index = _mask(word[:first]) if count else 0
+        sides.append(_Side(_mask(word), index, _mask(word[first:])))
+    return sides
+
+
+def _joint(a: _Side, b: _Side) -> _Side | None:
+    """Two selection tensors as one, unless one selects by what the other one selects."""
+    index, chosen = a.places | b.places, a.chosen | b.chosen
+    apart = a.chosen and b.chosen and not a.chosen & b.chosen and not index & chosen
+    return _Side(index | chosen, index, chosen) if apart else None
+
+
+def _product_side(a: _Side, b: _Side, result: int) -> _Side:
+    return _joint(a, b) or _Side(result)
+
+
+def _side_time(a: _Side, b: _Side, result: int, size: Callable[[int], float]) -> float:
+    """Predicted time of one pairwise product, of selection tensors too."""
+    if not a.chosen and not b.chosen:
+        return pair_time(a.labels, b.labels, result, size)
+    extra = 0.0
+    if a.chosen and b.chosen:
+        if _joint(a, b) is not None:
+            return 1.0
+        extra = size(b.labels)
+    elif b.chosen:
+        a, b = b, a
+    return extra + LOOKUP * size((b.labels | a.places) & ~a.chosen) + size(result)
+
+
+Tree = int | tuple["Tree", "Tree"]
+
+
+class _Search:
+    """The fastest tree, by dynamic programming over subsets of the operands, as bits.
+
+    Where both sides of a split are twins, one of them is made.
+    """
+
+    def __init__(
+        self, given: Operands, keep: Word, extents: Sequence[int], known: Mapping[int, int]
+    ) -> None:
+        self.given, self.known = given, known
+        words, n = given.words, len(given.words)
+        self.full = (1 << n) - 1
+        self.size = _Sizes(extents).__getitem__
+        touched, arrays = [0] * (self.full + 1), [0] * (self.full + 1)
+        for subset in range(1, self.full + 1):
+            low = subset & -subset
+            k = low.bit_length() - 1
+            touched[subset] = touched[subset ^ low] | _mask(words[k])
+            arrays[subset] = arrays[subset ^ low] + (n + 1) ** given.arrays[k]
+        outside = _mask(keep)
+        self.kept = [t & (outside | touched[self.full ^ s]) for s, t in enumerate(touched)]
+        #: How often each array stands in a subset, as digits.
+        self.arrays = arrays
+        self.repeated = len(set(given.arrays)) < n
+        self.plain = not any(given.chosen)
+        self.sides = [_Side(k) for k in self.kept]
+        self.best = [0.0] * (self.full + 1)
+        #: What a subset costs at least as one side of a split: making it, and reading it.
+        self.lower = [0.0] * (self.full + 1)
+        self.trees: list[Tree] = [0] * (self.full + 1)
+        self.spelled: list[dict[int, Word]] = [{} for _ in range(self.full + 1)]
+
+    def run(self) -> Path:
+        operands = _sides(self.given)
+        for subset in range(1, self.full + 1):
+            low = subset & -subset
+            if subset == low:
+                self.trees[subset] = k = low.bit_length() - 1
+                if operands[k].chosen:
+                    self.sides[subset] = operands[k]
+            elif subset in self.known:
+                half = self.known[subset]
+                self.trees[subset] = self.trees[half], self.trees[subset ^ half]
+            else:
+                self.split(subset, low)
+            reading = self.size(self.kept[subset]) / 2 if self.plain else 0.0
+            self.lower[subset] = self.best[subset] + reading
+        words, found = self.given.words, self.spelled[self.full]
+        spelled = tuple([found.get(k, word) for k, word in enumerate(words)])
+        return Path(_listed(self.trees[self.full], len(words)), spelled, self.best[self.full])
+
+    def split(self, subset: int, low: int) -> None:
+        """The best split of a subset; the part with its lowest operand first."""
+        kept, lower, size, plain = self.kept, self.lower, self.size, self.plain
+        rest = part = subset ^ low
+        result = kept[subset]
+        if not plain:
+            self.sides[subset] = _product_side(self.sides[low], self.sides[rest], result)
+        writing = size(result) if plain else 0.0
+        least, chosen, pair = float("inf"), low, None
+        while part:
+            part = (part - 1) & rest
+            one, two = part | low, rest ^ part
+            same = self.twin(one, two) if self.repeated and part else None
+            if same:
+                time = self.best[one] + _side_time(self.sides[one], self.sides[two], result, size)
+            else:
+                time = lower[one] + lower[two] + writing
+                if time >= least:
+                    continue
+                if not plain:
+                    time += _side_time(self.sides[one], self.sides[two], result, size)
+                elif (joined := kept[one] | kept[two]) != result:
+                    time += size(joined) / GEMM_SPEED
+            if time * NEARLY < least:
+                least, chosen, pair = time, one, same
+        self.best[subset] = least
+        self.join(subset, chosen, pair)
+
+    def twin(self, one: int, two: int) -> Twin | None:
+        if self.arrays[one] != self.arrays[two]:
+            return None
+        return twin(self.given, _places(one), _places(two), (self.kept[one], self.kept[two]))
+
+    def join(self, subset: int, chosen: int, pair: Twin | None) -> None:
+        other = subset ^ chosen
+        second, words = self.trees[other], self.spelled[other]
+        if pair is not None:
+            second = _renamed(self.trees[chosen], pair.partners)
+            words = {pair.partners[k]: word for k, word in pair.words.items()}
+        self.trees[subset] = self.trees[chosen], second
+        self.spelled[subset] = self.spelled[chosen] | words
+
+
+def _places(subset: int) -> list[int]:
+    return [k for k in range(subset.bit_length()) if subset >> k & 1]
+
+
+def _renamed(tree: Tree, names: Mapping[int, int]) -> Tree:
+    if isinstance(tree, int):
+        return names[tree]
+    return _renamed(tree[0], names), _renamed(tree[1], names)
+
+
+def _listed(tree: Tree, n: int) -> Pairs:
+    """The products of a tree, operands before results."""
+    pairs: list[tuple[int, int]] = []
+
+    def place(node: Tree) -> int:
+        if isinstance(node, int):
+            return node
+        pairs.append((place(node[0]), place(node[1])))
+        return n + len(pairs) - 1
+
+    place(tree)
+    return tuple(pairs)
+
+
+def _greedy(words: Sequence[Word], keep: Word, extents: Sequence[int], smallest: bool) -> Pairs:
+    from opt_einsum.paths import greedy
+
+    def result_size(size12: int, *_: int) -> int:
+        return size12
+
+    cost = result_size if smallest else "memory-removed"
+    sizes = dict(enumerate(extents))
+    linear = greedy([frozenset(w) for w in words], frozenset(keep), sizes, cost_fn=cost)
+    place = list(range(len(words)))
+    pairs = []
+    for step, taken in enumerate(linear):
+        chosen = [place[k] for k in taken]
+        place = [p for k, p in enumerate(place) if k not in taken] + [len(words) + step]
+        pairs.append((chosen[0], chosen[-1]))
+    return tuple(pairs)
+
+
+def _path_time(given: Operands, keep: Word, extents: Sequence[int], pairs: Pairs) -> float:
+    size = _Sizes(extents).__getitem__
+    sides = _sides(given)
+    uses = [0] * len(extents)
+    for word in (*given.words, keep):
+        for label in word:
+            uses[label] += 1
+    total = 0.0
+    for i, j in pairs:
+        a, b = sides[i].labels, sides[j].labels
+        result = a | b
+        for label in range(len(extents)):
+            if a & b & 1 << label:
+                uses[label] -= 1
+                if uses[label] == 1:
+                    result &= ~(1 << label)
+        total += _side_time(sides[i], sides[j], result, size)
+        sides.append(_product_side(sides[i], sides[j], result))
+    return total

@@ -1,0 +1,71 @@
+"""Square matrix products of which one half is enough: symmetric ones, and those under a triangle.
+
+The half is computed by panels of rows; a symmetric one is then copied to the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..steps import Builder, Step
+
+#: Rows, and summed entries, from which half a product may be faster than the whole one.
+ROWS, DEPTH = 96, 64
+#: Work of the panels as a fraction of the whole product, and where an operand is a triangle too.
+FRACTION, SHORTER = 0.6, 0.4
+
+
+def halved(b: Builder, results: Collection[int]) -> None:
+    """Note on products which half is wanted: "lower", "upper" or, with its mirror, "symmetric".
+
+    And note whether an operand is a triangle whose zeros leave less to sum.
+    """
+    candidates = [s for s in b.steps if s.kind == "dot" and _is_large(b, s) and not s.params]
+    if not candidates:
+        return
+    triangles = _triangles(b)
+    readers: dict[int, list[Step]] = {}
+    for step in b.steps:
+        for slot in set(step.args):
+            readers.setdefault(b.owner[slot], []).append(step)
+    for slot in results:
+        readers.pop(b.owner[slot], None)
+    halves = {s.out: _half(b, s, readers.get(s.out, []), triangles) for s in candidates}
+    b.steps = [_by_half(s, half, triangles) if (half := halves.get(s.out)) else s for s in b.steps]
+
+
+def _by_half(step: Step, half: str, triangles: dict[int, str]) -> Step:
+    """The step with what panels need: which half, and whether a triangle's zeros shorten sums."""
+    one, two = (triangles.get(slot) for slot in step.args)
+    first, second = ("upper", "lower") if half == "upper" else ("lower", "upper")
+    short = one == first or two == second
+    fraction = SHORTER if short else FRACTION
+    return step._replace(params=(half, short), flops=step.flops * fraction)
+
+
+def _is_large(b: Builder, step: Step) -> bool:
+    """Is it a large square product, and not of a matrix with itself, which is quick anyway?"""
+    one, two = step.args
+    square = len(step.shape) == 2 and step.shape[0] == step.shape[1] >= ROWS
+    return square and b.shapes[one][-1] >= DEPTH and b.owner[one] != b.owner[two]
+
+
+def _triangles(b: Builder) -> dict[int, str]:
+    """Slots of matrices that are triangular by how they are made, and their transposes."""
+    found: dict[int, str] = {}
+    several = {s.out for s in b.steps if s.kind == "kernels" and s.params[0].triangular}
+    for step in b.steps:
+        made = step.kind in ("kernel", "over") and step.params[0].triangular
+        if made or (step.kind == "part" and step.args[0] in several and step.params[0] == 0):
+            found[step.out] = "lower"
+        elif step.kind == "transpose" and step.args[0] in found and step.params == (1, 0):
+            found[step.out] = "lower" if found[step.args[0]] == "upper" else "upper"
+    return found
+
+
+def _half(b: Builder, step: Step, readers: list[Step], triangles: dict[int, str]) -> str | None:
+    if (1, 0) in b.symmetries.get(step.out, ()):
+        return "symmetric"
+    masks = {triangles.get(slot) for reader in readers for slot in reader.args if slot != step.out}
+    masked = all(r.kind == "multiply" and r.args.count(step.out) == 1 for r in readers)
+    return masks.pop() if masked and len(masks) == 1 else None

@@ -1,0 +1,252 @@
+"""Lifetimes to memory: which slots share a block of the workspace, and the peak of a call.
+
+And what a call may take: the memory of the machine, or a limit that somebody set.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from math import prod
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import numpy as np
+
+from ...graph.extents import show_shape
+from ...support.byte_counts import show_bytes
+from ...support.errors import MemoryLimitError, ShapeError
+from ..steps import (
+    BUFFER,
+    FIRST_IN_PLACE,
+    IN_PLACE,
+    MAY_RETURN,
+    RESULT,
+    VIEW,
+    Builder,
+    Loop,
+    Output,
+    Plan,
+    Sizes,
+    Step,
+    Unit,
+    steps_of,
+)
+
+_ALIGN = 64
+#: What NumPy can address, and how many axes its arrays have at most.
+_MAX_BYTES, _MAX_AXES = int(np.iinfo(np.intp).max), 64
+
+
+class Memory(NamedTuple):
+    """Homes of slots: block k of the workspace as k, output k as -1 - k, None elsewhere."""
+
+    home: list[int | None]
+    blocks: tuple[int, ...]
+    last_use: dict[int, int]
+    peak_bytes: int
+
+
+def lifetimes(b: Builder, units: Sequence[Unit], outputs: Sequence[Output]) -> dict[int, int]:
+    """The last unit that reads each slot's memory, by owner of the memory."""
+    end = len(units)
+    last = {b.owner[o.slot]: end for o in outputs}
+    for time in range(end - 1, -1, -1):
+        for step in reversed(steps_of(units[time])):
+            until = last.setdefault(b.owner[step.out], time)
+            until = until if step.kind in MAY_RETURN else time
+            for slot in step.args:
+                owner = b.owner[slot]
+                last[owner] = max(last.get(owner, time), until)
+    return last
+
+
+def assign(b: Builder, units: Sequence[Unit], outputs: Sequence[Output], itemsize: int) -> Memory:
+    """Blocks for all buffers; a block is free again after the last use of what it holds."""
+    last = lifetimes(b, units, outputs)
+    group: dict[int, int] = {}
+    until: dict[int, int] = {}
+    for time, unit in enumerate(units):
+        for place, step in enumerate(steps_of(unit)):
+            slot = step.out
+            if b.origin[slot] is not BUFFER or slot in b.fixed or _passing(unit, slot):
+                continue
+            over = _overwritten(b, unit, place, last, time)
+            group[slot] = slot if over is None else group[over]
+            until[group[slot]] = last[slot]
+    homes: dict[int, int] = {}
+    for number, output in enumerate(outputs):
+        owner = b.owner[output.slot]
+        if owner in group:
+            homes[group[owner]] = -1 - number
+    blocks = _blocks(b, units, group, until, homes, itemsize)
+    home: list[int | None] = [None] * len(b.shapes)
+    for slot, owner in enumerate(b.owner):
+        if owner in group and b.origin[slot] is BUFFER:
+            home[slot] = homes[group[owner]]
+    written = [o.slot for o in outputs if b.origin[o.slot] is BUFFER]
+    once = [step.out for step in b.steps if step.out in b.fixed and b.origin[step.out] is not VIEW]
+    held = sum([prod(b.shapes[slot]) for slot in written + once]) * itemsize
+    peak = sum(blocks) + held + _other_peak(b, units, last, itemsize)
+    return Memory(home, blocks, last, peak)
+
+
+def _passing(unit: Unit, slot: int) -> bool:
+    """Does the slot exist for one tile of a loop only?"""
+    return isinstance(unit, Loop) and slot not in unit.kept
+
+
+def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time: int) -> int | None:
+    """The owner of an operand that this step may overwrite with its result."""
+    steps = steps_of(unit)
+    step, later = steps[place], steps[place + 1 :]
+    if step.kind not in IN_PLACE:
+        return None
+    owners = [b.owner[slot] for slot in step.args]
+    candidates = step.args[:1] if step.kind in FIRST_IN_PLACE else step.args
+    read_later = {b.owner[slot] for other in later for slot in other.args}
+    for slot, owner in zip(candidates, owners, strict=False):
+        if (
+            b.origin[slot] is BUFFER
+            and last[owner] == time
+            and owner not in b.fixed
+            and owner not in read_later
+            and not _passing_here(unit, owner, steps)
+            and b.shapes[slot] == step.shape
+            and _read_by_rows(b, unit, slot)
+            and all(other == slot for other, o in zip(step.args, owners, strict=True) if o == owner)
+        ):
+            return owner
+    return None
+
+
+def _read_by_rows(b: Builder, unit: Unit, slot: int) -> bool:
+    """Does no tile of a loop read what another one may have overwritten?"""
+    if not isinstance(unit, Loop):
+        return True
+    reads = [a for step in unit.steps for a in step.args if b.owner[a] == b.owner[slot]]
+    return unit.modes.get(slot) in ("rows", "columns") and all(a == slot for a in reads)
+
+
+def _passing_here(unit: Unit, owner: int, steps: Sequence[Step]) -> bool:
+    return isinstance(unit, Loop) and any(s.out == owner for s in steps) and owner not in unit.kept
+
+
+def _blocks(
+    b: Builder,
+    units: Sequence[Unit],
+    group: dict[int, int],
+    until: dict[int, int],
+    place: dict[int, int],
+    itemsize: int,
+) -> tuple[int, ...]:
+    """Best fit, else the largest free block grows, else a new one."""
+    blocks: list[int] = []
+    free: list[tuple[int, int]] = []
+    ends: dict[int, list[int]] = {}
+    for time, unit in enumerate(units):
+        for step in steps_of(unit):
+            head = group.get(step.out)
+            if head == step.out and head not in place:
+                need = -(-prod(step.shape) * itemsize // _ALIGN) * _ALIGN
+                at = bisect_left(free, (need, -1))
+                if free:
+                    _, block = free.pop(min(at, len(free) - 1))
+                    blocks[block] = max(blocks[block], need)
+                else:
+                    block = len(blocks)
+                    blocks.append(need)
+                place[head] = block
+                ends.setdefault(until[head], []).append(block)
+        for block in ends.pop(time, ()):
+            insort(free, (blocks[block], block))
+    return tuple(blocks)
+
+
+def _other_peak(b: Builder, units: Sequence[Unit], last: dict[int, int], itemsize: int) -> int:
+    """Peak of the arrays that kernels allocate themselves, and of tiles."""
+    live = peak = 0
+    ends: dict[int, int] = {}
+    for time, unit in enumerate(units):
+        tiles = 0
+        for step in steps_of(unit):
+            size = prod(step.shape) * itemsize
+            if _passing(unit, step.out) and isinstance(unit, Loop):
+                tiles += size * unit.tile // unit.rows if b.origin[step.out] is not VIEW else 0
+            elif b.origin[step.out] is RESULT and step.out not in b.fixed:
+                live += size
+                ends[last[step.out]] = ends.get(last[step.out], 0) + size
+        peak = max(peak, live + tiles)
+        live -= ends.pop(time, 0)
+    return peak
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def check_fits(plan: Plan, limit: int | None) -> None:
+    """Refuse a plan that needs more than the limit, or without one more than the machine has."""
+    for slot, perm in plan.outputs:
+        shape = plan.shapes[slot]
+        shape = shape if perm is None else tuple([shape[k] for k in perm])
+        _check_array(shape, plan.itemsize, "the result is an array")
+    for step in plan.steps:
+        _check_array(step.shape, plan.itemsize, "a step needs an array")
+    allowed = machine_memory() if limit is None else limit
+    if allowed is None or plan.peak_bytes <= allowed:
+        return
+    whose, hint = "allowed", ""
+    if limit is None:
+        whose, hint = "available", "; compile(memory_limit=) sets another limit"
+    raise MemoryLimitError(
+        f"{show_bytes(plan.peak_bytes)} needed, {show_bytes(allowed)} {whose}; "
+        f"the largest step is {plan.largest}{hint}"
+    )
+
+
+def _check_array(shape: Sizes, itemsize: int, what: str) -> None:
+    """Refuse a shape that no array can have."""
+    if len(shape) > _MAX_AXES:
+        raise ShapeError(
+            f"{what} of shape {show_shape(shape)}: {len(shape)} axes, arrays have up to {_MAX_AXES}"
+        )
+    # NumPy leaves out empty axes when it looks whether the others fit.
+    if prod([n for n in shape if n]) * itemsize > _MAX_BYTES:
+        raise ShapeError(f"{what} of shape {show_shape(shape)}: no array can be as large")
+
+
+@cache
+def machine_memory() -> int | None:
+    """Bytes this process may use: physical memory, or less where its control group has less."""
+    found = list(group_limits())
+    with suppress(AttributeError, ValueError, OSError):  # not everywhere
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min([n for n in found if n > 0], default=None)
+
+
+def group_limits(
+    membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
+) -> Iterator[int]:
+    """Memory limits of the control groups of this process and of the groups around them."""
+    try:
+        lines = membership.read_text().splitlines()
+    except (OSError, ValueError):
+        return
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if not controllers:
+            base, name = root, "memory.max"
+        elif "memory" in controllers.split(","):
+            base, name = root / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = PurePosixPath(path.lstrip("/"))
+        for place in (group, *group.parents):
+            try:
+                yield int((base / place / name).read_text())
+            except (OSError, ValueError):  # no such file from in here, or the word "max"
+                continue

@@ -1,0 +1,317 @@
+"""Runs of steps that are computed tile by tile, a few rows at a time, so that tiles stay in cache.
+
+Rows are entries of the first axis, or of a long last one: then a tile has a few of its columns.
+Inside a loop, what nobody outside reads exists for one tile only; sums over rows are accumulated.
+Large arrays that are cheap to make from small ones are made again in every loop that reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from math import prod
+
+from ..steps import VIEW, Builder, Loop, Step
+from .tile_access import is_wide, reading
+
+#: Entries of one tile of the largest array in a loop; and where that is a long last axis after few
+#: short ones, of which most other arrays there have fewer.
+TILE, WIDE_TILE = 1 << 15, 1 << 17
+#: Entries from which an array is worth a loop, and worth being made twice instead of kept.
+LARGE = 2 * TILE
+#: Postponed steps that are looked past for more steps of one loop.
+WINDOW = 64
+#: Entrywise steps that are made again rather than kept.
+CHAIN = 4
+#: Steps that one transposed operand must be worth.
+TURNED = 1
+
+#: Entrywise kinds of one or two operations per entry.
+QUICK = frozenset({"scale", "shift", "minus_from", "multiply", "add", "subtract"})
+
+
+class _Growing:
+    """A loop that takes in one step after the other."""
+
+    def __init__(self, b: Builder) -> None:
+        self.b = b
+        self.rows = 0
+        self.steps: list[Step] = []
+        self.modes: dict[int, str] = {}
+        self.written: set[int] = set()
+        self.owners: set[int] = set()
+        self.sums: set[int] = set()
+
+    def add(self, step: Step) -> bool:
+        """Take the step in, if it can run here."""
+        found = reading(self.b, step)
+        if found is None:
+            return False
+        length, modes, mode = found
+        rows = self.common(length)
+        if rows < 2 or not all(self.readable(a, mode) for a, mode in modes.items()):
+            return False
+        self.rows = rows
+        self.steps.append(step)
+        self.modes.update(modes)
+        self.written.add(step.out)
+        self.owners.add(self.b.owner[step.out])
+        if mode == "sum":
+            self.sums.add(step.out)
+        else:
+            self.modes[step.out] = mode
+        return True
+
+    def common(self, length: int) -> int:
+        """Rows for what is there and an array of this length; 0 if there are none."""
+        if not self.rows or self.rows % length == 0:
+            return length
+        return self.rows if length % self.rows == 0 else 0
+
+    def readable(self, slot: int, mode: str) -> bool:
+        """Does every tile find the operand as it needs it?"""
+        owner = self.b.owner[slot]
+        if owner in self.sums or self.modes.get(slot, mode) != mode:
+            return False
+        if owner not in self.owners:
+            return True
+        if slot in self.written or self.b.origin[slot] is VIEW:
+            return slot in self.written
+        if mode == "whole":
+            return False
+        # Memory under another shape: its tile has the same entries in the same order.
+        alias, made = [self._apart(s, m) for s, m in ((slot, mode), (owner, self.modes[owner]))]
+        return alias == made
+
+    def _apart(self, slot: int, mode: str) -> int:
+        """Pieces of memory that a tile of an array is made of."""
+        return prod(self.b.shapes[slot][:-1]) if mode == "columns" else 1
+
+    def row_entries(self) -> int:
+        """Entries of the longest row."""
+        shapes = self.b.shapes
+        sliced = [a for a, mode in self.modes.items() if mode != "whole"]
+        return max([1, *[prod(shapes[a]) // self.rows for a in sliced]])
+
+    def _is_wide(self) -> bool:
+        b = self.b
+        return any(
+            self.modes.get(slot) == "columns" and is_wide(b.shapes[slot]) for slot in self.written
+        )
+
+    @property
+    def worthwhile(self) -> bool:
+        computing = [s for s in self.steps if self.b.origin[s.out] is not VIEW]
+        fewest = 2 + TURNED * self._turned()
+        return len(computing) >= fewest and self.rows * self.row_entries() >= LARGE
+
+    def _turned(self) -> int:
+        """Large transposed matrices of others that are read, of which a tile is slow to read."""
+        return sum([
+            step.kind == "transpose"
+            and step.out in self.modes
+            and self.b.owner[step.out] not in self.owners
+            and prod(step.shape) >= LARGE
+            for step in self.b.steps
+        ])  # fmt: skip
+
+    def finished(self, read: set[int]) -> Loop:
+        """The loop, given the owners of memory that others read."""
+        size = WIDE_TILE if self._is_wide() else TILE
+        tile = min(self.rows, max(1, size // self.row_entries()))
+        tile = -(-self.rows // -(-self.rows // tile))  # of equal lengths
+        return Loop(
+            self.rows,
+            tile,
+            tuple(self.steps),
+            self.modes,
+            frozenset(self.sums),
+            frozenset(self.owners & read),
+        )
+
+
+# --- grouping -------------------------------------------------------------------------------------
+
+
+def grouped(b: Builder, results: Sequence[int]) -> list[Step | Loop]:
+    """The steps of a plan in an order of execution, runs of them as loops."""
+    _delay_in_place(b)
+    if not any(prod(s.shape) >= LARGE for s in b.steps):
+        return list(b.steps)
+    eras = _eras(b)
+    lengths = {step.shape[-1] for step in b.steps if is_wide(step.shape) and _large(b, step)}
+    units: list[Step | _Growing] = []
+    waiting = list(b.steps)
+    while waiting:
+        loop, before, waiting = _next_loop(b, waiting, eras, lengths)
+        units += before
+        units += [loop] if loop.worthwhile else loop.steps
+    units = _without_unused(b, _Copies(b).made_again(units), results)
+    read = {b.owner[slot] for slot in results} | _read_elsewhere(b, units)
+    return [unit.finished(read) if isinstance(unit, _Growing) else unit for unit in units]
+
+
+def _eras(b: Builder) -> dict[int, int]:
+    """A large step that cannot run in a loop ends an era; loops do not reach over its end."""
+    eras, era = {}, 0
+    for step in b.steps:
+        era += _large(b, step) and reading(b, step) is None
+        eras[step.out] = era
+    return eras
+
+
+def _without_unused(
+    b: Builder, units: Sequence[Step | _Growing], results: Sequence[int]
+) -> list[Step | _Growing]:
+    """The units without steps that nobody reads; the builder's steps become theirs."""
+    b.steps = [s for unit in units for s in _steps_of(unit)]
+    b.drop_unused(results)
+    used = {step.out for step in b.steps}
+    kept: list[Step | _Growing] = []
+    for unit in units:
+        steps = [step for step in _steps_of(unit) if step.out in used]
+        loop = _loop_of(b, steps) if isinstance(unit, _Growing) else None
+        kept += [loop] if loop is not None and loop.worthwhile else steps
+    return kept
+
+
+def _steps_of(unit: Step | _Growing) -> list[Step]:
+    return unit.steps if isinstance(unit, _Growing) else [unit]
+
+
+def _loop_of(b: Builder, steps: Sequence[Step]) -> _Growing | None:
+    """The loop of these steps, if they all can run in one."""
+    loop = _Growing(b)
+    return loop if all(map(loop.add, steps)) else None
+
+
+def _next_loop(
+    b: Builder, steps: list[Step], eras: Mapping[int, int], lengths: Collection[int]
+) -> tuple[_Growing, list[Step], list[Step]]:
+    """A loop of steps of one era, the steps before it, and the steps after it."""
+    loop = _Growing(b)
+    before: list[Step] = []
+    after: list[Step] = []
+    late: set[int] = set()
+    for k, step in enumerate(steps):
+        if len(after) > WINDOW:
+            return loop, before, after + steps[k:]
+        owners = {b.owner[a] for a in step.args}
+        inside = bool(owners & loop.owners)
+        wanted = step.out not in b.fixed and (inside or _large(b, step) or _along(b, step, lengths))
+        same = not loop.steps or eras[step.out] == eras[loop.steps[0].out]
+        if same and wanted and not owners & late and loop.add(step):
+            continue
+        if owners & late or inside or (loop.steps and wanted and reading(b, step)):
+            after.append(step)
+            late.add(b.owner[step.out])
+        else:
+            before.append(step)
+    return loop, before, after
+
+
+def _large(b: Builder, step: Step) -> bool:
+    """Does the step compute with an array that is worth a loop?"""
+    if b.origin[step.out] is VIEW:
+        return False
+    return any(prod(b.shapes[slot]) >= LARGE for slot in (step.out, *step.args))
+
+
+def _along(b: Builder, step: Step, lengths: Collection[int]) -> bool:
+    """Does the step compute with as many rows as a large wide array has?"""
+    if b.origin[step.out] is VIEW or not (is_wide(step.shape) or len(step.shape) == 1):
+        return False
+    return step.shape[-1] in lengths
+
+
+def _read_elsewhere(b: Builder, units: Sequence[Step | _Growing]) -> set[int]:
+    """Owners of memory that is written in a loop and read outside it."""
+    home = {owner: unit for unit in units if isinstance(unit, _Growing) for owner in unit.owners}
+    return {
+        b.owner[a]
+        for unit in units
+        for step in _steps_of(unit)
+        for a in step.args
+        if home.get(b.owner[a], unit) is not unit
+    }
+
+
+def _delay_in_place(b: Builder) -> None:
+    """Steps that may overwrite their operand wait until others have read it."""
+    places = [k for k, step in enumerate(b.steps) if step.kind == "over"]
+    for place in reversed(places):
+        step = b.steps[place]
+        operand, result = b.owner[step.args[0]], b.owner[step.out]
+        for k in range(place + 1, len(b.steps)):
+            owners = {b.owner[a] for a in b.steps[k].args}
+            if result in owners:
+                break
+            if operand in owners:
+                b.steps.insert(k, b.steps.pop(place))
+                place = k
+
+
+# --- arrays made again ----------------------------------------------------------------------------
+
+
+class _Copies:
+    """Large arrays made from small ones by a few quick steps: loops that read one make their own.
+
+    Reading it from memory would take as long, and until the last loop it would be held there.
+    """
+
+    def __init__(self, b: Builder) -> None:
+        self.b = b
+        self.maker = {step.out: step for step in b.steps}
+        self.length: dict[int, int] = {}
+        self.copies: dict[int, int] = {}
+        self.steps: list[Step] = []
+
+    def made_again(self, units: Sequence[Step | _Growing]) -> list[Step | _Growing]:
+        return [self.remade(unit) if isinstance(unit, _Growing) else unit for unit in units]
+
+    def remade(self, loop: _Growing) -> _Growing:
+        """The loop with such arrays of others made in it, where a tile can be made of tiles."""
+        new = _Growing(self.b)
+        self.copies = {}
+        for step in loop.steps:
+            kept, self.steps = dict(self.copies), []
+            args = [a if self.b.owner[a] in loop.owners else self.copy(a) for a in step.args]
+            if not all(new.add(s) for s in [*self.steps, step._replace(args=tuple(args))]):
+                self.copies = kept
+                if not new.add(step):
+                    return loop
+        return new
+
+    def chain(self, owner: int) -> int:
+        """Quick steps that make an array from small ones; more than CHAIN if it is not cheap."""
+        if owner in self.length:
+            return self.length[owner]
+        b, step, found = self.b, self.maker.get(owner), 1
+        size = prod(b.shapes[owner])
+        if step is None or step.kind not in QUICK or owner in b.fixed or size < LARGE:
+            found = CHAIN + 1
+        else:
+            for source in {b.owner[a] for a in step.args}:
+                if 4 * prod(b.shapes[source]) > size:
+                    found += self.chain(source)
+        self.length[owner] = found
+        return found
+
+    def copy(self, slot: int) -> int:
+        """The slot made again, in the same way; views and other shapes of one memory included."""
+        b, owner = self.b, self.b.owner[slot]
+        if self.chain(owner) > CHAIN:
+            return slot
+        if slot not in self.copies:
+            step, origin = self.maker.get(slot), b.origin[slot]
+            if step is None:
+                new = self.copy(owner)
+                self.copies[slot] = b.slot(b.shapes[slot], origin, new, b.names[new])
+            else:
+                args = tuple([self.copy(a) for a in step.args])
+                source = args[0] if origin is VIEW else None
+                new = self.copies[slot] = b.slot(step.shape, origin, source)
+                if slot in b.turned:
+                    b.turned.add(new)
+                self.steps.append(step._replace(out=new, args=args))
+        return self.copies[slot]

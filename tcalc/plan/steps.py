@@ -1,0 +1,400 @@
+"""A plan as data: a straight list of steps over slots, and the builder that collects them.
+
+A slot holds one array. A step reads slots and writes one; equal steps are made once. What a slot's
+memory is (an input, a view, a block of the workspace, an output) is part of the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..support.byte_counts import show_bytes
+from .slot_facts import Inverse, Placement
+
+Word = tuple[int, ...]
+Sizes = tuple[int, ...]
+#: Words of two slots with labels numbered in order, and the numbers that are not summed.
+ProductKey = tuple[tuple[Word, ...], Word]
+
+#: Where the memory of a slot comes from.
+INPUT, CONST, BUFFER, VIEW, RESULT = "input", "const", "buffer", "view", "result"
+
+#: Kinds that may write over an operand of the result's shape that nobody reads afterwards: over
+#: their first one, or over any.
+FIRST_IN_PLACE = frozenset({"embed_add", "over", "add_at", "place_add"})
+IN_PLACE = FIRST_IN_PLACE | {"scale", "shift", "minus_from", "multiply", "add", "subtract", "ufunc"}
+
+#: Kinds that may return an operand's memory, which must then live as long as the result.
+MAY_RETURN = frozenset({"kernel", "kernels", "index"})
+
+#: Kinds that write some entries of a result that is zero before.
+INTO_ZEROS = frozenset({"embed", "place"})
+
+#: Kinds that are not worth remembering between calls.
+CHEAP = INTO_ZEROS | {"fill", "scratch"}
+
+#: Kinds whose first parameter is the operator.
+_OPERATORS = frozenset({"ufunc", "kernel", "kernels", "factor", "finish", "over", "loop"})
+
+_LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
+
+#: Entries from which a result is large, and how much smaller an operand is that is copied for it.
+MANY, SMALLER = 1 << 16, 16
+
+
+def letters(word: Word) -> str:
+    return "".join(_LETTERS[k] if k < len(_LETTERS) else f"<{k}>" for k in word)
+
+
+class Step(NamedTuple):
+    """One line of a plan.
+
+    Attributes
+    ----------
+    kind : str
+        What is done: a key of the back end's table of kernels.
+    out, args : int and tuple of int
+        Slot written, slots read.
+    words : tuple of tuple of int
+        Index labels of every slot read and, last, of the result (for reading only).
+    shape : tuple of int
+        Extents of the result.
+    flops : float
+        Additions and multiplications.
+    params : tuple
+        Whatever else the kernel needs: axes, a number, an operator.
+    names : sequence of str
+        Names of all slots of the plan.
+    """
+
+    kind: str
+    out: int
+    args: tuple[int, ...]
+    words: tuple[Word, ...]
+    shape: Sizes
+    flops: float
+    params: tuple[Any, ...]
+    names: Sequence[str]
+
+    def __str__(self) -> str:
+        order: dict[int, int] = {}
+        spelled = [
+            letters(tuple([order.setdefault(label, len(order)) for label in word]))
+            for word in self.words
+        ]
+        operands = [
+            f"{self.names[a]}[{word}]" if word else self.names[a]
+            for a, word in zip(self.args, spelled, strict=False)
+        ]
+        operands += [f"{p:.6g}" for p in self.params if isinstance(p, float)]
+        operator = self.params[0] if self.kind in _OPERATORS else self.kind
+        result = f"{self.names[self.out]} = {operator}({', '.join(operands)})"
+        shape = "×".join(map(str, self.shape)) or "scalar"
+        return f"{result} -> [{spelled[-1] if spelled else ''}]  {shape}"
+
+
+class Loop(NamedTuple):
+    """Steps that run tile by tile over the rows of their results.
+
+    Attributes
+    ----------
+    rows, tile : int
+        Number of rows in all and in a tile; the first axis of what is sliced is a multiple of it.
+    steps : tuple of Step
+    modes : mapping
+        How a tile sees a slot: its "rows", the "columns" of a transposed view, or the "whole".
+    sums : frozenset of int
+        Slots that are accumulated over the tiles.
+    kept : frozenset of int
+        Owners of memory written here and read elsewhere; the rest exists for one tile.
+    """
+
+    rows: int
+    tile: int
+    steps: tuple[Step, ...]
+    modes: Mapping[int, str]
+    sums: frozenset[int]
+    kept: frozenset[int]
+
+
+Unit = Step | Loop
+
+
+def steps_of(unit: Unit) -> tuple[Step, ...]:
+    return unit.steps if isinstance(unit, Loop) else (unit,)
+
+
+class Output(NamedTuple):
+    """A slot that is returned, its axes in the order `perm` (None: as they are)."""
+
+    slot: int
+    perm: Word | None
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How numbers are computed: steps, memory, and predicted cost.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        Variables read; input k is slot k.
+    fixed : frozenset of int
+        Slots that depend on constants and bound data only, computed once.
+    units : tuple of Step and Loop
+        In the order of execution.
+    flops : float
+        Predicted operations; a multiply and an add count two.
+    peak_bytes : int
+        Predicted peak of the memory allocated by a call: workspace and outputs, without inputs.
+    """
+
+    inputs: tuple[str, ...]
+    consts: Mapping[int, np.ndarray]
+    integers: frozenset[int]
+    fixed: frozenset[int]
+    units: tuple[Unit, ...]
+    shapes: Sequence[Sizes]
+    origin: Sequence[str]
+    owner: Sequence[int]
+    home: Sequence[int | None]
+    blocks: tuple[int, ...]
+    outputs: tuple[Output, ...]
+    last_use: Mapping[int, int]
+    names: Sequence[str]
+    itemsize: int
+    flops: float
+    peak_bytes: int
+    note: str = ""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return tuple([step for unit in self.units for step in steps_of(unit)])
+
+    @property
+    def largest(self) -> Step | None:
+        """The step with the largest result in memory of its own."""
+        made = [s for s in self.steps if self.origin[s.out] is not VIEW]
+        return max(made, key=lambda s: prod(s.shape), default=None)
+
+    def __str__(self) -> str:
+        lines = [self.note] if self.note else []
+        lines += [
+            f"inputs: {', '.join(self.inputs) or 'none'}",
+            *[line for unit in self.units for line in self._lines(unit)],
+            "return "
+            + ", ".join(
+                self.names[o.slot] + (f".transpose{o.perm}" if o.perm else "") for o in self.outputs
+            ),
+            f"{self.flops:.3g} operations, {show_bytes(self.peak_bytes)} at the peak",
+        ]
+        return "\n".join(lines)
+
+    def _lines(self, unit: Unit) -> list[str]:
+        if isinstance(unit, Loop):
+            head = f"for {unit.tile} of {unit.rows} rows at a time:"
+            return [head, *[f"    {step}" for step in unit.steps]]
+        head = f"{unit}{'  once' if unit.out in self.fixed else ''}"
+        inner = [p for p in unit.params if isinstance(p, Plan)]
+        return [head, *[f"    {line}" for plan in inner for line in str(plan).splitlines()]]
+
+
+class Builder:
+    """Slots and steps in the making; a step that exists is not made again."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.sizes = sizes
+        self.fixed: set[int] = set()
+        self.shapes: list[Sizes] = []
+        self.origin: list[str] = []
+        self.owner: list[int] = []
+        self.names: list[str] = []
+        self.steps: list[Step] = []
+        self.consts: dict[int, np.ndarray] = {}
+        self.integers: set[int] = set()
+        self.inverses: dict[int, Inverse] = {}
+        self.dense_inverses = False
+        #: Axis permutations that leave a slot as it is, and those that change its sign.
+        self.symmetries: dict[int, tuple[Word, ...]] = {}
+        self.antisymmetries: dict[int, tuple[Word, ...]] = {}
+        #: Products that are there, by their two slots: slot and axes as places in the key's words.
+        self.products: dict[tuple[int, int], dict[ProductKey, tuple[int, Word]]] = {}
+        #: Products of selection tensors, which no step makes: slots of integers, and the leading
+        #: axes that each of them has; one last axis for each.
+        self.selections: dict[int, tuple[tuple[int, Word], ...]] = {}
+        #: Arrays whose entries stand in zeros: slot and axes in the placement, and the placement.
+        self.placements: dict[int, tuple[tuple[int, Word], Placement]] = {}
+        #: Views at affine places of an array: the array.
+        self.windows: dict[int, int] = {}
+        #: Transposed views of matrices.
+        self.turned: set[int] = set()
+        self._known: dict[Any, int] = {}
+
+    def slot(self, shape: Sizes, origin: str, owner: int | None = None, name: str = "") -> int:
+        number = len(self.shapes)
+        self.shapes.append(shape)
+        self.origin.append(origin)
+        self.owner.append(number if owner is None else self.owner[owner])
+        self.names.append(name or f"t{number}")
+        return number
+
+    def emit(
+        self,
+        kind: str,
+        args: tuple[int, ...],
+        shape: Sizes,
+        words: tuple[Word, ...] = (),
+        flops: float = 0,
+        params: tuple[Any, ...] = (),
+        origin: str = BUFFER,
+        key: Any = None,
+    ) -> int:
+        """The slot with the result of a step, made here or before."""
+        known = (kind, args, shape, params if key is None else key)
+        found = self._known.get(known)
+        if found is None:
+            found = self.slot(shape, origin, args[0] if origin is VIEW else None)
+            self._known[known] = found
+            self.steps.append(Step(kind, found, args, words, shape, flops, params, self.names))
+            if kind not in CHEAP and self.fixed.issuperset(args):
+                self.fixed.add(found)
+        return found
+
+    def drop_unused(self, results: Sequence[int]) -> None:
+        """Steps that nobody reads go: an inverse of which only products are wanted."""
+        read = {self.owner[slot] for slot in results}
+        kept = []
+        for step in reversed(self.steps):
+            if self.owner[step.out] in read:
+                kept.append(step)
+                read.update([self.owner[slot] for slot in step.args])
+        self.steps = kept[::-1]
+
+    def const(self, array: np.ndarray, key: Any) -> int:
+        found = self._known.get(("const", key))
+        if found is None:
+            found = self.slot(array.shape, CONST, name="" if array.ndim else str(array))
+            self._known["const", key] = found
+            self.fixed.add(found)
+            self.consts[found] = array
+            if array.dtype.kind in "iub":
+                self.integers.add(found)
+        return found
+
+    def number(self, value: float) -> int:
+        """A scalar as an array without axes."""
+        return self.const(np.array(float(value)), float(value).hex())
+
+    def selection(self, parts: tuple[tuple[int, Word], ...], shape: Sizes) -> int:
+        """The slot of a product of selection tensors."""
+        found = self._known.get(("chosen", parts, shape))
+        if found is None:
+            found = self._known["chosen", parts, shape] = self.slot(shape, VIEW, parts[0][0])
+            self.selections[found] = parts
+        return found
+
+    # --- views ------------------------------------------------------------------------------------
+
+    def transpose(self, slot: int, perm: Word) -> int:
+        if perm == tuple(range(len(perm))):
+            return slot
+        shape = self.shapes[slot]
+        words = (tuple(range(len(perm))), perm)
+        target = tuple([shape[p] for p in perm])
+        view = self.emit("transpose", (slot,), target, words, 0, perm, origin=VIEW)
+        if perm == (1, 0):
+            self.turned.add(view)
+        return view
+
+    def reshape(self, slot: int, shape: Sizes) -> int:
+        """Merged or split axes; of a buffer the same memory under another shape."""
+        if self.shapes[slot] == shape:
+            return slot
+        if self.origin[slot] is VIEW:
+            word = tuple(range(len(self.shapes[slot])))
+            slot = self.emit("copy", (slot,), self.shapes[slot], (word, word))
+        if self.origin[slot] is not BUFFER:
+            words = (tuple(range(len(self.shapes[slot]))), tuple(range(len(shape))))
+            return self.emit("reshape", (slot,), shape, words, 0, shape, origin=VIEW)
+        known = ("alias", slot, shape)
+        found = self._known.get(known)
+        if found is None:
+            found = self.slot(shape, BUFFER, owner=slot, name=self.names[slot])
+            self._known[known] = found
+            if slot in self.fixed:
+                self.fixed.add(found)
+        return found
+
+    def aligned(self, slot: int, word: Word, target: Word) -> int:
+        """The array with axes in the order of `target`, so that NumPy broadcasts it."""
+        if word == target[len(target) - len(word) :]:
+            return slot
+        order = [label for label in target if label in word]
+        slot = self.transpose(slot, tuple([word.index(label) for label in order]))
+        tail = target[target.index(order[0]) :]
+        if len(tail) == len(order):
+            return slot
+        sizes = dict(zip(order, self.shapes[slot], strict=True))
+        axes = tuple([label in sizes for label in tail])
+        shape = tuple([sizes.get(label, 1) for label in tail])
+        words = (tuple(order), tail)
+        return self.emit("insert", (slot,), shape, words, 0, axes, origin=VIEW)
+
+    def _broadcastable(self, operand: tuple[int, Word], target: Word, entries: int) -> int:
+        """An operand aligned; a small one that is read across its rows many times is copied."""
+        slot, word = operand
+        order = tuple([label for label in target if label in word])
+        if order != word and SMALLER * prod(self.shapes[slot]) <= entries and entries >= MANY:
+            slot, word = self.ordered(slot, word, order), order
+        return self.aligned(slot, word, target)
+
+    def ordered(self, slot: int, word: Word, target: Word) -> int:
+        """A buffer with axes in the order of `target`, copied where they are not."""
+        if word == target:
+            return slot
+        view = self.aligned(slot, word, target)
+        return self.emit("copy", (view,), self.shapes[view], (target, target))
+
+    # --- elementwise ------------------------------------------------------------------------------
+
+    def floating(self, slot: int) -> int:
+        if slot not in self.integers:
+            return slot
+        word = tuple(range(len(self.shapes[slot])))
+        return self.emit("copy", (slot,), self.shapes[slot], (word, word))
+
+    def scale(self, slot: int, coef: float) -> int:
+        if coef == 1:
+            return slot
+        shape = self.shapes[slot]
+        word = tuple(range(len(shape)))
+        coef = float(coef)
+        return self.emit(
+            "scale", (slot,), shape, (word, word), prod(shape), (coef,), key=(coef.hex(),)
+        )
+
+    def shift(self, slot: int, number: float, sign: int = 1) -> int:
+        """number + x, or number - x for sign -1."""
+        shape = self.shapes[slot]
+        word = tuple(range(len(shape)))
+        number = float(number)
+        kind = "shift" if sign > 0 else "minus_from"
+        return self.emit(
+            kind, (slot,), shape, (word, word), prod(shape), (number,), key=(number.hex(),)
+        )
+
+    def binary(self, kind: str, x: tuple[int, Word], y: tuple[int, Word], target: Word) -> int:
+        """x and y combined entry by entry, broadcast over the labels of `target`."""
+        sizes = dict(zip(x[1], self.shapes[x[0]], strict=True))
+        sizes.update(zip(y[1], self.shapes[y[0]], strict=True))
+        shape = tuple([sizes[label] for label in target])
+        args = tuple([self._broadcastable(operand, target, prod(shape)) for operand in (x, y)])
+        if kind != "subtract" and args[0] > args[1] and x[1] == y[1]:
+            args = args[::-1]
+        words = tuple([target[len(target) - len(self.shapes[a]) :] for a in args])
+        return self.emit(kind, args, shape, (*words, target), prod(shape))

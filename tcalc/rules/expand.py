@@ -1,0 +1,90 @@
+"""Products of sums multiplied out, where that is asked for.
+
+A plan never tears a difference of given arrays apart, as digits may cancel. Multiplied out,
+sum_k (a_ik - b_jk)^2 is made of a matrix product and two sums of squares.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+from ..graph.applications import rewritten
+from ..graph.nodes import Add, Einsum, Expr
+from ..graph.normal import add, bare, einsum
+from ..ops.arithmetic import as_expr
+from ..ops.elementwise import whole_power
+from ..support.errors import UnsupportedError
+
+#: Terms that one product may become.
+MOST = 10_000
+
+
+def expand(e: object) -> Expr:
+    """The expression with products and whole powers of sums multiplied out.
+
+    Functions keep their arguments, which are multiplied out themselves. Where terms nearly cancel,
+    as in squares of small differences of large numbers, the result is less accurate.
+
+    Parameters
+    ----------
+    e : Expr or what becomes one
+
+    Returns
+    -------
+    Expr
+
+    Raises
+    ------
+    UnsupportedError
+        Where one product would become more than 10,000 terms.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> x, y = tc.var("x", "n"), tc.var("y", "n")
+    >>> print(tc.expand((x + y) ** 2))
+    x.^2 + 2*x .* y + y.^2
+    >>> a, b = tc.var("a", ("n", "k")), tc.var("b", ("m", "k"))
+    >>> print(tc.expand(tc.sum((a[:, None] - b) ** 2, axis=2)))
+    a.^2*vector(1)*vector(1, m)' + vector(1, n)*(b.^2*vector(1))' - 2*a*b'
+    """
+    return rewritten([bare(as_expr(e))], lambda new, old: _distributed(_repeated(new)))[0]
+
+
+def _repeated(e: Expr) -> Expr:
+    """A whole power of a sum as a product."""
+    found = whole_power(e)
+    if found is None or not isinstance(found[0], Add):
+        return e
+    base, times = found
+    _checked(len(_terms(base)) ** min(times, MOST.bit_length()), e)
+    axes = range(e.ndim)
+    return einsum([base] * times, [axes] * times, axes)
+
+
+def _distributed(e: Expr) -> Expr:
+    """A product as the sum of the products of one term of each of its sums."""
+    if not isinstance(e, Einsum) or not any(isinstance(arg, Add) for arg in e.args):
+        return e
+    terms = list(map(_terms, e.args))
+    _checked(prod(map(len, terms)), e)
+    extents = dict(enumerate(e.extents))
+    return add([einsum(ops, e.labels, e.out, e.coef, extents) for ops in product(*terms)])
+
+
+def _terms(e: Expr) -> list[Expr]:
+    """The terms of a sum, those of sums among them included."""
+    found, waiting = [], [e]
+    while waiting:
+        term = waiting.pop()
+        if isinstance(term, Add):
+            waiting += reversed(term.args)
+        else:
+            found.append(term)
+    return found
+
+
+def _checked(count: int, e: Expr) -> None:
+    if count > MOST:
+        raise UnsupportedError(f"expand: {e!s:.60} would become more than {MOST:,} terms")

@@ -1,0 +1,95 @@
+"""What is known about values from the expression alone: signs and positive definiteness.
+
+An answer of True is a proof; False says nothing. Only a few levels below a node are looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Var
+
+DEPTH = 8
+
+
+def positive(e: Expr, strictly: bool = True, depth: int = DEPTH) -> bool:
+    """Are all entries above 0 (or, not strictly, at least 0)?"""
+    if depth == 0:
+        return False
+    if isinstance(e, Var):
+        return not strictly and "nonnegative" in e.properties
+    if isinstance(e, Apply):
+        low = e.op.range[0]
+        return low > 0 or (not strictly and low == 0)
+    if isinstance(e, Add):
+        if not all(positive(t, False, depth - 1) for t in e.args):
+            return False
+        return not strictly or any(positive(t, True, depth - 1) for t in e.args)
+    if not isinstance(e, Einsum) or not e.coef.value > 0:
+        return False
+    if strictly and (e.summed or len(set(e.out)) < len(e.out)):
+        return False
+    counts = Counter([(id(a), w) for a, w in zip(e.args, e.labels, strict=True)])
+    return all(
+        (not strictly and counts[id(a), w] % 2 == 0) or positive(a, strictly, depth - 1)
+        for a, w in zip(e.args, e.labels, strict=True)
+    )
+
+
+def definite(e: Expr, strictly: bool = True, depth: int = DEPTH) -> bool:
+    """Are the matrices in the last two axes symmetric positive definite (or semidefinite)?"""
+    if depth == 0 or e.ndim < 2 or e.shape[-1] != e.shape[-2]:
+        return False
+    if isinstance(e, Var):
+        return "positive_definite" in e.properties
+    if isinstance(e, Apply):
+        return e.op.definite
+    if isinstance(e, Add):
+        if not all(definite(t, False, depth - 1) for t in e.args):
+            return False
+        return not strictly or any(definite(t, True, depth - 1) for t in e.args)
+    return isinstance(e, Einsum) and e.coef.value > 0 and _product(e, strictly, depth)
+
+
+def _product(e: Einsum, strictly: bool, depth: int) -> bool:
+    """Scaled definite matrices, diagonals of positive numbers, and X' D X."""
+    i, j = e.out[-2:]
+    if i == j:
+        return e.out.count(i) == 2 and all(positive(a, strictly, depth - 1) for a in e.args)
+    factors = list(zip(e.args, e.labels, strict=True))
+    sided = [(a, w) for a, w in factors if i in w or j in w]
+    inner = [(a, w) for a, w in factors if i not in w and j not in w]
+    if len(sided) == 1:
+        (matrix, word), sound = sided[0], not e.summed
+        whole = sound and set(word[-2:]) == {i, j} and word.count(i) == word.count(j) == 1
+        return (
+            whole
+            and definite(matrix, strictly, depth - 1)
+            and all(positive(a, strictly, depth - 1) for a, _ in inner)
+        )
+    if strictly or len(sided) != 2:
+        return False
+    (left, one), (right, two) = sided if i in sided[0][1] else sided[::-1]
+    return left is right and _mirrored(one, two, (i, j), e.out[:-2], inner, depth)
+
+
+def _mirrored(
+    one: Labels, two: Labels, ends: Labels, batch: Labels, inner: list[tuple[Expr, Labels]],
+    depth: int,
+) -> bool:  # fmt: skip
+    """Is the product X' M X with nonnegative weights, or with a semidefinite M between?"""
+    i, j = ends
+    swap = {i: j, j: i}
+    different = [(p, q) for p, q in zip(one, two, strict=True) if p != q]
+    if (i, j) not in different or one.count(i) != 1 or two.count(j) != 1:
+        return False
+    between = [pair for pair in different if pair != (i, j)]
+    for matrix, word in inner:
+        pair = (word[-2], word[-1]) if len(word) > 1 else None
+        if pair in between or (pair and pair[::-1] in between):
+            between = [other for other in between if other not in (pair, pair[::-1])]
+            if not definite(matrix, False, depth - 1):
+                return False
+        elif not positive(matrix, False, depth - 1):
+            return False
+    return not between and not set(swap) & set(batch)

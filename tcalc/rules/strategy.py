@@ -1,0 +1,218 @@
+"""Rewriting: rules say what is equal, the strategy says where and how often they are tried.
+
+A rule's two sides are expressions of scalar wildcards, so each rule can be printed and tested by
+sampling both sides. The strategy visits operands before consumers and repeats until nothing fires.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from itertools import combinations, permutations
+
+from ..graph.applications import rewritten
+from ..graph.extents import number
+from ..graph.nodes import Add, Apply, Einsum, Expr, Var
+from ..graph.normal import einsum, scale
+from ..graph.products import is_number
+from ..graph.variables import var
+
+Bindings = dict[int, Expr]
+Side = Callable[..., Expr]
+
+MAX_PASSES = 20
+MAX_FACTORS = 8
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One equality, used from left to right.
+
+    Attributes
+    ----------
+    name, group : str
+        How reports name the rule.
+    left, right : callable
+        Both sides as functions of expressions; the left one, called with scalar wildcards, is the
+        pattern unless `match` is given.
+    domain : (low, high)
+        Where the sides agree, for every wildcard.
+    match : callable, optional
+        ``match(node)`` gives the replacement or None, for patterns over whole axes.
+    shape : tuple
+        Shape of the wildcards when the rule is sampled.
+    """
+
+    name: str
+    group: str
+    left: Side
+    right: Side
+    domain: tuple[float, float] = (float("-inf"), float("inf"))
+    match: Callable[[Expr], Expr | None] | None = None
+    shape: tuple[int, ...] = ()
+    wildcards: list[Var] = field(default_factory=list, compare=False)
+    pattern: list[Expr] = field(default_factory=list, compare=False)
+
+    def sides(self, *values: Expr) -> tuple[Expr, Expr]:
+        return self.left(*values), self.right(*values)
+
+    def arity(self) -> int:
+        return len(signature(self.left).parameters)
+
+    def prepared(self) -> Expr:
+        """The pattern: the left side of wildcards, made when first needed."""
+        if not self.pattern:
+            self.wildcards.extend(var(f"wildcard{k}") for k in range(self.arity()))
+            self.pattern.append(self.left(*self.wildcards))
+        return self.pattern[0]
+
+    def root(self) -> str:
+        """What a node must be for the rule to be tried on it."""
+        return _root(self.prepared())
+
+    def try_on(self, node: Expr) -> Expr | None:
+        if self.match is not None:
+            return self.match(node)
+        pattern = self.prepared()
+        if isinstance(pattern, Einsum) and len(pattern.args) > 1:
+            return self._in_product(pattern, node)
+        for found in unify(pattern, node, {}):
+            return self._replacement(found)
+        return None
+
+    def _replacement(self, found: Bindings) -> Expr:
+        return self.right(*[found[id(w)] for w in self.wildcards])
+
+    def _in_product(self, pattern: Einsum, node: Expr) -> Expr | None:
+        """Some factors under the same labels match; they are replaced inside the product."""
+        assert isinstance(node, Einsum)
+        heads = {_root(p) for p in pattern.args}
+        fitting = [k for k, arg in enumerate(node.args) if _root(arg) in heads]
+        if not len(pattern.args) <= len(fitting) <= MAX_FACTORS:
+            return None
+        for chosen in combinations(fitting, len(pattern.args)):
+            word = node.labels[chosen[0]]
+            if any(node.labels[k] != word for k in chosen):
+                continue
+            factors = [node.args[k] for k in chosen]
+            for found in _assign(list(pattern.args), factors, {}):
+                rest = [k for k in range(len(node.args)) if k not in chosen]
+                ops = [node.args[k] for k in rest] + [self._replacement(found)]
+                words = [node.labels[k] for k in rest] + [word]
+                extents = dict(enumerate(node.extents))
+                coef = node.coef.by(number(1 / pattern.coef.value))
+                return einsum(ops, words, node.out, coef, extents)
+        return None
+
+
+def _root(e: Expr) -> str:
+    return e.op.name if isinstance(e, Apply) else type(e).__name__
+
+
+def unify(pattern: Expr, node: Expr, found: Bindings) -> Iterator[Bindings]:
+    """Bindings of wildcards under which the pattern, entry by entry, is the node."""
+    if isinstance(pattern, Var):
+        if id(pattern) not in found:
+            yield {**found, id(pattern): node}
+        elif found[id(pattern)] is node:
+            yield found
+    elif isinstance(pattern, Apply):
+        if isinstance(node, Apply) and node.op is pattern.op and node.params == pattern.params:
+            yield from _assign_in_order(pattern.args, node.args, found)
+    elif isinstance(pattern, Add):
+        if isinstance(node, Add) and len(node.args) == len(pattern.args):
+            yield from _assign(list(pattern.args), list(node.args), found)
+    elif isinstance(pattern, Einsum) and not pattern.args:
+        if is_number(node) and isinstance(node, Einsum) and node.coef.key() == pattern.coef.key():
+            yield found
+    elif isinstance(pattern, Einsum) and len(pattern.args) == 1:
+        yield from unify(pattern.args[0], scale(node, number(1 / pattern.coef.value)), found)
+    elif isinstance(pattern, Einsum) and isinstance(node, Einsum) and not node.summed:
+        whole = all(word == node.out for word in node.labels)
+        if whole and len(node.args) == len(pattern.args) and node.coef == pattern.coef:
+            yield from _assign(list(pattern.args), list(node.args), found)
+
+
+def _assign_in_order(
+    patterns: Sequence[Expr], nodes: Sequence[Expr], found: Bindings
+) -> Iterator[Bindings]:
+    if not patterns:
+        yield found
+        return
+    for more in unify(patterns[0], nodes[0], found):
+        yield from _assign_in_order(patterns[1:], nodes[1:], more)
+
+
+def _assign(patterns: list[Expr], nodes: list[Expr], found: Bindings) -> Iterator[Bindings]:
+    """Patterns matched to nodes in any order, wildcards last."""
+    ordered = sorted(patterns, key=lambda p: isinstance(p, Var))
+    for order in permutations(nodes):
+        yield from _assign_in_order(ordered, order, found)
+
+
+#: All rules by the root they are tried on.
+RULES: dict[str, list[Rule]] = {}
+ALL: list[Rule] = []
+
+
+def rule(
+    name: str,
+    group: str,
+    left: Side,
+    right: Side,
+    root: str = "",
+    match: Callable[[Expr], Expr | None] | None = None,
+    domain: tuple[float, float] = (float("-inf"), float("inf")),
+    shape: tuple[int, ...] = (),
+) -> Rule:
+    """Register a rule."""
+    made = Rule(name, group, left, right, domain, match, shape)
+    ALL.append(made)
+    RULES.setdefault(root or made.root(), []).append(made)
+    return made
+
+
+def simplify(e: Expr, fired: Counter[str] | None = None) -> Expr:
+    """The expression after all rules, operands first, until none fires.
+
+    Parameters
+    ----------
+    e : Expr
+    fired : Counter, optional
+        Counts the rules that fired, by name.
+    """
+    if not isinstance(e, Expr):
+        raise TypeError(f"one expression is simplified at a time, not {type(e).__name__}")
+    return simplified([e], fired)[0]
+
+
+def simplified(roots: Sequence[Expr], fired: Counter[str] | None = None) -> list[Expr]:
+    """Several expressions after all rules, what they share once."""
+    found = list(roots)
+    counts: Counter[str] = Counter() if fired is None else fired
+    for _ in range(MAX_PASSES):
+        before = sum(counts.values())
+        found = _one_pass(found, counts)
+        if sum(counts.values()) == before:
+            break
+    return found
+
+
+def _one_pass(roots: Sequence[Expr], counts: Counter[str]) -> list[Expr]:
+    def change(new: Expr, old: Expr) -> Expr:
+        for candidate in RULES.get(_root(new), ()):
+            found = candidate.try_on(new)
+            if found is not None and found is not new:
+                counts[candidate.name] += 1
+                return found
+        return new
+
+    return rewritten(roots, change)
+
+
+def substitute(e: Expr, values: dict[Var, Expr]) -> Expr:
+    """All variables replaced at once."""
+    by_id = {id(v): value for v, value in values.items()}
+    return rewritten([e], lambda new, old: by_id.get(id(old), new))[0]

@@ -1,0 +1,333 @@
+"""Users' data to arrays: conversion, dimensions, properties, with errors that name the variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..graph.bound import PREFIX, shown
+from ..graph.extents import Shape, extent_of, show_shape
+from ..graph.nodes import Expr, Var
+from ..graph.variables import canonical_name, check_shape, is_masked
+from ..support.errors import ShapeError
+
+Array = np.ndarray
+_PYTHON_NUMBERS = (int, float, bool)
+
+
+class Declared(NamedTuple):
+    """What is known of a variable, without its node."""
+
+    name: str
+    shape: Shape
+    properties: tuple[str, ...]
+    integer: bool
+
+    @staticmethod
+    def of(variable: Var) -> Declared:
+        properties = variable.properties
+        return Declared(variable.name, variable.shape, properties, "integer" in properties)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def name_of(key: object, what: str) -> str:
+    """The name that a user's key stands for; variables stand for their names."""
+    if isinstance(key, Var):
+        return key.name
+    if not isinstance(key, str):
+        raise TypeError(f"{what} are names or variables, not {key!r}")
+    return canonical_name(key)
+
+
+def by_name(values: Mapping[Any, Any], what: str = "keys of a mapping of data") -> dict[str, Any]:
+    """A mapping of the user's with names for keys."""
+    try:
+        plain = type(values) is dict and all(map(str.isascii, values))
+    except TypeError:  # a key that is no text
+        plain = False
+    if plain:
+        return dict(values)
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{what}: a mapping from names to arrays is wanted, not {values!r}")
+    found: dict[str, Any] = {}
+    for key in values:
+        name = name_of(key, what)
+        if name in found:
+            raise TypeError(f"{what}: {name} stands twice")
+        found[name] = values[key]
+    return found
+
+
+def absent(declared: Declared, unused: Sequence[str]) -> str:
+    """What is said of a variable without data; names that nothing reads may be misspelt."""
+    if declared.name.startswith(PREFIX):
+        return f"{shown(declared.name)} is used outside of the body that it belongs to"
+    hint = f" (not used: {', '.join(unused)})" if unused else ""
+    return f"{declared.name} is missing: an array of shape {show_shape(declared.shape)}{hint}"
+
+
+def argument_names(args: Sequence[str | Var] | None) -> tuple[str, ...]:
+    """The names of positional arguments."""
+    if args is None:
+        return ()
+    if isinstance(args, str | Expr) or not isinstance(args, Iterable):
+        raise TypeError(f"args= is a sequence of names or variables, not {args!r}")
+    names = tuple([name_of(arg, "elements of args=") for arg in args])
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise TypeError(f"args= has {name} twice")
+    return names
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+def to_array(value: Any, declared: Declared) -> Array:
+    """The value as a native float64 or float32 array, or as integers for an integer variable."""
+    name = declared.name
+    if isinstance(value, Expr):
+        raise TypeError(f"{name} is an expression; data are arrays and numbers")
+    if is_masked(value):
+        raise TypeError(f"{name} is a masked array; fill it first")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise TypeError(f"{name} is not an array of numbers: {error}") from None
+    kind = array.dtype.kind
+    if kind == "O" and hasattr(value, "toarray"):
+        what = f"sparse ({type(value).__name__})"
+        raise TypeError(f"{name} is {what}; tcalc computes with dense arrays: pass .toarray()")
+    if declared.integer:
+        return _to_integers(array, name)
+    if kind in "biu":
+        return array.astype(np.float64)
+    if kind != "f":
+        what = "complex" if kind == "c" else f"of dtype {array.dtype}"
+        raise TypeError(f"{name} is {what}; tcalc computes with real numbers")
+    dtype = np.float32 if array.dtype.itemsize <= 4 else np.float64
+    array = np.asarray(array, dtype)
+    return array if array.flags.forc else np.ascontiguousarray(array)
+
+
+def _to_integers(array: Array, name: str) -> Array:
+    kind = array.dtype.kind
+    if kind not in "biuf":
+        raise TypeError(f"{name} is an integer variable, its data are of dtype {array.dtype}")
+    if np.can_cast(array.dtype, np.intp):
+        return np.ascontiguousarray(array, np.intp) if array.ndim else array.astype(np.intp)
+    end = 2 ** (np.iinfo(np.intp).bits - 1)
+    if kind == "f":
+        array = array.astype(np.float64)
+        wrong = ~((array >= -end) & (array < end) & (array == np.floor(array)))
+    else:
+        wrong = array >= end
+    if wrong.any():
+        raise TypeError(f"{name} is an integer variable, its data hold {array[wrong].flat[0]}")
+    return array.astype(np.intp)
+
+
+def is_weak(value: Any) -> bool:
+    """Python's own numbers take the dtype of the arrays they meet."""
+    return type(value) in _PYTHON_NUMBERS
+
+
+def checked_extent(name: str, value: Any) -> int:
+    """The extent that a user gives to a dimension."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise TypeError(f"{name} is a dimension; its extent is a whole number, not {value!r}")
+    return int(value)
+
+
+# --- dimensions -----------------------------------------------------------------------------------
+
+
+class Dimensions:
+    """Extents of named dimensions, and who bound them."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+        self._by: dict[str, str] = {}
+        self._derived: list[tuple[str, int, str]] = []
+
+    def bind_extent(self, name: str, extent: int) -> None:
+        """An extent given by name."""
+        self._bind(name, extent, f"{name}={extent}")
+
+    def bind_shape(self, declared: Declared, shape: Sequence[int]) -> None:
+        """The extents that an array of this shape gives to its variable's dimensions."""
+        name, wanted = declared.name, declared.shape
+        if len(shape) != len(wanted):
+            raise ShapeError(
+                f"{name} has shape {show_shape(tuple(shape))}, expected {show_shape(wanted)}"
+            )
+        for axis, (extent, found) in enumerate(zip(wanted, shape, strict=True)):
+            if isinstance(extent, str) and extent.isidentifier():
+                self._bind(extent, int(found), name, axis, shape)
+            elif isinstance(extent, str):
+                self._derived.append((extent, int(found), f"{name} has extent {found} at {axis}"))
+            elif extent != found:
+                raise ShapeError(
+                    f"{name} has extent {found} at index {axis}, expected {extent} "
+                    f"(shape {show_shape(tuple(shape))} for {show_shape(wanted)})"
+                )
+
+    def bind_given(
+        self, given: Mapping[str, Any], variables: Mapping[str, Declared], dimensions: Sequence[str]
+    ) -> None:
+        """Shapes of variables and extents of dimensions that a user gives in place of data."""
+        for name, value in given.items():
+            if name in variables:
+                what = f"the shape of {name}"
+                shape = check_shape(value, what)
+                if any(isinstance(extent, str) for extent in shape):
+                    raise TypeError(f"{what}: {value!r} is not made of whole numbers")
+                self.bind_shape(variables[name], [int(extent) for extent in shape])
+            elif name in dimensions:
+                self.bind_extent(name, checked_extent(name, value))
+            else:
+                known = ", ".join([*variables, *dimensions]) or "it has none"
+                raise TypeError(f"{name} is no variable or dimension of the expression ({known})")
+
+    def _bind(
+        self, name: str, extent: int, by: str, axis: int = 0, shape: Sequence[int] = ()
+    ) -> None:
+        known = self.sizes.setdefault(name, extent)
+        other = self._by.setdefault(name, by)
+        if known == extent:
+            return
+        where = f" at index {axis} of shape {show_shape(tuple(shape))}" if shape else ""
+        raise ShapeError(
+            f"dimension {name}: {by} has extent {extent}{where}, but {other} has extent {known}"
+        )
+
+    def require(
+        self, names: Iterable[str], variables: Mapping[str, Declared], unused: Sequence[str] = ()
+    ) -> None:
+        """Refuse to go on without extents; `unused` names data that nothing reads."""
+        missing = [name for name in names if name not in self.sizes]
+        if not missing:
+            for extent, found, what in self._derived:
+                wanted = extent_of(extent, self.sizes)
+                if wanted != found:
+                    raise ShapeError(f"{what}, expected {extent} = {wanted}")
+            return
+        hints = []
+        for name in missing:
+            having = [d.name for d in variables.values() if name in d.shape]
+            hints.append(" or ".join([*having, f"{name}="]))
+        why = f" ({', '.join(unused)} cancelled or never stood in the expression)" if unused else ""
+        what = "extent of dimension" if len(missing) == 1 else "extents of dimensions"
+        verb = "is" if len(missing) == 1 else "are"
+        raise TypeError(
+            f"the {what} {', '.join(missing)} {verb} not known: pass {' and '.join(hints)}{why}"
+        )
+
+
+# --- properties -----------------------------------------------------------------------------------
+
+
+def _tolerance(a: Array) -> float:
+    """Rounding that is not held against a matrix: far below what a property means."""
+    largest = float(np.abs(a).max(initial=0, where=np.isfinite(a)))
+    return largest * (1e-8 if a.dtype == np.float64 else 1e-4)
+
+
+def _symmetric(a: Array) -> bool:
+    turned = np.swapaxes(a, -1, -2)
+    difference = np.abs(a - turned)
+    most = difference.max(initial=0)
+    if not np.isnan(most):
+        return bool(most <= _tolerance(a))
+    alike = np.array_equal(np.isnan(a), np.isnan(turned))
+    return alike and not bool((difference > _tolerance(a)).any())
+
+
+def _positive_definite(a: Array) -> bool:
+    if not _symmetric(a):
+        return False
+    try:
+        np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _zero(a: Array, part: Array) -> bool:
+    return not bool((part != 0).any())
+
+
+#: Does an array have a property? Comparisons with NaN hold nothing against it, but one half of a
+#: symmetric matrix must have those of the other: only one of them is read.
+CHECKS: dict[str, Callable[[Array], bool]] = {
+    "symmetric": _symmetric,
+    "positive_definite": _positive_definite,
+    "lower": lambda a: _zero(a, np.triu(a, 1)),
+    "upper": lambda a: _zero(a, np.tril(a, -1)),
+    "diagonal": lambda a: _zero(a, np.triu(a, 1)) and _zero(a, np.tril(a, -1)),
+    "nonnegative": lambda a: not bool((a < 0).any()),
+}
+
+
+def checked_properties(declared: Declared) -> tuple[str, ...]:
+    """The properties that data of a variable are checked for; the stronger one speaks for both."""
+    found = [p for p in declared.properties if p in CHECKS]
+    return tuple([p for p in found if p != "symmetric" or "positive_definite" not in found])
+
+
+def check_properties(array: Array, declared: Declared) -> None:
+    with np.errstate(all="ignore"):
+        for name in checked_properties(declared):
+            if not CHECKS[name](array):
+                raise ValueError(
+                    f"{declared.name} is declared {name.replace('_', ' ')}, but its data are not; "
+                    "compile(check=False) skips this"
+                )
+
+
+def project(result: Array, start: int, wrt: Sequence[Declared]) -> Array:
+    """A derivative's value projected onto the properties of its variables, slot by slot."""
+    for declared in wrt:
+        end = start + len(declared.shape)
+        if "symmetric" in declared.properties:
+            with np.errstate(all="ignore"):
+                result = result + np.swapaxes(result, end - 2, end - 1)
+                result *= 0.5
+        for name, zero in (("lower", _above), ("upper", _below), ("diagonal", _off)):
+            if name in declared.properties:
+                mask = zero(result.shape[end - 1]).reshape(
+                    [n if end - 2 <= axis < end else 1 for axis, n in enumerate(result.shape)]
+                )
+                np.copyto(result, 0, where=mask)
+        start = end
+    return result
+
+
+def _above(n: int) -> Array:
+    return ~np.tri(n, dtype=bool)
+
+
+def _below(n: int) -> Array:
+    return np.tri(n, k=-1, dtype=bool)
+
+
+def _off(n: int) -> Array:
+    return ~np.eye(n, dtype=bool)
+
+
+# --- programs -------------------------------------------------------------------------------------
+
+
+class Bound(NamedTuple):
+    """A program, and which arrays it takes (None: all, as they are)."""
+
+    program: Callable[[Sequence[Array]], list[Any]]
+    take: list[int] | None
+    dtype: np.dtype[Any]
+
+    def prepared(self, arrays: Sequence[Array]) -> list[Array]:
+        taken = [arrays[k] for k in self.take or ()]
+        return [a.astype(self.dtype, copy=False) if a.dtype.kind == "f" else a for a in taken]

@@ -1,0 +1,300 @@
+"""Compiled functions whose outputs are compressed: cores by one plan, then layouts around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..calculus.transforms import keeping
+from ..compression.compress import Compressed, compress
+from ..graph import trees
+from ..graph.arraylike import surface
+from ..graph.extents import Coef, Extent, extent_names, extent_of
+from ..graph.nodes import Derivative, Expr, Var, dimensions, variables
+from ..graph.products import filled, indicates
+from ..ops.selection import checked
+from ..plan.lowering.make import NOMINAL
+from ..structured.blocks import BlockStructured
+from ..structured.solvers.subspace import slots_of
+from ..structured.tensor import Structured
+from ..structured.terms.term import Terms
+from ..support.byte_counts import read_bytes
+from .compile import Compiled, compile
+
+_MAX_LAYOUTS = 64
+
+
+class _Variant(NamedTuple):
+    """Forms chosen for some sizes, their distinct cores, and the program that computes these.
+
+    `extents` are the dimensions that no array of the program gives.
+    """
+
+    forms: list[Compressed]
+    cores: list[Expr]
+    places: list[list[int]]
+    program: Compiled
+    extents: list[str]
+
+
+class CompiledStructured:
+    """What ``compile(…, structured=True)`` returns: calls give compressed tensors.
+
+    The blocks of a Hessian over several variables come as one `BlockStructured`.
+    """
+
+    def __init__(
+        self,
+        outputs: Any,
+        args: Sequence[str | Var] | None,
+        backend: str,
+        data: Mapping[str, Any] | None,
+        memory_limit: int | str | None,
+        check: bool,
+    ) -> None:
+        self._outputs = outputs
+        self._options = args, backend, data, memory_limit, check
+        self._leaves: list[Expr] = []
+        self._make = self._planned(outputs)
+        self._forms = [compress(leaf) for leaf in self._leaves]
+        self._slots = [_slots(leaf) for leaf in self._leaves]
+        self._limit = read_bytes(memory_limit)
+        whole = {
+            e: leaf
+            for leaf, f in zip(self._leaves, self._forms, strict=True)
+            for e in named_extents(f)
+        }
+        self._extents = {
+            name: keeping(filled(Coef(1, (name,)), ()), whole[name]) for name in sorted(whole)
+        }
+        self._sizes = compile(self._extents, *self._options)
+        self._variants: dict[tuple[int, ...], _Variant] = {}
+        self._known: dict[Any, tuple[_Variant, list[tuple[Any, Any]], dict[str, int]]] = {}
+        self._default = self._variant(self._forms)
+        numbers = {"cores": self._default.cores, "extents": self._extents}
+        self._unread = _names(trees.leaves(outputs)) - _names(trees.leaves(numbers))
+
+    def __call__(self, /, *arguments: Any, **values: Any) -> Any:
+        key = self._key(arguments, values)
+        known = self._known.get(key) if key is not None else None
+        if known is None:
+            known = self._known_at(key, self._sizes(*arguments, **values))
+        variant, layouts, sizes = known
+        values |= {name: sizes[name] for name in variant.extents if name not in values}
+        cores = [np.asarray(core) for core in variant.program(*arguments, **values)]
+        made = []
+        for slots, form, places, (layout, coefs) in zip(
+            self._slots, variant.forms, variant.places, layouts, strict=True
+        ):
+            held = [cores[k] for k in places]
+            if form.tables:
+                held = _with_tables(form, held, sizes)
+            made.append(Structured(Terms(layout, held, coefs), slots, self._limit))
+        return self._make(made)
+
+    def _key(self, arguments: tuple[Any, ...], values: Mapping[str, Any]) -> Any:
+        """What decides sizes, where it is at hand: shapes of arrays, and extents by name."""
+        found: list[Any] = []
+        for name, value in (*enumerate(arguments), *values.items()):
+            if type(value) is np.ndarray:
+                found.append((name, value.shape))
+            elif isinstance(value, int | float | np.generic):
+                found.append((name, value if name in self._extents else type(value)))
+            else:
+                return None
+        return tuple(found)
+
+    def _known_at(self, key: Any, extents: Mapping[str, Any]) -> Any:
+        """The variant, its layouts and sizes, kept by key where there is one."""
+        sizes = {name: int(extent) for name, extent in extents.items()}
+        variant = self._variant_at(sizes)
+        layouts = [form.layout(sizes) for form in variant.forms]
+        if len(self._known) >= _MAX_LAYOUTS:
+            self._known.clear()
+        if key is not None:
+            self._known[key] = variant, layouts, sizes
+        return variant, layouts, sizes
+
+    @property
+    def plan(self) -> Any:
+        nominal = all(map(str.isidentifier, self._extents))
+        sizes = dict.fromkeys(self._extents, NOMINAL)
+        return self._whole(self._variant_at(sizes) if nominal else self._default).plan
+
+    def plan_for(self, /, **shapes: Any) -> Any:
+        """The plan of the cores at given shapes and extents, nothing allocated."""
+        read = {name: shape for name, shape in shapes.items() if name not in self._unread}
+        sizes = _bound(variables(self._leaves), shapes)
+        known = sizes.keys() >= self._extents.keys()
+        variant = self._variant_at(sizes) if known else self._default
+        return self._whole(variant).plan_for(**read)
+
+    def _whole(self, variant: _Variant) -> Compiled:
+        """The program, with extents, which read the shapes of variables that the cores do not."""
+        numbers = {"cores": variant.cores, "extents": self._extents}
+        made: Compiled = compile(numbers, *self._options)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CompiledStructured, (self._outputs, *self._options)
+
+    def _variant_at(self, sizes: Mapping[str, int]) -> _Variant:
+        key = tuple([sizes[name] for name in self._extents])
+        found = self._variants.get(key)
+        if found is None:
+            if len(self._variants) >= _MAX_LAYOUTS:
+                self._variants.clear()
+            forms = [form.at(sizes) for form in self._forms]
+            same = all(f is g for f, g in zip(forms, self._forms, strict=True))
+            found = self._variants[key] = self._default if same else self._variant(forms)
+        return found
+
+    def _variant(self, forms: list[Compressed]) -> _Variant:
+        cores, places = self._cores_of(forms)
+        bound = extent_names([n for v in variables(cores).values() for n in v.shape])
+        free = [name for name in dimensions(cores) if name not in bound]
+        program = Compiled(cores, *self._options, lent=True)
+        return _Variant(forms, cores, places, program, free)
+
+    def _cores_of(self, forms: list[Compressed]) -> tuple[list[Expr], list[list[int]]]:
+        place: dict[int, int] = {}
+        cores: list[Expr] = []
+        places = []
+        for form in forms:
+            row = []
+            for core in form.cores:
+                if id(core) not in place:
+                    place[id(core)] = len(cores)
+                    cores.append(core)
+                row.append(place[id(core)])
+            places.append(row)
+        return cores, places
+
+    def _planned(self, tree: Any) -> Callable[[Sequence[Structured]], Any]:
+        """How a subtree of the outputs is made from the tensors of `_leaves`."""
+        template = hessian_over(tree)
+        if template is not None:
+            return self._hessian(tree, template)
+        if isinstance(tree, dict):
+            named = {key: self._planned(value) for key, value in tree.items()}
+            return lambda made: trees.NamedBlock({k: make(made) for k, make in named.items()})
+        if isinstance(tree, tuple | list):
+            parts = [self._planned(value) for value in tree]
+            return lambda made: trees.Block([make(made) for make in parts])
+        place = len(self._leaves)
+        self._leaves.append(tree)
+        return lambda made: made[place]
+
+    def _hessian(self, tree: Any, template: Any) -> Callable[[Sequence[Structured]], Any]:
+        """Blocks on and above the diagonal; the others are their transposes."""
+        blocks = trees.leaves(tree)
+        count = len(trees.leaves(template))
+        place = {}
+        for i in range(count):
+            for j in range(i, count):
+                place[i, j] = len(self._leaves)
+                self._leaves.append(blocks[i * count + j])
+
+        def make(made: Sequence[Structured]) -> BlockStructured:
+            rows = [
+                [made[place[i, j]] if i <= j else made[place[j, i]].T for j in range(count)]
+                for i in range(count)
+            ]
+            return BlockStructured(template, rows)
+
+        return make
+
+
+def hessian_over(tree: Any) -> Any:
+    """The nest of names of the variables whose Hessian a nest of derivatives is, or None."""
+    if not isinstance(tree, tuple | list | dict):
+        return None
+    found = trees.leaves(tree)
+    count = round(len(found) ** 0.5)
+    if not found or count * count != len(found):
+        return None
+    if not all(isinstance(d, Derivative) and len(d.wrt) == 2 and not d.of.shape for d in found):
+        return None
+    wrt: list[Var] = [d.wrt[1] for d in found[:count]]
+    pairs = [(wrt[i], wrt[j]) for i in range(count) for j in range(count)]
+    for derivative, (x, y) in zip(found, pairs, strict=True):
+        first, second = derivative.wrt
+        if first is not x or second is not y or derivative.of is not found[0].of:
+            return None
+    row = tree
+    while isinstance(row, tuple | list | dict):
+        row = next(iter(row.values())) if isinstance(row, dict) else row[0]
+        if len(trees.leaves(row)) == count and _alike(tree, row, row):
+            return trees.rebuild(row, [v.name for v in wrt])
+    return None
+
+
+def _alike(tree: Any, template: Any, leaf: Any) -> bool:
+    """Whether a tree is the template with the nest of `leaf` at its leaves."""
+    if isinstance(template, dict):
+        return (
+            isinstance(tree, dict)
+            and list(tree) == list(template)
+            and all(_alike(tree[key], template[key], leaf) for key in template)
+        )
+    if isinstance(template, tuple | list):
+        return (
+            isinstance(tree, tuple | list)
+            and len(tree) == len(template)
+            and all(_alike(t, part, leaf) for t, part in zip(tree, template, strict=True))
+        )
+    return leaf is None or _alike(tree, leaf, None)
+
+
+def _with_tables(form: Compressed, cores: list[Any], sizes: Mapping[str, int]) -> list[Any]:
+    """Factors, and then tables as integers from 0 on for every extent that they index."""
+    count = len(form.arrays)
+    place = {id(core): k for k, core in enumerate(form.cores) if k >= count}
+    tables = [
+        checked(cores[place[id(table)]], extent_of(extent, sizes), str(table))
+        for table, extent in form.tables
+    ]
+    return [*cores[:count], *tables]
+
+
+def _slots(leaf: Expr) -> list[Any]:
+    found = []
+    if isinstance(leaf, Derivative):
+        start = leaf.of.ndim
+        for v in leaf.wrt:
+            found += slots_of(start, v.ndim, v.properties)
+            start += v.ndim
+    return found
+
+
+def _bound(known: Mapping[str, Var], shapes: Mapping[str, Any]) -> dict[str, int]:
+    """Dimensions that shapes and extents by name give."""
+    sizes = {name: int(e) for name, e in shapes.items() if isinstance(e, int) and name not in known}
+    for name, v in known.items():
+        given = shapes.get(name, ())
+        given = (given,) if isinstance(given, int) else given
+        if isinstance(given, tuple | list) and len(given) == v.ndim:
+            pairs = zip(v.shape, given, strict=True)
+            sizes.update({d: int(e) for d, e in pairs if d in extent_names([d])})
+    return sizes
+
+
+def _names(leaves: Sequence[Expr]) -> set[str]:
+    return {*variables(leaves), *dimensions(leaves)}
+
+
+def named_extents(form: Compressed) -> list[str]:
+    """Dimension names that the shapes of a compressed tensor mention, sorted."""
+    everything: list[Extent] = list(form.shape)
+    for piece in form.pieces:
+        everything.extend(piece.extents)
+        everything.extend([*piece.coef.times, *piece.coef.over])
+        for op, _ in piece.operands:
+            everything.extend(getattr(op, "extents", ()))
+            everything.extend(dimensions([a for a in (op, *op.args) if indicates(a)]))
+    return sorted(extent_names(everything))
+
+
+surface["compile_structured"] = CompiledStructured

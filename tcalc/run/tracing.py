@@ -1,0 +1,295 @@
+"""Transforms of Python functions on arrays: traced with variables, then transformed as expressions.
+
+Python runs at every call, so a function may read what it likes from outside. The plan is kept by
+the structure of the trace; arrays that the function reads are inputs of it. A function that is
+called with expressions gives expressions, so transforms nest.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..calculus.batching import batched
+from ..graph import trees
+from ..graph.arraylike import surface
+from ..graph.bound import Scope, refuse_strays
+from ..graph.captures import Captures, closed
+from ..graph.extents import Extent
+from ..graph.nodes import Expr, Var, variables
+from ..graph.normal import bare, view
+from ..graph.variables import is_masked
+from ..loops.build import leaves
+from ..ops.arithmetic import as_expr, check_axis
+from ..ops.indexing import index_expr
+from ..rules.strategy import substitute
+from ..support.errors import ShapeError
+from .compile import Compiled
+
+#: Structures of traces whose plans a function keeps.
+KEPT = 64
+
+
+class Inputs:
+    """The variables of one trace, and the arrays or expressions that they stand for."""
+
+    def __init__(self, scope: Scope, what: str) -> None:
+        self.scope, self.what = scope, what
+        self.values: dict[Var, Any] = {}
+        self.structure: list[str] = []
+        self.wrt: Any = ()
+        self.direction: Any = ()
+        self.items: dict[Var, Expr] = {}
+        self.sizes: dict[str, Extent] = {}
+
+    def nested(self, shown: str, given: Any) -> Any:
+        """A nest of variables like an argument."""
+        self.structure.append(repr(trees.mapped(lambda _: 0, given)))
+        return trees.filled(given, iter([self.variable(shown, v) for v in trees.leaves(given)]))
+
+    def variable(self, shown: str, value: Any, integers: bool = False) -> Var:
+        """The variable of one array or expression; integers stay such where that is asked for."""
+        integer = False
+        if isinstance(value, Expr):
+            shape = value.shape
+        else:
+            value = _array(value, shown, self.what)
+            integer = integers and value.dtype.kind in "iu"
+            shape = value.shape
+        v = self.scope.argument(shown, len(self.values), shape, integer)
+        self.values[v] = value
+        return v
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return tuple(self.structure), tuple(map(id, self.values))
+
+
+def _array(value: Any, shown: str, what: str) -> np.ndarray:
+    if is_masked(value):
+        raise TypeError(f"{what}: {shown} is a masked array; fill it first")
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{what}: {shown} is not an array of real numbers: {value!r:.60}")
+    return array
+
+
+class Function(ABC):
+    """A transformed function: of arrays it computes, of expressions it gives expressions.
+
+    Attributes
+    ----------
+    fun : callable
+        What is traced.
+    """
+
+    def __init__(self, fun: Callable[..., Any], name: str) -> None:
+        self.fun, self.name = fun, name
+        self.__name__ = f"{name} of {getattr(fun, '__name__', 'a function')}"
+        self.__doc__ = fun.__doc__
+        self._kept: dict[Any, tuple[Any, Any, Compiled]] = {}
+
+    @abstractmethod
+    def opened(self, inputs: Inputs, args: Sequence[Any]) -> Sequence[Any]:
+        """What the function is called with: variables in place of what is traced."""
+
+    @abstractmethod
+    def transformed(self, inputs: Inputs, result: Any) -> Any:
+        """A nest of expressions of the inputs, from what the function gave."""
+
+    def __call__(self, /, *args: Any, **options: Any) -> Any:
+        own = Captures()
+        with own as captures:
+            inputs, (_, outputs, compiled) = self.traced(args, options)
+            values = {**inputs.values, **captures.arrays}
+            numeric = not any(isinstance(value, Expr) for value in values.values())
+            known = {v.name for v in values}
+            numeric = numeric and variables(trees.leaves(outputs)).keys() <= known
+            if captures is not own and not numeric:
+                return _put(outputs, inputs.values)
+        if numeric:
+            return compiled({v.name: value for v, value in values.items()})
+        return _put(outputs, values)
+
+    def traced(
+        self, args: Sequence[Any], options: Mapping[str, Any]
+    ) -> tuple[Inputs, tuple[Any, Any, Compiled]]:
+        """The inputs of a trace, and what is kept of it: nodes, outputs, how they are computed."""
+        with Scope() as scope:
+            inputs = Inputs(scope, self.name)
+            result = self.fun(*self.opened(inputs, args), **options)
+            exprs = leaves(result, self.name)
+            shape = trees.mapped(lambda _: 0, result)
+            key = (repr(shape), inputs.key, tuple(map(id, exprs)))
+            if key not in self._kept:
+                refuse_strays(exprs)
+                with closed():
+                    outputs = self.transformed(inputs, trees.rebuild(shape, exprs))
+                if len(self._kept) >= KEPT:
+                    self._kept.pop(next(iter(self._kept)), None)
+                nodes = exprs, list(inputs.values)
+                self._kept[key] = nodes, outputs, Compiled(outputs, None, "numpy", None, None, True)
+            return inputs, self._kept[key]
+
+
+def _put(outputs: Any, values: Mapping[Var, Any]) -> Any:
+    """A nest of expressions with expressions and arrays in place of variables."""
+    given: dict[Var, Expr] = {}
+    for v, value in values.items():
+        given[v] = index_expr(value) if "integer" in v.properties else as_expr(value)
+    return trees.mapped(lambda e: substitute(bare(e), given), outputs)
+
+
+# --- derivatives ----------------------------------------------------------------------------------
+
+
+class Derived(Function):
+    """Derivatives by arguments; with `directions`, the last argument is one for each."""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        name: str,
+        argnums: int | Sequence[int],
+        transform: Callable[..., Any],
+        directions: bool = False,
+    ) -> None:
+        super().__init__(fun, name)
+        self.argnums, self.transform, self.directions = argnums, transform, directions
+        chosen = [argnums] if isinstance(argnums, int) else list(argnums)
+        if not all(isinstance(k, int) and not isinstance(k, bool) for k in chosen):
+            raise TypeError(f"{name}: argnums is an int or a tuple of them, not {argnums!r}")
+        self._chosen: list[int] = chosen
+
+    def opened(self, inputs: Inputs, args: Sequence[Any]) -> Sequence[Any]:
+        if self.directions:
+            if not args:
+                raise TypeError(f"{self.name}: the last argument is the direction")
+            *args, direction = args
+        names, opened = _names(self.fun), list(args)
+        wrt = []
+        for k in self._chosen:
+            if not -len(args) <= k < len(args):
+                raise TypeError(f"{self.name}: argument {k} of {len(args)}")
+            shown = names[k] if 0 <= k < len(names) else f"argument {k % len(args)}"
+            opened[k] = inputs.nested(shown, args[k])
+            wrt.append(opened[k])
+        inputs.wrt = wrt[0] if isinstance(self.argnums, int) else tuple(wrt)
+        if self.directions:
+            inputs.direction = inputs.nested("direction", direction)
+        return opened
+
+    def transformed(self, inputs: Inputs, result: Any) -> Any:
+        more = [inputs.direction] if self.directions else []
+        return self.transform(result, inputs.wrt, *more)
+
+
+def _names(fun: Callable[..., Any]) -> list[str]:
+    """The names of parameters that stand by position, for messages."""
+    try:
+        found = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+class Batched(Function):
+    """A function of one item, for all items of a batch."""
+
+    def __init__(self, fun: Callable[..., Any], in_axes: Any) -> None:
+        super().__init__(fun, "vmap")
+        self.in_axes = in_axes
+
+    def opened(self, inputs: Inputs, args: Sequence[Any]) -> Sequence[Any]:
+        axes = self.in_axes
+        if not isinstance(axes, tuple | list):
+            axes = [axes] * len(args)
+        if len(axes) != len(args):
+            raise TypeError(f"vmap: in_axes={self.in_axes!r} for {len(args)} arguments")
+        names = _names(self.fun) + [""] * len(args)
+        opened = [
+            self._items(inputs, names[k] or f"argument {k}", arg, axis)
+            for k, (arg, axis) in enumerate(zip(args, axes, strict=True))
+        ]
+        if len(set(inputs.sizes.values())) != 1:
+            shown = ", ".join(f"{size} ({name})" for name, size in inputs.sizes.items())
+            raise ShapeError(
+                f"vmap: the batches have different extents: {shown}" if shown
+                else f"vmap: no argument has a batch axis (in_axes={self.in_axes!r})"
+            )  # fmt: skip
+        return opened
+
+    def _items(self, inputs: Inputs, shown: str, given: Any, axis: Any) -> Any:
+        """An argument, or a nest of them, of one item."""
+        if axis is None:
+            return given
+        if isinstance(given, dict):
+            each = axis if isinstance(axis, dict) else dict.fromkeys(given, axis)
+            return {k: self._items(inputs, shown, v, each[k]) for k, v in given.items()}
+        if isinstance(given, tuple | list):
+            several = axis if isinstance(axis, tuple | list) else [axis] * len(given)
+            parts = zip(given, several, strict=True)
+            return trees.filled(given, iter([self._items(inputs, shown, g, a) for g, a in parts]))
+        v = inputs.variable(shown, given, integers=True)
+        place = check_axis(axis, v.ndim, f"vmap: {shown}")
+        inputs.sizes[shown] = v.shape[place]
+        rest = [k for k in range(v.ndim) if k != place]
+        item = inputs.scope.argument(
+            f"{shown}_item", len(inputs.items), tuple([v.shape[k] for k in rest]),
+            "integer" in v.properties,
+        )  # fmt: skip
+        inputs.items[item] = view(v, [place, *rest])
+        return item
+
+    def transformed(self, inputs: Inputs, result: Any) -> Any:
+        (size,) = set(inputs.sizes.values())
+        return trees.rebuild(result, batched(trees.leaves(result), inputs.items, size))
+
+
+# --- compiled functions ---------------------------------------------------------------------------
+
+
+class _Whole(Function):
+    """A function as it is, of all its arguments by position."""
+
+    def opened(self, inputs: Inputs, args: Sequence[Any]) -> Sequence[Any]:
+        names = _names(self.fun) + [f"argument {k}" for k in range(len(args))]
+        return [inputs.nested(name, arg) for name, arg in zip(names, args, strict=False)]
+
+    def transformed(self, inputs: Inputs, result: Any) -> Any:
+        return result
+
+
+class CompiledFunction:
+    """A function that runs Python once for every structure and shapes of its arguments."""
+
+    def __init__(
+        self, fun: Callable[..., Any], args: Any, backend: str, data: Any, *options: Any
+    ) -> None:
+        if args is not None or data is not None:
+            raise TypeError("a compiled function takes its own arguments: neither args= nor data=")
+        self.function = fun if isinstance(fun, Function) else _Whole(fun, "compile")
+        self._backend, self._options = backend, options
+        self._kept: dict[Any, tuple[Any, Compiled]] = {}
+
+    def __call__(self, /, *args: Any) -> Any:
+        with Scope() as scope:
+            inputs = Inputs(scope, self.function.name)
+            self.function.opened(inputs, args)
+        if inputs.key not in self._kept:
+            with Captures() as captures:
+                inputs, (_, outputs, _) = self.function.traced(args, {})
+                data = {v.name: np.array(a) for v, a in captures.arrays.items()}
+            compiled = Compiled(outputs, None, self._backend, data, *self._options)
+            self._kept[inputs.key] = list(inputs.values), compiled
+        return self._kept[inputs.key][1]({v.name: a for v, a in inputs.values.items()})
+
+
+surface["compile_function"] = CompiledFunction

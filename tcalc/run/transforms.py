@@ -1,0 +1,86 @@
+"""The transforms as users call them: of expressions, or of Python functions on arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..calculus import batch_axes, transforms
+from ..graph import trees
+from ..graph.extents import Extent
+from ..graph.nodes import Expr
+from ..support.errors import TraceError
+from .tracing import Batched, Derived, Function
+
+__all__ = [
+    "derivative",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
+
+
+def _transform(
+    on_expressions: Callable[..., Any], directions: str = "", several: bool = False
+) -> Callable[..., Any]:
+    """The transform of expressions, which takes Python functions too."""
+    name = on_expressions.__name__
+
+    @functools.wraps(on_expressions)
+    def transform(f: Any, /, *args: Any, **options: Any) -> Any:
+        if not trees.is_function(f):
+            return on_expressions(f, *args, **options)
+        return of_function(f, *args, **options)
+
+    def of_function(
+        fun: Callable[..., Any], argnums: int | Sequence[int] = 0, /, *args: Any, **options: Any
+    ) -> Function:
+        argnums = options.pop("argnums", argnums)
+
+        def derived(result: Any, wrt: Any, *more: Any) -> Any:
+            def apply(e: Expr) -> Any:
+                return on_expressions(e, wrt, *more, *args, **options)
+
+            if several:
+                return trees.mapped(apply, result)
+            if not isinstance(result, Expr):
+                raise TraceError(f"{name} is of a function that gives one array, not a nest")
+            return apply(result)
+
+        return Derived(fun, name, argnums, derived, bool(directions))
+
+    more = f", and at last {directions}" if directions else ""
+    transform.__doc__ = f"""{on_expressions.__doc__}
+
+    Notes
+    -----
+    Of a Python function of arrays, ``{name}(fun, argnums=0)`` is a function of the same
+    arguments{more}. `argnums` are the positions of those that derivatives are by: arrays, or nests
+    of them. Python runs at every call; plans are kept by what it computes.
+    """
+    return transform
+
+
+derivative = _transform(transforms.derivative, several=True)
+grad = _transform(transforms.grad)
+value_and_grad = _transform(transforms.value_and_grad)
+jacobian = _transform(transforms.jacobian, several=True)
+hessian = _transform(transforms.hessian)
+hvp = _transform(transforms.hvp, "the direction")
+jvp = _transform(transforms.jvp, "the direction", several=True)
+vjp = _transform(transforms.vjp, "the cotangent of the result")
+
+
+@functools.wraps(batch_axes.vmap)
+def vmap(e: Any, /, in_axes: Any = 0, size: Extent | None = None) -> Any:
+    if not trees.is_function(e):
+        return batch_axes.vmap(e, in_axes, size)
+    if size is not None:
+        raise TypeError("vmap of a function: the arrays have the size of the batch, not size=")
+    return Batched(e, in_axes)

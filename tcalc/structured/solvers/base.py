@@ -1,0 +1,109 @@
+"""What every solver offers and is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..terms.contract import Array
+from ..terms.term import Terms
+
+
+class Unsuitable(Exception):
+    """The numbers are not what a way of solving needs; the next way is tried."""
+
+
+class Solver(Protocol):
+    """A factored square tensor.
+
+    Right-hand sides have the row shape and one more axis, solutions the column shape and that axis.
+    """
+
+    def solve(self, b: Array) -> Array: ...
+
+    @property
+    def definite(self) -> bool:
+        """Is the matrix symmetric and positive definite, as far as its factors show?"""
+        ...
+
+    def slogdet(self) -> tuple[float, float]: ...
+
+    def inverse(self) -> Terms:
+        """The inverse as terms."""
+        ...
+
+
+class Way(NamedTuple):
+    """One way to solve: what it is, its operations and bytes, and what makes a `Solver`.
+
+    `told` says what it is once it is made, where only the numbers show it.
+    """
+
+    text: str
+    flops: float
+    bytes: float
+    build: Callable[[Terms], Any]
+    told: Callable[[Any], str] | None = None
+
+
+class Factored:
+    """What a factored matrix tells of itself."""
+
+    solver: Any
+
+    @property
+    def definite(self) -> bool:
+        """Is the matrix symmetric and positive definite, as far as its factors show?"""
+        return bool(self.solver.definite)
+
+    def slogdet(self) -> tuple[float, float]:
+        """Sign and logarithm of the absolute value of the determinant."""
+        found: tuple[float, float] = self.solver.slogdet()
+        return found
+
+    def logdet(self) -> float:
+        """The logarithm of the absolute value of the determinant."""
+        return self.slogdet()[1]
+
+
+def numbers(value: Any, what: str) -> Array:
+    """A right-hand side as an array of floats."""
+    try:
+        found = np.asarray(value)
+    except ValueError:
+        raise TypeError(f"{what}: an array of numbers was expected") from None
+    if found.dtype.kind not in "fiub":
+        raise TypeError(f"{what}: real numbers were expected, not {found.dtype}")
+    if found.dtype.char in "fd":
+        return found
+    return found.astype(np.float64)
+
+
+def damping_of(value: Any) -> float:
+    """What is added to the diagonal, checked."""
+    try:
+        found = float(value) if not isinstance(value, str | bytes) else None
+    except (TypeError, ValueError):
+        found = None
+    if found is None:
+        raise TypeError(f"damping= is a number, not {value!r:.60}")
+    if not np.isfinite(found):
+        raise ValueError(f"damping={found} is not finite")
+    return found
+
+
+def not_an_array(held: Any, *_: Any, **__: Any) -> Any:
+    """Refuse to become an array by the way: NumPy would hold the object itself."""
+    raise TypeError(
+        f"{type(held).__name__} is no array: products are H @ v, sums H + H2 and "
+        "H + d * tc.identity_like(H); H.todense() is an array"
+    )
+
+
+def read_only(array: Array) -> Array:
+    """A view that cannot be written to."""
+    found: Array = np.asarray(array).view()
+    found.flags.writeable = False
+    return found

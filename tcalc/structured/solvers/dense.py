@@ -1,0 +1,247 @@
+"""Factors of dense symmetric or general matrices, alone or many of one size.
+
+Cholesky where it succeeds, otherwise LDL^T of a symmetric matrix (Bunch and Kaufman), LU of any
+other. A matrix that is singular to working precision is refused.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...support.errors import LinAlgError
+from ..terms.contract import Array
+
+#: Rows up to which many matrices are factored at once, entry by entry, rather than one by one.
+VECTORISED = 24
+
+#: Multiplying with the inverse of a small triangular factor is faster than substitution.
+SMALL = 64
+
+_NAMES = (
+    "lange", "potrf", "pocon", "potrs", "sytrf", "sycon", "sytrs", "getrf", "gecon", "getrs",
+    "trtri",
+)  # fmt: skip
+
+
+def refuse(what: str, rcond: float) -> LinAlgError:
+    """The error for a matrix that has no inverse to working precision."""
+    if rcond != rcond:
+        return LinAlgError(f"{what} has entries that are not finite")
+    known = f" (reciprocal condition {rcond:.1e})" if rcond > 0 else ""
+    return LinAlgError(
+        f"{what} is singular{known}; solve(…, damping=d) solves with d added to the diagonal"
+    )
+
+
+def is_symmetric(a: Array) -> bool:
+    """Whether matrices in the last two axes are symmetric up to rounding."""
+    if a.size == 0 or bool((a == a.mT).all()):
+        return True
+    bound = 100 * np.finfo(a.dtype).eps * max(a.max(), -a.min())
+    difference = a - a.mT
+    return bool(max(difference.max(), -difference.min()) <= bound)
+
+
+@cache
+def _lapack(char: str) -> dict[str, Any]:
+    """LAPACK's functions for a dtype by their names without the first letter."""
+    import scipy.linalg.lapack as lapack
+
+    letter = {"f": "s", "d": "d"}[char]
+    return {name: getattr(lapack, letter + name) for name in _NAMES}
+
+
+class Dense:
+    """One factored matrix.
+
+    One whose eigenvalues are at least a positive `least` is known to be symmetric.
+    """
+
+    def __init__(self, a: Array, what: str, least: float = 0.0) -> None:
+        self.n, self.dtype = len(a), a.dtype
+        self._call = call = _lapack(a.dtype.char)
+        self._half: Array | None = None
+        self.kind = "Cholesky"
+        if not self.n:
+            self._factor = a
+            return
+        norm = call["lange"]("1", a)
+        if least or is_symmetric(a):
+            self._factor, info = call["potrf"](a.T, lower=1)
+            # The norm of the inverse is at most sqrt(n) / least.
+            rcond = least / (norm * self.n**0.5) if norm > 0 else 0.0
+            if info == 0 and not rcond >= np.finfo(a.dtype).eps:
+                rcond, _ = call["pocon"](self._factor, norm, uplo="L")
+            elif info:
+                self.kind = "LDL^T"
+                self._factor, self._pivots, _ = call["sytrf"](a.T, lower=1, lwork=64 * self.n)
+                rcond, _ = call["sycon"](self._factor, self._pivots, norm, lower=1)
+        else:
+            self.kind = "LU"
+            self._factor, self._pivots, _ = call["getrf"](a)
+            rcond, _ = call["gecon"](self._factor, norm, norm="1")
+        if not rcond >= np.finfo(a.dtype).eps:
+            raise refuse(what, rcond if np.isfinite(norm) else np.nan)
+
+    def solve(self, b: Array) -> Array:
+        """The solution for columns b."""
+        if 0 in b.shape:
+            return np.zeros(b.shape, b.dtype)
+        call = self._call
+        if self.kind == "Cholesky":
+            if self.n <= SMALL and b.shape[1] >= 4 * self.n:
+                if self._half is None:
+                    # potrf leaves zeros above the diagonal.
+                    self._half = call["trtri"](self._factor, lower=1)[0]
+                return ((b.T @ self._half.T) @ self._half).T
+            found, info = call["potrs"](self._factor, b, lower=1)
+        elif self.kind == "LDL^T":
+            found, info = call["sytrs"](self._factor, self._pivots, b, lower=1)
+        else:
+            found, info = call["getrs"](self._factor, self._pivots, b)
+        assert info == 0
+        result: Array = found
+        return result
+
+    @property
+    def definite(self) -> bool:
+        return self.kind == "Cholesky"
+
+    def slogdet(self) -> tuple[float, float]:
+        diagonal = np.diagonal(self._factor).astype(np.float64)
+        if self.kind == "Cholesky":
+            return 1.0, 2 * float(np.log(diagonal).sum())
+        if self.kind == "LU":
+            swaps = np.count_nonzero(self._pivots != np.arange(self.n))
+            sign = np.prod(np.sign(diagonal)) * (-1) ** swaps
+            return float(sign), float(np.log(np.abs(diagonal)).sum())
+        return self._slogdet_of_blocks(diagonal)
+
+    def _slogdet_of_blocks(self, diagonal: Array) -> tuple[float, float]:
+        """From the 1 x 1 and 2 x 2 blocks of D; negative pivots come in pairs."""
+        sign, log, k = 1.0, 0.0, 0
+        while k < self.n:
+            value, step = float(diagonal[k]), 1
+            if self._pivots[k] < 0:
+                value = value * float(diagonal[k + 1]) - float(self._factor[k + 1, k]) ** 2
+                step = 2
+            sign *= float(np.sign(value))
+            log += float(np.log(abs(value)))
+            k += step
+        return sign, log
+
+    def inverse(self) -> Array:
+        found = self.solve(np.eye(self.n, dtype=self.dtype))
+        if self.kind == "LU":
+            return found
+        symmetric: Array = (found + found.T) / 2
+        return symmetric
+
+
+class Batch:
+    """Factored matrices of one size, a[k] for every k.
+
+    Cholesky factors are made for all at once where matrices are small, otherwise one by one; where
+    one does not exist, every matrix has factors of its own kind.
+    """
+
+    def __init__(self, a: Array, what: str, least: float = 0.0) -> None:
+        self.count, self.n = len(a), a.shape[1]
+        self._factor: Array | None = None
+        self._lower: list[Array] = []
+        self._each: list[Dense] = []
+        self._pivots: Array | None = None
+        if not a.size:
+            self._pivots = np.ones((self.count, self.n), a.dtype)
+        elif least or is_symmetric(a):
+            at_once = self.n <= VECTORISED and self.count > 2 * self.n
+            self._pivots = self._vectorised(a) if at_once else self._one_by_one(a)
+        if self._pivots is None:
+            self._each = [Dense(block, f"{what} {k}") for k, block in enumerate(a)]
+
+    def _vectorised(self, a: Array) -> Array | None:
+        """Cholesky factors with the batch as last axis; their pivots, if these exist."""
+        held = np.array(a.transpose(1, 2, 0), order="C")
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            for j in range(self.n):
+                if j:
+                    held[j:, j] -= np.einsum("ikb,kb->ib", held[j:, :j], held[j, :j])
+                np.sqrt(held[j, j], out=held[j, j])
+                held[j + 1 :, j] /= held[j, j]
+        self._factor = held
+        return _good(np.einsum("iib->bi", held))
+
+    def _one_by_one(self, a: Array) -> Array | None:
+        potrf = _lapack(a.dtype.char)["potrf"]
+        for block in a:
+            factor, info = potrf(block.T, lower=1)
+            if info:
+                return None
+            self._lower.append(factor)
+        return _good(np.array([np.diagonal(factor) for factor in self._lower]))
+
+    @property
+    def kind(self) -> str:
+        kinds = sorted({d.kind for d in self._each})
+        return " and ".join(kinds) or "Cholesky"
+
+    def solve(self, b: Array) -> Array:
+        """Solutions for b[k], columns, of every k."""
+        if 0 in b.shape:
+            return np.zeros(b.shape, b.dtype)
+        if self._pivots is None:
+            return np.stack([d.solve(c) for d, c in zip(self._each, b, strict=True)])
+        if self._factor is None:
+            potrs = _lapack(self._pivots.dtype.char)["potrs"]
+            pairs = zip(self._lower, b, strict=True)
+            return np.stack([potrs(factor, c, lower=1)[0] for factor, c in pairs])
+        held = self._factor
+        x = np.array(b.transpose(1, 2, 0), order="C", dtype=np.result_type(b.dtype, held.dtype))
+        for j in range(self.n):
+            if j:
+                x[j] -= np.einsum("kb,krb->rb", held[j, :j], x[:j])
+            x[j] /= held[j, j]
+        for j in range(self.n - 1, -1, -1):
+            if j < self.n - 1:
+                x[j] -= np.einsum("kb,krb->rb", held[j + 1 :, j], x[j + 1 :])
+            x[j] /= held[j, j]
+        return x.transpose(2, 0, 1)
+
+    @property
+    def definite(self) -> bool:
+        return all(d.definite for d in self._each)
+
+    def slogdet(self) -> tuple[Array, Array]:
+        """Signs and logarithms, one a matrix."""
+        if self._pivots is None:
+            found = np.array([d.slogdet() for d in self._each])
+            return found[:, 0], found[:, 1]
+        logs = 2 * np.log(self._pivots.astype(np.float64)).sum(axis=1)
+        return np.ones(self.count), logs
+
+    def inverse(self) -> Array:
+        if self._pivots is None:
+            return np.stack([d.inverse() for d in self._each])
+        eye = np.broadcast_to(np.eye(self.n, dtype=self._pivots.dtype), (self.count, *[self.n] * 2))
+        found = self.solve(eye)
+        symmetric: Array = (found + found.mT) / 2
+        return symmetric
+
+
+def _good(pivots: Array) -> Array | None:
+    """The pivots of Cholesky factors, one row a matrix, if none is singular to working precision.
+
+    The squared ratio of pivots bounds the condition from below.
+    """
+    low, high = pivots.min(axis=1), pivots.max(axis=1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        good = (low > 0) & (low * low > 16 * np.finfo(pivots.dtype).eps * high * high)
+    return pivots if bool(good.all()) else None
+
+
+def factored(a: Array, what: str, item: str, least: float = 0.0) -> Any:
+    """Factors of (n, n) or (batch, n, n); `least` is a lower bound of eigenvalues, 0 if unknown."""
+    return Dense(a, what, least) if a.ndim == 2 else Batch(a, item, least)

@@ -1,0 +1,254 @@
+"""Something that solves plus a product of few vectors (Woodbury), with the determinant lemma.
+
+Where C is diagonal, or symmetric and made diagonal, U = W |C|^(1/2) and J the signs of C give
+(D + U J U')⁻¹ = D⁻¹ - D⁻¹ U (J + U' D⁻¹ U)⁻¹ U' D⁻¹, whose small matrix is symmetric where D is.
+For any other C the small matrix is I + C W' D⁻¹ W. C need not be invertible, so nothing is lost
+where its rank is less than its size. A positive diagonal D goes half to either side, so that the
+one array held is D^(-1/2) U.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...support.errors import LinAlgError
+from ..terms.contract import Array
+from ..terms.term import Layout, Product, Terms
+from .base import Solver, Unsuitable, Way
+from .blocks import Diagonal
+from .dense import factored, refuse
+from .lowrank_factors import count, rank, recipe, split
+
+#: Entries of I + C W' D⁻¹ W above which the update cancels digits, so that a solution is refined
+#: once, and above which it may cancel all of them.
+REFINED, LARGE = 1e2, 1e6
+
+
+class LowRank:
+    """Factors of D + W C W'; tied axes are a batch."""
+
+    def __init__(
+        self, terms: Terms, low: tuple[int, ...], build: Callable[[Terms], Solver]
+    ) -> None:
+        layout = terms.layout
+        self._layout, self._terms = layout, terms
+        self._batch = layout.tied
+        self._axes = tuple([k for k in range(layout.columns) if k not in layout.tied])
+        self._order = (*self._batch, *self._axes)
+        shape = layout.column_shape
+        self._sizes = [prod([shape[k] for k in axes]) for axes in (self._batch, self._axes)]
+        if not self._batch:
+            del self._sizes[0]
+        try:
+            self._base = build(terms.only([k for k in range(len(layout.terms)) if k not in low]))
+        except LinAlgError as error:
+            raise Unsuitable(str(error)) from None
+        w, c = _diagonal(*recipe(layout, low).collected(terms))
+        if not self._batch:
+            w, c = w[0], c[0]
+        self._signs: Array | None = None
+        self._c: Array | None = c
+        small = self._general(w, c) if c.ndim == w.ndim else self._halved(w, c)
+        self._factorise(small)
+
+    def _general(self, w: Array, c: Array) -> Array:
+        self._scale: Array | None = None
+        self._u, self._solved = w, self._flat(self._base.solve(self._full(w)))
+        small: Array = c @ (w.mT @ self._solved)
+        np.einsum("...ii->...i", small)[...] += 1
+        return small
+
+    def _halved(self, w: Array, c: Array) -> Array:
+        """With the root of |C| on either side, and that of a positive diagonal base."""
+        self._c = None
+        roots = np.sqrt(np.abs(c))[..., None, :]
+        base = self._base
+        self._scale = base.root() if isinstance(base, Diagonal) else None
+        if self._scale is not None:
+            scale = self._scale
+            if scale.size > 1:
+                whole = np.broadcast_to(scale, self._layout.column_shape)
+                self._u = self._flat(whole[..., None]) * w
+                self._u *= roots
+            else:
+                self._u = w * (roots * scale.reshape(()))
+            self._solved = self._u
+        else:
+            self._u = w * roots
+            self._solved = self._flat(base.solve(self._full(self._u)))
+        small: Array = self._u.mT @ self._solved
+        diagonal = np.einsum("...ii->...i", small)
+        if (c < 0).any():
+            self._signs = np.where(c < 0, -1, 1).astype(c.dtype)
+            diagonal += self._signs
+        else:
+            diagonal += 1
+        return small
+
+    def _factorise(self, small: Array) -> None:
+        size = self._layout.size
+        growth = max(small.max(initial=0), -small.min(initial=0))
+        if self._scale is not None and self._scale.size == 1 and self._signs is None:
+            # d I + U U' is itself conditioned as I + U' U / d is, so that no digits cancel.
+            growth = 0
+        doubtful, self._refine = not growth <= LARGE, not growth <= REFINED
+        self._small = small
+        try:
+            # I + U' U for real U: no eigenvalue is below 1.
+            least = 1.0 if self._scale is not None and self._signs is None else 0.0
+            self._factor = factored(small, "", "", least)
+        except LinAlgError as error:
+            if doubtful:
+                raise Unsuitable(str(error)) from None
+            raise refuse(f"the {size} x {size} matrix", 0.0) from None
+        if doubtful:
+            self._checked()
+
+    @property
+    def rank(self) -> int:
+        """Number of vectors."""
+        return int(self._u.shape[-1])
+
+    def _checked(self) -> None:
+        """Refuse a base so small somewhere that the update cancels all digits."""
+        n = self._layout.size
+        probe = np.cos(np.arange(n, dtype=self._u.dtype)).reshape((*self._layout.column_shape, 1))
+        goal = self._terms.times(probe)
+        missed = np.abs(goal - self._terms.times(self.solve(goal))).max(initial=0)
+        if not missed <= np.finfo(goal.dtype).eps ** 0.6 * np.abs(goal).max(initial=0):
+            raise Unsuitable("the base is nearly singular")
+
+    def _full(self, flat: Array) -> Array:
+        """(batch, n, r), or (n, r) without a batch, to the column shape and r."""
+        shape = self._layout.column_shape
+        whole = flat.reshape((*(shape[k] for k in self._order), flat.shape[-1]))
+        return whole.transpose((*np.argsort(self._order).tolist(), len(shape)))
+
+    def _flat(self, b: Array) -> Array:
+        return b.transpose((*self._order, b.ndim - 1)).reshape((*self._sizes, b.shape[-1]))
+
+    def solve(self, b: Array) -> Array:
+        x = self._once(b)
+        return x + self._once(b - self._terms.times(x)) if self._refine else x
+
+    def _once(self, b: Array) -> Array:
+        if self._scale is None:
+            x = self._flat(self._base.solve(b))
+            return self._full(x - self._solved @ self._coupled(self._u.mT @ x))
+        scale = self._scale[..., None]
+        x = self._flat(b * scale)
+        found: Array = self._full(x - self._u @ self._coupled(self._u.mT @ x)) * scale
+        return found
+
+    def _coupled(self, y: Array) -> Array:
+        """The inverse of the small matrix times y, or times C y."""
+        found: Array = self._factor.solve(y if self._c is None else self._c @ y)
+        return found
+
+    @property
+    def definite(self) -> bool:
+        """By eigenvalues: of I + C W' D⁻¹ W they are those of D^(-1/2) H D^(-1/2) that are not 1.
+
+        J + U' D⁻¹ U has as many that are positive as J has, where H has no negative one, since
+        both are what is left of the matrix [[D, U], [U', -J]] when it is reduced to a corner.
+        """
+        if not self._base.definite:
+            return False
+        if self._c is not None:
+            return self._is_symmetric() and bool((np.linalg.eigvals(self._small).real > 0).all())
+        if self._signs is None:
+            return True
+        positive = np.linalg.eigvalsh(self._small) > 0
+        return bool((positive.sum(axis=-1) == (self._signs > 0).sum(axis=-1)).all())
+
+    def _is_symmetric(self) -> bool:
+        """Is W C W' symmetric, by two directions? C need not be, where vectors are dependent."""
+        c = self._c
+        assert c is not None
+        steps = np.arange(1.0, self._sizes[-1] + 1)
+        u, v = (self._u.mT @ np.cos(steps * k) for k in (1, 2))
+        across, back = (np.einsum("...i,...ij,...j", x, c, y) for x, y in ((u, v), (v, u)))
+        sizes = np.einsum("...i,...ij,...j", np.abs(u), np.abs(c), np.abs(v))
+        bound = 100 * np.finfo(c.dtype).eps * sizes.max(initial=0)
+        return bool(np.abs(across - back).max(initial=0) <= bound)
+
+    def slogdet(self) -> tuple[float, float]:
+        sign, log = self._base.slogdet()
+        signs, logs = self._factor.slogdet()
+        if self._signs is not None:
+            sign *= float(np.prod(self._signs))
+        return sign * float(np.prod(signs)), log + float(np.sum(logs))
+
+    def inverse(self) -> Terms:
+        base = self._base.inverse()
+        r, dtype = self.rank, self._u.dtype
+        batch = tuple(self._batch)
+        shape = self._layout.column_shape
+        eye = np.broadcast_to(np.eye(r, dtype=dtype), (*self._sizes[:-1], r, r))
+        coupling = self._coupled(eye)
+        if self._scale is None:
+            left = self._full(self._solved)
+            right = self._base.inverse().transposed().times(self._full(self._u))
+        else:
+            left = right = self._full(self._u) * self._scale[..., None]
+        columns = self._layout.columns
+        rows, across = list(range(columns)), list(range(columns, 2 * columns))
+        for k in batch:
+            across[k] = k
+        p, q = 2 * columns, 2 * columns + 1
+        held = coupling.reshape((*(shape[k] for k in batch), r, r))
+        factors = ((0, (*rows, p)), (1, (*batch, p, q)), (2, (*across, q)))
+        product = Product(factors, (*rows, *across), (*shape, *shape, r, r))
+        update = Terms(Layout(self._layout.shape, columns, [product]), (left, held, right), (-1.0,))
+        return base.plus(update)
+
+
+def _diagonal(w: Array, c: Array) -> tuple[Array, Array]:
+    """W C W' with a diagonal C, of as many vectors as C has rank, where one C is symmetric."""
+    if c.ndim < w.ndim or len(c) != 1 or not np.array_equal(c, c.mT):
+        return w, c
+    values, vectors = np.linalg.eigh(c[0])
+    least = np.finfo(c.dtype).eps * len(values) * np.abs(values).max(initial=0)
+    kept = np.abs(values) > least
+    if kept.all() or not kept.any():
+        return (w, c) if len(values) > 1 else (w, values[None])
+    return w @ vectors[:, kept], values[None, kept]
+
+
+def ways(layout: Layout, itemsize: int, further: Callable[[Layout], list[Way]]) -> list[Way]:
+    """Woodbury, where some terms are of low rank and the others solve cheaply."""
+    axes = tuple([k for k in range(layout.columns) if k not in layout.tied])
+    shape = layout.column_shape
+    n, b = prod([shape[k] for k in axes]), prod([shape[k] for k in layout.tied])
+    low = _low(layout, axes, n)
+    total = count(layout, low)
+    if not low or len(low) == len(layout.terms):
+        return []
+    base = layout.only([k for k in range(len(layout.terms)) if k not in low])
+    options = further(base)
+    if not options or total >= n:
+        return []
+    best = options[0]
+    flops = best.flops + b * (2.0 * n * total * total + 2 * total**3 / 3)
+
+    def text(rank: int) -> str:
+        return f"low rank: {rank} vector{'s' * (rank != 1)} on top of [{best.text}], Woodbury"
+
+    bytes_ = best.bytes + 3.0 * b * n * total * itemsize
+    build: Any = partial(LowRank, low=tuple(low), build=best.build)
+    return [Way(text(total), flops, bytes_, build, lambda made: text(made.rank))]
+
+
+def _low(layout: Layout, axes: Sequence[int], n: int) -> list[int]:
+    """Terms of fewer than n vectors."""
+    found = [split(term, tuple(axes)) for term in layout.terms]
+    return [
+        k
+        for k, (term, apart) in enumerate(zip(layout.terms, found, strict=True))
+        if apart is not None and rank(term, apart) < n
+    ]

@@ -1,0 +1,364 @@
+"""Matrices of blocks over several variables: Schur complements, or one dense matrix.
+
+Variables whose own blocks solve cheaply and that nothing couples are eliminated, the complement in
+all others is dense. Cross blocks with few entries, such as those of tables, stay sparse. Matrices
+are symmetric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import gcd, prod
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ...support.errors import LinAlgError
+from ..terms.contract import Array
+from ..terms.term import Layout, Product, Terms
+from .base import Unsuitable
+from .blocks import arrangement
+from .choose import factor
+from .dense import Dense
+
+#: Share of entries below which a cross block is held sparse.
+SPARSE = 0.25
+
+#: Entries of one part of a product of which only the diagonal is wanted.
+CHUNK = 1 << 20
+
+Rows = Sequence[Sequence[Terms]]
+Places = Sequence[int]
+
+
+class BlockSolver(Protocol):
+    """A factored matrix of blocks; flat right-hand sides of all variables, one below the other."""
+
+    def solve(self, b: Array) -> Array: ...
+
+    @property
+    def definite(self) -> bool:
+        """Is the matrix symmetric and positive definite, as far as its factors show?"""
+        ...
+
+    def slogdet(self) -> tuple[float, float]: ...
+
+    def inverse(self) -> list[list[Terms]]: ...
+
+    def diagonal(self) -> list[Array]:
+        """The diagonal of the inverse, flat, one array a variable."""
+        ...
+
+
+Build = Callable[[Rows], BlockSolver]
+
+
+class BlockWay(NamedTuple):
+    text: str
+    flops: float
+    bytes: float
+    build: Build
+
+
+def sizes(rows: Rows) -> list[int]:
+    return [row[k].layout.size for k, row in enumerate(rows)]
+
+
+def entries(terms: Terms) -> int:
+    return sum([t.entries() for t in terms.layout.terms])
+
+
+def flat_dense(rows: Rows, places: Places) -> Array:
+    """The blocks of some variables as one matrix."""
+    counts = sizes(rows)
+    return np.block([[rows[i][j].dense().reshape(counts[i], counts[j]) for j in places]
+                     for i in places])  # fmt: skip
+
+
+class DenseBlocks:
+    """One dense matrix, possibly in coordinates of a subspace."""
+
+    def __init__(self, rows: Rows, basis: Any = None) -> None:
+        self._rows, self._basis = rows, basis
+        whole = flat_dense(rows, range(len(rows)))
+        if basis is not None:
+            whole = np.asarray(basis.T @ (basis.T @ whole.T).T, whole.dtype)
+        self._factor = Dense(whole, f"the {len(whole)} x {len(whole)} matrix of all blocks")
+
+    def solve(self, b: Array) -> Array:
+        if self._basis is None:
+            return self._factor.solve(b)
+        found: Array = self._basis @ self._factor.solve(self._basis.T @ b)
+        return found
+
+    @property
+    def definite(self) -> bool:
+        return self._factor.definite
+
+    def slogdet(self) -> tuple[float, float]:
+        return self._factor.slogdet()
+
+    def inverse(self) -> list[list[Terms]]:
+        whole = self._factor.inverse()
+        if self._basis is not None:
+            half = self._basis @ whole
+            whole = (self._basis @ half.T).T
+        return cut(whole, self._rows)
+
+    def diagonal(self) -> list[Array]:
+        whole = self._factor.inverse()
+        if self._basis is not None:
+            whole = (self._basis @ (self._basis @ whole).T).T
+        return np.split(np.diagonal(whole).copy(), np.cumsum(sizes(self._rows))[:-1])
+
+
+def cut(whole: Array, rows: Rows) -> list[list[Terms]]:
+    """A matrix over all variables as blocks of terms."""
+    ends = np.cumsum([0, *sizes(rows)])
+    found = []
+    for i in range(len(rows)):
+        row = []
+        for j in range(len(rows)):
+            part = whole[ends[i] : ends[i + 1], ends[j] : ends[j + 1]]
+            layout = rows[i][j].layout
+            row.append(single(np.ascontiguousarray(part).reshape(layout.shape), layout.columns))
+        found.append(row)
+    return found
+
+
+def single(core: Array, columns: int) -> Terms:
+    """A dense array as one term."""
+    axes = tuple(range(core.ndim))
+    product = Product(((0, axes),), axes, core.shape)
+    return Terms(Layout(core.shape, columns, [product]), (core,), (1.0,))
+
+
+class Independent:
+    """Groups of variables that no block couples, each solved alone."""
+
+    def __init__(self, rows: Rows, groups: Sequence[Places], builds: Sequence[Build]) -> None:
+        self._rows, self._groups = rows, groups
+        self._each = [
+            build([[rows[i][j] for j in group] for i in group])
+            for group, build in zip(groups, builds, strict=True)
+        ]
+        ends = np.cumsum([0, *sizes(rows)])
+        self._flat = [
+            np.concatenate([np.arange(ends[k], ends[k + 1]) for k in group]) for group in groups
+        ]
+
+    def solve(self, b: Array) -> Array:
+        x = np.empty(b.shape, b.dtype)
+        for flat, solver in zip(self._flat, self._each, strict=True):
+            x[flat] = solver.solve(b[flat])
+        return x
+
+    @property
+    def definite(self) -> bool:
+        return all(solver.definite for solver in self._each)
+
+    def slogdet(self) -> tuple[float, float]:
+        found = [solver.slogdet() for solver in self._each]
+        return prod([s for s, _ in found]), sum([v for _, v in found])
+
+    def inverse(self) -> list[list[Terms]]:
+        found = [
+            [Terms(Layout(t.layout.shape, t.layout.columns, []), (), ()) for t in row]
+            for row in self._rows
+        ]
+        for group, solver in zip(self._groups, self._each, strict=True):
+            held = solver.inverse()
+            for p, i in enumerate(group):
+                for q, j in enumerate(group):
+                    found[i][j] = held[p][q]
+        return found
+
+    def diagonal(self) -> list[Array]:
+        return _scattered(self._groups, [solver.diagonal() for solver in self._each])
+
+
+def _scattered(groups: Sequence[Places], parts: Sequence[Sequence[Array]]) -> list[Array]:
+    """Arrays of groups of variables in the order of the variables."""
+    found = {
+        k: part
+        for group, held in zip(groups, parts, strict=True)
+        for k, part in zip(group, held, strict=True)
+    }
+    return [found[k] for k in sorted(found)]
+
+
+class Alone:
+    """One variable: its own solver."""
+
+    def __init__(self, rows: Rows, limit: int | None) -> None:
+        self._shape = rows[0][0].layout.column_shape
+        self._solver, self.way = factor(rows[0][0], limit)
+
+    def solve(self, b: Array) -> Array:
+        return self._solver.solve(b.reshape((*self._shape, b.shape[1]))).reshape(b.shape)
+
+    @property
+    def definite(self) -> bool:
+        return self._solver.definite
+
+    def slogdet(self) -> tuple[float, float]:
+        return self._solver.slogdet()
+
+    def inverse(self) -> list[list[Terms]]:
+        return [[self._solver.inverse()]]
+
+    def diagonal(self) -> list[Array]:
+        return [self._solver.inverse().diagonal().ravel()]
+
+
+class Schur:
+    """Groups of variables eliminated; Y = H_ee⁻¹ H_er, complement H_rr - H_re Y."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        groups: Sequence[Places],
+        builds: Sequence[Build],
+        names: str,
+    ) -> None:
+        self._rows, self._counts = rows, sizes(rows)
+        self._gone = [k for group in groups for k in group]
+        self._rest = [k for k in range(len(rows)) if k not in self._gone]
+        self._dtype = np.result_type(*[t.dtype for row in rows for t in row])
+        try:
+            self._own = Independent(*_renamed(rows, groups), builds)
+        except LinAlgError as error:
+            raise Unsuitable(str(error)) from None
+        ends = np.cumsum([0, *self._counts])
+        self._mine, self._others = (
+            np.concatenate([np.arange(ends[k], ends[k + 1]) for k in places])
+            for places in (self._gone, self._rest)
+        )
+        self._y, correction = self._eliminated()
+        complement = flat_dense(rows, self._rest) - correction
+        n = len(complement)
+        self._complement = Dense(
+            np.asarray((complement + complement.T) / 2, self._dtype),
+            f"the {n} x {n} Schur complement after eliminating {names}",
+        )
+
+    def _eliminated(self) -> tuple[Any, Array]:
+        """Y, dense or sparse, and H_re Y."""
+        import scipy.sparse
+
+        cross = [[self._rows[e][r] for r in self._rest] for e in self._gone]
+        if all(few(terms) for row in cross for terms in row):
+            inverse = self._own.inverse()
+            if all(few(terms) for row in inverse for terms in row):
+                right = scipy.sparse.block_array([[t.matrix() for t in row] for row in cross])
+                left = scipy.sparse.block_array([[t.matrix() for t in row] for row in inverse])
+                left, right = self._blocked(left.tocsr(), right.tocsr())
+                y = left @ right
+                return y, (right.T @ y).toarray()
+        whole = np.block([
+            [t.dense().reshape(self._counts[e], self._counts[r])
+             for r, t in zip(self._rest, row, strict=True)]
+            for e, row in zip(self._gone, cross, strict=True)
+        ])  # fmt: skip
+        solved = self._own.solve(whole.astype(self._dtype, copy=False))
+        return solved, whole.T @ solved
+
+    def _blocked(self, inverse: Any, whole: Any) -> tuple[Any, Any]:
+        """Both in small dense blocks, where that takes few zeros more: products are faster."""
+        extents = [
+            arrangement(row[k].layout).sizes(row[k].layout.column_shape)[1]
+            for k, row in enumerate(self._rows)
+        ]
+        a, b = (gcd(*[extents[k] for k in places]) for places in (self._gone, self._rest))
+        if a * b <= 1 or 0 in whole.shape:
+            return inverse, whole
+        found = inverse.tobsr((a, a)), whole.tobsr((a, b))
+        if found[1].data.size > 2 * whole.nnz or found[0].data.size > 2 * inverse.nnz:
+            return inverse, whole
+        return found
+
+    def solve(self, b: Array) -> Array:
+        x = np.empty(b.shape, b.dtype)
+        mine = b[self._mine]
+        rest = self._complement.solve(b[self._others] - self._y.T @ mine)
+        x[self._others] = rest
+        x[self._mine] = self._own.solve(mine) - self._y @ rest
+        return x
+
+    @property
+    def definite(self) -> bool:
+        return self._own.definite and self._complement.definite
+
+    def slogdet(self) -> tuple[float, float]:
+        (sign, log), (more, rest) = self._own.slogdet(), self._complement.slogdet()
+        return sign * more, log + rest
+
+    def inverse(self) -> list[list[Terms]]:
+        rows = self._rows
+        y = self._y if isinstance(self._y, np.ndarray) else self._y.toarray()
+        small = self._complement.inverse()
+        found: list[list[Terms]] = [list(row) for row in rows]
+        ends = np.cumsum([0, *[self._counts[k] for k in self._rest]])
+        cuts = [slice(ends[k], ends[k + 1]) for k in range(len(self._rest))]
+        heights = np.cumsum([0, *[self._counts[k] for k in self._gone]])
+        own = self._own.inverse()
+        for p, i in enumerate(self._rest):
+            for q, j in enumerate(self._rest):
+                found[i][j] = _single(small[cuts[p], cuts[q]], rows[i][j].layout)
+        for s, e in enumerate(self._gone):
+            part = y[heights[s] : heights[s + 1]]
+            for p, i in enumerate(self._rest):
+                found[e][i] = _single(-(part @ small[:, cuts[p]]), rows[e][i].layout)
+                found[i][e] = found[e][i].transposed()
+            for t, f in enumerate(self._gone):
+                other = y[heights[t] : heights[t + 1]]
+                found[e][f] = own[s][t].plus(_sandwich(part, small, other, rows[e][f].layout))
+        return found
+
+    def diagonal(self) -> list[Array]:
+        small = self._complement.inverse()
+        own = np.concatenate(self._own.diagonal())
+        y = self._y if isinstance(self._y, np.ndarray) else self._y.tocsr()
+        step = max(1, CHUNK // max(1, small.shape[0]))
+        for low in range(0, len(own), step):
+            part = y[low : low + step]
+            product = part @ small
+            if isinstance(part, np.ndarray):
+                own[low : low + step] += np.einsum("ij,ij->i", product, part)
+            else:
+                own[low : low + step] += np.asarray(part.multiply(product).sum(axis=1)).ravel()
+        ends = ([self._counts[k] for k in places] for places in (self._gone, self._rest))
+        parts = [
+            np.split(values, np.cumsum(counts)[:-1])
+            for values, counts in zip((own, np.diagonal(small).copy()), ends, strict=True)
+        ]
+        return _scattered([self._gone, self._rest], parts)
+
+
+def _renamed(rows: Rows, groups: Sequence[Places]) -> tuple[Rows, list[list[int]]]:
+    """The blocks of groups of variables alone, and the groups' places among these."""
+    places = [k for group in groups for k in group]
+    inside = [[rows[i][j] for j in places] for i in places]
+    return inside, [[places.index(k) for k in group] for group in groups]
+
+
+def _single(part: Array, layout: Layout) -> Terms:
+    return single(np.ascontiguousarray(part).reshape(layout.shape), layout.columns)
+
+
+def _sandwich(left: Array, small: Array, right: Array, layout: Layout) -> Terms:
+    """Left times a small matrix times right', as one term."""
+    r = len(small)
+    rows, columns = tuple(range(layout.rows)), tuple(range(layout.rows, len(layout.shape)))
+    p, q = len(layout.shape), len(layout.shape) + 1
+    product = Product(
+        ((0, (*rows, p)), (1, (p, q)), (2, (*columns, q))), (*rows, *columns),
+        (*layout.shape, r, r),
+    )  # fmt: skip
+    cores = left.reshape((*layout.row_shape, r)), small, right.reshape((*layout.column_shape, r))
+    return Terms(Layout(layout.shape, layout.columns, [product]), cores, (1.0,)).shared()
+
+
+def few(terms: Terms) -> bool:
+    """Whether a block is better held sparse."""
+    return entries(terms) <= SPARSE * prod(terms.layout.shape)

@@ -1,0 +1,217 @@
+"""Solving inside the subspace that properties of variables leave: symmetric matrices and others.
+
+In general by coordinates, an orthonormal basis of the subspace. A ⊗ A and A ⊗ I + I ⊗ A map
+symmetric matrices to symmetric ones, so that they are solved as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..terms.contract import Array
+from ..terms.term import Layout, Product, Terms
+from . import kronecker
+from .base import Solver, Unsuitable
+from .choose import too_large
+from .dense import Dense
+from .kronecker import Eigen, Kronecker, parts
+
+#: Properties that are subspaces, and where their entries are free.
+KINDS = ("symmetric", "lower", "upper", "diagonal")
+
+
+class Slot(NamedTuple):
+    """Two axes of a tensor, and the subspace that matrices along them are in."""
+
+    i: int
+    j: int
+    kinds: tuple[str, ...]
+
+
+def mask(kind: str, n: int) -> Array:
+    """1 where an entry may differ from zero."""
+    i, j = np.indices((n, n))
+    found: Array = {"lower": j <= i, "upper": i <= j, "diagonal": i == j}[kind]
+    return found
+
+
+def projected(value: Array, slot: Slot) -> Array:
+    """An array, projected along a slot."""
+    for kind in slot.kinds:
+        if kind == "symmetric":
+            value = (value + value.swapaxes(slot.i, slot.j)) / 2
+        else:
+            n = value.shape[slot.i]
+            spread = [n if k in (slot.i, slot.j) else 1 for k in range(value.ndim)]
+            held = mask(kind, n)
+            value = value * (held if slot.i < slot.j else held.T).reshape(spread)
+    return value
+
+
+def projected_terms(terms: Terms, slot: Slot, kind: str) -> Terms:
+    """One projection written out: twice the terms, or one more factor a term."""
+    layout = terms.layout
+    if kind == "symmetric":
+        half = terms.scaled(0.5)
+        order = list(range(len(layout.shape)))
+        order[slot.i], order[slot.j] = slot.j, slot.i
+        swapped = [t._replace(out=tuple([t.out[k] for k in order])) for t in layout.terms]
+        other = Layout(layout.shape, layout.columns, swapped)
+        return half.plus(Terms(other, half.cores, half.coefs)).shared()
+    cores, products = list(terms.cores), []
+    free = mask(kind, layout.shape[slot.i]).astype(terms.dtype)
+    for k, term in enumerate(layout.terms):
+        items = (term.out[slot.i], term.out[slot.j])
+        labels = term.labels(items)
+        rows, columns = terms.places(k, labels, items)
+        factor = (len(cores), labels)
+        cores.append(free[rows, columns])
+        products.append(Product((*term.factors, factor), term.out, term.extents))
+    return Terms(Layout(layout.shape, layout.columns, products), cores, terms.coefs)
+
+
+def slots_of(start: int, ndim: int, properties: Sequence[str]) -> list[Slot]:
+    """The projection of a slot of a variable with these properties."""
+    kinds = tuple([kind for kind in KINDS if kind in properties])
+    return [Slot(start + ndim - 2, start + ndim - 1, kinds)] if kinds and ndim >= 2 else []
+
+
+def basis(shape: Sequence[int], slots: Sequence[Slot]) -> Any:
+    """An orthonormal basis of the subspace of arrays of a shape: a sparse matrix of columns."""
+    import scipy.sparse
+
+    place = np.arange(prod(shape)).reshape(shape)
+    twin = place
+    free = np.ones(shape, bool)
+    for slot in slots:
+        for kind in slot.kinds:
+            if kind == "symmetric":
+                twin = twin.swapaxes(slot.i, slot.j)
+            else:
+                spread = [shape[slot.i] if k in (slot.i, slot.j) else 1 for k in range(len(shape))]
+                free = free & mask(kind, shape[slot.i]).reshape(spread)
+        if "symmetric" in slot.kinds:
+            free = free & free.swapaxes(slot.i, slot.j)
+    first = (free & (place <= twin)).ravel()
+    rows, partner = place.ravel()[first], twin.ravel()[first]
+    count = len(rows)
+    values = np.where(rows == partner, 0.5, np.sqrt(0.5))
+    columns = np.arange(count)
+    return scipy.sparse.csr_array(
+        (
+            np.concatenate([values, values]),
+            (np.concatenate([rows, partner]), np.concatenate([columns, columns])),
+        ),
+        shape=(place.size, count),
+    )
+
+
+class Coordinates:
+    """A dense factor in coordinates of the subspace."""
+
+    def __init__(self, terms: Terms, columns: Sequence[Slot], limit: int | None) -> None:
+        layout = terms.layout
+        n = layout.size
+        if limit is not None and 2 * n * n * terms.dtype.itemsize > limit:
+            raise too_large(layout, terms.dtype.itemsize, limit)
+        self._layout, self.dtype = layout, terms.dtype
+        self._basis = basis(layout.column_shape, columns)
+        dense = terms.dense().reshape(n, n)
+        reduced = np.asarray(self._basis.T @ (self._basis.T @ dense.T).T).astype(terms.dtype)
+        q = len(reduced)
+        self._factor = Dense(reduced, f"the {q} x {q} matrix inside the subspace of the variable")
+
+    def solve(self, b: Array) -> Array:
+        flat = b.reshape(self._layout.size, b.shape[-1])
+        found = self._basis @ self._factor.solve(np.asarray(self._basis.T @ flat, self.dtype))
+        result: Array = found.astype(self.dtype, copy=False).reshape(b.shape)
+        return result
+
+    @property
+    def definite(self) -> bool:
+        return self._factor.definite
+
+    def slogdet(self) -> tuple[float, float]:
+        return self._factor.slogdet()
+
+    def inverse(self) -> Terms:
+        half = self._basis @ self._factor.inverse()
+        dense = np.asarray((self._basis @ half.T).T, self.dtype).reshape(self._layout.shape)
+        axes = tuple(range(dense.ndim))
+        product = Product(((0, axes),), axes, dense.shape)
+        return Terms(Layout(dense.shape, self._layout.columns, [product]), (dense,), (1.0,))
+
+
+def _untwisted(terms: Terms) -> Terms:
+    """Products of two parts with each part at one axis, which on symmetric matrices is the same."""
+    layout = terms.layout
+    products = []
+    for term in layout.terms:
+        crossed = any(p.rows != p.columns for p in parts(term, (0, 1)) or ())
+        i, j, k, l = term.out
+        products.append(term._replace(out=(i, j, l, k)) if crossed else term)
+    return Terms(Layout(layout.shape, layout.columns, products), terms.cores, terms.coefs)
+
+
+class Symmetric:
+    """A Kronecker product, or a sum of them, that maps symmetric matrices to symmetric ones."""
+
+    _solver: Eigen | Kronecker
+
+    def __init__(self, terms: Terms, slot: Slot, limit: int | None) -> None:
+        self._slot = slot
+        if terms.layout.columns != 2 or terms.layout.tied:
+            raise Unsuitable("further axes")
+        self._n = terms.layout.column_shape[0]
+        held = _untwisted(terms)
+        found = kronecker.ways(held.layout, terms.dtype.itemsize)
+        if not found or (limit is not None and found[0].bytes > limit):
+            raise Unsuitable("no Kronecker product")
+        self.way = found[0]
+        self._solver = found[0].build(held)
+        if isinstance(self._solver, Eigen):
+            same = np.array_equal(self._solver.vectors[0], self._solver.vectors[-1])
+            swapped = np.allclose(self._solver.values, self._solver.values.T, 1e-12, 0)
+            if not (same and swapped):
+                raise Unsuitable("not symmetric in the two axes")
+        else:
+            self._scale = self._solver.square_of()
+
+    def solve(self, b: Array) -> Array:
+        return projected(self._solver.solve(b), self._slot)
+
+    @property
+    def definite(self) -> bool:
+        return self._solver.definite
+
+    def slogdet(self) -> tuple[float, float]:
+        """Of c A ⊗ A: c to the dimension of the subspace, det(A) to n + 1."""
+        n = self._n
+        size = n * (n + 1) // 2
+        if isinstance(self._solver, Eigen):
+            values = self._solver.values[np.tril_indices(n)]
+            return float(np.prod(np.sign(values))), float(np.log(np.abs(values)).sum())
+        sign, value = self._solver.parts_slogdet()[1]
+        scale = self._scale
+        signs = (1 if scale > 0 else -1) ** size * sign ** (n + 1)
+        return signs, size * log(abs(scale)) + (n + 1) * value
+
+    def inverse(self) -> Terms:
+        return self._solver.inverse()
+
+
+def factor_inside(terms: Terms, columns: Sequence[Slot], limit: int | None) -> tuple[Solver, str]:
+    """The factor of a tensor whose slots are projected, and how it was made."""
+    if len(columns) == 1 and columns[0].kinds == ("symmetric",):
+        try:
+            solver = Symmetric(terms, columns[0], limit)
+        except (Unsuitable, np.linalg.LinAlgError):
+            pass
+        else:
+            return solver, f"inside the symmetric matrices: {solver.way.text}"
+    made = Coordinates(terms, columns, limit)
+    return made, "inside the subspace of the variable's properties: dense, in coordinates"

@@ -1,0 +1,389 @@
+"""Compressed tensors of numbers: products, solves, determinants and inverses without the dense one.
+
+What depends on numbers is in `terms`, ways to solve are in `solvers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..graph.extents import show_shape
+from ..plan.schedule.memory import machine_memory
+from ..support.byte_counts import show_bytes
+from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
+from .solvers.base import Factored, Solver, damping_of, not_an_array, numbers, read_only
+from .solvers.blocks import arrangement, assembled
+from .solvers.choose import described, factor, first_way
+from .solvers.subspace import Slot, factor_inside, projected, projected_terms
+from .terms.contract import Array
+from .terms.term import Terms, identity
+
+_EXACT_DETERMINANT = 2000
+
+
+class Structured:
+    """A tensor of numbers kept as cores and unit tensors; the dense tensor is never held.
+
+    `+`, `-` and multiplication by numbers give compressed tensors again. `@` sums over the last
+    slot. Square tensors, such as Hessians, solve.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    cores : tuple of ndarray
+        Distinct arrays, integer tables included; read-only views, possibly of what was given.
+    nbytes : int
+        Bytes of the cores.
+    """
+
+    __array_ufunc__ = None
+    __array__ = __radd__ = __rsub__ = not_an_array
+    __slots__ = ("_factors", "_limit", "_slots", "_terms", "shape")
+
+    def __init__(self, terms: Terms, slots: Sequence[Slot] = (), limit: int | None = None) -> None:
+        self._terms, self._slots, self._limit = terms, tuple(slots), limit
+        self.shape = terms.layout.shape
+        self._factors: dict[float, tuple[Solver, str]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Structured, (self._terms, self._slots, self._limit)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._terms.dtype
+
+    @property
+    def cores(self) -> tuple[Array, ...]:
+        return tuple(map(read_only, self._terms.cores))
+
+    @property
+    def nbytes(self) -> int:
+        return self._terms.nbytes()
+
+    @property
+    def terms(self) -> Terms:
+        """The sum of products behind this tensor, before projection."""
+        return self._terms
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """Where it is projected onto properties of variables."""
+        return self._slots
+
+    @property
+    def limit(self) -> int | None:
+        """Bytes that a dense array may take."""
+        return machine_memory() if self._limit is None else self._limit
+
+    # --- arithmetic -------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Structured:
+        if not isinstance(other, Structured):
+            return NotImplemented
+        a, b = self._terms.layout, other._terms.layout
+        if (a.shape, a.columns) != (b.shape, b.columns):
+            raise ShapeError(
+                f"compressed tensors of shapes {show_shape(a.shape)} and {show_shape(b.shape)} "
+                "do not add"
+            )
+        if self._slots == other._slots:
+            return Structured(self._terms.plus(other._terms), self._slots, self._limit)
+        return Structured(self.unprojected().plus(other.unprojected()), (), self._limit)
+
+    def __sub__(self, other: Any) -> Structured:
+        return self + -other if isinstance(other, Structured) else NotImplemented
+
+    def __mul__(self, by: Any) -> Structured:
+        by = by[()] if isinstance(by, np.ndarray) and by.ndim == 0 else by
+        if not isinstance(by, int | float | np.integer | np.floating):
+            return NotImplemented
+        return Structured(self._terms.scaled(float(by)), self._slots, self._limit)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, by: Any) -> Structured:
+        if isinstance(by, int | float | np.integer | np.floating):
+            return self * (1 / float(by))
+        return NotImplemented
+
+    def __neg__(self) -> Structured:
+        return self * -1.0
+
+    @property
+    def T(self) -> Structured:
+        """Rows and columns exchanged."""
+        layout = self._terms.layout
+
+        def moved(axis: int) -> int:
+            return axis + layout.columns if axis < layout.rows else axis - layout.rows
+
+        slots = sorted([Slot(moved(s.i), moved(s.j), s.kinds) for s in self._slots])
+        return Structured(self._terms.transposed(), slots, self._limit)
+
+    def unprojected(self) -> Terms:
+        """Terms that are this tensor, its projections written out."""
+        found = self._terms
+        for slot in self._slots:
+            for kind in slot.kinds:
+                found = projected_terms(found, slot, kind)
+        return found
+
+    # --- products ---------------------------------------------------------------------------------
+
+    def __matmul__(self, v: Any) -> Any:
+        """The product over the last slot; further axes of v are more right-hand sides."""
+        if isinstance(v, Structured):
+            raise TypeError(
+                "compressed tensors multiply arrays; A @ (B @ v) applies two, todense() densifies"
+            )
+        rhs = numbers(v, "the right-hand side of @")
+        layout = self._terms.layout
+        if rhs.shape[: layout.columns] != layout.column_shape:
+            raise ShapeError(
+                f"a tensor of shape {show_shape(self.shape)} times shape {show_shape(rhs.shape)}: "
+                f"expected {show_shape(layout.column_shape)}, and any further axes"
+            )
+        for slot in self._columns():
+            rhs = projected(rhs, slot)
+        result = self._terms.times(rhs)
+        for slot in self._slots:
+            if slot.j < layout.rows:
+                result = projected(result, slot)
+        return result[()] if result.ndim == 0 else result
+
+    def _columns(self) -> list[Slot]:
+        rows = self._terms.layout.rows
+        return [Slot(s.i - rows, s.j - rows, s.kinds) for s in self._slots if s.i >= rows]
+
+    def diagonal(self) -> Array:
+        """Entries whose row and column agree, in the shape of a row."""
+        self._square("diagonal")
+        return self.unprojected().diagonal()
+
+    def trace(self) -> Any:
+        """The sum of the diagonal."""
+        return self.diagonal().sum()
+
+    # --- dense and sparse -------------------------------------------------------------------------
+
+    def todense(self) -> Array:
+        """The whole tensor as one array."""
+        need = prod(self.shape) * self.dtype.itemsize
+        if self.limit is not None and need > self.limit:
+            raise MemoryLimitError(
+                f"the dense tensor of shape {show_shape(self.shape)} takes {show_bytes(need)}, "
+                f"{show_bytes(self.limit)} allowed; the cores take {show_bytes(self.nbytes)}"
+            )
+        whole = self._terms.dense()
+        for slot in self._slots:
+            whole = projected(whole, slot)
+        return whole
+
+    def tomatrix(self) -> Array:
+        """The dense tensor as a matrix of rows and columns, in C-order."""
+        layout = self._terms.layout
+        return self.todense().reshape(prod(layout.row_shape), prod(layout.column_shape))
+
+    def to_scipy(self) -> Any:
+        """A scipy.sparse array where the terms are sparse, otherwise a LinearOperator.
+
+        Rows and columns are flat, in C-order.
+        """
+        layout = self._terms.layout
+        whole = prod(self.shape)
+        if not self._slots and 0 < whole >= 2 * sum([t.entries() for t in layout.terms]):
+            return self.tosparse()
+        return self.operator()
+
+    def tosparse(self) -> Any:
+        """A scipy.sparse array, whatever share of it is zero."""
+        return self.unprojected().matrix()
+
+    def operator(self) -> Any:
+        """A scipy.sparse.linalg.LinearOperator over flat vectors."""
+        from scipy.sparse.linalg import LinearOperator
+
+        layout, transposed = self._terms.layout, self.T
+        rows, columns = prod(layout.row_shape), prod(layout.column_shape)
+
+        def times(v: Array) -> Array:
+            held = np.reshape(v, (*layout.column_shape, *np.shape(v)[1:]))
+            return np.reshape(self @ held, (rows, *np.shape(v)[1:]))
+
+        def back(v: Array) -> Array:
+            held = np.reshape(v, (*layout.row_shape, *np.shape(v)[1:]))
+            return np.reshape(transposed @ held, (columns, *np.shape(v)[1:]))
+
+        options = {"matvec": times, "rmatvec": back, "matmat": times, "rmatmat": back}
+        return LinearOperator((rows, columns), dtype=self.dtype, **options)
+
+    def blocks(self) -> Array:
+        """The blocks of a tensor that is block diagonal over some axes, those axes first.
+
+        Without such axes the one block is the dense tensor.
+        """
+        self._square("blocks")
+        terms = self.unprojected()
+        found, shape = arrangement(terms.layout), terms.layout.column_shape
+        held = assembled(terms, found)
+        tied = terms.layout.tied
+        full = [*(shape[k] for k in tied), *(shape[k] for k in found.inner * 2)]
+        spread = [slice(None) if k in found.carried else None for k in tied]
+        return np.array(np.broadcast_to(held[(*spread, ...)], full))
+
+    # --- solving ----------------------------------------------------------------------------------
+
+    def _square(self, what: str) -> None:
+        if not self._terms.layout.square:
+            layout = self._terms.layout
+            raise ShapeError(
+                f"{what} is of square tensors: rows have shape {show_shape(layout.row_shape)}, "
+                f"columns {show_shape(layout.column_shape)}"
+            )
+
+    def factor(self, damping: float = 0) -> Factor:
+        """The factors, for solves with many right-hand sides."""
+        self._square("factor")
+        return Factor(self, damping_of(damping))
+
+    def _factored(self, damping: float) -> tuple[Solver, str]:
+        found = self._factors.get(damping)
+        if found is None:
+            terms = self.damped(damping)
+            if self._slots:
+                found = factor_inside(terms, self._columns(), self.limit)
+            else:
+                solver, way = factor(terms, self.limit)
+                found = solver, way.text
+            self._factors = {damping: found}
+        return found
+
+    def damped(self, damping: float) -> Terms:
+        """Terms with a multiple of the identity."""
+        if not damping:
+            return self._terms
+        return self._terms.plus(identity(self._terms.layout.column_shape).scaled(damping))
+
+    def solve(self, g: Any, damping: float = 0) -> Array:
+        """x with H x = g, or with (H + damping * identity) x = g.
+
+        Parameters
+        ----------
+        g : array
+            Of the row shape; further axes are more right-hand sides.
+        damping : float
+
+        Raises
+        ------
+        ShapeError
+            For a tensor that is not square, or a right-hand side of another shape. LinAlgError
+            where the matrix is singular to working precision. MemoryLimitError where only a dense
+            matrix would do and does not fit.
+        """
+        layout = self._terms.layout
+        self._square("solve")
+        rhs = numbers(g, "the right-hand side of solve")
+        if rhs.shape[: layout.rows] != layout.row_shape:
+            raise ShapeError(
+                f"solve with a tensor of shape {show_shape(self.shape)}: the right-hand side has "
+                f"shape {show_shape(rhs.shape)}, expected {show_shape(layout.row_shape)}, and any "
+                "further axes"
+            )
+        further = rhs.shape[layout.rows :]
+        solver, _ = self._factored(damping_of(damping))
+        for slot in self._columns():
+            rhs = projected(rhs, slot)
+        flat = rhs.reshape((*layout.row_shape, prod(further))).astype(self.dtype, copy=False)
+        found = solver.solve(flat)
+        result: Array = found.reshape((*layout.column_shape, *further))[()]
+        return result
+
+    def slogdet(self) -> tuple[float, float]:
+        """Sign and logarithm of the absolute value of the determinant."""
+        self._square("slogdet")
+        try:
+            solver, _ = self._factored(0.0)
+        except LinAlgError:
+            if self._slots or self._terms.layout.size > _EXACT_DETERMINANT:
+                raise
+            with np.errstate(invalid="ignore"):
+                sign, log = np.linalg.slogdet(self.tomatrix())
+            return float(sign), float(log)
+        return solver.slogdet()
+
+    def logdet(self) -> float:
+        """The logarithm of the absolute value of the determinant."""
+        return self.slogdet()[1]
+
+    def inverse(self) -> Structured:
+        """The inverse, compressed as the structure allows."""
+        self._square("inverse")
+        solver, _ = self._factored(0.0)
+        return Structured(solver.inverse().shared(), self._slots, self._limit)
+
+    def explain(self) -> str:
+        """What is held, what it would take dense, and which way solve goes."""
+        layout = self._terms.layout
+        dense = prod(self.shape) * self.dtype.itemsize
+        lines = [
+            f"compressed tensor of shape {show_shape(self.shape)}, {self.dtype}: "
+            f"{show_bytes(self.nbytes)} held, dense {show_bytes(dense)}"
+        ]
+        lines += described(self._terms)
+        if layout.square:
+            lines.append("  solve: " + self._way())
+        return "\n".join(lines)
+
+    def _way(self) -> str:
+        for _, text in self._factors.values():
+            return text + " (factored)"
+        if self._slots:
+            return "inside the subspace of the variable's properties"
+        return first_way(self._terms, self.limit)
+
+    def __repr__(self) -> str:
+        cores = ", ".join(show_shape(c.shape) for c in self._terms.cores)
+        shape = show_shape(self.shape)
+        return f"<Structured {shape} {self.dtype}: cores {cores}, {self.nbytes} bytes>"
+
+
+class Factor(Factored):
+    """A factored tensor: what `Structured.factor` returns."""
+
+    def __init__(self, held: Structured, damping: float) -> None:
+        self._held, self._damping, self._found = held, damping, held._factored(damping)
+        self.solver = self._found[0]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Factor, (self._held, self._damping)
+
+    def solve(self, g: Any) -> Array:
+        """x with H x = g, damped as the factor is."""
+        damped = Structured(self._held.terms, self._held.slots, self._held.limit)
+        damped._factors[0.0] = self._found
+        return damped.solve(g)
+
+    def __repr__(self) -> str:
+        return f"<Factor of {self._held!r}: {self._found[1]}>"
+
+
+def identity_like(held: Any) -> Any:
+    """The identity of the shape of a square compressed tensor.
+
+    Inside the subspace, where its variable has properties.
+    """
+    if not isinstance(held, Structured):
+        made = getattr(held, "identity", None)
+        if made is None:
+            raise TypeError(f"identity_like takes a compressed tensor, not {type(held).__name__}")
+        return made()
+    held._square("identity_like")
+    return Structured(identity(held.terms.layout.column_shape), held.slots, held._limit)
