@@ -12,7 +12,7 @@ import pytest
 import tcalc as tc
 from tcalc.calculus.batching import batched
 from tcalc.graph.applications import apply, apply_all
-from tcalc.graph.row import TABLE, Op
+from tcalc.graph.row import TABLE, Op, Selection
 from tcalc.ops.matrix_cores import symmetric_part
 from tcalc.support.errors import RangeError
 from tests.cases import BY_NAME, CASES, EXTENTS
@@ -21,7 +21,9 @@ from tests.test_operators import PARAMS, close
 SIZES = (0, 1, 3)
 #: Cases in which the first variable stands.
 PRESENT = [c.name for c in CASES if c.name != "no-dependence"]
-ROWS = sorted((row for row in TABLE.values() if row.core and not row.selects), key=str)
+ROWS = sorted(
+    (row for row in TABLE.values() if row.core and not isinstance(row, Selection)), key=str
+)
 MODES = ["forward", "reverse", "cross-country"]
 
 Arrays = dict[str, np.ndarray]
@@ -62,7 +64,7 @@ def with_row(row: Op) -> tuple[tuple[tc.Expr, ...], list[tc.Expr], Callable[[int
                 arrays[v.name] += 3 * np.eye(3)
         return arrays
 
-    operands = [symmetric_part(v) for v in variables] if row.symmetric else variables
+    operands = [symmetric_part(v) for v in variables] if row.meaning.symmetric else variables
     if row.parts:
         return apply_all(row, *operands, params=params), variables, data
     return (apply(row, *operands, params=params),), variables, data

@@ -227,13 +227,13 @@ def test_check_finds_a_planted_fault(
     fault: Any,
 ) -> None:
     row = TABLE[name]
-    right = row.partials
+    right = row.meaning.partials
     wrong = (lambda *args: fault(right[0], *args), *right[1:])
-    object.__setattr__(row, "partials", wrong)
+    object.__setattr__(row.meaning, "partials", wrong)
     try:
         status, out, _ = run(capsys, "check", text, "--order", str(order))
     finally:
-        object.__setattr__(row, "partials", right)
+        object.__setattr__(row.meaning, "partials", right)
     assert status == 1
     assert "DIFFERS" in out
     assert run(capsys, "check", text, "--order", str(order))[0] == 0

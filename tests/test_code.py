@@ -15,6 +15,7 @@ import pytest
 import tcalc as tc
 from tcalc.graph.nodes import Add, Apply, Const, Einsum, Expr, Var, dimensions, postorder
 from tcalc.graph.normal import bare
+from tcalc.support.namespaces import NUMPY
 from tests.printed import DERIVED, FIXED, A, B, C, Q, V, X, c, high_order, parsed, x, z
 
 
@@ -30,7 +31,7 @@ def naive(e: Expr, values: dict[str, np.ndarray], sizes: dict[str, int]) -> Any:
         elif isinstance(node, Add):
             value = np.sum(args, axis=0)
         elif isinstance(node, Apply):
-            value = 1.0 * node.op.kernel(np, node.params, *args)
+            value = 1.0 * node.op.kernels.compute(NUMPY, node.params, *args)
         else:
             assert isinstance(node, Einsum)
             value = loops(node, args, sizes)

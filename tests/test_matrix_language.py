@@ -13,6 +13,7 @@ import scipy.special
 
 import tcalc as tc
 from tcalc.graph.row import TABLE
+from tcalc.support.namespaces import NUMPY
 
 DECLARED: dict[str, Any] = {
     **dict.fromkeys(("a", "b", "c"), ()),
@@ -301,7 +302,7 @@ def test_every_elementwise_row_is_a_function(name: str) -> None:
         n: np.linspace(low, high, 5) for n, (low, high) in zip(names, row.domain, strict=True)
     }
     found = tc.parse(f"{name}({', '.join(names)})")(**values)
-    np.testing.assert_allclose(found, row.kernel(np, (), *values.values()), rtol=1e-14)
+    np.testing.assert_allclose(found, row.kernels.compute(NUMPY, (), *values.values()), rtol=1e-14)
 
 
 def test_scaling_holds_no_square_matrix() -> None:

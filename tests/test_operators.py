@@ -17,13 +17,18 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.applications import apply, apply_all
-from tcalc.graph.row import TABLE, Op
+from tcalc.graph.row import TABLE, Op, Selection
 from tcalc.ops.matrix_cores import symmetric_part
 from tests import oracle
 
 ELEMENTWISE = sorted((row for row in TABLE.values() if row.elementwise and row.core), key=str)
 WITH_CORE = sorted(
-    (row for row in TABLE.values() if not (row.elementwise or row.selects) and row.core), key=str
+    (
+        row
+        for row in TABLE.values()
+        if not (row.elementwise or isinstance(row, Selection)) and row.core
+    ),
+    key=str,
 )
 KNOWN = [row for row in ELEMENTWISE if oracle.function(row.name) is not None]
 
@@ -102,7 +107,9 @@ def test_kernel_and_partials_against_mpmath(row: Op) -> None:
     compute = oracle.function(row.name)
     arity, count = len(row.core), 5
     variables = [tc.var(f"x{k}", count) for k in range(arity)]
-    free = [k for k in range(arity) if row.domain[k][0] < row.domain[k][1] and row.partials[k]]
+    free = [
+        k for k in range(arity) if row.domain[k][0] < row.domain[k][1] and row.meaning.partials[k]
+    ]
     at = points(row, count, seed=1)
     arrays = {v.name: p for v, p in zip(variables, at, strict=True)}
     value = apply(row, *variables)
@@ -142,15 +149,15 @@ def test_kernel_keeps_shape_dtype_and_extent_zero(row: Op) -> None:
         assert found.dtype == dtype
 
 
-@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.safe], ids=str)
+@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.meaning.safe], ids=str)
 def test_safe_points_are_finite_to_order_three(row: Op) -> None:
     variables = [tc.var(f"x{k}") for k in range(len(row.core))]
     at = {
         v.name: float(np.mean(domain)) if point is None else point
-        for v, point, domain in zip(variables, row.safe, row.domain, strict=True)
+        for v, point, domain in zip(variables, row.meaning.safe, row.domain, strict=True)
     }
     for k, v in enumerate(variables):
-        if row.partials[k] is not None:
+        if row.meaning.partials[k] is not None:
             for order in range(4):
                 assert np.isfinite(tc.derivative(apply(row, *variables), v, order)(**at))
 
@@ -169,7 +176,7 @@ def with_core(row: Op) -> tuple[tuple[tc.Expr, ...], list[Any], dict[str, np.nda
         arrays[v.name] = rng.uniform(low, high, size=v.shape)
         if axes == 2:
             arrays[v.name] += 3 * np.eye(3)
-    operands = [symmetric_part(v) for v in variables] if row.symmetric else variables
+    operands = [symmetric_part(v) for v in variables] if row.meaning.symmetric else variables
     if row.parts:
         return apply_all(row, *operands, params=params), variables, arrays
     return (apply(row, *operands, params=params),), variables, arrays

@@ -18,6 +18,7 @@ from tcalc.plan.lowering.make import cost, make_plan
 from tcalc.plan.products.common_subproducts import Operands
 from tcalc.plan.products.paths import _Sizes, contraction_path, pair_time
 from tcalc.run.compile import compile
+from tcalc.support.namespaces import NUMPY
 
 EXTENTS = (0, 1, 2, 3, 5)
 
@@ -149,7 +150,7 @@ def interpreted(roots, values):
             coef = node.coef.evaluate({})
             result = dense(args, node.labels, node.out, dict(enumerate(node.extents)), coef)
         else:
-            result = np.asarray(node.op.kernel(np, node.params, *args))
+            result = np.asarray(node.op.kernels.compute(NUMPY, node.params, *args))
         done[id(node)] = result
     return [done[id(root)] for root in roots]
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from typing import TypeGuard
 
 from ..graph.applications import application, parts
 from ..graph.extents import ONE, Shape
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Part, Var, postorder
 from ..graph.normal import add, einsum, terms_of
 from ..graph.products import zeros_node
-from ..graph.row import batch_axes
+from ..graph.row import Loop, batch_axes
 
 Edges = dict[int, dict[int, Expr]]
 
@@ -41,8 +40,8 @@ def push(node: Expr, k: int, tangent: Expr) -> Expr | None:
     """The part of a node's tangent that comes through operand k; None where it is zero."""
     if isinstance(node, Add):
         return tangent
-    if isinstance(node, Apply) and node.op.pushforward is not None:
-        return node.op.pushforward(k, tangent, node)
+    if isinstance(node, Apply) and node.op.meaning.pushforward is not None:
+        return node.op.meaning.pushforward(k, tangent, node)
     directions = tangent.ndim - operands(node)[k].ndim
     if isinstance(node, Einsum):
         extra = _fresh(len(node.extents), directions)
@@ -57,8 +56,8 @@ def pull(node: Expr, k: int, cotangent: Expr) -> Expr | None:
     """The contribution of a node's cotangent to that of its operand k; None where it is zero."""
     if isinstance(node, Add):
         return cotangent
-    if isinstance(node, Apply) and node.op.pullback is not None:
-        return node.op.pullback(k, cotangent, node)
+    if isinstance(node, Apply) and node.op.meaning.pullback is not None:
+        return node.op.meaning.pullback(k, cotangent, node)
     lead = cotangent.ndim - node.ndim
     if isinstance(node, Einsum):
         extra = _fresh(len(node.extents), lead)
@@ -102,7 +101,7 @@ def _times_partial(node: Expr, k: int, other: Expr, read: Labels, result: Labels
 def local(node: Expr, k: int) -> Expr | None:
     """An operator's derivative by operand k: shape batch + core of the output + core of k."""
     whole = application(node)
-    row = whole.op.partials[k]
+    row = whole.op.meaning.partials[k]
     partial = row[node.index] if isinstance(row, tuple) and isinstance(node, Part) else row
     outputs = parts(whole) if isinstance(node, Part) else (node,)
     return partial(*whole.args, *outputs) if callable(partial) else None
@@ -137,9 +136,9 @@ def dependent(roots: Sequence[Expr], wrt: Sequence[Var]) -> list[Expr]:
     return found
 
 
-def joint(node: Expr) -> TypeGuard[Apply]:
-    """Has the row derivatives of all outputs by all operands at once?"""
-    return isinstance(node, Apply) and node.op.tangents is not None
+def joint(node: Expr) -> Loop | None:
+    """The row of an application that derives all outputs by all operands at once: a loop's."""
+    return node.op if isinstance(node, Apply) and isinstance(node.op, Loop) else None
 
 
 def pushforwards(roots: Sequence[Expr], seeds: Mapping[Var, Expr]) -> list[Expr | None]:
@@ -152,11 +151,10 @@ def pushforwards(roots: Sequence[Expr], seeds: Mapping[Var, Expr]) -> list[Expr 
     for node in dependent(roots, list(seeds)):
         if id(node) in tangents:
             continue
-        if joint(node):
-            assert node.op.tangents is not None
+        if isinstance(node, Apply) and (loop := joint(node)):
             given = [tangents.get(id(arg)) for arg in node.args]
             if any(t is not None for t in given):
-                several[id(node)] = node.op.tangents(node, given)
+                several[id(node)] = loop.tangents(node, given)
             continue
         if isinstance(node, Part) and joint(node.args[0]):
             if id(node.args[0]) in several:
@@ -188,11 +186,10 @@ def pullbacks(
     nodes = dependent(roots, wrt)
     inside = {id(node) for node in nodes}
     for node in reversed(nodes):
-        if joint(node) and id(node) in several:
-            assert node.op.cotangents is not None
+        if isinstance(node, Apply) and (loop := joint(node)) and id(node) in several:
             bars = [several[id(node)].get(k) for k in range(len(parts(node)))]
             wanted = [id(arg) in inside for arg in node.args]
-            found = node.op.cotangents(node, bars, wanted)
+            found = loop.cotangents(node, bars, wanted)
             for arg, part in zip(node.args, found, strict=True):
                 if part is not None:
                     waiting.setdefault(id(arg), []).append(part)
@@ -265,24 +262,23 @@ class _Elimination:
 
     def edge(self, node: Expr, k: int, arg: Expr) -> Expr | None:
         """The derivative of a node by operand k."""
-        if isinstance(node, Part) and joint(node.args[0]):
-            return self.joint_edge(node, k, arg)
+        if isinstance(node, Part) and (loop := joint(node.args[0])):
+            return self.joint_edge(node, loop, k, arg)
         return push(node, k, unit(arg.shape))
 
-    def joint_edge(self, node: Part, k: int, arg: Expr) -> Expr | None:
+    def joint_edge(self, node: Part, loop: Loop, k: int, arg: Expr) -> Expr | None:
         """The same where all outputs or all operands have one rule, in the fewer directions."""
-        whole = application(node)
-        op, by_output = whole.op, node.ndim < arg.ndim
+        whole, by_output = application(node), node.ndim < arg.ndim
         key = id(whole), by_output, node.index if by_output else k
-        if key not in self.several and by_output and op.cotangents is not None:
+        if key not in self.several and by_output:
             bar = unit(node.shape)
             given = [bar if i == node.index else None for i in range(len(parts(whole)))]
             wanted = [id(operand) in self.at for operand in whole.args]
-            self.several[key] = op.cotangents(whole, given, wanted)
-        elif key not in self.several and op.tangents is not None:
+            self.several[key] = loop.cotangents(whole, given, wanted)
+        elif key not in self.several:
             tangent = unit(arg.shape)
             given = [tangent if i == k else None for i in range(len(whole.args))]
-            self.several[key] = op.tangents(whole, given)
+            self.several[key] = loop.tangents(whole, given)
         return self.several[key][k if by_output else node.index]
 
     def join(self, u: int, v: int, part: Expr) -> None:

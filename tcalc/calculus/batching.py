@@ -13,6 +13,7 @@ from ..graph.applications import application, apply, apply_all, parts
 from ..graph.extents import ONE, Extent, show_shape
 from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var, postorder
 from ..graph.normal import add, bare, einsum
+from ..graph.row import Loop, Selection
 from ..ops.affine_entries import settled
 from ..ops.selection import selection
 from ..support.errors import ShapeError
@@ -53,7 +54,7 @@ def batched(outputs: Sequence[Expr], axes: Mapping[Var, Expr], extent: Extent) -
             done[id(node)] = several[id(node.args[0])][node.index]
         elif id(node) in done or all(arg is None for arg in found):
             continue
-        elif isinstance(node, Apply) and node.op.batched is not None:
+        elif isinstance(node, Apply) and isinstance(node.op, Loop):
             several[id(node)] = node.op.batched(node, found, extent)
         else:
             done[id(node)] = _rebuilt(node, found, extent)
@@ -77,7 +78,7 @@ def _rebuilt(node: Expr, items: Sequence[Expr | None], extent: Extent) -> Expr:
     if isinstance(node, Part):
         return parts(application(args[0]))[node.index]
     assert isinstance(node, Apply)
-    if node.op.selects:
+    if isinstance(node.op, Selection):
         return selection(args[0], *node.params)
     if node.op.outputs > 1:
         return application(apply_all(node.op, *args, params=node.params)[0])

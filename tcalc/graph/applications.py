@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..support.namespaces import NUMPY
 from .arraylike import surface
 from .canonical import axis_symmetries, closure
 from .extents import ONE, Shape
@@ -60,16 +61,16 @@ def application(node: Expr) -> Apply:
 
 def parts(whole: Apply) -> tuple[Expr, ...]:
     """All outputs of an operator that has several."""
-    assert whole.op.shape is not None
-    shapes = whole.op.shape(whole.params, *[a.shape for a in whole.args])
+    assert whole.op.meaning.shape is not None
+    shapes = whole.op.meaning.shape(whole.params, *[a.shape for a in whole.args])
     return tuple([intern(Part, (k, shape), (whole,)) for k, shape in enumerate(shapes)])
 
 
 def apply_all(op: Op, *operands: Expr, params: tuple[Any, ...] = ()) -> tuple[Expr, ...]:
     """All outputs of an operator that has several; they share one application."""
     args = [bare(a) for a in operands]
-    assert op.shape is not None
-    shapes = op.shape(params, *[a.shape for a in args])
+    assert op.meaning.shape is not None
+    shapes = op.meaning.shape(params, *[a.shape for a in args])
     whole: Apply = intern(Apply, (op, params, shapes[0]), tuple(args))
     return parts(whole)
 
@@ -86,8 +87,10 @@ def _keeps(node: Apply, perm: Permutation) -> bool:
         return all(view(a, perm) is a for a in node.args)
     if perm != core_swap(node.ndim):
         return False
-    same_axes = node.op.transposes and all(a.ndim == node.ndim for a in node.args)
-    return node.op.self_adjoint or (same_axes and all(perm in symmetries(a) for a in node.args))
+    same_axes = node.op.meaning.transposes and all(a.ndim == node.ndim for a in node.args)
+    return node.op.meaning.self_adjoint or (
+        same_axes and all(perm in symmetries(a) for a in node.args)
+    )
 
 
 def _fold(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
@@ -96,7 +99,8 @@ def _fold(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
     if any(v is None for v in values):
         return None
     with np.errstate(all="ignore"):
-        value = float(op.kernel(np, params, *[np.float64(v) for v in values if v is not None]))
+        numbers = [np.float64(v) for v in values if v is not None]
+        value = float(op.kernels.compute(NUMPY, params, *numbers))
     return numeral(value, args[0].shape) if math.isfinite(value) else None
 
 
@@ -139,7 +143,7 @@ def _pull_batch(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | Non
     batch = args[0].ndim - cores[0]
     absent = set(range(batch)).intersection(*[absent_axes(a) for a in args])
     if not absent:
-        return _pull_transpose(op, args, params) if op.transposes else None
+        return _pull_transpose(op, args, params) if op.meaning.transposes else None
     inner = apply(op, *[drop_axes(a, absent) for a in args], params=params)
     ndim = inner.ndim + len(absent)
     kept = [axis for axis in range(ndim) if axis not in absent]

@@ -310,8 +310,8 @@ def dimensions(roots: Iterable[Expr]) -> list[str]:
             names.update(e for e in node.extents if isinstance(e, str))
             names.update(node.coef.times + node.coef.over)
         elif isinstance(node, Apply):
-            for within in (node.op.indicates, node.op.extents):
-                names.update(within(node.params) if within else ())
+            within = node.op.meaning.dimensions
+            names.update(within(node.params) if within else ())
     return sorted(extent_names(names))
 
 

@@ -13,6 +13,7 @@ from typing import TypeGuard
 from .canonical import Product, axis_symmetries, closure, least, variable_symmetries
 from .extents import ONE, Coef, Extent, Shape, number
 from .nodes import Apply, Einsum, Expr, Labels, Permutation, Var, intern
+from .row import Indicator, Selection
 
 Operand = tuple[Expr, Labels]
 
@@ -80,14 +81,14 @@ def opened(op: Einsum, word: Labels, extents: dict[int, Extent]) -> list[Operand
     return [(a, tuple([local[i] for i in w])) for a, w in zip(op.args, op.labels, strict=True)]
 
 
-def selects(e: Expr) -> bool:
+def selects(e: Expr) -> TypeGuard[Apply]:
     """Is e a selection tensor: 1 where its last index is an integer of its operand, else 0?"""
-    return isinstance(e, Apply) and e.op.selects
+    return isinstance(e, Apply) and isinstance(e.op, Selection)
 
 
 def indicates(e: Expr) -> TypeGuard[Apply]:
     """Is e 1 where conditions on its indices hold, else 0?"""
-    return isinstance(e, Apply) and e.op.indicates is not None
+    return isinstance(e, Apply) and isinstance(e.op, Indicator)
 
 
 def enlarging(e: Einsum) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .extents import Extent, Shape
+from .formulas import Formula
 from .nodes import Apply, Expr, Var
 
 #: Derivative with respect to one operand, from the operands and then the output; its shape is
@@ -20,6 +21,8 @@ from .nodes import Apply, Expr, Var
 Partial = Callable[..., Expr] | None
 
 INFINITE = (-math.inf, math.inf)
+#: Where operands are sampled of which a row says nothing else.
+SAMPLED = (0.5, 2.0)
 
 
 #: Tangents or cotangents, None where zero.
@@ -57,12 +60,139 @@ class Iteration(NamedTuple):
         return self.states + self.slices + self.fixed
 
 
-class Factor(NamedTuple):
-    """A factorisation that exists in plans only: ``kernel(xp, params, a)`` gives any object."""
+class Factorisation(NamedTuple):
+    """A factorisation that exists in plans only: ``compute(xp, params, a)`` gives any object."""
 
     name: str
-    kernel: Callable[..., Any]
+    compute: Callable[..., Any]
     flops: float
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """What an operator is as a function: all that derivatives and rules ask.
+
+    Attributes
+    ----------
+    partials : tuple
+        One derivative per operand; for a row with several outputs, a tuple of one per output.
+    shape : callable
+        Output shape from parameters and operand shapes; a tuple of shapes for several outputs.
+        None: the operands' batch, without their cores.
+    domain : tuple of (low, high)
+        Where each operand may be sampled; empty: every one in `SAMPLED`.
+    range : (low, high)
+        Bounds of the values.
+    safe : tuple
+        Per operand, a point where value and derivatives are finite, for operators that are not
+        finite everywhere; None elsewhere.
+    transposes : bool
+        Does transposing the cores of all operands transpose that of the result, or leave it?
+    self_adjoint : bool
+        Is the core of the result a symmetric matrix, whatever the operands are?
+    pushforward, pullback : callable or None
+        ``pushforward(k, tangent, node)`` and ``pullback(k, cotangent, node)`` with further axes
+        behind (tangent) or before (cotangent) those of the node, where multiplying by the full
+        partial costs more than it must; None where the operand has no derivative.
+    inverts : str
+        "lower", "positive" or "general" where the result is the inverse of a lower triangle, of a
+        positive definite or of any matrix: products with it are planned as solves.
+    symmetric : bool
+        Is the operand symmetric? Then kernels read one triangle, and derivatives are those along
+        symmetric directions.
+    definite : bool
+        Is the result symmetric positive definite?
+    triangular : bool
+        Is the result, the first of several, lower triangular?
+    integral : bool
+        Is the result an integer where all operands are?
+    dimensions : callable or None
+        ``dimensions(params)`` are the names of dimensions in the parameters, where these are not
+        extents themselves.
+    """
+
+    partials: tuple[Partial | tuple[Partial, ...], ...]
+    shape: Callable[..., Any] | None = None
+    domain: tuple[tuple[float, float], ...] = ()
+    range: tuple[float, float] = INFINITE
+    safe: tuple[float | None, ...] = ()
+    transposes: bool = False
+    self_adjoint: bool = False
+    pushforward: Callable[..., Expr | None] | None = None
+    pullback: Callable[..., Expr | None] | None = None
+    inverts: str = ""
+    symmetric: bool = False
+    definite: bool = False
+    triangular: bool = False
+    integral: bool = False
+    dimensions: Callable[[tuple[Any, ...]], set[str]] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """How numbers of an operator are computed, through an array namespace.
+
+    Attributes
+    ----------
+    compute : callable
+        ``compute(xp, params, *arrays)`` with an array namespace `xp`; may return an operand's
+        memory.
+    ufunc : str
+        The same as one NumPy ufunc, empty where there is none.
+    formula : callable or None
+        ``formula(xp, *arrays)`` of an elementwise row that is made of others, by functions of `xp`
+        and Python's operators: what languages write that have no function of its name.
+    flops : float
+        Operations per entry of the largest operand, times the last extent for matrix functions.
+    factor : Op or Factorisation or None
+        A factorisation of the one operand from which `finish` computes the result; it is a step of
+        its own, shared by all rows that want it.
+    finish : callable or None
+        ``finish(xp, params, factor)``.
+    over : callable or None
+        ``over(xp, params, array)`` turns an array that holds the operand (of `finish`, where there
+        is one: the factor) into the result, in place.
+    """
+
+    compute: Callable[..., Any]
+    ufunc: str = ""
+    formula: Formula | None = None
+    flops: float = 1.0
+    factor: Op | Factorisation | None = None
+    finish: Callable[..., Any] | None = None
+    over: Callable[..., None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Spelling:
+    """How an operator is written.
+
+    Attributes
+    ----------
+    latex : str
+        LaTeX, operands as ``{0}``, ``{1}``, parameters as ``{p[0]}``.
+    infix : str
+        Operator of the matrix language where it is written between its operands.
+    symbols : tuple of str
+        The outputs' names in LaTeX, where they are not made of the row's `parts`.
+    shown : tuple of int
+        The operands that formulas show, where others follow from these; empty: all.
+    printed : str
+        The name in formulas, where another row with that name has the same values.
+    written : callable or None
+        ``written(node)`` is the name and the operand of the user's call, for errors, where the
+        application is not printed as that.
+    source : str
+        The function that printed programs call, where that is not the row's name: of a family.
+    """
+
+    latex: str
+    infix: str = ""
+    symbols: tuple[str, ...] = ()
+    shown: tuple[int, ...] = ()
+    printed: str = ""
+    written: Callable[[Apply], tuple[str, Expr]] | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,98 +205,10 @@ class Op:
         The public name, also in the matrix language.
     core : tuple of int
         Number of core axes of each operand; -1: as many as the first parameter says.
-    partials : tuple
-        One derivative per operand; for a row with several outputs, a tuple of one per output.
-    kernel : callable
-        ``kernel(xp, params, *arrays)`` with an array namespace `xp`; may return an operand's
-        memory.
-    code : str
-        NumPy source, operands as ``{0}``, ``{1}``, parameters as ``{p[0]}``.
-    latex : str
-        LaTeX with the same fields.
-    infix : str
-        Operator of the matrix language where it is written between its operands.
-    domain : tuple of (low, high)
-        Where each operand may be sampled.
-    range : (low, high)
-        Bounds of the values.
-    safe : tuple
-        Per operand, a point where value and derivatives are finite, for operators that are not
-        finite everywhere; None elsewhere.
-    ufunc : str
-        The kernel as one NumPy ufunc, empty where there is none.
-    transposes : bool
-        Does transposing the cores of all operands transpose that of the result, or leave it?
-    self_adjoint : bool
-        Is the core of the result a symmetric matrix, whatever the operands are?
-    flops : float
-        Operations per entry of the largest operand, times the last extent for matrix functions.
-    shape : callable
-        Output shape from parameters and operand shapes; a tuple of shapes for several outputs.
+    meaning, kernels, spelling
+        What it is, how it is computed, how it is written.
     parts : tuple of str
         Printed names of the outputs of a row with several; each output is a `Part`.
-    symbols : tuple of str
-        The outputs' names in LaTeX, where they are not made of `parts`.
-    shown : tuple of int
-        The operands that formulas show, where others follow from these; empty: all.
-    inverts : str
-        "lower", "positive" or "general" where the result is the inverse of a lower triangle, of a
-        positive definite or of any matrix: products with it are planned as solves.
-    factor : Op or Factor or None
-        A factorisation of the one operand from which `finish` computes the result; it is a step of
-        its own, shared by all rows that want it.
-    finish : callable or None
-        ``finish(xp, params, factor)``.
-    over : callable or None
-        ``over(xp, params, array)`` turns an array that holds the operand (of `finish`, where there
-        is one: the factor) into the result, in place.
-    symmetric : bool
-        Is the operand symmetric? Then kernels read one triangle, and derivatives are those along
-        symmetric directions.
-    definite : bool
-        Is the result symmetric positive definite?
-    triangular : bool
-        Is the result, the first of several, lower triangular?
-    printed : str
-        The name in formulas, where another row with that name has the same values.
-    written : callable or None
-        ``written(node)`` is the name and the operand of the user's call, for errors, where the
-        application is not printed as that.
-    helper : str
-        Source of a function that `code` calls, for printed programs.
-    integral : bool
-        Is the result an integer where all operands are?
-    selects : bool
-        Is the operand an array of integers and the result 1 where the index of the last axis, whose
-        extent is the first parameter, is that integer, 0 elsewhere? Plans never make such arrays
-        where they take entries or sum them by segments instead.
-    indicates : callable or None
-        Is the result, without operands, 1 where conditions on the indices hold and 0 elsewhere? Its
-        parameters are the extents, the conditions and what is to be checked. Plans never make such
-        arrays where they can read entries at shifted places instead. ``indicates(params)`` are the
-        dimensions in them.
-    pushforward, pullback : callable or None
-        ``pushforward(k, tangent, node)`` and ``pullback(k, cotangent, node)`` with further axes
-        behind (tangent) or before (cotangent) those of the node, where multiplying by the full
-        partial costs more than it must; None where the operand has no derivative.
-    tangents, cotangents : callable or None
-        The derivative of all outputs by all operands at once, of a row for which one by one is more
-        work: ``tangents(node, given)`` of the outputs from those of the operands, and
-        ``cotangents(node, given, wanted)`` of the operands that are wanted from those of the
-        outputs; None is zero.
-    extents : callable or None
-        ``extents(params)`` are the dimensions in the parameters, where these are not extents.
-    loops : callable or None
-        ``loops(params, read)`` is what one step of a loop computes, of which the outputs in `read`
-        are wanted: an `Iteration`. Further parameters of the kernel are the number of steps, what
-        is read, and what runs the plan of a step.
-    batched : callable or None
-        ``batched(node, args, extent)`` are all outputs with an axis of that extent in front, from
-        operands with that axis in front; None for an operand without it. Elsewhere leading axes of
-        operands are leading axes of the result.
-    ahead : callable or None
-        ``ahead(node, sizes)`` are all outputs of a loop of which more is computed for all steps at
-        once, at these extents, or None.
     family : tuple
         A function and its arguments that make the row, for families of rows without end: those
         that are not in the table yet when an expression is unpickled.
@@ -174,52 +216,20 @@ class Op:
 
     name: str
     core: tuple[int, ...]
-    partials: tuple[Partial | tuple[Partial, ...], ...]
-    kernel: Callable[..., Any]
-    code: str
-    latex: str
-    infix: str = ""
-    domain: tuple[tuple[float, float], ...] = ()
-    range: tuple[float, float] = INFINITE
-    safe: tuple[float | None, ...] = ()
-    ufunc: str = ""
-    transposes: bool = False
-    self_adjoint: bool = False
-    shape: Callable[..., Any] | None = None
-    pushforward: Callable[..., Expr | None] | None = None
-    pullback: Callable[..., Expr | None] | None = None
-    flops: float = 1.0
+    meaning: Meaning
+    kernels: Kernels
+    spelling: Spelling
     parts: tuple[str, ...] = ()
-    symbols: tuple[str, ...] = ()
-    shown: tuple[int, ...] = ()
-    inverts: str = ""
-    factor: Op | Factor | None = None
-    finish: Callable[..., Any] | None = None
-    over: Callable[..., None] | None = None
-    symmetric: bool = False
-    definite: bool = False
-    triangular: bool = False
-    printed: str = ""
-    written: Callable[[Apply], tuple[str, Expr]] | None = None
-    helper: str = ""
-    integral: bool = False
-    selects: bool = False
-    indicates: Callable[[tuple[Any, ...]], set[str]] | None = None
-    tangents: Callable[[Apply, Given], Given] | None = None
-    cotangents: Callable[[Apply, Given, Sequence[bool]], Given] | None = None
-    extents: Callable[[tuple[Any, ...]], set[str]] | None = None
-    loops: Callable[[tuple[Any, ...], Collection[int]], Iteration] | None = None
-    batched: Callable[[Apply, Given, Extent], tuple[Expr, ...]] | None = None
-    ahead: Callable[[Apply, Mapping[str, int]], tuple[Expr, ...] | None] | None = None
     family: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.partials) != len(self.core) or len(self.domain) != len(self.core):
-            raise TypeError(f"row {self.name}: one core, partial and domain per operand")
-        if self.safe and len(self.safe) != len(self.core):
-            raise TypeError(f"row {self.name}: one safe point per operand, or none")
-        if not (self.code and self.latex and callable(self.kernel)):
-            raise TypeError(f"row {self.name}: kernel, code and latex are needed")
+        meaning = self.meaning
+        for what in ("partials", "domain", "safe"):
+            given = getattr(meaning, what)
+            if len(given) != len(self.core) and (given or what == "partials"):
+                raise TypeError(f"row {self.name}: {what} need one item per operand")
+        if not (self.spelling.latex and callable(self.kernels.compute)):
+            raise TypeError(f"row {self.name}: a kernel and latex are needed")
         if TABLE.setdefault(self.name, self) is not self:
             raise TypeError(f"row {self.name} stands twice")
 
@@ -228,15 +238,20 @@ class Op:
         return max(1, len(self.parts))
 
     @property
+    def domain(self) -> tuple[tuple[float, float], ...]:
+        """Where each operand may be sampled."""
+        return self.meaning.domain or (SAMPLED,) * len(self.core)
+
+    @property
     def elementwise(self) -> bool:
-        return not any(self.core) and self.shape is None
+        return not any(self.core) and self.meaning.shape is None
 
     def cores(self, params: tuple[Any, ...]) -> tuple[int, ...]:
         return tuple([params[0] if c < 0 else c for c in self.core])
 
     def result_shape(self, params: tuple[Any, ...], *shapes: Shape) -> Shape:
-        if self.shape is not None:
-            found: Shape = self.shape(params, *shapes)
+        if self.meaning.shape is not None:
+            found: Shape = self.meaning.shape(params, *shapes)
             return found
         return shapes[0][: len(shapes[0]) - self.cores(params)[0]]
 
@@ -245,6 +260,58 @@ class Op:
 
     def __repr__(self) -> str:
         return self.name
+
+
+class Selection(Op):
+    """The operand is an array of integers; the result is 1 where the index of the last axis, whose
+    extent is the first parameter, is that integer, and 0 elsewhere.
+
+    Plans never make such arrays where they take entries or sum them by segments instead.
+    """
+
+
+class Indicator(Op):
+    """Without operands: 1 where conditions on the indices hold, and 0 elsewhere.
+
+    The parameters are the extents, the conditions and what is to be checked. Plans never make such
+    arrays where they can read entries at shifted places instead.
+    """
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Loop(Op):
+    """Steps that follow one another, each of which is an expression.
+
+    Further parameters of the kernel are the number of steps, what is read, and what runs the plan
+    of a step.
+
+    Attributes
+    ----------
+    iteration : callable
+        ``iteration(params, read)`` is what one step computes, of which the outputs in `read` are
+        wanted: an `Iteration`.
+    tangents, cotangents : callable
+        The derivative of all outputs by all operands at once: ``tangents(node, given)`` of the
+        outputs from those of the operands, and ``cotangents(node, given, wanted)`` of the operands
+        that are wanted from those of the outputs; None is zero.
+    batched : callable
+        ``batched(node, args, extent)`` are all outputs with an axis of that extent in front, from
+        operands with that axis in front; None for an operand without it.
+    hoisted : callable
+        ``hoisted(node, sizes)`` are all outputs of a loop of which more is computed for all steps
+        at once, at these extents, or None.
+    """
+
+    iteration: Callable[[tuple[Any, ...], Collection[int]], Iteration]
+    tangents: Callable[[Apply, Given], Given]
+    cotangents: Callable[[Apply, Given, Sequence[bool]], Given]
+    batched: Callable[[Apply, Given, Extent], tuple[Expr, ...]]
+    hoisted: Callable[[Apply, Mapping[str, int]], tuple[Expr, ...] | None]
+
+
+def effort(factor: Op | Factorisation) -> float:
+    """Operations of a factorisation per entry and row."""
+    return factor.kernels.flops if isinstance(factor, Op) else factor.flops
 
 
 #: All rows by name.

@@ -207,10 +207,10 @@ class Latex(Text):
 
     def output(self, op: Op, index: int, args: Sequence[Piece]) -> Piece:
         """One output of several, by its symbol."""
-        if not op.symbols:
+        if not op.spelling.symbols:
             return super().output(op, index, args)
         inner = self.parenthesised(joined(", ", [self.signed(p) for p in args]))
-        return Piece((op.symbols[index], inner), ATOM, *measure(args, 4))
+        return Piece((op.spelling.symbols[index], inner), ATOM, *measure(args, 4))
 
     def call(
         self,
@@ -220,7 +220,7 @@ class Latex(Text):
         scalar: Sequence[bool],
     ) -> Piece:
         """The row's template, with parentheses where it has none of its own."""
-        parts = template(op.latex)
+        parts = template(op.spelling.latex)
         ropes: list[Rope] = []
         level = ATOM
         for k, (literal, field) in enumerate(parts):
@@ -239,7 +239,7 @@ class Latex(Text):
         if extra:
             ropes = subscripted(ropes, f"_{{{', '.join([parameter(*item) for item in extra])}}}")
             level = min(level, POWER)
-        under = args[0].text if op.infix == "1./" else None
+        under = args[0].text if op.spelling.infix == "1./" else None
         return Piece(tuple(ropes), level, *measure(args, 2), under=under)
 
     def einsum(self, spec: Spec, args: Sequence[Piece]) -> Piece:

@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from ..graph.extents import Shape, extent_names, extent_of
-from ..graph.row import Iteration, Op
+from ..graph.row import Iteration, Kernels, Loop, Meaning, Spelling
 from .body import Body
 from .derivatives import cotangents, for_batch, tangents
 from .hoisting import ahead
@@ -117,25 +117,11 @@ def _run(xp: Any, params: tuple[Any, ...], *arrays: Array) -> list[Array | None]
     return results
 
 
-SOURCE = """
-def _fold(step, states, slices, fixed, count, backward, dtype):
-    rows = [np.empty((count + 1, *np.shape(s)), dtype) for s in states]
-    first, last = (count, 0) if backward else (0, count)
-    before, after = (1, 0) if backward else (0, 1)
-    for row, s in zip(rows, states):
-        row[first] = s
-    for t in reversed(range(count)) if backward else range(count):
-        found = step(*[row[t + before] for row in rows], *[x[t] for x in slices], *fixed)
-        for row, s in zip(rows, found):
-            row[t + after] = s
-    results = [row[last] for row in rows]
-    for shift in after, before:
-        results += [row[shift:count + shift] for row in rows]
-    return results
-"""
-FOLD = Op(
-    "fold", (), (), _run, "_fold", r"\operatorname{{fold}}",
-    shape=_shapes, parts=("fold", "fold_after", "fold_before"),
-    tangents=tangents, cotangents=cotangents, batched=for_batch,
-    extents=_extents, loops=_iteration, ahead=ahead, helper=SOURCE,
+FOLD = Loop(
+    "fold", (),
+    Meaning((), shape=_shapes, dimensions=_extents),
+    Kernels(_run),
+    Spelling(r"\operatorname{{fold}}"),
+    tangents=tangents, cotangents=cotangents, batched=for_batch, iteration=_iteration,
+    hoisted=ahead, parts=("fold", "fold_after", "fold_before"),
 )  # fmt: skip

@@ -41,8 +41,8 @@ def _integral(node: Expr) -> bool:
     if isinstance(node, Apply):
         op = node.op
         counts = not node.args and node.ndim == 1 and node is arange(node.shape[0])
-        boolean = op.range == (0.0, 1.0) and not any(op.partials)
-        return op.integral or boolean or counts
+        boolean = op.meaning.range == (0.0, 1.0) and not any(op.meaning.partials)
+        return op.meaning.integral or boolean or counts
     return isinstance(node, Add)
 
 
@@ -146,12 +146,12 @@ def comparison(
     op: Op, args: Sequence[Expr], known: Mapping[int, Affine] | None = None
 ) -> Constraint | None:
     """The condition that a comparison of affine integers is; None for anything else."""
-    if op.infix not in _COMPARED:
+    if op.spelling.infix not in _COMPARED:
         return None
     left, right = (place_form(a, known) for a in args)
     if left is None or right is None:
         return None
-    strict, equality = _COMPARED[op.infix]
+    strict, equality = _COMPARED[op.spelling.infix]
     return Constraint(right - left - strict, equality)
 
 

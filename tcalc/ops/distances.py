@@ -11,7 +11,7 @@ from ..graph.applications import apply
 from ..graph.extents import Coef
 from ..graph.nodes import Expr
 from ..graph.normal import add, einsum, scale
-from ..graph.row import Op
+from ..graph.row import Kernels, Meaning, Op, Spelling
 from .matrix_cores import labels
 
 __all__: list[str] = []
@@ -49,10 +49,13 @@ def _kernel(xp: Any, params: tuple[Any, ...], a: Any, b: Any) -> Any:
 
 
 SQUARED_DISTANCES = Op(
-    "squared_distances", (2, 2), (_partial_left, _partial_right), _kernel,
-    "np.square({0}[..., :, None, :] - {1}[..., None, :, :]).sum(-1)",
-    r"\operatorname{{squared\_distances}}({0}, {1})", domain=((-2, 2), (-2, 2)),
-    shape=lambda params, a, b: (*a[:-1], b[-2]), flops=3,
+    "squared_distances", (2, 2),
+    Meaning(
+        (_partial_left, _partial_right), shape=lambda params, a, b: (*a[:-1], b[-2]),
+        domain=((-2, 2), (-2, 2)),
+    ),
+    Kernels(_kernel, flops=3),
+    Spelling(r"\operatorname{{squared\_distances}}({0}, {1})"),
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from ..graph.products import is_number, numeric_value
 from ..graph.row import named
 from . import arithmetic
 from .arithmetic import as_expr, broadcast, public
-from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise, special
+from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise
 from .guard import guarded
 from .views import ones
 
@@ -82,7 +82,7 @@ ABOVE_ZERO = ((0.1, 3.0),)
 INSIDE = ((-0.9, 0.9),)
 
 
-def _reciprocal0(xp: Any, p: Any, x: Any) -> Any:
+def _reciprocal0(xp: Any, x: Any) -> Any:
     zero = x == 0
     return xp.where(zero, 0 * x, 1 / (x + zero))
 
@@ -119,20 +119,20 @@ logaddexp: Function = elementwise(
 )  # fmt: skip
 xlogy: Function = elementwise(
     "xlogy", lambda x, z, y: log(z), lambda x, z, y: x / where(equal(x, 0), 1, z),
-    latex=r"{0} \log({1})", code="special.xlogy({0}, {1})", kernel=special("xlogy"),
+    latex=r"{0} \log({1})",
     domain=((-2, 2), (0.1, 3)), safe=(None, 1), flops=10,
 )  # fmt: skip
 
 # --- powers ---------------------------------------------------------------------------------------
 
 reciprocal: Function = elementwise(
-    "reciprocal", lambda x, y: -y * y, latex=r"\frac{{1}}{{{0}}}", code="1 / {0}",
+    "reciprocal", lambda x, y: -y * y, latex=r"\frac{{1}}{{{0}}}",
     domain=ABOVE_ZERO, safe=(1,),
 )  # fmt: skip
 reciprocal0: Function = elementwise(
     "reciprocal0", lambda x, y: -y * y, latex=r"{0}^{{+}}", domain=ABOVE_ZERO,
-    code="np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
-    kernel=_reciprocal0,
+
+    formula=_reciprocal0,
 )  # fmt: skip
 sqrt: Function = elementwise(
     "sqrt", lambda x, y: 0.5 * reciprocal(y), latex=r"\sqrt{{{0}}}", domain=ABOVE_ZERO,
@@ -140,12 +140,12 @@ sqrt: Function = elementwise(
 )  # fmt: skip
 _divide: Function = elementwise(
     "divide", lambda a, b, y: reciprocal(b), lambda a, b, y: -(y * reciprocal(b)),
-    latex=r"\frac{{{0}}}{{{1}}}", code="{0} / {1}", infix="./", domain=((-2, 2), (0.1, 3)),
+    latex=r"\frac{{{0}}}{{{1}}}", infix="./", domain=((-2, 2), (0.1, 3)),
     safe=(None, 1),
 )  # fmt: skip
 _power: Function = elementwise(
     "power", lambda a, b, y: b * power(a, _exponent(b) - 1),
-    lambda a, b, y: y * log(where(equal(a, 0), 1, a)), latex="{0}^{{{1}}}", code="{0} ** {1}",
+    lambda a, b, y: y * log(where(equal(a, 0), 1, a)), latex="{0}^{{{1}}}",
     infix=".^", domain=((0.1, 3), (-2, 2)), safe=(1, None), flops=20,
 )  # fmt: skip
 hypot: Function = elementwise(
@@ -189,48 +189,48 @@ tanh: Function = elementwise(
 
 sigmoid: Function = elementwise(
     "sigmoid", lambda x, y: y * sigmoid(-x), latex=r"\sigma({0})", range=UNIT,
-    code="1 / (1 + np.exp(-{0}))", kernel=lambda xp, p, x: 1 / (1 + xp.exp(-x)), flops=12,
+    formula=lambda xp, x: 1 / (1 + xp.exp(-x)), flops=12,
 )  # fmt: skip
 softplus: Function = elementwise(
     "softplus", lambda x, y: sigmoid(x), latex=r"\log(1 + e^{{{0}}})", range=POSITIVE,
-    code="np.maximum({0}, 0) + np.log1p(np.exp(-np.abs({0})))",
-    kernel=lambda xp, p, x: xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x))), flops=22,
+
+    formula=lambda xp, x: xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x))), flops=22,
 )  # fmt: skip
 relu: Function = elementwise(
     "relu", lambda x, y: less(0, x), latex=r"\operatorname{{relu}}({0})", range=NONNEGATIVE,
-    code="np.maximum({0}, 0)", kernel=lambda xp, p, x: xp.maximum(x, 0), domain=((0.1, 2),),
+    formula=lambda xp, x: xp.maximum(x, 0), domain=((0.1, 2),),
 )  # fmt: skip
 
 # --- special functions ----------------------------------------------------------------------------
 
 erf: Function = elementwise(
     "erf", lambda x, y: exp(-x * x) * (2 / math.sqrt(math.pi)), latex=r"\operatorname{{erf}}({0})",
-    range=(-1, 1), code="special.erf({0})", kernel=special("erf"), flops=20,
+    range=(-1, 1), flops=20,
 )  # fmt: skip
 erfc: Function = elementwise(
     "erfc", lambda x, y: exp(-x * x) * (-2 / math.sqrt(math.pi)),
-    latex=r"\operatorname{{erfc}}({0})", range=(0, 2), code="special.erfc({0})",
-    kernel=special("erfc"), flops=20,
+    latex=r"\operatorname{{erfc}}({0})", range=(0, 2),
+    flops=20,
 )  # fmt: skip
 ndtr: Function = elementwise(
     "ndtr", lambda x, y: exp(-0.5 * x * x) / math.sqrt(2 * math.pi), latex=r"\Phi({0})", range=UNIT,
-    code="special.ndtr({0})", kernel=special("ndtr"), flops=20,
+    flops=20,
 )  # fmt: skip
 log_ndtr: Function = elementwise(
     "log_ndtr", lambda x, y: exp(-0.5 * x * x - y) / math.sqrt(2 * math.pi), latex=r"\log\Phi({0})",
-    range=(-math.inf, 0), code="special.log_ndtr({0})", kernel=special("log_ndtr"), flops=20,
+    range=(-math.inf, 0), flops=20,
 )  # fmt: skip
 gammaln: Function = elementwise(
-    "gammaln", lambda x, y: digamma(x), latex=r"\log\Gamma({0})", code="special.gammaln({0})",
-    kernel=special("gammaln"), domain=((0.5, 4),), safe=(1,), flops=20,
+    "gammaln", lambda x, y: digamma(x), latex=r"\log\Gamma({0})",
+    domain=((0.5, 4),), safe=(1,), flops=20,
 )  # fmt: skip
 digamma: Function = elementwise(
-    "digamma", lambda x, y: polygamma(1, x), latex=r"\psi({0})", code="special.digamma({0})",
-    kernel=special("digamma"), domain=((0.5, 4),), safe=(1,), flops=20,
+    "digamma", lambda x, y: polygamma(1, x), latex=r"\psi({0})",
+    domain=((0.5, 4),), safe=(1,), flops=20,
 )  # fmt: skip
 polygamma: Function = elementwise(
     "polygamma", None, lambda n, x, y: polygamma(n + 1, x), latex=r"\psi^{{({0})}}({1})",
-    code="special.polygamma({0}, {1})", kernel=special("polygamma"), domain=((1, 1), (0.5, 4)),
+    domain=((1, 1), (0.5, 4)),
     safe=(None, 1), flops=50,
 )  # fmt: skip
 
@@ -262,16 +262,16 @@ minimum: Function = elementwise(
 )  # fmt: skip
 
 less: Function = elementwise(
-    "less", None, None, latex="{0} < {1}", code="({0} < {1})", infix="<", range=UNIT,
+    "less", None, None, latex="{0} < {1}", infix="<", range=UNIT,
 )  # fmt: skip
 less_equal: Function = elementwise(
-    "less_equal", None, None, latex=r"{0} \le {1}", code="({0} <= {1})", infix="<=", range=UNIT,
+    "less_equal", None, None, latex=r"{0} \le {1}", infix="<=", range=UNIT,
 )  # fmt: skip
 equal: Function = elementwise(
-    "equal", None, None, latex="{0} = {1}", code="({0} == {1})", infix="==", range=UNIT,
+    "equal", None, None, latex="{0} = {1}", infix="==", range=UNIT,
 )  # fmt: skip
 not_equal: Function = elementwise(
-    "not_equal", None, None, latex=r"{0} \ne {1}", code="({0} != {1})", infix="!=", range=UNIT,
+    "not_equal", None, None, latex=r"{0} \ne {1}", infix="!=", range=UNIT,
 )  # fmt: skip
 logical_and: Function = elementwise("logical_and", None, None, latex=r"{0} \wedge {1}", range=UNIT)
 logical_or: Function = elementwise("logical_or", None, None, latex=r"{0} \vee {1}", range=UNIT)
@@ -280,7 +280,7 @@ isnan: Function = elementwise("isnan", None, latex=r"\operatorname{{isnan}}({0})
 _where: Function = elementwise(
     "where", None, lambda c, a, b, y: truth(c), lambda c, a, b, y: logical_not(c),
     latex=r"\begin{{cases}} {1} & {0} \\ {2} & \text{{otherwise}} \end{{cases}}",
-    code="np.where({0}, {1}, {2})", kernel=lambda xp, p, c, a, b: xp.where(c != 0, a, b),
+    formula=lambda xp, c, a, b: xp.where(c != 0, a, b),
     domain=((0, 1), (-2, 2), (-2, 2)), integral=True,
 )  # fmt: skip
 
@@ -295,7 +295,7 @@ def _exponent(b: Expr) -> Expr:
 
 def truth(c: Expr) -> Expr:
     """1 where c is not 0."""
-    boolean = isinstance(c, Apply) and c.op.range == UNIT and not any(c.op.partials)
+    boolean = isinstance(c, Apply) and c.op.meaning.range == UNIT and not any(c.op.meaning.partials)
     return c if boolean else not_equal(c, 0)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+
+import numpy as np
 
 from ..graph.applications import apply
+from ..graph.formulas import Formula
 from ..graph.nodes import Expr
-from ..graph.row import INFINITE, Op, Partial
+from ..graph.row import INFINITE, Kernels, Meaning, Op, Partial, Spelling
 from .arithmetic import broadcast, public
 
 Function = Callable[..., Expr]
@@ -19,8 +21,7 @@ def elementwise(
     name: str,
     *partials: Partial,
     latex: str,
-    code: str = "",
-    kernel: Callable[..., Any] | None = None,
+    formula: Formula | None = None,
     infix: str = "",
     domain: tuple[tuple[float, float], ...] | None = None,
     range: tuple[float, float] = INFINITE,
@@ -28,23 +29,24 @@ def elementwise(
     flops: float = 1.0,
     integral: bool = False,
 ) -> Function:
-    """A row without core axes. Where no kernel is given, it is NumPy's ufunc of that name."""
-    ufunc = "" if kernel else name
+    """A row without core axes.
+
+    Its formula, from which its kernel, its source and its C come, is a function of an array
+    namespace and the operands; where none is given, it is NumPy's or SciPy's function of that name.
+    """
+    known = formula or (lambda xp, *arrays: getattr(xp, name)(*arrays))
     row = Op(
-        name,
-        core=(0,) * len(partials),
-        partials=partials,
-        kernel=kernel or (lambda xp, params, *arrays: getattr(xp, ufunc)(*arrays)),
-        code=code or f"np.{name}({', '.join(f'{{{k}}}' for k, _ in enumerate(partials))})",
-        latex=latex,
-        infix=infix,
-        domain=domain or (_ANY,) * len(partials),
-        range=range,
-        safe=safe,
-        ufunc=ufunc,
-        flops=flops,
-        integral=integral,
-    )
+        name, (0,) * len(partials),
+        Meaning(
+            partials, domain=domain or (_ANY,) * len(partials), range=range, safe=safe,
+            integral=integral,
+        ),
+        Kernels(
+            lambda xp, params, *arrays: known(xp, *arrays),
+            ufunc="" if formula or not hasattr(np, name) else name, flops=flops, formula=formula,
+        ),
+        Spelling(latex, infix=infix),
+    )  # fmt: skip
 
     def function(*operands: object) -> Expr:
         if len(operands) != len(partials):
@@ -54,17 +56,6 @@ def elementwise(
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``{name}`` of every entry, with NumPy's broadcasting."
     return public(function)
-
-
-def special(name: str) -> Callable[..., Any]:
-    """A kernel from scipy.special, imported when first used."""
-
-    def kernel(xp: Any, params: tuple[Any, ...], *arrays: Any) -> Any:
-        import scipy.special
-
-        return getattr(scipy.special, name)(*arrays)
-
-    return kernel
 
 
 NONNEGATIVE = (0.0, math.inf)

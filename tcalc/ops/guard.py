@@ -80,7 +80,7 @@ class _Guard:
         """The node in the condition's shape with guarded operands; None where nothing changes."""
         places = self.inside(node, word)
         results = [self.done[id(arg), w] for arg, w in places]
-        restricted = isinstance(node, Apply) and any(s is not None for s in node.op.safe)
+        restricted = isinstance(node, Apply) and any(s is not None for s in node.op.meaning.safe)
         if not places or (not restricted and all(r is None for r in results)):
             return None
         args = [
@@ -88,7 +88,7 @@ class _Guard:
             for r, (arg, w) in zip(results, places, strict=True)
         ]
         if isinstance(node, Apply):
-            safe = node.op.safe or (None,) * len(args)
+            safe = node.op.meaning.safe or (None,) * len(args)
             kept = [self.kept(arg, point) for arg, point in zip(args, safe, strict=True)]
             return apply(node.op, *kept, params=node.params)
         if isinstance(node, Add):

@@ -124,7 +124,7 @@ def index_expr(key: object) -> Expr:
     """
     if isinstance(key, Expr):
         e = bare(key)
-        _refuse_mask(isinstance(e, Apply) and e.op.range == (0.0, 1.0) and e.op.elementwise)
+        _refuse_mask(isinstance(e, Apply) and e.op.meaning.range == (0.0, 1.0) and e.op.elementwise)
         if integral(e):
             return e
         raise TypeError(

@@ -8,18 +8,18 @@ made where somebody asks for all of its entries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..graph.applications import apply
-from ..graph.extents import ONE, Extent, extent_from, extent_names, extent_of, value_of
+from ..graph.extents import ONE, Extent, extent_names, extent_of, value_of
 from ..graph.nodes import Labels
 from ..graph.normal import einsum
 from ..graph.products import Operand, numeral
-from ..graph.row import Op
+from ..graph.row import Indicator, Kernels, Meaning, Spelling
 from ..integers.affine import Affine, Congruence, Constraint, Guard
 from ..integers.polyhedra import System, integer_range
 from ..support.errors import RangeError
@@ -225,30 +225,6 @@ def _kernel(xp: Any, params: tuple[Any, ...]) -> Any:
     return whole.astype(np.float64)
 
 
-def source(params: tuple[Any, ...], extent: Callable[[Extent], str]) -> str:
-    """NumPy's spelling of the array."""
-    shape, guards, _ = params
-    nones = [", None" * (len(shape) - axis - 1) for axis in range(len(shape))]
-    names = {
-        f"#{axis}": f"np.arange({extent(n)})" + (f"[:{nones[axis]}]" if nones[axis] else "")
-        for axis, n in enumerate(shape)
-    }
-
-    def spelled(form: Affine) -> str:
-        terms = [
-            f"{c} * {names.get(n) or extent(extent_from(Affine.of(n)))}" for n, c in form.terms
-        ]
-        return " + ".join([*terms, str(form.constant)])
-
-    tests = []
-    for g in guards:
-        if isinstance(g, Congruence):
-            tests.append(f"(({spelled(g.form)}) % {g.modulus} == 0)")
-        else:
-            tests.append(f"({spelled(g.form)} {'==' if g.equality else '>='} 0)")
-    return " & ".join(tests) or f"np.ones({extent(1)})"
-
-
 def described(params: tuple[Any, ...]) -> list[str]:
     """The extents and the conditions, axes named by letters that no dimension has."""
     shape, guards, accesses = params
@@ -260,7 +236,9 @@ def described(params: tuple[Any, ...]) -> list[str]:
     return texts + [f"0 <= {a.form.substitute(names)} < {a.extent}" for a in accesses]
 
 
-INDICATOR = Op(
-    "indicator", (), (), _kernel, "({p[0]})", r"\operatorname{{indicator}}",
-    range=(0.0, 1.0), shape=lambda params: params[0], indicates=_dimensions,
+INDICATOR = Indicator(
+    "indicator", (),
+    Meaning((), shape=lambda params: params[0], range=(0.0, 1.0), dimensions=_dimensions),
+    Kernels(_kernel),
+    Spelling(r"\operatorname{{indicator}}"),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from ..graph.applications import apply
 from ..graph.extents import ONE, Shape, show_shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum
-from ..graph.row import TABLE, Op, batch_axes
+from ..graph.row import TABLE, Kernels, Meaning, Op, Spelling, batch_axes
 from ..support.errors import ShapeError
 from .arithmetic import as_expr, public
 from .matrix_cores import square
@@ -54,38 +54,19 @@ def _partial(x: Expr, y: Expr) -> Expr:
     return _push(0, einsum([], [], (*range(batch), *core, *core), ONE, extents), y)
 
 
-def linear(
-    name: str, core: int, kernel: Any, code: str, shape: Any, pullback: Any, **fields: Any
-) -> Op:
+def linear(name: str, core: int, kernel: Any, shape: Any, pullback: Any, printed: str = "") -> Op:
     """A row that is linear in its one operand; `pullback` is the transposed map."""
     return Op(
-        name, (core,), (_partial,), kernel, code,
-        rf"\operatorname{{{{{fields.get('printed') or name}}}}}({{0}})",
-        domain=((-2.0, 2.0),), shape=shape, pushforward=_push, pullback=pullback, **fields,
+        name, (core,),
+        Meaning(
+            (_partial,), shape=shape, domain=((-2.0, 2.0),), pushforward=_push, pullback=pullback,
+        ),
+        Kernels(kernel),
+        Spelling(rf"\operatorname{{{{{printed or name}}}}}({{0}})", printed=printed),
     )  # fmt: skip
 
 
 # --- triangles and diagonals ----------------------------------------------------------------------
-
-EXTRACT_SOURCE = """
-def _extracttrian(a, offset, lower):
-    places = (np.tril_indices if lower else np.triu_indices)(a.shape[-1], offset)
-    return a[(..., *places)]
-"""
-MAKE_SOURCE = """
-def _maketrian(v, offset, lower):
-    n = int((8 * v.shape[-1] + 1) ** 0.5 - 1) // 2 + abs(offset)
-    a = np.zeros((*v.shape[:-1], n, n), v.dtype)
-    a[(..., *(np.tril_indices if lower else np.triu_indices)(n, offset))] = v
-    return a
-"""
-DIAGONAL_SOURCE = """
-def _makediag(v, offset):
-    n, k = v.shape[-1] + abs(offset), np.arange(v.shape[-1])
-    a = np.zeros((*v.shape[:-1], n, n), v.dtype)
-    a[..., k + max(0, -offset), k + max(0, offset)] = v
-    return a
-"""
 
 
 def _triangle(xp: Any, n: int, params: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -112,7 +93,7 @@ def _identity(entries: int) -> int:
     return entries
 
 
-def _pair(names: tuple[str, str], places: Any, extent: Any, rows: Any, code: Any) -> list[Op]:
+def _pair(names: tuple[str, str], places: Any, extent: Any, rows: Any) -> list[Op]:
     """Rows that take entries out of square matrices, and put them back among zeros."""
 
     def extract(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
@@ -130,28 +111,17 @@ def _pair(names: tuple[str, str], places: Any, extent: Any, rows: Any, code: Any
         n = rows(shape[-1]) + abs(params[0])
         return (*shape[:-1], n, n)
 
-    (out, out_source), (back, back_source) = code
     first, second = names
     return [
-        linear(first, 2, extract, out, extracted, _transposed_row(second), helper=out_source),
-        linear(second, 1, make, back, made, _transposed_row(first), helper=back_source),
+        linear(first, 2, extract, extracted, _transposed_row(second)),
+        linear(second, 1, make, made, _transposed_row(first)),
     ]
 
 
 EXTRACTTRIAN, MAKETRIAN = _pair(
-    ("extracttrian", "maketrian"), _triangle, _triangle_extent, _triangle_rows,
-    (
-        ("_extracttrian({0}, {p[0]}, {p[1]})", EXTRACT_SOURCE),
-        ("_maketrian({0}, {p[0]}, {p[1]})", MAKE_SOURCE),
-    ),
-)  # fmt: skip
-EXTRACTDIAG, MAKEDIAG = _pair(
-    ("extractdiag", "makediag"), _diagonal, _identity, _identity,
-    (
-        ("np.diagonal({0}, {p[0]}, -2, -1).copy()", ""),
-        ("_makediag({0}, {p[0]})", DIAGONAL_SOURCE),
-    ),
-)  # fmt: skip
+    ("extracttrian", "maketrian"), _triangle, _triangle_extent, _triangle_rows
+)
+EXTRACTDIAG, MAKEDIAG = _pair(("extractdiag", "makediag"), _diagonal, _identity, _identity)
 
 
 def _offset(name: str, offset: object) -> int:

@@ -12,7 +12,7 @@ from ..graph.applications import apply
 from ..graph.extents import ONE, Extent, Shape, show_shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum, view
-from ..graph.row import Op
+from ..graph.row import Kernels, Meaning, Op, Spelling
 from ..graph.variables import check_extent
 from ..support.errors import ShapeError, UnsupportedError
 from . import arithmetic
@@ -65,8 +65,15 @@ def _without_each(x: Expr, y: Expr) -> Expr:
     return apply(PROD, where(same, 1, others), params=(len(core),))
 
 
-def _reduction(name: str, partial: Any, kernel: Any, code: str, latex: str, **fields: Any) -> Op:
-    return Op(name, (-1,), (partial,), kernel, code, latex, domain=((0.1, 2.0),), **fields)
+def _reduction(
+    name: str, partial: Any, kernel: Any, latex: str, flops: float = 1.0, **meaning: Any
+) -> Op:
+    return Op(
+        name, (-1,),
+        Meaning((partial,), domain=((0.1, 2.0),), **meaning),
+        Kernels(kernel, flops=flops),
+        Spelling(latex),
+    )  # fmt: skip
 
 
 def _lse(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
@@ -77,27 +84,17 @@ def _lse(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
     return total + top.reshape(total.shape) if x.size else total
 
 
-MAX = _reduction(
-    "max", _ties, lambda xp, p, x: x.max(axis=_axes(p[0])), "{0}.max(axis={axes})", r"\max({0})"
-)
-MIN = _reduction(
-    "min", _ties, lambda xp, p, x: x.min(axis=_axes(p[0])), "{0}.min(axis={axes})", r"\min({0})"
-)
-PROD = _reduction(
-    "prod",
-    _without_each,
-    lambda xp, p, x: x.prod(axis=_axes(p[0])),
-    "{0}.prod(axis={axes})",
-    r"\prod({0})",
-)
+MAX = _reduction("max", _ties, lambda xp, p, x: x.max(axis=_axes(p[0])), r"\max({0})")
+MIN = _reduction("min", _ties, lambda xp, p, x: x.min(axis=_axes(p[0])), r"\min({0})")
+PROD = _reduction("prod", _without_each, lambda xp, p, x: x.prod(axis=_axes(p[0])), r"\prod({0})")
 LOGSUMEXP = _reduction(
     "logsumexp", lambda x, y: exp(x - along(y, x)), _lse,
-    "special.logsumexp({0}, axis={axes})", r"\operatorname{{logsumexp}}({0})", flops=12,
+    r"\operatorname{{logsumexp}}({0})", flops=12,
 )  # fmt: skip
 NORM2 = _reduction(
     "norm2", lambda x, y: x * along(reciprocal0(y), x),
     lambda xp, p, x: xp.sqrt((x * x).sum(axis=_axes(p[0]))),
-    "np.sqrt(({0} * {0}).sum(axis={axes}))", r"\left\|{0}\right\|", range=NONNEGATIVE, flops=2,
+    r"\left\|{0}\right\|", range=NONNEGATIVE, flops=2,
 )  # fmt: skip
 
 
@@ -192,8 +189,10 @@ def _pull(k: int, cotangent: Expr, node: Apply) -> Expr:
 
 
 IOTA = Op(
-    "iota", (), (), lambda xp, params: xp.arange(params[0]), "np.arange({p[0]})", r"\iota",
-    shape=lambda params: (params[0],),
+    "iota", (),
+    Meaning((), shape=lambda params: (params[0],)),
+    Kernels(lambda xp, params: xp.arange(params[0])),
+    Spelling(r"\iota"),
 )  # fmt: skip
 
 
@@ -212,9 +211,12 @@ def _triangle(x: Expr, y: Expr) -> Expr:
 
 
 CUMSUM = Op(
-    "cumsum", (1,), (_triangle,), _cumulate, "np.cumsum({0}, axis=-1)",
-    r"\operatorname{{cumsum}}({0})", domain=((-2.0, 2.0),), shape=_same_shape, pushforward=_push,
-    pullback=_pull,
+    "cumsum", (1,),
+    Meaning(
+        (_triangle,), shape=_same_shape, domain=((-2.0, 2.0),), pushforward=_push, pullback=_pull,
+    ),
+    Kernels(_cumulate),
+    Spelling(r"\operatorname{{cumsum}}({0})"),
 )  # fmt: skip
 
 

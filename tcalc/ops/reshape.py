@@ -35,15 +35,8 @@ def _reshape_back(k: int, cotangent: Expr, node: Apply) -> Expr:
     return apply(MERGE, cotangent, params=(len(target), arg.shape[arg.ndim - core :]))
 
 
-MERGE_SOURCE = """
-def _merge(a, core, target):
-    return a.reshape(a.shape[:a.ndim - core] + target)
-"""
 #: Entries of the last axes, as many as the first parameter says, in C order in another shape.
-MERGE = linear(
-    "merge_axes", -1, _reshape, "_merge({0}, {p[0]}, {p[1]})", _reshape_shape, _reshape_back,
-    helper=MERGE_SOURCE, printed="reshape",
-)  # fmt: skip
+MERGE = linear("merge_axes", -1, _reshape, _reshape_shape, _reshape_back, printed="reshape")
 
 
 # --- reshape --------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 from ..graph.applications import apply
 from ..graph.extents import Extent, Shape
 from ..graph.nodes import Const, Expr
-from ..graph.row import Op
+from ..graph.row import Kernels, Meaning, Selection, Spelling
 from ..support.errors import RangeError
 from .affine_entries import picked
 from .reductions import arange
@@ -55,17 +55,11 @@ def _kernel(xp: Any, params: tuple[Any, ...], index: Any) -> Any:
     return (checked(index, extent, "")[..., None] == xp.arange(extent)).astype(np.float64)
 
 
-SEGMENT_SOURCE = """
-def _segment_sum(a, index, n):
-    total = np.zeros((n, *a.shape[index.ndim:]), a.dtype)
-    np.add.at(total, index, a)
-    return total
-"""
-SELECTION = Op(
-    "selection", (0,), (None,), _kernel,
-    "np.asarray({0})[..., None] % {p[0]} == np.arange({p[0]})", r"\operatorname{{selection}}({0})",
-    domain=((1.0, 1.0),), range=(0.0, 1.0), shape=_shape, selects=True,
-    helper=SEGMENT_SOURCE,
+SELECTION = Selection(
+    "selection", (0,),
+    Meaning((None,), shape=_shape, domain=((1.0, 1.0),), range=(0.0, 1.0)),
+    Kernels(_kernel),
+    Spelling(r"\operatorname{{selection}}({0})"),
 )  # fmt: skip
 
 

@@ -72,11 +72,13 @@ def _may_be(step: Step | None, node: Expr) -> bool:
     if step is None or not isinstance(node, Apply) or node.op.elementwise or not node.args:
         return False
     if step.kind in SOLVES:
-        return bool(node.op.inverts) and (node.op.inverts == "general") == (step.kind == "solve")
+        return bool(node.op.meaning.inverts) and (node.op.meaning.inverts == "general") == (
+            step.kind == "solve"
+        )
     op, *params = step.params
     if node.op is op:
         return repr(node.params) == repr(tuple(params[: len(node.params)]))
-    return node.op.factor is not None and node.op.factor is op
+    return node.op.kernels.factor is not None and node.op.kernels.factor is op
 
 
 def _fails(alone: Callable[[Expr], object], node: Expr) -> bool:
@@ -117,11 +119,11 @@ def _text(node: Apply) -> str:
     """The application as text, as long as a message may be."""
     if _size(node) > MAX_NODES:
         return ""
-    if node.op.written is not None:
-        name, operand = node.op.written(node)
+    if node.op.spelling.written is not None:
+        name, operand = node.op.spelling.written(node)
         return shortened(f"{name}({operand})")
     (operand, *_) = node.args
-    if node.op.symmetric and (half := _halved(operand)) is not None:
+    if node.op.meaning.symmetric and (half := _halved(operand)) is not None:
         return shortened(str(apply(node.op, half, params=node.params)))
     return shortened(str(node))
 

@@ -121,7 +121,7 @@ def _cancelled(e: Expr) -> Expr | None:
     """inv(A) A, also where A is a factor of a neighbour, is a unit tensor."""
     assert isinstance(e, Einsum)
     for k, (op, word) in enumerate(zip(e.args, e.labels, strict=True)):
-        if not isinstance(op, Apply) or not op.op.inverts or len(set(word)) < len(word):
+        if not isinstance(op, Apply) or not op.op.meaning.inverts or len(set(word)) < len(word):
             continue
         if op.op is not TRI_INVERSE or _is_factor(op.args[0]):
             for axis in (-1, -2):
@@ -167,7 +167,7 @@ def _triangular(e: Expr) -> bool:
     """Lower triangular, by how it was made or declared."""
     if isinstance(e, Var):
         return "lower" in e.properties
-    return isinstance(e, Apply) and e.op.triangular
+    return isinstance(e, Apply) and e.op.meaning.triangular
 
 
 def _inverse_of_triangle(e: Expr) -> Expr | None:

@@ -19,7 +19,7 @@ def positive(e: Expr, strictly: bool = True, depth: int = DEPTH) -> bool:
     if isinstance(e, Var):
         return not strictly and "nonnegative" in e.properties
     if isinstance(e, Apply):
-        low = e.op.range[0]
+        low = e.op.meaning.range[0]
         return low > 0 or (not strictly and low == 0)
     if isinstance(e, Add):
         if not all(positive(t, False, depth - 1) for t in e.args):
@@ -43,7 +43,7 @@ def definite(e: Expr, strictly: bool = True, depth: int = DEPTH) -> bool:
     if isinstance(e, Var):
         return "positive_definite" in e.properties
     if isinstance(e, Apply):
-        return e.op.definite
+        return e.op.meaning.definite
     if isinstance(e, Add):
         if not all(definite(t, False, depth - 1) for t in e.args):
             return False

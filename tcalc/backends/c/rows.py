@@ -1,12 +1,16 @@
 """Rows as C: expressions of entries for elementwise rows, functions for whole matrices.
 
 In an expression ``{0}`` is the first operand's entry and ``{f}`` the suffix of C's functions for
-the dtype. A row that is not here is computed by its kernel.
+the dtype. A row that is not here is computed as its formula says, or by its kernel.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
+
+from ...graph.formulas import Entry, recorded
+from ...graph.row import Op
 
 #: Rows that C's library has under the same name, and under another one.
 _SAME = (
@@ -15,19 +19,21 @@ _SAME = (
 )  # fmt: skip
 _OTHER = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "abs": "fabs"}
 _PAIRS = {"arctan2": "atan2", "hypot": "hypot", "power": "pow"}
-_COMPARED = {"less": "<", "less_equal": "<=", "equal": "==", "not_equal": "!="}
+_COMPARED = {
+    "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==",
+    "not_equal": "!=",
+}  # fmt: skip
+_ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 ENTRIES: dict[str, str] = {
     **{name: f"{name}{{f}}({{0}})" for name in _SAME},
     **{name: f"{other}{{f}}({{0}})" for name, other in _OTHER.items()},
     **{name: f"{other}{{f}}({{0}}, {{1}})" for name, other in _PAIRS.items()},
     **{name: f"({{0}} {sign} {{1}} ? 1 : 0)" for name, sign in _COMPARED.items()},
-    "divide": "({0} / {1})",
+    **{name: f"({{0}} {sign} {{1}})" for name, sign in _ARITHMETIC.items()},
+    "negative": "(-{0})",
     "reciprocal": "(1 / {0})",
     "reciprocal0": "({0} == 0 ? 0 * {0} : 1 / {0})",
-    "sigmoid": "(1 / (1 + exp{f}(-{0})))",
-    "softplus": "(({0} < 0 ? 0 : {0}) + log1p{f}(exp{f}(-fabs{f}({0}))))",
-    "relu": "({0} <= 0 ? 0 : {0})",
     "ndtr": "(erfc{f}({0} * (real)-0x1.6a09e667f3bcdp-1) / 2)",
     "gammaln": "({0} == -INFINITY ? {0} : lgamma{f}({0}))",
     "logaddexp": "_logaddexp({0}, {1})",
@@ -42,6 +48,26 @@ ENTRIES: dict[str, str] = {
     "isnan": "({0} != {0} ? 1 : 0)",
     "where": "({0} != 0 ? {1} : {2})",
 }
+
+
+@cache
+def entry(row: Op) -> str:
+    """C for an entry of an elementwise row's result; empty where only its kernel computes it."""
+    if row.name in ENTRIES or row.kernels.formula is None:
+        return ENTRIES.get(row.name, "")
+    return _written(recorded(row.kernels.formula, len(row.core)))
+
+
+def _written(e: Any) -> str:
+    """A recorded formula in C; empty where it calls what is not known here."""
+    if not isinstance(e, Entry):
+        return f"(real){float(e)!r}"
+    if not e.name:
+        return f"{{{e.args[0]}}}"
+    args = [_written(arg) for arg in e.args]
+    known = e.name in ENTRIES and all(args)
+    return ENTRIES[e.name].replace("{f}", "{{f}}").format(*args) if known else ""
+
 
 #: What expressions above call.
 ENTRY_FUNCTIONS = """

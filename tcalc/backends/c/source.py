@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from ...plan.steps import VIEW, Loop, Plan, Sizes, Step
 from .loopnests import Count, Nest, Operand, Statement
 from .matrices import CALLS, Frame
-from .rows import ENTRIES, REDUCTIONS, ROUTINES, SPREAD
+from .rows import REDUCTIONS, ROUTINES, SPREAD
+from .rows import entry as written_entry
 
 #: Items of a function that are looked through, from the last, for one that a step may join.
 REACH = 16
@@ -163,7 +164,7 @@ class Source(Frame):
         if step.kind == "fill":
             return _number(step.params[0])
         if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
-            return ENTRIES.get(step.params[0].name, "").replace("{f}", self.suffix)
+            return written_entry(step.params[0]).replace("{f}", self.suffix)
         return ""
 
     def _summed(
@@ -263,7 +264,7 @@ def expressible(plan: Plan, step: Step) -> bool:
     if step.kind in _PLAIN:
         return True
     if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
-        return step.params[0].name in ENTRIES
+        return bool(written_entry(step.params[0]))
     if step.kind == "kernel" and step.params[0].name in REDUCTIONS:
         return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
     if step.kind == "over" or (step.kind == "kernel" and len(step.shape) <= 2):

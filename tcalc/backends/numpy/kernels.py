@@ -12,6 +12,7 @@ import numpy as np
 from ...graph.extents import show_shape
 from ...plan.steps import Step
 from ...support.errors import ShapeError
+from ...support.namespaces import NUMPY
 from .correlations import CORRELATIONS
 from .gathers import TABLES
 from .matrices import MATRICES, Array, Maker, Run, Slots
@@ -190,17 +191,17 @@ def _einsum(step: Step, dtype: np.dtype[Any]) -> Run:
 
 
 def _ufunc(step: Step, dtype: np.dtype[Any]) -> Run:
-    function = getattr(np, step.params[0].ufunc)
+    function = getattr(np, step.params[0].kernels.ufunc)
     return _called(FASTER.get(function, function), step.args, step.out)
 
 
 def _kernel(step: Step, dtype: np.dtype[Any]) -> Run:
     op, *rest = step.params
-    args, o, kernel, params = step.args, step.out, op.kernel, tuple(rest)
+    args, o, kernel, params = step.args, step.out, op.kernels.compute, tuple(rest)
 
     def run(v: Slots) -> None:
         try:
-            v[o] = np.asarray(kernel(np, params, *[v[k] for k in args]), dtype)
+            v[o] = np.asarray(kernel(NUMPY, params, *[v[k] for k in args]), dtype)
         except ValueError as error:
             empty = [k for k in args if not v[k].size]
             if not empty or isinstance(error, np.linalg.LinAlgError):
@@ -213,10 +214,10 @@ def _kernel(step: Step, dtype: np.dtype[Any]) -> Run:
 
 def _kernels(step: Step, dtype: np.dtype[Any]) -> Run:
     op, *rest = step.params
-    args, o, kernel, params = step.args, step.out, op.kernel, tuple(rest)
+    args, o, kernel, params = step.args, step.out, op.kernels.compute, tuple(rest)
 
     def run(v: Slots) -> None:
-        results = kernel(np, params, *[v[k] for k in args])
+        results = kernel(NUMPY, params, *[v[k] for k in args])
         v[o] = tuple([np.asarray(result, dtype) for result in results])
 
     return run

@@ -11,6 +11,7 @@ import numpy as np
 from ...ops.matrix_cores import mirrored
 from ...plan.steps import Step
 from ...support.errors import LinAlgError
+from ...support.namespaces import NUMPY
 
 Array = np.ndarray
 Slots = list[Any]
@@ -66,7 +67,7 @@ def _finish(step: Step, dtype: np.dtype[Any]) -> Run:
     (a,), o, (op, *params) = step.args, step.out, step.params
 
     def run(v: Slots) -> None:
-        v[o] = np.asarray(op.finish(np, params, v[a]), dtype)
+        v[o] = np.asarray(op.kernels.finish(NUMPY, params, v[a]), dtype)
 
     return run
 
@@ -75,7 +76,7 @@ def _factor(step: Step, dtype: np.dtype[Any]) -> Run:
     (a,), o, (factor,) = step.args, step.out, step.params
 
     def run(v: Slots) -> None:
-        v[o] = factor.kernel(np, (), np.asarray(v[a], dtype))
+        v[o] = factor.compute(NUMPY, (), np.asarray(v[a], dtype))
 
     return run
 
@@ -88,7 +89,7 @@ def _over(step: Step, dtype: np.dtype[Any]) -> Run:
         target = v[o]
         if v[a] is not target:
             np.copyto(target, v[a])
-        op.over(np, params, target)
+        op.kernels.over(NUMPY, params, target)
 
     return run
 

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from ...plan.steps import INTO_ZEROS, RESULT, Plan, Step
+from ...support.namespaces import NUMPY
 from .matrices import Array, Run, Slots
 
 
 def looped(step: Step, inner: Any) -> Run:
     """The kernel of a row with the program of one step as its last parameter."""
     op, *rest, _ = step.params
-    args, o, kernel, params = step.args, step.out, op.kernel, (*rest, inner)
+    args, o, kernel, params = step.args, step.out, op.kernels.compute, (*rest, inner)
 
     def run(v: Slots) -> None:
-        v[o] = kernel(np, params, *[v[k] for k in args])
+        v[o] = kernel(NUMPY, params, *[v[k] for k in args])
 
     return run
 

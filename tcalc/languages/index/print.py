@@ -208,7 +208,7 @@ class _Writer:
         args: list[Piece] = []
         for arg in node.args:
             args.append((yield self.entry(arg, subs, scope)))
-        sign = node.op.infix.strip(".")
+        sign = node.op.spelling.infix.strip(".")
         if sign in ("/", "^") and len(args) == 2:
             low, level = (PRODUCT, PRODUCT) if sign == "/" else (ATOM, POWER)
             return Piece(

@@ -222,7 +222,8 @@ def combined(name: str, values: Sequence[Val], extents: Mapping[int, Extent]) ->
 def restricted(e: Expr) -> bool:
     """Is an operator inside that is not finite everywhere, so that a mask cannot multiply it?"""
     return any(
-        isinstance(node, Apply) and (any(s is not None for s in node.op.safe) or any(node.op.core))
+        isinstance(node, Apply)
+        and (any(s is not None for s in node.op.meaning.safe) or any(node.op.core))
         for node in postorder((e,))
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from ...graph.extents import ONE, Coef, Extent
 from ...graph.nodes import Einsum, Expr, Labels
 from ..writing.gathers import Gather, Segments, gather, segments
-from .languages import ATOM, Code, NumPy
+from .numpy import ATOM, Code, NumPy
 
 Operand = tuple[Code, Labels]
 MIN_NAMED = 12

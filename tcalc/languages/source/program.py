@@ -10,11 +10,13 @@ import builtins
 import keyword
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...calculus.transforms import jacobian
 from ...graph.applications import application, parts
 from ...graph.extents import Extent, extent_names
+from ...graph.formulas import Entry, recorded
 from ...graph.nodes import (
     Add,
     Apply,
@@ -29,11 +31,13 @@ from ...graph.nodes import (
     variables,
 )
 from ...graph.normal import bare
-from ...graph.products import indicates, selects
+from ...graph.products import selects
+from ...graph.row import Indicator, Loop
 from ...graph.trees import leaves
-from ...ops.indicator import source
+from ...ops.matrix.divided_differences import Scalar, X
+from ...support.errors import UnsupportedError
 from ..writing.notation import takes_condition
-from .languages import LANGUAGES, PRODUCT, SUM, Code, NumPy
+from .numpy import LANGUAGES, PRODUCT, SUM, Code, NumPy
 from .products import Products
 from .selfcheck import difference_check, shape_check
 
@@ -65,31 +69,25 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     if not free or name in spelling.reserved:
         raise ValueError(f"a function needs an identifier of its own as name, not {name!r}")
     program = Program(spelling, e)
-    functions, helpers = [program.function(name)], program.helpers
+    functions = [program.function(name)]
     if not check:
-        return spelling.module([*_needed(helpers, functions), *functions])
+        return spelling.module([*_needed(spelling.helpers, functions), *functions])
     if not isinstance(e, Derivative):
-        whole = spelling.module([*_needed(helpers, functions), *functions])
+        whole = spelling.module([*_needed(spelling.helpers, functions), *functions])
         return whole + shape_check(program, name)
     before = e.of
     for v in e.wrt[:-1]:
         before = jacobian(before, v)
     earlier = Program(spelling, before)
     functions.append(earlier.function(f"{name}_before"))
-    helpers = list(dict.fromkeys([*helpers, *earlier.helpers]))
-    whole = spelling.module([*_needed(helpers, functions), *functions])
+    whole = spelling.module([*_needed(spelling.helpers, functions), *functions])
     return whole + difference_check(program, earlier, e.wrt, name)
 
 
-def _needed(helpers: list[str], functions: list[list[str]]) -> list[list[str]]:
-    """The helpers that functions or other helpers call."""
-    texts = ["\n".join(lines) for lines in functions]
-    found = []
-    for helper in helpers:
-        others = "\n".join([*texts, *[h for h in helpers if h is not helper]])
-        if any(re.search(rf"\b{name}\(", others) for name in re.findall(r"def (\w+)", helper)):
-            found.append(helper.split("\n"))
-    return found
+def _needed(helpers: Mapping[str, str], functions: list[list[str]]) -> list[list[str]]:
+    """The sources of the helpers that functions call."""
+    called = set(re.findall(r"\b(\w+)\(", "\n".join(["\n".join(lines) for lines in functions])))
+    return [text.split("\n") for name, text in helpers.items() if name in called]
 
 
 class Program(Products):
@@ -104,10 +102,7 @@ class Program(Products):
         self.roots = [_expression(leaf) for leaf in leaves(tree)]
         self.nodes = postorder(self.roots)
         self.variables = {**variables(self.roots), **_origins(tree)}
-        rows = {node.op.name: node.op for node in self.nodes if isinstance(node, Apply)}
-        helpers = [row.helper.strip() for _, row in sorted(rows.items()) if row.helper]
-        self.helpers = list(dict.fromkeys(helpers))
-        reserved = language.reserved.union(re.findall(r"def (\w+)", "\n".join(self.helpers)))
+        reserved = language.reserved.union(language.helpers)
         self.names = _parameters(self.variables, reserved) if names is None else names
         self.taken = set(self.names.values()) | reserved
         self.prefix = _free(self.prefix, self.taken)
@@ -222,7 +217,7 @@ class Program(Products):
         if isinstance(node, Apply):
             return self.apply(node)
         if isinstance(node, Part):
-            view = application(node).op.loops is not None
+            view = isinstance(application(node).op, Loop)
             return Code(f"{self.codes[id(node.args[0])].text}[{node.index}]", view=view)
         assert isinstance(node, Einsum)
         if node.summed:
@@ -244,69 +239,98 @@ class Program(Products):
             terms.append((negative, code._replace(text=code.text[negative:])))
         return self.language.add(sorted(terms, key=lambda t: (t[0], t[1].level != SUM)))
 
-    def loop(self, node: Apply) -> Code:
-        """A call of the row's helper with a function of one step."""
-        loop = node.op.loops(node.params, range(len(parts(node)))) if node.op.loops else None
-        assert loop is not None
-        name = _free("step", self.taken, "_")
-        self.steps += 1
-        name, prefix = f"{name}{self.steps}", f"{self.prefix}{self.steps}_"
+    def loop(self, node: Apply, row: Loop) -> Code:
+        """A call of a helper with a function of one step."""
+        loop = row.iteration(node.params, range(len(parts(node))))
         names = {
             v.name: f"{letter}{k + 1}"
             for letter, group in zip("sxc", (loop.states, loop.slices, loop.fixed), strict=True)
             for k, v in enumerate(group)
         }
-        inner = Program(self.language, tuple(loop.following.values()), names, prefix)
-        self.helpers = list(dict.fromkeys([*self.helpers, *inner.helpers]))
-        lines = inner.statements()
-        lines = [*lines, f"return {inner.result(inner.tree)}"]
-        sizes = [f"{size} = {self.extent(dim)}" for dim, size in inner.sizes.items()]
-        free = [line for line in sizes if line.split(" ", 1)[0] in inner.free]
-        head = f"def {name}({', '.join([names[v.name] for v in loop.variables])}):"
-        self.lines += [*free, head, *[f"    {line}" for line in lines]]
+        given = [names[v.name] for v in loop.variables]
+        name = self.nested("step", tuple(loop.following.values()), names, given)
         n, m = len(loop.states), len(loop.slices)
         args = [self.codes[id(arg)].text for arg in node.args]
         groups = [
             self.language.shape(group) for group in (args[:n], args[n : n + m], args[n + m :])
         ]
         count = self.extent(loop.times)
-        given = [name, *groups, count, str(loop.backward), "dtype"]
-        return Code(f"{node.op.code}({', '.join(given)})")
+        return Code(f"_fold({', '.join([name, *groups, count, str(loop.backward), 'dtype'])})")
+
+    def nested(self, stem: str, tree: Any, names: dict[str, str], given: Sequence[str]) -> str:
+        """The name of a function inside this one: of parameters that stand for variables."""
+        self.steps += 1
+        name, prefix = f"{_free(stem, self.taken, '_')}{self.steps}", f"{self.prefix}{self.steps}_"
+        inner = Program(self.language, tree, names, prefix)
+        lines = [*inner.statements(), f"return {inner.result(inner.tree)}"]
+        sizes = [f"{size} = {self.extent(dim)}" for dim, size in inner.sizes.items()]
+        free = [line for line in sizes if line.split(" ", 1)[0] in inner.free]
+        head = f"def {name}({', '.join(given)}):"
+        self.lines += [*free, head, *[f"    {line}" for line in lines]]
+        return name
 
     def apply(self, node: Apply) -> Code:
         op, language = node.op, self.language
-        if op.loops is not None:
-            return self.loop(node)
+        if isinstance(op, Loop):
+            return self.loop(node, op)
+        if isinstance(op, Indicator):
+            return Code(f"{language.indicator(node.params, self.extent)}.astype(dtype)")
         args = self.entrywise(node) if op.elementwise else [self.codes[id(a)] for a in node.args]
         args = [
             Code(c.condition, 0) if c.condition and takes_condition(op, k) else c
             for k, c in enumerate(args)
         ]
-        for k in range(len(args)):
-            if op.code.count(f"{{{k}}}") > 1:
-                args[k] = self.named(args[k])
-        text = language.apply(op.code, self.parameters(node), args)
+        template = language.template(op.spelling.source or op.name)
+        if template:
+            text = self.call(template, self.parameters(node), args)
+        elif op.kernels.formula is not None:
+            text = self.formula(recorded(op.kernels.formula, len(args)), args).text
+        else:
+            raise UnsupportedError(f"no {language.name} source for {op}")
         if not args:
             return Code(f"{text}.astype(dtype)")
         if all(c.weak for c in args):
             return Code(f"float({text})", weak=True)
-        if op.range == (0.0, 1.0) and not any(op.partials):
+        if op.meaning.range == (0.0, 1.0) and not any(op.meaning.partials):
             return language.truth(text)
         return Code(text, language.level(text))
 
+    def call(self, template: str, values: dict[str, str], args: list[Code]) -> str:
+        """A template with its operands, of which one that it has twice gets a name."""
+        for k in range(len(args)):
+            if template.count(f"{{{k}}}") > 1:
+                args[k] = self.named(args[k])
+        return self.language.apply(template, values, args)
+
+    def formula(self, entry: Any, args: Sequence[Code]) -> Code:
+        """What an operator that the language does not know is made of."""
+        if not isinstance(entry, Entry):
+            return self.language.number(entry)
+        if not entry.name:
+            return args[int(entry.args[0])]
+        operands = [self.formula(arg, args) for arg in entry.args]
+        text = self.call(self.language.template(entry.name), {}, operands)
+        return Code(text, self.language.level(text))
+
     def parameters(self, node: Apply) -> dict[str, str]:
-        if indicates(node):
-            return {"p[0]": source(node.params, self.extent)}
         values = {}
         for k, p in enumerate(node.params):
-            known = not node.args or node.op.selects
+            known = not node.args or selects(node)
             dimension = isinstance(p, str) and known
             dimension = dimension and extent_names([p]) <= set(dimensions([node]))
-            values[f"p[{k}]"] = self.extent(p) if dimension else repr(p)
+            values[f"p[{k}]"] = self.extent(p) if dimension else self.parameter(p)
         if node.op.core and node.params and isinstance(node.params[0], int):
             axes = tuple(range(-node.params[0], 0))
             values["axes"] = str(axes[0] if len(axes) == 1 else axes)
         return values
+
+    def parameter(self, value: Any) -> str:
+        """A parameter of an operator: a literal, or a function of one number with derivatives."""
+        if not isinstance(value, Scalar):
+            return repr(value)
+        names = {X.name: X.name}
+        functions = [self.nested("function", e, names, [X.name]) for e in value.derivatives]
+        return self.language.shape(functions)
 
 
 def _expression(leaf: Any) -> Expr:

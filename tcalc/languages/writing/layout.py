@@ -127,7 +127,7 @@ class Layout:
         extra = parameters(node)
         if not node.op.elementwise or not node.args:
             args = [self.forms[id(arg)].plain for arg in node.args]
-            args = [args[k] for k in node.op.shown] or args
+            args = [args[k] for k in node.op.spelling.shown] or args
             return self.settled(node, self.style.call(node.op, extra, args, [False]), None)
 
         found = abbreviation(node) if self.matrix else None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ...graph.applications import application, parts
 from ...graph.nodes import Expr, Part
-from ...graph.row import Iteration
+from ...graph.row import Iteration, Loop
 from .matrix_form import Form
 from .notation import Piece, Rope, Text, joined, measure
 
@@ -38,7 +38,8 @@ class Names:
 def loop_of(node: Part) -> Iteration | None:
     """The loop that the node is a result of."""
     whole = application(node)
-    return None if whole.op.loops is None else whole.op.loops(whole.params, (node.index,))
+    op = whole.op
+    return op.iteration(whole.params, (node.index,)) if isinstance(op, Loop) else None
 
 
 def repeated(

@@ -314,7 +314,7 @@ class Text:
         scalar: Sequence[bool],
     ) -> Piece:
         """An operator: between its operands, or as a function with its parameters behind."""
-        if op.infix and not extra:
+        if op.spelling.infix and not extra:
             return self.infix(op, args, scalar)
         shown = [f"{key}={value}" if key else str(value) for key, value in extra]
         taken = [
@@ -323,10 +323,10 @@ class Text:
             else p
             for k, p in enumerate(args)
         ]
-        return self.function(op.printed or op.name, taken, shown)
+        return self.function(op.spelling.printed or op.name, taken, shown)
 
     def infix(self, op: Op, args: Sequence[Piece], scalar: Sequence[bool]) -> Piece:
-        sign = op.infix
+        sign = op.spelling.infix
         level, right, spaced = INFIX.get(sign.lstrip("1."), (COMPARE, POINTWISE, True))
         if all(scalar) or (scalar[-1] and sign == "./"):
             sign = sign.replace(".", "")
@@ -363,4 +363,6 @@ INFIX = {
 
 def takes_condition(op: Op, k: int) -> bool:
     """Is operand k only asked whether it is 0? Such operands have no derivative."""
-    return op.partials[k] is None and (any(op.partials) or op.range == (0.0, 1.0))
+    return op.meaning.partials[k] is None and (
+        any(op.meaning.partials) or op.meaning.range == (0.0, 1.0)
+    )

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...graph.applications import parts
 from ...graph.nodes import Apply, Einsum, Expr, Var, postorder
+from ...graph.row import Loop
 
 
 def used_twice(nodes: Sequence[Expr]) -> set[int]:
@@ -34,8 +35,8 @@ def free_prefix(prefix: str, nodes: Sequence[Expr]) -> str:
 
 def uses_of_operands(node: Expr) -> Sequence[int]:
     """How often each operand is written: in a loop, as often as the step has what stands for it."""
-    if not isinstance(node, Apply) or node.op.loops is None:
+    if not isinstance(node, Apply) or not isinstance(node.op, Loop):
         return [1] * len(node.args)
-    loop = node.op.loops(node.params, range(len(parts(node))))
+    loop = node.op.iteration(node.params, range(len(parts(node))))
     counts = Counter([id(arg) for e in postorder(loop.following.values()) for arg in e.args])
     return [max(1, counts[id(v)]) for v in loop.variables]

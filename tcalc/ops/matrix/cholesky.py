@@ -13,7 +13,7 @@ import numpy as np
 from ...graph.applications import apply
 from ...graph.nodes import Expr
 from ...graph.normal import einsum
-from ...graph.row import Op
+from ...graph.row import Kernels, Meaning, Op, Spelling
 from ...support.errors import LinAlgError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, attempt, labels, refuse, same, square, symmetric_part, turned
@@ -61,9 +61,10 @@ def _cholesky_partial(a: Expr, factor: Expr) -> Expr:
 
 
 CHOLESKY = Op(
-    "cholesky", (2,), (_cholesky_partial,), _cholesky,
-    "np.linalg.cholesky({0})", r"\operatorname{{chol}}({0})",
-    domain=((0.5, 2.0),), shape=same, flops=1 / 3, over=_over, symmetric=True, triangular=True,
+    "cholesky", (2,),
+    Meaning((_cholesky_partial,), shape=same, symmetric=True, triangular=True),
+    Kernels(_cholesky, flops=1 / 3, over=_over),
+    Spelling(r"\operatorname{{chol}}({0})"),
 )  # fmt: skip
 
 

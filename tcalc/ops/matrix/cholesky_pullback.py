@@ -10,7 +10,7 @@ from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Expr
 from ...graph.normal import add, einsum, scale, view
-from ...graph.row import Op
+from ...graph.row import Kernels, Meaning, Op, Spelling
 from ..matrix_cores import above, labels, mirrored
 from .triangular import lower_half, lower_ones, tri_inverse
 
@@ -98,17 +98,10 @@ def _of_block(trsm: Any, factor: Any, bar: Any) -> Any:
 
 
 CHOLESKY_PULLBACK = Op(
-    "cholesky_pullback", (2, 2), (_partial_factor, _partial_bar), _pullback,
-    "_cholesky_pullback({0}, {1})", r"\operatorname{{pullback}}({0}, {1})",
-    domain=((0.5, 2.0), (0.5, 2.0)), shape=lambda params, factor, bar: bar, flops=1,
-    helper="""
-def _cholesky_pullback(a, b):
-    a = np.tril(a)
-    m = np.tril(np.swapaxes(a, -1, -2) @ b)
-    m = m + np.swapaxes(np.tril(m, -1), -1, -2)
-    x = np.linalg.inv(a)
-    return np.swapaxes(x, -1, -2) @ m @ x / 2
-""",
+    "cholesky_pullback", (2, 2),
+    Meaning((_partial_factor, _partial_bar), shape=lambda params, factor, bar: bar),
+    Kernels(_pullback, flops=1),
+    Spelling(r"\operatorname{{pullback}}({0}, {1})"),
 )  # fmt: skip
 
 

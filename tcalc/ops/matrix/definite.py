@@ -12,7 +12,7 @@ from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Expr
 from ...graph.normal import einsum
-from ...graph.row import Op
+from ...graph.row import Kernels, Meaning, Op, Spelling
 from ..matrix_cores import LARGE, labels, mirrored, same
 from .cholesky import CHOLESKY
 
@@ -26,7 +26,7 @@ def _inverse_partial(a: Expr, x: Expr) -> Expr:
 
 
 def _inverse(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
-    return _from_factor(xp, params, CHOLESKY.kernel(xp, (), a))
+    return _from_factor(xp, params, CHOLESKY.kernels.compute(xp, (), a))
 
 
 def _from_factor(xp: Any, params: tuple[Any, ...], factor: Any) -> Any:
@@ -51,17 +51,25 @@ def _logdet_from_factor(xp: Any, params: tuple[Any, ...], factor: Any) -> Any:
 
 
 INVERSE = Op(
-    "inverse_definite", (2,), (_inverse_partial,), _inverse,
-    "np.linalg.inv({0})", "{0}^{{-1}}", domain=((0.5, 2.0),), shape=same, transposes=True,
-    flops=2 / 3, inverts="positive", factor=CHOLESKY, finish=_from_factor, over=_over,
-    symmetric=True, definite=True, printed="inv",
+    "inverse_definite", (2,),
+    Meaning(
+        (_inverse_partial,), shape=same, transposes=True, inverts="positive", symmetric=True,
+        definite=True,
+    ),
+    Kernels(_inverse, flops=2 / 3, factor=CHOLESKY, finish=_from_factor, over=_over),
+    Spelling("{0}^{{-1}}", printed="inv"),
 )  # fmt: skip
 LOGDET = Op(
-    "logdet_definite", (2,), (lambda a, y: inverse_definite(a),),
-    lambda xp, params, a: _logdet_from_factor(xp, params, CHOLESKY.kernel(xp, (), a)),
-    "np.linalg.slogdet({0})[1]", r"\log\det({0})", domain=((0.5, 2.0),),
-    shape=lambda params, s: s[:-2], transposes=True, flops=0, factor=CHOLESKY,
-    finish=_logdet_from_factor, symmetric=True, printed="logdet",
+    "logdet_definite", (2,),
+    Meaning(
+        (lambda a, y: inverse_definite(a),), shape=lambda params, s: s[:-2], transposes=True,
+        symmetric=True,
+    ),
+    Kernels(
+        lambda xp, params, a: _logdet_from_factor(xp, params, CHOLESKY.kernels.compute(xp, (), a)),
+        flops=0, factor=CHOLESKY, finish=_logdet_from_factor,
+    ),
+    Spelling(r"\log\det({0})", printed="logdet"),
 )  # fmt: skip
 
 

@@ -8,8 +8,6 @@ near, and there is a wide range in which both are.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from functools import cache
 from itertools import combinations_with_replacement, permutations, product
 from typing import Any
@@ -21,6 +19,7 @@ from ...graph.nodes import Apply, Einsum, Expr, Var, postorder
 from ...graph.normal import bare
 from ...graph.variables import var
 from ...support.errors import UnsupportedError
+from ...support.namespaces import NUMPY
 
 Array = np.ndarray
 
@@ -37,7 +36,7 @@ CHUNK = 1 << 19
 class Scalar:
     """A function of one number: an expression of `X`, and its derivatives up to an order.
 
-    It is a parameter of rows: its `repr` is NumPy source of all derivatives, its `str` the formula.
+    It is a parameter of rows: its `repr` tells it from others, its `str` is the formula.
     """
 
     def __init__(self, expr: Expr, order: int = 0) -> None:
@@ -46,7 +45,6 @@ class Scalar:
         for _ in range(order):
             self.derivatives.append(bare(surface["diff"](self.derivatives[-1], X)))
         self.nodes = [_checked(e) for e in self.derivatives]
-        self.source = f"({', '.join(map(source, self.nodes))},)"
 
     def __call__(self, k: int, x: Array) -> Array:
         """The k-th derivative of every entry."""
@@ -61,16 +59,16 @@ class Scalar:
         return Scalar(self.derivatives[1], self.order - 1)
 
     def __repr__(self) -> str:
-        return self.source
+        return f"Scalar({self.expr.order[-1].hex()}, {self.order})"
 
     def __str__(self) -> str:
         return str(self.expr)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scalar) and other.source == self.source
+        return isinstance(other, Scalar) and repr(other) == repr(self)
 
     def __hash__(self) -> int:
-        return hash(self.source)
+        return hash(repr(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Scalar, (self.expr, self.order)
@@ -100,45 +98,11 @@ def evaluate(nodes: list[Expr], x: Array) -> Array:
             for arg in args:
                 value = value * arg
         elif isinstance(node, Apply):
-            value = np.asarray(node.op.kernel(np, node.params, *args), np.float64)
+            value = np.asarray(node.op.kernels.compute(NUMPY, node.params, *args), np.float64)
         else:
             value = sum(args[1:], args[0])
         values[id(node)] = value
     return np.broadcast_to(values[id(nodes[-1])], x.shape)
-
-
-def source(nodes: list[Expr]) -> str:
-    """An expression of X as a lambda; what is used twice gets a name inside."""
-    uses = Counter([id(arg) for node in nodes for arg in node.args])
-    texts: dict[int, str] = {}
-    named: list[str] = []
-    for node in nodes:
-        text = _text(node, [texts[id(arg)] for arg in node.args])
-        if uses[id(node)] > 1 and node.args:
-            named.append(f"t{len(named)} := {text}")
-            text = f"t{len(named) - 1}"
-        texts[id(node)] = text
-    last = texts[id(nodes[-1])]
-    return f"lambda x: ({', '.join([*named, last])})[-1]" if named else f"lambda x: {last}"
-
-
-def _text(node: Expr, args: list[str]) -> str:
-    if isinstance(node, Var):
-        return "x"
-    if isinstance(node, Einsum):
-        coef = [] if args and node.coef.value == 1 else [_numeral(node.coef.value)]
-        factors = [*coef, *args]
-        return factors[0] if len(factors) == 1 else f"({' * '.join(factors)})"
-    if isinstance(node, Apply):
-        text = node.op.code.format(*args, p=[repr(p) for p in node.params])
-        truth = node.op.range == (0.0, 1.0) and not any(node.op.partials)
-        return f"({text} * 1.0)" if truth else f"({text})"
-    return f"({' + '.join(args)})"
-
-
-def _numeral(value: int | float) -> str:
-    text = repr(value) if math.isfinite(value) else f"float('{value}')"
-    return f"({text})" if value < 0 else text
 
 
 # --- divided differences --------------------------------------------------------------------------

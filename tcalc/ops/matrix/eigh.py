@@ -12,7 +12,7 @@ from ...graph.applications import apply, apply_all
 from ...graph.extents import Coef, Shape
 from ...graph.nodes import Expr
 from ...graph.normal import add, einsum
-from ...graph.row import Op
+from ...graph.row import Kernels, Meaning, Op, Spelling
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, attempt, both, labels, refuse, square, symmetric
 
@@ -84,15 +84,11 @@ def _gaps_partial(w: Expr, f: Expr) -> Expr:
     return add([plus, minus])
 
 
-GAPS_SOURCE = """
-def _gaps(w):
-    d = w[..., None, :] - w[..., :, None] + np.eye(w.shape[-1], dtype=w.dtype)
-    return 1 / d - np.eye(w.shape[-1], dtype=w.dtype)
-"""
 GAPS = Op(
-    "gaps", (1,), (_gaps_partial,), _gaps,
-    "_gaps({0})", r"\operatorname{{gaps}}({0})",
-    domain=((0.5, 2.0),), shape=lambda params, s: (*s, s[-1]), helper=GAPS_SOURCE,
+    "gaps", (1,),
+    Meaning((_gaps_partial,), shape=lambda params, s: (*s, s[-1])),
+    Kernels(_gaps),
+    Spelling(r"\operatorname{{gaps}}({0})"),
 )  # fmt: skip
 
 
@@ -112,11 +108,13 @@ def _eigenvector_partial(degenerate: str) -> Any:
 EIGH = {
     kind: Op(
         "eigh" if kind == "raise" else f"eigh_{kind}", (2,),
-        ((_eigenvalue_partial, _eigenvector_partial(kind)),), _eigh,
-        "np.linalg.eigh(({0} + np.swapaxes({0}, -1, -2)) / 2)", r"\operatorname{{eigh}}({0})",
-        domain=((0.5, 2.0),), shape=_eigh_shapes, flops=9.0,
-        written=lambda node: ("eigh", node.args[0]),
-        parts=("eigvals", "eigvecs"), symbols=(r"\lambda", r"V_{\mathrm{eig}}"),
+        Meaning(((_eigenvalue_partial, _eigenvector_partial(kind)),), shape=_eigh_shapes),
+        Kernels(_eigh, flops=9.0),
+        Spelling(
+            r"\operatorname{{eigh}}({0})", symbols=(r"\lambda", r"V_{\mathrm{eig}}"),
+            written=lambda node: ("eigh", node.args[0]),
+        ),
+        parts=("eigvals", "eigvecs"),
     )
     for kind in DEGENERATE
 }  # fmt: skip
@@ -145,13 +143,6 @@ def eigvalsh(a: object) -> Expr:
     return eigh(a)[0]
 
 
-SIGNS_SOURCE = """
-def _signs(v):
-    top = np.abs(v).argmax(axis=-2)[..., None, :]
-    return np.where(np.take_along_axis(v, top, axis=-2)[..., 0, :] < 0, -1, 1).astype(v.dtype)
-"""
-
-
 def _signs(xp: Any, params: tuple[Any, ...], v: Any) -> Any:
     """The sign of the largest entry of every column, the first of equal ones."""
     if not v.size:
@@ -165,8 +156,10 @@ def _signs(xp: Any, params: tuple[Any, ...], v: Any) -> Any:
 
 
 SIGNS = Op(
-    "column_signs", (2,), (None,), _signs, "_signs({0})", r"\operatorname{{signs}}({0})",
-    domain=((0.5, 2.0),), shape=lambda params, s: s[:-1], helper=SIGNS_SOURCE,
+    "column_signs", (2,),
+    Meaning((None,), shape=lambda params, s: s[:-1]),
+    Kernels(_signs),
+    Spelling(r"\operatorname{{signs}}({0})"),
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import scale
-from ...graph.row import Op
+from ...graph.row import Kernels, Meaning, Op, Spelling
 from ..arithmetic import as_expr, public
 from ..elementwise import exp, log, sqrt
 from ..matrix_cores import refuse, square
@@ -129,23 +129,6 @@ def _pullback(k: int, cotangent: Expr, node: Apply) -> Expr:
     return pull_transposed(node, k, 1, cotangent, _build(name, order), _build(name, order + 1))
 
 
-SOURCE = """
-def _frechet(name, a, *directions):
-    import scipy.linalg
-
-    if not a.size:
-        return a
-    n, dtype = a.shape[-1], a.dtype
-    for k, e in enumerate(directions):
-        e = np.kron(np.eye(2**k), e)
-        a = np.concatenate([
-            np.concatenate([a, e], axis=-1), np.concatenate([np.zeros_like(e), a], axis=-1)
-        ], axis=-2)
-    found = [getattr(scipy.linalg, name)(m) for m in a.reshape(-1, *a.shape[-2:])]
-    return np.real(np.array(found)).reshape(a.shape)[..., :n, -n:].astype(dtype)
-"""
-
-
 def frechet_row(name: str, order: int) -> Op:
     """The row of a function's derivative of this order."""
     number = str(order) if order > 1 else ""
@@ -156,13 +139,18 @@ def frechet_row(name: str, order: int) -> Op:
 def _row(full: str, name: str, order: int) -> Op:
     fields = ", ".join([f"{{{k}}}" for k in range(order + 1)])
     return Op(
-        full, (2,) * (order + 1), (None,) * (order + 1), _kernel(name),
-        f'_frechet("{name}", {fields})',
-        rf"\operatorname{{{{{name}}}}}({fields})" if not order
-        else rf"\operatorname{{{{L}}}}_{{{{\mathrm{{{{{name}}}}}}}}}({fields})",
-        domain=((0.5, 2.0),) * (order + 1), shape=lambda params, s, *directions: s,
-        pushforward=_pushforward, pullback=_pullback, flops=25.0 * 3**order, helper=SOURCE,
-        transposes=True, family=(frechet_row, name, order),
+        full, (2,) * (order + 1),
+        Meaning(
+            (None,) * (order + 1), shape=lambda params, s, *directions: s, transposes=True,
+            pushforward=_pushforward, pullback=_pullback,
+        ),
+        Kernels(_kernel(name), flops=25.0 * 3**order),
+        Spelling(
+            rf"\operatorname{{{{{name}}}}}({fields})" if not order
+            else rf"\operatorname{{{{L}}}}_{{{{\mathrm{{{{{name}}}}}}}}}({fields})",
+            source=f"{name}_frechet",
+        ),
+        family=(frechet_row, name, order),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from ...graph.applications import apply, core_swap
 from ...graph.extents import Coef, Shape
 from ...graph.nodes import Expr
 from ...graph.normal import einsum, view
-from ...graph.row import Factor, Op, Partial
+from ...graph.row import Factorisation, Kernels, Meaning, Op, Partial, Spelling
 from .. import arithmetic
 from ..arithmetic import as_expr, public
 from ..elementwise import reciprocal
@@ -27,16 +27,13 @@ __all__ = [
 
 
 def _matrix_row(
-    name: str, partial: Partial, kernel: Any, code: str, latex: str, keeps: bool,
-    **more: Any,
-) -> Op:  # fmt: skip
+    name: str, partial: Partial, kernels: Kernels, latex: str, keeps: bool, inverts: str = ""
+) -> Op:
     def shape(params: tuple[Any, ...], operand: Shape) -> Shape:
         return operand if keeps else operand[:-2]
 
-    return Op(
-        name, (2,), (partial,), kernel, code, latex,
-        domain=((0.5, 2.0),), shape=shape, transposes=True, **more,
-    )  # fmt: skip
+    meaning = Meaning((partial,), shape=shape, transposes=True, inverts=inverts)
+    return Op(name, (2,), meaning, kernels, Spelling(latex))
 
 
 def _function(row: Op) -> Function:
@@ -95,7 +92,7 @@ def _slogdet(xp: Any, factor: Any) -> tuple[Any, Any]:
     return sign, xp.sum(xp.log(xp.abs(diagonal)))
 
 
-LU = Factor("lu", _lu, 2 / 3)
+LU = Factorisation("lu", _lu, 2 / 3)
 
 
 def _adj_partial(a: Expr, x: Expr) -> Expr:
@@ -126,27 +123,35 @@ def _transposed(e: Expr) -> Expr:
 
 
 INV = _matrix_row(
-    "inv", _inv_partial, _inv, "np.linalg.inv({0})", "{0}^{{-1}}", True,
-    flops=2, inverts="general", factor=LU, finish=_inv_finish,
+    "inv", _inv_partial, Kernels(_inv, flops=2, factor=LU, finish=_inv_finish), "{0}^{{-1}}", True,
+    inverts="general",
 )  # fmt: skip
 ADJ = _matrix_row(
-    "adj", _adj_partial, _adjugate,
-    "np.linalg.det({0}) * np.linalg.inv({0})", r"\operatorname{{adj}}({0})", True, flops=20,
-)  # fmt: skip
+    "adj", _adj_partial, Kernels(_adjugate, flops=20), r"\operatorname{{adj}}({0})", True
+)
 DET = _matrix_row(
-    "det", lambda a, y: _transposed(adj(a)), lambda xp, p, x: xp.linalg.det(x),
-    "np.linalg.det({0})", r"\det({0})", False, flops=2 / 3, factor=LU,
-    finish=lambda xp, p, lu: _slogdet(xp, lu)[0] * xp.exp(_slogdet(xp, lu)[1]),
+    "det", lambda a, y: _transposed(adj(a)),
+    Kernels(
+        lambda xp, p, x: xp.linalg.det(x), flops=2 / 3, factor=LU,
+        finish=lambda xp, p, lu: _slogdet(xp, lu)[0] * xp.exp(_slogdet(xp, lu)[1]),
+    ),
+    r"\det({0})", False,
 )  # fmt: skip
 LOGDET = _matrix_row(
-    "logdet", lambda a, y: _transposed(inv(a)), lambda xp, p, x: xp.linalg.slogdet(x)[1],
-    "np.linalg.slogdet({0})[1]", r"\log\left|\det({0})\right|", False, flops=2 / 3, factor=LU,
-    finish=lambda xp, p, lu: _slogdet(xp, lu)[1],
+    "logdet", lambda a, y: _transposed(inv(a)),
+    Kernels(
+        lambda xp, p, x: xp.linalg.slogdet(x)[1], flops=2 / 3, factor=LU,
+        finish=lambda xp, p, lu: _slogdet(xp, lu)[1],
+    ),
+    r"\log\left|\det({0})\right|", False,
 )  # fmt: skip
 DET_SIGN = _matrix_row(
-    "det_sign", None, lambda xp, params, x: xp.linalg.slogdet(x)[0],
-    "np.linalg.slogdet({0})[0]", r"\operatorname{{sign}}\det({0})", False, flops=2 / 3, factor=LU,
-    finish=lambda xp, p, lu: _slogdet(xp, lu)[0],
+    "det_sign", None,
+    Kernels(
+        lambda xp, p, x: xp.linalg.slogdet(x)[0], flops=2 / 3, factor=LU,
+        finish=lambda xp, p, lu: _slogdet(xp, lu)[0],
+    ),
+    r"\operatorname{{sign}}\det({0})", False,
 )  # fmt: skip
 inv: Function = _function(INV)
 adj: Function = _function(ADJ)

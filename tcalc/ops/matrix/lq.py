@@ -11,7 +11,7 @@ from ...graph.applications import apply, apply_all
 from ...graph.extents import ONE, Coef, Shape, show_shape
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum
-from ...graph.row import Op
+from ...graph.row import Kernels, Meaning, Op, Spelling
 from ...support.errors import ShapeError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, labels, refuse, without_upper
@@ -116,32 +116,35 @@ def _written(node: Apply) -> tuple[str, Expr]:
     return name, whole if wide == by_columns else whole.mT
 
 
-LQ_SOURCE = """
-def _lq(a):
-    q, r = np.linalg.qr(np.swapaxes(a, -1, -2))
-    sign = np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
-    return np.swapaxes(r, -1, -2) * sign, np.swapaxes(q * sign, -1, -2)
-"""
 #: Its parameters are the function that the user called, and what that calls the rows.
 LQ = Op(
-    "lq", (2,), ((_lq_partial_l, _lq_partial_q),), _lq,
-    "_lq({0})", r"\operatorname{{lq}}({0})",
-    domain=((0.5, 2.0),), shape=_lq_shapes, flops=4.0, triangular=True,
-    written=_written, parts=("lq_l", "lq_q"), symbols=(r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}"),
-    helper=LQ_SOURCE,
+    "lq", (2,),
+    Meaning(((_lq_partial_l, _lq_partial_q),), shape=_lq_shapes, triangular=True),
+    Kernels(_lq, flops=4.0),
+    Spelling(
+        r"\operatorname{{lq}}({0})", symbols=(r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}"),
+        written=_written,
+    ),
+    parts=("lq_l", "lq_q"),
 )  # fmt: skip
 
 UPPER_ONES = Op(
-    "upper_ones", (), (), lambda xp, params: xp.triu(xp.ones((params[0], params[0])), 1),
-    "np.triu(np.ones(({p[0]}, {p[0]})), 1)", "N", shape=lambda params: (params[0], params[0]),
+    "upper_ones", (),
+    Meaning((), shape=lambda params: (params[0], params[0])),
+    Kernels(lambda xp, params: xp.triu(xp.ones((params[0], params[0])), 1)),
+    Spelling("N"),
 )  # fmt: skip
 LEADING_ROWS = Op(
-    "leading_rows", (), (), lambda xp, params: xp.eye(*params), "np.eye({p[0]}, {p[1]})", "E",
-    shape=lambda params: params,
+    "leading_rows", (),
+    Meaning((), shape=lambda params: params),
+    Kernels(lambda xp, params: xp.eye(*params)),
+    Spelling("E"),
 )  # fmt: skip
 LOWER_TRAPEZOID = Op(
-    "lower_trapezoid", (), (), lambda xp, params: xp.tril(xp.ones(params)),
-    "np.tril(np.ones(({p[0]}, {p[1]})))", "M", shape=lambda params: params,
+    "lower_trapezoid", (),
+    Meaning((), shape=lambda params: params),
+    Kernels(lambda xp, params: xp.tril(xp.ones(params))),
+    Spelling("M"),
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from ...graph.extents import ONE, Coef, extent_coef, number
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum, scale, split_coef, view
 from ...graph.products import numeric_value, zeros_node
-from ...graph.row import Op
+from ...graph.row import Kernels, Meaning, Op, Spelling
 from ...support.errors import UnsupportedError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import labels, square
@@ -58,52 +58,6 @@ def _pullback(k: int, cotangent: Expr, node: Apply) -> Expr | None:
     return None if k in (1, 2) else pull(node, k, 3, cotangent, _build(g), _build(g.raised()))
 
 
-SOURCE = """
-def _spectral(g, w, v, *directions):
-    import itertools
-
-    def integral(x, order, nodes):
-        u, c = np.polynomial.legendre.leggauss(nodes)
-        u = np.array(list(itertools.product((u + 1) / 2, repeat=order)))
-        c = np.array(list(itertools.product(c / 2, repeat=order)))
-        c = (c * u ** np.arange(order - 1, -1, -1)).prod(axis=1)
-        at = x[:, :1] + (x[:, 1:] - x[:, :-1]) @ np.cumprod(u, axis=1).T
-        return (g[order](at) * np.ones_like(at)) @ c
-
-    def differences(x):
-        eps = np.finfo(x.dtype).eps
-        d = g[0](x) * np.ones_like(x)
-        error = eps * np.abs(d)
-        for j in range(1, x.shape[1]):
-            gap = x[:, j:] - x[:, :-j]
-            d = (d[:, 1:] - d[:, :-1]) / gap
-            error = (error[:, 1:] + error[:, :-1]) / gap + eps * np.abs(d)
-            for i in range(d.shape[1]):
-                near = ~((error[:, i] <= 9 * eps * np.abs(d[:, i])) & np.isfinite(d[:, i]))
-                points = x[near, i : i + j + 1]
-                fine, coarse = (integral(points, j, m) for m in (9, 8))
-                doubt = np.abs(fine - coarse) + 2 * eps * np.abs(fine)
-                better = (doubt < error[near, i]) | ~np.isfinite(d[near, i])
-                d[near, i] = np.where(better, fine, d[near, i])
-                error[near, i] = np.where(better, doubt, error[near, i])
-        return d[:, 0]
-
-    t, k, n = np.swapaxes(v, -1, -2), len(directions), w.shape[-1]
-    if not k:
-        return (v * (g[0](w) * np.ones_like(w))[..., None, :]) @ t
-    e = [t @ (e + np.swapaxes(e, -1, -2)) @ v / 2 for e in directions]
-    index = np.sort(np.indices((n,) * (k + 1)).reshape(k + 1, -1), axis=0).T
-    with np.errstate(all="ignore"):
-        table = differences(w[..., index].reshape(-1, k + 1)).reshape(w.shape[:-1] + (n,) * (k + 1))
-    words = [[..., i, i + 1] for i in range(k)]
-    total = 0
-    for order in itertools.permutations(e):
-        pairs = [part for pair in zip(order, words) for part in pair]
-        total = total + np.einsum(table, [..., *range(k + 1)], *pairs, [..., 0, k])
-    return v @ total @ t
-"""
-
-
 def spectral_row(order: int) -> Op:
     """The row of the derivative of this order along symmetric directions."""
     count = str(order) if order > 1 else ""
@@ -112,15 +66,19 @@ def spectral_row(order: int) -> Op:
 
 
 def _row(name: str, order: int) -> Op:
-    fields = [f"{{{k + 3}}}" for k in range(order)]
     shown = [f"{{{k}}}" for k in range(order + 1)]  # of the operands that are shown
     return Op(
-        name, (2, 1, 2, *(2,) * order), (None,) * (order + 3), _kernel,
-        f"_spectral({', '.join(['{p[0]}', '{1}', '{2}', *fields])})",
-        rf"\operatorname{{{{{'D' if order else 'fun'}}}}}({', '.join(shown)})",
-        domain=((0.5, 2.0),) * (order + 3), shape=lambda params, s, *others: s,
-        pushforward=_pushforward, pullback=_pullback, flops=4.0 * 2**order, helper=SOURCE,
-        self_adjoint=True, family=(spectral_row, order), shown=(0, *range(3, order + 3)),
+        name, (2, 1, 2, *(2,) * order),
+        Meaning(
+            (None,) * (order + 3), shape=lambda params, s, *others: s, self_adjoint=True,
+            pushforward=_pushforward, pullback=_pullback,
+        ),
+        Kernels(_kernel, flops=4.0 * 2**order),
+        Spelling(
+            rf"\operatorname{{{{{'D' if order else 'fun'}}}}}({', '.join(shown)})",
+            shown=(0, *range(3, order + 3)), source="matrix_function",
+        ),
+        family=(spectral_row, order),
     )  # fmt: skip
 
 
@@ -201,10 +159,14 @@ def trace_row() -> Op:
 
 def _trace_row(name: str) -> Op:
     return Op(
-        name, (2, 1, 2), (None,) * 3, _trace_kernel,
-        "{p[0]}[0]({1}).sum(axis=-1)", r"\operatorname{{trfun}}({0})", shown=(0,),
-        domain=((0.5, 2.0),) * 3, shape=lambda params, s, *others: s[:-2],
-        pushforward=_trace_push, pullback=_trace_pull, flops=0.1, family=(trace_row,),
+        name, (2, 1, 2),
+        Meaning(
+            (None,) * 3, shape=lambda params, s, *others: s[:-2], pushforward=_trace_push,
+            pullback=_trace_pull,
+        ),
+        Kernels(_trace_kernel, flops=0.1),
+        Spelling(r"\operatorname{{trfun}}({0})", shown=(0,)),
+        family=(trace_row,),
     )  # fmt: skip
 
 

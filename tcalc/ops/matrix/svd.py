@@ -17,7 +17,7 @@ from ...graph.applications import application, apply, apply_all
 from ...graph.extents import ONE, Coef, Shape, show_shape
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum
-from ...graph.row import Op
+from ...graph.row import Kernels, Meaning, Op, Spelling
 from ...support.errors import ShapeError, UnsupportedError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import attempt, labels, refuse
@@ -100,11 +100,15 @@ def _right_partial(a: Expr, u: Expr, s: Expr, vh: Expr) -> Expr:
 
 
 SVD = Op(
-    "svd", (2,), ((_left_partial, _value_partial, _right_partial),), _svd,
-    "np.linalg.svd({0}, full_matrices=False)", r"\operatorname{{svd}}({0})",
-    domain=((0.5, 2.0),), shape=_svd_shapes, flops=15.0, parts=("svd_u", "svd_s", "svd_vh"),
-    written=lambda node: ("norm" if node.params[1] in NORMS else "svd", node.args[0]),
-    symbols=(r"U_{\mathrm{svd}}", r"\sigma", r"V_{\mathrm{svd}}^{\top}"),
+    "svd", (2,),
+    Meaning(((_left_partial, _value_partial, _right_partial),), shape=_svd_shapes),
+    Kernels(_svd, flops=15.0),
+    Spelling(
+        r"\operatorname{{svd}}({0})",
+        symbols=(r"U_{\mathrm{svd}}", r"\sigma", r"V_{\mathrm{svd}}^{\top}"),
+        written=lambda node: ("norm" if node.params[1] in NORMS else "svd", node.args[0]),
+    ),
+    parts=("svd_u", "svd_s", "svd_vh"),
 )  # fmt: skip
 
 
@@ -162,15 +166,11 @@ def _gaps_partial(s: Expr, k: Expr) -> Expr:
     )
 
 
-GAPS_SOURCE = """
-def _svd_gaps(s):
-    row, column, unit = s[..., None, :], s[..., :, None], np.eye(s.shape[-1], dtype=s.dtype)
-    return (1 - unit) * row / (row + column + unit) / (row - column + unit)
-"""
 GAPS = Op(
-    "svd_gaps", (1,), (_gaps_partial,), _gaps,
-    "_svd_gaps({0})", r"\operatorname{{gaps}}({0})",
-    domain=((0.5, 2.0),), shape=lambda params, s: (*s, s[-1]), helper=GAPS_SOURCE,
+    "svd_gaps", (1,),
+    Meaning((_gaps_partial,), shape=lambda params, s: (*s, s[-1])),
+    Kernels(_gaps),
+    Spelling(r"\operatorname{{gaps}}({0})"),
 )  # fmt: skip
 
 
@@ -196,9 +196,10 @@ def _inverse_partial(s: Expr, x: Expr) -> Expr:
 
 
 INVERSE = Op(
-    "svd_reciprocal", (1,), (_inverse_partial,), _inverse,
-    "1 / {0}", r"\operatorname{{reciprocal}}({0})",
-    domain=((0.5, 2.0),), shape=lambda params, s: s,
+    "svd_reciprocal", (1,),
+    Meaning((_inverse_partial,), shape=lambda params, s: s),
+    Kernels(_inverse),
+    Spelling(r"\operatorname{{reciprocal}}({0})"),
 )  # fmt: skip
 
 

@@ -10,22 +10,25 @@ from ...graph.applications import apply
 from ...graph.extents import ONE, Coef, Extent
 from ...graph.nodes import Expr
 from ...graph.normal import einsum
-from ...graph.row import Op
+from ...graph.row import Kernels, Meaning, Op, Spelling
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, labels, refuse, same, square, without_upper
 
 __all__ = ["tri_inverse"]
 
 LOWER_HALF = Op(
-    "lower_half", (), (),
-    lambda xp, params: xp.tril(xp.ones((params[0], params[0])), -1) + xp.eye(params[0]) / 2,
-    "np.tril(np.ones(({p[0]}, {p[0]})), -1) + np.eye({p[0]}) / 2", "P",
-    shape=lambda params: (params[0], params[0]), triangular=True,
+    "lower_half", (),
+    Meaning((), shape=lambda params: (params[0], params[0]), triangular=True),
+    Kernels(
+        lambda xp, params: xp.tril(xp.ones((params[0], params[0])), -1) + xp.eye(params[0]) / 2,
+    ),
+    Spelling("P"),
 )  # fmt: skip
 LOWER_ONES = Op(
-    "lower_ones", (), (), lambda xp, params: xp.tril(xp.ones((params[0], params[0]))),
-    "np.tril(np.ones(({p[0]}, {p[0]})))", "M", shape=lambda params: (params[0], params[0]),
-    triangular=True,
+    "lower_ones", (),
+    Meaning((), shape=lambda params: (params[0], params[0]), triangular=True),
+    Kernels(lambda xp, params: xp.tril(xp.ones((params[0], params[0])))),
+    Spelling("M"),
 )  # fmt: skip
 
 
@@ -75,10 +78,10 @@ def _tri_inverse_partial(a: Expr, x: Expr) -> Expr:
 
 
 TRI_INVERSE = Op(
-    "tri_inverse", (2,), (_tri_inverse_partial,), _tri_inverse,
-    "np.linalg.inv(np.tril({0}))", r"{0}^{{-1}}",
-    domain=((0.5, 2.0),), shape=same, flops=1 / 3, inverts="lower", over=_tri_inverse_over,
-    triangular=True,
+    "tri_inverse", (2,),
+    Meaning((_tri_inverse_partial,), shape=same, inverts="lower", triangular=True),
+    Kernels(_tri_inverse, flops=1 / 3, over=_tri_inverse_over),
+    Spelling(r"{0}^{{-1}}"),
 )  # fmt: skip
 
 
@@ -89,9 +92,10 @@ def _lower_triangle_partial(a: Expr, y: Expr) -> Expr:
 
 
 LOWER_TRIANGLE = Op(
-    "lower_triangle", (2,), (_lower_triangle_partial,), lambda xp, params, a: xp.tril(a),
-    "np.tril({0})", r"\operatorname{{tril}}({0})", domain=((0.5, 2.0),), shape=same,
-    triangular=True,
+    "lower_triangle", (2,),
+    Meaning((_lower_triangle_partial,), shape=same, triangular=True),
+    Kernels(lambda xp, params, a: xp.tril(a)),
+    Spelling(r"\operatorname{{tril}}({0})"),
 )  # fmt: skip
 
 

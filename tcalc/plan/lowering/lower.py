@@ -15,7 +15,7 @@ from ...graph.extents import ONE, extent_names, extent_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
 from ...graph.normal import einsum
 from ...graph.products import indicates, selects, symmetries
-from ...graph.row import Factor, Iteration, Op
+from ...graph.row import Factorisation, Iteration, Loop, Op, effort
 from ...integers.affine import Guard
 from ...ops.indicator import bound, check, conditions
 from ..failures import shortened
@@ -62,9 +62,9 @@ class Lowering(Sums):
                 uses[id(arg)] += 1
         self.factored = Counter(
             [
-                (id(node.op.factor), id(node.args[0]))
+                (id(node.op.kernels.factor), id(node.args[0]))
                 for node in nodes
-                if isinstance(node, Apply) and node.op.factor is not None
+                if isinstance(node, Apply) and node.op.kernels.factor is not None
                 for _ in range(uses[id(node)])
             ]
         )
@@ -239,8 +239,8 @@ class Lowering(Sums):
             params = bound(e.params, self.sizes)
         key = (e.op.name, repr(params))
         whole = not e.op.elementwise
-        if e.op.loops is not None:
-            return self._loop(e, e.op.loops(e.params, self.read[id(e)]))
+        if isinstance(e.op, Loop):
+            return self._loop(e, e.op.iteration(e.params, self.read[id(e)]))
         operands = [self._plain(self.values[id(arg)], self.shape(arg), whole) for arg in e.args]
         if whole:
             return self._core_apply(e, operands, params, key)
@@ -252,8 +252,8 @@ class Lowering(Sums):
         shape = tuple([extents[label] for label in target])
         args = tuple([self.b.aligned(slot, word, target) for slot, word in operands])
         words = (*[w for _, w in operands], target)
-        kind, origin = ("ufunc", BUFFER) if e.op.ufunc else ("kernel", RESULT)
-        flops = e.op.flops * prod(shape)
+        kind, origin = ("ufunc", BUFFER) if e.op.kernels.ufunc else ("kernel", RESULT)
+        flops = e.op.kernels.flops * prod(shape)
         slot = self.b.emit(kind, args, shape, words, flops, (e.op, *params), origin, key)
         return self._value((slot, target), e.ndim, 1)
 
@@ -270,23 +270,23 @@ class Lowering(Sums):
         entries = max([1, *[prod(self.shape(arg)) for arg in e.args]])
         axes = tuple(range(e.ndim))
         matrix = any(core >= 2 for core in e.op.core)
-        flops = e.op.flops * entries * (self.shape(e.args[0])[-1] if matrix else 1)
+        flops = e.op.kernels.flops * entries * (self.shape(e.args[0])[-1] if matrix else 1)
         words: tuple[Word, ...] = (*[tuple(range(len(self.b.shapes[a]))) for a in args], axes)
         step_params = (e.op, *params)
         kind, shape, origin = "kernel", self.shape(e), RESULT
-        if e.op.outputs > 1 and e.op.shape is not None:
-            shapes = e.op.shape(params, *[self.shape(arg) for arg in e.args])
+        if e.op.outputs > 1 and e.op.meaning.shape is not None:
+            shapes = e.op.meaning.shape(params, *[self.shape(arg) for arg in e.args])
             kind, shape = "kernels", (sum([prod(s) for s in shapes]),)
-        elif e.op.factor is not None and self._is_shared(e, e.op.factor):
-            kind, args = "finish", [self._factor(e.op.factor, args[0], words[:1])]
-            flops -= e.op.factor.flops * entries
-        if e.op.over is not None:
+        elif e.op.kernels.factor is not None and self._is_shared(e, e.op.kernels.factor):
+            kind, args = "finish", [self._factor(e.op.kernels.factor, args[0], words[:1])]
+            flops -= effort(e.op.kernels.factor) * entries
+        if e.op.kernels.over is not None:
             kind, origin = "over", BUFFER
             args[0] = self.b.floating(args[0])
         slot = self.b.emit(kind, tuple(args), shape, words, flops, step_params, origin, key)
-        if e.op.inverts:
+        if e.op.meaning.inverts:
             factored = kind == "finish"
-            self.b.inverses[slot] = Inverse(e.op.inverts, args[0], factored, e.op.name)
+            self.b.inverses[slot] = Inverse(e.op.meaning.inverts, args[0], factored, e.op.name)
         return Value(slot, axes, 1)
 
     def _full(self, x: Operand, shape: Sizes) -> int:
@@ -333,18 +333,18 @@ class Lowering(Sums):
         axes = (*[word.index(k) for k in range(arg.ndim)], arg.ndim)
         return Value(self.b.selection(whole, (*shape, extent)), axes, 1)
 
-    def _is_shared(self, e: Apply, factor: Op | Factor) -> bool:
+    def _is_shared(self, e: Apply, factor: Op | Factorisation) -> bool:
         """Is the factorisation a row's own, or wanted by more than one step?"""
         if isinstance(factor, Op):
             return True
         return e.args[0].ndim == 2 and self.factored[id(factor), id(e.args[0])] > 1
 
-    def _factor(self, factor: Op | Factor, matrix: int, words: tuple[Word, ...]) -> int:
+    def _factor(self, factor: Op | Factorisation, matrix: int, words: tuple[Word, ...]) -> int:
         """The slot with a factorisation of a matrix: a row's own step, or one of plans only."""
         shape = self.b.shapes[matrix]
-        flops = factor.flops * prod(shape) * shape[-1]
+        flops = effort(factor) * prod(shape) * shape[-1]
         words = (*words, words[0])
-        if isinstance(factor, Factor):
+        if isinstance(factor, Factorisation):
             return self.b.emit("factor", (matrix,), shape, words, flops, (factor,), RESULT)
         key = (factor.name, "()")
         matrix = self.b.floating(matrix)

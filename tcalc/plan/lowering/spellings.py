@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ...graph.applications import rewritten
 from ...graph.nodes import Add, Apply, Einsum, Expr, Part
 from ...graph.normal import add, einsum, low_order
+from ...graph.row import Loop
 
 MAX_TERMS = 8
 
@@ -48,8 +49,8 @@ def ahead(roots: Sequence[Expr], sizes: Mapping[str, int]) -> list[Expr]:
     def change(new: Expr, old: Expr) -> Expr:
         if isinstance(new, Part) and id(new.args[0]) in several:
             return several[id(new.args[0])][new.index]
-        if isinstance(new, Apply) and new.op.ahead is not None:
-            found = new.op.ahead(new, sizes)
+        if isinstance(new, Apply) and isinstance(new.op, Loop):
+            found = new.op.hoisted(new, sizes)
             if found is not None:
                 several[id(new)] = found
         return new

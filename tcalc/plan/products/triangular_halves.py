@@ -53,9 +53,9 @@ def _is_large(b: Builder, step: Step) -> bool:
 def _triangles(b: Builder) -> dict[int, str]:
     """Slots of matrices that are triangular by how they are made, and their transposes."""
     found: dict[int, str] = {}
-    several = {s.out for s in b.steps if s.kind == "kernels" and s.params[0].triangular}
+    several = {s.out for s in b.steps if s.kind == "kernels" and s.params[0].meaning.triangular}
     for step in b.steps:
-        made = step.kind in ("kernel", "over") and step.params[0].triangular
+        made = step.kind in ("kernel", "over") and step.params[0].meaning.triangular
         if made or (step.kind == "part" and step.args[0] in several and step.params[0] == 0):
             found[step.out] = "lower"
         elif step.kind == "transpose" and step.args[0] in found and step.params == (1, 0):

@@ -1,17 +1,21 @@
-"""How programming languages spell array operations: one class per language.
+"""NumPy source: how it spells array operations and operators.
 
-The walker in `code` decides what is computed in which order; a language says how each step is
+The walker in `program` decides what is computed in which order; a language says how each step is
 written. Values are `Code`: source text, whether it needs parentheses as an operand.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from string import Formatter
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ...graph.extents import Extent, extent_from
+from ...integers.affine import Affine, Congruence
+from .numpy_helpers import HELPERS
 
 ATOM, PRODUCT, SUM = 2, 1, 0
 
@@ -43,9 +47,82 @@ def letters(word: Sequence[int], names: dict[int, str]) -> str:
     return "".join([names.setdefault(label, chr(105 + len(names))) for label in word])
 
 
+#: Operators by name: operands are ``{0}``, ``{1}``, all of them ``{operands}``, parameters
+#: ``{p[0]}``, and the axes of a reduction ``{axes}``. Others are NumPy's functions of their name.
+TEMPLATES = {
+    **{
+        name: f"special.{name}({{operands}})"
+        for name in (
+            "digamma", "erf", "erfc", "gammaln", "log_ndtr", "ndtr", "polygamma", "xlogy",
+        )
+    },
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "multiply": "{0} * {1}",
+    "negative": "-{0}",
+    "divide": "{0} / {1}",
+    "reciprocal": "1 / {0}",
+    "reciprocal0": "np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
+    "power": "{0} ** {1}",
+    "less": "({0} < {1})",
+    "less_equal": "({0} <= {1})",
+    "greater": "({0} > {1})",
+    "greater_equal": "({0} >= {1})",
+    "equal": "({0} == {1})",
+    "not_equal": "({0} != {1})",
+    "where": "np.where({0}, {1}, {2})",
+    # reductions and vectors
+    **{name: f"{{0}}.{name}(axis={{axes}})" for name in ("max", "min", "prod")},
+    "norm2": "np.sqrt(({0} * {0}).sum(axis={axes}))",
+    "logsumexp": "special.logsumexp({0}, axis={axes})",
+    "cumsum": "np.cumsum({0}, axis=-1)",
+    "iota": "np.arange({p[0]})",
+    "merge_axes": "_merge({0}, {p[0]}, {p[1]})",
+    "selection": "np.asarray({0})[..., None] % {p[0]} == np.arange({p[0]})",
+    "squared_distances": "np.square({0}[..., :, None, :] - {1}[..., None, :, :]).sum(-1)",
+    # matrices
+    "adj": "np.linalg.det({0}) * np.linalg.inv({0})",
+    "cholesky": "np.linalg.cholesky({0})",
+    "cholesky_pullback": "_cholesky_pullback({0}, {1})",
+    "column_signs": "_signs({0})",
+    "det": "np.linalg.det({0})",
+    "det_sign": "np.linalg.slogdet({0})[0]",
+    **dict.fromkeys(
+        ("eigh", "eigh_nan", "eigh_epsilon"),
+        "np.linalg.eigh(({0} + np.swapaxes({0}, -1, -2)) / 2)",
+    ),
+    "extractdiag": "np.diagonal({0}, {p[0]}, -2, -1).copy()",
+    "extracttrian": "_extracttrian({0}, {p[0]}, {p[1]})",
+    "gaps": "_gaps({0})",
+    **dict.fromkeys(("inv", "inverse_definite"), "np.linalg.inv({0})"),
+    "leading_rows": "np.eye({p[0]}, {p[1]})",
+    **dict.fromkeys(("logdet", "logdet_definite"), "np.linalg.slogdet({0})[1]"),
+    "lower_half": "np.tril(np.ones(({p[0]}, {p[0]})), -1) + np.eye({p[0]}) / 2",
+    "lower_ones": "np.tril(np.ones(({p[0]}, {p[0]})))",
+    "lower_trapezoid": "np.tril(np.ones(({p[0]}, {p[1]})))",
+    "lower_triangle": "np.tril({0})",
+    "lq": "_lq({0})",
+    "makediag": "_makediag({0}, {p[0]})",
+    "maketrian": "_maketrian({0}, {p[0]}, {p[1]})",
+    "svd": "np.linalg.svd({0}, full_matrices=False)",
+    "svd_gaps": "_svd_gaps({0})",
+    "svd_reciprocal": "1 / {0}",
+    "tri_inverse": "np.linalg.inv(np.tril({0}))",
+    "upper_ones": "np.triu(np.ones(({p[0]}, {p[0]})), 1)",
+    # functions of matrices
+    **{
+        f"{name}_frechet": f'_frechet("{name}", {{operands}})' for name in ("expm", "sqrtm", "logm")
+    },
+    "matrix_function": "_spectral({p[0]}, {operands})",
+    "matrix_function_trace": "{p[0]}[0]({1}).sum(axis=-1)",
+}  # fmt: skip
+
+
 class NumPy:
     """NumPy source."""
 
+    name = "NumPy"
+    helpers = HELPERS
     reserved = frozenset({"np", "special", "linalg", "dtype", "floats"})
     width = 68
 
@@ -184,8 +261,12 @@ class NumPy:
 
     # --- operators ---
 
+    def template(self, name: str) -> str:
+        """How an operator is written, operands as fields; empty where there is no word for it."""
+        return TEMPLATES.get(name) or (f"np.{name}({{operands}})" if hasattr(np, name) else "")
+
     def apply(self, template: str, values: dict[str, Any], args: Sequence[Code]) -> str:
-        """The row's template with operands in parentheses where it has none of its own."""
+        """A template with operands in parentheses where it has none of its own."""
         parts: list[tuple[str, str]] = []
         literal = ""
         for part, field, *_ in Formatter().parse(template):
@@ -201,6 +282,8 @@ class NumPy:
                 after = parts[k + 1][0]
                 enclosed = before.endswith(("(", ", ")) and after.startswith((")", ","))
                 text += args[int(field)].text if enclosed else self.operand(args[int(field)])
+            elif field == "operands":
+                text += ", ".join([c.text for c in args])
             elif field:
                 text += values[field]
         return text
@@ -222,6 +305,29 @@ class NumPy:
         """Truth values, which are 1 and 0 in arithmetic."""
         bare = text[1:-1] if text[0] == "(" and self.level(text) == ATOM else text
         return Code(f"({bare}).astype(dtype)", condition=bare)
+
+    def indicator(self, params: tuple[Any, ...], extent: Callable[[Extent], str]) -> str:
+        """The array that is 1 where conditions on indices hold; `extent` writes an extent."""
+        shape, guards, _ = params
+        nones = [", None" * (len(shape) - axis - 1) for axis in range(len(shape))]
+        names = {
+            f"#{axis}": f"np.arange({extent(n)})" + (f"[:{nones[axis]}]" if nones[axis] else "")
+            for axis, n in enumerate(shape)
+        }
+
+        def spelled(form: Affine) -> str:
+            terms = [
+                f"{c} * {names.get(n) or extent(extent_from(Affine.of(n)))}" for n, c in form.terms
+            ]
+            return " + ".join([*terms, str(form.constant)])
+
+        tests = []
+        for g in guards:
+            if isinstance(g, Congruence):
+                tests.append(f"(({spelled(g.form)}) % {g.modulus} == 0)")
+            else:
+                tests.append(f"({spelled(g.form)} {'==' if g.equality else '>='} 0)")
+        return f"({' & '.join(tests) or f'np.ones({extent(1)})'})"
 
     # --- the module ---
 

@@ -1,0 +1,145 @@
+"""Functions in NumPy that printed programs carry along where they call them.
+
+Data: a function a text, as it is printed. `numpy` says which operator calls which.
+"""
+
+from __future__ import annotations
+
+SOURCES = (
+    """
+def _cholesky_pullback(a, b):
+    a = np.tril(a)
+    m = np.tril(np.swapaxes(a, -1, -2) @ b)
+    m = m + np.swapaxes(np.tril(m, -1), -1, -2)
+    x = np.linalg.inv(a)
+    return np.swapaxes(x, -1, -2) @ m @ x / 2
+""",
+    """
+def _extracttrian(a, offset, lower):
+    places = (np.tril_indices if lower else np.triu_indices)(a.shape[-1], offset)
+    return a[(..., *places)]
+""",
+    """
+def _fold(step, states, slices, fixed, count, backward, dtype):
+    rows = [np.empty((count + 1, *np.shape(s)), dtype) for s in states]
+    first, last = (count, 0) if backward else (0, count)
+    before, after = (1, 0) if backward else (0, 1)
+    for row, s in zip(rows, states):
+        row[first] = s
+    for t in reversed(range(count)) if backward else range(count):
+        found = step(*[row[t + before] for row in rows], *[x[t] for x in slices], *fixed)
+        for row, s in zip(rows, found):
+            row[t + after] = s
+    results = [row[last] for row in rows]
+    for shift in after, before:
+        results += [row[shift:count + shift] for row in rows]
+    return results
+""",
+    """
+def _frechet(name, a, *directions):
+    import scipy.linalg
+
+    if not a.size:
+        return a
+    n, dtype = a.shape[-1], a.dtype
+    for k, e in enumerate(directions):
+        e = np.kron(np.eye(2**k), e)
+        a = np.concatenate([
+            np.concatenate([a, e], axis=-1), np.concatenate([np.zeros_like(e), a], axis=-1)
+        ], axis=-2)
+    found = [getattr(scipy.linalg, name)(m) for m in a.reshape(-1, *a.shape[-2:])]
+    return np.real(np.array(found)).reshape(a.shape)[..., :n, -n:].astype(dtype)
+""",
+    """
+def _gaps(w):
+    d = w[..., None, :] - w[..., :, None] + np.eye(w.shape[-1], dtype=w.dtype)
+    return 1 / d - np.eye(w.shape[-1], dtype=w.dtype)
+""",
+    """
+def _lq(a):
+    q, r = np.linalg.qr(np.swapaxes(a, -1, -2))
+    sign = np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
+    return np.swapaxes(r, -1, -2) * sign, np.swapaxes(q * sign, -1, -2)
+""",
+    """
+def _makediag(v, offset):
+    n, k = v.shape[-1] + abs(offset), np.arange(v.shape[-1])
+    a = np.zeros((*v.shape[:-1], n, n), v.dtype)
+    a[..., k + max(0, -offset), k + max(0, offset)] = v
+    return a
+""",
+    """
+def _maketrian(v, offset, lower):
+    n = int((8 * v.shape[-1] + 1) ** 0.5 - 1) // 2 + abs(offset)
+    a = np.zeros((*v.shape[:-1], n, n), v.dtype)
+    a[(..., *(np.tril_indices if lower else np.triu_indices)(n, offset))] = v
+    return a
+""",
+    """
+def _merge(a, core, target):
+    return a.reshape(a.shape[:a.ndim - core] + target)
+""",
+    """
+def _segment_sum(a, index, n):
+    total = np.zeros((n, *a.shape[index.ndim:]), a.dtype)
+    np.add.at(total, index, a)
+    return total
+""",
+    """
+def _signs(v):
+    top = np.abs(v).argmax(axis=-2)[..., None, :]
+    return np.where(np.take_along_axis(v, top, axis=-2)[..., 0, :] < 0, -1, 1).astype(v.dtype)
+""",
+    """
+def _spectral(g, a, w, v, *directions):
+    import itertools
+
+    def integral(x, order, nodes):
+        u, c = np.polynomial.legendre.leggauss(nodes)
+        u = np.array(list(itertools.product((u + 1) / 2, repeat=order)))
+        c = np.array(list(itertools.product(c / 2, repeat=order)))
+        c = (c * u ** np.arange(order - 1, -1, -1)).prod(axis=1)
+        at = x[:, :1] + (x[:, 1:] - x[:, :-1]) @ np.cumprod(u, axis=1).T
+        return (g[order](at) * np.ones_like(at)) @ c
+
+    def differences(x):
+        eps = np.finfo(x.dtype).eps
+        d = g[0](x) * np.ones_like(x)
+        error = eps * np.abs(d)
+        for j in range(1, x.shape[1]):
+            gap = x[:, j:] - x[:, :-j]
+            d = (d[:, 1:] - d[:, :-1]) / gap
+            error = (error[:, 1:] + error[:, :-1]) / gap + eps * np.abs(d)
+            for i in range(d.shape[1]):
+                near = ~((error[:, i] <= 9 * eps * np.abs(d[:, i])) & np.isfinite(d[:, i]))
+                points = x[near, i : i + j + 1]
+                fine, coarse = (integral(points, j, m) for m in (9, 8))
+                doubt = np.abs(fine - coarse) + 2 * eps * np.abs(fine)
+                better = (doubt < error[near, i]) | ~np.isfinite(d[near, i])
+                d[near, i] = np.where(better, fine, d[near, i])
+                error[near, i] = np.where(better, doubt, error[near, i])
+        return d[:, 0]
+
+    t, k, n = np.swapaxes(v, -1, -2), len(directions), w.shape[-1]
+    if not k:
+        return (v * (g[0](w) * np.ones_like(w))[..., None, :]) @ t
+    e = [t @ (e + np.swapaxes(e, -1, -2)) @ v / 2 for e in directions]
+    index = np.sort(np.indices((n,) * (k + 1)).reshape(k + 1, -1), axis=0).T
+    with np.errstate(all="ignore"):
+        table = differences(w[..., index].reshape(-1, k + 1)).reshape(w.shape[:-1] + (n,) * (k + 1))
+    words = [[..., i, i + 1] for i in range(k)]
+    total = 0
+    for order in itertools.permutations(e):
+        pairs = [part for pair in zip(order, words) for part in pair]
+        total = total + np.einsum(table, [..., *range(k + 1)], *pairs, [..., 0, k])
+    return v @ total @ t
+""",
+    """
+def _svd_gaps(s):
+    row, column, unit = s[..., None, :], s[..., :, None], np.eye(s.shape[-1], dtype=s.dtype)
+    return (1 - unit) * row / (row + column + unit) / (row - column + unit)
+""",
+)
+
+#: Sources by the name of the function.
+HELPERS = {text.split("(")[0].removeprefix("\ndef "): text.strip() for text in SOURCES}
