@@ -27,9 +27,7 @@ TYPES_ONLY = {
 }
 
 # Longer than a reader takes in at once, and why it is one room nevertheless.
-LONG: dict[str, str] = {
-    "tcalc/graph/normal.py": "products and sums build each other: one recursion",
-}
+LONG: dict[str, str] = {}
 LINES = 400
 
 # Modules that spell operators' names: the rows, the rules, and what users write (Python's operators

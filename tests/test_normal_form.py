@@ -17,7 +17,8 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.nodes import Add, Einsum, Expr, postorder
-from tcalc.graph.normal import MINUS, bare, einsum, scale, view
+from tcalc.graph.normal import bare, einsum, scale, view
+from tcalc.graph.orientation import MINUS
 from tests.cases import Reference
 
 MODES = ("forward", "reverse", "cross-country")

@@ -11,11 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
-from ..graph import normal
 from ..graph.extents import ONE, Coef, Extent, Shape, extent_of
 from ..graph.nodes import Add, Einsum, Expr, Labels, Permutation
-from ..graph.normal import einsum, low_order, structured
-from ..graph.products import Operand, components, enlarging, filled, indicates, opened, selects
+from ..graph.normal import add, distribute, einsum
+from ..graph.products import (
+    Operand,
+    components,
+    enlarging,
+    filled,
+    indicates,
+    opened,
+    selects,
+    split_coef,
+)
+from ..graph.sums import flattened, low_order, structured
 from .bands import banded
 
 MAX_TERMS = 64
@@ -76,7 +85,7 @@ def parts_of(value: Expr) -> list[Expr]:
     These are sums of lower order, a larger core than their terms are apart: x_l (A_ik B_j + A_jk
     B_i); and sums of what stands in other products anyway: x_i y_j + (x_j + y_j) y_i has rank two.
     """
-    found = _opened(value)
+    found = flattened(value, _opened, MAX_TERMS)
     standing = {_base_id(arg) for e in found for arg in _factors(e)}
     return [
         part
@@ -92,7 +101,7 @@ def _factors(e: Expr) -> tuple[Expr, ...]:
 
 def _base(e: Expr) -> Expr:
     """What e is a multiple of."""
-    rest = normal.split_coef(e)[1]
+    rest = split_coef(e)[1]
     axes = tuple(range(e.ndim))
     whole = isinstance(rest, Einsum) and len(rest.args) == 1 and rest.labels[0] == rest.out == axes
     return rest.args[0] if whole else rest
@@ -102,20 +111,9 @@ def _base_id(e: Expr) -> int:
     return id(_base(e))
 
 
-def _opened(value: Expr) -> list[Expr]:
-    """Terms of a sum, and of sums in its products that set unit tensors or small factors free."""
-    found: list[Expr] = []
-    stack = [value]
-    while stack:
-        e = stack.pop()
-        parts = None
-        if len(found) + len(stack) < MAX_TERMS:
-            parts = list(e.args) if isinstance(e, Add) else _distributed(e, _is_larger)
-        if parts is None:
-            found.append(e)
-        else:
-            stack.extend(reversed(parts))
-    return found
+def _opened(e: Expr) -> Sequence[Expr] | None:
+    """Terms of a sum, or of one in a product that sets unit tensors or small factors free."""
+    return e.args if isinstance(e, Add) else _distributed(e, _is_larger)
 
 
 def _is_larger(e: Add) -> bool:
@@ -126,13 +124,9 @@ def _distributed(e: Expr, opens: Callable[[Add], bool]) -> list[Expr] | None:
     """The product e distributed over the first of its sums that opens, or None."""
     if not isinstance(e, Einsum) or e.summed:
         return None
-    extents = dict(enumerate(e.extents))
     for k, arg in enumerate(e.args):
         if isinstance(arg, Add) and opens(arg):
-            return [
-                einsum([*e.args[:k], t, *e.args[k + 1 :]], e.labels, e.out, e.coef, extents)
-                for t in arg.args
-            ]
+            return distribute(e, {k: arg.args})
     return None
 
 
@@ -286,7 +280,7 @@ def merged(pieces: Sequence[Piece], shape: Shape) -> list[Piece]:
         else:
             kept.append(piece)
     if dense:
-        total = normal.add(dense)
+        total = add(dense)
         kept.insert(0, Piece(((total, axes),), axes, shape, ONE))
     return kept
 
@@ -351,6 +345,6 @@ def _bare(core: Expr, word: Labels) -> _Use:
             place = {label: axis for axis, label in enumerate(core.out)}
             return _Use(core.args[0], tuple([word[place[i]] for i in inside]), core.coef)
     if isinstance(core, Einsum) and not core.summed and core.coef is not ONE and core.args:
-        coef, rest = normal.split_coef(core)
+        coef, rest = split_coef(core)
         return _Use(rest, word, coef)
     return _Use(core, word, ONE)

@@ -17,19 +17,11 @@ from .arraylike import surface
 from .canonical import axis_symmetries, closure
 from .extents import ONE, Shape
 from .nodes import Add, Apply, Derivative, Einsum, Expr, Part, Permutation, intern, postorder
-from .normal import (
-    absent_axes,
-    add,
-    bare,
-    drop_axes,
-    einsum,
-    inverse,
-    orientation,
-    unembedded,
-    view,
-)
+from .normal import add, bare, drop_axes, einsum, unembedded, view
+from .orientation import canonical_axes, inverse
 from .products import numeral, numeric_value, symmetries
 from .row import Op
+from .sums import absent_axes
 
 
 def apply(
@@ -117,7 +109,7 @@ def _pull_out(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
         return einsum([inner], [kept], axes, ONE, dict(enumerate(shape)))
     if len(args) == 1 and isinstance(args[0], Einsum) and len(set(args[0].out)) < len(shape):
         return _under_unit(op, args[0], params)
-    perm = orientation(args, ordered=True)
+    perm = canonical_axes(args, ordered=True)
     if perm != tuple(axes):
         inner = apply(op, *[view(a, perm) for a in args], params=params)
         return view(inner, inverse(perm))
@@ -153,7 +145,7 @@ def _pull_batch(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | Non
 def _pull_transpose(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
     """f(Aᵀ) is f(A)ᵀ, or f(A) where the core disappears."""
     swap = core_swap(args[0].ndim)
-    if orientation(args, ordered=True) != swap:
+    if canonical_axes(args, ordered=True) != swap:
         return None
     inner = apply(op, *[view(a, swap) for a in args], params=params)
     return view(inner, swap) if inner.ndim == args[0].ndim else inner

@@ -1,6 +1,6 @@
 """Products of atoms: contractions with canonical labels, and the outer products around them.
 
-The lower half of the normal form: everything about one product whose operands are already atoms,
+The lower half of the normal form: one product whose operands are already atoms,
 that is, neither outer products nor sums that would open (`tcalc.graph.normal` sees to that).
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from .canonical import Product, axis_symmetries, closure, least, variable_symmetries
 from .extents import ONE, Coef, Extent, Shape, number
@@ -16,6 +16,32 @@ from .nodes import Apply, Einsum, Expr, Labels, Permutation, Var, intern
 from .row import Indicator, Selection
 
 Operand = tuple[Expr, Labels]
+
+
+class Factors(NamedTuple):
+    """A product that is not built: coef * the sum of the product of operands at their labels.
+
+    For every value of `out`; other labels are summed. `extents` are those of all labels at least.
+    """
+
+    operands: list[Operand]
+    out: Labels
+    extents: dict[int, Extent]
+    coef: Coef = ONE
+
+
+def factors_of(e: Einsum) -> Factors:
+    """A product as it is spelled."""
+    operands = list(zip(e.args, e.labels, strict=True))
+    return Factors(operands, e.out, dict(enumerate(e.extents)), e.coef)
+
+
+def atoms_of(e: Expr) -> Factors:
+    """The atoms of which e is an outer product; a contraction is one."""
+    if isinstance(e, Einsum) and not e.summed:
+        return factors_of(e)
+    axes = tuple(range(e.ndim))
+    return Factors([(e, axes)], axes, dict(enumerate(e.shape)))
 
 
 def numeral(value: int | float, shape: Shape = ()) -> Expr:
@@ -94,24 +120,6 @@ def indicates(e: Expr) -> TypeGuard[Apply]:
 def enlarging(e: Einsum) -> bool:
     """Has a product more axes than any of its operands that is an array?"""
     return e.ndim > max([a.ndim for a in e.args if not indicates(a)], default=0)
-
-
-def selections_of(e: Expr) -> list[tuple[Labels, Labels, Expr]]:
-    """Selection tensors among the factors of e whose last label stands in nothing else.
-
-    Each with the labels of e's axes before it, and its own.
-    """
-    axes = tuple(range(e.ndim))
-    if selects(e):
-        return [(axes, axes, e)]
-    if not isinstance(e, Einsum) or e.summed or not any(selects(a) for a in e.args):
-        return []
-    counts = Counter([label for word in (*e.labels, e.out) for label in word])
-    return [
-        (e.out, word, arg)
-        for arg, word in zip(e.args, e.labels, strict=True)
-        if selects(arg) and counts[word[-1]] == 2
-    ]
 
 
 def same_selections(operands: list[Operand]) -> list[tuple[int, int]]:
@@ -232,6 +240,46 @@ def outer_product(
         tuple([extents[label] for label in final]),
         coef,
     )
+
+
+def assembled(product: Factors) -> Expr:
+    """Contractions of what summed labels connect, as atoms of one outer product around them."""
+    outer = set(product.out)
+    operands, sign = aligned(product.operands)
+    atoms: list[Operand] = []
+    for group in components(operands, outer):
+        if len(group) == 1 and outer.issuperset(group[0][1]):
+            atoms.append(group[0])
+        else:
+            atoms.append(contraction(group, outer, product.extents))
+    return outer_product(atoms, product.out, product.extents, product.coef.by(sign))
+
+
+def permuted(e: Expr, perm: Sequence[int]) -> Expr:
+    """Axis k of the result is axis perm[k] of e."""
+    atoms, out, extents, coef = atoms_of(e)
+    return outer_product(atoms, tuple([out[axis] for axis in perm]), extents, coef)
+
+
+def with_coef(e: Expr, coef: Coef) -> Expr:
+    """The outer product that e is, with another coefficient."""
+    if coef.zero:
+        return zeros_node(e.shape)
+    atoms, out, extents, _ = atoms_of(e)
+    return outer_product(atoms, out, extents, coef)
+
+
+def multiple(e: Expr, coef: Coef) -> Expr:
+    if coef == ONE:
+        return e
+    return with_coef(e, coef.by(e.coef) if isinstance(e, Einsum) else coef)
+
+
+def split_coef(e: Expr) -> tuple[Coef, Expr]:
+    """e as a coefficient and the rest."""
+    if not isinstance(e, Einsum) or e.coef == ONE:
+        return ONE, e
+    return e.coef, with_coef(e, ONE)
 
 
 def _intern_einsum(

@@ -10,8 +10,8 @@ from typing import Any
 from ..graph.applications import rewritten
 from ..graph.extents import Shape
 from ..graph.nodes import Apply, Const, Einsum, Expr, Var, dimensions, intern, postorder
-from ..graph.normal import absent_axes
 from ..graph.products import selects
+from ..graph.sums import absent_axes
 
 __all__: list[str] = []
 

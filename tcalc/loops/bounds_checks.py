@@ -13,8 +13,9 @@ from ..graph.applications import apply, rewritten
 from ..graph.bound import ranges, shown
 from ..graph.extents import Extent, Shape
 from ..graph.nodes import Apply, Einsum, Expr, Var, postorder
-from ..graph.normal import absent_axes, drop_axes
+from ..graph.normal import drop_axes
 from ..graph.products import Operand, numeral, selects
+from ..graph.sums import absent_axes
 from ..integers.affine import Affine, Constraint
 from ..integers.polyhedra import System, integer_range
 from ..ops.affine_entries import conjunction, inside, place_form

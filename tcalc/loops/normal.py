@@ -9,9 +9,10 @@ from ..calculus.batching import batched
 from ..graph.applications import apply_all, rewritten
 from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var
-from ..graph.normal import absent_axes, bare, drop_axes
+from ..graph.normal import bare, drop_axes
 from ..graph.products import zeros_node
 from ..graph.row import Op
+from ..graph.sums import absent_axes
 from ..rules.strategy import simplify
 from .body import Body, cut, depth_of, formal, plain_below, replaced
 from .diagonal_states import Cores, core_of, embedded, read, repeats, slices

@@ -12,8 +12,8 @@ from typing import Any
 from ..graph.applications import apply
 from ..graph.extents import number
 from ..graph.nodes import Apply, Expr
-from ..graph.normal import scale, split_coef
-from ..graph.products import is_number, numeric_value
+from ..graph.normal import scale
+from ..graph.products import is_number, numeric_value, split_coef
 from ..graph.row import named
 from . import arithmetic
 from .arithmetic import as_expr, broadcast, public

@@ -6,12 +6,12 @@ sum_k (a_ik - b_jk)^2 is made of a matrix product and two sums of squares.
 
 from __future__ import annotations
 
-from itertools import product
 from math import prod
 
 from ..graph.applications import rewritten
 from ..graph.nodes import Add, Einsum, Expr
-from ..graph.normal import add, bare, einsum
+from ..graph.normal import add, bare, distribute, einsum
+from ..graph.sums import flattened
 from ..ops.arithmetic import as_expr
 from ..ops.elementwise import whole_power
 from ..support.errors import UnsupportedError
@@ -69,20 +69,11 @@ def _distributed(e: Expr) -> Expr:
         return e
     terms = list(map(_terms, e.args))
     _checked(prod(map(len, terms)), e)
-    extents = dict(enumerate(e.extents))
-    return add([einsum(ops, e.labels, e.out, e.coef, extents) for ops in product(*terms)])
+    return add(distribute(e, dict(enumerate(terms))))
 
 
 def _terms(e: Expr) -> list[Expr]:
-    """The terms of a sum, those of sums among them included."""
-    found, waiting = [], [e]
-    while waiting:
-        term = waiting.pop()
-        if isinstance(term, Add):
-            waiting += reversed(term.args)
-        else:
-            found.append(term)
-    return found
+    return flattened(e, lambda term: term.args if isinstance(term, Add) else None)
 
 
 def _checked(count: int, e: Expr) -> None:

@@ -14,8 +14,8 @@ from ...graph.applications import application
 from ...graph.extents import Coef, Extent, form_of, show_shape
 from ...graph.extents import number as number_coef
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
-from ...graph.normal import bare, split_coef
-from ...graph.products import indicates, selects
+from ...graph.normal import bare
+from ...graph.products import indicates, selects, split_coef
 from ...integers.affine import Affine, Congruence, Constraint, Guard, Quotient
 from ...integers.elimination import Range
 from ...ops.indicator import conditions

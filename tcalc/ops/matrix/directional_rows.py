@@ -16,8 +16,9 @@ import numpy as np
 from ...graph.applications import core_swap
 from ...graph.extents import ONE, Shape
 from ...graph.nodes import Apply, Einsum, Expr, Labels
-from ...graph.normal import einsum, inverse, scale, split_coef, view
-from ...graph.products import is_zero, zeros_node
+from ...graph.normal import einsum, scale, view
+from ...graph.orientation import inverse
+from ...graph.products import is_zero, split_coef, zeros_node
 from ...graph.row import TABLE, Op
 
 #: Makes the row's value from its operands, in a simpler form where there is one.

@@ -15,8 +15,8 @@ import numpy as np
 from ...graph.applications import apply, core_swap
 from ...graph.extents import ONE, Coef, extent_coef, number
 from ...graph.nodes import Apply, Expr
-from ...graph.normal import add, einsum, scale, split_coef, view
-from ...graph.products import numeric_value, zeros_node
+from ...graph.normal import add, einsum, scale, view
+from ...graph.products import numeric_value, split_coef, zeros_node
 from ...graph.row import Kernels, Meaning, Op, Spelling
 from ...support.errors import UnsupportedError
 from ..arithmetic import as_expr, public

@@ -9,21 +9,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...graph.applications import rewritten
-from ...graph.extents import Coef, Extent
-from ...graph.nodes import Add, Einsum, Expr, Labels, postorder
-from ...graph.normal import add, einsum
-from ...graph.products import opened
+from ...graph.nodes import Add, Einsum, Expr, postorder
+from ...graph.normal import add, distribute, einsum
+from ...graph.products import Factors, Operand, factors_of, opened
+from ...graph.sums import absent_axes, embeds, flattened, most_shared
 
 MAX_TERMS, MAX_OPERANDS = 16, 12
-
-
-class _Term(NamedTuple):
-    """One contraction of a sum: its operands, and the labels of its axes."""
-
-    operands: list[tuple[Expr, Labels]]
-    out: Labels
-    coef: Coef
-    extents: dict[int, Extent]
 
 
 class _Factor(NamedTuple):
@@ -41,7 +32,7 @@ def factored(roots: Sequence[Expr]) -> list[Expr]:
 
     def change(new: Expr, old: Expr) -> Expr:
         whole = isinstance(old, Add) and id(old) not in inside  # new may be a view of a sum
-        found = _factored(_leaves(new)) if whole else None
+        found = _factored(flattened(new, _inner_sum, MAX_TERMS)) if whole else None
         return new if found is None else found
 
     return rewritten(roots, change)
@@ -53,27 +44,14 @@ def _sum_of(e: Expr) -> Expr:
     return e.args[0] if scaled else e
 
 
-def _leaves(e: Expr) -> list[Expr]:
-    """The terms of a sum and of the sums inside it, as many as are looked at."""
-    found = [e]
-    while len(found) <= MAX_TERMS:
-        place = next((k for k, t in enumerate(found) if _inner_sum(t) is not None), None)
-        if place is None:
-            return found
-        found[place : place + 1] = _inner_sum(found[place]) or []
-    return found
-
-
-def _inner_sum(e: Expr) -> list[Expr] | None:
+def _inner_sum(e: Expr) -> Sequence[Expr] | None:
     """The terms of a sum, or of a scaled or permuted one."""
-    if isinstance(e, Add):
-        return list(e.args)
-    if not isinstance(e, Einsum) or e.summed or len(e.args) != 1 or not isinstance(e.args[0], Add):
+    inner = _sum_of(e)
+    if not isinstance(inner, Add):
         return None
-    if len(set(e.out)) < len(e.out) or len(e.labels[0]) < len(e.out):
-        return None
-    extents = dict(enumerate(e.extents))
-    return [einsum([t], e.labels, e.out, e.coef, extents) for t in e.args[0].args]
+    if not isinstance(e, Einsum):
+        return inner.args
+    return None if embeds(e) or absent_axes(e) else distribute(e, {0: inner.args})
 
 
 def _factored(terms: list[Expr]) -> Expr | None:
@@ -81,18 +59,11 @@ def _factored(terms: list[Expr]) -> Expr | None:
     if not 1 < len(terms) <= MAX_TERMS:
         return None
     lists = [_open(t) for t in terms]
-    members: dict[tuple[int, int, int], list[int]] = {}
-    factors: dict[tuple[int, int, int], _Factor] = {}
-    for k, term in enumerate(lists):
-        for factor in {} if term is None else _edges(term):
-            key = (id(factor.matrix), factor.axis, factor.place)
-            factors[key] = factor
-            members.setdefault(key, []).append(k)
-    shared = [key for key, ks in members.items() if len(ks) > 1]
-    if not shared:
+    edges = [[] if term is None else _edges(term) for term in lists]
+    found = most_shared(edges, lambda factor: (factor.matrix.order, factor.axis, factor.place))
+    if found is None:
         return None
-    key = min(shared, key=lambda key: (-len(members[key]), factors[key].matrix.order, key[1:]))
-    factor, chosen = factors[key], members[key]
+    factor, chosen = found
     inner_terms = [_without(t, factor) for k in chosen if (t := lists[k]) is not None]
     inner = _sum(inner_terms)
     n = inner.ndim
@@ -108,13 +79,12 @@ def _sum(terms: list[Expr]) -> Expr:
     return add(terms) if found is None else found
 
 
-def _open(e: Expr) -> _Term | None:
+def _open(e: Expr) -> Factors | None:
     """A term as one list of operands, the contractions among them opened."""
     if not isinstance(e, Einsum) or len(set(e.out)) < len(e.out):
         return None
-    extents = dict(enumerate(e.extents))
-    coef, waiting = e.coef, list(zip(e.args, e.labels, strict=True))
-    operands: list[tuple[Expr, Labels]] = []
+    waiting, out, extents, coef = factors_of(e)
+    operands: list[Operand] = []
     while waiting:
         arg, word = waiting.pop(0)
         room = len(operands) + len(waiting) < MAX_OPERANDS
@@ -123,10 +93,10 @@ def _open(e: Expr) -> _Term | None:
             continue
         coef = coef.by(arg.coef)
         waiting += opened(arg, word, extents)
-    return _Term(operands, e.out, coef, extents) if len(operands) > 1 else None
+    return Factors(operands, out, extents, coef) if len(operands) > 1 else None
 
 
-def _edges(term: _Term) -> list[_Factor]:
+def _edges(term: Factors) -> list[_Factor]:
     """Matrices of which one label is an axis of the result and stands nowhere else."""
     found: dict[tuple[int, int, int], _Factor] = {}
     for op, word in term.operands:
@@ -140,7 +110,7 @@ def _edges(term: _Term) -> list[_Factor]:
     return list(found.values())
 
 
-def _without(term: _Term, factor: _Factor) -> Expr:
+def _without(term: Factors, factor: _Factor) -> Expr:
     """The term without the factor: the factor's other label in the place of its axis."""
     place = next(
         k

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from ...graph.applications import rewritten
 from ...graph.extents import number
 from ...graph.nodes import Add, Apply, Einsum, Expr, Labels, postorder
-from ...graph.normal import absent_axes, add, drop_axes, einsum, scale, split_coef, terms_of, view
+from ...graph.normal import add, distribute, drop_axes, einsum, scale, terms_of, view
+from ...graph.products import split_coef
+from ...graph.sums import absent_axes, flattened
 from ...ops.distances import distances_of_sum
 from ...ops.elementwise import whole_power
 from ...ops.matrix.cholesky import CHOLESKY
@@ -72,7 +74,7 @@ def _halves(e: Expr, inner: int) -> tuple[Expr, Expr] | None:
     """a_ik and b_jk of e = a_ik + b_jk with k at this axis, the other axes in order."""
     first, second = (axis for axis in range(3) if axis != inner)
     halves: tuple[list[Expr], list[Expr]] = ([], [])
-    for term in _all_terms(e):
+    for term in flattened(e, _several):
         absent = absent_axes(term)
         if not absent & {first, second}:
             return None
@@ -95,8 +97,7 @@ def _sums_of_squares(e: Expr) -> Expr:
     summed = [axis for axis, label in enumerate(e.labels[0]) if label not in e.out]
     if len(summed) != 1 or not any(_holds_square(t, summed[0]) for t in inner.args):
         return e
-    extents = dict(enumerate(e.extents))
-    return add([einsum([t], e.labels, e.out, e.coef, extents) for t in inner.args])
+    return add(distribute(e, {0: inner.args}))
 
 
 def _holds_square(e: Expr, axis: int) -> bool:
@@ -125,9 +126,9 @@ def _distances(e: Einsum) -> Expr:
     return e
 
 
-def _all_terms(e: Expr) -> list[Expr]:
+def _several(e: Expr) -> list[Expr] | None:
     terms = terms_of(e)
-    return terms if len(terms) == 1 else [t for term in terms for t in _all_terms(term)]
+    return terms if len(terms) > 1 else None
 
 
 # --- pullbacks of Cholesky factors ----------------------------------------------------------------

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from ...graph.applications import rewritten
 from ...graph.nodes import Add, Apply, Einsum, Expr, Part
-from ...graph.normal import add, einsum, low_order
+from ...graph.normal import add, distribute
 from ...graph.row import Loop
+from ...graph.sums import low_order
 
 MAX_TERMS = 8
 
@@ -74,17 +75,14 @@ def _distributed(e: Expr, most: int) -> Expr:
     """The computed terms of sums each under the product, and what is left of the sums."""
     if not isinstance(e, Einsum) or not e.summed:
         return e
-    for k, (arg, word) in enumerate(zip(e.args, e.labels, strict=True)):
+    for k, arg in enumerate(e.args):
         terms = _terms(arg)
         apart = [t for t in terms if _computed(t)]
         if len(terms) < 2 or not apart or len(terms) > most:
             continue
-        ops, words = [*e.args[:k], *e.args[k + 1 :]], [*e.labels[:k], *e.labels[k + 1 :]]
-        extents = dict(enumerate(e.extents))
         rest = [t for t in terms if not _computed(t)]
         parts = [*apart, add(rest)] if rest else apart
-        whole = [einsum([*ops, t], [*words, word], e.out, e.coef, extents) for t in parts]
-        return add([_distributed(part, most // len(parts)) for part in whole])
+        return add([_distributed(p, most // len(parts)) for p in distribute(e, {k: parts})])
     return e
 
 
@@ -100,15 +98,9 @@ def _terms(e: Expr) -> list[Expr]:
 
 def _opened(term: Expr) -> list[Expr] | None:
     """A product with one sum that has a computed term, as a sum of products."""
-    sums = [a for a in term.args if isinstance(a, Add) and any(map(_computed, a.args))]
-    if not isinstance(term, Einsum) or term.summed or len(sums) != 1:
+    places = [
+        k for k, a in enumerate(term.args) if isinstance(a, Add) and any(map(_computed, a.args))
+    ]
+    if not isinstance(term, Einsum) or term.summed or len(places) != 1:
         return None
-    place = next(k for k, a in enumerate(term.args) if a is sums[0])
-    extents = dict(enumerate(term.extents))
-    return [
-        einsum(
-            [*term.args[:place], t, *term.args[place + 1 :]],
-            term.labels, term.out, term.coef, extents,
-        )
-        for t in sums[0].args
-    ]  # fmt: skip
+    return distribute(term, {places[0]: term.args[places[0]].args})

@@ -1,0 +1,131 @@
+"""Which operands of a product open: dissolved products merge their labels with those around them.
+
+The first half of the normal form; `tcalc.graph.normal` says what opens, and what is distributed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..support.errors import ShapeError
+from .extents import Coef, Extent, extent_coef
+from .nodes import Einsum, Labels
+from .products import (
+    Factors,
+    Operand,
+    enlarging,
+    opened,
+    same_selections,
+    selects,
+    shut,
+    without_ones,
+)
+
+MAX_OPERANDS = 12
+
+
+class Opening:
+    """One product: its labels are merged (union-find) while operands dissolve."""
+
+    def __init__(self, extents: dict[int, Extent], out: Labels, coef: Coef) -> None:
+        self.extents = extents
+        self.out = out
+        self.coef = coef
+        self.parent: dict[int, int] = {}
+
+    def find(self, label: int) -> int:
+        parent = self.parent
+        while label in parent:
+            label = parent[label]
+        return label
+
+    def union(self, a: int, b: int) -> None:
+        a, b = self.find(a), self.find(b)
+        if a != b:
+            a, b = min(a, b), max(a, b)
+            self.parent[b] = a
+            if a in self.extents and b in self.extents:
+                self.check(a, self.extents[b])
+            elif b in self.extents:
+                self.extents[a] = self.extents[b]
+
+    def check(self, label: int, extent: Extent) -> None:
+        known = self.extents.setdefault(label, extent)
+        if known != extent:
+            raise ShapeError(f"an index has extent {known} in one place and {extent} in another")
+
+    def word(self, labels: Labels) -> Labels:
+        if not self.parent:
+            return labels
+        return tuple([self.find(label) for label in labels])
+
+    def of(self, operands: list[Operand]) -> Factors:
+        """The product of operands that stay shut."""
+        for op, word in operands:
+            for label, extent in zip(word, op.shape, strict=True):
+                self.check(self.find(label), extent)
+        operands = self.selected(self.dissolve(operands))
+        while (inside := self.open_contraction(operands)) is not None:
+            operands = self.selected(self.dissolve(inside))
+        operands = [(op, self.word(word)) for op, word in operands]
+        out, coef = self.word(self.out), self.coef
+        placed = {label for _, word in operands for label in word}.union(out)
+        # summed labels that stand in no operand any more
+        for label in sorted({self.find(label) for label in self.extents} - placed):
+            coef = coef.by(extent_coef(self.extents[label]))
+        return Factors(operands, out, self.extents, coef)
+
+    def dissolve(self, operands: Iterable[Operand]) -> list[Operand]:
+        """Operands that are products without a summed label vanish into this one."""
+        kept: list[Operand] = []
+        waiting = list(operands)
+        for k, (op, word) in enumerate(waiting):
+            if isinstance(op, Einsum) and not op.summed:
+                local: dict[int, int] = {}
+                for mine, theirs in zip(word, op.out, strict=True):
+                    if theirs in local:
+                        self.union(local[theirs], mine)
+                    else:
+                        local[theirs] = mine
+                self.coef = self.coef.by(op.coef)
+                inside = list(zip(op.args, op.labels, strict=True))
+                if len(kept) + len(inside) + len(waiting) - k - 1 > MAX_OPERANDS:
+                    inside = shut(inside, op.extents)
+                for arg, labels in inside:
+                    kept.append((arg, tuple([local[label] for label in labels])))
+            else:
+                kept.append((op, word))
+        return kept
+
+    def selected(self, operands: list[Operand]) -> list[Operand]:
+        """One selection tensor twice, S_ij S_ik, is S_ij with a unit tensor of j and k."""
+        if not any(selects(op) for op, _ in operands):
+            return operands
+        while True:
+            operands = [(op, self.word(word)) for op, word in operands]
+            pairs = same_selections(operands)
+            if not pairs:
+                outer = {self.find(label) for label in self.out}
+                operands, gone = without_ones(operands, outer)
+                if not gone:
+                    return operands
+                kept = {k: e for k, e in self.extents.items() if self.find(k) not in gone}
+                self.extents = kept
+            for a, b in pairs:
+                self.union(a, b)
+
+    def open_contraction(self, operands: list[Operand]) -> list[Operand] | None:
+        """The operands with one contraction opened, or None where all stay shut."""
+        outer = {self.find(label) for label in self.out}
+        for k, (op, labels) in enumerate(operands):
+            if not isinstance(op, Einsum):
+                continue
+            word = self.word(labels)
+            diagonal = len(set(word)) < len(word)
+            if not diagonal:
+                larger = enlarging(op)
+                few = len(operands) + len(op.args) - 1 <= MAX_OPERANDS
+                if not (larger and few and any(label not in outer for label in word)):
+                    continue
+            return operands[:k] + opened(op, word, self.extents) + operands[k + 1 :]
+        return None

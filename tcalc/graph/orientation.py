@@ -1,0 +1,115 @@
+"""The order of axes that all spellings of sums and applications lead to, and symmetries of sums.
+
+An axis is known by the places at which it stands in operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
+
+from .canonical import axis_symmetries, closure
+from .extents import number
+from .nodes import Add, Einsum, Expr, Permutation
+from .products import multiple, permuted, symmetries
+
+MINUS = number(-1)
+MAX_ORIENTATIONS = 24
+
+
+def inverse(perm: Sequence[int]) -> Permutation:
+    back = [0] * len(perm)
+    for k, p in enumerate(perm):
+        back[p] = k
+    return tuple(back)
+
+
+def canonical_axes(items: Sequence[Expr], ordered: bool) -> Permutation:
+    """The axis order that all spellings of these operands lead to.
+
+    Ties are broken by the least operands that an order gives. `ordered`: operands cannot change
+    places.
+    """
+    ndim = items[0].ndim
+    identity = tuple(range(ndim))
+    viewed = any(isinstance(e, Einsum) and not e.summed for e in items)
+    if ndim < 2 or (not viewed and (ordered or len({id(e) for e in items}) == 1)):
+        return identity
+    profiles = [
+        tuple(sorted(p for k, e in enumerate(items) for p in _places(e, axis, k if ordered else 0)))
+        for axis in identity
+    ]
+    base = sorted(identity, key=lambda axis: (profiles[axis], axis))
+    tied = [axis for axis in identity if profiles.count(profiles[axis]) > 1]
+    if not tied:
+        return tuple(base)
+    best, best_key = tuple(base), None
+    if ndim > 5:
+        return tuple(base)
+    options = [
+        p for p in permutations(identity) if [profiles[a] for a in p] == [profiles[a] for a in base]
+    ]
+    for perm in options[:MAX_ORIENTATIONS]:
+        orders = [permuted(e, perm).order for e in items]
+        key = orders if ordered else sorted(orders)
+        if best_key is None or key < best_key:
+            best, best_key = perm, key
+    return best
+
+
+def _places(e: Expr, axis: int, tag: int) -> list[Any]:
+    if isinstance(e, Einsum) and not e.summed:
+        label = e.out[axis]
+        repeats = e.out.count(label)
+        found = [
+            (arg.order, tag, _orbit(arg, k), repeats)
+            for arg, word in zip(e.args, e.labels, strict=True)
+            for k, other in enumerate(word)
+            if other == label
+        ]
+        return found or [((99, "", b""), tag, -1, repeats)]
+    return [(e.order, tag, _orbit(e, axis), 1)]
+
+
+def _orbit(e: Expr, axis: int, further: tuple[Permutation, ...] = ()) -> int:
+    return min([axis, *[perm[axis] for perm in symmetries(e)], *[perm[axis] for perm in further]])
+
+
+# --- symmetries of sums ---------------------------------------------------------------------------
+
+
+def sum_symmetries(e: Add) -> tuple[tuple[Permutation, ...], tuple[Permutation, ...]]:
+    """Permutations of axes that permute the terms, and those that turn each into minus one.
+
+    They keep the places at which an axis stands in the operands, which few permutations do.
+    """
+    places = [sorted([p for t in e.args for p in _stands(t, axis)]) for axis in range(e.ndim)]
+    candidates = [
+        perm for perm in axis_symmetries(e.shape) if [places[axis] for axis in perm] == places
+    ]
+    if not candidates:
+        return (), ()
+    # all are held while their ids are compared: a node that nobody holds leaves its id to another
+    turned = {perm: [permuted(t, perm) for t in e.args] for perm in candidates}
+    negative = [multiple(t, MINUS) for t in e.args]
+    same = [perm for perm, terms in turned.items() if _equal_terms(terms, e.args)]
+    antisymmetries = [perm for perm, terms in turned.items() if _equal_terms(terms, negative)]
+    return closure(same), tuple(antisymmetries)
+
+
+def _equal_terms(some: Sequence[Expr], others: Sequence[Expr]) -> bool:
+    return set(map(id, some)) == set(map(id, others))
+
+
+def _stands(e: Expr, axis: int) -> list[Any]:
+    """Where an axis stands in the operands, up to their symmetries and antisymmetries."""
+    if not isinstance(e, Einsum) or e.summed:
+        return [(e.order, _orbit(e, axis, e._antisymmetries))]
+    label = e.out[axis]
+    return [
+        (arg.order, _orbit(arg, k, arg._antisymmetries))
+        for arg, word in zip(e.args, e.labels, strict=True)
+        for k, other in enumerate(word)
+        if other == label
+    ]

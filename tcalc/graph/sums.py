@@ -1,0 +1,183 @@
+"""Sums as lists of terms, and what is asked of these: the algebra below the normal form.
+
+A product that is distributed is given as factors, for `tcalc.graph.normal` to build; so are terms
+without a factor that they share. When something is distributed or pulled out, the caller decides.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import product
+from math import inf
+from typing import Any, NamedTuple, TypeGuard, TypeVar
+
+from .extents import Coef, canonical_number
+from .nodes import Add, Einsum, Expr, Labels
+from .products import Factors, atoms_of, enlarging, indicates, multiple, selects, split_coef
+
+MAX_TERMS = 16
+
+Key = TypeVar("Key", bound=Hashable)
+
+# --- terms ----------------------------------------------------------------------------------------
+
+
+def distributed(e: Factors, sums: Mapping[int, Sequence[Expr]]) -> list[Factors]:
+    """The products of which a product is the sum, its operand k being the sum of ``sums[k]``."""
+    words = [word for _, word in e.operands]
+    choices = [sums.get(k, (op,)) for k, (op, _) in enumerate(e.operands)]
+    return [e._replace(operands=list(zip(ops, words, strict=True))) for ops in product(*choices)]
+
+
+def flattened(
+    e: Expr, terms: Callable[[Expr], Sequence[Expr] | None], most: float = inf
+) -> list[Expr]:
+    """Terms of sums inside sums, in order.
+
+    `terms` are those of one sum, None for what stays shut, as everything does from the moment when
+    there are more than `most`.
+    """
+    found: list[Expr] = []
+    waiting = [e]
+    while waiting:
+        term = waiting.pop()
+        inner = terms(term) if len(found) + len(waiting) < most else None
+        if inner is None:
+            found.append(term)
+        else:
+            waiting.extend(reversed(inner))
+    return found
+
+
+def collected(items: Iterable[Expr]) -> list[Expr]:
+    """A + A becomes 2 A; what cancels goes."""
+    totals: dict[tuple[Any, ...], tuple[Coef, Expr]] = {}
+    for t in items:
+        coef, rest = split_coef(t)
+        key = (id(rest), coef.times, coef.over)
+        if key in totals:
+            before = totals[key][0]
+            coef = before._replace(value=canonical_number(before.value + coef.value))
+        totals[key] = (coef, rest)
+    return [multiple(rest, coef) for coef, rest in totals.values() if not coef.zero]
+
+
+# --- what terms share -----------------------------------------------------------------------------
+
+
+class Shared(NamedTuple):
+    """A factor of a product, at its labels; the product's axes; the labels left to the rest."""
+
+    factor: Expr
+    word: Labels
+    out: Labels
+    kept: Labels
+
+
+def most_shared(
+    rows: Iterable[Iterable[Key]], rank: Callable[[Key], Any]
+) -> tuple[Key, list[int]] | None:
+    """What stands in most rows, the least by rank, and in which; None where nothing is shared."""
+    places: dict[Key, list[int]] = {}
+    for k, row in enumerate(rows):
+        for key in row:
+            places.setdefault(key, []).append(k)
+    shared = [key for key, ks in places.items() if len(ks) > 1]
+    if not shared:
+        return None
+    key = min(shared, key=lambda key: (-len(places[key]), rank(key)))
+    return key, places[key]
+
+
+def selections_of(e: Expr) -> list[Shared]:
+    """Selection tensors among the factors of e whose last label stands in nothing else.
+
+    S_ij a_i + S_ij b_i = S_ij (a + b)_i, as for the unit tensor, which is such a one.
+    """
+    if not any(map(selects, _factors(e))):
+        return []
+    atoms, out, extents, _ = atoms_of(e)
+    counts = Counter([label for word in (*[w for _, w in atoms], out) for label in word])
+    return [
+        Shared(arg, word, out, tuple([label for label in extents if label != word[-1]]))
+        for arg, word in atoms
+        if selects(arg) and counts[word[-1]] == 2
+    ]
+
+
+def lone_factors(e: Expr) -> list[Shared]:
+    """Factors that share no label with the others and leave labels to the others."""
+    if not isinstance(e, Einsum) or e.summed or len(e.args) < 2:
+        return []
+    words = [set(word) for word in e.labels]
+    lone = []
+    for i, word in enumerate(words):
+        rest = set().union(*words[:i], *words[i + 1 :])
+        if word and rest and not word & rest and len(word) + len(rest) == len(e.extents):
+            lone.append(Shared(e.args[i], e.labels[i], e.out, tuple(sorted(rest))))
+    return lone
+
+
+def without(e: Expr, shared: Shared) -> Factors:
+    """The product e without a factor, its axes the labels that are left."""
+    atoms, _, extents, coef = atoms_of(e)
+    k = next(k for k, (op, w) in enumerate(atoms) if op is shared.factor and w == shared.word)
+    return Factors(atoms[:k] + atoms[k + 1 :], shared.kept, extents, coef)
+
+
+# --- what a term is -------------------------------------------------------------------------------
+
+
+def embeds(e: Expr) -> TypeGuard[Einsum]:
+    """Is e an array under unit tensors?"""
+    return isinstance(e, Einsum) and len(set(e.out)) < len(e.out)
+
+
+def low_order(e: Expr) -> bool:
+    """Is e an outer product none of whose operands has all labels?"""
+    if not isinstance(e, Einsum) or e.summed:
+        return False
+    return all(len(set(word)) < len(e.extents) for word in e.labels)
+
+
+def shifts(e: Expr) -> bool:
+    """Is an indicator a factor of e, or a part of one with more axes than its other parts?"""
+    return any(
+        indicates(f)
+        or (isinstance(f, Einsum) and any(indicates(a) for a in f.args) and enlarging(f))
+        for f in _factors(e)
+    )
+
+
+def _factors(e: Expr) -> tuple[Expr, ...]:
+    """The atoms of which e is an outer product."""
+    return e.args if isinstance(e, Einsum) and not e.summed else (e,)
+
+
+def structured(e: Add) -> bool:
+    """Does some term carry a unit or selection tensor, and no other an operand with all labels?"""
+    carries = False
+    for term in e.args:
+        if selections_of(term) or shifts(term):
+            carries = True
+            continue
+        if not isinstance(term, Einsum) or term.summed:
+            return False
+        unit = embeds(term)
+        if not unit and not low_order(term):
+            return False
+        carries = carries or unit
+    return carries
+
+
+def absent_axes(e: Expr) -> set[int]:
+    """Axes that e is broadcast along."""
+    if not isinstance(e, Einsum) or e.summed:
+        return set()
+    standing = {label for word in e.labels for label in word}
+    return {
+        axis
+        for axis, label in enumerate(e.out)
+        if label not in standing and e.out.count(label) == 1
+    }
