@@ -22,7 +22,6 @@ from itertools import permutations
 from typing import Any
 
 from ..support.errors import ShapeError
-from .arraylike import surface
 from .canonical import axis_symmetries, closure
 from .extents import ONE, Coef, Extent, canonical_number, extent_coef, number, show_shape
 from .nodes import Add, Derivative, Einsum, Expr, Labels, Permutation, intern
@@ -53,10 +52,7 @@ MAX_ORIENTATIONS = 24
 
 def bare(e: Expr) -> Expr:
     """The value of an expression that may be a derivative's root, projected onto properties."""
-    if isinstance(e, Derivative):
-        projected: Expr = surface["project"](e)
-        return projected
-    return e
+    return e.projected if isinstance(e, Derivative) else e
 
 
 # --- products -------------------------------------------------------------------------------------
