@@ -123,10 +123,13 @@ def test_solves_are_inside_the_subspace(names: tuple[str, ...]) -> None:
     np.testing.assert_allclose(held @ g, (matrix @ g.ravel()).reshape(N, N), 1e-9, 1e-9)
 
 
-@pytest.mark.parametrize("order", [1, 2])
-def test_printed_source_checks_itself(names: tuple[str, ...], order: int, tmp_path: Path) -> None:
-    v = declared(names)
-    e = function(v) if "integer" in names else tc.derivative(function(v), v, order)
+@pytest.mark.parametrize(("shape", "order"), [(("n", "n"), 1), (("n", "n"), 2), ((2, 3, 3), 1)])
+def test_printed_source_checks_itself(
+    names: tuple[str, ...], shape: tuple[Any, ...], order: int, tmp_path: Path
+) -> None:
+    v = tc.var("V", shape, **dict.fromkeys(names, True))
+    f = function(v) if len(shape) == 2 else tc.sum(tc.sum(tc.exp(v), axis=2) ** 2)
+    e = f if "integer" in names else tc.derivative(f, v, order)
     path = tmp_path / "checked.py"
     path.write_text(tc.to_code(e, check=True))
     result = subprocess.run(

@@ -173,7 +173,7 @@ def holds(row: Property, a: Array) -> bool:
         return (
             all(holds(PROPERTIES[name], a) for name in row.implies)
             and (not row.mirror or _mirrored(a, row.mirror))
-            and (not row.free or not bool((a[..., ~row.subspace.mask(a.shape[-1])] != 0).any()))
+            and (not row.free or not bool(((a != 0) & ~row.subspace.mask(a.shape[-1])).any()))
             and (row.test is None or row.test(a))
         )
 

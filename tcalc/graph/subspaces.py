@@ -65,10 +65,9 @@ class Subspace(NamedTuple):
 
     def mask(self, n: int) -> Array:
         """Which entries of an n x n matrix are free."""
-        held = np.ones((n, n), bool)
-        row, column = np.ogrid[:n, :n]
+        held, index = np.ones((n, n), bool), np.arange(n)
         for name in self.free:
-            held &= RELATIONS[name].holds(row, column)
+            held &= RELATIONS[name].holds(index[:, None], index)
         return held
 
     def source(self, matrix: str) -> str:

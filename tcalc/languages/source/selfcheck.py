@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...graph.extents import Extent, extent_of
 from ...graph.nodes import Var, dimensions
-from ...graph.properties import sample_source, subspace
+from ...graph.properties import PROPERTIES, sample_source, subspace
 
 if TYPE_CHECKING:
     from .program import Program
@@ -50,7 +50,7 @@ def difference_check(program: Program, before: Program, wrt: tuple[Var, ...], na
     block = DIFFERENCES.format(
         x=program.names[wrt[-1].name],
         before=f"{name}_before",
-        direction=subspace(wrt[-1].properties).source("a"),
+        direction=_each(wrt[-1], subspace(wrt[-1].properties).source("a")),
         extra=_extra(before, sizes),
     )
     return "\n".join(lines) + block
@@ -85,8 +85,17 @@ def _data(program: Program, sizes: dict[str, int]) -> list[str]:
     for v in program.variables.values():
         shape = program.language.shape([_size(extent, sizes) for extent in v.shape])
         lines.append(f"    a = rng.uniform(0.5, 1.5, {shape})")
-        lines.append(f'    values["{program.names[v.name]}"] = {sample_source("a", v.properties)}')
+        made = _each(v, sample_source("a", v.properties))
+        lines.append(f'    values["{program.names[v.name]}"] = {made}')
     return lines
+
+
+def _each(v: Var, text: str) -> str:
+    """Source for one matrix `a`, repeated for all that a variable holds."""
+    if any(PROPERTIES[name].square for name in v.properties):
+        for _ in range(v.ndim - 2):
+            text = f"np.stack([{text} for a in a])"
+    return text
 
 
 def _size(extent: Extent, sizes: dict[str, int]) -> str:
