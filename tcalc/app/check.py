@@ -15,7 +15,8 @@ import numpy as np
 
 from ..calculus.transforms import check_order, derivative
 from ..graph.extents import extent_of
-from ..graph.nodes import Expr, Var, dimensions
+from ..graph.nodes import Expr, dimensions
+from ..graph.properties import direction, sample
 from ..run.compile import compile
 from ..support.errors import Error, RangeError
 
@@ -83,7 +84,8 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
     for _ in range(MAX_POINTS):
         data = _finite_data(value, e, rng, sizes)
         for _ in range(DIRECTIONS):
-            v = _direction(rng, data[x.name], x)
+            at = data[x.name]
+            v = direction(rng.normal(size=np.shape(at)), at, x.properties)
             along = np.asarray(slope({**sizes, **data}))
             for _ in range(order):
                 along = np.tensordot(along, v, np.ndim(v))
@@ -104,8 +106,9 @@ def _finite_data(
     for center, spread in ((0.0, 1.0), (1.0, 0.5), (0.25, 0.15)):
         for _ in range(5):
             data = {
-                name: _inside(
-                    _spread(rng, center, spread, [extent_of(x, sizes) for x in v.shape]), v
+                name: sample(
+                    _spread(rng, center, spread, [extent_of(x, sizes) for x in v.shape]),
+                    v.properties,
                 )
                 for name, v in e.variables.items()
             }
@@ -118,38 +121,6 @@ def _finite_data(
 def _spread(rng: np.random.Generator, center: float, width: float, shape: list[int]) -> Any:
     """Normal around 0, uniform around other centres."""
     return center + width * (rng.uniform(-1, 1, shape) if center else rng.normal(size=shape))
-
-
-def _inside(value: Any, v: Var) -> Any:
-    """A random value moved into the set that the variable ranges over."""
-    if "nonnegative" in v.properties:
-        value = np.abs(value) + 0.1
-    if "positive_definite" in v.properties:
-        n = value.shape[-1]
-        value = value @ np.swapaxes(value, -1, -2) / max(n, 1) + np.eye(n)
-    value = _projected(value, v)
-    return np.rint(value) if "integer" in v.properties else value
-
-
-def _direction(rng: np.random.Generator, value: Any, v: Var) -> Any:
-    """A random direction in the variable's subspace; lines along it stay where it ranges."""
-    direction = _projected(rng.normal(size=np.shape(value)), v)
-    if "positive_definite" in v.properties:
-        direction = direction / max(1.0, float(np.linalg.norm(direction)))
-    if "nonnegative" in v.properties:
-        direction = np.clip(direction, -1, 1) * value
-    return direction
-
-
-def _projected(value: Any, v: Var) -> Any:
-    """The value in the subspace that the properties of a variable mean."""
-    if "symmetric" in v.properties:
-        value = (value + np.swapaxes(value, -1, -2)) / 2
-    if "lower" in v.properties or "diagonal" in v.properties:
-        value = np.tril(value)
-    if "upper" in v.properties or "diagonal" in v.properties:
-        value = np.triu(value)
-    return value
 
 
 def _line_error(

@@ -18,7 +18,8 @@ from ..calculus.accumulate import MODES
 from ..calculus.transforms import derivative
 from ..compression.compress import compress
 from ..graph import trees
-from ..graph.nodes import PROPERTIES, Expr
+from ..graph.nodes import Expr
+from ..graph.properties import PROPERTIES
 from ..graph.variables import canonical_name, check_shape, var
 from ..languages.einsum.print import to_einsum
 from ..languages.index.parse import parse_index
@@ -133,7 +134,7 @@ def _declared(rows: Sequence[str]) -> dict[str, Expr]:
             raise ValueError(f"--var {row!r}: expected NAME=extents, such as X=m,n")
         if name in found:
             raise ValueError(f"--var {row!r}: {name} is declared already")
-        if set(chosen) - set(PROPERTIES):
+        if set(chosen) - PROPERTIES.keys():
             raise ValueError(f"--var {row!r}: properties are {', '.join(PROPERTIES)}")
         sizes = [int(w) if re.fullmatch(r"-?[0-9]+", w) else w for w in words if words != [""]]
         shape = check_shape(sizes, f"--var {row!r}")

@@ -10,6 +10,7 @@ from ..graph import trees
 from ..graph.extents import Extent
 from ..graph.nodes import Derivative, Expr, Var, dimensions, intern, variables
 from ..graph.normal import einsum, view
+from ..graph.properties import rows
 from ..graph.variables import canonical_name, check_extent, var
 from ..ops.arithmetic import as_expr
 from ..support.errors import ShapeError
@@ -107,7 +108,7 @@ def _axes(in_axes: Any, known: Mapping[str, Var]) -> dict[Var, int]:
 def _with_axis(v: Var, axis: int, extent: Extent) -> Var:
     """The variable with a batch axis; properties are of the last two axes."""
     shape = (*v.shape[:axis], extent, *v.shape[axis:])
-    inside = set(v.properties) - {"nonnegative", "integer"}
+    inside = [row.name for row in rows(v.properties) if row.square]
     if inside and axis > v.ndim - 2:
         raise ShapeError(
             f"vmap: {v.name} is {min(inside)} in its last two axes; the batch axis stands before"
@@ -130,5 +131,5 @@ def _keeping(value: Expr, root: Expr, items: Mapping[Var, Expr]) -> Expr:
         start -= v.ndim
         words.append(range(start, start + v.ndim))
     origin = einsum(lost, words, ())
-    kept: Expr = intern(Derivative, (0, 0), (value, origin))
+    kept: Expr = intern(Derivative, (0, 0), (value, value, origin))
     return kept

@@ -1,4 +1,4 @@
-"""Properties of variables as subspaces: derivatives are projected onto them, slot by slot.
+"""Derivatives are projected onto the properties of variables, slot by slot.
 
 The projector stands outside a derivative, never in its seeds or partials, so that the value inside
 keeps its unit tensors and its number of terms at every order.
@@ -6,42 +6,32 @@ keeps its unit tensors and its number of terms at every order.
 
 from __future__ import annotations
 
-from ..graph.arraylike import surface
+from collections.abc import Iterable
+
 from ..graph.extents import ONE, Coef
-from ..graph.nodes import Derivative, Expr, Var
+from ..graph.nodes import Expr
 from ..graph.normal import add, einsum, scale, view
-from ..ops.elementwise import equal, less_equal
+from ..graph.subspaces import RELATIONS, Slot
 from ..ops.reductions import arange
 
 
-def project(root: Derivative) -> Expr:
-    """The value of a derivative, every slot projected onto its variable's subspace."""
-    value, start = root.args[0], root.of.ndim
-    for v in root.wrt:
-        value = project_slot(value, start, v)
-        start += v.ndim
+def project(value: Expr, slots: Iterable[Slot]) -> Expr:
+    """The value with every slot projected onto its subspace."""
+    for slot in slots:
+        value = _project_slot(value, slot)
     return value
 
 
-def project_slot(value: Expr, start: int, v: Var) -> Expr:
-    """Axes start … start + v.ndim of a value, projected onto the matrices that v ranges over."""
-    i, j = start + v.ndim - 2, start + v.ndim - 1
-    if "symmetric" in v.properties:
+def _project_slot(value: Expr, slot: Slot) -> Expr:
+    i, j, (mirror, free) = slot
+    if mirror:
         order = list(range(value.ndim))
         order[i], order[j] = j, i
-        half = Coef(0.5)
-        value = add([scale(value, half), scale(view(value, order), half)])
-    count = arange(v.shape[-1]) if v.ndim >= 2 else None
-    for name, row, column in (("lower", j, i), ("upper", i, j), ("diagonal", i, j)):
-        if name in v.properties and count is not None:
-            first, second = (
-                einsum([count], [(k,)], (i, j), ONE, {i: v.shape[-1], j: v.shape[-1]})
-                for k in (row, column)
-            )
-            mask = equal(first, second) if name == "diagonal" else less_equal(first, second)
-            axes = range(value.ndim)
-            value = einsum([value, mask], [axes, (i, j)], axes)
+        turned = scale(view(value, order), Coef(0.5 * mirror))
+        value = add([scale(value, Coef(0.5)), turned])
+    n = value.shape[i]
+    for name in free:
+        row, column = (einsum([arange(n)], [(k,)], (i, j), ONE, {i: n, j: n}) for k in (i, j))
+        mask = RELATIONS[name].holds(row, column)
+        value = einsum([value, mask], [range(value.ndim), (i, j)], range(value.ndim))
     return value
-
-
-surface["project"] = project

@@ -15,7 +15,7 @@ from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.bound import readable
 from ..graph.extents import Shape, show_shape
-from ..graph.nodes import Derivative, Expr, Var, declaration, intern
+from ..graph.nodes import Derivative, Expr, Var, declaration, intern, slots_of
 from ..graph.normal import bare, view
 from ..graph.variables import canonical_name
 from ..ops.arithmetic import as_expr
@@ -23,7 +23,7 @@ from ..plan.lowering.make import operations
 from ..rules.strategy import simplified, simplify, substitute
 from ..support.errors import ShapeError
 from .accumulate import MODES, pullback, pushforward
-from .projection import project_slot
+from .projection import project
 
 #: Far above the 64 axes that arrays can have.
 MAX_ORDER = 256
@@ -138,7 +138,8 @@ def vjp(e: Any, x: Any, u: Any) -> Any:
     wrt = trees.leaves(targets)
     found = pullback(value, seed, wrt)
     parts = [
-        keeping(project_slot(simplify(p), lead, t), root) for p, t in zip(found, wrt, strict=True)
+        keeping(project(simplify(p), slots_of(lead, (t,))), root)
+        for p, t in zip(found, wrt, strict=True)
     ]
     return trees.rebuild(targets, parts)
 
@@ -180,7 +181,7 @@ def keeping(value: Expr, of: Expr) -> Expr:
     """
     if not of.variables.keys() - value.variables.keys():
         return value
-    found: Expr = intern(Derivative, (0, 0), (value, of))
+    found: Expr = intern(Derivative, (0, 0), (value, value, of))
     return found
 
 
@@ -190,7 +191,7 @@ def _expression(e: Any) -> Expr:
 
 def _value(root: Expr) -> Expr:
     """What is differentiated further: a derivative without its projection."""
-    return root.args[0] if isinstance(root, Derivative) else root
+    return root.inner if isinstance(root, Derivative) else root
 
 
 def _scalar(f: Any, name: str) -> None:
@@ -209,7 +210,7 @@ def _variables(x: Any, root: Expr) -> Any:
         if isinstance(leaf, str) and canonical_name(leaf) in known:
             leaf = known[canonical_name(leaf)]
         if isinstance(leaf, Var):
-            if "integer" in leaf.properties:
+            if leaf.integral:
                 raise TypeError(
                     f"{readable(leaf.name)} is an integer variable, which has no derivative"
                 )
@@ -278,7 +279,7 @@ def _mirrored(root: Derivative) -> Derivative:
     first = root.ndim - one.ndim - two.ndim
     middle = first + one.ndim
     perm = (*range(first), *range(middle, root.ndim), *range(first, middle))
-    options = [view(value, perm) for value in root.candidates or root.args[:1]]
+    options = [view(value, perm) for value in root.candidates or (root.inner,)]
     return _mark(options, root.of, (*before, two, one))
 
 
@@ -305,7 +306,8 @@ def _distinct(options: list[Expr]) -> list[Expr]:
 
 def _mark(options: list[Expr], of: Expr, wrt: tuple[Var, ...]) -> Derivative:
     candidates = tuple(options) if len(options) > 1 else ()
-    args = (options[0], of, *wrt, *candidates)
+    projected = project(options[0], slots_of(of.ndim, wrt))
+    args = (options[0], projected, of, *wrt, *candidates)
     made: Derivative = intern(Derivative, (len(wrt), len(candidates)), args)
     return made
 

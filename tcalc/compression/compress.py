@@ -162,7 +162,7 @@ def compress(e: Expr) -> Compressed:
     slots: list[tuple[int, Var]] = []
     value, columns = e, e.ndim - e.ndim // 2
     if isinstance(e, Derivative):
-        value, start = e.args[0], e.of.ndim
+        value, start = e.inner, e.of.ndim
         for v in e.wrt:
             slots.append((start, v))
             start += v.ndim

@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 from ..support.errors import TraceError
 from .extents import Extent, Shape
 from .nodes import Expr, Var, intern, postorder
+from .properties import INTEGERS
 
 #: Names of variables never start with it.
 PREFIX = "$"
@@ -44,16 +45,16 @@ class Scope:
 
     def index(self, shown: str, extent: Extent) -> Var:
         """An integer that stands for 0, 1, … extent - 1."""
-        return self._new("i", shown, (), ("integer",), extent)
+        return self._new("i", shown, (), INTEGERS, extent)
 
     def argument(self, shown: str, place: int, shape: Shape, integer: bool = False) -> Var:
         """An argument of a traced function: the same variable in every trace of this depth."""
-        properties = ("integer",) if integer else ()
+        properties = INTEGERS if integer else ()
         return self._new(f"{shown}{place}_", shown, shape, properties, again=True)
 
     def number(self, kind: str, place: int, shape: Shape, integer: bool = False) -> Var:
         """A variable of this shape: a state, or what one step of a loop reads."""
-        properties = ("integer",) if integer else ()
+        properties = INTEGERS if integer else ()
         return self._new(f"{kind}{place}_", f"{kind} {place}", shape, properties)
 
     def _new(

@@ -14,6 +14,7 @@ from typing import Any
 
 from .extents import Shape
 from .nodes import Expr, Labels, Permutation, Var
+from .properties import subspace
 
 MAX_LEAVES = 64
 MAX_GROUP = 120
@@ -49,7 +50,7 @@ def closure(generators: Sequence[Permutation]) -> tuple[Permutation, ...]:
 
 
 def variable_symmetries(variable: Var) -> tuple[Permutation, ...]:
-    if {"symmetric", "diagonal"} & set(variable.properties):
+    if subspace(variable.properties).transposed:
         n = variable.ndim
         return ((*range(n - 2), n - 1, n - 2),)
     return ()

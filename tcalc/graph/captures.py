@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .nodes import Var, intern
+from .properties import INTEGERS
 
 _thread = threading.local()
 
@@ -39,7 +40,7 @@ class Captures:
     def held(self, value: object, array: np.ndarray) -> Var:
         """The variable of an array; `value` is the object that it was read from."""
         if id(value) not in self._known:
-            kind, properties = ("k", ("integer",)) if array.dtype.kind in "iu" else ("c", ())
+            kind, properties = ("k", INTEGERS) if array.dtype.kind in "iu" else ("c", ())
             name = f"@{kind}{len(self.arrays)}"  # no name that users can give
             v: Var = intern(Var, (name, array.shape, properties))
             self.arrays[v] = array

@@ -27,22 +27,14 @@ import numpy as np
 
 from .arraylike import ArrayMethods, surface
 from .extents import Coef, Shape, extent_names, show_shape
+from .properties import PROPERTIES, subspace
+from .subspaces import Slot
 
 if TYPE_CHECKING:
     from .row import Op
 
 Labels = tuple[int, ...]
 Permutation = tuple[int, ...]
-
-PROPERTIES = (
-    "symmetric",
-    "positive_definite",
-    "diagonal",
-    "lower",
-    "upper",
-    "nonnegative",
-    "integer",
-)
 
 
 class Expr(ArrayMethods):
@@ -108,6 +100,11 @@ class Var(Expr):
     @property
     def meta(self) -> tuple[Any, ...]:
         return (self.name, self.shape, self.properties)
+
+    @property
+    def integral(self) -> bool:
+        """Does it stand for integers?"""
+        return any(PROPERTIES[name].integral for name in self.properties)
 
 
 class Const(Expr):
@@ -176,10 +173,14 @@ class Part(Expr):
 
 
 class Derivative(Expr):
-    """The root of a derivative: its one operand, and where it comes from.
+    """The root of a derivative: its value, and where it comes from.
 
     Attributes
     ----------
+    inner : Expr
+        The value before projection, which is differentiated further.
+    projected : Expr
+        The value in every slot projected onto the subspace of its variable; what the root means.
     of : Expr
         What was differentiated (through all orders).
     wrt : tuple of Var
@@ -189,7 +190,9 @@ class Derivative(Expr):
         The same value as accumulated by other modes, for a choice when sizes are known.
     """
 
-    __slots__ = ("candidates", "of", "wrt")
+    __slots__ = ("candidates", "inner", "of", "projected", "wrt")
+    inner: Expr
+    projected: Expr
     of: Expr
     wrt: tuple[Var, ...]
     candidates: tuple[Expr, ...]
@@ -197,6 +200,11 @@ class Derivative(Expr):
     @property
     def meta(self) -> tuple[Any, ...]:
         return (len(self.wrt), len(self.candidates))
+
+    @property
+    def slots(self) -> list[Slot]:
+        """Where it is projected."""
+        return slots_of(self.of.ndim, self.wrt)
 
 
 _FIELDS: dict[type[Expr], tuple[str, ...]] = {
@@ -229,8 +237,8 @@ def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ())
         fields["shape"] = tuple([extents[label] for label in out])
     elif kind is Derivative:
         orders, _ = meta
-        fields.update(shape=args[0].shape, of=args[1])
-        fields.update(wrt=args[2 : 2 + orders], candidates=args[2 + orders :])
+        fields.update(shape=args[0].shape, inner=args[0], projected=args[1], of=args[2])
+        fields.update(wrt=args[3 : 3 + orders], candidates=args[3 + orders :])
     for field, value in fields.items():
         object.__setattr__(node, field, value)
     with _lock:
@@ -299,6 +307,16 @@ def variables(roots: Iterable[Expr]) -> dict[str, Var]:
                     f"{node.name} is declared twice: {declaration(other)} and {declaration(node)}"
                 )
     return dict(sorted(found.items()))
+
+
+def slots_of(start: int, wrt: Iterable[Var]) -> list[Slot]:
+    """Where axes from `start` on, those of the variables, are projected onto their subspaces."""
+    found = []
+    for v in wrt:
+        start += v.ndim
+        if onto := subspace(v.properties):
+            found.append(Slot(start - 2, start - 1, onto))
+    return found
 
 
 def dimensions(roots: Iterable[Expr]) -> list[str]:

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from ..support.errors import ShapeError
-from .arraylike import surface
 from .extents import ONE, Coef, Extent, canonical_number, number, show_shape
 from .nodes import Add, Derivative, Einsum, Expr, Labels, intern
 from .opening import Opening
@@ -55,10 +54,7 @@ from .sums import (
 
 def bare(e: Expr) -> Expr:
     """The value of an expression that may be a derivative's root, projected onto properties."""
-    if isinstance(e, Derivative):
-        projected: Expr = surface["project"](e)
-        return projected
-    return e
+    return e.projected if isinstance(e, Derivative) else e
 
 
 # --- products -------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ import numpy as np
 from ..support.errors import ShapeError
 from .bound import readable
 from .extents import Extent, Shape, affine_extent, show_shape
-from .nodes import PROPERTIES, Const, Var, intern
+from .nodes import Const, Var, intern
+from .properties import PROPERTIES, with_implied
 
 
 def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) -> Var:
@@ -24,8 +25,8 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
     shape : tuple of int and str
         Extents; names are dimensions bound by the arrays at evaluation. `()` is a scalar.
     **properties : bool
-        `symmetric`, `positive_definite`, `diagonal`, `lower`, `upper` (square matrices; derivatives
-        are projected onto the subspace), `nonnegative`, `integer`.
+        Of square matrices in the last two axes, onto which derivatives are projected: {square}.
+        Of entries: {entries}.
 
     Examples
     --------
@@ -43,12 +44,19 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
             raise TypeError(f"{name}: unknown property {prop!r}; one of {', '.join(PROPERTIES)}")
         if value:
             chosen.append(prop)
-    if "positive_definite" in chosen and "symmetric" not in chosen:
-        chosen.append("symmetric")
-    if set(chosen) & set(PROPERTIES[:5]) and (len(extents) < 2 or extents[-1] != extents[-2]):
-        raise ShapeError(f"{name} is {chosen[0]} and so must be square, not {show_shape(extents)}")
-    found: Var = intern(Var, (name, extents, tuple(sorted(chosen))))
+    square = [prop for prop in chosen if PROPERTIES[prop].square]
+    if square and (len(extents) < 2 or extents[-1] != extents[-2]):
+        raise ShapeError(f"{name} is {square[0]} and so must be square, not {show_shape(extents)}")
+    found: Var = intern(Var, (name, extents, tuple(sorted(with_implied(chosen)))))
     return found
+
+
+def _listed(square: bool) -> str:
+    return ", ".join([f"`{name}`" for name, row in PROPERTIES.items() if row.square is square])
+
+
+if var.__doc__:  # Python may leave docstrings out
+    var.__doc__ = var.__doc__.format(square=_listed(True), entries=_listed(False))
 
 
 def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:

@@ -11,6 +11,7 @@ from ..graph.applications import rewritten
 from ..graph.extents import Shape
 from ..graph.nodes import Apply, Const, Einsum, Expr, Var, dimensions, intern, postorder
 from ..graph.products import selects
+from ..graph.properties import INTEGERS
 from ..graph.sums import absent_axes
 
 __all__: list[str] = []
@@ -89,7 +90,7 @@ def depth_of(nodes: Sequence[Expr]) -> int:
 
 def formal(name: str, shape: Shape, integer: bool = False) -> Var:
     """A variable of a body."""
-    made: Var = intern(Var, (name, shape, ("integer",) if integer else ()))
+    made: Var = intern(Var, (name, shape, INTEGERS if integer else ()))
     return made
 
 

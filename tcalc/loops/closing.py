@@ -83,7 +83,7 @@ def folded(
         return []
     roots = [bare(e) for e in outputs]
     _, free, whole = cut(roots, [*states, *steps])
-    whole |= {id(v) for v in steps if "integer" in v.properties}
+    whole |= {id(v) for v in steps if v.integral}
     own, items, fixed = [
         [formal(f"{letter}{k}@", e.shape, id(e) in whole) for k, e in enumerate(found)]
         for letter, found in (("s", states), ("x", steps), ("c", free))

@@ -199,7 +199,7 @@ def for_batch(node: Apply, args: Given, extent: Extent) -> tuple[Expr, ...]:
     scanned, captured = dict(primal.operands[1]), dict(primal.operands[2])
     for v, a in given.items():
         if v in scanned or v in captured:
-            integer = "integer" in v.properties
+            integer = v.integral
             wide[v] = formal("b" + v.name, (extent, *v.shape), integer)
             fed = scanned if v in scanned else captured
             fed[wide[v]] = _moved(a, 1, 0) if v in scanned else a

@@ -103,7 +103,7 @@ def _closed(
     slices = [v for v in scanned if id(v) in used]
     depth = depth_of(inside)
     fixed, change = _numbered("c", depth, free, replaced(free, captured), whole)
-    whole = {id(v) for v in slices if "integer" in v.properties}
+    whole = {id(v) for v in slices if v.integral}
     sliced, other = _numbered("x", depth, slices, [scanned[v] for v in slices], whole)
     change |= other
     own = [formal(f"s{k}@{depth}", v.shape) for k, v in enumerate(found)]

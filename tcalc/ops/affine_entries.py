@@ -35,7 +35,7 @@ def _integral(node: Expr) -> bool:
     if isinstance(node, Einsum):
         return isinstance(node.coef.value, int) and not node.coef.over
     if isinstance(node, Var):
-        return "integer" in node.properties
+        return node.integral
     if isinstance(node, Const):
         return node.value.dtype.kind == "i"
     if isinstance(node, Apply):

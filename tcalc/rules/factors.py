@@ -14,6 +14,7 @@ from ..graph.extents import ONE, Coef, Extent, extent_coef
 from ..graph.nodes import Apply, Einsum, Expr, Var
 from ..graph.normal import einsum, scale, view
 from ..graph.products import Operand, opened
+from ..graph.properties import subspace
 from ..graph.row import TABLE
 from ..ops.arithmetic import matmul, sum
 from ..ops.diagonals import diagonal
@@ -166,7 +167,7 @@ def _of_definite(e: Expr) -> Expr | None:
 def _triangular(e: Expr) -> bool:
     """Lower triangular, by how it was made or declared."""
     if isinstance(e, Var):
-        return "lower" in e.properties
+        return subspace(e.properties).lower
     return isinstance(e, Apply) and e.op.meaning.triangular
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Var
+from ..graph.properties import PROPERTIES
 
 DEPTH = 8
 
@@ -17,7 +18,7 @@ def positive(e: Expr, strictly: bool = True, depth: int = DEPTH) -> bool:
     if depth == 0:
         return False
     if isinstance(e, Var):
-        return not strictly and "nonnegative" in e.properties
+        return not strictly and any(PROPERTIES[name].nonnegative for name in e.properties)
     if isinstance(e, Apply):
         low = e.op.meaning.range[0]
         return low > 0 or (not strictly and low == 0)
@@ -41,7 +42,7 @@ def definite(e: Expr, strictly: bool = True, depth: int = DEPTH) -> bool:
     if depth == 0 or e.ndim < 2 or e.shape[-1] != e.shape[-2]:
         return False
     if isinstance(e, Var):
-        return "positive_definite" in e.properties
+        return any(PROPERTIES[name].definite for name in e.properties)
     if isinstance(e, Apply):
         return e.op.meaning.definite
     if isinstance(e, Add):

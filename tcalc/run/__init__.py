@@ -2,5 +2,5 @@
 structured results.
 
 Reads graph, ops, rules, plan, plan.schedule, plan.lowering, backends.numpy, backends.c, calculus,
-loops, structured.terms, structured.solvers, structured, compression.
+loops, structured.terms, structured, compression.
 """

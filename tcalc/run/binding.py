@@ -10,6 +10,7 @@ import numpy as np
 from ..graph.bound import PREFIX, shown
 from ..graph.extents import Shape, extent_of, show_shape
 from ..graph.nodes import Expr, Var
+from ..graph.properties import Property, checked, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
 from ..support.errors import ShapeError
 
@@ -22,13 +23,13 @@ class Declared(NamedTuple):
 
     name: str
     shape: Shape
-    properties: tuple[str, ...]
+    checked: tuple[Property, ...]
     integer: bool
 
     @staticmethod
     def of(variable: Var) -> Declared:
-        properties = variable.properties
-        return Declared(variable.name, variable.shape, properties, "integer" in properties)
+        rows = tuple(checked(variable.properties))
+        return Declared(variable.name, variable.shape, rows, variable.integral)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -230,92 +231,14 @@ class Dimensions:
 # --- properties -----------------------------------------------------------------------------------
 
 
-def _tolerance(a: Array) -> float:
-    """Rounding that is not held against a matrix: far below what a property means."""
-    largest = float(np.abs(a).max(initial=0, where=np.isfinite(a)))
-    return largest * (1e-8 if a.dtype == np.float64 else 1e-4)
-
-
-def _symmetric(a: Array) -> bool:
-    turned = np.swapaxes(a, -1, -2)
-    difference = np.abs(a - turned)
-    most = difference.max(initial=0)
-    if not np.isnan(most):
-        return bool(most <= _tolerance(a))
-    alike = np.array_equal(np.isnan(a), np.isnan(turned))
-    return alike and not bool((difference > _tolerance(a)).any())
-
-
-def _positive_definite(a: Array) -> bool:
-    if not _symmetric(a):
-        return False
-    try:
-        np.linalg.cholesky(a)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def _zero(a: Array, part: Array) -> bool:
-    return not bool((part != 0).any())
-
-
-#: Does an array have a property? Comparisons with NaN hold nothing against it, but one half of a
-#: symmetric matrix must have those of the other: only one of them is read.
-CHECKS: dict[str, Callable[[Array], bool]] = {
-    "symmetric": _symmetric,
-    "positive_definite": _positive_definite,
-    "lower": lambda a: _zero(a, np.triu(a, 1)),
-    "upper": lambda a: _zero(a, np.tril(a, -1)),
-    "diagonal": lambda a: _zero(a, np.triu(a, 1)) and _zero(a, np.tril(a, -1)),
-    "nonnegative": lambda a: not bool((a < 0).any()),
-}
-
-
-def checked_properties(declared: Declared) -> tuple[str, ...]:
-    """The properties that data of a variable are checked for; the stronger one speaks for both."""
-    found = [p for p in declared.properties if p in CHECKS]
-    return tuple([p for p in found if p != "symmetric" or "positive_definite" not in found])
-
-
 def check_properties(array: Array, declared: Declared) -> None:
-    with np.errstate(all="ignore"):
-        for name in checked_properties(declared):
-            if not CHECKS[name](array):
-                raise ValueError(
-                    f"{declared.name} is declared {name.replace('_', ' ')}, but its data are not; "
-                    "compile(check=False) skips this"
-                )
-
-
-def project(result: Array, start: int, wrt: Sequence[Declared]) -> Array:
-    """A derivative's value projected onto the properties of its variables, slot by slot."""
-    for declared in wrt:
-        end = start + len(declared.shape)
-        if "symmetric" in declared.properties:
-            with np.errstate(all="ignore"):
-                result = result + np.swapaxes(result, end - 2, end - 1)
-                result *= 0.5
-        for name, zero in (("lower", _above), ("upper", _below), ("diagonal", _off)):
-            if name in declared.properties:
-                mask = zero(result.shape[end - 1]).reshape(
-                    [n if end - 2 <= axis < end else 1 for axis, n in enumerate(result.shape)]
-                )
-                np.copyto(result, 0, where=mask)
-        start = end
-    return result
-
-
-def _above(n: int) -> Array:
-    return ~np.tri(n, dtype=bool)
-
-
-def _below(n: int) -> Array:
-    return np.tri(n, k=-1, dtype=bool)
-
-
-def _off(n: int) -> Array:
-    return ~np.eye(n, dtype=bool)
+    """Refuse data that are not what their variable is declared to be."""
+    for row in declared.checked:
+        if not holds(row, array):
+            raise ValueError(
+                f"{declared.name} is declared {row.name.replace('_', ' ')}, but its data are not; "
+                "compile(check=False) skips this"
+            )
 
 
 # --- programs -------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ..backends.numpy.program import Program
 from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.nodes import Const, Derivative, Expr, Var, dimensions, postorder, variables
+from ..graph.subspaces import projected
 from ..ops.arithmetic import as_expr
 from ..plan.failures import StepError, explained
 from ..plan.lowering.make import NOMINAL, chosen, make_plan
@@ -32,9 +33,7 @@ from .binding import (
     by_name,
     check_properties,
     checked_extent,
-    checked_properties,
     is_weak,
-    project,
     to_array,
 )
 
@@ -215,13 +214,12 @@ class _Engine:
         self.constants = {
             n.value.dtype for n in postorder(values) if isinstance(n, Const) and "f" in n._dtype
         }
-        self.checked = [
-            (k, d) for k, d in enumerate(self.needed) if check and checked_properties(d)
-        ]
+        self.checked = [(k, d) for k, d in enumerate(self.needed) if check and d.checked]
         self.projections = [
-            (k, root.of.ndim, [Declared.of(v) for v in root.wrt])
+            (k, slot)
             for k, root in enumerate(roots)
-            if isinstance(root, Derivative) and any(v.properties for v in root.wrt)
+            if isinstance(root, Derivative)
+            for slot in root.slots
         ]
         self.fixed: frozenset[str] = frozenset()
         self.programs: dict[Any, Bound] = {}
@@ -278,8 +276,8 @@ class _Engine:
             results = bound.program(arrays if bound.take is None else bound.prepared(arrays))
         except StepError as error:
             raise self._explained(error, roots, values) from error.__cause__
-        for k, start, wrt in self.projections:
-            results[k] = project(results[k], start, wrt)
+        for k, slot in self.projections:
+            results[k] = projected(results[k], slot, owned=True)
         return results
 
     def _renamed(self, values: Values, missing: Declared) -> dict[str, Any]:
@@ -389,7 +387,7 @@ class _Engine:
 
 def _value(root: Expr) -> Expr:
     """What is computed: a derivative without its projection, anything else in its stable form."""
-    return root.args[0] if isinstance(root, Derivative) else simplify(root)
+    return root.inner if isinstance(root, Derivative) else simplify(root)
 
 
 def _candidates(root: Expr) -> tuple[Expr, ...]:

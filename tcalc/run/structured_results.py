@@ -17,7 +17,6 @@ from ..graph.products import filled, indicates
 from ..ops.selection import checked
 from ..plan.lowering.make import NOMINAL
 from ..structured.blocks import BlockStructured
-from ..structured.solvers.subspace import slots_of
 from ..structured.tensor import Structured
 from ..structured.terms.term import Terms
 from ..support.byte_counts import read_bytes
@@ -59,7 +58,7 @@ class CompiledStructured:
         self._leaves: list[Expr] = []
         self._make = self._planned(outputs)
         self._forms = [compress(leaf) for leaf in self._leaves]
-        self._slots = [_slots(leaf) for leaf in self._leaves]
+        self._slots = [leaf.slots if isinstance(leaf, Derivative) else [] for leaf in self._leaves]
         self._limit = read_bytes(memory_limit)
         whole = {
             e: leaf
@@ -257,16 +256,6 @@ def _with_tables(form: Compressed, cores: list[Any], sizes: Mapping[str, int]) -
         for table, extent in form.tables
     ]
     return [*cores[:count], *tables]
-
-
-def _slots(leaf: Expr) -> list[Any]:
-    found = []
-    if isinstance(leaf, Derivative):
-        start = leaf.of.ndim
-        for v in leaf.wrt:
-            found += slots_of(start, v.ndim, v.properties)
-            start += v.ndim
-    return found
 
 
 def _bound(known: Mapping[str, Var], shapes: Mapping[str, Any]) -> dict[str, int]:

@@ -140,7 +140,7 @@ def _put(outputs: Any, values: Mapping[Var, Any]) -> Any:
     """A nest of expressions with expressions and arrays in place of variables."""
     given: dict[Var, Expr] = {}
     for v, value in values.items():
-        given[v] = index_expr(value) if "integer" in v.properties else as_expr(value)
+        given[v] = index_expr(value) if v.integral else as_expr(value)
     return trees.mapped(lambda e: substitute(bare(e), given), outputs)
 
 
@@ -243,7 +243,7 @@ class Batched(Function):
         rest = [k for k in range(v.ndim) if k != place]
         item = inputs.scope.argument(
             f"{shown}_item", len(inputs.items), tuple([v.shape[k] for k in rest]),
-            "integer" in v.properties,
+            v.integral,
         )  # fmt: skip
         inputs.items[item] = view(v, [place, *rest])
         return item

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..graph.extents import show_shape
+from ..graph.subspaces import Slot, projected
 from ..plan.schedule.memory import machine_memory
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
 from .solvers.base import Factored, Solver, damping_of, not_an_array, numbers, read_only
 from .solvers.blocks import arrangement, assembled
 from .solvers.choose import described, factor, first_way
-from .solvers.subspace import Slot, factor_inside, projected, projected_terms
+from .solvers.subspace import factor_inside, projected_terms
 from .terms.contract import Array
 from .terms.term import Terms, identity
 
@@ -125,15 +126,14 @@ class Structured:
         def moved(axis: int) -> int:
             return axis + layout.columns if axis < layout.rows else axis - layout.rows
 
-        slots = sorted([Slot(moved(s.i), moved(s.j), s.kinds) for s in self._slots])
+        slots = sorted([Slot(moved(s.i), moved(s.j), s.subspace) for s in self._slots])
         return Structured(self._terms.transposed(), slots, self._limit)
 
     def unprojected(self) -> Terms:
         """Terms that are this tensor, its projections written out."""
         found = self._terms
         for slot in self._slots:
-            for kind in slot.kinds:
-                found = projected_terms(found, slot, kind)
+            found = projected_terms(found, slot)
         return found
 
     # --- products ---------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class Structured:
 
     def _columns(self) -> list[Slot]:
         rows = self._terms.layout.rows
-        return [Slot(s.i - rows, s.j - rows, s.kinds) for s in self._slots if s.i >= rows]
+        return [Slot(s.i - rows, s.j - rows, s.subspace) for s in self._slots if s.i >= rows]
 
     def diagonal(self) -> Array:
         """Entries whose row and column agree, in the shape of a row."""

@@ -120,9 +120,7 @@ class Program(Products):
         """The lines of the function."""
         lines = self.statements()
         result = self.result(self.tree)
-        integers = {
-            self.names[v.name] for v in self.variables.values() if "integer" in v.properties
-        }
+        integers = {self.names[v.name] for v in self.variables.values() if v.integral}
         return self.language.function(
             name, sorted(self.names.values()), sorted(self.free), integers,
             lines, result, _doc(self.roots),

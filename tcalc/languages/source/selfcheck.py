@@ -6,23 +6,12 @@ from typing import TYPE_CHECKING
 
 from ...graph.extents import Extent, extent_of
 from ...graph.nodes import Var, dimensions
+from ...graph.properties import PROPERTIES, sample_source, subspace
 
 if TYPE_CHECKING:
     from .program import Program
 
 SIZES = (3, 4, 2, 5)
-
-DATA = {
-    "positive_definite": "a @ a.T + len(a) * np.eye(len(a))",
-    "symmetric": "(a + a.T) / 2",
-    "diagonal": "np.diag(np.diag(a))",
-    "lower": "np.tril(a)",
-    "upper": "np.triu(a)",
-    "integer": "np.floor(a).astype(int)",
-}
-DIRECTION = {
-    name: text for name, text in DATA.items() if name not in ("positive_definite", "integer")
-}
 
 DIFFERENCES = """
     x, step = values["{x}"], 1e-6
@@ -61,7 +50,7 @@ def difference_check(program: Program, before: Program, wrt: tuple[Var, ...], na
     block = DIFFERENCES.format(
         x=program.names[wrt[-1].name],
         before=f"{name}_before",
-        direction=_chosen(wrt[-1], DIRECTION),
+        direction=_each(wrt[-1], subspace(wrt[-1].properties).source("a")),
         extra=_extra(before, sizes),
     )
     return "\n".join(lines) + block
@@ -96,14 +85,18 @@ def _data(program: Program, sizes: dict[str, int]) -> list[str]:
     for v in program.variables.values():
         shape = program.language.shape([_size(extent, sizes) for extent in v.shape])
         lines.append(f"    a = rng.uniform(0.5, 1.5, {shape})")
-        lines.append(f'    values["{program.names[v.name]}"] = {_chosen(v, DATA)}')
+        made = _each(v, sample_source("a", v.properties))
+        lines.append(f'    values["{program.names[v.name]}"] = {made}')
     return lines
+
+
+def _each(v: Var, text: str) -> str:
+    """Source for one matrix `a`, repeated for all that a variable holds."""
+    if any(PROPERTIES[name].square for name in v.properties):
+        for _ in range(v.ndim - 2):
+            text = f"np.stack([{text} for a in a])"
+    return text
 
 
 def _size(extent: Extent, sizes: dict[str, int]) -> str:
     return str(extent_of(extent, sizes))
-
-
-def _chosen(v: Var, table: dict[str, str]) -> str:
-    """The array `a` made to have a property; the first one in the table counts."""
-    return next((text for name, text in table.items() if name in v.properties), "a")

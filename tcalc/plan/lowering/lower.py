@@ -106,7 +106,7 @@ class Lowering(Sums):
         slot = self.b.slot(self.shape(variable), INPUT, name=variable.name)
         if fixed:
             self.b.fixed.add(slot)
-        if "integer" in variable.properties:
+        if variable.integral:
             self.b.integers.add(slot)
         self.values[id(variable)] = Value(slot, tuple(range(variable.ndim)), 1)
 
@@ -304,7 +304,7 @@ class Lowering(Sums):
         for arg, v in zip(e.args, step.variables, strict=True):
             operand = self._plain(self.values[id(arg)], self.shape(arg), True)
             slot = self._full(operand, self.shape(arg))
-            args.append(slot if "integer" in v.properties else self.b.floating(slot))
+            args.append(slot if v.integral else self.b.floating(slot))
         count = extent_of(step.times, self.sizes)
         read = tuple(sorted(self.read[id(e)]))
         fixed = [v.name for v in step.fixed]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log, prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ...graph.subspaces import Slot, Subspace, projected
 from ..terms.contract import Array
 from ..terms.term import Layout, Product, Terms
 from . import kronecker
@@ -20,50 +21,30 @@ from .choose import too_large
 from .dense import Dense
 from .kronecker import Eigen, Kronecker, parts
 
-#: Properties that are subspaces, and where their entries are free.
-KINDS = ("symmetric", "lower", "upper", "diagonal")
+SYMMETRIC = Subspace(mirror=1)
 
 
-class Slot(NamedTuple):
-    """Two axes of a tensor, and the subspace that matrices along them are in."""
-
-    i: int
-    j: int
-    kinds: tuple[str, ...]
-
-
-def mask(kind: str, n: int) -> Array:
-    """1 where an entry may differ from zero."""
-    i, j = np.indices((n, n))
-    found: Array = {"lower": j <= i, "upper": i <= j, "diagonal": i == j}[kind]
-    return found
+def projected_terms(terms: Terms, slot: Slot) -> Terms:
+    """The projection along a slot written out: twice the terms, and one more factor a term."""
+    if slot.subspace.mirror:
+        terms = _with_mirrored(terms, slot)
+    return _with_mask(terms, slot) if slot.subspace.free else terms
 
 
-def projected(value: Array, slot: Slot) -> Array:
-    """An array, projected along a slot."""
-    for kind in slot.kinds:
-        if kind == "symmetric":
-            value = (value + value.swapaxes(slot.i, slot.j)) / 2
-        else:
-            n = value.shape[slot.i]
-            spread = [n if k in (slot.i, slot.j) else 1 for k in range(value.ndim)]
-            held = mask(kind, n)
-            value = value * (held if slot.i < slot.j else held.T).reshape(spread)
-    return value
+def _with_mirrored(terms: Terms, slot: Slot) -> Terms:
+    layout, half = terms.layout, terms.scaled(0.5)
+    order = list(range(len(layout.shape)))
+    order[slot.i], order[slot.j] = slot.j, slot.i
+    swapped = [t._replace(out=tuple([t.out[k] for k in order])) for t in layout.terms]
+    coefs = tuple([c * slot.subspace.mirror for c in half.coefs])
+    other = Layout(layout.shape, layout.columns, swapped)
+    return half.plus(Terms(other, half.cores, coefs)).shared()
 
 
-def projected_terms(terms: Terms, slot: Slot, kind: str) -> Terms:
-    """One projection written out: twice the terms, or one more factor a term."""
+def _with_mask(terms: Terms, slot: Slot) -> Terms:
     layout = terms.layout
-    if kind == "symmetric":
-        half = terms.scaled(0.5)
-        order = list(range(len(layout.shape)))
-        order[slot.i], order[slot.j] = slot.j, slot.i
-        swapped = [t._replace(out=tuple([t.out[k] for k in order])) for t in layout.terms]
-        other = Layout(layout.shape, layout.columns, swapped)
-        return half.plus(Terms(other, half.cores, half.coefs)).shared()
     cores, products = list(terms.cores), []
-    free = mask(kind, layout.shape[slot.i]).astype(terms.dtype)
+    free = slot.subspace.mask(layout.shape[slot.i]).astype(terms.dtype)
     for k, term in enumerate(layout.terms):
         items = (term.out[slot.i], term.out[slot.j])
         labels = term.labels(items)
@@ -74,36 +55,29 @@ def projected_terms(terms: Terms, slot: Slot, kind: str) -> Terms:
     return Terms(Layout(layout.shape, layout.columns, products), cores, terms.coefs)
 
 
-def slots_of(start: int, ndim: int, properties: Sequence[str]) -> list[Slot]:
-    """The projection of a slot of a variable with these properties."""
-    kinds = tuple([kind for kind in KINDS if kind in properties])
-    return [Slot(start + ndim - 2, start + ndim - 1, kinds)] if kinds and ndim >= 2 else []
-
-
 def basis(shape: Sequence[int], slots: Sequence[Slot]) -> Any:
-    """An orthonormal basis of the subspace of arrays of a shape: a sparse matrix of columns."""
+    """An orthonormal basis of the subspace of arrays of a shape: a sparse matrix of columns.
+
+    An entry and the one across the diagonal have a column in common, the diagonal one an entry.
+    """
     import scipy.sparse
 
     place = np.arange(prod(shape)).reshape(shape)
-    twin = place
+    twin, sign = place, 1
     free = np.ones(shape, bool)
-    for slot in slots:
-        for kind in slot.kinds:
-            if kind == "symmetric":
-                twin = twin.swapaxes(slot.i, slot.j)
-            else:
-                spread = [shape[slot.i] if k in (slot.i, slot.j) else 1 for k in range(len(shape))]
-                free = free & mask(kind, shape[slot.i]).reshape(spread)
-        if "symmetric" in slot.kinds:
-            free = free & free.swapaxes(slot.i, slot.j)
-    first = (free & (place <= twin)).ravel()
+    for i, j, subspace in slots:
+        if subspace.mirror:
+            twin, sign = twin.swapaxes(i, j), sign * subspace.mirror
+        spread = [shape[i] if k in (i, j) else 1 for k in range(len(shape))]
+        free = free & subspace.mask(shape[i]).reshape(spread)
+    first = (free & (place <= twin if sign > 0 else place < twin)).ravel()
     rows, partner = place.ravel()[first], twin.ravel()[first]
     count = len(rows)
     values = np.where(rows == partner, 0.5, np.sqrt(0.5))
     columns = np.arange(count)
     return scipy.sparse.csr_array(
         (
-            np.concatenate([values, values]),
+            np.concatenate([values, sign * values]),
             (np.concatenate([rows, partner]), np.concatenate([columns, columns])),
         ),
         shape=(place.size, count),
@@ -206,7 +180,7 @@ class Symmetric:
 
 def factor_inside(terms: Terms, columns: Sequence[Slot], limit: int | None) -> tuple[Solver, str]:
     """The factor of a tensor whose slots are projected, and how it was made."""
-    if len(columns) == 1 and columns[0].kinds == ("symmetric",):
+    if len(columns) == 1 and columns[0].subspace == SYMMETRIC:
         try:
             solver = Symmetric(terms, columns[0], limit)
         except (Unsuitable, np.linalg.LinAlgError):

@@ -1,0 +1,228 @@
+"""What a variable may be declared to be: one row a property, read by everything.
+
+To add a property, write its row: declarations, checks of data, projections, solves, random samples
+and printed self-checks follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from .subspaces import Array, Slot, Subspace, intersection, projected
+
+
+@dataclass(frozen=True)
+class Property:
+    """One property; matrices stand in the last two axes of a variable.
+
+    Attributes
+    ----------
+    name : str
+        The keyword of `tcalc.var`.
+    square : bool
+        Does it speak of square matrices? Otherwise of single entries.
+    implies : tuple of str
+        Properties that go with it.
+    mirror : int
+        1 where A' = A, -1 where A' = -A, 0 where the halves are free of each other.
+    free : str
+        The relation of row and column where entries may differ from zero (a key of `RELATIONS`);
+        empty where all may.
+    test : callable or None
+        ``test(array)``: what data must fulfil besides lying in the subspace.
+    inside : callable or None
+        ``inside(array)`` takes random numbers into the set, where that is no subspace.
+    step : callable or None
+        ``step(direction, array)`` shortens a direction: array + t * direction stays inside for
+        small t.
+    source : str
+        NumPy source that takes a matrix ``{0}`` of random numbers above zero into the set, where
+        that is no subspace.
+    nonnegative, definite : bool
+        Is no entry negative? Are the matrices positive definite?
+    integral : bool
+        Are the entries integers? Then nothing is differentiated by the variable.
+    """
+
+    name: str
+    square: bool = True
+    implies: tuple[str, ...] = ()
+    mirror: int = 0
+    free: str = ""
+    test: Callable[[Array], bool] | None = None
+    inside: Callable[[Array], Array] | None = None
+    step: Callable[[Array, Array], Array] | None = None
+    source: str = "{0}"
+    nonnegative: bool = False
+    definite: bool = False
+    integral: bool = False
+
+    @property
+    def subspace(self) -> Subspace:
+        return intersection([self.mirror], [self.free])
+
+
+# --- sets that are no subspaces -------------------------------------------------------------------
+
+
+def _has_factor(a: Array) -> bool:
+    try:
+        np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _gram(a: Array) -> Array:
+    n = a.shape[-1]
+    found: Array = a @ np.swapaxes(a, -1, -2) / max(n, 1) + np.eye(n)
+    return found
+
+
+def _at_most_unit(direction: Array, a: Array) -> Array:
+    return direction / max(1.0, float(np.linalg.norm(direction)))
+
+
+def _in_proportion(direction: Array, a: Array) -> Array:
+    found: Array = np.clip(direction, -1, 1) * a
+    return found
+
+
+INTEGER = Property("integer", square=False, integral=True)
+
+#: The table: properties by name.
+PROPERTIES = {
+    row.name: row
+    for row in (
+        Property("symmetric", mirror=1),
+        Property(
+            "positive_definite", implies=("symmetric",), definite=True, test=_has_factor,
+            inside=_gram, step=_at_most_unit, source="{0} @ {0}.T + len({0}) * np.eye(len({0}))",
+        ),
+        Property("diagonal", free="=="),
+        Property("lower", free=">="),
+        Property("upper", free="<="),
+        Property(
+            "nonnegative", square=False, nonnegative=True, test=lambda a: not bool((a < 0).any()),
+            inside=lambda a: np.abs(a) + 0.1, step=_in_proportion,
+        ),
+        INTEGER,
+    )
+}  # fmt: skip
+
+#: The properties of a variable of integers.
+INTEGERS = (INTEGER.name,)
+
+
+def rows(names: Iterable[str]) -> list[Property]:
+    """The rows of these properties, in the order of the table."""
+    chosen = set(names)
+    return [row for name, row in PROPERTIES.items() if name in chosen]
+
+
+def with_implied(names: Iterable[str]) -> set[str]:
+    """The properties, and those that go with them."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += PROPERTIES[name].implies
+    return found
+
+
+def independent(names: Iterable[str]) -> list[Property]:
+    """The rows of these properties that are not implied by others of them."""
+    found = rows(names)
+    implied = with_implied([name for row in found for name in row.implies])
+    return [row for row in found if row.name not in implied]
+
+
+@cache
+def subspace(names: tuple[str, ...]) -> Subspace:
+    """The matrices that derivatives by a variable with these properties are projected onto."""
+    return _common(rows(names))
+
+
+def _common(found: Sequence[Property]) -> Subspace:
+    return intersection([row.mirror for row in found], [row.free for row in found])
+
+
+# --- data -----------------------------------------------------------------------------------------
+
+
+def checked(names: Sequence[str]) -> list[Property]:
+    """The properties that data are checked for; a stronger one speaks for what it implies."""
+    speaking = independent(names)
+    found = [PROPERTIES[name] for name in names]
+    return [row for row in found if row in speaking and (row.test or row.subspace)]
+
+
+def holds(row: Property, a: Array) -> bool:
+    """Do data have a property?
+
+    Comparisons with NaN hold nothing against it, but one half of a symmetric matrix must have those
+    of the other: only one of them is read.
+    """
+    with np.errstate(all="ignore"):
+        return (
+            all(holds(PROPERTIES[name], a) for name in row.implies)
+            and (not row.mirror or _mirrored(a, row.mirror))
+            and (not row.free or not bool(((a != 0) & ~row.subspace.mask(a.shape[-1])).any()))
+            and (row.test is None or row.test(a))
+        )
+
+
+def _mirrored(a: Array, sign: int) -> bool:
+    turned = np.swapaxes(a, -1, -2)
+    difference = np.abs(a - turned if sign > 0 else a + turned)
+    most = difference.max(initial=0)
+    if not np.isnan(most):
+        return bool(most <= _tolerance(a))
+    alike = np.array_equal(np.isnan(a), np.isnan(turned))
+    return alike and not bool((difference > _tolerance(a)).any())
+
+
+def _tolerance(a: Array) -> float:
+    """Rounding that is not held against a matrix: far below what a property means."""
+    largest = float(np.abs(a).max(initial=0, where=np.isfinite(a)))
+    return largest * (1e-8 if a.dtype == np.float64 else 1e-4)
+
+
+# --- samples --------------------------------------------------------------------------------------
+
+
+def sample(numbers: Array, names: Iterable[str]) -> Array:
+    """Random numbers moved to where a variable with these properties ranges."""
+    chosen = rows(names)
+    for row in reversed(chosen):  # a Gram matrix of what is nonnegative is nonnegative
+        numbers = row.inside(numbers) if row.inside else numbers
+    numbers = _projected(numbers, _common(chosen))
+    return np.rint(numbers) if any(row.integral for row in chosen) else numbers
+
+
+def direction(numbers: Array, at: Array, names: Iterable[str]) -> Array:
+    """Random numbers as a direction; short lines along it through `at` stay where they start."""
+    chosen = rows(names)
+    numbers = _projected(numbers, _common(chosen))
+    for row in chosen:
+        numbers = row.step(numbers, at) if row.step else numbers
+    return numbers
+
+
+def _projected(a: Array, onto: Subspace) -> Array:
+    return projected(a, Slot(a.ndim - 2, a.ndim - 1, onto)) if onto else a
+
+
+def sample_source(numbers: str, names: Iterable[str]) -> str:
+    """NumPy source of `sample`, of random numbers above zero."""
+    chosen = independent(names)
+    for row in reversed(chosen):
+        numbers = row.source.format(numbers)
+    numbers = _common(chosen).source(numbers)
+    return f"np.floor({numbers}).astype(int)" if any(r.integral for r in chosen) else numbers
