@@ -13,7 +13,7 @@ import tcalc as tc
 from tcalc.graph import nodes
 from tcalc.graph.arraylike import surface
 from tcalc.languages.matrix.functions import FUNCTIONS, available, function
-from tcalc.languages.matrix.syntax import MAX_DEPTH
+from tcalc.languages.reading.parser import MAX_DEPTH
 from tcalc.languages.reading.lexer import MAX_TEXT
 
 DECLARED: dict[str, Any] = {

@@ -16,8 +16,8 @@ from ...integers.polyhedra import System, feasible
 from ...ops.indicator import label_of
 from ...support.errors import ParseError
 from ...support.trampoline import Steps, run
-from ..reading.precedence import Node
-from .words import Tree
+from ..reading.tree import Node
+from .words import IndexTree
 
 #: Forms in one bound, and systems in one range.
 MAX_FORMS = 32
@@ -86,7 +86,7 @@ class Integers:
     dimensions : set of str
     """
 
-    def __init__(self, tree: Tree, dimensions: set[str]) -> None:
+    def __init__(self, tree: IndexTree, dimensions: set[str]) -> None:
         self.tree = tree
         self.dimensions = dimensions
         self.forms: dict[int, Affine] = {}
@@ -118,7 +118,7 @@ class Integers:
     def error(self, error: NotAffine) -> ParseError:
         at = self.tree.nodes[error.place].start
         wanted = "bounds and subscripts are affine in indices and dimensions"
-        return ParseError(f"{error.why}; {wanted}", self.tree.text, at)
+        return self.tree.error(f"{error.why}; {wanted}", at)
 
     # --- nodes ------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ def constant(value: Whole) -> int | None:
 # --- ranges ---------------------------------------------------------------------------------------
 
 
-class Piece(NamedTuple):
+class RangePiece(NamedTuple):
     """The values x between the greatest lower and the least upper bound, where conditions hold."""
 
     lower: tuple[Floor, ...]
@@ -263,7 +263,7 @@ class Piece(NamedTuple):
 X = Affine.of("?")
 
 
-def pieces(low: Whole, high: Whole, known: Iterable[Constraint]) -> list[Piece]:
+def pieces(low: Whole, high: Whole, known: Iterable[Constraint]) -> list[RangePiece]:
     """The ranges between two bounds that together are all values, each once."""
     system = System(tuple(known))
     found: list[list[tuple[Constraint, Floor | None, bool]]] = [[]]
@@ -276,7 +276,7 @@ def pieces(low: Whole, high: Whole, known: Iterable[Constraint]) -> list[Piece]:
             joined = [p for p in joined if feasible(system & [c for c, _, _ in p])]
         found = joined
     return [
-        Piece(
+        RangePiece(
             tuple(dict.fromkeys([f for _, f, above in p if f is not None and not above])),
             tuple(dict.fromkeys([f for _, f, above in p if f is not None and above])),
             tuple([c for c, f, _ in p if f is None]),
