@@ -18,7 +18,7 @@ from ...ops.indicator import Access, indicator, label_of
 from ...ops.reductions import arange
 from ...support.errors import ShapeError
 from ..reading.lexer import WORDS
-from ..reading.library import surface
+from ..reading.library import LIBRARY
 
 #: Functions that are no elementwise row of the table: how many arguments they take.
 OTHERS = {"where": (3, 3), "square": (1, 1), "clip": (3, 3), "max": (2, 99), "min": (2, 99),
@@ -72,12 +72,12 @@ def called(name: str, values: Sequence[Val], extents: Mapping[int, Extent]) -> V
     if name in ("max", "min"):
         found = args[0]
         for arg in args[1:]:
-            found = surface[f"{name}imum"](found, arg)
+            found = LIBRARY[f"{name}imum"](found, arg)
         return Val(found, word)
     if name == "ceil":
-        return scaled(Val(surface["floor"](scaled(values[0], -1).expr), word), -1)
+        return scaled(Val(LIBRARY["floor"](scaled(values[0], -1).expr), word), -1)
     row = TABLE.get(name)
-    call: Callable[..., Expr] = surface[name] if name in surface else partial(apply, row)  # type: ignore[arg-type]
+    call: Callable[..., Expr] = LIBRARY[name] if name in LIBRARY else partial(apply, row)  # type: ignore[arg-type]
     return Val(call(*args), word)
 
 
@@ -116,8 +116,8 @@ def of_arrays(name: str, operands: Sequence[Expr], params: Sequence[Any]) -> Exp
             raise ShapeError(f"{name} takes arrays of at least {core} axes, not {e.ndim}")
     if part >= 0:
         return apply_all(row, *operands, params=tuple(params))[part]
-    if name in surface and not params:
-        value: Expr = surface[name](*operands)
+    if name in LIBRARY and not params:
+        value: Expr = LIBRARY[name](*operands)
         return value
     return apply(row, *operands, params=tuple(params))
 
@@ -185,7 +185,7 @@ def bound(
     whole = multiplied_out([body], word, extents).expr
     if mask.word:
         chosen = multiplied_out([mask], word, extents).expr
-        whole = surface["where"](chosen, whole, numeral(NEUTRAL[name], whole.shape))
+        whole = LIBRARY["where"](chosen, whole, numeral(NEUTRAL[name], whole.shape))
     return Val(apply(TABLE[name], whole, params=(len(labels),)), outer)
 
 
@@ -198,7 +198,7 @@ def _summed(
     if mask.word and restricted(body.expr):
         word = joined([body, mask])
         chosen, whole = expanded(mask, word, extents), expanded(body, word, extents)
-        operands = [(surface["where"](chosen, whole, numeral(0, whole.shape)), word)]
+        operands = [(LIBRARY["where"](chosen, whole, numeral(0, whole.shape)), word)]
     if mask is not UNIT:
         operands.append(mask)
     placed = {k for _, word in operands for k in word}

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...graph.applications import apply
-from ...graph.arraylike import surface
 from ...graph.extents import extent_coef, inverse_extent
 from ...graph.nodes import Expr, Var
 from ...graph.normal import scale
@@ -20,6 +19,7 @@ from ...graph.variables import var
 from ...support.errors import ParseError, ShapeError, UnsupportedError
 from ..reading.declarations import declared_variables
 from ..reading.lexer import literal
+from ..reading.library import LIBRARY
 from ..reading.tree import Node, SyntaxTree
 from .functions import OPERATORS, implementation
 from .inference import Typed, infer
@@ -193,7 +193,7 @@ class _Builder:
 
 def _call(name: str, *args: Any) -> Expr:
     """A function of the library."""
-    found: Expr = surface[name](*args)
+    found: Expr = LIBRARY[name](*args)
     return found
 
 
