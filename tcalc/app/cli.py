@@ -20,8 +20,8 @@ from ..compression.compress import compress
 from ..graph import trees
 from ..graph.nodes import PROPERTIES, Expr
 from ..graph.variables import canonical_name, check_shape, var
+from ..languages.registry import TEXT_LANGUAGES
 from ..languages.source.program import to_code
-from ..languages.table import LANGUAGES
 from ..run.compile import compile
 from ..support.errors import Error
 from ..support.progress import Progress
@@ -29,8 +29,8 @@ from .check import check
 from .explain import explain
 
 #: Languages of input and forms of output by name.
-READERS = {name: language.read for name, language in LANGUAGES.items() if language.read}
-FORMS = {language.form: language.write for language in LANGUAGES.values()}
+READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
+FORMS = {language.form: language.write for language in TEXT_LANGUAGES.values()}
 #: Source code, which holds the derivatives by several variables in one program.
 SOURCE = "numpy"
 BAD_INPUT = 2

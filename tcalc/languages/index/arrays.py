@@ -11,9 +11,9 @@ from ...integers.affine import Affine
 from ...ops.indicator import label_of
 from ...support.errors import ParseError, ShapeError, UnsupportedError
 from ..reading.tree import Node
+from .grammar import IndexTree
 from .integers import Integers
 from .values import PARAMETERS, of_arrays, operands_of
-from .words import IndexTree
 
 
 class Array(NamedTuple):

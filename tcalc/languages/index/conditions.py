@@ -9,10 +9,10 @@ from ...integers.affine import Congruence, Constraint, Guard
 from ...integers.polyhedra import NEVER
 from ...support.trampoline import Steps
 from ..reading.tree import Node
+from .grammar import COMPARISONS, IndexTree
 from .integers import Integers
 from .labels import Context
-from .values import COMPARED, UNIT, Val, added, called, multiplied, scaled, where_they_hold
-from .words import COMPARISONS, IndexTree
+from .values import COMPARED, UNIT, Labelled, added, called, multiplied, scaled, where_they_hold
 
 CONNECTIVES = {"&": "logical_and", "|": "logical_or", "~": "logical_not"}
 
@@ -44,7 +44,7 @@ class Conditions:
 
     def guard(self, place: int, node: Node, context: Context) -> Steps:
         """[conditions]: 1 where all of them hold."""
-        values: list[Val] = []
+        values: list[Labelled] = []
         for arg in node.args:
             if not self.conditional(arg):
                 message = f"`{self.tree.source(arg)}` is no condition; expected a comparison"
@@ -65,7 +65,7 @@ class Conditions:
             guard, negative = found
             value = where_they_hold([guard], self.extents)
             return added([UNIT, scaled(value, -1)], self.extents) if negative else value
-        values: list[Val] = []
+        values: list[Labelled] = []
         for arg in node.args:
             values.append((yield self.value(arg, context)))
         if all(map(self.conditional, node.args)) and node.name == "&":
@@ -98,7 +98,7 @@ class Conditions:
             left, right = right, left
         return Constraint(left - right - (node.name in ("<", ">"))), False
 
-    def said(self, place: int, positive: bool) -> Steps:
+    def known_where(self, place: int, positive: bool) -> Steps:
         """What is known of indices where a condition holds, or where it does not."""
         node = self.tree.nodes[place]
         found: list[Constraint] = []
@@ -107,13 +107,13 @@ class Conditions:
         elif node.kind == "infix" and node.name == "|":
             inner = () if positive else node.args
         elif node.kind == "prefix" and node.name == "~":
-            return (yield self.said(node.args[0], not positive))
+            return (yield self.known_where(node.args[0], not positive))
         elif node.kind == "infix" and node.name in COMPARISONS:
             return self.known_by(node, positive)
         else:
             inner = ()
         for arg in inner:
-            found += yield self.said(arg, positive)
+            found += yield self.known_where(arg, positive)
         return tuple(found)
 
     def known_by(self, node: Node, positive: bool) -> Context:

@@ -10,10 +10,10 @@ from ...ops.selection import selection
 from ...support.errors import RangeError
 from ..reading.lexer import line_and_column
 from .arrays import Arrays
+from .grammar import IndexTree
 from .integers import Integers
 from .labels import Context, Labels
-from .values import Val, added, called, integers, multiplied_out
-from .words import IndexTree
+from .values import Labelled, added, called, integers, multiplied_out
 
 
 class Entries:
@@ -25,7 +25,7 @@ class Entries:
         self.labels = labels
         self.integers = integers
 
-    def entry(self, place: int, context: Context) -> Val:
+    def entry(self, place: int, context: Context) -> Labelled:
         """An entry of an array: its product with what says where it is read."""
         node = self.tree.nodes[place]
         array = self.arrays.array(node)

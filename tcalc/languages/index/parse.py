@@ -18,13 +18,14 @@ from ..reading.tree import Node, Statement
 from .arrays import Array, Arrays
 from .conditions import Conditions
 from .entries import Entries
+from .grammar import COMPARISONS, IndexTree
 from .integers import Integers
 from .labels import Context, Labels, Placed
 from .ranges import Ranges
 from .syntax import parse_tree
 from .values import (
     NUMBERS,
-    Val,
+    Labelled,
     added,
     arity,
     bound,
@@ -37,7 +38,6 @@ from .values import (
     operands_of,
     scaled,
 )
-from .words import COMPARISONS, IndexTree
 
 
 def parse_index(text: str, /, **declarations: Any) -> Expr:
@@ -123,7 +123,7 @@ class _Builder:
             lows.append(found.form - index(found.label))
             word.append(found.label)
             context += found.conditions
-        value: Val = run(self.value(statement.root, context))
+        value: Labelled = run(self.value(statement.root, context))
         e = moved(value, tuple(word), self.extents)
         self.arrays.named[statement.name] = Array(e, tuple(lows))
         return e
@@ -133,7 +133,7 @@ class _Builder:
     def value(self, place: int, context: Context) -> Steps:
         node = self.tree.nodes[place]
         if node.kind == "number":
-            return Val(numeral(float(node.name)), ())
+            return Labelled(numeral(float(node.name)), ())
         if node.kind == "index":
             return integers(self.integers.forms[node.indices[0]], self.extents)
         if node.kind == "name":
@@ -142,15 +142,15 @@ class _Builder:
             return self.entries.entry(place, context)
         return (yield self.rules[node.kind](place, node, context))
 
-    def name(self, node: Node) -> Val:
+    def name(self, node: Node) -> Labelled:
         if node.name in self.arrays.named:
             array = self.arrays.named[node.name]
             self.arrays.check_arity(node, array)
-            return Val(array.expr, ())
+            return Labelled(array.expr, ())
         if node.name in self.dimensions:
-            return Val(filled(extent_coef(node.name), ()), ())
+            return Labelled(filled(extent_coef(node.name), ()), ())
         if node.name in NUMBERS:
-            return Val(numeral(NUMBERS[node.name]), ())
+            return Labelled(numeral(NUMBERS[node.name]), ())
         raise self.arrays.unknown(node)
 
     # --- operators --------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class _Builder:
     def prefix(self, place: int, node: Node, context: Context) -> Steps:
         if node.name == "~":
             return (yield self.conditions.condition(place, context))
-        value: Val = yield self.value(node.args[0], context)
+        value: Labelled = yield self.value(node.args[0], context)
         return scaled(value, -1) if node.name == "-" else value
 
     def infix(self, place: int, node: Node, context: Context) -> Steps:
@@ -166,8 +166,8 @@ class _Builder:
             return (yield self.conditions.condition(place, context))
         if node.name == "*":
             return (yield self.product(node, context))
-        left: Val = yield self.value(node.args[0], context)
-        right: Val = yield self.value(node.args[1], context)
+        left: Labelled = yield self.value(node.args[0], context)
+        right: Labelled = yield self.value(node.args[1], context)
         if node.name == "-":
             right = scaled(right, -1)
         if node.name in "+-":
@@ -187,8 +187,8 @@ class _Builder:
         said: dict[int, Context] = {}
         for k in places:
             if self.tree.nodes[k].kind == "guard":
-                said[k] = yield self.conditions.said(k, True)
-        values: list[Val] = []
+                said[k] = yield self.conditions.known_where(k, True)
+        values: list[Labelled] = []
         for k in places:
             others = [c for other, cs in said.items() if other != k for c in cs]
             values.append((yield self.value(k, (*context, *others))))
@@ -202,7 +202,7 @@ class _Builder:
                 shown = show_shape(array.expr.shape)
                 message = f"{node.name} has shape {shown} here: its entries are {node.name}(…)[…]"
                 raise self.tree.shape_error(message, node.at)
-            return Val(array.expr, ())
+            return Labelled(array.expr, ())
         if wanted is None:
             message = f"there is no function `{node.name}`"
             if node.name in self.arrays.named:
@@ -217,8 +217,11 @@ class _Builder:
         contexts = [context] * len(node.args)
         if node.name == "where":
             for k, positive in ((1, True), (2, False)):
-                contexts[k] = (*context, *(yield self.conditions.said(node.args[0], positive)))
-        values: list[Val] = []
+                contexts[k] = (
+                    *context,
+                    *(yield self.conditions.known_where(node.args[0], positive)),
+                )
+        values: list[Labelled] = []
         for arg, inner in zip(node.args, contexts, strict=True):
             values.append((yield self.value(arg, inner)))
         return called(node.name, values, self.extents)
@@ -235,10 +238,10 @@ class _Builder:
                 for placed in self.ranges.pieces(k, (*context, *conditions)):
                     found.append(({**state, k: placed}, (*conditions, *placed.conditions)))
             states = found
-        values: list[Val] = []
+        values: list[Labelled] = []
         for state, conditions in states:
             self.integers.forms.update({p: placed.form for p, placed in state.items()})
-            body: Val = yield self.value(node.args[0], (*context, *conditions))
+            body: Labelled = yield self.value(node.args[0], (*context, *conditions))
             labels = [placed.label for placed in state.values()]
             values.append(bound(node.name, body, labels, conditions, self.extents))
         return combined(node.name, values, self.extents)

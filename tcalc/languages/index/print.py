@@ -22,22 +22,25 @@ from ...ops.indicator import conditions
 from ...ops.reductions import arange
 from ...support.errors import UnsupportedError
 from ...support.trampoline import Steps, run
-from ..writing.notation import LETTERS, MAX_SHOWN, MAX_SIZE, Rope, flatten, joined
+from ..writing.notation import (
+    ATOM,
+    LETTERS,
+    MAX_SHOWN,
+    MAX_SIZE,
+    POWER,
+    PRODUCT,
+    SUM,
+    Piece,
+    Rope,
+    flatten,
+    joined,
+)
+from .grammar import BINDERS
 from .print_sums import Context, written_out
-from .words import BINDERS
 
-SUM, PRODUCT, POWER, ATOM = range(4)
 MAX_TOKENS, MIN_SHARED = 2_000, 12
 #: Nodes below each other in one formula.
 MAX_NESTED = 500
-
-
-class Piece(NamedTuple):
-    """Part of the text without its sign, and how tightly its outermost operator binds."""
-
-    text: Rope
-    level: int = ATOM
-    negative: bool = False
 
 
 class Scope(NamedTuple):
@@ -301,7 +304,9 @@ def scaled(coef: Coef, factors: Sequence[Piece]) -> Piece:
     below = [f"/({_shown(form_of(n))})" if _long(n) else f"/{n}" for n in coef.over]
     if len(above) == 1 and not below:
         return above[0]._replace(negative=negative)
-    return Piece((joined("*", [within(p, PRODUCT) for p in above]), *below), PRODUCT, negative)
+    return Piece(
+        (joined("*", [within(p, PRODUCT) for p in above]), *below), PRODUCT, negative=negative
+    )
 
 
 def _long(extent: str) -> bool:

@@ -11,9 +11,9 @@ from ...integers.affine import Affine
 from ...ops.indicator import label_of
 from ...support.errors import ShapeError
 from .arrays import Arrays
+from .grammar import Index, IndexTree
 from .integers import Integers, pieces
 from .labels import Context, Labels, Placed
-from .words import Index, IndexTree
 
 
 class Ranges:

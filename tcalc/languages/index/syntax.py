@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...support.errors import ParseError
 from ..reading.parser import OR, Open, Parser
 from ..reading.tree import Places
-from .words import BINDERS, FUNCTIONS_TOO, GRAMMAR, Header, Index, IndexTree
+from .grammar import BINDERS, FUNCTIONS_TOO, GRAMMAR, Header, Index, IndexTree
 
 
 def parse_tree(text: str) -> IndexTree:

@@ -17,7 +17,7 @@ from ...ops.reductions import softmax
 from .gathers import gather, parameters, segments, sliced
 from .loops import Names, loop_of, repeated
 from .matrix_form import Factor, Form, Product, better, counted
-from .notation import LETTERS, SUM, Piece, Spec, Text, index_letters
+from .notation import LETTERS, SUM, Piece, Spec, Style, index_letters
 from .sharing import free_prefix, used_twice
 
 MAX_TOKENS = 2_000
@@ -32,7 +32,7 @@ class Layout:
     """One expression in one style."""
 
     def __init__(
-        self, style: Text, matrix: bool = True, limit: int = MAX_TOKENS, prefix: str = "t"
+        self, style: Style, matrix: bool = True, limit: int = MAX_TOKENS, prefix: str = "t"
     ) -> None:
         self.style = style
         self.matrix = matrix

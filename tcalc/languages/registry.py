@@ -14,7 +14,7 @@ from .matrix.parse import parse
 from .matrix.print import to_text
 
 
-class Language(NamedTuple):
+class TextLanguage(NamedTuple):
     """How expressions are read and written in a language.
 
     Attributes
@@ -33,9 +33,9 @@ class Language(NamedTuple):
 
 
 #: By the name as a language of input.
-LANGUAGES: dict[str, Language] = {
-    "matrix": Language("text", to_text, parse),
-    "index": Language("index", to_index, parse_index),
-    "einsum": Language("einsum", to_einsum),
-    "latex": Language("latex", to_latex),
+TEXT_LANGUAGES: dict[str, TextLanguage] = {
+    "matrix": TextLanguage("text", to_text, parse),
+    "index": TextLanguage("index", to_index, parse_index),
+    "einsum": TextLanguage("einsum", to_einsum),
+    "latex": TextLanguage("latex", to_latex),
 }
