@@ -17,7 +17,18 @@ from .values import Labelled, added, called, integers, multiplied_out
 
 
 class Entries:
-    """Reads accesses `a[…]`, and checks that they stay inside of their arrays."""
+    """Reads accesses `a[…]`, and checks that they stay inside of their arrays.
+
+    Parameters
+    ----------
+    tree : IndexTree
+    arrays : Arrays
+        What is read.
+    labels : Labels
+        What is known of indices.
+    integers : Integers
+        Reads subscripts.
+    """
 
     def __init__(self, tree: IndexTree, arrays: Arrays, labels: Labels, integers: Integers) -> None:
         self.tree = tree

@@ -45,11 +45,13 @@ class Floor(NamedTuple):
         return Constraint(self.form - x * self.divisor)
 
 
-#: The greatest of the least of forms, the whole over a number that is not rounded yet.
+#: The greatest of the least of forms.
 Forms = tuple[tuple[Floor, ...], ...]
 
 
 class IntegerBound(NamedTuple):
+    """A greatest of least of forms, over a number, the quotient not rounded yet."""
+
     forms: Forms
     under: int = 1
 
@@ -65,6 +67,7 @@ class IntegerBound(NamedTuple):
 
 
 def integer_bound(form: Affine | int) -> IntegerBound:
+    """An affine form as a bound."""
     return IntegerBound(((Floor(Affine.of(form)),),))
 
 

@@ -22,6 +22,7 @@ from ...integers.polyhedra import (
 from ...ops.indicator import index, label_of
 from .integers import Floor, RangePiece, X
 
+#: What is known of indices where a part of a text stands.
 Context = tuple[Constraint, ...]
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...graph.applications import application
-from ...graph.extents import Coef, Extent, form_of, show_shape
+from ...graph.extents import Coef, form_of, show_shape
 from ...graph.extents import number as number_coef
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare, split_coef
@@ -36,7 +36,8 @@ from ..writing.notation import (
     joined,
 )
 from .grammar import BINDERS
-from .print_sums import Context, written_out
+from .labels import Context
+from .print_sums import substituted, whole_range, written_out
 
 MAX_TOKENS, MIN_SHARED = 2_000, 12
 #: Nodes below each other in one formula.
@@ -138,7 +139,7 @@ class _Writer:
 
     def statement(self, node: Expr, name: str) -> str:
         letters = self.letters(node.ndim, ())
-        ranges = [_box(k, extent) for k, extent in zip(letters, node.shape, strict=True)]
+        ranges = [whole_range(k, extent) for k, extent in zip(letters, node.shape, strict=True)]
         subs = [Affine.of(k) for k in letters]
         piece: Piece = run(self.entry(node, subs, Scope().inside(ranges)))
         left = f"{name}[{', '.join(map(_shown_range, ranges))}]" if ranges else name
@@ -196,7 +197,7 @@ class _Writer:
         if indicates(node):
             names = {f"#{axis}": sub for axis, sub in enumerate(subs)}
             guards = [
-                _substituted(g, names) for g in conditions(node.params, tuple(range(node.ndim)))
+                substituted(g, names) for g in conditions(node.params, tuple(range(node.ndim)))
             ]
             return Piece(f"[{' & '.join(map(_shown_guard, guards))}]" if guards else "1")
         if node.ndim == 1 and node is arange(node.shape[0]):
@@ -226,7 +227,7 @@ class _Writer:
         (arg,) = node.args
         letters = self.letters(node.params[0], scope.names)
         shape = arg.shape[arg.ndim - len(letters) :]
-        ranges = [_box(k, extent) for k, extent in zip(letters, shape, strict=True)]
+        ranges = [whole_range(k, extent) for k, extent in zip(letters, shape, strict=True)]
         inner = [*subs, *[Affine.of(k) for k in letters]]
         body: Piece = yield self.entry(arg, inner, scope.inside(ranges))
         shown = ", ".join(map(_shown_range, ranges))
@@ -351,10 +352,6 @@ def constant(node: Const, subs: Sequence[Affine]) -> Piece:
 # --- integers -------------------------------------------------------------------------------------
 
 
-def _box(name: str, extent: Extent) -> Range:
-    return Range(name, (Quotient(Affine()),), (Quotient(form_of(extent) - 1),))
-
-
 def _spelled(form: Affine) -> Affine:
     """The form with rounded quotients of dimensions as the language writes them."""
     names: dict[str, str] = {}
@@ -382,9 +379,3 @@ def _shown_guard(g: Guard) -> str:
     if isinstance(g, Congruence):
         return f"mod({_shown(g.form)}, {g.modulus}) == 0"
     return str(Constraint(_spelled(g.form), g.equality))
-
-
-def _substituted(g: Guard, names: dict[str, Affine]) -> Guard:
-    if isinstance(g, Congruence):
-        return Congruence(g.form.substitute(names), g.modulus)
-    return Constraint(g.form.substitute(names), g.equality)

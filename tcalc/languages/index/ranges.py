@@ -17,7 +17,20 @@ from .labels import Context, Labels, Placed
 
 
 class Ranges:
-    """Gives every index of a text its labels."""
+    """Gives every index of a text its labels.
+
+    Parameters
+    ----------
+    tree : IndexTree
+    declared : mapping
+        Variables by name.
+    arrays : Arrays
+        Whose axes say where an index ranges that has no bounds.
+    labels : Labels
+        Makes labels.
+    integers : Integers
+        Reads bounds.
+    """
 
     def __init__(
         self,
@@ -81,6 +94,7 @@ class Ranges:
         return self.labels.whole(low, extent)
 
     def disagree(self, found: Index, one: Any, two: Any) -> ShapeError:
+        """The error for two uses of an index whose axes differ."""
         texts = []
         for low, extent, use, axis in (one, two):
             node = self.tree.nodes[use]
