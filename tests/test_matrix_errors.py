@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import tcalc as tc
 from tcalc.graph import nodes
-from tcalc.graph.arraylike import surface
 from tcalc.languages.matrix.functions import FUNCTIONS, available, function
-from tcalc.languages.matrix.syntax import MAX_DEPTH
 from tcalc.languages.reading.lexer import MAX_TEXT
+from tcalc.languages.reading.library import LIBRARY
+from tcalc.languages.reading.parser import MAX_DEPTH
 
 DECLARED: dict[str, Any] = {
     **dict.fromkeys(("a", "b", "c"), ()),
@@ -170,7 +170,7 @@ def test_error(kind: type[tc.Error], text: str, line: int, column: int, words: l
 def test_functions_follow_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in FUNCTIONS:
         assert function(name) is not None
-    monkeypatch.delitem(surface, "logdet")
+    monkeypatch.delitem(LIBRARY, "logdet")
     assert not available("logdet")
     with pytest.raises(tc.ParseError, match="`logdet` is not available"):
         tc.parse("logdet(A)")

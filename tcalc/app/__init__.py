@@ -1,5 +1,5 @@
 """What a person starts: the command line, the demo, explain and check.
 
-Reads graph, rules, plan.lowering, calculus, compression, languages.matrix, languages.index,
-languages.einsum, languages.source, languages, run.
+Reads graph, rules, plan.lowering, calculus, compression, languages.matrix, languages.source,
+languages, run.
 """

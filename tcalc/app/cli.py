@@ -21,12 +21,7 @@ from ..graph import trees
 from ..graph.nodes import Expr
 from ..graph.properties import PROPERTIES
 from ..graph.variables import canonical_name, check_shape, var
-from ..languages.einsum.print import to_einsum
-from ..languages.index.parse import parse_index
-from ..languages.index.print import to_index
-from ..languages.latex import to_latex
-from ..languages.matrix.parse import parse
-from ..languages.matrix.print import to_text
+from ..languages.registry import TEXT_LANGUAGES
 from ..languages.source.program import to_code
 from ..run.compile import compile
 from ..support.errors import Error
@@ -34,15 +29,11 @@ from ..support.progress import Progress
 from .check import check
 from .explain import explain
 
-#: Input languages and output forms by name: one row each.
-LANGUAGES: dict[str, Callable[..., Expr]] = {"matrix": parse, "index": parse_index}
-FORMS: dict[str, Callable[[Any], str]] = {
-    "text": to_text,
-    "latex": to_latex,
-    "einsum": to_einsum,
-    "index": to_index,
-    "numpy": lambda e: to_code(e, "numpy"),
-}
+#: Languages of input and forms of output by name.
+READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
+FORMS = {language.form: language.write for language in TEXT_LANGUAGES.values()}
+#: Source code, which holds the derivatives by several variables in one program.
+SOURCE = "numpy"
 BAD_INPUT = 2
 
 
@@ -82,7 +73,9 @@ def _parser() -> argparse.ArgumentParser:
 
     derive = command("derive", _derive, "print a derivative as a formula or as code")
     _expression_options(derive)
-    derive.add_argument("--to", default="text", choices=sorted(FORMS), help="form of the output")
+    derive.add_argument(
+        "--to", default="text", choices=sorted([*FORMS, SOURCE]), help="form of the output"
+    )
     derive.add_argument("--compress", action="store_true", help="print cores and unit tensors")
     derive.add_argument("--explain", action="store_true", help="print what each mode costs")
 
@@ -108,7 +101,7 @@ def _expression_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wrt", help="variable, or several as a,b")
     parser.add_argument("--order", type=int, default=1)
     parser.add_argument("--mode", default="auto", choices=("auto", *MODES))
-    parser.add_argument("--language", default="matrix", choices=sorted(LANGUAGES))
+    parser.add_argument("--language", default="matrix", choices=sorted(READERS))
     parser.add_argument(
         "--var", action="append", default=[], metavar="NAME=m,n[:property]",
         help="declare a variable: extents or dimension names, empty for a scalar",
@@ -143,7 +136,7 @@ def _declared(rows: Sequence[str]) -> dict[str, Expr]:
 
 
 def _read(arguments: Any, declared: dict[str, Any]) -> Expr:
-    return LANGUAGES[arguments.language](arguments.expression.strip(), **declared)
+    return READERS[arguments.language](arguments.expression.strip(), **declared)
 
 
 def _derived(arguments: Any, e: Expr) -> Any:
@@ -162,10 +155,10 @@ def _derive(arguments: Any) -> int:
     blocks = trees.leaves(result)
     if arguments.compress:
         _print_blocks(arguments, [str(compress(b)) for b in blocks])
-    elif arguments.to in ("text", "latex", "einsum"):
-        _print_blocks(arguments, [FORMS[arguments.to](b) for b in blocks])
+    elif arguments.to == SOURCE:
+        print(to_code(result, SOURCE))
     else:
-        print(FORMS[arguments.to](result))
+        _print_blocks(arguments, [FORMS[arguments.to](b) for b in blocks])
     if arguments.explain:
         for block in blocks:
             print(explain(block), file=sys.stderr)

@@ -1,4 +1,5 @@
-"""Text in, text out, source out: one folder a language that is read, one file a format.
+"""Text in, text out, source out: one folder a language that is read, one file a format, one row of
+a table each.
 
-Reads graph, languages.writing.
+Reads graph, languages.writing, languages.matrix, languages.index, languages.einsum.
 """

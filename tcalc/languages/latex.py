@@ -27,7 +27,7 @@ from .writing.notation import (
     Piece,
     Rope,
     Spec,
-    Text,
+    Style,
     flatten,
     index_letters,
     joined,
@@ -107,7 +107,7 @@ def subscripted(ropes: list[Rope], subscript: str) -> list[Rope]:
     return [first[: name.end()], subscript, first[name.end() :], *rest]
 
 
-class Latex(Text):
+class Latex(Style):
     """LaTeX without environments, unless statements need one."""
 
     pointwise_times = r" \odot "

@@ -146,8 +146,8 @@ def checked_extent(name: str, value: Any) -> int:
 # --- dimensions -----------------------------------------------------------------------------------
 
 
-class Dimensions:
-    """Extents of named dimensions, and who bound them."""
+class ExtentBinding:
+    """Extents of named dimensions, each bound once, and by which argument."""
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}

@@ -27,7 +27,7 @@ from .binding import (
     Array,
     Bound,
     Declared,
-    Dimensions,
+    ExtentBinding,
     absent,
     argument_names,
     by_name,
@@ -229,7 +229,7 @@ class _Engine:
         """Data converted and checked once."""
         result = {k: v for k, v in data.items() if k in self.variables or k in self.dimensions}
         checked = {d.name for _, d in self.checked}
-        dims = Dimensions()
+        dims = ExtentBinding()
         for name, value in result.items():
             declared = self.variables.get(name)
             if declared is None:
@@ -306,7 +306,7 @@ class _Engine:
 
     def _bind(self, roots: Roots, key: list[Any], arrays: list[Array], unused: list[str]) -> Bound:
         """The program for these extents and dtypes, made now and kept."""
-        dims = Dimensions()
+        dims = ExtentBinding()
         for declared, array in zip(self.needed, arrays, strict=True):
             dims.bind_shape(declared, array.shape)
         for what, extent, *_ in key[len(arrays) :]:
@@ -356,7 +356,7 @@ class _Engine:
             kinds = {kind for kind in cancelled if isinstance(kind, np.dtype) and kind.kind == "f"}
         return _SINGLE if kinds == {_SINGLE} else _DOUBLE
 
-    def _chosen(self, roots: Roots, dims: Dimensions) -> list[Expr]:
+    def _chosen(self, roots: Roots, dims: ExtentBinding) -> list[Expr]:
         """The values of the roots; of a derivative's candidates the cheapest at these sizes."""
         names, known = {d.name for d in self.needed}, dims.sizes.keys()
 
@@ -368,9 +368,9 @@ class _Engine:
         # where an extent is missing, others say so
         return chosen(options, dims.sizes) if known >= set(dimensions(first)) else first
 
-    def _bound_by(self, data: Values) -> Dimensions:
+    def _bound_by(self, data: Values) -> ExtentBinding:
         """The extents of data that are known to be of variables and dimensions."""
-        dims = Dimensions()
+        dims = ExtentBinding()
         bound = {k: np.shape(v) if k in self.variables else v for k, v in data.items()}
         dims.bind_given(bound, self.variables, self.dimensions)
         return dims

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from ...graph.nodes import Expr
 from ...graph.row import Op
 from ..writing.layout import Layout
-from ..writing.notation import Piece, Rope, Text
+from ..writing.notation import Piece, Rope, Style
 
 
-class EinsumText(Text):
+class EinsumStyle(Style):
     """Everything between operands acts entry by entry."""
 
     pointwise_times = "*"
@@ -35,4 +35,4 @@ def to_einsum(e: Expr) -> str:
     >>> print(tc.to_einsum(tc.exp(A @ B)))
     exp(#('ik,kj->ij', A, B))
     """
-    return Layout(EinsumText(), matrix=False, limit=0).text(e)
+    return Layout(EinsumStyle(), matrix=False, limit=0).text(e)

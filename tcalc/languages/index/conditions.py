@@ -2,35 +2,55 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 
+from ...graph.extents import Extent
 from ...integers.affine import Congruence, Constraint, Guard
 from ...integers.polyhedra import NEVER
 from ...support.trampoline import Steps
-from ..reading.precedence import Node
-from .arrays import Arrays
-from .ranges import Context
-from .values import COMPARED, UNIT, Val, added, called, multiplied, scaled, where_they_hold
-from .words import COMPARISONS
+from ..reading.tree import Node
+from .grammar import COMPARISONS, IndexTree
+from .integers import Integers
+from .labels import Context
+from .values import COMPARED, UNIT, Labelled, added, called, multiplied, scaled, where_they_hold
 
 CONNECTIVES = {"&": "logical_and", "|": "logical_or", "~": "logical_not"}
 
 
-class Conditions(Arrays, ABC):
-    """Reads conditions, as values of 1 and 0 and as what is known where they hold."""
+class Conditions:
+    """Reads conditions, as values of 1 and 0 and as what is known where they hold.
 
-    @abstractmethod
-    def value(self, place: int, context: Context) -> Steps: ...
+    Parameters
+    ----------
+    tree : IndexTree
+    integers : Integers
+    extents : mapping
+        Of labels.
+    value : callable
+        Reads the value of a node, given what is known of its indices.
+    """
+
+    def __init__(
+        self,
+        tree: IndexTree,
+        integers: Integers,
+        extents: Mapping[int, Extent],
+        value: Callable[[int, Context], Steps],
+    ) -> None:
+        self.tree = tree
+        self.integers = integers
+        self.extents = extents
+        self.value = value
 
     def guard(self, place: int, node: Node, context: Context) -> Steps:
         """[conditions]: 1 where all of them hold."""
-        values: list[Val] = []
+        values: list[Labelled] = []
         for arg in node.args:
             if not self.conditional(arg):
                 message = f"`{self.tree.source(arg)}` is no condition; expected a comparison"
-                raise self.fail(message, self.tree.nodes[arg].start)
+                raise self.tree.error(message, self.tree.nodes[arg].start)
             values.append((yield self.condition(arg, context)))
-        return multiplied(values, self.labels.extents)
+        return multiplied(values, self.extents)
 
     def conditional(self, place: int) -> bool:
         """Is a node 1 or 0?"""
@@ -41,20 +61,19 @@ class Conditions(Arrays, ABC):
 
     def condition(self, place: int, context: Context) -> Steps:
         node = self.tree.nodes[place]
-        extents = self.labels.extents
         if node.name in COMPARISONS and (found := self.compared(node)) is not None:
             guard, negative = found
-            value = where_they_hold([guard], extents)
-            return added([UNIT, scaled(value, -1)], extents) if negative else value
-        values: list[Val] = []
+            value = where_they_hold([guard], self.extents)
+            return added([UNIT, scaled(value, -1)], self.extents) if negative else value
+        values: list[Labelled] = []
         for arg in node.args:
             values.append((yield self.value(arg, context)))
         if all(map(self.conditional, node.args)) and node.name == "&":
-            return multiplied(values, extents)
+            return multiplied(values, self.extents)
         if all(map(self.conditional, node.args)) and node.name == "~":
-            return added([UNIT, scaled(values[0], -1)], extents)
+            return added([UNIT, scaled(values[0], -1)], self.extents)
         name = CONNECTIVES.get(node.name) or COMPARED[node.name]
-        return called(name, values, extents)
+        return called(name, values, self.extents)
 
     def compared(self, node: Node) -> tuple[Guard, bool] | None:
         """A comparison of integers as a condition on indices, or on the contrary; or None."""
@@ -79,7 +98,7 @@ class Conditions(Arrays, ABC):
             left, right = right, left
         return Constraint(left - right - (node.name in ("<", ">"))), False
 
-    def said(self, place: int, positive: bool) -> Steps:
+    def known_where(self, place: int, positive: bool) -> Steps:
         """What is known of indices where a condition holds, or where it does not."""
         node = self.tree.nodes[place]
         found: list[Constraint] = []
@@ -88,13 +107,13 @@ class Conditions(Arrays, ABC):
         elif node.kind == "infix" and node.name == "|":
             inner = () if positive else node.args
         elif node.kind == "prefix" and node.name == "~":
-            return (yield self.said(node.args[0], not positive))
+            return (yield self.known_where(node.args[0], not positive))
         elif node.kind == "infix" and node.name in COMPARISONS:
             return self.known_by(node, positive)
         else:
             inner = ()
         for arg in inner:
-            found += yield self.said(arg, positive)
+            found += yield self.known_where(arg, positive)
         return tuple(found)
 
     def known_by(self, node: Node, positive: bool) -> Context:

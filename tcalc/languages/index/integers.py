@@ -16,8 +16,8 @@ from ...integers.polyhedra import System, feasible
 from ...ops.indicator import label_of
 from ...support.errors import ParseError
 from ...support.trampoline import Steps, run
-from ..reading.precedence import Node
-from .words import Tree
+from ..reading.tree import Node
+from .grammar import IndexTree
 
 #: Forms in one bound, and systems in one range.
 MAX_FORMS = 32
@@ -45,11 +45,13 @@ class Floor(NamedTuple):
         return Constraint(self.form - x * self.divisor)
 
 
-#: The greatest of the least of forms, the whole over a number that is not rounded yet.
+#: The greatest of the least of forms.
 Forms = tuple[tuple[Floor, ...], ...]
 
 
-class Whole(NamedTuple):
+class IntegerBound(NamedTuple):
+    """A greatest of least of forms, over a number, the quotient not rounded yet."""
+
     forms: Forms
     under: int = 1
 
@@ -64,8 +66,9 @@ class Whole(NamedTuple):
         return one.form if one and one.divisor == self.under == 1 else None
 
 
-def whole(form: Affine | int) -> Whole:
-    return Whole(((Floor(Affine.of(form)),),))
+def integer_bound(form: Affine | int) -> IntegerBound:
+    """An affine form as a bound."""
+    return IntegerBound(((Floor(Affine.of(form)),),))
 
 
 class NotAffine(Exception):
@@ -86,7 +89,7 @@ class Integers:
     dimensions : set of str
     """
 
-    def __init__(self, tree: Tree, dimensions: set[str]) -> None:
+    def __init__(self, tree: IndexTree, dimensions: set[str]) -> None:
         self.tree = tree
         self.dimensions = dimensions
         self.forms: dict[int, Affine] = {}
@@ -96,7 +99,7 @@ class Integers:
             "call": self.call,
         }
 
-    def bound(self, place: int) -> Whole:
+    def bound(self, place: int) -> IntegerBound:
         """A bound. ParseError where it is none."""
         try:
             found = run(self.read(place))
@@ -104,13 +107,13 @@ class Integers:
                 raise NotAffine(place, "a quotient is rounded: floor(a/b) or ceil(a/b)")
         except NotAffine as error:
             raise self.error(error) from None
-        assert isinstance(found, Whole)
+        assert isinstance(found, IntegerBound)
         return found
 
     def affine(self, place: int) -> Affine | None:
         """An affine form, None where the node is none."""
         try:
-            found: Whole = run(self.read(place))
+            found: IntegerBound = run(self.read(place))
         except NotAffine:
             return None
         return found.affine
@@ -118,20 +121,20 @@ class Integers:
     def error(self, error: NotAffine) -> ParseError:
         at = self.tree.nodes[error.place].start
         wanted = "bounds and subscripts are affine in indices and dimensions"
-        return ParseError(f"{error.why}; {wanted}", self.tree.text, at)
+        return self.tree.error(f"{error.why}; {wanted}", at)
 
     # --- nodes ------------------------------------------------------------------------------------
 
     def read(self, place: int) -> Steps:
         node = self.tree.nodes[place]
         if node.kind == "number" and node.name.isdecimal():
-            return whole(int(node.name))
+            return integer_bound(int(node.name))
         if node.kind == "index":
-            return whole(self.forms[node.indices[0]])
+            return integer_bound(self.forms[node.indices[0]])
         if node.kind == "name" and node.name in self.dimensions:
-            return whole(Affine.of(node.name))
+            return integer_bound(Affine.of(node.name))
         if node.kind in self.rules:
-            found: Whole = yield self.rules[node.kind](place, node)
+            found: IntegerBound = yield self.rules[node.kind](place, node)
             if sum(map(len, found.forms)) > MAX_FORMS:
                 raise NotAffine(place, f"more than {MAX_FORMS} forms in one bound")
             return found
@@ -142,14 +145,14 @@ class Integers:
     def prefix(self, place: int, node: Node) -> Steps:
         if node.name == "~":
             raise NotAffine(place, "a condition is no integer")
-        value: Whole = yield self.read(node.args[0])
+        value: IntegerBound = yield self.read(node.args[0])
         return self.times(place, value, -1) if node.name == "-" else value
 
     def infix(self, place: int, node: Node) -> Steps:
         if node.name not in ("+", "-", "*", "/"):
             raise NotAffine(place, f"no integer is made by {node.name}")
-        left: Whole = yield self.read(node.args[0])
-        right: Whole = yield self.read(node.args[1])
+        left: IntegerBound = yield self.read(node.args[0])
+        right: IntegerBound = yield self.read(node.args[1])
         if node.name in ("+", "-"):
             return self.sum(
                 place, left, right if node.name == "+" else self.times(place, right, -1)
@@ -164,12 +167,12 @@ class Integers:
         if number == 0:
             raise NotAffine(place, "a division by zero")
         left = self.times(place, left, 1 if number > 0 else -1)
-        return Whole(left.forms, left.under * abs(number))
+        return IntegerBound(left.forms, left.under * abs(number))
 
     def call(self, place: int, node: Node) -> Steps:
         if node.name not in ("floor", "ceil", "max", "min"):
             raise NotAffine(place, f"{node.name} is not for integers")
-        values: list[Whole] = []
+        values: list[IntegerBound] = []
         for arg in node.args:
             values.append((yield self.read(arg)))
         if node.name in ("floor", "ceil"):
@@ -183,8 +186,8 @@ class Integers:
             under *= value.under
         scaled = [self.times(place, v, under // v.under).forms for v in values]
         if node.name == "max":
-            return Whole(tuple([least for forms in scaled for least in forms]), under)
-        return Whole(self.crossed(place, scaled), under)
+            return IntegerBound(tuple([least for forms in scaled for least in forms]), under)
+        return IntegerBound(self.crossed(place, scaled), under)
 
     # --- arithmetic -------------------------------------------------------------------------------
 
@@ -200,14 +203,14 @@ class Integers:
             for chosen in product(*several)
         ])  # fmt: skip
 
-    def sum(self, place: int, a: Whole, b: Whole) -> Whole:
+    def sum(self, place: int, a: IntegerBound, b: IntegerBound) -> IntegerBound:
         under = a.under * b.under
         left, right = self.times(place, a, b.under).forms, self.times(place, b, a.under).forms
         forms = tuple([
             tuple([self.added(place, f, g) for f in one for g in two])
             for one in left for two in right
         ])  # fmt: skip
-        return Whole(forms, under)
+        return IntegerBound(forms, under)
 
     def added(self, place: int, f: Floor, g: Floor) -> Floor:
         if f.divisor > 1 and g.divisor > 1:
@@ -216,25 +219,25 @@ class Integers:
             f, g = g, f
         return Floor(f.form + g.form * f.divisor, f.divisor)
 
-    def times(self, place: int, a: Whole, factor: int) -> Whole:
+    def times(self, place: int, a: IntegerBound, factor: int) -> IntegerBound:
         if factor == 1:
             return a
         if factor == 0:
-            return whole(0)
+            return integer_bound(0)
         size = abs(factor)
         if size > 1 and any(f.divisor > 1 for least in a.forms for f in least):
             raise NotAffine(place, "a multiple of a rounded quotient")
         forms = tuple([tuple([Floor(f.form * size, f.divisor) for f in x]) for x in a.forms])
         if factor < 0:  # the least of greatest of the negative ones
             forms = self.crossed(place, [tuple([(negated(f),) for f in x]) for x in forms])
-        return Whole(forms, a.under)
+        return IntegerBound(forms, a.under)
 
-    def rounded(self, place: int, a: Whole, up: bool) -> Whole:
+    def rounded(self, place: int, a: IntegerBound, up: bool) -> IntegerBound:
         def each(f: Floor) -> Floor:
             form = f.form + f.divisor * (a.under - 1) * up
             return Floor(form, f.divisor * a.under).plain()
 
-        return Whole(tuple([tuple([each(f) for f in least]) for least in a.forms]))
+        return IntegerBound(tuple([tuple([each(f) for f in least]) for least in a.forms]))
 
 
 def negated(f: Floor) -> Floor:
@@ -242,7 +245,7 @@ def negated(f: Floor) -> Floor:
     return Floor(-f.form + (f.divisor - 1), f.divisor)
 
 
-def constant(value: Whole) -> int | None:
+def constant(value: IntegerBound) -> int | None:
     """The number that an integer is."""
     form = value.affine
     return form.constant if form is not None and not form.terms else None
@@ -251,7 +254,7 @@ def constant(value: Whole) -> int | None:
 # --- ranges ---------------------------------------------------------------------------------------
 
 
-class Piece(NamedTuple):
+class RangePiece(NamedTuple):
     """The values x between the greatest lower and the least upper bound, where conditions hold."""
 
     lower: tuple[Floor, ...]
@@ -263,7 +266,7 @@ class Piece(NamedTuple):
 X = Affine.of("?")
 
 
-def pieces(low: Whole, high: Whole, known: Iterable[Constraint]) -> list[Piece]:
+def pieces(low: IntegerBound, high: IntegerBound, known: Iterable[Constraint]) -> list[RangePiece]:
     """The ranges between two bounds that together are all values, each once."""
     system = System(tuple(known))
     found: list[list[tuple[Constraint, Floor | None, bool]]] = [[]]
@@ -276,7 +279,7 @@ def pieces(low: Whole, high: Whole, known: Iterable[Constraint]) -> list[Piece]:
             joined = [p for p in joined if feasible(system & [c for c, _, _ in p])]
         found = joined
     return [
-        Piece(
+        RangePiece(
             tuple(dict.fromkeys([f for _, f, above in p if f is not None and not above])),
             tuple(dict.fromkeys([f for _, f, above in p if f is not None and above])),
             tuple([c for c, f, _ in p if f is None]),

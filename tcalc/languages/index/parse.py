@@ -1,28 +1,31 @@
 """The index language: `parse_index`.
 
-text -> syntax tree (index_syntax) -> ranges of indices (index_integers, index_ranges) -> expression
+text -> syntax tree (syntax) -> labels of indices (integers, ranges) -> expression
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...graph.extents import extent_coef, show_shape
+from ...graph.extents import extent_coef, extent_names, show_shape
 from ...graph.nodes import Expr, Var
 from ...graph.products import filled, numeral
-from ...graph.variables import canonical_name, var
 from ...ops.indicator import index
 from ...support.trampoline import Steps, run
-from ..reading.lexer import shape_error
-from ..reading.precedence import Node
-from .arrays import Array
+from ..reading.declarations import declared_variables
+from ..reading.tree import Node, Statement
+from .arrays import Array, Arrays
 from .conditions import Conditions
-from .ranges import Context, Placed
+from .entries import Entries
+from .grammar import COMPARISONS, IndexTree
+from .integers import Integers
+from .labels import Context, Labels, Placed
+from .ranges import Ranges
 from .syntax import parse_tree
 from .values import (
     NUMBERS,
-    Val,
+    Labelled,
     added,
     arity,
     bound,
@@ -35,7 +38,6 @@ from .values import (
     operands_of,
     scaled,
 )
-from .words import COMPARISONS, Statement, Tree
 
 
 def parse_index(text: str, /, **declarations: Any) -> Expr:
@@ -75,28 +77,27 @@ def parse_index(text: str, /, **declarations: Any) -> Expr:
     >>> print(y(x=[1.0, 2.0, 4.0, 8.0], w=[1.0, -1.0]))
     [-1. -2. -4.]
     """
-    if not isinstance(text, str):
-        raise TypeError(f"the text of an expression is a str, not {type(text).__name__}")
-    declared = {canonical_name(k): _declared(k, given) for k, given in declarations.items()}
+    declared = declared_variables(text, declarations)
     return _Builder(parse_tree(text), declared).run()
 
 
-def _declared(name: str, given: object) -> Var:
-    if isinstance(given, Var):
-        return given
-    if isinstance(given, int | str | tuple | list):
-        return var(name, given)
-    raise TypeError(f"{name} is declared by a shape or a variable, not by {type(given).__name__}")
-
-
-class _Builder(Conditions):
+class _Builder:
     """Expressions of all statements, from the outside in."""
 
-    def __init__(self, tree: Tree, declared: dict[str, Var]) -> None:
-        super().__init__(tree, declared)
+    def __init__(self, tree: IndexTree, declared: Mapping[str, Var]) -> None:
+        self.tree = tree
+        self.declared = declared
+        self.dimensions = extent_names([e for v in declared.values() for e in v.shape])
+        self.labels = Labels()
+        self.extents = self.labels.extents
+        self.integers = Integers(tree, self.dimensions)
+        self.arrays = Arrays(tree, declared, self.integers)
+        self.ranges = Ranges(tree, declared, self.arrays, self.labels, self.integers)
+        self.entries = Entries(tree, self.arrays, self.labels, self.integers)
+        self.conditions = Conditions(tree, self.integers, self.extents, self.value)
         self.rules: dict[str, Callable[[int, Node, Context], Steps]] = {
             "binder": self.binder,
-            "guard": self.guard,
+            "guard": self.conditions.guard,
             "prefix": self.prefix,
             "infix": self.infix,
             "call": self.call,
@@ -111,18 +112,20 @@ class _Builder(Conditions):
 
     def statement(self, statement: Statement) -> Expr:
         if statement.name in self.declared:
-            raise self.fail(f"`{statement.name}` is declared; choose another name", statement.at)
+            raise self.tree.error(
+                f"`{statement.name}` is declared; choose another name", statement.at
+            )
         lows, word = [], []
         context: Context = ()
         for place in statement.indices:
-            found = self.output(place)
+            found = self.ranges.output(place)
             self.integers.forms[place] = found.form
             lows.append(found.form - index(found.label))
             word.append(found.label)
             context += found.conditions
-        value: Val = run(self.value(statement.root, context))
-        e = moved(value, tuple(word), self.labels.extents)
-        self.arrays[statement.name] = Array(e, tuple(lows))
+        value: Labelled = run(self.value(statement.root, context))
+        e = moved(value, tuple(word), self.extents)
+        self.arrays.named[statement.name] = Array(e, tuple(lows))
         return e
 
     # --- values -----------------------------------------------------------------------------------
@@ -130,47 +133,46 @@ class _Builder(Conditions):
     def value(self, place: int, context: Context) -> Steps:
         node = self.tree.nodes[place]
         if node.kind == "number":
-            return Val(numeral(float(node.name)), ())
+            return Labelled(numeral(float(node.name)), ())
         if node.kind == "index":
-            return integers(self.integers.forms[node.indices[0]], self.labels.extents)
+            return integers(self.integers.forms[node.indices[0]], self.extents)
         if node.kind == "name":
             return self.name(node)
         if node.kind == "access":
-            return self.entry(place, context)
+            return self.entries.entry(place, context)
         return (yield self.rules[node.kind](place, node, context))
 
-    def name(self, node: Node) -> Val:
-        if node.name in self.arrays:
-            array = self.arrays[node.name]
-            self.check_arity(node, array)
-            return Val(array.expr, ())
+    def name(self, node: Node) -> Labelled:
+        if node.name in self.arrays.named:
+            array = self.arrays.named[node.name]
+            self.arrays.check_arity(node, array)
+            return Labelled(array.expr, ())
         if node.name in self.dimensions:
-            return Val(filled(extent_coef(node.name), ()), ())
+            return Labelled(filled(extent_coef(node.name), ()), ())
         if node.name in NUMBERS:
-            return Val(numeral(NUMBERS[node.name]), ())
-        raise self.unknown(node)
+            return Labelled(numeral(NUMBERS[node.name]), ())
+        raise self.arrays.unknown(node)
 
     # --- operators --------------------------------------------------------------------------------
 
     def prefix(self, place: int, node: Node, context: Context) -> Steps:
         if node.name == "~":
-            return (yield self.condition(place, context))
-        value: Val = yield self.value(node.args[0], context)
+            return (yield self.conditions.condition(place, context))
+        value: Labelled = yield self.value(node.args[0], context)
         return scaled(value, -1) if node.name == "-" else value
 
     def infix(self, place: int, node: Node, context: Context) -> Steps:
         if node.name in (*COMPARISONS, "&", "|"):
-            return (yield self.condition(place, context))
+            return (yield self.conditions.condition(place, context))
         if node.name == "*":
             return (yield self.product(node, context))
-        left: Val = yield self.value(node.args[0], context)
-        right: Val = yield self.value(node.args[1], context)
-        extents = self.labels.extents
+        left: Labelled = yield self.value(node.args[0], context)
+        right: Labelled = yield self.value(node.args[1], context)
         if node.name == "-":
             right = scaled(right, -1)
         if node.name in "+-":
-            return added([left, right], extents)
-        return called("divide" if node.name == "/" else "power", [left, right], extents)
+            return added([left, right], self.extents)
+        return called("divide" if node.name == "/" else "power", [left, right], self.extents)
 
     def product(self, node: Node, context: Context) -> Steps:
         """A product; what its guards say is known in its other factors."""
@@ -185,41 +187,44 @@ class _Builder(Conditions):
         said: dict[int, Context] = {}
         for k in places:
             if self.tree.nodes[k].kind == "guard":
-                said[k] = yield self.said(k, True)
-        values: list[Val] = []
+                said[k] = yield self.conditions.known_where(k, True)
+        values: list[Labelled] = []
         for k in places:
             others = [c for other, cs in said.items() if other != k for c in cs]
             values.append((yield self.value(k, (*context, *others))))
-        return multiplied(values, self.labels.extents)
+        return multiplied(values, self.extents)
 
     def call(self, place: int, node: Node, context: Context) -> Steps:
         wanted = arity(node.name)
         if wanted is None and operands_of(node.name) is not None:
-            array = self.computed(place)
+            array = self.arrays.computed(place)
             if array.expr.ndim:
                 shown = show_shape(array.expr.shape)
                 message = f"{node.name} has shape {shown} here: its entries are {node.name}(…)[…]"
-                raise shape_error(message, self.tree.text, node.at)
-            return Val(array.expr, ())
+                raise self.tree.shape_error(message, node.at)
+            return Labelled(array.expr, ())
         if wanted is None:
             message = f"there is no function `{node.name}`"
-            if node.name in self.arrays:
+            if node.name in self.arrays.named:
                 message = f"`{node.name}` is an array; its entries are {node.name}[…]"
             elif near := closest(node.name):
                 message += f"; did you mean {near}?"
-            raise self.fail(message, node.at)
+            raise self.tree.error(message, node.at)
         if not wanted[0] <= len(node.args) <= wanted[1]:
             count = {1: "one argument", 2: "two arguments"}.get(wanted[0], f"{wanted[0]} arguments")
             message = f"{node.name} takes {count}, not {len(node.args)}"
-            raise self.fail(message, node.at)
+            raise self.tree.error(message, node.at)
         contexts = [context] * len(node.args)
         if node.name == "where":
             for k, positive in ((1, True), (2, False)):
-                contexts[k] = (*context, *(yield self.said(node.args[0], positive)))
-        values: list[Val] = []
+                contexts[k] = (
+                    *context,
+                    *(yield self.conditions.known_where(node.args[0], positive)),
+                )
+        values: list[Labelled] = []
         for arg, inner in zip(node.args, contexts, strict=True):
             values.append((yield self.value(arg, inner)))
-        return called(node.name, values, self.labels.extents)
+        return called(node.name, values, self.extents)
 
     # --- binders ----------------------------------------------------------------------------------
 
@@ -230,13 +235,13 @@ class _Builder(Conditions):
             found = []
             for state, conditions in states:
                 self.integers.forms.update({p: placed.form for p, placed in state.items()})
-                for placed in self.ranges(k, (*context, *conditions)):
+                for placed in self.ranges.pieces(k, (*context, *conditions)):
                     found.append(({**state, k: placed}, (*conditions, *placed.conditions)))
             states = found
-        values: list[Val] = []
+        values: list[Labelled] = []
         for state, conditions in states:
             self.integers.forms.update({p: placed.form for p, placed in state.items()})
-            body: Val = yield self.value(node.args[0], (*context, *conditions))
+            body: Labelled = yield self.value(node.args[0], (*context, *conditions))
             labels = [placed.label for placed in state.values()]
-            values.append(bound(node.name, body, labels, conditions, self.labels.extents))
-        return combined(node.name, values, self.labels.extents)
+            values.append(bound(node.name, body, labels, conditions, self.extents))
+        return combined(node.name, values, self.extents)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...graph.applications import application
-from ...graph.extents import Coef, Extent, form_of, show_shape
+from ...graph.extents import Coef, form_of, show_shape
 from ...graph.extents import number as number_coef
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
@@ -22,22 +22,26 @@ from ...ops.indicator import conditions
 from ...ops.reductions import arange
 from ...support.errors import UnsupportedError
 from ...support.trampoline import Steps, run
-from ..writing.notation import LETTERS, MAX_SHOWN, MAX_SIZE, Rope, flatten, joined
-from .print_sums import Context, written_out
-from .words import BINDERS
+from ..writing.notation import (
+    ATOM,
+    LETTERS,
+    MAX_SHOWN,
+    MAX_SIZE,
+    POWER,
+    PRODUCT,
+    SUM,
+    Piece,
+    Rope,
+    flatten,
+    joined,
+)
+from .grammar import BINDERS
+from .labels import Context
+from .print_sums import substituted, whole_range, written_out
 
-SUM, PRODUCT, POWER, ATOM = range(4)
 MAX_TOKENS, MIN_SHARED = 2_000, 12
 #: Nodes below each other in one formula.
 MAX_NESTED = 500
-
-
-class Piece(NamedTuple):
-    """Part of the text without its sign, and how tightly its outermost operator binds."""
-
-    text: Rope
-    level: int = ATOM
-    negative: bool = False
 
 
 class Scope(NamedTuple):
@@ -135,7 +139,7 @@ class _Writer:
 
     def statement(self, node: Expr, name: str) -> str:
         letters = self.letters(node.ndim, ())
-        ranges = [_box(k, extent) for k, extent in zip(letters, node.shape, strict=True)]
+        ranges = [whole_range(k, extent) for k, extent in zip(letters, node.shape, strict=True)]
         subs = [Affine.of(k) for k in letters]
         piece: Piece = run(self.entry(node, subs, Scope().inside(ranges)))
         left = f"{name}[{', '.join(map(_shown_range, ranges))}]" if ranges else name
@@ -193,7 +197,7 @@ class _Writer:
         if indicates(node):
             names = {f"#{axis}": sub for axis, sub in enumerate(subs)}
             guards = [
-                _substituted(g, names) for g in conditions(node.params, tuple(range(node.ndim)))
+                substituted(g, names) for g in conditions(node.params, tuple(range(node.ndim)))
             ]
             return Piece(f"[{' & '.join(map(_shown_guard, guards))}]" if guards else "1")
         if node.ndim == 1 and node is arange(node.shape[0]):
@@ -223,7 +227,7 @@ class _Writer:
         (arg,) = node.args
         letters = self.letters(node.params[0], scope.names)
         shape = arg.shape[arg.ndim - len(letters) :]
-        ranges = [_box(k, extent) for k, extent in zip(letters, shape, strict=True)]
+        ranges = [whole_range(k, extent) for k, extent in zip(letters, shape, strict=True)]
         inner = [*subs, *[Affine.of(k) for k in letters]]
         body: Piece = yield self.entry(arg, inner, scope.inside(ranges))
         shown = ", ".join(map(_shown_range, ranges))
@@ -301,7 +305,9 @@ def scaled(coef: Coef, factors: Sequence[Piece]) -> Piece:
     below = [f"/({_shown(form_of(n))})" if _long(n) else f"/{n}" for n in coef.over]
     if len(above) == 1 and not below:
         return above[0]._replace(negative=negative)
-    return Piece((joined("*", [within(p, PRODUCT) for p in above]), *below), PRODUCT, negative)
+    return Piece(
+        (joined("*", [within(p, PRODUCT) for p in above]), *below), PRODUCT, negative=negative
+    )
 
 
 def _long(extent: str) -> bool:
@@ -346,10 +352,6 @@ def constant(node: Const, subs: Sequence[Affine]) -> Piece:
 # --- integers -------------------------------------------------------------------------------------
 
 
-def _box(name: str, extent: Extent) -> Range:
-    return Range(name, (Quotient(Affine()),), (Quotient(form_of(extent) - 1),))
-
-
 def _spelled(form: Affine) -> Affine:
     """The form with rounded quotients of dimensions as the language writes them."""
     names: dict[str, str] = {}
@@ -377,9 +379,3 @@ def _shown_guard(g: Guard) -> str:
     if isinstance(g, Congruence):
         return f"mod({_shown(g.form)}, {g.modulus}) == 0"
     return str(Constraint(_spelled(g.form), g.equality))
-
-
-def _substituted(g: Guard, names: dict[str, Affine]) -> Guard:
-    if isinstance(g, Congruence):
-        return Congruence(g.form.substitute(names), g.modulus)
-    return Constraint(g.form.substitute(names), g.equality)

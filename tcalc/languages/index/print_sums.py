@@ -8,19 +8,18 @@ and what is left over is a guard.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from ...graph.extents import form_of
+from ...graph.extents import Extent, form_of
 from ...graph.nodes import Einsum
 from ...graph.products import indicates
 from ...integers.affine import Affine, Congruence, Constraint, Guard, Quotient
 from ...integers.elimination import Range, solve
 from ...integers.polyhedra import NEVER, System, SystemLimitError, implied
 from ...ops.indicator import conditions
-
-Context = tuple[Constraint, ...]
+from .labels import Context
 
 
 class Sum(NamedTuple):
@@ -67,13 +66,17 @@ def written_out(
     for arg, word in zip(node.args, node.labels, strict=True):
         if indicates(arg):
             names = {f"#{label}": places[label] for label in word}
-            said += [_put(g, names) for g in conditions(arg.params, word)]
+            said += [substituted(g, names) for g in conditions(arg.params, word)]
     box = {f"?{label}": form_of(node.extents[label]) for label in summed}
     standing = {n for form in box.values() for n in form.names}
     standing |= {n for g in said for n in g.form.names if n[0] != "?"}
     inside = {n for c in context for n in c.form.names}  # indices, whose ranges are known
     known = (*context, *[Constraint(Affine.of(n)) for n in sorted(standing - inside)])
-    found = Sum(places, [_range(name, form) for name, form in box.items()], [*guards, *said])
+    found = Sum(
+        places,
+        [whole_range(f"?{label}", node.extents[label]) for label in summed],
+        [*guards, *said],
+    )
     if said and summed:
         with suppress(SystemLimitError):
             found = _solved(box, said, _order(node, summed, said), known)
@@ -81,14 +84,16 @@ def written_out(
     return _named(found, known, fresh)
 
 
-def _put(g: Guard, names: dict[str, Affine]) -> Guard:
+def substituted(g: Guard, forms: Mapping[str, Affine]) -> Guard:
+    """A condition with forms in place of names."""
     if isinstance(g, Constraint):
-        return Constraint(g.form.substitute(names), g.equality)
-    return Congruence(g.form.substitute(names), g.modulus)
+        return Constraint(g.form.substitute(forms), g.equality)
+    return Congruence(g.form.substitute(forms), g.modulus)
 
 
-def _range(name: str, extent: Affine) -> Range:
-    return Range(name, (Quotient(Affine()),), (Quotient(extent - 1),))
+def whole_range(name: str, extent: Extent) -> Range:
+    """All entries of an axis."""
+    return Range(name, (Quotient(Affine()),), (Quotient(form_of(extent) - 1),))
 
 
 def _order(node: Einsum, summed: Sequence[int], said: Sequence[Guard]) -> list[str]:
@@ -161,7 +166,7 @@ def _named(found: Sum, known: Context, fresh: Callable[[int], list[str]]) -> Sum
         for r in found.ranges
     ]
     system = System(known)
-    guards = [_put(g, new) for g in dict.fromkeys(found.guards)]
+    guards = [substituted(g, new) for g in dict.fromkeys(found.guards)]
     kept = [
         g for g in guards if isinstance(g, Congruence) or g.impossible or not implied(g, system)
     ]

@@ -1,185 +1,116 @@
-"""Labels for indices of the index language: where each starts, and what is known of it.
-
-An index is a label, which counts from 0 to an extent less 1, plus a form: the lower bound of its
-range. Bounds that a box of labels does not have are conditions.
-"""
+"""Where indices of the index language range: stated, or the axes along which they stand alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from ...graph.extents import Extent, extent_from, floor_divided, form_of
-from ...integers.affine import Affine, Constraint
-from ...integers.polyhedra import (
-    NEVER,
-    System,
-    SystemLimitError,
-    implied,
-    integer_point,
-    integer_range,
-)
-from ...ops.indicator import index, label_of
-from .integers import Floor, Piece, X
-
-Context = tuple[Constraint, ...]
+from ...graph.extents import Extent, extent_from, form_of, show_shape
+from ...graph.nodes import Var
+from ...integers.affine import Affine
+from ...ops.indicator import label_of
+from ...support.errors import ShapeError
+from .arrays import Arrays
+from .grammar import Index, IndexTree
+from .integers import Integers, pieces
+from .labels import Context, Labels, Placed
 
 
-class Placed(NamedTuple):
-    """An index as a form in its label and others, and the conditions that its range leaves."""
+class Ranges:
+    """Gives every index of a text its labels.
 
-    form: Affine
-    label: int
-    conditions: Context
+    Parameters
+    ----------
+    tree : IndexTree
+    declared : mapping
+        Variables by name.
+    arrays : Arrays
+        Whose axes say where an index ranges that has no bounds.
+    labels : Labels
+        Makes labels.
+    integers : Integers
+        Reads bounds.
+    """
 
+    def __init__(
+        self,
+        tree: IndexTree,
+        declared: Mapping[str, Var],
+        arrays: Arrays,
+        labels: Labels,
+        integers: Integers,
+    ) -> None:
+        self.tree = tree
+        self.declared = declared
+        self.arrays = arrays
+        self.labels = labels
+        self.integers = integers
+        self.read = {node.name for node in tree.nodes if node.kind in ("name", "access")}
 
-class Labels:
-    """The labels of one text, and their extents."""
+    def named(self, place: int) -> Index:
+        """An index, whose name is that of no array in the text; it may hide a dimension."""
+        found = self.tree.indices[place]
+        used = found.name in self.read or found.name not in self.declared
+        if found.name in self.arrays.named and used:
+            message = f"`{found.name}` is the name of an array; choose another name for the index"
+            raise self.tree.error(message, found.at)
+        return found
 
-    def __init__(self) -> None:
-        self.extents: dict[int, Extent] = {}
+    def output(self, place: int) -> Placed:
+        """The label of an index on the left: its range is a box."""
+        found = self.named(place)
+        if found.low < 0:
+            return self.implicit(place)
+        low, high = self.fixed(found, found.low), self.fixed(found, found.high)
+        length = high - low + 1
+        if not length.terms:
+            length = Affine((), max(0, length.constant))
+        return self.labels.whole(low, extent_from(length))
 
-    def new(self, extent: Extent) -> int:
-        label = len(self.extents)
-        self.extents[label] = extent
-        return label
+    def fixed(self, found: Index, place: int) -> Affine:
+        """A bound of an index on the left: the same for all other indices."""
+        end = self.integers.bound(place).affine
+        if end is None or any(label_of(name) is not None for name in end.names):
+            message = f"the range of `{found.name}`, an axis of an array, is affine in dimensions"
+            raise self.tree.error(message, self.tree.nodes[place].start)
+        return end
 
-    # --- what is known ----------------------------------------------------------------------------
+    def implicit(self, place: int) -> Placed:
+        """The label of an index whose range is that of the axes where it stands alone."""
+        found = self.tree.indices[place]
+        known: list[tuple[Affine, Extent, int, int]] = []
+        for use, axis in found.uses:
+            node = self.tree.nodes[use]
+            array = self.arrays.array(node)
+            self.arrays.check_arity(node, array)
+            known.append((array.lows[axis], array.expr.shape[axis], use, axis))
+        if not known:
+            message = f"the range of `{found.name}` follows from no use a[{found.name}]"
+            raise self.tree.error(f"{message}; write {found.name}=low..high", found.at)
+        low, extent, _, _ = known[0]
+        for other in known[1:]:
+            if other[:2] != (low, extent):
+                raise self.disagree(found, known[0], other)
+        return self.labels.whole(low, extent)
 
-    def related(self, forms: Iterable[Affine], context: Context) -> Context:
-        """The conditions that say something about dimensions, or about the labels of forms."""
-        names = {name for form in forms for name in form.names if label_of(name) is not None}
-        waiting = [(c, {n for n in c.form.names if label_of(n) is not None}) for c in context]
-        found = [c for c, own in waiting if not own]
-        while names:
-            near = [(c, own) for c, own in waiting if own & names]
-            if not near:
-                break
-            waiting = [(c, own) for c, own in waiting if not own & names]
-            found += [c for c, _ in near]
-            names |= {n for _, own in near for n in own}
-        return tuple(found)
+    def disagree(self, found: Index, one: Any, two: Any) -> ShapeError:
+        """The error for two uses of an index whose axes differ."""
+        texts = []
+        for low, extent, use, axis in (one, two):
+            node = self.tree.nodes[use]
+            shape = show_shape(self.arrays.array(node).expr.shape)
+            ends = f"{low}..{low + form_of(extent) - 1}"
+            texts.append(f"{ends} in {self.tree.source(use)} (axis {axis} of shape {shape})")
+        message = f"the range of `{found.name}` is {' and '.join(texts)}"
+        where = self.tree.nodes[two[2]].start
+        return self.tree.shape_error(f"{message}; write {found.name}=low..high", where)
 
-    def known(self, forms: Sequence[Affine], context: Context) -> System:
-        """What holds of the names in forms: the boxes of labels, the context, no dimension < 0."""
-        related = self.related(forms, context)
-        names = {n for form in [*forms, *[c.form for c in related]] for n in form.names}
-        box: list[Constraint] = []
-        dimensions: set[str] = set()
-        for name in sorted(names):
-            label = label_of(name)
-            if label is None:
-                dimensions.add(name)
-                continue
-            extent = form_of(self.extents[label])
-            dimensions.update(extent.names)
-            box += [Constraint(index(label)), Constraint(extent - 1 - index(label))]
-        box += [Constraint(Affine.of(name)) for name in sorted(dimensions)]
-        return System((*box, *related))
-
-    def holds(self, c: Constraint, context: Context) -> bool:
-        """Is a condition known to hold?"""
-        if c.trivial or any(known.impossible for known in context):
-            return True
-        least = self.corner(c.form, -1)
-        if not least.terms and least.constant >= 0:
-            return True
-        near = [c.form]
-        try:
-            if implied(c, self.known(near, context)):
-                return True
-            whole = [*near, *[known.form for known in context]]
-            return bool(context) and implied(c, self.known(whole, context))
-        except SystemLimitError:
-            return False
-
-    def possible(self, context: Context) -> bool:
-        """Can all conditions hold together? True where it is not known."""
-        try:
-            return integer_point(self.known([c.form for c in context], context)) is not None
-        except SystemLimitError:
-            return True
-
-    def span(self, form: Affine, context: Context) -> tuple[int, int] | None:
-        """The least and the greatest value of a form without dimensions; None if it has none."""
-        low, high = self.corner(form, -1), self.corner(form, 1)
-        if not self.related([form], context):
-            empty = any(self.extents[label_of(n) or 0] == 0 for n in form.names)
-            return None if empty else (low.constant, high.constant)
-        found = integer_range(self.known([form], context), form)
-        return None if found is None else (found[0] or 0, found[1] or 0)
-
-    def corner(self, form: Affine, side: int) -> Affine:
-        """The greatest (or, with side -1, the least) value of a form in the box of its labels."""
-        total = Affine((), form.constant)
-        for name, c in form.terms:
-            label = label_of(name)
-            if label is None:
-                total += Affine.of(name) * c
-            elif c * side > 0:
-                total += (form_of(self.extents[label]) - 1) * c
-        return total
-
-    # --- ranges -----------------------------------------------------------------------------------
-
-    def whole(self, low: Affine, extent: Extent) -> Placed:
-        """An index that runs over a box."""
-        label = self.new(extent)
-        return Placed(index(label) + low, label, () if extent else (NEVER,))
-
-    def place(self, piece: Piece, context: Context) -> Placed:
-        """An index between bounds in others."""
-        start, extent = self.start(piece)
-        label = self.new(extent)
-        form = index(label) + start
-        if extent == 0:
-            return Placed(form, label, (NEVER,))
-        asked = [f.below(form) for f in piece.lower] + [f.above(form) for f in piece.upper]
-        asked += [c.substitute({X.names[0]: form}) for c in piece.conditions]
-        kept: list[Constraint] = []
-        for c in dict.fromkeys(asked):
-            if not self.holds(c, context):
-                kept.append(c)
-        return Placed(form, label, tuple(kept))
-
-    def start(self, piece: Piece) -> tuple[Affine, Extent]:
-        """Where the label of an index starts, and how far it goes.
-
-        A narrow band is counted from its lower bound; other ranges from a bound in dimensions.
-        """
-        bands = [
-            (high.form - low.form + 1, low.form)
-            for low in piece.lower for high in piece.upper
-            if low.divisor == high.divisor == 1 and _labels(low.form)
-        ]  # fmt: skip
-        widths = [(w.constant, form) for w, form in bands if not w.terms]
-        if widths:
-            width, form = min(widths)
-            return form, max(0, width)
-        fixed = [f.form for f in piece.lower if f.divisor == 1 and not _labels(f.form)]
-        if fixed:
-            start = max(fixed, key=lambda form: (not form.terms, form.constant, form))
-        else:
-            start = min([self.limit(f, -1) for f in piece.lower], key=lambda f: (len(f.terms), f))
-        ends = [(_labels(f.form), self.limit(f, 1) - start + 1) for f in piece.upper]
-        _, end = min(ends, key=lambda found: (bool(found[1].terms), found[0], _size(found[1])))
-        return start, nonnegative(end)
-
-    def limit(self, f: Floor, side: int) -> Affine:
-        """The greatest or the least value of a rounded quotient, in dimensions."""
-        return floor_divided(self.corner(f.form, side), f.divisor)
-
-
-def _labels(form: Affine) -> bool:
-    return any(label_of(name) is not None for name in form.names)
-
-
-def _size(form: Affine) -> tuple[int, int, Affine]:
-    """Of two extents, the one that is less for large dimensions."""
-    return sum([c for _, c in form.terms]), form.constant, form
-
-
-def nonnegative(form: Affine) -> Extent:
-    """An extent that is never less than a form, nor than 0."""
-    terms = tuple([(name, c) for name, c in form.terms if c > 0])
-    return extent_from(Affine(terms, max(0, form.constant)))
+    def pieces(self, place: int, context: Context) -> Iterable[Placed]:
+        """The labels of an index that is bound inside: one for each piece of its range."""
+        found = self.named(place)
+        if found.low < 0:
+            return [self.implicit(place)]
+        low, high = self.integers.bound(found.low), self.integers.bound(found.high)
+        forms = [f.form for least in (*low.forms, *high.forms) for f in least]
+        known = self.labels.known(forms, context)
+        return [self.labels.place(piece, context) for piece in pieces(low, high, known)]

@@ -7,56 +7,42 @@ subscripts and values are one grammar; what may stand where is decided when the 
 from __future__ import annotations
 
 from ...support.errors import ParseError
-from ..reading.lexer import excerpt
-from ..reading.precedence import COMPARISON, MAX_DEPTH, OR, POWER, SIGN, SUM, Open, Parser
-from .words import BINDERS, FUNCTIONS_TOO, LEVELS, LEXICON, Header, Index, Statement, Tree
+from ..reading.parser import OR, Open, Parser
+from ..reading.tree import Places
+from .grammar import BINDERS, FUNCTIONS_TOO, GRAMMAR, Header, Index, IndexTree
 
 
-def parse_tree(text: str) -> Tree:
-    """The syntax tree of a text of the index language."""
-    return _Parser(text).run()
+def parse_tree(text: str) -> IndexTree:
+    """The syntax tree of a text of the index language. ParseError where it is none."""
+    parser = _IndexParser(text)
+    parser.run()
+    return IndexTree(text, parser.nodes, parser.statements, parser.indices)
 
 
-class _Parser(Parser):
+class _IndexParser(Parser):
+    """`scope` are the indices that are bound here, `headers` those whose ranges are being read.
+
+    Open are, besides operators and brackets, the `low` and the `high` end of a range.
+    """
+
     def __init__(self, text: str) -> None:
-        super().__init__(text, LEXICON)
+        super().__init__(text, GRAMMAR)
         self.indices: list[Index] = []
-        self.statements: list[Statement] = []
         self.scope: dict[str, int] = {}
         self.headers: list[Header] = []
-
-    def run(self) -> Tree:
-        while self.follows():
-            if self.statements and not self.statements[-1].name:
-                raise self.unused(self.statements[-1].root)
-            self.statement()
-        if not self.statements:
-            raise self.fail("the text is empty; expected name[indices] = expression")
-        return Tree(self.text, self.nodes, self.indices, self.statements)
+        self.operands["["] = self.guard
+        self.operators |= {"[": self.entry, "]": self.bracket_closed, "..": self.range_goes_on}
 
     # --- statements and indices -------------------------------------------------------------------
 
     def statement(self) -> None:
-        token, name = self.token, ""
         self.scope.clear()
-        if token.kind == "name" and (self.at("=", 1) or self.defines()):
-            name = token.text
-            if any(s.name == name for s in self.statements):
-                raise self.fail(f"`{name}` has a value already; each name is given one value")
-            self.place += 2
-            if not self.at("=", -1):
-                self.headers.append(Header("", token.start))
-                self.header()
-        header = self.headers[0] if self.headers else None
-        self.expression()
-        indices = tuple(header.indices) if header else ()
-        self.headers.clear()
-        self.statements.append(Statement(name, indices, self.values.pop(), token.start))
+        super().statement()
 
     def defines(self) -> bool:
-        """Does `name[…] =` follow?"""
+        """Does `name =` or `name[…] =` stand here?"""
         if not self.at("[", 1):
-            return False
+            return super().defines()
         depth, place = 0, self.place + 1
         while place < len(self.tokens) - 1:
             token = self.tokens[place]
@@ -68,6 +54,19 @@ class _Parser(Parser):
             if depth == 0:
                 return self.tokens[place].kind == "op" and self.tokens[place].text == "="
         return False
+
+    def left_side(self, name: str) -> None:
+        """Read indices up to the first bound, which is an expression, or up to the `=`."""
+        at = self.token.start
+        super().left_side(name)
+        if not self.at("=", -1):
+            self.headers.append(Header("", at))
+            self.header()
+
+    def defined(self, name: str, at: int) -> Places:
+        indices = tuple(self.headers[0].indices) if self.headers else ()
+        self.headers.clear()
+        return indices
 
     def header(self) -> None:
         """Read indices until an expression follows: a bound, or what the indices are for."""
@@ -113,30 +112,11 @@ class _Parser(Parser):
 
     # --- where an operand is expected -------------------------------------------------------------
 
-    def operand(self) -> bool:
-        """Read a token where an operand is expected; True once an operand is complete."""
+    def named(self) -> None:
         token = self.token
-        if token.kind == "number":
-            self.push("number", token.text, (), (token.start, token.start, token.end))
-        elif token.kind == "name":
-            if self.at("(", 1) or self.at("[", 1):
-                self.applied()
-                return False
-            index = self.scope.get(token.text)
-            kind, bound = ("name", ()) if index is None else ("index", (index,))
-            self.push(kind, token.text, (), (token.start, token.start, token.end), bound)
-        elif token.kind == "op" and token.text in ("(", "["):
-            self.open("(" if token.text == "(" else "guard", token.text, token.start)
-            self.place += 1
-            return False
-        elif token.kind == "op" and token.text in ("+", "-", "~"):
-            self.sign()
-            return False
-        else:
-            raise self.fail(self.missing())
-        self.place += 1
-        self.complete()
-        return True
+        index = self.scope.get(token.text)
+        kind, bound = ("name", ()) if index is None else ("index", (index,))
+        self.push(kind, token.text, (), (token.start, token.start, token.end), bound)
 
     def applied(self) -> None:
         """A name with a bracket behind it: a function, an array, or what binds indices."""
@@ -158,128 +138,78 @@ class _Parser(Parser):
             self.open("call", token.text, token.start)
         self.place += 1
 
-    def open(self, kind: str, name: str, at: int, indices: tuple[int, ...] = ()) -> None:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise self.fail(f"more than {MAX_DEPTH} nested brackets")
-        self.stack.append(Open(kind, name, at, 0, len(self.values), self.token.start, indices))
+    def guard(self) -> None:
+        self.open("guard", "[", self.token.start)
+        self.place += 1
 
-    def missing(self) -> str:
-        top = self.stack[-1] if self.stack else None
-        if top and top.level in (POWER, SIGN):
-            wanted = "an exponent: a number, a name, a call or a parenthesis"
-        elif top and top.kind in ("call", "access") and self.token.text in ")]":
-            what = "an argument of" if top.kind == "call" else "a subscript of"
-            wanted = f"{what} {top.name}"
-        elif top and top.kind in ("low", "high"):
-            wanted = f"a bound of {top.name}"
-        else:
-            wanted = "a number, a name, a function or a bracket"
-        message = f"expected {wanted}, found {self.found()}"
-        if self.token.kind == "newline" and top:
-            message += "; a line goes on only inside brackets"
-        return message
+    def wanted(self, bracket: Open) -> str:
+        if bracket.kind in ("low", "high"):
+            return f"a bound of {bracket.name}"
+        if bracket.kind not in ("call", "access") or self.token.text not in ("", ")", "]"):
+            return ""
+        what = "an argument of" if bracket.kind == "call" else "a subscript of"
+        return f"{what} {bracket.name}"
 
     # --- where an operator is expected ------------------------------------------------------------
 
-    def operator(self) -> bool | None:
-        """Read a token behind an operand: True where one follows, False at the end, else None."""
-        token = self.token
-        if token.text == "[" and self.nodes[self.values[-1]].kind == "call":
-            node = self.nodes[self.values[-1]]
-            self.open("entry", node.name, node.at)
-            self.stack[-1] = self.stack[-1]._replace(base=len(self.values) - 1)
-            self.place += 1
-            return True
-        if token.kind in ("number", "name") or token.text in ("(", "["):
-            self.juxtaposed()
-        if token.kind in ("end", "newline") or token.text == ";":
-            self.reduce(OR)
-            if self.stack:
-                raise self.unclosed(self.stack[-1])
-            return False
-        if token.text in (")", "]"):
-            return self.close()
-        if token.text in (",", ".."):
-            self.separate()
-        elif token.text in LEVELS:
-            self.infix()
-        else:
-            raise self.fail("a statement is name[indices] = expression, and a comparison is ==")
+    def entry(self) -> bool:
+        """Subscripts of what a call gives."""
+        node = self.nodes[self.values[-1]]
+        if node.kind != "call":
+            raise self.juxtaposed()
+        self.open("entry", node.name, node.at, operands_before=1)
+        self.place += 1
         return True
 
-    def juxtaposed(self) -> None:
-        node, token = self.nodes[self.values[-1]], self.token
-        left = excerpt(self.text, node.start, node.end)
-        right = excerpt(self.text, token.start, token.end)
-        right += {"(": "…)", "[": "…]"}.get(token.text, "")
-        raise self.fail(f"expected an operator; a product is written with *: {left}*{right}")
-
     def unclosed(self, bracket: Open) -> ParseError:
-        if bracket.kind in ("low", "high"):
-            wanted = ".." if bracket.kind == "low" else "]"
-            return self.fail(f"expected {wanted} in the range of {bracket.name}")
-        at = bracket.bracket
-        shown, close = "()" if self.text[at] == "(" else "[]"
-        if self.token.kind == "end":
-            return self.fail(f"this {shown} is never closed; expected {close}", at)
-        line = self.text.count("\n", 0, at) + 1
-        column = at - self.text.rfind("\n", 0, at)
-        where = f"the {shown} at {line}:{column}"
-        return self.fail(f"expected {close} for {where}, found {self.found()}")
+        if bracket.kind not in ("low", "high"):
+            return super().unclosed(bracket)
+        wanted = ".." if bracket.kind == "low" else "]"
+        return self.fail(f"expected {wanted} in the range of {bracket.name}")
 
-    def close(self) -> bool | None:
-        """A closing bracket; True where it ends a range, so that an operand follows."""
+    def bracket_closed(self) -> bool:
+        """`]` closes a bracket or ends a range."""
         self.reduce(OR)
-        shown = self.token.text
-        top = self.stack[-1] if self.stack else None
-        if top is None:
-            raise self.fail(f"this {shown} closes nothing; expected an operator or the end")
-        if (shown == ")") != (top.kind in ("(", "call", "body")) or top.kind == "low":
-            raise self.unclosed(top)
-        if top.kind == "high":
-            self.ended()
-            return True
-        bracket, end = self.stack.pop(), self.token.end
-        self.depth -= 1
-        args = tuple(self.values[bracket.base :])
-        if bracket.kind == "(":
-            inner = self.values[-1]
-            self.nodes[inner] = self.nodes[inner]._replace(start=bracket.at, end=end)
-        else:
-            del self.values[bracket.base :]
-            kind = {"body": "binder", "entry": "access"}.get(bracket.kind, bracket.kind)
-            indices = bracket.indices
-            if bracket.kind == "entry":
-                indices, args = args[:1], args[1:]
-            self.push(kind, bracket.name, args, (bracket.at, bracket.at, end), indices)
-        if bracket.kind in ("access", "entry"):
+        if not self.stack or self.stack[-1].kind != "high":
+            return self.close()
+        self.ended()
+        return True
+
+    def closed(self, bracket: Open, args: Places) -> None:
+        kind = {"body": "binder", "entry": "access"}.get(bracket.kind, bracket.kind)
+        indices = bracket.indices
+        if bracket.kind == "entry":
+            indices, args = args[:1], args[1:]
+        self.push(kind, bracket.name, args, (bracket.at, bracket.at, self.token.end), indices)
+        if kind == "access":
             for axis, arg in enumerate(args):
                 if self.nodes[arg].kind == "index":
                     self.indices[self.nodes[arg].indices[0]].uses.append((self.values[-1], axis))
         for index in bracket.indices:
             del self.scope[self.indices[index].name]
-        self.place += 1
-        self.complete()
-        return None
 
-    def separate(self) -> None:
-        """A comma between arguments, subscripts, conditions or ranges, or `..` inside a range."""
+    def comma(self) -> bool:
+        """A comma between arguments, subscripts, conditions or ranges."""
         self.reduce(OR)
         top = self.stack[-1] if self.stack else None
-        if self.token.text == "..":
-            if top is None or top.kind != "low":
-                raise self.fail("a range stands behind an index: k=low..high")
-            self.stack[-1] = top._replace(kind="high")
-            self.indices[self.headers[-1].last].low = self.values.pop()
-            self.place += 1
-        elif top is None or top.kind in ("(", "body", "low"):
+        if top is None or top.kind in ("(", "body", "low"):
             wanted = "expected .." if top and top.kind == "low" else "expected an operator"
             raise self.fail(f"no comma can stand here; {wanted}")
-        elif top.kind == "high":
+        if top.kind == "high":
             self.ended()
         else:
             self.place += 1
+        return True
+
+    def range_goes_on(self) -> bool:
+        """`..` between the ends of a range."""
+        self.reduce(OR)
+        if not self.stack or self.stack[-1].kind != "low":
+            raise self.fail("a range stands behind an index: k=low..high")
+        self.stack[-1] = self.stack[-1]._replace(kind="high")
+        self.indices[self.headers[-1].last].low = self.values.pop()
+        self.place += 1
+        return True
 
     def ended(self) -> None:
         """The upper bound of an index is complete."""
@@ -288,17 +218,3 @@ class _Parser(Parser):
         self.indices[self.headers[-1].last].high = self.values.pop()
         if not self.bound():
             self.header()
-
-    def infix(self) -> None:
-        token = self.token
-        level = LEVELS[token.text]
-        if level == POWER:
-            self.unchained()
-        elif level == COMPARISON:
-            self.reduce(SUM)
-            if self.stack and self.stack[-1].level == COMPARISON:
-                raise self.fail("comparisons do not chain: join them by &")
-        else:
-            self.reduce(level)
-        self.stack.append(Open("infix", token.text, token.start, level))
-        self.place += 1

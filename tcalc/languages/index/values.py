@@ -18,7 +18,7 @@ from ...ops.indicator import Access, indicator, label_of
 from ...ops.reductions import arange
 from ...support.errors import ShapeError
 from ..reading.lexer import WORDS
-from ..reading.library import surface
+from ..reading.library import LIBRARY
 
 #: Functions that are no elementwise row of the table: how many arguments they take.
 OTHERS = {"where": (3, 3), "square": (1, 1), "clip": (3, 3), "max": (2, 99), "min": (2, 99),
@@ -36,49 +36,51 @@ COMPARED = {
 }  # fmt: skip
 
 
-class Val(NamedTuple):
+class Labelled(NamedTuple):
     """An expression and the labels of its axes, which are distinct and sorted."""
 
     expr: Expr
     word: Labels
 
 
-UNIT = Val(numeral(1), ())
+UNIT = Labelled(numeral(1), ())
 
 
-def joined(values: Iterable[Val]) -> Labels:
+def joined(values: Iterable[Labelled]) -> Labels:
     return tuple(sorted({label for v in values for label in v.word}))
 
 
-def multiplied_out(operands: Sequence[Operand], out: Labels, extents: Mapping[int, Extent]) -> Val:
+def multiplied_out(
+    operands: Sequence[Operand], out: Labels, extents: Mapping[int, Extent]
+) -> Labelled:
     """The product of operands, summed over the labels that are not in `out`."""
     ops, words = [op for op, _ in operands], [word for _, word in operands]
-    return Val(einsum(ops, words, out, ONE, {k: extents[k] for k in out}), out)
+    return Labelled(einsum(ops, words, out, ONE, {k: extents[k] for k in out}), out)
 
 
-def scaled(v: Val, factor: int) -> Val:
-    return Val(scale(v.expr, number(factor)), v.word)
+def scaled(v: Labelled, factor: int) -> Labelled:
+    return Labelled(scale(v.expr, number(factor)), v.word)
 
 
-def expanded(v: Val, word: Labels, extents: Mapping[int, Extent]) -> Expr:
+def expanded(v: Labelled, word: Labels, extents: Mapping[int, Extent]) -> Expr:
     """The value repeated along the labels that it does not have."""
     return v.expr if v.word == word else multiplied_out([v], word, extents).expr
 
 
-def called(name: str, values: Sequence[Val], extents: Mapping[int, Extent]) -> Val:
+def called(name: str, values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:
     """A function of entries."""
     word = joined(values)
     args = [expanded(v, word, extents) for v in values]
     if name in ("max", "min"):
         found = args[0]
         for arg in args[1:]:
-            found = surface[f"{name}imum"](found, arg)
-        return Val(found, word)
+            found = LIBRARY[f"{name}imum"](found, arg)
+        return Labelled(found, word)
     if name == "ceil":
-        return scaled(Val(surface["floor"](scaled(values[0], -1).expr), word), -1)
+        return scaled(Labelled(LIBRARY["floor"](scaled(values[0], -1).expr), word), -1)
     row = TABLE.get(name)
-    call: Callable[..., Expr] = surface[name] if name in surface else partial(apply, row)  # type: ignore[arg-type]
-    return Val(call(*args), word)
+    call: Callable[..., Expr] = LIBRARY[name] if name in LIBRARY else partial(apply, row)  # type: ignore[arg-type]
+    return Labelled(call(*args), word)
 
 
 def arity(name: str) -> tuple[int, int] | None:
@@ -116,8 +118,8 @@ def of_arrays(name: str, operands: Sequence[Expr], params: Sequence[Any]) -> Exp
             raise ShapeError(f"{name} takes arrays of at least {core} axes, not {e.ndim}")
     if part >= 0:
         return apply_all(row, *operands, params=tuple(params))[part]
-    if name in surface and not params:
-        value: Expr = surface[name](*operands)
+    if name in LIBRARY and not params:
+        value: Expr = LIBRARY[name](*operands)
         return value
     return apply(row, *operands, params=tuple(params))
 
@@ -128,34 +130,34 @@ def closest(name: str) -> str:
     return next(iter(difflib.get_close_matches(name, known, 1)), "")
 
 
-def multiplied(values: Sequence[Val], extents: Mapping[int, Extent]) -> Val:
+def multiplied(values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:
     """The product, summed over nothing."""
     if len(values) == 1:
         return values[0]
     return multiplied_out(values, joined(values), extents)
 
 
-def added(values: Sequence[Val], extents: Mapping[int, Extent]) -> Val:
+def added(values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:
     word = joined(values)
-    return Val(add([expanded(v, word, extents) for v in values]), word)
+    return Labelled(add([expanded(v, word, extents) for v in values]), word)
 
 
-def integers(form: Affine, extents: Mapping[int, Extent]) -> Val:
+def integers(form: Affine, extents: Mapping[int, Extent]) -> Labelled:
     """The numbers that a form in labels and dimensions is."""
-    terms = [Val(numeral(form.constant), ())] if form.constant or not form.terms else []
+    terms = [Labelled(numeral(form.constant), ())] if form.constant or not form.terms else []
     for name, c in form.terms:
         label = label_of(name)
         value = filled(extent_coef(extent_from(Affine.of(name))), ())
         word: Labels = ()
         if label is not None:
             value, word = arange(extents[label]), (label,)
-        terms.append(scaled(Val(value, word), c))
+        terms.append(scaled(Labelled(value, word), c))
     return added(terms, extents)
 
 
 def where_they_hold(
     guards: Iterable[Guard], extents: Mapping[int, Extent], accesses: Iterable[Access] = ()
-) -> Val:
+) -> Labelled:
     """1 where conditions hold, else 0."""
     operands = indicator(extents, guards, accesses)
     if not operands:
@@ -169,11 +171,11 @@ def where_they_hold(
 
 def bound(
     name: str,
-    body: Val,
+    body: Labelled,
     labels: Sequence[int],
     guards: Sequence[Guard],
     extents: Mapping[int, Extent],
-) -> Val:
+) -> Labelled:
     """The sum, product, … of a value over labels where conditions hold."""
     mask = where_they_hold(guards, extents)
     outer = tuple([k for k in joined([body, mask]) if k not in labels])
@@ -181,24 +183,28 @@ def bound(
         return _summed(body, labels, mask, outer, extents)
     word = (*outer, *labels)
     if any(extents[k] == 0 for k in labels):
-        return Val(numeral(NEUTRAL[name], ()), ())
+        return Labelled(numeral(NEUTRAL[name], ()), ())
     whole = multiplied_out([body], word, extents).expr
     if mask.word:
         chosen = multiplied_out([mask], word, extents).expr
-        whole = surface["where"](chosen, whole, numeral(NEUTRAL[name], whole.shape))
-    return Val(apply(TABLE[name], whole, params=(len(labels),)), outer)
+        whole = LIBRARY["where"](chosen, whole, numeral(NEUTRAL[name], whole.shape))
+    return Labelled(apply(TABLE[name], whole, params=(len(labels),)), outer)
 
 
 def _summed(
-    body: Val, labels: Sequence[int], mask: Val, outer: Labels, extents: Mapping[int, Extent]
-) -> Val:
+    body: Labelled,
+    labels: Sequence[int],
+    mask: Labelled,
+    outer: Labels,
+    extents: Mapping[int, Extent],
+) -> Labelled:
     if any(extents[k] == 0 for k in labels):
-        return Val(numeral(0), ())
+        return Labelled(numeral(0), ())
     operands: list[Operand] = [body]
     if mask.word and restricted(body.expr):
         word = joined([body, mask])
         chosen, whole = expanded(mask, word, extents), expanded(body, word, extents)
-        operands = [(surface["where"](chosen, whole, numeral(0, whole.shape)), word)]
+        operands = [(LIBRARY["where"](chosen, whole, numeral(0, whole.shape)), word)]
     if mask is not UNIT:
         operands.append(mask)
     placed = {k for _, word in operands for k in word}
@@ -206,10 +212,10 @@ def _summed(
     return multiplied_out(operands, outer, extents)
 
 
-def combined(name: str, values: Sequence[Val], extents: Mapping[int, Extent]) -> Val:
+def combined(name: str, values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:
     """The sum, product, … over the pieces of a range."""
     if not values:
-        return Val(numeral(NEUTRAL[name]), ())
+        return Labelled(numeral(NEUTRAL[name]), ())
     if len(values) == 1:
         return values[0]
     pairs = {"sum": "add", "prod": "multiply", "logsumexp": "logaddexp", "norm2": "hypot"}
@@ -228,7 +234,7 @@ def restricted(e: Expr) -> bool:
     )
 
 
-def moved(v: Val, word: Labels, extents: Mapping[int, Extent]) -> Expr:
+def moved(v: Labelled, word: Labels, extents: Mapping[int, Extent]) -> Expr:
     """The value with its axes in a given order, repeated along those that it does not have."""
     if sorted(v.word) == sorted(word):
         return view(v.expr, [v.word.index(k) for k in word])

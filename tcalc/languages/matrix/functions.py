@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ...graph.applications import apply
 from ...graph.row import TABLE
-from ..reading.library import surface
+from ..reading.library import LIBRARY
 from .syntax import CONSTANTS
 
 
@@ -126,7 +126,7 @@ def library_name(name: str) -> str:
 
 
 def available(name: str) -> bool:
-    return library_name(name) in surface or (name in FUNCTIONS and FUNCTIONS[name].row)
+    return library_name(name) in LIBRARY or (name in FUNCTIONS and FUNCTIONS[name].row)
 
 
 def implementation(name: str) -> Callable[..., Any]:
@@ -134,7 +134,7 @@ def implementation(name: str) -> Callable[..., Any]:
     found = FUNCTIONS.get(name)
     if found and found.row:
         return partial(apply, TABLE[name])
-    call = surface[library_name(name)]
+    call = LIBRARY[library_name(name)]
     if found and found.part is not None:
         return lambda *args: call(*args)[found.part]
     return call

@@ -1,6 +1,6 @@
 """The matrix language: `parse`.
 
-text -> syntax tree (matrix_syntax) -> types and dimensions (matrix_inference) -> expression
+text -> syntax tree (syntax) -> types and dimensions (inference) -> expression
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...graph.applications import apply
-from ...graph.arraylike import surface
 from ...graph.extents import extent_coef, inverse_extent
 from ...graph.nodes import Expr, Var
 from ...graph.normal import scale
 from ...graph.products import filled, numeral, numeric_value
 from ...graph.row import TABLE
-from ...graph.variables import canonical_name, var
+from ...graph.variables import var
 from ...support.errors import ParseError, ShapeError, UnsupportedError
-from ..reading.lexer import literal, shape_error
-from ..reading.precedence import Node
+from ..reading.declarations import declared_variables
+from ..reading.lexer import literal
+from ..reading.library import LIBRARY
+from ..reading.tree import Node, SyntaxTree
 from .functions import OPERATORS, implementation
 from .inference import Typed, infer
-from .syntax import Tree, parse_tree
+from .syntax import factor_source, parse_tree
 from .types import PRODUCTS
 
 MAX_MATRIX_POWER = 1_000_000
@@ -59,25 +60,15 @@ def parse(text: str, /, **declarations: Any) -> Expr:
     >>> tc.parse("X'*(X*w - y)", X=("m", "n"), w=("n",), y=("m",)).shape
     ('n',)
     """
-    if not isinstance(text, str):
-        raise TypeError(f"the text of an expression is a str, not {type(text).__name__}")
-    declared = {canonical_name(k): _declared(k, given) for k, given in declarations.items()}
+    declared = declared_variables(text, declarations)
     tree = parse_tree(text)
     return _Builder(tree, infer(tree, declared), declared).run()
-
-
-def _declared(name: str, given: object) -> Var:
-    if isinstance(given, Var):
-        return given
-    if isinstance(given, int | str | tuple | list):
-        return var(name, given)
-    raise TypeError(f"{name} is declared by a shape or a variable, not by {type(given).__name__}")
 
 
 class _Builder:
     """Expressions of all nodes, by the library's constructors."""
 
-    def __init__(self, tree: Tree, typed: Typed, declared: Mapping[str, Var]) -> None:
+    def __init__(self, tree: SyntaxTree, typed: Typed, declared: Mapping[str, Var]) -> None:
         self.tree = tree
         self.typed = typed
         self.built: list[Expr] = []
@@ -117,9 +108,9 @@ class _Builder:
             except ParseError:
                 raise
             except ShapeError as error:
-                raise shape_error(str(error), self.tree.text, node.at) from error
+                raise self.tree.shape_error(str(error), node.at) from error
             except UnsupportedError as error:
-                raise ParseError(str(error), self.tree.text, node.at) from error
+                raise self.tree.error(str(error), node.at) from error
         return self.built[self.tree.statements[-1].root]
 
     def kind(self, place: int) -> str:
@@ -168,12 +159,12 @@ class _Builder:
             return _call("power", base, exponent)
         value = numeric_value(exponent)
         if value is None or not float(value).is_integer():
-            factors = [self.tree.factor(self.tree.nodes[place]) for place in node.args]
+            factors = [factor_source(self.tree, place) for place in node.args]
             message = "the power of a matrix is an integer number; write {} .^ {} for entries"
-            raise ParseError(message.format(*factors), self.tree.text, node.at)
+            raise self.tree.error(message.format(*factors), node.at)
         if abs(value) > MAX_MATRIX_POWER:
             message = f"the power of a matrix is at most {MAX_MATRIX_POWER} in magnitude"
-            raise ParseError(message, self.tree.text, node.at)
+            raise self.tree.error(message, node.at)
         return _matrix_power(base, int(value))
 
     def call(self, node: Node) -> Expr:
@@ -202,7 +193,7 @@ class _Builder:
 
 def _call(name: str, *args: Any) -> Expr:
     """A function of the library."""
-    found: Expr = surface[name](*args)
+    found: Expr = LIBRARY[name](*args)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...graph.arraylike import surface
 from ...graph.nodes import Expr
 from ..writing.layout import Layout
-from ..writing.notation import Text
+from ..writing.notation import Style
 
 
 def to_text(e: Expr) -> str:
@@ -18,7 +18,7 @@ def to_text(e: Expr) -> str:
     >>> print(x @ A + 2 * x)
     A'*x + 2*x
     """
-    return Layout(Text()).text(e)
+    return Layout(Style()).text(e)
 
 
 surface["str"] = to_text

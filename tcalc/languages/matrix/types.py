@@ -5,15 +5,14 @@ A type is a kind (scalar, column, row, matrix) and one dimension per axis. Row v
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ...graph.extents import show_shape
 from ...support.errors import ParseError, ShapeError
-from ..reading.lexer import shape_error
-from ..reading.precedence import Node
-from .dimensions import Dimensions
-from .syntax import Tree
+from ..reading.tree import Node, SyntaxTree
+from .syntax import factor_source
+from .unification import DimensionUnifier
 
 KINDS = ("scalar", "column", "matrix")
 AXES = {"column": ("entries",), "row": ("entries",), "matrix": ("rows", "columns")}
@@ -44,7 +43,7 @@ SPREAD_ADVICE = (
 
 
 class Type(NamedTuple):
-    """`dims` are places in `Dimensions`; a condition is what a comparison gives."""
+    """`dims` are dimensions of a `DimensionUnifier`; a condition is what a comparison gives."""
 
     kind: str
     dims: tuple[int, ...] = ()
@@ -57,30 +56,28 @@ SCALAR = Type("scalar")
 class Operands:
     """The typed nodes of a tree so far; makes their dimensions equal where they must be."""
 
-    def __init__(self, tree: Tree, reserved: Iterable[str]) -> None:
+    def __init__(self, tree: SyntaxTree, dimensions: DimensionUnifier) -> None:
         self.tree = tree
         self.nodes = tree.nodes
+        self.dimensions = dimensions
         self.types: list[Type] = []
         self.undeclared: dict[str, Type] = {}
-        self.dimensions = Dimensions(reserved)
+
+    def first(self, node: Node) -> Type:
+        """The type of the first operand."""
+        return self.types[node.args[0]]
 
     def kind(self, place: int) -> str:
         return self.types[place].kind
 
     def factors(self, node: Node) -> list[str]:
         """The operands as the user wrote them, for advice."""
-        return [self.tree.factor(self.nodes[place]) for place in node.args]
-
-    def fail(self, message: str, at: int) -> ParseError:
-        return ParseError(message, self.tree.text, at)
-
-    def mismatch(self, message: str, at: int) -> ShapeError:
-        return shape_error(message, self.tree.text, at)
+        return [factor_source(self.tree, place) for place in node.args]
 
     def describe(self, place: int) -> str:
         """`x*y`, a column of shape (n,)"""
         kind, dims, _ = self.types[place]
-        shown = f"`{self.tree.source(self.nodes[place])}`"
+        shown = f"`{self.tree.source(place)}`"
         undeclared = " (undeclared)" if self.nodes[place].name in self.undeclared else ""
         if not dims:
             return f"{shown} is a scalar{undeclared}"
@@ -91,19 +88,19 @@ class Operands:
         """the columns of `A` (index 1, extent n)"""
         kind, dims, _ = self.types[place]
         extent = self.dimensions.shown(dims[axis])
-        shown = self.tree.source(self.nodes[place])
+        shown = self.tree.source(place)
         return f"the {AXES[kind][axis]} of `{shown}` (index {axis}, extent {extent})"
 
-    def misplaced(self, node: Node) -> ParseError:
+    def misplaced(self, place: int) -> ParseError:
         message = "a comparison stands only in where(condition, a, b)"
-        shown = self.tree.source(node)
-        return self.fail(f"{message}; its value as a number is where({shown}, 1, 0)", node.at)
+        value = f"its value as a number is where({self.tree.source(place)}, 1, 0)"
+        return self.tree.error(f"{message}; {value}", self.nodes[place].at)
 
     def same(self, left: tuple[int, int], right: tuple[int, int], at: int) -> None:
         """Make an axis of one node and an axis of another equal."""
         a, b = (self.types[place].dims[axis] for place, axis in (left, right))
         if not self.dimensions.unify(a, b):
-            raise self.mismatch(
+            raise self.tree.shape_error(
                 f"{self.describe(left[0])} and {self.describe(right[0])}: "
                 f"{self.axis(*left)} and {self.axis(*right)} must be equal",
                 at,
@@ -111,12 +108,14 @@ class Operands:
 
     def refused(self, node: Node, places: Iterable[int], advice: str) -> ShapeError:
         described = " and ".join(self.describe(place) for place in places)
-        return self.mismatch(f"`{node.name}` does not take these: {described}; {advice}", node.at)
+        return self.tree.shape_error(
+            f"`{node.name}` does not take these: {described}; {advice}", node.at
+        )
 
     def check_square(self, place: int, at: int) -> None:
         a, b = self.types[place].dims
         if not self.dimensions.unify(a, b):
-            raise self.mismatch(
+            raise self.tree.shape_error(
                 f"{self.describe(place)}, and a square one is needed here: "
                 f"{self.axis(place, 0)} and {self.axis(place, 1)} must be equal",
                 at,
@@ -124,7 +123,7 @@ class Operands:
 
     def only(self, node: Node, kinds: tuple[str, ...], wanted: str) -> Type:
         """The type of the first argument, which must be of one of these kinds."""
-        found = self.types[node.args[0]]
+        found = self.first(node)
         if found.kind not in kinds:
             raise self.refused(node, node.args[:1], f"it takes {wanted}")
         return found
@@ -145,3 +144,7 @@ class Operands:
             for axis in range(len(self.types[place].dims)):
                 self.same((first, axis), (place, axis), node.at)
         return SCALAR if first < 0 else self.types[first]._replace(condition=False)
+
+
+#: What gives the type of a node, from those of its operands.
+Rule = Callable[[Operands, Node], Type]

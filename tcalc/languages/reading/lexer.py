@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ...graph.variables import canonical_name
-from ...support.errors import ParseError, ShapeError
+from ...support.errors import ParseError
 
 MAX_TEXT = 2**22
 
@@ -111,11 +111,6 @@ def _check_number(word: str, text: str, offset: int) -> None:
         raise ParseError("this number is too small for double precision", text, offset)
 
 
-def shape_error(message: str, text: str, offset: int) -> ShapeError:
-    """A ShapeError that shows its place as a ParseError does."""
-    return ShapeError(str(ParseError(message, text, offset)))
-
-
 def literal(text: str) -> float:
     """The value of a literal: a whole number with or without a sign, or one of `WORDS`."""
     word = text.lstrip("+-")
@@ -127,3 +122,9 @@ def excerpt(text: str, start: int, end: int, width: int = 32) -> str:
     """Part of the user's text on one line, for a message."""
     shown = " ".join("".join(c if c.isprintable() else " " for c in text[start:end]).split())
     return shown if len(shown) <= width else f"{shown[: width - 1]}…"
+
+
+def line_and_column(text: str, offset: int) -> str:
+    """A place in a text as messages name it, both numbers counted from 1."""
+    line, column = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+    return f"{line}:{column}"

@@ -1,10 +1,30 @@
-"""The library's functions by name, as the text languages call them.
-
-The surface holds what modules have made public, so those that do are imported here.
-"""
+"""The library's functions by name, as the text languages call them."""
 
 from __future__ import annotations
 
-from ...graph.arraylike import surface as surface
-from ...ops import elementwise, packed, reductions, reshape  # noqa: F401
-from ...ops.matrix import functions, inverse, lapack_names, norms, svd  # noqa: F401
+from collections.abc import Callable
+from typing import Any
+
+from ...ops import arithmetic, diagonals, elementwise, packed, reductions, reshape, views
+from ...ops.matrix import (
+    cholesky,
+    eigh,
+    functions,
+    inverse,
+    lapack_names,
+    lq,
+    norms,
+    svd,
+    triangular,
+)
+
+MODULES = (
+    arithmetic, views, elementwise, reductions, reshape, diagonals, packed,
+    inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
+)  # fmt: skip
+
+#: What these modules make public, and the variance, whose name is another function in `tcalc`.
+LIBRARY: dict[str, Callable[..., Any]] = {
+    **{name: getattr(module, name) for module in MODULES for name in module.__all__},
+    "var": arithmetic.var,
+}

@@ -10,14 +10,14 @@ from functools import partial
 from itertools import islice
 
 from ...graph.applications import application
-from ...graph.arraylike import surface
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ...graph.normal import bare
 from ...graph.products import symmetries
+from ...ops.reductions import softmax
 from .gathers import gather, parameters, segments, sliced
 from .loops import Names, loop_of, repeated
 from .matrix_form import Factor, Form, Product, better, counted
-from .notation import LETTERS, SUM, Piece, Spec, Text, index_letters
+from .notation import LETTERS, SUM, Piece, Spec, Style, index_letters
 from .sharing import free_prefix, used_twice
 
 MAX_TOKENS = 2_000
@@ -25,14 +25,14 @@ MIN_SHARED = 12
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
 
 #: Functions of one vector that are written by their name where they are the node.
-ABBREVIATIONS = ("softmax",)
+ABBREVIATIONS: dict[str, Callable[[Expr], Expr]] = {"softmax": softmax}
 
 
 class Layout:
     """One expression in one style."""
 
     def __init__(
-        self, style: Text, matrix: bool = True, limit: int = MAX_TOKENS, prefix: str = "t"
+        self, style: Style, matrix: bool = True, limit: int = MAX_TOKENS, prefix: str = "t"
     ) -> None:
         self.style = style
         self.matrix = matrix
@@ -376,8 +376,8 @@ def abbreviation(node: Apply) -> tuple[str, Expr] | None:
         total = term.args[0] if isinstance(term, Einsum) and len(term.args) == 1 else None
         if not isinstance(total, Apply) or total.ndim or len(total.args) != 1:
             continue
-        for name in ABBREVIATIONS:
-            if total.args[0].shape == node.shape and surface[name](total.args[0]) is node:
+        for name, function in ABBREVIATIONS.items():
+            if total.args[0].shape == node.shape and function(total.args[0]) is node:
                 return name, total.args[0]
     return None
 

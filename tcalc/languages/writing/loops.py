@@ -8,7 +8,7 @@ from ...graph.applications import application, parts
 from ...graph.nodes import Expr, Part
 from ...graph.row import Iteration, Loop
 from .matrix_form import Form
-from .notation import Piece, Rope, Text, joined, measure
+from .notation import Piece, Rope, Style, joined, measure
 
 #: Letters of states and of indices, by how many loops are around.
 STATES, INDICES = "srqpo", "ijklm"
@@ -45,7 +45,7 @@ def loop_of(node: Part) -> Iteration | None:
 def repeated(
     node: Part,
     loop: Iteration,
-    style: Text,
+    style: Style,
     names: Names,
     operands: Sequence[Form],
     settled: Callable[[Expr, Piece], Form],
@@ -84,6 +84,6 @@ def repeated(
     return found
 
 
-def _together(style: Text, pieces: Sequence[Piece]) -> Rope:
+def _together(style: Style, pieces: Sequence[Piece]) -> Rope:
     ropes = [style.signed(p) for p in pieces]
     return ropes[0] if len(ropes) == 1 else ("(", joined(", ", ropes), ")")

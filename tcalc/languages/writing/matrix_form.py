@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ...graph.extents import Coef, Extent
 from ...graph.nodes import Einsum, Expr, Labels
-from .notation import Piece, Text
+from .notation import Piece, Style
 
 Factor = tuple["Form", Labels, int]  #: a form, its labels, how many times it stands there
 
@@ -54,7 +54,7 @@ def better(a: Piece, b: Piece) -> Piece:
 class Product:
     """A product as powers of scalars, vectors and matrices."""
 
-    def __init__(self, node: Einsum, forms: dict[int, Form], style: Text) -> None:
+    def __init__(self, node: Einsum, forms: dict[int, Form], style: Style) -> None:
         self.node = node
         self.style = style
         self.summand: tuple[Piece, tuple[Extent, ...]] | None = None
@@ -85,7 +85,7 @@ class Product:
     # --- factors ---
 
     @staticmethod
-    def scale(style: Text, body: Piece | None, coef: Coef, scalars: Sequence[Factor]) -> Piece:
+    def scale(style: Style, body: Piece | None, coef: Coef, scalars: Sequence[Factor]) -> Piece:
         """coef * scalars * body; a sum over as many entries as coef divides by is a mean."""
         pieces: list[Piece] = []
         for form, _, k in scalars:

@@ -104,7 +104,7 @@ class Spec(NamedTuple):
     sizes: tuple[tuple[str, Extent], ...]
 
 
-class Text:
+class Style:
     """The ASCII matrix language."""
 
     pointwise_times = " .* "

@@ -24,7 +24,7 @@ from ..products.contract import by_labels, product
 from ..products.gathers import written
 from ..products.strided import opened, placed
 from ..slot_facts import Inverse
-from ..steps import BUFFER, INPUT, RESULT, VIEW, Output, Plan, Sizes, Word
+from ..steps import BUFFER, INPUT, RESULT, VIEW, Builder, Output, Plan, Sizes, Word
 from .flatten import Flat, flatten
 from .spellings import Way
 from .sums import Sums, Value
@@ -36,7 +36,7 @@ Planner = Callable[[Sequence[Expr], Mapping[str, int], Collection[str]], Plan]
 SQUARE = 64
 
 
-class Lowering(Sums):
+class Lowering:
     """One walk over the nodes below the roots, operands first."""
 
     def __init__(
@@ -47,7 +47,10 @@ class Lowering(Sums):
         way: Way,
         inner: Planner,
     ) -> None:
-        super().__init__(sizes)
+        self.b = Builder(sizes)
+        self.sizes = sizes
+        self.values: dict[int, Value] = {}
+        self.sums = Sums(self.b)
         self.inner = inner
         self.b.dense_inverses = way.dense_inverses
         self.taken: set[int] = set()
@@ -92,7 +95,8 @@ class Lowering(Sums):
             elif isinstance(node, Einsum):
                 self.values[id(node)] = self._product(node, products[id(node)])
             elif isinstance(node, Add):
-                self.values[id(node)] = self._sum(node)
+                terms = [self.values[id(term)] for term in node.args]
+                self.values[id(node)] = self.sums.sum(terms, self.shape(node))
             elif isinstance(node, Apply):
                 self.values[id(node)] = self._apply(node)
             elif isinstance(node, Part):
@@ -101,6 +105,9 @@ class Lowering(Sums):
                 array = node.value
                 slot = self.b.const(array, id(node))
                 self.values[id(node)] = Value(slot, tuple(range(node.ndim)), 1)
+
+    def shape(self, e: Expr) -> Sizes:
+        return tuple([extent_of(extent, self.sizes) for extent in e.shape])
 
     def _input(self, variable: Var, fixed: bool) -> None:
         slot = self.b.slot(self.shape(variable), INPUT, name=variable.name)
@@ -124,7 +131,7 @@ class Lowering(Sums):
                 continue
             value = self.values[id(arg)]
             if len(set(value.axes)) < len(value.axes):
-                value = self._written(value, self.shape(arg))
+                value = self.sums.written(value, self.shape(arg))
             coef *= value.coef
             if value.slot >= 0:
                 read = dict(zip(value.axes, word, strict=True))
@@ -147,10 +154,7 @@ class Lowering(Sums):
             core = tuple([label for label in dict.fromkeys(e.out) if label in standing])
             coef = self._absorb(factors, coef, prod([extents[label] for label in core]))
             slot, word = product(self.b, factors, core, extents)
-        axis = {label: k for k, label in enumerate(word)}
-        for label in e.out:
-            axis.setdefault(label, len(axis))
-        value = Value(slot, tuple([axis[label] for label in e.out]), coef)
+        value = Value.of((slot, word), e.out, coef)
         if e.ndim == len(word) == 2 and self.b.shapes[slot][0] >= SQUARE:
             self._note_symmetries(_opened(e, whole), value)
         return value
@@ -182,12 +186,8 @@ class Lowering(Sums):
             order = spread(target, dict(enumerate(shape)))
             where = found.where._replace(forms=tuple([found.where.forms[k] for k in order]))
             x = placed(self.b, own, where, tuple([shape[k] for k in order])), order
-        slot, word = x
-        axis = {label: k for k, label in enumerate(word)}
-        for label in target:
-            axis.setdefault(label, len(axis))
-        axes = dict(zip(out, [axis[label] for label in target], strict=True))
-        return Value(slot, tuple([axes[label] for label in e.out]), coef)
+        read = dict(zip(out, target, strict=True))
+        return Value.of(x, [read[label] for label in e.out], coef)
 
     def _note_symmetries(self, e: Expr, value: Value) -> None:
         """What is known of the node holds for the slot, its axes in another order."""
@@ -216,11 +216,11 @@ class Lowering(Sums):
     def _plain(self, value: Value, shape: Sizes, whole: bool) -> Operand:
         """A value as an array with its coefficient multiplied in; integers stay if `whole`."""
         if len(set(value.axes)) < len(value.axes):
-            value = self._written(value, shape)
+            value = self.sums.written(value, shape)
         if value.slot < 0:
             return self.b.number(value.coef), ()
         if not whole or value.coef != 1:
-            slot, word = self._read(value)
+            slot, word = self.sums.read(value)
             return self.b.scale(slot, value.coef), word
         place, slot = {axis: k for k, axis in enumerate(value.axes)}, written(self.b, value.slot)
         return slot, tuple([place[axis] for axis in range(len(self.b.shapes[slot]))])
@@ -255,7 +255,7 @@ class Lowering(Sums):
         kind, origin = ("ufunc", BUFFER) if e.op.kernels.ufunc else ("kernel", RESULT)
         flops = e.op.kernels.flops * prod(shape)
         slot = self.b.emit(kind, args, shape, words, flops, (e.op, *params), origin, key)
-        return self._value((slot, target), e.ndim, 1)
+        return Value.of((slot, target), range(e.ndim), 1)
 
     def _core_apply(
         self, e: Apply, operands: list[Operand], params: tuple[Any, ...], key: Any
@@ -367,12 +367,12 @@ class Lowering(Sums):
         value, shape, b = self.values[id(root)], self.shape(root), self.b
         axes = tuple(range(len(shape)))
         if len(set(value.axes)) < len(value.axes):
-            value = self._written(value, shape)
+            value = self.sums.written(value, shape)
         if value.slot < 0:
             params = (float(value.coef), number)
             slot = b.emit("fill", (), shape, (axes,), 0, params, key=number)
         else:
-            slot, word = self._read(value)
+            slot, word = self.sums.read(value)
             slot = b.scale(slot, value.coef)
             whole = len(word) == len(axes)
             kept = b.owner[slot] in self.taken or slot in b.fixed
@@ -385,7 +385,7 @@ class Lowering(Sums):
                 slot = b.emit("copy", (view,), sizes, (target, target), 0, (), key=number)
                 b.fixed.discard(slot)
                 word = target
-            value = self._value((slot, word), len(axes), 1)
+            value = Value.of((slot, word), axes, 1)
         self.taken.add(b.owner[slot])
         if value.slot < 0 or value.axes == axes:
             return Output(slot, None)

@@ -1,4 +1,4 @@
-"""Sums to steps, and how values are read while steps are made.
+"""Sums of values as steps, and how values are read while steps are made.
 
 A value is held lazily as `coef` times an array of which some axes are permuted, repeated (a unit
 tensor) or broadcast; it is written out only where somebody needs all of its entries.
@@ -6,12 +6,10 @@ tensor) or broadcast; it is written out only where somebody needs all of its ent
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 from typing import NamedTuple
 
-from ...graph.extents import extent_of
-from ...graph.nodes import Add, Expr
 from ..products.axis_order import Operand, along, entrywise, spread
 from ..products.gathers import added_at, written
 from ..products.strided import placed
@@ -30,17 +28,19 @@ class Value(NamedTuple):
     axes: Word
     coef: float
 
+    @staticmethod
+    def of(operand: Operand, labels: Iterable[int], coef: float) -> Value:
+        """A slot's array, broadcast along the labels that it does not have."""
+        slot, word = operand
+        axis = {label: k for k, label in enumerate(word)}
+        return Value(slot, tuple([axis.setdefault(k, len(axis)) for k in labels]), coef)
+
 
 class Sums:
-    """Values of nodes, and the sums among them."""
+    """Steps that add values, in one builder, and that write values out."""
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self.b = Builder(sizes)
-        self.sizes = sizes
-        self.values: dict[int, Value] = {}
-
-    def shape(self, e: Expr) -> Sizes:
-        return tuple([extent_of(extent, self.sizes) for extent in e.shape])
+    def __init__(self, b: Builder) -> None:
+        self.b = b
 
     def slot(self, value: Value) -> int:
         """The slot of a value as an array of numbers, selection tensors written out."""
@@ -49,31 +49,32 @@ class Sums:
     def slot_of(self, slot: int) -> int:
         return self.b.floating(written(self.b, slot))
 
-    def _sum(self, e: Add) -> Value:
+    def sum(self, terms: Iterable[Value], shape: Sizes) -> Value:
+        """The sum of values that all have this shape."""
+        ndim = len(shape)
         groups: dict[frozenset[int], list[tuple[float, Operand]]] = {}
         units: list[Value] = []
         chosen: list[Value] = []
         stored: dict[Placement, list[tuple[float, Operand]]] = {}
         number = 0.0
-        for term in e.args:
-            value = self.values[id(term)]
+        for value in terms:
             if len(set(value.axes)) < len(value.axes):
                 units.append(value)
             elif value.slot < 0:
                 number += value.coef
-            elif value.slot in self.b.placements and len(self.b.shapes[value.slot]) == e.ndim:
+            elif value.slot in self.b.placements and len(self.b.shapes[value.slot]) == ndim:
                 operand, where = self.b.placements[value.slot]
                 forms = tuple([where.forms[axis] for axis in value.axes])
                 stored.setdefault(where._replace(forms=forms), []).append((value.coef, operand))
-            elif value.slot in self.b.selections and len(self.b.shapes[value.slot]) == e.ndim:
+            elif value.slot in self.b.selections and len(self.b.shapes[value.slot]) == ndim:
                 chosen.append(value)
             else:
-                slot, word = self._read(value)
+                slot, word = self.read(value)
                 groups.setdefault(frozenset(word), []).append((value.coef, (slot, word)))
-        if not any(len(labels) == e.ndim for labels in groups):
-            every = frozenset(range(e.ndim))
+        if not any(len(labels) == ndim for labels in groups):
+            every = frozenset(range(ndim))
             for value in chosen:
-                groups.setdefault(every, []).append((value.coef, self._read(value)))
+                groups.setdefault(every, []).append((value.coef, self.read(value)))
             chosen = []
         parts = [self._combination(terms) for terms in groups.values()]
         parts.sort(key=lambda part: prod(self.b.shapes[part[1][0]]))
@@ -90,27 +91,19 @@ class Sums:
             slot = added_at(self.b, (slot, word), value.slot, value.axes, value.coef * sign)
             total = sign, (slot, word)
         if stored:
-            total = self._stored(e, total, number, stored)
+            total = self._stored(shape, total, number, stored)
             number = 0.0
         if units:
-            return self._with_units(e, total, number, units)
+            return self._with_units(shape, total, number, units)
         if total is None:
-            return Value(-1, tuple(range(e.ndim)), number)
-        return self._value(total[1], e.ndim, total[0])
+            return Value(-1, tuple(range(ndim)), number)
+        return Value.of(total[1], range(ndim), total[0])
 
-    def _read(self, value: Value) -> Operand:
+    def read(self, value: Value) -> Operand:
         """A slot, and the node's axis that each of its axes is."""
         place = {axis: k for k, axis in enumerate(value.axes)}
         slot = self.slot(value)
         return slot, tuple([place[axis] for axis in range(len(self.b.shapes[slot]))])
-
-    @staticmethod
-    def _value(operand: Operand, ndim: int, coef: float) -> Value:
-        slot, word = operand
-        axis = {label: k for k, label in enumerate(word)}
-        for label in range(ndim):
-            axis.setdefault(label, len(axis))
-        return Value(slot, tuple([axis[label] for label in range(ndim)]), coef)
 
     def _combination(self, terms: list[tuple[float, Operand]]) -> tuple[int, Operand]:
         """A linear combination of operands with the same labels, and its sign."""
@@ -141,18 +134,17 @@ class Sums:
 
     def _stored(
         self,
-        e: Add,
+        shape: Sizes,
         total: tuple[int, Operand] | None,
         number: float,
         stored: Mapping[Placement, list[tuple[float, Operand]]],
     ) -> tuple[int, Operand]:
         """Arrays that stand in zeros, those at the same places as one, onto the other terms."""
-        shape = self.shape(e)
-        axes = tuple(range(e.ndim))
+        axes = tuple(range(len(shape)))
         sign, target, held = 1, spread(axes, dict(enumerate(shape))), -1
         if total is not None:
             sign, (slot, word) = total
-            target = word if len(word) == e.ndim else target
+            target = word if len(word) == len(shape) else target
             held = self.b.aligned(slot, word, target)
         elif number:
             held = self.b.number(number)
@@ -168,22 +160,21 @@ class Sums:
         return sign, (held, target)
 
     def _with_units(
-        self, e: Add, total: tuple[int, Operand] | None, number: float, units: list[Value]
+        self, shape: Sizes, total: tuple[int, Operand] | None, number: float, units: list[Value]
     ) -> Value:
         """Unit tensors are added onto diagonals of the sum of the other terms."""
-        shape = self.shape(e)
-        axes = tuple(range(e.ndim))
+        axes = tuple(range(len(shape)))
         sign = 1
         target, held = axes, -1
         if total is not None:
             sign, (slot, word) = total
-            target = word if len(word) == e.ndim else axes
+            target = word if len(word) == len(shape) else axes
             held = self.b.aligned(slot, word, target)
         elif number:
             held = self.b.number(number)
         for unit in units:
             held = self._embedded(unit, shape, target, sign, held)
-        return self._value((held, target), e.ndim, sign)
+        return Value.of((held, target), axes, sign)
 
     def _embedded(
         self, value: Value, shape: Sizes, target: Word, sign: int = 1, onto: int = -1
@@ -205,6 +196,7 @@ class Sums:
         kind = "embed" if onto < 0 else "embed_add"
         return self.b.emit(kind, args, sizes, words, 0, (pattern,))
 
-    def _written(self, value: Value, shape: Sizes) -> Value:
+    def written(self, value: Value, shape: Sizes) -> Value:
+        """The value with its unit tensors written out."""
         axes = tuple(range(len(shape)))
         return Value(self._embedded(value, shape, axes), axes, 1)

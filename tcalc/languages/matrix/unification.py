@@ -1,4 +1,4 @@
-"""Dimensions that are declared or become equal by use: unification and fresh names."""
+"""Dimensions that are declared, or become equal by use: unification, and names in the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...graph.extents import Extent
 _LETTERS = "mnkpqrst"
 
 
-class Dimensions:
+class DimensionUnifier:
     """Dimensions as ints, and which of them are equal (union-find).
 
     A dimension has an extent (declared: rigid), or is unknown. Unknown ones of variables carry the

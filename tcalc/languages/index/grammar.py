@@ -1,4 +1,4 @@
-"""The index language: its words, and the tree that its texts are parsed to.
+"""The index language: its words and grammar, and the tree that its texts are parsed to.
 
 Nodes are number, name, index, access, call, binder, guard, prefix or infix. Their `indices` are
 places in the list of indices or, of an access to what a call gives, the place of the call.
@@ -7,10 +7,10 @@ places in the list of indices or, of an access to what a call gives, the place o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from ..reading.lexer import Lexicon, excerpt
-from ..reading.precedence import AND, COMPARISON, OR, POWER, PRODUCT, SUM, Node, Places
+from ..reading.lexer import Lexicon
+from ..reading.parser import AND, COMPARISON, OR, POWER, PRODUCT, SUM, Grammar
+from ..reading.tree import SyntaxTree
 
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 LEVELS = {
@@ -44,6 +44,17 @@ LEXICON = Lexicon(
     },
 )
 
+GRAMMAR = Grammar(
+    LEXICON,
+    LEVELS,
+    signs=("+", "-", "~"),
+    whole="name[indices] = expression",
+    statement="name[indices] = expression",
+    chained="join them by &",
+    bracket="bracket",
+    brackets="brackets",
+)
+
 
 @dataclass
 class Index:
@@ -59,26 +70,16 @@ class Index:
     uses: list[tuple[int, int]] = field(default_factory=list)
 
 
-class Statement(NamedTuple):
-    """`name[indices] = …` or, last, an expression without a name."""
+@dataclass(frozen=True)
+class IndexTree(SyntaxTree):
+    """A tree, and the indices that are bound in it."""
 
-    name: str
-    indices: Places
-    root: int
-    at: int
-
-
-class Tree(NamedTuple):
-    text: str
-    nodes: list[Node]
     indices: list[Index]
-    statements: list[Statement]
 
     def source(self, place: int) -> str:
-        """A node as the user wrote it."""
-        node = self.nodes[place]
-        text = excerpt(self.text, node.start, node.end)
-        while node.kind == "access" and text.startswith("("):
+        """A node as the user wrote it; an access without parentheses around it."""
+        text = super().source(place)
+        while self.nodes[place].kind == "access" and text.startswith("("):
             text = text[1:-1].strip()
         return text
 

@@ -1,0 +1,126 @@
+"""Entries of arrays in the index language, as products with what says where they are read."""
+
+from __future__ import annotations
+
+from ...graph.extents import form_of, show_shape
+from ...graph.products import Operand
+from ...integers.affine import Affine, Constraint
+from ...ops.indicator import Access, index, indicator, label_of
+from ...ops.selection import selection
+from ...support.errors import RangeError
+from ..reading.lexer import line_and_column
+from .arrays import Arrays
+from .grammar import IndexTree
+from .integers import Integers
+from .labels import Context, Labels
+from .values import Labelled, added, called, integers, multiplied_out
+
+
+class Entries:
+    """Reads accesses `a[…]`, and checks that they stay inside of their arrays.
+
+    Parameters
+    ----------
+    tree : IndexTree
+    arrays : Arrays
+        What is read.
+    labels : Labels
+        What is known of indices.
+    integers : Integers
+        Reads subscripts.
+    """
+
+    def __init__(self, tree: IndexTree, arrays: Arrays, labels: Labels, integers: Integers) -> None:
+        self.tree = tree
+        self.arrays = arrays
+        self.labels = labels
+        self.integers = integers
+
+    def entry(self, place: int, context: Context) -> Labelled:
+        """An entry of an array: its product with what says where it is read."""
+        node = self.tree.nodes[place]
+        array = self.arrays.array(node)
+        self.arrays.check_arity(node, array)
+        word: list[int] = []
+        others: list[Operand] = []
+        for axis, (arg, extent) in enumerate(zip(node.args, array.expr.shape, strict=True)):
+            sub, own = self.tree.nodes[arg], -1 - axis  # labels of the text are not negative
+            if sub.kind == "call" and sub.name == "mod":
+                word.append(own)
+                others += self.wrapped(place, axis, own)
+                continue
+            form = self.subscript(arg) - array.lows[axis]
+            label = label_of(form.names[0]) if len(form.terms) == 1 else None
+            if label is not None and form == index(label) and self.labels.extents[label] == extent:
+                word.append(label)
+                continue
+            word.append(own)
+            extents = self.labels.extents | {own: extent}
+            others += indicator(extents, [Constraint(index(own) - form, True)])
+            accesses, near = self.inside(place, axis, form, context)
+            if accesses:  # apart from the axis, which may be empty
+                others += indicator(extents, near, accesses)
+        operands: list[Operand] = [(array.expr, tuple(word)), *others]
+        out = tuple(sorted({k for _, w in operands for k in w if k >= 0}))
+        return multiplied_out(operands, out, self.labels.extents)
+
+    def subscript(self, place: int) -> Affine:
+        """A subscript as an affine form. ParseError where it is none."""
+        found = self.integers.bound(place).affine
+        if found is None:
+            message = f"`{self.tree.source(place)}` is not affine; a subscript is, or mod(e, n)"
+            raise self.tree.error(message, self.tree.nodes[place].start)
+        return found
+
+    def inside(
+        self, place: int, axis: int, form: Affine, context: Context
+    ) -> tuple[list[Access], Context]:
+        """Check that a place is inside an axis; what must be checked when extents are known."""
+        node = self.tree.nodes[place]
+        extent = self.arrays.array(node).expr.shape[axis]
+        ends = Constraint(form), Constraint(form_of(extent) - 1 - form)
+        if all(self.labels.holds(c, context) for c in ends) or not self.labels.possible(context):
+            return [], ()
+        text = self.tree.source(place)
+        near = self.labels.related([form], context)
+        system = self.labels.known([form, form_of(extent)], context)
+        if any(label_of(name) is None for name in system.names) or not isinstance(extent, int):
+            return [
+                Access(form, extent, f"{line_and_column(self.tree.text, node.start)}: {text}")
+            ], near
+        span = self.labels.span(form, context)
+        if span is None or (span[0] >= 0 and span[1] < extent):
+            return [], ()
+        low = self.arrays.array(node).lows[axis].constant
+        wrong = (span[0] if span[0] < 0 else span[1]) + low
+        shown = self.tree.source(node.args[axis])
+        shape = show_shape(self.arrays.array(node).expr.shape)
+        message = (
+            f"{text} reads outside of {node.name}, of shape {shape}: index {shown} of axis {axis} "
+            f"is {wrong}, and goes from {low} to {low + extent - 1}"
+        )
+        raise RangeError(str(self.tree.error(message, self.tree.nodes[node.args[axis]].start)))
+
+    def wrapped(self, place: int, axis: int, label: int) -> list[Operand]:
+        """The entry at mod(e, n): a selection by computed integers."""
+        node = self.tree.nodes[place]
+        low = self.arrays.array(node).lows[axis]
+        call = self.tree.nodes[node.args[axis]]
+        if len(call.args) != 2:
+            raise self.tree.error("mod takes two arguments", call.at)
+        form, modulus = self.subscript(call.args[0]), self.subscript(call.args[1])
+        free = any(label_of(name) is not None for name in modulus.names)
+        if free or (not modulus.terms and modulus.constant < 1):
+            at = self.tree.nodes[call.args[1]].start
+            raise self.tree.error(
+                "the second argument of mod is a positive number or dimension", at
+            )
+        accesses, _ = self.inside(place, axis, modulus - 1 - low, ())
+        lowest, _ = self.inside(place, axis, -low, ())
+        extents = self.labels.extents
+        places = called("mod", [integers(form, extents), integers(modulus, extents)], extents)
+        if low != Affine():
+            places = added([places, integers(-low, extents)], extents)
+        extent = self.arrays.array(node).expr.shape[axis]
+        found: list[Operand] = [(selection(places.expr, extent), (*places.word, label))]
+        return found + indicator({}, [], [*accesses, *lowest])

@@ -1,0 +1,113 @@
+"""Types of what has a size that no operand has: stated, a product of two, or to follow from use."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ...graph.extents import Extent
+from ..reading.tree import Node
+from .types import Operands, Type
+
+#: What states the size of the words that can go without.
+WITH_SIZE = {"eye": "eye(n)", "vector": "vector(a, n)", "matrix": "matrix(a, m, n)"}
+
+
+class Sizes:
+    """Typing rules that make dimensions, and what is known of these in the end.
+
+    Parameters
+    ----------
+    operands : Operands
+        The nodes typed so far.
+    variables : collection of str
+        Names that are no size.
+    """
+
+    def __init__(self, operands: Operands, variables: Collection[str]) -> None:
+        self.operands = operands
+        self.tree = operands.tree
+        self.dimensions = operands.dimensions
+        self.variables = variables
+        self.inferred: list[int] = []  # nodes whose size must follow from use
+        self.merges: list[tuple[int, int, int, Node]] = []  # a dimension, its factors, and where
+
+    def kronecker(self, node: Node) -> Type:
+        left, right = (self.operands.types[place] for place in node.args)
+        if "scalar" in (left.kind, right.kind):
+            return right if left.kind == "scalar" else left
+        if left.kind == right.kind:
+            pairs = zip(left.dims, right.dims, strict=True)
+            return Type(left.kind, tuple([self.merged(a, b, node) for a, b in pairs]))
+        if left.kind != "matrix" and right.kind != "matrix":
+            column, row = (left, right) if left.kind == "column" else (right, left)
+            return Type("matrix", (*column.dims, *row.dims))
+        raise self.operands.refused(
+            node, node.args, "two matrices or two vectors have a Kronecker product"
+        )
+
+    def merged(self, a: int, b: int, node: Node) -> int:
+        """A dimension whose extent is the product of two."""
+        found = self.dimensions.new()
+        self.merges.append((found, a, b, node))
+        return found
+
+    def identity(self, node: Node) -> Type:
+        dim = self.size(node.args[0])
+        return Type("matrix", (dim, dim))
+
+    def filled_vector(self, node: Node) -> Type:
+        self.operands.only(node, ("scalar",), "a scalar, and then its size")
+        return Type("column", (self.size(node.args[1]) if node.args[1:] else self.unknown_size(),))
+
+    def filled_matrix(self, node: Node) -> Type:
+        self.operands.only(node, ("scalar",), "a scalar, and then its numbers of rows and columns")
+        if len(node.args) == 2:
+            raise self.tree.error("matrix takes both sizes or none: write matrix(a, m, n)", node.at)
+        if node.args[1:]:
+            return Type("matrix", (self.size(node.args[1]), self.size(node.args[2])))
+        return Type("matrix", (self.unknown_size(), self.unknown_size()))
+
+    def constant(self, node: Node) -> Type:
+        dims = [self.size(place) for place in node.args]
+        return Type("matrix", (dims[0], dims[-1]))
+
+    def size(self, place: int) -> int:
+        """The dimension that an argument states."""
+        node = self.tree.nodes[place]
+        if node.name in self.variables:
+            message = f"`{node.name}` is a variable; a size is an int or the name of a dimension"
+            raise self.tree.error(message, node.at)
+        return self.dimensions.rigid(int(node.name) if node.name.isdecimal() else node.name)
+
+    def unknown_size(self) -> int:
+        """A dimension of the node being typed, to be inferred."""
+        self.inferred.append(len(self.operands.types))
+        return self.dimensions.new()
+
+    def settle(self) -> None:
+        """Name what is unknown; merged dimensions are products of what they merge."""
+        dimensions = self.dimensions
+        dimensions.settle()
+        for product, a, b, node in self.merges:
+            left, right = dimensions.extent(a), dimensions.extent(b)
+            if left is None or right is None:
+                break
+            extent = _merged(left, right)
+            if not dimensions.unify(product, dimensions.rigid(extent)):
+                known = dimensions.extent(product)
+                shown = " and ".join(map(self.operands.describe, node.args))
+                message = f"{shown}: ⊗ gives extent {extent} where {known} is needed"
+                raise self.tree.shape_error(message, node.at)
+        for place in self.inferred:
+            node = self.tree.nodes[place]
+            if any(dimensions.extent(dim) is None for dim in self.operands.types[place].dims):
+                message = f"the size of {node.name} does not follow from its use; write"
+                raise self.tree.error(f"{message} {WITH_SIZE[node.name]}", node.at)
+
+
+def _merged(a: Extent, b: Extent) -> Extent:
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    if 1 in (a, b):
+        return b if a == 1 else a
+    return f"{a}*{b}"

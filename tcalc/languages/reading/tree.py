@@ -1,0 +1,76 @@
+"""The syntax tree of a text: a flat list of nodes, operands before the nodes that use them.
+
+Later phases are loops over the list, so that depth costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...support.errors import ParseError, ShapeError
+from .lexer import excerpt
+
+#: Places in a list, of nodes or of indices.
+Places = tuple[int, ...]
+
+
+class Node(NamedTuple):
+    """A node of the tree; each language says which kinds it has.
+
+    Attributes
+    ----------
+    kind : str
+    name : str
+        The word or operator.
+    args : tuple of int
+        Places in the list of nodes.
+    at : int
+        Offset of the word or operator.
+    start, end : int
+        The text of the whole, parentheses around it included.
+    indices : tuple of int
+        What the index language has besides.
+    """
+
+    kind: str
+    name: str
+    args: Places
+    at: int
+    start: int
+    end: int
+    indices: Places = ()
+
+
+class Statement(NamedTuple):
+    """`name = …` or, last, an expression without a name.
+
+    `root` is the place of the value, `at` the offset of the statement, `indices` those on the left.
+    """
+
+    name: str
+    root: int
+    at: int
+    indices: Places = ()
+
+
+@dataclass(frozen=True)
+class SyntaxTree:
+    """What a text was parsed to."""
+
+    text: str
+    nodes: list[Node]
+    statements: list[Statement]
+
+    def source(self, place: int) -> str:
+        """A node as the user wrote it."""
+        node = self.nodes[place]
+        return excerpt(self.text, node.start, node.end)
+
+    def error(self, message: str, at: int) -> ParseError:
+        """The error that points at an offset of the text."""
+        return ParseError(message, self.text, at)
+
+    def shape_error(self, message: str, at: int) -> ShapeError:
+        """A ShapeError that shows its place as a ParseError does."""
+        return ShapeError(str(self.error(message, at)))

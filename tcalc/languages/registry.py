@@ -1,0 +1,41 @@
+"""The languages of text by name: one row each, which the command line reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..graph.nodes import Expr
+from .einsum.print import to_einsum
+from .index.parse import parse_index
+from .index.print import to_index
+from .latex import to_latex
+from .matrix.parse import parse
+from .matrix.print import to_text
+
+
+class TextLanguage(NamedTuple):
+    """How expressions are read and written in a language.
+
+    Attributes
+    ----------
+    form : str
+        Its name as a form of output.
+    write : callable
+        The text of an expression.
+    read : callable or None
+        The expression of a text and of declarations by name; None for what is only written.
+    """
+
+    form: str
+    write: Callable[[Any], str]
+    read: Callable[..., Expr] | None = None
+
+
+#: By the name as a language of input.
+TEXT_LANGUAGES: dict[str, TextLanguage] = {
+    "matrix": TextLanguage("text", to_text, parse),
+    "index": TextLanguage("index", to_index, parse_index),
+    "einsum": TextLanguage("einsum", to_einsum),
+    "latex": TextLanguage("latex", to_latex),
+}
