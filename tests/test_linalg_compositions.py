@@ -56,7 +56,7 @@ SETTINGS: dict[str, dict[str, float]] = {
         "plan.steps.MANY": 1,
         "plan.steps.SMALLER": 1,
         "plan.products.axis_order.SHORT": 2,
-        "plan.schedule.tile_access.SHORT": 2,
+        "plan.kinds.tiles.SHORT": 2,
     },
 }
 SETTINGS["all"] = {key: value for setting in SETTINGS.values() for key, value in setting.items()}

@@ -206,7 +206,7 @@ def laid_out(rng, array):
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graphs(seed, tile, short, monkeypatch):
     monkeypatch.setattr("tcalc.plan.products.axis_order.SHORT", short)
-    monkeypatch.setattr("tcalc.plan.schedule.tile_access.SHORT", short)
+    monkeypatch.setattr("tcalc.plan.kinds.tiles.SHORT", short)
     if tile:
         monkeypatch.setattr("tcalc.plan.schedule.tiling.WIDE_TILE", 4 * tile)
         monkeypatch.setattr("tcalc.plan.schedule.tiling.TILE", tile)

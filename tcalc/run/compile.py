@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.c.program import CProgram
+from ..backends.functional.program import Program as Functional
 from ..backends.numpy.program import Program
 from ..graph import trees
 from ..graph.arraylike import surface
@@ -38,7 +39,7 @@ from .binding import (
 )
 
 #: Back ends by name.
-BACKENDS: dict[str, type[Program]] = {"numpy": Program, "c": CProgram}
+BACKENDS: dict[str, Any] = {"numpy": Program, "c": CProgram, "functional": Functional}
 _MAX_PROGRAMS, _DOUBLE, _SINGLE = 64, np.dtype(np.float64), np.dtype(np.float32)
 
 Roots = Sequence[Expr]
@@ -62,8 +63,8 @@ def compile(
         What to compute; results keep the nesting. Or ``grad(fun)``: it keeps what fun reads.
     args : sequence of str or Var, optional
         Names of positional arguments.
-    backend : {"numpy", "c"}
-        What runs the plan: NumPy, or functions that the system's C compiler makes at a first call.
+    backend : {"numpy", "c", "functional"}
+        What runs the plan: NumPy, functions that the system's C compiler makes, or pure functions.
     data : mapping, optional
         Arrays that are bound once and never changed: what depends on no others is kept.
     memory_limit : int or str, optional
@@ -288,8 +289,7 @@ class _Engine:
         return found
 
     def _unused(self, values: Values) -> list[str]:
-        known = self.variables.keys() | self.dimensions
-        return [name for name in values if name not in known]
+        return [name for name in values if name not in self.variables.keys() | self.dimensions]
 
     def _further(self, values: Values) -> list[Any]:
         """Extents given by name, and shapes of variables that cancelled."""

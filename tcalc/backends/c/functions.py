@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ...plan.failures import StepError
-from ...plan.steps import INTO_ZEROS, RESULT, VIEW, Loop, Plan, Step
+from ...plan.kinds.table import KINDS
+from ...plan.steps import RESULT, VIEW, Loop, Plan, Step
 from ...support.errors import Error
 from ..numpy.kernels import KERNELS
 from ..numpy.matrices import Run, Slots
@@ -215,7 +216,7 @@ class Part(_Compiled):
             self._closures = [self.program.closure(s) for s in self.steps]
         held = v[step.out]
         try:
-            if step.kind in INTO_ZEROS:
+            if KINDS[step.kind].into_zeros:
                 held.fill(0)
             self._closures[number](v)
         except np.linalg.LinAlgError as error:

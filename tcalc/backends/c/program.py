@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...plan.steps import INTO_ZEROS, RESULT, VIEW, Loop, Plan, Step, Unit
+from ...plan.kinds.table import KINDS
+from ...plan.steps import RESULT, VIEW, Loop, Plan, Step, Unit
 from ..numpy.kernels import allocation, cleared, dropped
 from ..numpy.program import Program
 from .compiler import command
@@ -77,7 +78,7 @@ class CProgram(Program):
         with self._before(part):
             if self.plan.origin[step.out] is RESULT:
                 self._runs.append(allocation(step.out, self.plan.shapes, (), np.empty, self.dtype))
-            elif self._birth(step, clear=False) and step.kind in INTO_ZEROS:
+            elif self._birth(step, clear=False) and KINDS[step.kind].into_zeros:
                 part.new.add(step.out)
         part.steps.append(step)
 
@@ -110,7 +111,7 @@ class CProgram(Program):
         else:
             self._runs += part.before
             for step in part.steps:
-                if step.kind in INTO_ZEROS and step.out not in part.new:
+                if KINDS[step.kind].into_zeros and step.out not in part.new:
                     self._runs.append(cleared(step.out))
                 self._runs.append(self.closure(step))
         self._runs += part.after

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...plan.failures import StepError
-from ...plan.steps import BUFFER, INTO_ZEROS, RESULT, VIEW, Loop, Output, Plan, Step, Unit
+from ...plan.kinds.table import KINDS
+from ...plan.steps import BUFFER, RESULT, VIEW, Loop, Output, Plan, Step, Unit
 from ...support.errors import LinAlgError
 from .kernels import KERNELS, allocation, cleared, dropped
 from .matrices import Array, Run, Slots
@@ -191,7 +192,7 @@ class Program:
             else:
                 self._runs += birth(self.plan, -1 - place, self._members[place], step.kind)
             return True
-        if clear and step.kind in INTO_ZEROS:
+        if clear and KINDS[step.kind].into_zeros:
             self._runs.append(cleared(step.out))
         return False
 
@@ -203,7 +204,7 @@ class Program:
     def _output_array(self, number: int, kind: str) -> Run:
         """Binds all slots that live in an output to a new array."""
         # Pages of zeros come from the system unwritten, where a unit tensor is mostly zeros.
-        new = np.zeros if kind in INTO_ZEROS else np.empty
+        new = np.zeros if KINDS[kind].into_zeros else np.empty
         slot, members = self.plan.outputs[number].slot, self._members[-1 - number]
         others = [other for other in members if other != slot]
         return allocation(slot, self.plan.shapes, others, new, self.dtype)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...plan.steps import INTO_ZEROS, RESULT, Plan, Step
+from ...plan.kinds.table import KINDS
+from ...plan.steps import RESULT, Plan, Step
 from ...support.namespaces import NUMPY
 from .matrices import Array, Run, Slots
 
@@ -82,4 +83,4 @@ def birth(plan: Plan, number: int, members: Sequence[int], kind: str) -> list[Ru
     source, slot = len(plan.shapes) + number, plan.outputs[number].slot
     others = [other for other in members if other != slot]
     runs = [given(slot, source, plan.shapes, others)]
-    return [*runs, zeroed(source)] if kind in INTO_ZEROS else runs
+    return [*runs, zeroed(source)] if KINDS[kind].into_zeros else runs

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...plan.steps import BUFFER, IN_PLACE, INTO_ZEROS, RESULT, VIEW, Loop, Plan, Step
+from ...plan.kinds.table import KINDS
+from ...plan.steps import BUFFER, RESULT, VIEW, Loop, Plan, Step
 from .kernels import KERNELS
 from .matrices import Array, Run, Slots
 
@@ -132,7 +133,7 @@ class Tiles:
         run = KERNELS[step.kind](step, self.dtype)
         if step.kind == "dot" and loop.modes[step.out] == "columns":
             return _spaced(step)
-        if step.kind in INTO_ZEROS and step.out not in loop.kept:
+        if KINDS[step.kind].into_zeros and step.out not in loop.kept:
             return _cleared_first(step.out, run)
         return run
 
@@ -180,7 +181,7 @@ def _shared_rows(plan: Plan, loop: Loop, passing: Sequence[Step]) -> dict[int, i
             (
                 slot
                 for slot in step.args[:1]
-                if step.kind in IN_PLACE
+                if KINDS[step.kind].in_place
                 and slot in inside
                 and last[slot] == place
                 and plan.shapes[slot] == step.shape

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...graph.nodes import Einsum, Expr, dimensions, postorder
 from ...graph.normal import bare
+from ..kinds.table import KINDS
 from ..products.paths import GEMM_SPEED
 from ..products.triangular_halves import halved
 from ..schedule.memory import assign
@@ -18,10 +19,6 @@ from .fusion import fused
 from .lower import Lowering, Planner
 from .spellings import Way, ahead, multiplied_out
 
-#: Operations of a step in the time of one elementwise operation.
-SPEED = dict.fromkeys(("dot", "matmul", "gram"), GEMM_SPEED)
-SPEED["correlate"] = GEMM_SPEED / 4  # many of its operands are copied for one product
-SPEED |= dict.fromkeys(("trisolve", "solve", "over", "kernels"), 0.75 * GEMM_SPEED)
 #: Time per node from which other spellings and ways of lowering are tried (each takes a fraction
 #: of a millisecond a node), from which values of a root are compared, and what one must save.
 WORTH_CHOOSING, WORTH_COMPARING = 1e4, 1e3
@@ -183,7 +180,7 @@ def _others(roots: Sequence[Expr], spellings: Sequence[list[Expr]]) -> list[list
 
 def _time(steps: Sequence[Step]) -> float:
     """Predicted time of steps in units of one elementwise operation."""
-    return sum([step.flops / SPEED.get(step.kind, 1) for step in steps])
+    return sum([step.flops / (KINDS[step.kind].speed * GEMM_SPEED or 1) for step in steps])
 
 
 def chosen(options: Sequence[Sequence[Expr]], sizes: Mapping[str, int]) -> list[Expr]:

@@ -194,7 +194,7 @@ class Sums:
         args = (core,) if onto < 0 else (onto, core)
         words = (*[tuple(range(len(self.b.shapes[a]))) for a in args[:-1]], (), pattern)
         kind = "embed" if onto < 0 else "embed_add"
-        return self.b.emit(kind, args, sizes, words, 0, (pattern,))
+        return self.b.emit(kind, args, sizes, words, (pattern,))
 
     def written(self, value: Value, shape: Sizes) -> Value:
         """The value with its unit tensors written out."""

@@ -9,15 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from ..kinds.tiles import FEW, SHORT, UNROLLED
 from ..steps import VIEW, Builder, Word
 
 Operand = tuple[int, Word]
-
-#: Extent of the last axis below which NumPy's loops over it cost more than what they do, and below
-#: which they cost more than moving another one there.
-SHORT, FEW = 64, 16
-#: Multiply-adds per entry of a batch up to which they are made for the whole batch, one at a time.
-UNROLLED = 128
 
 
 def spread(target: Word, sizes: Mapping[int, int]) -> Word:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
+from ..kinds.kind import Access
+from ..kinds.table import KINDS
+from ..kinds.tiles import is_wide
 from ..steps import VIEW, Builder, Loop, Step
-from .tile_access import is_wide, reading
 
 #: Entries of one tile of the largest array in a loop; and where that is a long last axis after few
 #: short ones, of which most other arrays there have fewer.
@@ -25,8 +27,24 @@ CHAIN = 4
 #: Steps that one transposed operand must be worth.
 TURNED = 1
 
-#: Entrywise kinds of one or two operations per entry.
-QUICK = frozenset({"scale", "shift", "minus_from", "multiply", "add", "subtract"})
+
+def reading(b: Builder, step: Step) -> tuple[int, dict[int, str], str] | None:
+    """How a tile of the step's rows sees its slots; None where it cannot run on a few rows.
+
+    The number of rows, the mode of each operand, and that of the result.
+    """
+    tiles = KINDS[step.kind].tiles
+    shapes = tuple([b.shapes[a] for a in step.args])
+    turned = [a in b.turned and n[1] >= n[0] for a, n in zip(step.args, shapes, strict=True)]
+    found = tiles and tiles(Access(step.shape, shapes, step.params, tuple(turned)))
+    if not found:
+        return None
+    length, read, result = found
+    modes: dict[int, str] = {}
+    for a, mode in zip(step.args, read, strict=True):
+        if modes.setdefault(a, mode) != mode:  # not to be seen in two ways
+            return None
+    return length, modes, result
 
 
 class _Growing:
@@ -237,7 +255,7 @@ def _read_elsewhere(b: Builder, units: Sequence[Step | _Growing]) -> set[int]:
 
 def _delay_in_place(b: Builder) -> None:
     """Steps that may overwrite their operand wait until others have read it."""
-    places = [k for k, step in enumerate(b.steps) if step.kind == "over"]
+    places = [k for k, step in enumerate(b.steps) if KINDS[step.kind].waits]
     for place in reversed(places):
         step = b.steps[place]
         operand, result = b.owner[step.args[0]], b.owner[step.out]
@@ -288,7 +306,7 @@ class _Copies:
             return self.length[owner]
         b, step, found = self.b, self.maker.get(owner), 1
         size = prod(b.shapes[owner])
-        if step is None or step.kind not in QUICK or owner in b.fixed or size < LARGE:
+        if step is None or not KINDS[step.kind].quick or owner in b.fixed or size < LARGE:
             found = CHAIN + 1
         else:
             for source in {b.owner[a] for a in step.args}:
