@@ -1,4 +1,4 @@
 """Programs that run without tcalc.
 
-Reads graph, ops, calculus, languages.writing.
+Reads graph, contraction, ops, calculus, languages.writing.
 """

@@ -10,11 +10,13 @@ import builtins
 import keyword
 import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from ...calculus.transforms import jacobian
+from ...contraction.nested import flatten
 from ...graph.applications import application, parts
-from ...graph.extents import Extent, extent_names
+from ...graph.extents import Extent, extent_names, nominal
 from ...graph.nodes import (
     Add,
     Apply,
@@ -118,6 +120,7 @@ class Program(Products):
         self.uses = Counter([id(arg) for node in self.nodes for arg in node.args])
         self.uses.update([id(root) for root in self.roots])
         self.turned = self.read_once()
+        self.opened = self.nested()
         self.ends = {id(root) for root in self.roots}
         self.made: list[Expr] = []  # nodes with code must live as long as it
 
@@ -191,8 +194,24 @@ class Program(Products):
             if isinstance(arg, Einsum) and arg.summed and arg.ndim > 1 and self.uses[id(arg)] == 1
         }
 
+    def opens(self, e: Einsum) -> bool:
+        return self.uses[id(e)] == 1 and _contracts(e)
+
+    def nested(self) -> set[int]:
+        """Contractions that one other contraction reads: as in plans, they are part of that one."""
+        needed = {id(root) for root in self.roots}
+        for node in reversed(self.nodes):
+            if id(node) not in needed:
+                continue
+            below: Iterable[Expr] = node.args
+            if isinstance(node, Einsum) and _contracts(node):
+                self.whole[id(node)] = whole = flatten(node, self.opens, nominal)
+                below = [op for op, _ in whole.operands]
+            needed.update(map(id, below))
+        return {id(node) for node in self.nodes} - needed
+
     def visit(self, node: Expr) -> None:
-        if id(node) in self.turned:
+        if id(node) in self.turned or id(node) in self.opened:
             return
         code = self.code(node)
         if selects(node):  # in most places the integers alone are read
@@ -307,6 +326,11 @@ class Program(Products):
             axes = tuple(range(-node.params[0], 0))
             values["axes"] = str(axes[0] if len(axes) == 1 else axes)
         return values
+
+
+def _contracts(e: Einsum) -> bool:
+    """Is e a contraction of arrays?"""
+    return e.summed and not any(selects(arg) or indicates(arg) for arg in e.args)
 
 
 def _expression(leaf: Any) -> Expr:
