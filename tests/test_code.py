@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import operator
 import runpy
 import subprocess
 import sys
@@ -125,12 +127,40 @@ def test_source_of_nested_outputs(tmp_path: Path) -> None:
 
 def test_source_is_readable() -> None:
     source = tc.to_code(parsed("X'*diag(y)*X + eye(n)"))
-    assert "(X * y[:, None]).T @ X" in source
+    assert "X.T * y @ X" in source
     assert "np.einsum" not in source
     assert tc.to_code(parsed("x*z'")).endswith("return x[:, None] * z\n")
     unit = tc.to_code(tc.einsum("jl->ijil", V.T @ V, sizes={"i": "m"}))
     assert "np.zeros((m, k, m, k)" in unit
     assert "np.eye" not in unit
+
+
+CHAIN = [tc.var(f"M{k:02}", ("n", "n")) for k in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("e", "text"),
+    [
+        (A @ B @ x, "A @ (B @ x)"),
+        (x @ A @ B @ C @ x, "x @ (A @ (B @ (C @ x)))"),
+        (A @ B @ C, "A @ B @ C"),
+        (A @ (B @ C), "A @ (B @ C)"),
+        (tc.einsum("ij,jk,ki->", A, B, C), "np.vdot(C, (A @ B).T)"),
+        (tc.einsum("ij,kj,lj->ikl", A, B, C), "np.tensordot(A[:, None, :] * B, C, ([2], [1]))"),
+        (functools.reduce(operator.matmul, CHAIN) @ x, "M10 @ (M11 @ x)"),
+    ],
+    ids=str,
+)
+def test_source_multiplies_pairs_in_the_order_of_a_plan(e: Expr, text: str) -> None:
+    source = tc.to_code(e)
+    assert text in source
+    assert "optimize" not in source
+
+
+def test_a_product_that_two_read_is_computed_once() -> None:
+    product = A @ B
+    source = tc.to_code(product @ x + tc.exp(product) @ z)
+    assert source.count("A @ B") == 1
 
 
 def test_names_that_mean_something_in_the_source_are_renamed(tmp_path: Path) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
+from functools import reduce
 
 import numpy as np
 import pytest
 
+from tcalc.contraction.common_subproducts import Operands
+from tcalc.contraction.paths import _Sizes, contraction_path, pair_time
 from tcalc.graph.applications import apply
 from tcalc.graph.extents import Coef
 from tcalc.graph.nodes import Add, Einsum, Var, postorder
@@ -15,8 +18,6 @@ from tcalc.graph.normal import add, einsum, scale
 from tcalc.graph.row import named
 from tcalc.graph.variables import var
 from tcalc.plan.lowering.make import cost, make_plan
-from tcalc.plan.products.common_subproducts import Operands
-from tcalc.plan.products.paths import _Sizes, contraction_path, pair_time
 from tcalc.run.compile import compile
 from tcalc.support.namespaces import NUMPY
 
@@ -310,6 +311,14 @@ def test_a_long_chain_of_matrices_and_a_vector_is_contracted_from_the_vector():
     given = Operands(words, tuple(range(41)), ((),) * 41)
     pairs = contraction_path(given, (0,), (50,) * 41).pairs
     assert path_time(words, (0,), (50,) * 41, pairs) < 40 * 50 * 50 * 2
+
+
+def test_long_nested_products_are_reordered_where_that_is_faster():
+    matrices = [var(f"A{k}", ("n", "n")) for k in range(100)]
+    chain = reduce(lambda x, y: einsum([x, y], [(0, 1), (1, 2)], (0, 2)), matrices)
+    e = einsum([chain, var("v", "n")], [(0, 1), (1,)], (0,))
+    assert cost(e, {"n": 100})[0] == 100 * 2 * 100**2
+    assert cost(chain, {"n": 100})[0] == 99 * 2 * 100**3
 
 
 def test_nested_products_that_nobody_shares_are_reordered():

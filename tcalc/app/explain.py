@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from ..calculus.transforms import AUTO, check_order, derivative
 from ..graph import trees
-from ..graph.extents import show_shape
+from ..graph.extents import NOMINAL, show_shape
 from ..graph.nodes import Derivative, Expr, dimensions, postorder
 from ..graph.normal import bare
-from ..plan.lowering.make import NOMINAL, make_plan
+from ..plan.lowering.make import make_plan
 from ..rules.strategy import simplify
 from ..run.binding import checked_extent
 from ..support.byte_counts import show_bytes

@@ -17,6 +17,9 @@ from typing import NamedTuple
 from ..integers.affine import Affine, Quotient
 from ..support.errors import ShapeError
 
+#: Extent assumed for every dimension that no array has bound.
+NOMINAL = 100
+
 Extent = int | str
 Number = int | float
 Shape = tuple[Extent, ...]
@@ -272,3 +275,8 @@ def extent_of(extent: Extent, sizes: Mapping[str, int]) -> int:
         given = ", ".join(f"{name} = {sizes[name]}" for name in sorted(extent_names([extent])))
         raise ShapeError(f"an index has extent {extent}, which is {value} for {given}")
     return value
+
+
+def nominal(extent: Extent) -> int:
+    """An extent where nothing is known of its dimensions."""
+    return max(1, value_of(form_of(extent), dict.fromkeys(extent_names([extent]), NOMINAL)))

@@ -82,7 +82,8 @@ def einsum(
     return assembled(product) if found is None else found
 
 
-def _built(product: Factors) -> Expr:
+def built(product: Factors) -> Expr:
+    """The product of these factors in normal form."""
     ops, words = zip(*product.operands, strict=True) if product.operands else ((), ())
     return einsum(ops, words, product.out, product.coef, product.extents)
 
@@ -97,13 +98,16 @@ def _distributed(product: Factors) -> Expr | None:
         summed = not mine.issubset(product.out)
         inside = any(o and o < mine for o in others) and not any(o >= mine for o in others)
         if summed or inside or len(mine) < len(word):
-            return add(map(_built, distributed(product, {k: op.args})))
+            # with the sum last, as the order of operands breaks ties between equal labels
+            rest = product.operands[:k] + product.operands[k + 1 :]
+            last = product._replace(operands=[*rest, (op, word)])
+            return add(map(built, distributed(last, {len(rest): op.args})))
     return None
 
 
 def distribute(e: Einsum, sums: Mapping[int, Sequence[Expr]]) -> list[Expr]:
     """The products of which a product is the sum, its operand k being the sum of ``sums[k]``."""
-    return list(map(_built, distributed(factors_of(e), sums)))
+    return list(map(built, distributed(factors_of(e), sums)))
 
 
 def view(e: Expr, perm: Sequence[int]) -> Expr:
@@ -234,7 +238,7 @@ def _pull_factors(shared: Callable[[Expr], list[Shared]], terms: list[Expr]) -> 
     """Terms with a factor in common become one: x_i y_j + x_i z_j = x_i (y + z)_j."""
     while (found := most_shared(map(shared, terms), _rank)) is not None:
         common, members = found
-        inner = add([_built(without(terms[k], common)) for k in members])
+        inner = add([built(without(terms[k], common)) for k in members])
         extents = dict(zip(common.out, terms[0].shape, strict=True))
         words = [common.word, common.kept]
         joined = einsum([common.factor, inner], words, common.out, ONE, extents)

@@ -14,11 +14,12 @@ from ..backends.functional.program import Program as Functional
 from ..backends.numpy.program import Program
 from ..graph import trees
 from ..graph.arraylike import surface
+from ..graph.extents import NOMINAL
 from ..graph.nodes import Const, Derivative, Expr, Var, dimensions, postorder, variables
 from ..graph.subspaces import projected
 from ..ops.arithmetic import as_expr
 from ..plan.failures import StepError, explained
-from ..plan.lowering.make import NOMINAL, chosen, make_plan
+from ..plan.lowering.make import chosen, make_plan
 from ..plan.schedule.memory import check_fits
 from ..plan.steps import Plan
 from ..rules.strategy import simplify
@@ -109,8 +110,7 @@ class Compiled:
     Attributes
     ----------
     plan : Plan
-        The plan at the extents that bound data and literal extents give; other dimensions are
-        assumed to be 100.
+        The plan at the extents that bound data and literal extents give, 100 for other dimensions.
     """
 
     def __init__(

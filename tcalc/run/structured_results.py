@@ -11,11 +11,10 @@ from ..calculus.transforms import keeping
 from ..compression.compress import Compressed, compress
 from ..graph import trees
 from ..graph.arraylike import surface
-from ..graph.extents import Coef, Extent, extent_names, extent_of
+from ..graph.extents import NOMINAL, Coef, Extent, extent_names, extent_of
 from ..graph.nodes import Derivative, Expr, Var, dimensions, variables
 from ..graph.products import filled, indicates
 from ..ops.selection import checked
-from ..plan.lowering.make import NOMINAL
 from ..structured.blocks import BlockStructured
 from ..structured.tensor import Structured
 from ..structured.terms.term import Terms

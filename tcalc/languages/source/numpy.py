@@ -256,8 +256,7 @@ class NumPy:
     ) -> Code:
         names: dict[int, str] = {}
         spec = ",".join([letters(w, names) for w in words]) + "->" + letters(out, names)
-        optimize = ", optimize=True" if len(factors) > 2 else ""
-        return Code(f"np.einsum('{spec}', {', '.join([c.text for c in factors])}{optimize})")
+        return Code(f"np.einsum('{spec}', {', '.join([c.text for c in factors])})")
 
     # --- operators ---
 

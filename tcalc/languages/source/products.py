@@ -7,8 +7,10 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ...graph.extents import ONE, Coef, Extent
+from ...contraction.paths import path_of
+from ...graph.extents import ONE, Coef, Extent, nominal
 from ...graph.nodes import Einsum, Expr, Labels
+from ...graph.products import Factors, factors_of
 from ..writing.gathers import Gather, Segments, gather, segments
 from .numpy import ATOM, Code, NumPy
 
@@ -26,6 +28,7 @@ class Products(ABC):
         self.short: dict[int, tuple[Code, set[int]]] = {}
         self.uses: Counter[int] = Counter()
         self.turned: set[int] = set()
+        self.whole: dict[int, Factors] = {}
         self.temporaries = 0
         self.prefix = "t"
 
@@ -113,32 +116,43 @@ class Products(ABC):
     # --- contractions ---
 
     def contraction(self, node: Einsum, order: Sequence[int]) -> Code:
-        """A product with summed labels; result axes in this order of its open labels."""
+        """A product with summed labels, pairwise as planned; result axes in this order of `out`."""
         language, out = self.language, tuple(order)
-        operands = [
-            (self.codes[id(arg)], word) for arg, word in zip(node.args, node.labels, strict=True)
-        ]
-        if len(operands) == 1 and operands[0][1] == (0, 0) and not out:
-            return language.trace(operands[0][0])
         taken, summed = gather(node), segments(node)
         if taken is not None or summed is not None:
             return self.indexed(node, taken, summed, order)
-        flat = [
-            (
-                self.arranged(operand, list(dict.fromkeys(operand[1]))),
-                tuple(dict.fromkeys(operand[1])),
-            )
-            for operand in operands
-        ]
-        while len(flat) > 1:
-            flat = self.alone_summed(flat, out)
-            if len(flat) == 2:
-                return self.pair(flat[0], flat[1], out)
-            step = self.paired(flat, out, 1) or self.absorbed(flat) or self.paired(flat, out, 0)
-            if step is None:
-                return language.einsum([c for c, _ in flat], [w for _, w in flat], out)
-            flat = step
-        return self.arranged(self.summed(flat[0], out), out)
+        whole = self.whole.get(id(node)) or factors_of(node)
+        spelled = sorted(whole.operands, key=lambda item: any(item[0] is arg for arg in node.args))
+        operands = [(self.codes[id(arg)], word) for arg, word in spelled]
+        if len(operands) == 1 and operands[0][1] == (0, 0) and not out:
+            return language.trace(operands[0][0])
+        flat = self.grouped(self.alone_summed([self.distinct(f) for f in operands], out), out)
+        held = dict(enumerate(flat))
+        for step, (i, j) in enumerate(self.path(whole, flat, out), len(flat)):
+            a, b = held.pop(i), held.pop(j)
+            if not held:
+                return self.pair(a, b, out)
+            rest = {label for _, word in held.values() for label in word}.union(out)
+            held[step] = self.paired(a, b, rest, out)
+        return self.arranged(flat[0], out)
+
+    @staticmethod
+    def path(whole: Factors, flat: Sequence[Operand], out: Labels) -> list[tuple[int, ...]]:
+        """Pairs to multiply, in the order of a plan; of equally fast ones those as spelled."""
+        order = [0, *range(len(flat) - 1, 0, -1)]
+        place = [*order, *range(len(flat), 2 * len(flat))]
+        extents = {label: nominal(extent) for label, extent in whole.extents.items()}
+        pairs = path_of([flat[k][1] for k in order], out, extents).pairs
+        return [tuple(sorted([place[i], place[j]])) for i, j in pairs]
+
+    def paired(self, a: Operand, b: Operand, kept: set[int], out: Labels) -> Operand:
+        """The product of two operands of several, its axes in an order that reads well."""
+        joint = [label for label in dict.fromkeys((*a[1], *b[1])) if label in kept]
+        wanted = [label for label in out if label in joint]
+        word = (*wanted, *[label for label in joint if label not in wanted])
+        found = [(self.pair(a, b, w), w) for w in dict.fromkeys((tuple(joint), word, word[::-1]))]
+        code, word = min(found, key=lambda option: len(option[0].text))
+        return self.short_enough(code), word
 
     def indexed(
         self, node: Einsum, taken: Gather | None, summed: Segments | None, order: Sequence[int]
@@ -159,10 +173,31 @@ class Products(ABC):
     def inner(self, e: Expr) -> Code:
         """The code of an expression that need not stand in the whole."""
 
+    def distinct(self, operand: Operand) -> Operand:
+        """The operand with repeated labels read as diagonals."""
+        word = tuple(dict.fromkeys(operand[1]))
+        return self.arranged(operand, word), word
+
     def alone_summed(self, flat: list[Operand], out: Labels) -> list[Operand]:
         """Labels that only one operand has are summed there."""
         counts = Counter([label for _, word in flat for label in word])
         return [self.summed(f, [k for k in f[1] if k in out or counts[k] > 1]) for f in flat]
+
+    def grouped(self, flat: list[Operand], out: Labels) -> list[Operand]:
+        """Operands with the same labels as one; two halves where that sums labels of theirs."""
+        groups: dict[frozenset[int], list[Operand]] = {}
+        for code, word in flat:
+            groups.setdefault(frozenset(word), []).append((code, word))
+        found = []
+        for labels, members in groups.items():
+            counts = Counter([(code.text, word) for code, word in members])
+            members.sort(key=lambda f: (-counts[f[0].text, f[1]], f[1], f[0].text))
+            whole = labels.issubset(set(out).union(*[g for g in groups if g != labels]))
+            word = members[0][1]
+            last = len(members) if whole or len(members) == 1 else -1
+            one = self.language.multiply([self.arranged(f, word) for f in members[:last]])
+            found += [(one, word), *members[last:]]
+        return found
 
     def summed(self, operand: Operand, keep: Iterable[int]) -> Operand:
         code, word = operand
@@ -172,44 +207,6 @@ class Products(ABC):
             return operand
         rest = tuple([label for label in word if label in kept])
         return self.language.sum(code, axes, len(word)), rest
-
-    def absorbed(self, flat: list[Operand]) -> list[Operand] | None:
-        """An operand whose labels all stand in another one scales that one."""
-        best: tuple[int, int, int] | None = None
-        for i, (_, small) in enumerate(flat):
-            for j, (_, large) in enumerate(flat):
-                inside = set(small) <= set(large) and (len(small), i) < (len(large), j)
-                if inside and (best is None or (len(large), i, j) < best):
-                    best = (len(large), i, j)
-        if best is None:
-            return None
-        _, i, j = best
-        (code, target), word = flat[j], flat[i][1]
-        aligned = self.arranged(flat[i], [k for k in target if k in word])
-        factor = self.language.expand(aligned, [k in word for k in target])
-        product = self.short_enough(self.language.multiply([code, factor]))
-        return [f for k, f in enumerate(flat) if k not in (i, j)] + [(product, target)]
-
-    def paired(self, flat: list[Operand], out: Labels, fewer: int) -> list[Operand] | None:
-        """Two operands multiplied where that sums a label of theirs: the smallest result.
-
-        The result has at least `fewer` axes less than the larger one.
-        """
-        options = []
-        for i in range(len(flat)):
-            for j in range(i + 1, len(flat)):
-                rest = {k for m, (_, w) in enumerate(flat) if m not in (i, j) for k in w}
-                joint = dict.fromkeys((*flat[i][1], *flat[j][1]))
-                outer = [k for k in out if k in joint]
-                kept = (*outer, *[k for k in joint if k in rest and k not in out])
-                largest = max(len(flat[i][1]), len(flat[j][1]))
-                if len(kept) < len(joint) and len(kept) + fewer <= largest:
-                    options.append((len(kept), i, j, kept))
-        if not options:
-            return None
-        _, i, j, kept = min(options)
-        product = self.short_enough(self.pair(flat[i], flat[j], kept))
-        return [f for k, f in enumerate(flat) if k not in (i, j)] + [(product, kept)]
 
     def short_enough(self, code: Code) -> Code:
         return self.assign(code) if len(code.text) > self.language.width else code
@@ -222,19 +219,33 @@ class Products(ABC):
         batch = [k for k in shared if k in out]
         left = [k for k in out if k in a[1] and k not in shared]
         right = [k for k in out if k in b[1] and k not in shared]
-        if batch or not summed:
+        if not summed:
+            return self.entrywise_pair([a, b], out)
+        if batch:
             return self.batched(a, b, out, (batch, left, right, summed))
         if len(summed) == 1 and len(left) < 2 and len(right) < 2:
             if out == (*right, *left) and right and (left or len(b[1]) > 1):
                 a, b, left, right = b, a, right, left
+            if not left and not right and len(b[0].text) < len(a[0].text):
+                a, b = b, a
             first, second = self.arranged(a, [*left, *summed]), self.arranged(b, [*summed, *right])
             return language.matmul(first, second)
         if not out:
             return language.inner(self.arranged(a, a[1]), self.arranged(b, a[1]))
+        if out == (*[k for k in b[1] if k in right], *[k for k in a[1] if k in left]):
+            a, b, left, right = b, a, right, left
         axes = ([a[1].index(k) for k in summed], [b[1].index(k) for k in summed])
         order = [k for k in a[1] if k in left] + [k for k in b[1] if k in right]
         found = language.tensordot(a[0], b[0], axes)
         return language.transpose(found, [order.index(k) for k in out])
+
+    def entrywise_pair(self, operands: Sequence[Operand], out: Labels) -> Code:
+        """A product of two operands in which nothing is summed, the larger one first."""
+        factors = []
+        for operand in sorted(operands, key=lambda operand: -len(operand[1])):
+            aligned = self.arranged(operand, [k for k in out if k in operand[1]])
+            factors.append(self.language.expand(aligned, [k in operand[1] for k in out]))
+        return self.language.multiply(factors)
 
     def batched(self, a: Operand, b: Operand, out: Labels, groups: tuple[list[int], ...]) -> Code:
         language = self.language

@@ -10,12 +10,13 @@ import builtins
 import keyword
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...calculus.transforms import jacobian
+from ...contraction.nested import flatten
 from ...graph.applications import application, parts
-from ...graph.extents import Extent, extent_names
+from ...graph.extents import Extent, extent_names, nominal
 from ...graph.formulas import Entry, recorded
 from ...graph.nodes import (
     Add,
@@ -31,7 +32,7 @@ from ...graph.nodes import (
     variables,
 )
 from ...graph.normal import bare
-from ...graph.products import selects
+from ...graph.products import indicates, selects
 from ...graph.row import Indicator, Loop
 from ...graph.trees import leaves
 from ...ops.matrix.divided_differences import Scalar, X
@@ -113,6 +114,7 @@ class Program(Products):
         self.uses = Counter([id(arg) for node in self.nodes for arg in node.args])
         self.uses.update([id(root) for root in self.roots])
         self.turned = self.read_once()
+        self.opened = self.nested()
         self.ends = {id(root) for root in self.roots}
         self.made: list[Expr] = []  # nodes with code must live as long as it
 
@@ -184,8 +186,24 @@ class Program(Products):
             if isinstance(arg, Einsum) and arg.summed and arg.ndim > 1 and self.uses[id(arg)] == 1
         }
 
+    def opens(self, e: Einsum) -> bool:
+        return self.uses[id(e)] == 1 and _contracts(e)
+
+    def nested(self) -> set[int]:
+        """Contractions that one other contraction reads: as in plans, they are part of that one."""
+        needed = {id(root) for root in self.roots}
+        for node in reversed(self.nodes):
+            if id(node) not in needed:
+                continue
+            below: Iterable[Expr] = node.args
+            if isinstance(node, Einsum) and _contracts(node):
+                self.whole[id(node)] = whole = flatten(node, self.opens, nominal)
+                below = [op for op, _ in whole.operands]
+            needed.update(map(id, below))
+        return {id(node) for node in self.nodes} - needed
+
     def visit(self, node: Expr) -> None:
-        if id(node) in self.turned:
+        if id(node) in self.turned or id(node) in self.opened:
             return
         code = self.code(node)
         if selects(node):  # in most places the integers alone are read
@@ -246,7 +264,7 @@ class Program(Products):
             for k, v in enumerate(group)
         }
         given = [names[v.name] for v in loop.variables]
-        name = self.nested("step", tuple(loop.following.values()), names, given)
+        name = self.inside("step", tuple(loop.following.values()), names, given)
         n, m = len(loop.states), len(loop.slices)
         args = [self.codes[id(arg)].text for arg in node.args]
         groups = [
@@ -255,7 +273,7 @@ class Program(Products):
         count = self.extent(loop.times)
         return Code(f"_fold({', '.join([name, *groups, count, str(loop.backward), 'dtype'])})")
 
-    def nested(self, stem: str, tree: Any, names: dict[str, str], given: Sequence[str]) -> str:
+    def inside(self, stem: str, tree: Any, names: dict[str, str], given: Sequence[str]) -> str:
         """The name of a function inside this one: of parameters that stand for variables."""
         self.steps += 1
         name, prefix = f"{_free(stem, self.taken, '_')}{self.steps}", f"{self.prefix}{self.steps}_"
@@ -327,8 +345,13 @@ class Program(Products):
         if not isinstance(value, Scalar):
             return repr(value)
         names = {X.name: X.name}
-        functions = [self.nested("function", e, names, [X.name]) for e in value.derivatives]
+        functions = [self.inside("function", e, names, [X.name]) for e in value.derivatives]
         return self.language.shape(functions)
+
+
+def _contracts(e: Einsum) -> bool:
+    """Is e a contraction of arrays?"""
+    return e.summed and not any(selects(arg) or indicates(arg) for arg in e.args)
 
 
 def _expression(leaf: Any) -> Expr:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...graph.applications import rewritten
 from ...graph.nodes import Add, Einsum, Expr, postorder
-from ...graph.normal import add, distribute, einsum
+from ...graph.normal import add, built, distribute, einsum
 from ...graph.products import Factors, Operand, factors_of, opened
 from ...graph.sums import absent_axes, embeds, flattened, most_shared
 
@@ -120,4 +120,4 @@ def _without(term: Factors, factor: _Factor) -> Expr:
     inner = term.operands[place][1][1 - factor.axis]
     rest = [o for k, o in enumerate(term.operands) if k != place]
     out = [inner if k == factor.place else label for k, label in enumerate(term.out)]
-    return einsum([op for op, _ in rest], [word for _, word in rest], out, term.coef, term.extents)
+    return built(Factors(rest, tuple(out), term.extents, term.coef))

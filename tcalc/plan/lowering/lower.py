@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from math import inf, prod
 from typing import Any
 
+from ...contraction.nested import flatten
 from ...graph.extents import ONE, extent_names, extent_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
-from ...graph.normal import einsum
-from ...graph.products import indicates, selects, symmetries
+from ...graph.normal import built
+from ...graph.products import Factors, indicates, selects, symmetries
 from ...graph.row import Factorisation, Iteration, Loop, Op, effort
 from ...integers.affine import Guard
 from ...ops.indicator import bound, check, conditions
@@ -25,7 +27,6 @@ from ..products.gathers import written
 from ..products.strided import opened, placed
 from ..slot_facts import Inverse
 from ..steps import BUFFER, INPUT, RESULT, Builder, Output, Plan, Sizes, Word
-from .flatten import Flat, flatten
 from .spellings import Way
 from .sums import Sums, Value
 
@@ -60,9 +61,7 @@ class Lowering:
         for name in self.inputs:
             self._input(variables[name], name in fixed)
         uses = Counter([id(root) for root in roots])
-        for node in nodes:
-            for arg in node.args:
-                uses[id(arg)] += 1
+        uses.update([id(arg) for node in nodes for arg in node.args])
         self.factored = Counter(
             [
                 (id(node.op.kernels.factor), id(node.args[0]))
@@ -72,12 +71,15 @@ class Lowering:
             ]
         )
         needed = {id(root) for root in roots}
-        products: dict[int, Flat] = {}
+        products: dict[int, Factors] = {}
+        size = partial(extent_of, sizes=sizes)
         for node in reversed(nodes):
             if id(node) not in needed:
                 continue
             if isinstance(node, Einsum):
-                products[id(node)] = whole = flatten(node, uses, way.open_shared)
+                products[id(node)] = whole = flatten(
+                    node, lambda e: way.open_shared or uses[id(e)] < 2, size, not way.open_shared
+                )
                 needed.update([id(arg) for arg, _ in whole.operands])
             else:
                 needed.update(map(id, node.args))
@@ -119,7 +121,7 @@ class Lowering:
 
     # --- products ---------------------------------------------------------------------------------
 
-    def _product(self, e: Einsum, whole: Flat) -> Value:
+    def _product(self, e: Einsum, whole: Factors) -> Value:
         coef = whole.coef.evaluate(self.sizes)
         if whole.coef.zero or not whole.operands:
             return Value(-1, e.out, 0 if whole.coef.zero else coef)
@@ -160,7 +162,7 @@ class Lowering:
         return value
 
     def _guarded(
-        self, e: Einsum, whole: Flat, factors: list[Operand], guards: list[Guard], coef: float
+        self, e: Einsum, whole: Factors, factors: list[Operand], guards: list[Guard], coef: float
     ) -> Value:
         """A product under conditions on its labels."""
         out = tuple(dict.fromkeys(e.out))
@@ -390,9 +392,6 @@ class Lowering:
         return Output(slot, value.axes)
 
 
-def _opened(e: Einsum, whole: Flat) -> Expr:
+def _opened(e: Einsum, whole: Factors) -> Expr:
     """The product as one node, which may be known to be symmetric where nested ones are not."""
-    if len(whole.operands) == len(e.args):
-        return e
-    ops, words = [op for op, _ in whole.operands], [word for _, word in whole.operands]
-    return einsum(ops, words, e.out, ONE, whole.extents)
+    return e if len(whole.operands) == len(e.args) else built(whole._replace(coef=ONE))

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
+from ...contraction.paths import GEMM_SPEED
+from ...graph.extents import NOMINAL
 from ...graph.nodes import Einsum, Expr, dimensions, postorder
 from ...graph.normal import bare
 from ..kinds.table import KINDS
-from ..products.paths import GEMM_SPEED
 from ..products.triangular_halves import halved
 from ..schedule.memory import assign
 from ..schedule.tiling import grouped
@@ -29,9 +30,6 @@ WAYS = [Way(shared, dense) for shared in (False, True) for dense in (False, True
 #: Values whose times as spelled are this close may change places where other spellings are tried,
 #: which they are where a root takes this part of the time of all.
 CLOSE, NOTABLE = 2.0, 0.05
-
-#: Extent assumed for every dimension that no array has bound.
-NOMINAL = 100
 
 
 def make_plan(

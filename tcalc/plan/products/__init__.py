@@ -1,4 +1,4 @@
-"""Contractions: their order, the kernel of each pair, and what is read at places instead of made.
+"""Contractions: the kernel of each pair, and what is read at places instead of made.
 
-Reads integers, graph, ops, plan.kinds, plan.
+Reads integers, contraction, ops, plan.kinds, plan.
 """

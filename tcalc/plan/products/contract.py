@@ -12,12 +12,12 @@ from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
+from ...contraction.common_subproducts import Operands
+from ...contraction.paths import EXACT_OPERANDS, Path, contraction_path
 from ..steps import Builder, Word
 from .axis_order import Operand
-from .common_subproducts import Operands
 from .gathers import selected, summed_alone, written
 from .pairwise import contract, core, known_product, reduce, times
-from .paths import EXACT_OPERANDS, Path, contraction_path
 
 Extents = Mapping[int, int]
 

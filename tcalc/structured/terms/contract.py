@@ -1,7 +1,7 @@
 """Contractions of a few arrays by labels, planned once per labels and extents.
 
-Compressed tensors compute with numbers only: each pair of arrays is one matrix product, or one
-elementwise product where nothing is summed.
+Compressed tensors compute with numbers only: along the contraction path each pair of arrays is one
+matrix product, or one elementwise product where nothing is summed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
+
+from ...contraction.paths import path_of
 
 Labels = tuple[int, ...]
 Array = np.ndarray[Any, Any]
@@ -35,7 +37,7 @@ def _planned(words: tuple[Labels, ...], out: Labels, extents: tuple[int, ...]) -
 
 
 class Contraction:
-    """The order of pairs and what is done to each."""
+    """The contraction path, and what is done to each pair."""
 
     def __init__(self, words: tuple[Labels, ...], out: Labels, extents: tuple[int, ...]) -> None:
         self.unary: list[tuple[int, list[int], list[int]]] = []
@@ -48,54 +50,36 @@ class Contraction:
                 self.unary.append((k, [ranks[i] for i in word], [ranks[i] for i in kept]))
             current.append(kept)
         self.pairs: list[tuple[int, int, Pair]] = []
-        while len(current) > 1:
-            i, j = _cheapest(current, extents)
-            rest = [w for k, w in enumerate(current) if k not in (i, j)]
-            keep = set(out).union(*rest)
-            if not rest and _before(current[j], current[i], out):
-                i, j = j, i
-            pair, word = _pair(current[i], current[j], keep, extents)
+        held = dict(enumerate(current))
+        for i, j in path_of(current, out, dict(enumerate(extents))).pairs:
+            one, other = held.pop(i), held.pop(j)
+            if not held and _before(other, one, out):
+                i, j, one, other = j, i, other, one
+            keep = set(out).union(*held.values())
+            pair, held[len(words) + len(self.pairs)] = _pair(one, other, keep, extents)
             self.pairs.append((i, j, pair))
-            current = [*rest, word]
-        last = current[0] if current else ()
+        (last,) = held.values() or ((),)
         placed = [label for label in out if label in last]
         self.order = [last.index(label) for label in placed]
         self.straight = self.order == list(range(len(last)))
-        held = len(placed) == len(out)
-        self.full = None if held else tuple([extents[label] for label in out])
+        whole = len(placed) == len(out)
+        self.full = None if whole else tuple([extents[label] for label in out])
         self.spread = tuple([slice(None) if label in last else None for label in out])
         #: Whether the result is an array of its own.
-        self.fresh = bool(self.pairs) and held
+        self.fresh = bool(self.pairs) and whole
 
     def __call__(self, arrays: Sequence[Array]) -> Array:
-        held = list(arrays)
+        held = dict(enumerate(arrays))
         for k, word, kept in self.unary:
             held[k] = np.einsum(held[k], word, kept)
-        for i, j, pair in self.pairs:
-            made = pair(held[i], held[j])
-            for k in sorted((i, j), reverse=True):
-                del held[k]
-            held.append(made)
-        result: Array = held[0] if held else np.ones(())
+        for step, (i, j, pair) in enumerate(self.pairs, len(arrays)):
+            held[step] = pair(held.pop(i), held.pop(j))
+        result: Array = held.popitem()[1] if held else np.ones(())
         if not self.straight:
             result = result.transpose(self.order)
         if self.full is not None:
             result = np.broadcast_to(result[self.spread], self.full)
         return result
-
-
-def _cheapest(words: list[Labels], extents: tuple[int, ...]) -> tuple[int, int]:
-    """The pair to multiply next: smallest union of labels, connected pairs first."""
-    best: tuple[Any, int, int] | None = None
-    for i in range(len(words)):
-        for j in range(i + 1, len(words)):
-            a, b = set(words[i]), set(words[j])
-            cost = prod([extents[label] for label in a | b])
-            key = (not (a & b) and bool(a) and bool(b), cost)
-            if best is None or key < best[0]:
-                best = (key, i, j)
-    assert best is not None
-    return best[1], best[2]
 
 
 def _before(a: Labels, b: Labels, out: Labels) -> bool:

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
-from ...graph.nodes import Permutation
-
 Word = tuple[int, ...]
 MAX_SAME = 3
 
@@ -24,7 +22,7 @@ class Operands(NamedTuple):
 
     words: tuple[Word, ...]
     arrays: tuple[int, ...]
-    symmetries: tuple[tuple[Permutation, ...], ...]
+    symmetries: tuple[tuple[Word, ...], ...]
     chosen: tuple[int, ...] = ()
 
 

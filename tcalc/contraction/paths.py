@@ -7,6 +7,7 @@ and multiply-adds of a matrix product, which run faster than elementwise ones.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -62,6 +63,23 @@ def contraction_path(
         return _Search(given, keep, extents, dict(known)).run()
     pairs = ((0, 1),) if len(words) == 2 else ()
     return Path(pairs, words, _path_time(given, keep, extents, pairs))
+
+
+def path_of(words: Sequence[Word], keep: Sequence[int], extents: Mapping[int, int]) -> Path:
+    """The path of a product of different arrays, whatever its labels are.
+
+    Labels twice in a word are read as one; those that only one word has are summed before.
+    """
+    uses = Counter([label for word in words for label in set(word)])
+    number: dict[int, int] = {}
+    for word in words:
+        for label in word:
+            if uses[label] > 1 or label in keep:
+                number.setdefault(label, len(number))
+    short = [tuple(dict.fromkeys([number[i] for i in word if i in number])) for word in words]
+    given = Operands(tuple(short), tuple(range(len(short))), ((),) * len(short))
+    kept = tuple(sorted({number[label] for label in keep if label in number}))
+    return contraction_path(given, kept, tuple([extents[label] for label in number]))
 
 
 def _mask(word: Sequence[int]) -> int:
