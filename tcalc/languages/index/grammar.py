@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..reading.lexer import Lexicon
-from ..reading.parser import AND, COMPARISON, OR, POWER, PRODUCT, SUM, Grammar
+from ..reading.parser import AND, BRACKETS, COMPARISON, OR, POWER, PRODUCT, SUM, Grammar
 from ..reading.tree import SyntaxTree
 
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
@@ -53,6 +53,7 @@ GRAMMAR = Grammar(
     chained="join them by &",
     bracket="bracket",
     brackets="brackets",
+    closing=BRACKETS,
 )
 
 

@@ -49,6 +49,7 @@ GRAMMAR = Grammar(
     chained="nest where(…) for each",
     bracket="parenthesis",
     brackets="parentheses",
+    closing={"(": ")"},
 )
 
 #: Functions whose further arguments are sizes, by the number of arguments before these.

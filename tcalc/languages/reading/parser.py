@@ -18,7 +18,7 @@ MAX_DEPTH = 100_000
 #: How tightly operators bind.
 OR, AND, COMPARISON, SUM, PRODUCT, UNARY, POWER, SIGN = range(1, 9)
 
-#: Brackets and what closes them.
+#: Brackets that may stand behind a name, and what closes them.
 BRACKETS = {"(": ")", "[": "]"}
 
 #: Three offsets: of a word, and the start and the end of the whole that it stands for.
@@ -43,6 +43,8 @@ class Grammar(NamedTuple):
         What to write in place of a chain of comparisons.
     bracket, brackets : str
         What brackets are called: one, and several.
+    closing : mapping
+        What closes a bracket, by its first character.
     """
 
     lexicon: Lexicon
@@ -53,6 +55,7 @@ class Grammar(NamedTuple):
     chained: str
     bracket: str
     brackets: str
+    closing: Mapping[str, str]
 
 
 class Open(NamedTuple):
@@ -105,7 +108,7 @@ class Parser(ABC):
         }
         self.operators: dict[str, Callable[[], bool]] = {
             **dict.fromkeys(grammar.levels, self.infix),
-            **dict.fromkeys(BRACKETS.values(), self.close),
+            **dict.fromkeys(grammar.closing.values(), self.close),
             ",": self.comma,
         }
 
@@ -178,7 +181,9 @@ class Parser(ABC):
     def expression(self) -> None:
         """One expression, up to the end of its statement."""
         self.operand()
-        while self.token.kind not in ("end", "newline") and not self.at(";"):
+        while (token := self.tokens[self.place]).kind not in ("end", "newline"):
+            if token.text == ";":
+                break
             if self.operator():
                 self.operand()
         self.reduce(OR)
@@ -190,14 +195,15 @@ class Parser(ABC):
     def operand(self) -> None:
         """Read up to the end of a number or a name."""
         while True:
-            token = self.token
+            token = self.tokens[self.place]
             if token.kind == "number":
                 self.push("number", token.text, (), (token.start, token.start, token.end))
                 break
-            if token.kind == "name" and not any(self.at(bracket, 1) for bracket in BRACKETS):
-                self.named()
-                break
             if token.kind == "name":
+                following = self.tokens[self.place + 1]
+                if following.kind != "op" or following.text not in BRACKETS:
+                    self.named()
+                    break
                 self.applied()
             elif token.kind == "op" and token.text in self.operands:
                 self.operands[token.text]()
@@ -234,7 +240,7 @@ class Parser(ABC):
 
     def operator(self) -> bool:
         """Read a token behind an operand; does another operand follow?"""
-        token = self.token
+        token = self.tokens[self.place]
         if token.kind == "op" and token.text in self.operators:
             return self.operators[token.text]()
         if token.kind in ("number", "name") or token.text in BRACKETS:
@@ -286,7 +292,7 @@ class Parser(ABC):
         token = self.token
         if not self.stack:
             raise self.fail(f"this {token.text} closes nothing; expected an operator or the end")
-        if BRACKETS.get(self.text[self.stack[-1].bracket]) != token.text:
+        if self.grammar.closing.get(self.text[self.stack[-1].bracket]) != token.text:
             raise self.unclosed(self.stack[-1])
         bracket = self.stack.pop()
         self.depth -= 1
@@ -304,7 +310,7 @@ class Parser(ABC):
     def unclosed(self, bracket: Open) -> ParseError:
         """The error for a bracket that something else than its end follows."""
         shown = self.text[bracket.bracket]
-        wanted = BRACKETS[shown]
+        wanted = self.grammar.closing[shown]
         if self.token.kind == "end":
             message = f"this {shown} is never closed; expected {wanted}"
             return self.fail(message, bracket.bracket)
