@@ -171,7 +171,7 @@ def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
     if isinstance(node, Part):
         return parts(application(args[0]))[node.index]
     assert isinstance(node, Derivative)
-    return args[1]  # projected
+    return node.project(args[0], node.slots)
 
 
 def rewritten(roots: Sequence[Expr], change: Callable[[Expr, Expr], Expr]) -> list[Expr]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -179,8 +179,9 @@ class Derivative(Expr):
     ----------
     inner : Expr
         The value before projection, which is differentiated further.
-    projected : Expr
-        The value in every slot projected onto the subspace of its variable; what the root means.
+    project : callable
+        ``project(inner, slots)`` is the value in every slot projected onto the subspace of its
+        variable; made when it is asked for, as numbers are projected without it.
     of : Expr
         What was differentiated (through all orders).
     wrt : tuple of Var
@@ -190,21 +191,26 @@ class Derivative(Expr):
         The same value as accumulated by other modes, for a choice when sizes are known.
     """
 
-    __slots__ = ("candidates", "inner", "of", "projected", "wrt")
+    __slots__ = ("candidates", "inner", "of", "project", "wrt")
     inner: Expr
-    projected: Expr
+    project: Callable[[Expr, Iterable[Slot]], Expr]
     of: Expr
     wrt: tuple[Var, ...]
     candidates: tuple[Expr, ...]
 
     @property
     def meta(self) -> tuple[Any, ...]:
-        return (len(self.wrt), len(self.candidates))
+        return (len(self.wrt), len(self.candidates), self.project)
 
     @property
     def slots(self) -> list[Slot]:
         """Where it is projected."""
         return slots_of(self.of.ndim, self.wrt)
+
+    @property
+    def projected(self) -> Expr:
+        """What the root means as an operand."""
+        return self.project(self.inner, self.slots)
 
 
 _FIELDS: dict[type[Expr], tuple[str, ...]] = {
@@ -236,9 +242,9 @@ def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ())
         _, out, extents, _ = meta
         fields["shape"] = tuple([extents[label] for label in out])
     elif kind is Derivative:
-        orders, _ = meta
-        fields.update(shape=args[0].shape, inner=args[0], projected=args[1], of=args[2])
-        fields.update(wrt=args[3 : 3 + orders], candidates=args[3 + orders :])
+        orders, _, project = meta
+        fields.update(shape=args[0].shape, inner=args[0], of=args[1], project=project)
+        fields.update(wrt=args[2 : 2 + orders], candidates=args[2 + orders :])
     for field, value in fields.items():
         object.__setattr__(node, field, value)
     with _lock:
@@ -251,6 +257,8 @@ def _exact(kind: type[Expr], meta: tuple[Any, ...]) -> Any:
         return (*meta[:3], meta[3].key())
     if kind is Apply:
         return (meta[0].name, tuple([(type(p), repr(p)) for p in meta[1]]), meta[2])
+    if kind is Derivative:
+        return meta[:2]
     return meta
 
 
