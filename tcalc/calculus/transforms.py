@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..accumulation.orders import MODES, pullback, pushforward
 from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.bound import readable
@@ -22,7 +23,6 @@ from ..ops.arithmetic import as_expr
 from ..plan.lowering.make import operations
 from ..rules.strategy import simplified, simplify, substitute
 from ..support.errors import ShapeError
-from .accumulate import MODES, pullback, pushforward
 from .projection import project, rooted
 
 #: Far above the 64 axes that arrays can have.

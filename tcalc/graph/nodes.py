@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arraylike import ArrayMethods, surface
+from .arraylike import ArrayMethods
 from .extents import Coef, Shape, extent_names, show_shape
 from .properties import PROPERTIES, subspace
 from .subspaces import Slot
@@ -69,13 +69,6 @@ class Expr(ArrayMethods):
     def variables(self) -> dict[str, Var]:
         """Variables by name, sorted."""
         return variables((self,))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        nodes = postorder((self,))
-        place = {id(node): k for k, node in enumerate(nodes)}
-        return surface["rebuild"], (
-            [(type(n), n.meta, [place[id(a)] for a in n.args]) for n in nodes],
-        )
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in ("_symmetries", "_antisymmetries"):  # found after it is built
@@ -222,6 +215,7 @@ _FIELDS: dict[type[Expr], tuple[str, ...]] = {
     Part: ("index", "shape"),
     Derivative: (),
 }
+KINDS = tuple(_FIELDS)
 _RANK = {kind: rank for rank, kind in enumerate(_FIELDS)}
 _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
