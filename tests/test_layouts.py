@@ -7,6 +7,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.plan.schedule import tiling
+from tcalc.run.compile import BACKENDS
 
 #: So many rows that layouts are chosen for them and loops run, and so few that neither is done.
 MANY, FEW = 3011, 37
@@ -50,7 +51,7 @@ def tiles(request, monkeypatch):
         monkeypatch.setattr(tiling, "WIDE_TILE", 1 << 12)
 
 
-@pytest.fixture(params=["numpy", "c"])
+@pytest.fixture(params=BACKENDS)
 def backend(request):
     return request.param
 

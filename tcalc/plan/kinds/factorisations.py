@@ -8,6 +8,7 @@ from typing import Any
 from ...ops.matrix.inverse import SINGULAR
 from ...support.errors import LinAlgError
 from .kind import Kind, Params, Result, Sizes, kept
+from .operators import OPERATOR
 
 Array = Any
 
@@ -79,19 +80,17 @@ def _multiplied(xp: Any, lu: Array, pivots: Array, zero: int) -> Array:
     return xp.transpose(rows[xp.argsort(xp.asarray(order, dtype=int))])
 
 
-_OPERATOR = {"operator": "the row", "*params": "those of the row"}
-
 FACTORISATIONS = [
     Kind(
         name="factor", params={"operator": "a factorisation of plans, whose result is any object"},
         shape=kept, flops=None, reference=_factor, allocates=True,
     ),
     Kind(
-        name="finish", params=_OPERATOR,
+        name="finish", params=OPERATOR,
         shape=_made, flops=None, reference=_finish, allocates=True,
     ),
     Kind(
-        name="over", params=_OPERATOR,
+        name="over", params=OPERATOR,
         shape=kept, flops=None, speed=_SPEED, reference=_over, in_place="first", waits=True,
     ),
     Kind(
