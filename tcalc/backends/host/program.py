@@ -42,7 +42,9 @@ class Program:
     """
 
     def __init__(self, workspaces: Workspaces, binder: Binder) -> None:
-        self.dtype, self._workspaces = workspaces.dtype, workspaces
+        self.dtype, self._once = workspaces.dtype, workspaces.once
+        self._take, self._give_back = workspaces.take, workspaces.give_back
+        self._failed = workspaces.closure.failed
         self._plan = plan = workspaces.plan
         self._count = len(plan.inputs)
         self._runs = _runs(workspaces, binder)
@@ -50,14 +52,18 @@ class Program:
         self._targets = Targets(plan, self.dtype)
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
-        workspaces = self._workspaces
         with np.errstate(all="ignore"):
-            base = workspaces.take(arrays)
+            base = self._take(arrays)
             slots = base.copy()
             slots[: self._count] = arrays
-            workspaces.closure.execute(self._runs, slots)
+            run = None
+            try:
+                for run in self._runs:
+                    run(slots)
+            except np.linalg.LinAlgError as error:
+                self._failed(run, error)
         results = [finish(slots) for finish in self._returns]
-        workspaces.give_back(base)
+        self._give_back(base)
         return results
 
     def sweep(
@@ -75,11 +81,11 @@ class Program:
         first = len(self._plan.shapes)
         last, runs, done = first + len(self._plan.outputs), self._runs, 0
         with np.errstate(all="ignore"):
-            base = self._workspaces.take(())
+            base = self._take(())
             slots = base.copy()
             slots[: self._count] = [fixed.get(name) for name in self._plan.inputs]
             try:
-                for run in self._workspaces.once if count else ():
+                for run in self._once if count else ():
                     run(slots)
                 times = range(count)
                 for _, arrays, results, row in zip(times, inputs, writes, rows, strict=False):
@@ -92,7 +98,7 @@ class Program:
                     done += 1
             except np.linalg.LinAlgError as error:
                 raise LinAlgError(f"{error}, at step {done + 1} of {count} of a loop") from error
-        self._workspaces.give_back(base)
+        self._give_back(base)
 
 
 def _runs(workspaces: Workspaces, binder: Binder) -> list[Run]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from ...plan.failures import StepError
 from ...plan.steps import Sizes, Step
@@ -29,15 +30,11 @@ class Closures:
         self._steps[id(run)] = step
         return run
 
-    def execute(self, runs: Sequence[Run], slots: Slots) -> None:
-        run = None
-        try:
-            for run in runs:
-                run(slots)
-        except StepError:
-            raise
-        except np.linalg.LinAlgError as error:
-            raise StepError(str(error), self._steps.get(id(run))) from error
+    def failed(self, run: Run | None, error: LinAlgError) -> NoReturn:
+        """The error with its step, where it has none yet."""
+        if isinstance(error, StepError):
+            raise error
+        raise StepError(str(error), self._steps.get(id(run))) from error
 
 
 def allocation(

@@ -106,6 +106,11 @@ class Workspaces:
         if self.lives.swept:
             return slots
         slots[:count] = arrays
-        self.closure.execute(self.once, slots)
+        run = None
+        try:
+            for run in self.once:
+                run(slots)
+        except np.linalg.LinAlgError as error:
+            self.closure.failed(run, error)
         read = {a for step in plan.steps if step.out not in plan.fixed for a in step.args}
         return [a if k in read and k >= count else None for k, a in enumerate(slots)]
