@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..plan.machine import Machine
 from ..plan.steps import Plan
 
 Array = np.ndarray
@@ -98,7 +99,10 @@ class BackEnd(NamedTuple):
     available : callable
         Raises an Error that says what is missing where the back end cannot run; otherwise does
         nothing. Asked whenever an expression is compiled, before anything is planned.
+    machine : Machine
+        What its plans are made for.
     """
 
     bind: Callable[[Plan, np.dtype[Any]], Program]
     available: Callable[[], None]
+    machine: Machine

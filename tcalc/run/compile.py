@@ -317,8 +317,8 @@ class _Engine:
                 return found
             values = self._chosen(roots, dims)
             dims.require(dimensions(values), self.variables, unused)
-            plan = make_plan(values, dims.sizes, dtype.itemsize, fixed=self.fixed, lent=self.lent)
-            check_fits(plan, self.limit)
+            plan = self._plan(values, dims, dtype.itemsize)
+            check_fits(plan, self.limit, self.backend.machine.memory)
             program = self.backend.bind(plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
             take: list[int] | None = [place[name] for name in plan.inputs]
@@ -362,7 +362,8 @@ class _Engine:
         options = [list(filter(usable, _candidates(r))) or [_value(r)] for r in roots]
         first = [values[0] for values in options]
         # where an extent is missing, others say so
-        return chosen(options, dims.sizes) if known >= set(dimensions(first)) else first
+        complete = known >= set(dimensions(first))
+        return chosen(options, dims.sizes, self.backend.machine) if complete else first
 
     def _bound_by(self, data: Values) -> Dimensions:
         """The extents of data that are known to be of variables and dimensions."""
@@ -378,7 +379,11 @@ class _Engine:
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""
         values = self._chosen(roots, dims)
-        return make_plan(values, dims.sizes, note=note, fixed=self.fixed, lent=self.lent)
+        return self._plan(values, dims, note=note)
+
+    def _plan(self, values: Roots, dims: Dimensions, itemsize: int = 8, note: str = "") -> Plan:
+        machine, sizes = self.backend.machine, dims.sizes
+        return make_plan(values, sizes, itemsize, note, self.fixed, True, self.lent, machine)
 
 
 def _value(root: Expr) -> Expr:

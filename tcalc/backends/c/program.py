@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...plan.machine import Machine
 from ...plan.steps import INTO_ZEROS, RESULT, VIEW, Loop, Plan, Step, Unit
 from ...plan.tiles import Tiling
 from ..host.program import Binder, Program
@@ -29,6 +30,8 @@ from .source import expressible, tileable
 MOST = 400
 #: Bytes that nobody reads any more with which a function ends.
 FREED = 1 << 20
+
+MACHINE = Machine()
 
 
 def bind(plan: Plan, dtype: np.dtype[Any], swept: bool = False) -> Program:
@@ -113,4 +116,4 @@ class Parts:
         return [*runs, *part.after]
 
 
-C = BackEnd(bind, available)
+C = BackEnd(bind, available, MACHINE)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...plan.machine import NOMINAL_MACHINE
 from ...plan.steps import Loop, Plan, Step, Unit
 from ...plan.tiles import Tiling
 from ..host.program import Program
@@ -16,6 +17,8 @@ from ..host.workspaces import Workspaces
 from ..interface import BackEnd, Sweep
 from .kernels import KERNELS
 from .tiles import tiled
+
+MACHINE = NOMINAL_MACHINE
 
 
 def bind(plan: Plan, dtype: np.dtype[Any], swept: bool = False) -> Program:
@@ -70,4 +73,4 @@ class Units:
         return []
 
 
-NUMPY = BackEnd(bind, available=lambda: None)
+NUMPY = BackEnd(bind, available=lambda: None, machine=MACHINE)

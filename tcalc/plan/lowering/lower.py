@@ -24,7 +24,7 @@ from ..products.contract import by_labels, product
 from ..products.gathers import written
 from ..products.strided import opened, placed
 from ..slot_facts import Inverse
-from ..steps import BUFFER, INPUT, RESULT, VIEW, Output, Plan, Sizes, Word
+from ..steps import BUFFER, INPUT, RESULT, VIEW, Builder, Output, Plan, Sizes, Word
 from .flatten import Flat, flatten
 from .spellings import Way
 from .sums import Sums, Value
@@ -42,14 +42,13 @@ class Lowering(Sums):
     def __init__(
         self,
         roots: Sequence[Expr],
-        sizes: Mapping[str, int],
+        b: Builder,
         fixed: Collection[str],
         way: Way,
         inner: Planner,
     ) -> None:
-        super().__init__(sizes)
-        self.inner = inner
-        self.b.dense_inverses = way.dense_inverses
+        super().__init__(b)
+        self.inner, b.dense_inverses = inner, way.dense_inverses
         self.taken: set[int] = set()
         nodes = postorder(roots)
         variables = {node.name: node for node in nodes if isinstance(node, Var)}
@@ -179,7 +178,7 @@ class Lowering(Sums):
             shape = tuple([extent_of(whole.extents[label], self.sizes) for label in out])
             own = x[0], tuple([target.index(label) for label in x[1]])
             target = tuple(range(len(out)))
-            order = spread(target, dict(enumerate(shape)))
+            order = spread(self.b, target, dict(enumerate(shape)))
             where = found.where._replace(forms=tuple([found.where.forms[k] for k in order]))
             x = placed(self.b, own, where, tuple([shape[k] for k in order])), order
         slot, word = x
@@ -320,7 +319,8 @@ class Lowering(Sums):
 
     def _turned(self, x: Operand, axes: Word) -> Operand:
         """Many short vectors, which are read along the long axis."""
-        return along(self.b, x, spread(axes, sized(self.b, x))) if len(x[1]) == len(axes) else x
+        b, whole = self.b, len(x[1]) == len(axes)
+        return along(b, x, spread(b, axes, sized(b, x))) if whole else x
 
     def _selection(self, e: Expr) -> Value:
         """A slot that stands for the tensor; only its integers are an array."""

@@ -34,9 +34,8 @@ class Value(NamedTuple):
 class Sums:
     """Values of nodes, and the sums among them."""
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self.b = Builder(sizes)
-        self.sizes = sizes
+    def __init__(self, b: Builder) -> None:
+        self.b, self.sizes = b, b.sizes
         self.values: dict[int, Value] = {}
 
     def shape(self, e: Expr) -> Sizes:
@@ -131,7 +130,7 @@ class Sums:
         if extra:
             sizes = dict(zip(one[1], self.b.shapes[one[0]], strict=True))
             sizes.update(zip(two[1], self.b.shapes[two[0]], strict=True))
-            target = spread(tuple(sorted(two[1] + extra)), sizes)
+            target = spread(self.b, tuple(sorted(two[1] + extra)), sizes)
         one, two = along(self.b, one, target), along(self.b, two, target)
         if sign == other:
             return sign, (self.b.binary("add", one, two, target), target)
@@ -149,7 +148,7 @@ class Sums:
         """Arrays that stand in zeros, those at the same places as one, onto the other terms."""
         shape = self.shape(e)
         axes = tuple(range(e.ndim))
-        sign, target, held = 1, spread(axes, dict(enumerate(shape))), -1
+        sign, target, held = 1, spread(self.b, axes, dict(enumerate(shape))), -1
         if total is not None:
             sign, (slot, word) = total
             target = word if len(word) == e.ndim else target

@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ..products.axis_order import FEW, SHORT, UNROLLED
 from ..steps import Builder, Sizes, Step
 
-#: Entries of an operand that every tile of a matrix product reads, and of a result it adds to.
-SMALL, SUM = 1 << 14, 1 << 12
 #: Kinds whose result has an entry for every entry of the broadcast operands.
 ENTRYWISE = frozenset(
     {"scale", "shift", "minus_from", "multiply", "add", "subtract", "ufunc", "kernel", "copy"}
@@ -22,14 +19,8 @@ ENTRYWISE = frozenset(
 Reading = tuple[int, dict[int, str], str]
 
 
-def is_wide(shape: Sizes) -> bool:
-    """Is it the last axis that a loop runs over?"""
-    few = len(shape) > 1 and shape[0] < FEW and prod(shape[:-1]) <= UNROLLED
-    return few and shape[-1] >= SHORT
-
-
-def _mode(shape: Sizes) -> str:
-    return "columns" if is_wide(shape) else "rows"
+def _mode(b: Builder, shape: Sizes) -> str:
+    return "columns" if b.machine.is_wide(shape) else "rows"
 
 
 def reading(b: Builder, step: Step) -> Reading | None:
@@ -59,7 +50,7 @@ def _by_rows(b: Builder, step: Step, ndim: int) -> Reading:
 
 
 def _broadcast(b: Builder, step: Step, ndim: int) -> Reading:
-    if not is_wide(step.shape):
+    if not b.machine.is_wide(step.shape):
         return _by_rows(b, step, ndim)
     length = step.shape[-1]
     modes: dict[int, str] = {}
@@ -76,14 +67,18 @@ def _reduced(b: Builder, step: Step) -> Reading | None:
     if first < 0 or others or op.core[0] not in (1, -1):
         return None
     shape = b.shapes[first]
-    if len(shape) != len(step.shape) + 1 or shape[0] != step.shape[0] or is_wide(step.shape):
+    if (
+        len(shape) != len(step.shape) + 1
+        or shape[0] != step.shape[0]
+        or b.machine.is_wide(step.shape)
+    ):
         return None
     return shape[0], {first: "rows"}, "rows"
 
 
 def _summed(b: Builder, step: Step) -> Reading | None:
     shape = b.shapes[step.args[0]]
-    mode, axis = _mode(shape), len(shape) - 1 if is_wide(shape) else 0
+    mode, axis = _mode(b, shape), len(shape) - 1 if b.machine.is_wide(shape) else 0
     if axis in step.params:
         return shape[axis], {step.args[0]: mode}, "sum"
     result = "columns" if mode == "columns" and len(step.shape) > 1 else "rows"
@@ -93,9 +88,9 @@ def _summed(b: Builder, step: Step) -> Reading | None:
 def _moved(b: Builder, step: Step) -> Reading | None:
     """Views, placements and products that are spelled by labels: where the long one stands."""
     last = len(step.shape) - 1
-    axis = last if is_wide(step.shape) else 0
+    axis = last if b.machine.is_wide(step.shape) else 0
     if step.kind == "transpose":
-        axis = step.params.index(last if is_wide(b.shapes[step.args[0]]) else 0)
+        axis = step.params.index(last if b.machine.is_wide(b.shapes[step.args[0]]) else 0)
         if axis not in (0, last):
             return None
     length = step.shape[axis]
@@ -165,17 +160,17 @@ def _product(b: Builder, step: Step) -> Reading | None:
     one, two = step.args
     first, second = b.shapes[one], b.shapes[two]
     turned = _is_turned(b, one), _is_turned(b, two)
-    wide = turned[0] or is_wide(first)
-    result = is_wide(step.shape) or len(first) == 1
-    if result and is_wide(second) and one != two and prod(first) <= SMALL:
-        return second[1], {one: "whole", two: "columns"}, _mode(step.shape)
-    if prod(step.shape) <= SUM and not turned[1] and (wide or len(first) == 1):
+    wide = turned[0] or b.machine.is_wide(first)
+    result = b.machine.is_wide(step.shape) or len(first) == 1
+    if result and b.machine.is_wide(second) and one != two and prod(first) <= b.machine.small:
+        return second[1], {one: "whole", two: "columns"}, _mode(b, step.shape)
+    if prod(step.shape) <= b.machine.summed and not turned[1] and (wide or len(first) == 1):
         return second[0], {one: "columns" if wide else "rows", two: "rows"}, "sum"
     if one == two:  # not to be seen in two ways
         return None
-    if turned[1] and len(first) == 1 and prod(first) <= SMALL:
+    if turned[1] and len(first) == 1 and prod(first) <= b.machine.small:
         return second[1], {one: "whole", two: "columns"}, "rows"
-    if prod(second) <= SMALL and len(first) == 2 and not wide:
+    if prod(second) <= b.machine.small and len(first) == 2 and not wide:
         return first[0], {one: "rows", two: "whole"}, "rows"
     return None
 
