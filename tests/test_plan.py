@@ -15,10 +15,10 @@ from tcalc.graph.normal import add, einsum, scale
 from tcalc.graph.row import named
 from tcalc.graph.variables import var
 from tcalc.plan.lowering.make import cost, make_plan
-from tcalc.plan.machine import NOMINAL_MACHINE
 from tcalc.plan.products.common_subproducts import Operands
 from tcalc.plan.products.paths import _Sizes, contraction_path, pair_time
 from tcalc.run.compile import compile
+from tcalc.support.machine import NOMINAL_MACHINE
 from tests.shared import plan_for_machine
 
 EXTENTS = (0, 1, 2, 3, 5)

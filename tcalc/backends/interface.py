@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..plan.machine import Machine
 from ..plan.steps import Plan
+from ..support.machine import Machine
 
 Array = np.ndarray
 

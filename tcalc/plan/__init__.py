@@ -1,4 +1,4 @@
 """A plan as data: steps over slots, and the builder that collects them.
 
-Reads graph.
+Reads graph, plan.kinds.
 """

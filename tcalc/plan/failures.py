@@ -7,19 +7,18 @@ fact, is which applications that step may have computed, and what the user wrote
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from ..graph.applications import application, apply, core_swap, parts
-from ..graph.extents import Coef
+from ..graph.extents import Coef, show_shape
 from ..graph.nodes import Add, Apply, Derivative, Einsum, Expr, Part, postorder
 from ..graph.normal import add, scale, view
-from ..support.errors import LinAlgError
+from ..support.errors import LinAlgError, ShapeError
+from .kinds.table import KINDS
 from .steps import Step
 
 #: Characters of an expression that a message shows, and nodes of one that is printed at all.
 WIDTH, MAX_NODES = 100, 400
-
-#: Steps that compute a product with an inverse, and the function that does the same.
-SOLVES = {"solve": "solve", "trisolve": "solve_triangular"}
 
 
 class StepError(LinAlgError):
@@ -28,6 +27,15 @@ class StepError(LinAlgError):
     def __init__(self, message: str, step: Step | None) -> None:
         super().__init__(message)
         self.step = step
+
+
+def without_entries(step: Step, arrays: Sequence[Any]) -> ShapeError | None:
+    """The error of an operator without a value, where an operand has no entries."""
+    empty = [k for k, array in enumerate(arrays) if not array.size]
+    if not empty or not KINDS[step.kind].operator:
+        return None
+    what = f"{step.names[step.args[empty[0]]]} of shape {show_shape(arrays[empty[0]].shape)}"
+    return ShapeError(f"{step.params[0]} of {what}: without entries it has no value")
 
 
 def explained(
@@ -48,8 +56,9 @@ def explained(
         Evaluates an expression by itself; called where several applications could have failed.
     """
     message = str(error)
-    if error.step is not None and error.step.kind in SOLVES:
-        message = f"{SOLVES[error.step.kind]}:{message.partition(':')[2]}"
+    solves = error.step is not None and KINDS[error.step.kind].solves
+    if solves:
+        message = f"{solves}:{message.partition(':')[2]}"
     found = [node for node in postorder(computed) if _may_be(error.step, node)]
     written = postorder([_written(root) for root in roots])
     subjects = {id(s): s for s in [_subject(node, written) for node in found]}
@@ -71,8 +80,8 @@ def _may_be(step: Step | None, node: Expr) -> bool:
     """Can the step be (part of) the computation of this application?"""
     if step is None or not isinstance(node, Apply) or node.op.elementwise or not node.args:
         return False
-    if step.kind in SOLVES:
-        return bool(node.op.inverts) and (node.op.inverts == "general") == (step.kind == "solve")
+    if inverts := KINDS[step.kind].inverts:
+        return node.op.inverts in inverts
     op, *params = step.params
     if node.op is op:
         return repr(node.params) == repr(tuple(params[: len(node.params)]))

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..support.byte_counts import show_bytes
-from .machine import NOMINAL_MACHINE, Machine
+from ..support.machine import NOMINAL_MACHINE, Machine
+from .kinds.table import KINDS
 from .slot_facts import Inverse, Placement
 
 Word = tuple[int, ...]
@@ -24,23 +25,6 @@ ProductKey = tuple[tuple[Word, ...], Word]
 
 #: Where the memory of a slot comes from.
 INPUT, CONST, BUFFER, VIEW, RESULT = "input", "const", "buffer", "view", "result"
-
-#: Kinds that may write over an operand of the result's shape that nobody reads afterwards: over
-#: their first one, or over any.
-FIRST_IN_PLACE = frozenset({"embed_add", "over", "add_at", "place_add"})
-IN_PLACE = FIRST_IN_PLACE | {"scale", "shift", "minus_from", "multiply", "add", "subtract", "ufunc"}
-
-#: Kinds that may return an operand's memory, which must then live as long as the result.
-MAY_RETURN = frozenset({"kernel", "kernels", "index"})
-
-#: Kinds that write some entries of a result that is zero before.
-INTO_ZEROS = frozenset({"embed", "place"})
-
-#: Kinds that are not worth remembering between calls.
-CHEAP = INTO_ZEROS | {"fill", "scratch"}
-
-#: Kinds whose first parameter is the operator.
-_OPERATORS = frozenset({"ufunc", "kernel", "kernels", "factor", "finish", "over", "loop"})
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
 
@@ -55,17 +39,17 @@ class Step(NamedTuple):
     Attributes
     ----------
     kind : str
-        What is done: a key of the back end's table of kernels.
+        What is done: a key of `KINDS`, and of a back end's table of kernels.
     out, args : int and tuple of int
         Slot written, slots read.
     words : tuple of tuple of int
-        Index labels of every slot read and, last, of the result (for reading only).
+        Index labels of every slot read and, last, of the result, for readers of the plan alone.
     shape : tuple of int
         Extents of the result.
     flops : float
         Additions and multiplications.
     params : tuple
-        Whatever else the kernel needs: axes, a number, an operator.
+        Whatever else the kernel needs, as the kind says: axes, a number, an operator.
     names : sequence of str
         Names of all slots of the plan.
     """
@@ -90,7 +74,7 @@ class Step(NamedTuple):
             for a, word in zip(self.args, spelled, strict=False)
         ]
         operands += [f"{p:.6g}" for p in self.params if isinstance(p, float)]
-        operator = self.params[0] if self.kind in _OPERATORS else self.kind
+        operator = self.params[0] if KINDS[self.kind].operator else self.kind
         result = f"{self.names[self.out]} = {operator}({', '.join(operands)})"
         shape = "×".join(map(str, self.shape)) or "scalar"
         return f"{result} -> [{spelled[-1] if spelled else ''}]  {shape}"
@@ -247,19 +231,27 @@ class Builder:
         args: tuple[int, ...],
         shape: Sizes,
         words: tuple[Word, ...] = (),
-        flops: float = 0,
         params: tuple[Any, ...] = (),
-        origin: str = BUFFER,
         key: Any = None,
+        flops: float | None = None,
     ) -> int:
-        """The slot with the result of a step, made here or before."""
+        """The slot with the result of a step, made here or before.
+
+        `key` stands for the parameters where steps are compared; operations are counted by the kind
+        unless they are told.
+        """
         known = (kind, args, shape, params if key is None else key)
         found = self._known.get(known)
         if found is None:
-            found = self.slot(shape, origin, args[0] if origin is VIEW else None)
+            row = KINDS[kind]
+            origin = VIEW if row.view else RESULT if row.allocates else BUFFER
+            found = self.slot(shape, origin, args[0] if row.view else None)
             self._known[known] = found
+            if row.flops is not None and flops is None:
+                flops = row.flops(shape, params, *[self.shapes[a] for a in args])
+            assert flops is not None
             self.steps.append(Step(kind, found, args, words, shape, flops, params, self.names))
-            if kind not in CHEAP and self.fixed.issuperset(args):
+            if not row.cheap and self.fixed.issuperset(args):
                 self.fixed.add(found)
         return found
 
@@ -304,7 +296,7 @@ class Builder:
         shape = self.shapes[slot]
         words = (tuple(range(len(perm))), perm)
         target = tuple([shape[p] for p in perm])
-        view = self.emit("transpose", (slot,), target, words, 0, perm, origin=VIEW)
+        view = self.emit("transpose", (slot,), target, words, perm)
         if perm == (1, 0):
             self.turned.add(view)
         return view
@@ -318,7 +310,7 @@ class Builder:
             slot = self.emit("copy", (slot,), self.shapes[slot], (word, word))
         if self.origin[slot] is not BUFFER:
             words = (tuple(range(len(self.shapes[slot]))), tuple(range(len(shape))))
-            return self.emit("reshape", (slot,), shape, words, 0, shape, origin=VIEW)
+            return self.emit("reshape", (slot,), shape, words, shape)
         known = ("alias", slot, shape)
         found = self._known.get(known)
         if found is None:
@@ -341,7 +333,7 @@ class Builder:
         axes = tuple([label in sizes for label in tail])
         shape = tuple([sizes.get(label, 1) for label in tail])
         words = (tuple(order), tail)
-        return self.emit("insert", (slot,), shape, words, 0, axes, origin=VIEW)
+        return self.emit("insert", (slot,), shape, words, axes)
 
     def _broadcastable(self, operand: tuple[int, Word], target: Word, entries: int) -> int:
         """An operand aligned; a small one that is read across its rows many times is copied."""
@@ -373,9 +365,7 @@ class Builder:
         shape = self.shapes[slot]
         word = tuple(range(len(shape)))
         coef = float(coef)
-        return self.emit(
-            "scale", (slot,), shape, (word, word), prod(shape), (coef,), key=(coef.hex(),)
-        )
+        return self.emit("scale", (slot,), shape, (word, word), (coef,), (coef.hex(),))
 
     def shift(self, slot: int, number: float, sign: int = 1) -> int:
         """number + x, or number - x for sign -1."""
@@ -383,9 +373,7 @@ class Builder:
         word = tuple(range(len(shape)))
         number = float(number)
         kind = "shift" if sign > 0 else "minus_from"
-        return self.emit(
-            kind, (slot,), shape, (word, word), prod(shape), (number,), key=(number.hex(),)
-        )
+        return self.emit(kind, (slot,), shape, (word, word), (number,), (number.hex(),))
 
     def binary(self, kind: str, x: tuple[int, Word], y: tuple[int, Word], target: Word) -> int:
         """x and y combined entry by entry, broadcast over the labels of `target`."""
@@ -396,4 +384,4 @@ class Builder:
         if kind != "subtract" and args[0] > args[1] and x[1] == y[1]:
             args = args[::-1]
         words = tuple([target[len(target) - len(self.shapes[a]) :] for a in args])
-        return self.emit(kind, args, shape, (*words, target), prod(shape))
+        return self.emit(kind, args, shape, (*words, target))

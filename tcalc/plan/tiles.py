@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .steps import BUFFER, IN_PLACE, RESULT, VIEW, Loop, Plan, Sizes, Step
+from .kinds.table import KINDS
+from .steps import BUFFER, RESULT, VIEW, Loop, Plan, Sizes, Step
 
 
 class Sliced(NamedTuple):
@@ -121,7 +122,7 @@ class Tiling:
     def _overwritten(self, step: Step, ending: set[int]) -> int | None:
         """The operand that a step may overwrite, of those that are read here for the last time."""
         slot, plan = step.args[0] if step.args else None, self.plan
-        if slot not in ending or step.kind not in IN_PLACE or plan.shapes[slot] != step.shape:
+        if slot not in ending or not KINDS[step.kind].in_place or plan.shapes[slot] != step.shape:
             return None
         if any(other != slot and plan.owner[other] == slot for other in step.args):
             return None

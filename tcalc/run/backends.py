@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ..backends.c.program import C
+from ..backends.functional.program import FUNCTIONAL
 from ..backends.interface import BackEnd
 from ..backends.numpy.program import NUMPY
 
 BACKENDS: dict[str, BackEnd] = {
     "numpy": NUMPY,
     "c": C,
+    "functional": FUNCTIONAL,
 }
 
 

@@ -61,8 +61,8 @@ def compile(
         What to compute; results keep the nesting. Or ``grad(fun)``: it keeps what fun reads.
     args : sequence of str or Var, optional
         Names of positional arguments.
-    backend : {"numpy", "c"}
-        What runs the plan: NumPy, or functions that the system's C compiler makes at a first call.
+    backend : {"numpy", "c", "functional"}
+        What runs the plan: NumPy, functions that the system's C compiler makes, or pure functions.
     data : mapping, optional
         Arrays that are bound once and never changed: what depends on no others is kept.
     memory_limit : int or str, optional
@@ -284,8 +284,7 @@ class _Engine:
         return found
 
     def _unused(self, values: Values) -> list[str]:
-        known = self.variables.keys() | self.dimensions
-        return [name for name in values if name not in known]
+        return [name for name in values if name not in self.variables.keys() | self.dimensions]
 
     def _further(self, values: Values) -> list[Any]:
         """Extents given by name, and shapes of variables that cancelled."""

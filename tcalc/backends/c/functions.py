@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...plan.failures import StepError
-from ...plan.steps import INTO_ZEROS, Step
+from ...plan.kinds.table import KINDS
+from ...plan.steps import Step
 from ...plan.tiles import Tiling
 from ...support.errors import Error
 from ..host.slots import Run, Slots
@@ -204,7 +205,7 @@ class Part(_Compiled):
             self._closures = [self.workspaces.closure(s) for s in self.steps]
         held = v[step.out]
         try:
-            if step.kind in INTO_ZEROS:
+            if KINDS[step.kind].into_zeros:
                 held.fill(0)
             self._closures[number](v)
         except np.linalg.LinAlgError as error:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ...plan.machine import Machine
-from ...plan.steps import INTO_ZEROS, RESULT, VIEW, Loop, Plan, Step, Unit
+from ...plan.kinds.table import KINDS
+from ...plan.steps import RESULT, VIEW, Loop, Plan, Step, Unit
 from ...plan.tiles import Tiling
+from ...support.machine import Machine
 from ..host.program import Binder, Program
 from ..host.slots import Run, allocation, cleared, dropped
 from ..host.tiles import temporaries
@@ -87,7 +88,7 @@ class Parts:
         else:
             birth = lives.birth(step)
             part.before += birth
-            if birth and step.kind in INTO_ZEROS:
+            if birth and KINDS[step.kind].into_zeros:
                 part.new.add(step.out)
         part.steps.append(step)
         return found
@@ -110,7 +111,7 @@ class Parts:
             return [*part.before, part.run, *part.after]
         runs = list(part.before)
         for step in part.steps:
-            if step.kind in INTO_ZEROS and step.out not in part.new:
+            if KINDS[step.kind].into_zeros and step.out not in part.new:
                 runs.append(cleared(step.out))
             runs.append(self._workspaces.closure(step))
         return [*runs, *part.after]

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...plan.steps import BUFFER, INTO_ZEROS, RESULT, VIEW, Plan, Step
+from ...plan.kinds.table import KINDS
+from ...plan.steps import BUFFER, RESULT, VIEW, Plan, Step
 from .slots import Run, allocation, cleared, given
 
 #: Arrays made by kernels are dropped early from this size on.
@@ -65,7 +66,7 @@ class Lifetimes:
         if place is None or place >= 0 or place in self._born:
             return []
         self._born.add(place)
-        zeros, number = step.kind in INTO_ZEROS, -1 - place
+        zeros, number = KINDS[step.kind].into_zeros, -1 - place
         shapes, slot = self.plan.shapes, self.plan.outputs[number].slot
         others = [other for other in self.members[place] if other != slot]
         if self.swept:
@@ -76,7 +77,7 @@ class Lifetimes:
 
     def ready(self, step: Step) -> list[Run]:
         """What a step that writes into its slot finds done: new memory, or zeros in the old."""
-        return self.birth(step) or ([cleared(step.out)] if step.kind in INTO_ZEROS else [])
+        return self.birth(step) or ([cleared(step.out)] if KINDS[step.kind].into_zeros else [])
 
     def fixed(self, step: Step) -> list[Run]:
         """Makes the array of a step that is run once, where its kernel makes none."""

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.extents import show_shape
+from ...plan.failures import without_entries
 from ...plan.steps import Step
-from ...support.errors import ShapeError
 from ..host.slots import Array, Run, Slots, dropped
 from .correlations import CORRELATIONS
 from .gathers import TABLES
@@ -166,11 +165,10 @@ def _kernel(step: Step, dtype: np.dtype[Any]) -> Run:
         try:
             v[o] = np.asarray(kernel(np, params, *[v[k] for k in args]), dtype)
         except ValueError as error:
-            empty = [k for k in args if not v[k].size]
-            if not empty or isinstance(error, np.linalg.LinAlgError):
+            empty = without_entries(step, [v[k] for k in args])
+            if empty is None or isinstance(error, np.linalg.LinAlgError):
                 raise
-            what = f"{step.names[empty[0]]} of shape {show_shape(v[empty[0]].shape)}"
-            raise ShapeError(f"{op} of {what}: without entries it has no value") from error
+            raise empty from error
 
     return run
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...plan.machine import NOMINAL_MACHINE
 from ...plan.steps import Loop, Plan, Step, Unit
 from ...plan.tiles import Tiling
+from ...support.machine import NOMINAL_MACHINE
 from ..host.program import Program
 from ..host.slots import Closures, Run, Slots, dropped
 from ..host.tiles import temporaries

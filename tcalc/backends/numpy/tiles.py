@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...plan.steps import INTO_ZEROS, Step
+from ...plan.kinds.table import KINDS
+from ...plan.steps import Step
 from ...plan.tiles import Sliced, Tiling
 from ..host.slots import Array, Run, Slots
 from ..host.workspaces import Workspaces
@@ -58,7 +59,7 @@ def _run(tiling: Tiling, step: Step, run: Run) -> Run:
         return _accumulated(step)
     if step.kind == "dot" and loop.modes[step.out] == "columns":
         return _spaced(step)
-    if step.kind in INTO_ZEROS and step.out not in loop.kept:
+    if KINDS[step.kind].into_zeros and step.out not in loop.kept:
         return _cleared_first(step.out, run)
     return run
 

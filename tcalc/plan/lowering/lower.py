@@ -24,7 +24,7 @@ from ..products.contract import by_labels, product
 from ..products.gathers import written
 from ..products.strided import opened, placed
 from ..slot_facts import Inverse
-from ..steps import BUFFER, INPUT, RESULT, VIEW, Builder, Output, Plan, Sizes, Word
+from ..steps import BUFFER, INPUT, RESULT, Builder, Output, Plan, Sizes, Word
 from .flatten import Flat, flatten
 from .spellings import Way
 from .sums import Sums, Value
@@ -251,9 +251,9 @@ class Lowering(Sums):
         shape = tuple([extents[label] for label in target])
         args = tuple([self.b.aligned(slot, word, target) for slot, word in operands])
         words = (*[w for _, w in operands], target)
-        kind, origin = ("ufunc", BUFFER) if e.op.ufunc else ("kernel", RESULT)
+        kind = "ufunc" if e.op.ufunc else "kernel"
         flops = e.op.flops * prod(shape)
-        slot = self.b.emit(kind, args, shape, words, flops, (e.op, *params), origin, key)
+        slot = self.b.emit(kind, args, shape, words, (e.op, *params), key, flops)
         return self._value((slot, target), e.ndim, 1)
 
     def _core_apply(
@@ -272,7 +272,7 @@ class Lowering(Sums):
         flops = e.op.flops * entries * (self.shape(e.args[0])[-1] if matrix else 1)
         words: tuple[Word, ...] = (*[tuple(range(len(self.b.shapes[a]))) for a in args], axes)
         step_params = (e.op, *params)
-        kind, shape, origin = "kernel", self.shape(e), RESULT
+        kind, shape = "kernel", self.shape(e)
         if e.op.outputs > 1 and e.op.shape is not None:
             shapes = e.op.shape(params, *[self.shape(arg) for arg in e.args])
             kind, shape = "kernels", (sum([prod(s) for s in shapes]),)
@@ -280,9 +280,9 @@ class Lowering(Sums):
             kind, args = "finish", [self._factor(e.op.factor, args[0], words[:1])]
             flops -= e.op.factor.flops * entries
         if e.op.over is not None:
-            kind, origin = "over", BUFFER
+            kind = "over"
             args[0] = self.b.floating(args[0])
-        slot = self.b.emit(kind, tuple(args), shape, words, flops, step_params, origin, key)
+        slot = self.b.emit(kind, tuple(args), shape, words, step_params, key, flops)
         if e.op.inverts:
             factored = kind == "finish"
             self.b.inverses[slot] = Inverse(e.op.inverts, args[0], factored, e.op.name)
@@ -294,7 +294,7 @@ class Lowering(Sums):
         slot = self.b.aligned(*x, axes)
         if self.b.shapes[slot] != shape:
             own = axes[len(axes) - len(self.b.shapes[slot]) :]
-            slot = self.b.emit("broadcast", (slot,), shape, (own, axes), 0, shape, origin=VIEW)
+            slot = self.b.emit("broadcast", (slot,), shape, (own, axes), shape)
         return slot
 
     def _loop(self, e: Apply, step: Iteration) -> Value:
@@ -312,9 +312,7 @@ class Lowering(Sums):
         words = (*[tuple(range(len(self.b.shapes[a]))) for a in args], ())
         key = (e.op.name, repr(e.params), read)
         params = (e.op, *e.params, count, read, plan)
-        slot = self.b.emit(
-            "loop", tuple(args), shape, words, count * plan.flops, params, RESULT, key
-        )
+        slot = self.b.emit("loop", tuple(args), shape, words, params, key, count * plan.flops)
         return Value(slot, (), 1)
 
     def _turned(self, x: Operand, axes: Word) -> Operand:
@@ -328,7 +326,7 @@ class Lowering(Sums):
         slot, word = self._plain(self.values[id(arg)], self.shape(arg), True)
         shape, extent = self.b.shapes[slot], self.shape(e)[-1]
         params = (extent, shortened(str(arg)))
-        index = self.b.emit("index", (slot,), shape, (word, word), 0, params, RESULT)
+        index = self.b.emit("index", (slot,), shape, (word, word), params)
         whole = ((index, tuple(range(len(word)))),)
         axes = (*[word.index(k) for k in range(arg.ndim)], arg.ndim)
         return Value(self.b.selection(whole, (*shape, extent)), axes, 1)
@@ -345,16 +343,16 @@ class Lowering(Sums):
         flops = factor.flops * prod(shape) * shape[-1]
         words = (*words, words[0])
         if isinstance(factor, Factor):
-            return self.b.emit("factor", (matrix,), shape, words, flops, (factor,), RESULT)
+            return self.b.emit("factor", (matrix,), shape, words, (factor,), flops=flops)
         key = (factor.name, "()")
         matrix = self.b.floating(matrix)
-        return self.b.emit("over", (matrix,), shape, words, flops, (factor,), BUFFER, key)
+        return self.b.emit("over", (matrix,), shape, words, (factor,), key, flops)
 
     def _part(self, e: Part) -> Value:
         """One output of a step that has several."""
         whole = self.values[id(e.args[0])].slot
         axes = tuple(range(e.ndim))
-        slot = self.b.emit("part", (whole,), self.shape(e), ((), axes), 0, (e.index,), VIEW)
+        slot = self.b.emit("part", (whole,), self.shape(e), ((), axes), (e.index,))
         return Value(slot, axes, 1)
 
     # --- outputs ----------------------------------------------------------------------------------
@@ -370,7 +368,7 @@ class Lowering(Sums):
             value = self._written(value, shape)
         if value.slot < 0:
             params = (float(value.coef), number)
-            slot = b.emit("fill", (), shape, (axes,), 0, params, key=number)
+            slot = b.emit("fill", (), shape, (axes,), params, number)
         else:
             slot, word = self._read(value)
             slot = b.scale(slot, value.coef)
@@ -382,7 +380,7 @@ class Lowering(Sums):
                 target = word if whole else axes
                 view = b.aligned(slot, word, target)
                 sizes = tuple([shape[k] for k in target])
-                slot = b.emit("copy", (view,), sizes, (target, target), 0, (), key=number)
+                slot = b.emit("copy", (view,), sizes, (target, target), key=number)
                 b.fixed.discard(slot)
                 word = target
             value = self._value((slot, word), len(axes), 1)

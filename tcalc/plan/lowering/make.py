@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from ...graph.nodes import Einsum, Expr, dimensions, postorder
 from ...graph.normal import bare
-from ..machine import NOMINAL_MACHINE, Machine
+from ...support.machine import NOMINAL_MACHINE, Machine
+from ..kinds.table import KINDS
 from ..products.triangular_halves import halved
 from ..schedule.memory import assign
 from ..schedule.tiling import grouped
@@ -184,12 +185,7 @@ def _others(roots: Sequence[Expr], spellings: Sequence[list[Expr]]) -> list[list
 
 def _time(steps: Sequence[Step], machine: Machine) -> float:
     """Predicted time of steps in units of one elementwise operation."""
-    speed = {
-        **dict.fromkeys(("dot", "matmul", "gram"), machine.gemm),
-        **dict.fromkeys(("trisolve", "solve", "over", "kernels"), machine.factorisation),
-        "correlate": machine.correlation,
-    }
-    return sum([step.flops / speed.get(step.kind, machine.elementwise) for step in steps])
+    return sum([step.flops / machine.speed(KINDS[step.kind].speed) for step in steps])
 
 
 def chosen(

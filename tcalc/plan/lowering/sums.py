@@ -202,7 +202,7 @@ class Sums:
         args = (core,) if onto < 0 else (onto, core)
         words = (*[tuple(range(len(self.b.shapes[a]))) for a in args[:-1]], (), pattern)
         kind = "embed" if onto < 0 else "embed_add"
-        return self.b.emit(kind, args, sizes, words, 0, (pattern,))
+        return self.b.emit(kind, args, sizes, words, (pattern,))
 
     def _written(self, value: Value, shape: Sizes) -> Value:
         axes = tuple(range(len(shape)))

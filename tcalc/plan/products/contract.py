@@ -12,7 +12,7 @@ from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
-from ..steps import VIEW, Builder, Word
+from ..steps import Builder, Word
 from .axis_order import Operand
 from .common_subproducts import Operands
 from .gathers import selected, summed_alone, written
@@ -81,7 +81,7 @@ def diagonal(b: Builder, slot: int, word: Word) -> Operand:
         rest = [k for k in range(len(word)) if k not in (i, j)]
         after = (*[word[k] for k in rest], label)
         sizes = tuple([shape[k] for k in [*rest, i]])
-        slot = b.emit("diagonal", (slot,), sizes, (word, after), 0, (i, j), origin=VIEW)
+        slot = b.emit("diagonal", (slot,), sizes, (word, after), (i, j))
         word = after
     return slot, word
 
@@ -321,6 +321,6 @@ def _gram(
     if b.fixed.issuperset((matrix, weight)):
         b.fixed.add(scratch)
     words = ((0, 1), (0,), (0, 1), (1, 2))
-    slot = b.emit("gram", (matrix, weight, scratch), (n, n), words, m * n * (n + 2))
+    slot = b.emit("gram", (matrix, weight, scratch), (n, n), words)
     full = left + right
     return b.reshape(slot, tuple([extents[label] for label in full])), full

@@ -38,4 +38,4 @@ def correlated(
     shape = tuple([sizes[label] for label in out])
     params = (len(short), long is own)
     words = (short + long, right + shared, out)
-    return b.emit("correlate", (view, other), shape, words, 2 * prod(counts), params), out
+    return b.emit("correlate", (view, other), shape, words, params), out

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
-from ..steps import RESULT, VIEW, Builder, Sizes, Word
+from ..steps import Builder, Sizes, Word
 from .axis_order import Operand, sized
 from .pairwise import merged, reduce, times
 
@@ -80,7 +80,7 @@ def written(b: Builder, slot: int) -> int:
     order = word[: len(word) - len(parts)]
     index = _combined(b, parts, order, sized(b, (slot, word)))
     shape = b.shapes[slot]
-    return b.emit("onehot", (index,), shape, (order, word), prod(shape))
+    return b.emit("onehot", (index,), shape, (order, word))
 
 
 def added_at(b: Builder, x: Operand, slot: int, axes: Word, coef: float) -> int:
@@ -97,8 +97,7 @@ def added_at(b: Builder, x: Operand, slot: int, axes: Word, coef: float) -> int:
             places.append((-1, len(order) - label))
     shape = b.shapes[x[0]]
     words = (x[1], *[order[len(order) - len(b.shapes[a]) :] for a in args[1:]], x[1])
-    count = prod(b.shapes[slot][: len(order)])
-    return b.emit("add_at", tuple(args), shape, words, count, (float(coef), tuple(places)))
+    return b.emit("add_at", tuple(args), shape, words, (float(coef), tuple(places)))
 
 
 # --- several selection tensors as one -------------------------------------------------------------
@@ -132,8 +131,7 @@ def _combined(
     shape = tuple([sizes[label] for label in order])
     if len(spelled) == 1 and args and b.shapes[args[0]] == shape:
         return args[0]
-    flops = 2 * prod(shape) * (len(spelled) - 1)
-    return b.emit("joint", tuple(args), shape, (*words, order), flops, tuple(spelled), RESULT)
+    return b.emit("joint", tuple(args), shape, (*words, order), tuple(spelled))
 
 
 def _repeated(b: Builder, x: Operand, labels: Word, sizes: Mapping[int, int]) -> Operand:
@@ -143,7 +141,7 @@ def _repeated(b: Builder, x: Operand, labels: Word, sizes: Mapping[int, int]) ->
         return x
     shape = (*[sizes[label] for label in labels], *b.shapes[slot])
     full = labels + word
-    return b.emit("broadcast", (slot,), shape, (word, full), 0, shape, VIEW), full
+    return b.emit("broadcast", (slot,), shape, (word, full), shape), full
 
 
 # --- kernels --------------------------------------------------------------------------------------
@@ -163,7 +161,7 @@ def _taken(b: Builder, x: Operand, parts: Sequence[Part]) -> Operand:
     full = word[:axis] + order + word[axis + 1 :]
     shape = tuple([sizes[label] for label in full])
     words = (word, order, full)
-    return b.emit("take", (slot, index), shape, words, prod(shape), (axis,)), full
+    return b.emit("take", (slot, index), shape, words, (axis,)), full
 
 
 def _summed(
@@ -183,8 +181,7 @@ def _summed(
     count = prod([sizes[label] for label in kept])
     shape = (count, *[sizes[label] for label in before + after])
     words = (word, order, (*kept[-1:], *before, *after))
-    flops = prod(b.shapes[slot])
-    slot = b.emit("segments", (slot, index), shape, words, flops, (axis,))
+    slot = b.emit("segments", (slot, index), shape, words, (axis,))
     full = kept + before + after
     return b.reshape(slot, tuple([sizes[label] for label in full])), full
 
@@ -196,7 +193,7 @@ def _counted(b: Builder, x: Operand, parts: Sequence[Part], sizes: Mapping[int, 
     kept = tuple([p.value for p in parts])
     shape: Sizes = tuple([sizes[label] for label in kept])
     words = (order, kept[-1:])
-    count = b.emit("count", (index,), (prod(shape),), words, prod(b.shapes[index]))
+    count = b.emit("count", (index,), (prod(shape),), words)
     counts = b.reshape(count, shape), kept
     if x == (b.number(1.0), ()):
         return counts

@@ -142,7 +142,7 @@ def _inner(b: Builder, x: Operand, y: Operand, batch: Word, summed: Word) -> Ope
         args.append(b.aligned(slot, word, order))
         words.append(order)
     shape = b.shapes[args[0]]
-    slot = b.emit("vecdot", tuple(args), shape[:-1], (*words, batch), 2 * prod(shape))
+    slot = b.emit("vecdot", tuple(args), shape[:-1], (*words, batch))
     return slot, batch
 
 
@@ -161,9 +161,8 @@ def _looped(b: Builder, x: Operand, y: Operand, out: Word) -> Operand:
         [tuple([number.setdefault(i, len(number)) for i in word]) for word in (x[1], y[1], out)]
     )
     spec = f"{letters(words[0])},{letters(words[1])}->{letters(words[2])}"
-    flops = 2 * prod(list(sizes.values()))
     shape = tuple([sizes[label] for label in out])
-    return b.emit("einsum", (x[0], y[0]), shape, words, flops, (spec,)), out
+    return b.emit("einsum", (x[0], y[0]), shape, words, (spec,)), out
 
 
 def merged(b: Builder, slot: int, word: Word, groups: Sequence[Word], target: Word) -> Operand:
@@ -201,17 +200,16 @@ def _matrix_product(
     second = core(b, y, batch, summed, right)
     full = batch + left + right
     rows, columns = (prod([sizes[label] for label in group]) for group in (left, right))
-    flops = 2 * prod([sizes[label] for label in full + summed])
     lead = tuple([sizes[label] for label in batch])
     one, two = left[:1], right[:1]
     words = (batch + one + summed[:1], batch + summed[:1] + two, batch + one + two)
     if batch:
         shape = (*lead, rows, columns)
         args = (_with_axis(b, first, left, -2), _with_axis(b, second, right, -1))
-        slot = b.emit("matmul", args, shape, words, flops)
+        slot = b.emit("matmul", args, shape, words)
     else:
         shape = (rows,) * len(one) + (columns,) * len(two)
-        slot = b.emit("dot", (first, second), shape, words, flops)
+        slot = b.emit("dot", (first, second), shape, words)
     return b.reshape(slot, tuple([sizes[label] for label in full])), full
 
 
@@ -232,8 +230,7 @@ def _around(b: Builder, x: Operand, y: Operand, summed: Word, own: Word) -> Oper
     cube = b.reshape(b.ordered(*x, word), (rows, inner, behind))
     small = b.reshape(b.ordered(*y, own + summed), (columns, inner))
     spelled: tuple[Word, ...] = ((0, 1), (2, 1, 3), (2, 0, 3))
-    flops = 2 * rows * inner * columns * behind
-    slot = b.emit("matmul", (small, cube), (rows, columns, behind), spelled, flops)
+    slot = b.emit("matmul", (small, cube), (rows, columns, behind), spelled)
     full = before + own + after
     return b.reshape(slot, tuple([sizes[label] for label in full])), full
 
@@ -258,7 +255,7 @@ def _with_axis(b: Builder, slot: int, labels: Word, place: int) -> int:
     axes = tuple([k != at for k in range(len(shape) + 1)])
     word = tuple(range(len(axes)))
     new = (*shape[:at], 1, *shape[at:])
-    return b.emit("insert", (slot,), new, (word[:-1], word), 0, axes, origin=VIEW)
+    return b.emit("insert", (slot,), new, (word[:-1], word), axes)
 
 
 def reduce(b: Builder, slot: int, word: Word, labels: set[int]) -> Operand:
@@ -274,7 +271,7 @@ def reduce(b: Builder, slot: int, word: Word, labels: set[int]) -> Operand:
     rest = tuple([label for label in word if label not in labels])
     sizes = tuple([n for n, label in zip(shape, word, strict=True) if label not in labels])
     slot = b.floating(slot)
-    return b.emit("sum", (slot,), sizes, (word, rest), prod(shape), axes), rest
+    return b.emit("sum", (slot,), sizes, (word, rest), axes), rest
 
 
 def _without(b: Builder, slot: int, word: Word, labels: set[int]) -> Operand:
@@ -285,7 +282,7 @@ def _without(b: Builder, slot: int, word: Word, labels: set[int]) -> Operand:
     if b.origin[slot] is not VIEW:
         return b.reshape(slot, shape), rest
     forms = tuple([(0, tuple([int(label == k) for k in rest])) for label in word])
-    return b.emit("window", (slot,), shape, (word, rest), 0, forms, VIEW), rest
+    return b.emit("window", (slot,), shape, (word, rest), forms), rest
 
 
 def times(b: Builder, x: Operand, y: Operand, target: Word) -> Operand:

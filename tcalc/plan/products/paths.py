@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..machine import NOMINAL_MACHINE, Machine
+from ...support.machine import NOMINAL_MACHINE, Machine
 from .common_subproducts import Operands, Twin, Word, twin
 
 Pairs = tuple[tuple[int, int], ...]

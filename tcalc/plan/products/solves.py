@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ..slot_facts import Inverse
-from ..steps import RESULT, Builder, Word
+from ..steps import Builder, Word
 
 Operand = tuple[int, Word]
 
@@ -41,9 +41,7 @@ def solved(b: Builder, inverse: Operand, other: Operand, label: int) -> Operand:
 
 def _step(b: Builder, known: Inverse, slot: int, transposed: bool, words: tuple[Word, ...]) -> int:
     shape = b.shapes[slot]
-    flops: float = shape[0] * prod(shape)
     args = (known.matrix, slot)
     if known.kind != "general":
-        return b.emit("trisolve", args, shape, words, flops, (transposed, known.name), RESULT)
-    flops += flops if known.factored else flops + 2 * shape[0] ** 3 / 3
-    return b.emit("solve", args, shape, words, flops, (transposed, known.factored), RESULT)
+        return b.emit("trisolve", args, shape, words, (transposed, known.name))
+    return b.emit("solve", args, shape, words, (transposed, known.factored))

@@ -18,7 +18,7 @@ from ...integers.polyhedra import System, integer_range
 from ...integers.smith import Equations, solve_equations
 from ...ops.indicator import INDICATOR, index
 from ..slot_facts import Placement
-from ..steps import RESULT, VIEW, Builder, Word
+from ..steps import Builder, Word
 from .axis_order import Operand
 from .gathers import written
 
@@ -336,7 +336,7 @@ def _window(b: Builder, slot: int, forms: Sequence[Affine], extents: Mapping[int
         (form.constant, tuple([form.coefficient(f"#{label}") for label in word])) for form in forms
     ])  # fmt: skip
     axes = tuple([-1 - k for k in range(len(forms))])
-    view = b.emit("window", (slot,), sizes, (axes, word), 0, params, VIEW)
+    view = b.emit("window", (slot,), sizes, (axes, word), params)
     b.windows[view] = slot
     return view, word
 
@@ -355,7 +355,7 @@ def padded(b: Builder, slot: int, margins: tuple[Interval, ...]) -> int:
         n + before + after for n, (before, after) in zip(b.shapes[slot], margins, strict=True)
     ])  # fmt: skip
     word = tuple(range(len(shape)))
-    return b.emit("pad", (b.floating(slot),), shape, (word, word), 0, margins)
+    return b.emit("pad", (b.floating(slot),), shape, (word, word), margins)
 
 
 def _masks(
@@ -374,7 +374,7 @@ def _masks(
         axes = tuple(range(len(word)))
         flops = prod(shape) * len(members)
         key = (INDICATOR.name, repr(params[1:]))
-        slot = b.emit("kernel", (), shape, (axes,), flops, params, RESULT, key)
+        slot = b.emit("kernel", (), shape, (axes,), params, key, flops)
         found.append((slot, word))
     return found
 
@@ -386,8 +386,7 @@ def placed(b: Builder, x: Operand, where: Placement, shape: Word, onto: int = -1
     kind, args = ("place", (slot,)) if onto < 0 else ("place_add", (onto, slot))
     words = [tuple(range(len(b.shapes[a]))) for a in args[:-1]]
     own = tuple([-1 - k for k in range(len(b.shapes[slot]))])
-    flops = prod(where.counts)
-    found = b.emit(kind, args, shape, (*words, own, tuple(range(len(shape)))), flops, where)
+    found = b.emit(kind, args, shape, (*words, own, tuple(range(len(shape)))), where)
     if onto < 0:
         b.placements[found] = x, where
     return found

@@ -1,4 +1,4 @@
 """Steps in time and memory: tiles that stay in cache, buffers by lifetime, the predicted peak.
 
-Reads graph, plan.
+Reads graph, plan.kinds, plan.
 """

@@ -19,11 +19,9 @@ import numpy as np
 from ...graph.extents import show_shape
 from ...support.byte_counts import show_bytes
 from ...support.errors import MemoryLimitError, ShapeError
+from ..kinds.table import KINDS
 from ..steps import (
     BUFFER,
-    FIRST_IN_PLACE,
-    IN_PLACE,
-    MAY_RETURN,
     RESULT,
     VIEW,
     Builder,
@@ -57,7 +55,7 @@ def lifetimes(b: Builder, units: Sequence[Unit], outputs: Sequence[Output]) -> d
     for time in range(end - 1, -1, -1):
         for step in reversed(steps_of(units[time])):
             until = last.setdefault(b.owner[step.out], time)
-            until = until if step.kind in MAY_RETURN else time
+            until = until if KINDS[step.kind].may_return else time
             for slot in step.args:
                 owner = b.owner[slot]
                 last[owner] = max(last.get(owner, time), until)
@@ -103,10 +101,11 @@ def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time:
     """The owner of an operand that this step may overwrite with its result."""
     steps = steps_of(unit)
     step, later = steps[place], steps[place + 1 :]
-    if step.kind not in IN_PLACE:
+    in_place = KINDS[step.kind].in_place
+    if not in_place:
         return None
     owners = [b.owner[slot] for slot in step.args]
-    candidates = step.args[:1] if step.kind in FIRST_IN_PLACE else step.args
+    candidates = step.args[:1] if in_place == "first" else step.args
     read_later = {b.owner[slot] for other in later for slot in other.args}
     for slot, owner in zip(candidates, owners, strict=False):
         if (

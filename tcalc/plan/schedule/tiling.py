@@ -10,14 +10,31 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
+from ..kinds.kind import Access
+from ..kinds.table import KINDS
 from ..steps import VIEW, Builder, Loop, Step
-from .tile_access import reading
 
 #: Postponed steps that are looked past for more steps of one loop.
 WINDOW = 64
 
-#: Entrywise kinds of one or two operations per entry.
-QUICK = frozenset({"scale", "shift", "minus_from", "multiply", "add", "subtract"})
+
+def reading(b: Builder, step: Step) -> tuple[int, dict[int, str], str] | None:
+    """How a tile of the step's rows sees its slots; None where it cannot run on a few rows.
+
+    The number of rows, the mode of each operand, and that of the result.
+    """
+    tiles = KINDS[step.kind].tiles
+    shapes = tuple([b.shapes[a] for a in step.args])
+    turned = [a in b.turned and n[1] >= n[0] for a, n in zip(step.args, shapes, strict=True)]
+    found = tiles and tiles(Access(step.shape, shapes, step.params, tuple(turned), b.machine))
+    if not found:
+        return None
+    length, read, result = found
+    modes: dict[int, str] = {}
+    for a, mode in zip(step.args, read, strict=True):
+        if modes.setdefault(a, mode) != mode:  # not to be seen in two ways
+            return None
+    return length, modes, result
 
 
 class _Growing:
@@ -232,7 +249,7 @@ def _read_elsewhere(b: Builder, units: Sequence[Step | _Growing]) -> set[int]:
 
 def _delay_in_place(b: Builder) -> None:
     """Steps that may overwrite their operand wait until others have read it."""
-    places = [k for k, step in enumerate(b.steps) if step.kind == "over"]
+    places = [k for k, step in enumerate(b.steps) if KINDS[step.kind].waits]
     for place in reversed(places):
         step = b.steps[place]
         operand, result = b.owner[step.args[0]], b.owner[step.out]
@@ -283,7 +300,7 @@ class _Copies:
             return self.length[owner]
         b, step, found = self.b, self.maker.get(owner), 1
         size = prod(b.shapes[owner])
-        if step is None or step.kind not in QUICK or owner in b.fixed or size < b.machine.large:
+        if step is None or not KINDS[step.kind].quick or owner in b.fixed or size < b.machine.large:
             found = b.machine.chain + 1
         else:
             for source in {b.owner[a] for a in step.args}:

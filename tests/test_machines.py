@@ -1,4 +1,4 @@
-"""The table of back ends, and plans for different machines."""
+"""Plans for different machines, and the table of back ends that each have one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 
 import tcalc as tc
 from tcalc.plan.lowering.make import make_plan
-from tcalc.plan.machine import FORMS, NOMINAL_MACHINE
 from tcalc.plan.products.common_subproducts import Operands
 from tcalc.plan.products.paths import contraction_path
 from tcalc.plan.steps import Loop, Plan
 from tcalc.run.backends import BACKENDS
+from tcalc.support.machine import FORMS, NOMINAL_MACHINE
 from tests.shared import plan_for_machine
 
 A, B = tc.var("A", ("n", "n")), tc.var("B", ("n", "n"))
@@ -47,6 +47,7 @@ def forms(plan: Plan) -> set[str]:
 def test_every_folder_is_a_row() -> None:
     folder = Path(tc.__file__).parent / "backends"
     rows = {row.bind.__module__.split(".")[2] for row in BACKENDS.values()}
+    assert len(BACKENDS) == len(rows)
     assert rows == {p.name for p in folder.iterdir() if (p / "program.py").exists()} - {"host"}
 
 

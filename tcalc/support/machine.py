@@ -98,6 +98,11 @@ class Machine:
     worth_choosing: float = 1e4
     worth_comparing: float = 1e3
 
+    def speed(self, name: str) -> float:
+        """The speed of this name."""
+        found: float = getattr(self, name)
+        return found
+
     def is_wide(self, shape: Sizes) -> bool:
         """Is it the last axis that a loop over such an array runs over?"""
         few = len(shape) > 1 and shape[0] < self.shortest and prod(shape[:-1]) <= self.unrolled

@@ -1,0 +1,75 @@
+"""Kinds with an entry of the result for every entry of the broadcast operands."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import tiles
+from .kind import Kind, Params, Result, broadcast, given, kept, one_each
+
+Array = Any
+Reference = Callable[..., Array]
+
+
+def _copy(xp: Any, result: Result, params: Params, a: Array) -> Array:
+    return xp.asarray(xp.broadcast_to(a, result.shape), result.dtype)
+
+
+def _fill(xp: Any, result: Result, params: Params) -> Array:
+    return xp.full(result.shape, params[0], result.dtype)
+
+
+def _scratch(xp: Any, result: Result, params: Params) -> Array:
+    return xp.zeros(result.shape, result.dtype)
+
+
+def _ufunc(xp: Any, result: Result, params: Params, *arrays: Array) -> Array:
+    op, *rest = params
+    return op.kernel(xp, tuple(rest), *arrays)
+
+
+def _numbered(compute: Callable[[float, Array], Array]) -> Reference:
+    """The reference of a kind with one operand and a number."""
+    return lambda xp, result, params, a: compute(params[0], a)
+
+
+def _binary(compute: Callable[[Array, Array], Array]) -> Reference:
+    """The reference of a kind with two operands."""
+    return lambda xp, result, params, a, b: compute(a, b)
+
+
+def _quick(name: str, number: str, reference: Reference) -> Kind:
+    """One operation an entry, with a number or with another array."""
+    return Kind(
+        name=name,
+        params={"number": number} if number else {},
+        shape=kept if number else broadcast,
+        flops=one_each,
+        tiles=tiles.entrywise,
+        in_place="any",
+        quick=True,
+        reference=reference,
+    )
+
+
+ENTRYWISE: Sequence[Kind] = [
+    Kind(name="copy", shape=given, reference=_copy, tiles=tiles.entrywise),
+    Kind(
+        name="fill",
+        params={"number": "every entry", "output": "whose array this is: no two share one"},
+        shape=given, reference=_fill, cheap=True,
+    ),
+    Kind(name="scratch", shape=given, reference=_scratch, cheap=True),
+    _quick("scale", "the factor", _numbered(operator.mul)),
+    _quick("shift", "what is added", _numbered(operator.add)),
+    _quick("minus_from", "what the operand is subtracted from", _numbered(operator.sub)),
+    _quick("multiply", "", _binary(operator.mul)),
+    _quick("add", "", _binary(operator.add)),
+    _quick("subtract", "", _binary(operator.sub)),
+    Kind(
+        name="ufunc", params={"operator": "a row with a ufunc", "*params": "those of the row"},
+        shape=broadcast, flops=None, reference=_ufunc, tiles=tiles.entrywise, in_place="any",
+    ),
+]  # fmt: skip

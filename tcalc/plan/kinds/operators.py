@@ -1,0 +1,92 @@
+"""Kinds that run an operator's own kernel: one result, several, or a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...support.errors import LinAlgError
+from . import tiles
+from .kind import Kind, Params, Result, Sizes, broadcast, given
+
+Array = Any
+
+
+def _made(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
+    op, *rest = params
+    found: Sizes = op.result_shape(tuple(rest), *shapes)
+    return broadcast(shape, params, *shapes) if op.elementwise else found
+
+
+def _kernel(xp: Any, result: Result, params: Params, *arrays: Array) -> Array:
+    op, *rest = params
+    return xp.asarray(op.kernel(xp, tuple(rest), *arrays), result.dtype)
+
+
+def _all_entries(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
+    op, *rest = params
+    return (sum([prod(one) for one in op.shape(tuple(rest), *shapes)]),)
+
+
+def _kernels(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Array, ...]:
+    op, *rest = params
+    found = op.kernel(xp, tuple(rest), *arrays)
+    return tuple([xp.asarray(one, result.dtype) for one in found])
+
+
+def _loop(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Array | None, ...]:
+    """The last states, those after every step, and those before: None for what is not read."""
+    op, *rest, count, read, step = params
+    once = op.loops(tuple(rest), read)
+    n, m = len(once.states), len(once.slices)
+    held = {k: [xp.asarray(arrays[k], result.dtype)] for k in once.following}
+    scanned, fixed = arrays[n : n + m], _named(once.fixed, arrays[n + m :])
+    order = range(count)[::-1] if once.backward else range(count)
+    for number, t in enumerate(order, 1):
+        states = {once.states[k].name: rows[-1] for k, rows in held.items()}
+        slices = _named(once.slices, [a[t] for a in scanned])
+        try:
+            after = step({**states, **slices, **fixed})
+        except np.linalg.LinAlgError as error:
+            raise LinAlgError(f"{error}, at step {number} of {count} of a loop") from error
+        for rows, array in zip(held.values(), after, strict=True):
+            rows.append(array)
+    outputs: dict[int, Array] = {}
+    for k, rows in held.items():
+        every = xp.stack(rows[::-1] if once.backward else rows)
+        late, early = (every[:-1], every[1:]) if once.backward else (every[1:], every[:-1])
+        outputs |= {k: rows[-1], n + k: late, 2 * n + k: early}
+    return tuple([outputs.get(k) for k in range(3 * n)])
+
+
+def _named(variables: Any, arrays: Any) -> Mapping[str, Array]:
+    return {v.name: array for v, array in zip(variables, arrays, strict=True)}
+
+
+_OPERATOR = {"operator": "the row", "*params": "those of the row"}
+
+OPERATORS = [
+    Kind(
+        name="kernel", params=_OPERATOR,
+        shape=_made, flops=None, reference=_kernel, tiles=tiles.operator,
+        allocates=True, may_return=True,
+    ),
+    # The result is a tuple of arrays, which steps of the kind `part` read.
+    Kind(
+        name="kernels", params=_OPERATOR,
+        shape=_all_entries, flops=None, speed="factorisation", reference=_kernels,
+        allocates=True, may_return=True,
+    ),
+    Kind(
+        name="loop",
+        params={
+            "operator": "the row",
+            "*params": "those of the row, the number of steps, the outputs that are read, and the "
+                       "plan of one step; of the reference: what runs it, of arrays by name",
+        },
+        shape=given, flops=None, reference=_loop, allocates=True,
+    ),
+]  # fmt: skip
