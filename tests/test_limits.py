@@ -102,7 +102,7 @@ def test_a_net_hessian_is_linear_in_its_layers() -> None:
 SCRIPT = """
 import hashlib
 import tcalc as tc
-from tcalc.expr import postorder
+from tcalc.graph.nodes import postorder
 
 X, y, w = tc.var("X", ("m", "n")), tc.var("y", "m"), tc.var("w", "n")
 A, B = tc.var("A", ("n", "n")), tc.var("B", ("n", "n"))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.plan.kinds.table import KINDS
 from tcalc.plan.lowering.make import make_plan
 from tcalc.plan.products.common_subproducts import Operands
 from tcalc.plan.products.paths import contraction_path
@@ -65,6 +66,11 @@ def test_forms_that_a_back_end_lacks(
     other = tc.compile(e, backend=backend)
     assert form not in forms(other.plan_for(**shapes))
     np.testing.assert_allclose(other(**given), known(**given), rtol=1e-10, atol=1e-10)
+
+
+def test_machines_have_the_speeds_of_all_kinds() -> None:
+    for row in BACKENDS.values():
+        assert all(row.machine.speed(kind.speed) > 0 for kind in KINDS.values())
 
 
 def test_paths_are_kept_by_machine() -> None:
