@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.linalg import LinAlgError
 
 from ...plan.failures import StepError
 from ...plan.steps import Sizes, Step
@@ -30,7 +29,7 @@ class Closures:
         self._steps[id(run)] = step
         return run
 
-    def failed(self, run: Run | None, error: LinAlgError) -> NoReturn:
+    def failed(self, run: Run | None, error: np.linalg.LinAlgError) -> NoReturn:
         """The error with its step, where it has none yet."""
         if isinstance(error, StepError):
             raise error

@@ -9,14 +9,14 @@ import numpy as np
 from ...plan.kinds.table import KINDS
 from ...plan.steps import Step
 from ...plan.tiles import Sliced, Tiling
-from ..host.slots import Array, Run, Slots
+from ..host.slots import Array, Closures, Run, Slots
 from ..host.workspaces import Workspaces
 
 
 def tiled(tiling: Tiling, workspaces: Workspaces, scratch: int) -> Run:
     """The loop as one closure; slot `scratch` holds its temporaries."""
     plan, loop, dtype, closure = tiling.plan, tiling.loop, workspaces.dtype, workspaces.closure
-    runs = [_run(tiling, step, closure(step)) for step in loop.steps]
+    runs = [_run(tiling, step, closure) for step in loop.steps]
     views = [closure(step) for step in tiling.views]
     copied = [(tiling.sliced(slot), plan.shapes[slot]) for slot in tiling.returned]
     outside, sums, rows, tile = tiling.whole, sorted(loop.sums), loop.rows, loop.tile
@@ -52,13 +52,14 @@ def tiled(tiling: Tiling, workspaces: Workspaces, scratch: int) -> Run:
     return run
 
 
-def _run(tiling: Tiling, step: Step, run: Run) -> Run:
-    """A step on one tile, given how it is run on the whole."""
+def _run(tiling: Tiling, step: Step, closure: Closures) -> Run:
+    """A step on one tile."""
     loop = tiling.loop
     if step.out in loop.sums:
         return _accumulated(step)
     if step.kind == "dot" and loop.modes[step.out] == "columns":
         return _spaced(step)
+    run = closure(step)
     if KINDS[step.kind].into_zeros and step.out not in loop.kept:
         return _cleared_first(step.out, run)
     return run
