@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.c.program import CProgram
-from ..backends.functional.program import Program as Functional
-from ..backends.numpy.program import Program
+from ..backends.interface import BackEnd
 from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.extents import NOMINAL
@@ -25,6 +23,7 @@ from ..plan.steps import Plan
 from ..rules.strategy import simplify
 from ..support.byte_counts import read_bytes
 from ..support.errors import LinAlgError
+from .backends import named
 from .binding import (
     Array,
     Bound,
@@ -39,8 +38,6 @@ from .binding import (
     to_array,
 )
 
-#: Back ends by name.
-BACKENDS: dict[str, Any] = {"numpy": Program, "c": CProgram, "functional": Functional}
 _MAX_PROGRAMS, _DOUBLE, _SINGLE = 64, np.dtype(np.float64), np.dtype(np.float32)
 
 Roots = Sequence[Expr]
@@ -125,7 +122,7 @@ class Compiled:
     ) -> None:
         self._options, self._outputs = (args, backend, data, memory_limit, check, lent), outputs
         self._roots = _leaves(outputs)
-        self._engine = _Engine(self._roots, backend, read_bytes(memory_limit), check, lent)
+        self._engine = _Engine(self._roots, named(backend), read_bytes(memory_limit), check, lent)
         self._args = argument_names(args)
         self._data = self._engine.bound({} if data is None else by_name(data, "keys of data="))
 
@@ -186,7 +183,7 @@ def _engine_of(roots: Roots) -> _Engine:
     key = tuple(map(id, roots))
     found = _engines.get(key)
     if found is None:
-        engine = _Engine(roots, "numpy", None, True)
+        engine = _Engine(roots, named("numpy"), None, True)
         forget = _engines.pop  # bound now: at interpreter exit the module's names are gone
         watch = [weakref.ref(root, lambda _: forget(key, None)) for root in roots]
         _engines[key] = found = (watch, engine)
@@ -200,12 +197,8 @@ class _Engine:
     """Programs by extents and dtype, and what binding needs to know; holds no expression."""
 
     def __init__(
-        self, roots: Roots, backend: str, limit: int | None, check: bool, lent: bool = False
+        self, roots: Roots, backend: BackEnd, limit: int | None, check: bool, lent: bool = False
     ) -> None:
-        if not isinstance(backend, str) or backend not in BACKENDS:
-            names = ", ".join(map(repr, BACKENDS))
-            raise ValueError(f"backend {backend!r} does not exist; there is {names}")
-        BACKENDS[backend].available()
         self.backend, self.limit, self.lent = backend, limit, lent
         self.variables = {name: Declared.of(v) for name, v in variables(roots).items()}
         values = [_value(root) for root in roots]
@@ -321,9 +314,9 @@ class _Engine:
                 return found
             values = self._chosen(roots, dims)
             dims.require(dimensions(values), self.variables, unused)
-            plan = make_plan(values, dims.sizes, dtype.itemsize, fixed=self.fixed, lent=self.lent)
-            check_fits(plan, self.limit)
-            program = BACKENDS[self.backend](plan, dtype)
+            plan = self._plan(values, dims, dtype.itemsize)
+            check_fits(plan, self.limit, self.backend.machine.memory)
+            program = self.backend.bind(plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
             take: list[int] | None = [place[name] for name in plan.inputs]
             kinds = {a.dtype for d, a in zip(self.needed, arrays, strict=True) if not d.integer}
@@ -366,7 +359,8 @@ class _Engine:
         options = [list(filter(usable, _candidates(r))) or [_value(r)] for r in roots]
         first = [values[0] for values in options]
         # where an extent is missing, others say so
-        return chosen(options, dims.sizes) if known >= set(dimensions(first)) else first
+        complete = known >= set(dimensions(first))
+        return chosen(options, dims.sizes, self.backend.machine) if complete else first
 
     def _bound_by(self, data: Values) -> ExtentBinding:
         """The extents of data that are known to be of variables and dimensions."""
@@ -382,7 +376,11 @@ class _Engine:
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""
         values = self._chosen(roots, dims)
-        return make_plan(values, dims.sizes, note=note, fixed=self.fixed, lent=self.lent)
+        return self._plan(values, dims, note=note)
+
+    def _plan(self, values: Roots, dims: ExtentBinding, itemsize: int = 8, note: str = "") -> Plan:
+        machine, sizes = self.backend.machine, dims.sizes
+        return make_plan(values, sizes, itemsize, note, self.fixed, True, self.lent, machine)
 
 
 def _value(root: Expr) -> Expr:

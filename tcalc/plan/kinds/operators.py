@@ -81,7 +81,7 @@ OPERATORS = [
     # The result is a tuple of arrays, which steps of the kind `part` read.
     Kind(
         name="kernels", params=OPERATOR,
-        shape=_all_entries, flops=None, speed=0.75, reference=_kernels,
+        shape=_all_entries, flops=None, speed="factorisation", reference=_kernels,
         allocates=True, may_return=True,
     ),
     Kind(
