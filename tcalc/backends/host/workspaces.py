@@ -30,6 +30,8 @@ class Workspaces:
         Runs of single steps.
     once : list of Run
         What depends on constants and bound data only.
+    give_back : callable
+        Ends the use of a workspace that was taken.
     """
 
     def __init__(self, plan: Plan, dtype: np.dtype[Any], swept: bool, closure: Closures) -> None:
@@ -40,7 +42,8 @@ class Workspaces:
         self._made: list[Callable[[Slots], Any]] = []
         self._taken = len(plan.shapes) + (len(plan.outputs) if swept else 0)
         self._pool: list[Slots] = []
-        self._kept = sum(plan.blocks) <= KEPT_BYTES
+        kept = sum(plan.blocks) <= KEPT_BYTES
+        self.give_back: Callable[[Slots], None] = self._pool.append if kept else _forget
         self._template: Slots | None = None
         self._lock = threading.Lock()
 
@@ -67,10 +70,6 @@ class Workspaces:
             return self._pool.pop()
         except IndexError:
             return self._new(arrays)
-
-    def give_back(self, workspace: Slots) -> None:
-        if self._kept:
-            self._pool.append(workspace)
 
     def _new(self, arrays: Sequence[Array]) -> Slots:
         plan, dtype = self.plan, self.dtype
@@ -114,3 +113,7 @@ class Workspaces:
             self.closure.failed(run, error)
         read = {a for step in plan.steps if step.out not in plan.fixed for a in step.args}
         return [a if k in read and k >= count else None for k, a in enumerate(slots)]
+
+
+def _forget(workspace: Slots) -> None:
+    """A workspace that is too large to wait for a next call."""
