@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ...ops.matrix.inverse import SINGULAR
 from ...support.errors import LinAlgError
 from .kind import Kind, Params, Result, Sizes, kept
@@ -61,7 +63,7 @@ def _solve(xp: Any, result: Result, params: Params, a: Any, b: Array) -> Array:
     matrix = _multiplied(xp, *a) if factored else a
     try:
         return xp.linalg.solve(xp.transpose(matrix) if transposed else matrix, b)
-    except xp.linalg.LinAlgError as error:
+    except np.linalg.LinAlgError as error:
         raise LinAlgError(SINGULAR) from error
 
 
