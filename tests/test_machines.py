@@ -13,7 +13,7 @@ from tcalc.contraction.common_subproducts import Operands
 from tcalc.contraction.paths import contraction_path
 from tcalc.plan.kinds.table import KINDS
 from tcalc.plan.lowering.make import make_plan
-from tcalc.plan.steps import Loop, Plan
+from tcalc.plan.steps import Plan, TiledLoop
 from tcalc.run.backends import BACKENDS
 from tcalc.support.machine import FORMS, NOMINAL_MACHINE
 from tests.shared import plan_for_machine
@@ -39,7 +39,7 @@ WITH: dict[str, tc.Expr] = {
 
 
 def forms(plan: Plan) -> set[str]:
-    found = {"tile" for unit in plan.units if isinstance(unit, Loop)}
+    found = {"tile" for unit in plan.units if isinstance(unit, TiledLoop)}
     for step in plan.steps:
         found.add("half" if step.kind == "dot" and step.params else step.kind)
     return found & FORMS

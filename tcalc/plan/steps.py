@@ -19,6 +19,8 @@ from .kinds.table import KINDS
 from .slot_facts import Inverse, Placement
 
 Word = tuple[int, ...]
+#: A slot and the labels of its axes.
+SlotWord = tuple[int, Word]
 Sizes = tuple[int, ...]
 #: Words of two slots with labels numbered in order, and the numbers that are not summed.
 ProductKey = tuple[tuple[Word, ...], Word]
@@ -80,7 +82,7 @@ class Step(NamedTuple):
         return f"{result} -> [{spelled[-1] if spelled else ''}]  {shape}"
 
 
-class Loop(NamedTuple):
+class TiledLoop(NamedTuple):
     """Steps that run tile by tile over the rows of their results.
 
     Attributes
@@ -104,11 +106,11 @@ class Loop(NamedTuple):
     kept: frozenset[int]
 
 
-Unit = Step | Loop
+Unit = Step | TiledLoop
 
 
 def steps_of(unit: Unit) -> tuple[Step, ...]:
-    return unit.steps if isinstance(unit, Loop) else (unit,)
+    return unit.steps if isinstance(unit, TiledLoop) else (unit,)
 
 
 class Output(NamedTuple):
@@ -128,7 +130,7 @@ class Plan:
         Variables read; input k is slot k.
     fixed : frozenset of int
         Slots that depend on constants and bound data only, computed once.
-    units : tuple of Step and Loop
+    units : tuple of Step and TiledLoop
         In the order of execution.
     flops : float
         Predicted operations; a multiply and an add count two.
@@ -178,7 +180,7 @@ class Plan:
         return "\n".join(lines)
 
     def _lines(self, unit: Unit) -> list[str]:
-        if isinstance(unit, Loop):
+        if isinstance(unit, TiledLoop):
             head = f"for {unit.tile} of {unit.rows} rows at a time:"
             return [head, *[f"    {step}" for step in unit.steps]]
         head = f"{unit}{'  once' if unit.out in self.fixed else ''}"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .kinds.table import KINDS
-from .steps import BUFFER, RESULT, VIEW, Loop, Plan, Sizes, Step
+from .steps import BUFFER, RESULT, VIEW, Plan, Sizes, Step, TiledLoop
 
 
 class Sliced(NamedTuple):
@@ -57,7 +57,7 @@ class Tiling:
         Slots in memory for one tile, under all their shapes.
     """
 
-    def __init__(self, plan: Plan, loop: Loop) -> None:
+    def __init__(self, plan: Plan, loop: TiledLoop) -> None:
         self.plan, self.loop = plan, loop
         self.views = [s for s in loop.steps if plan.origin[s.out] is VIEW]
         self.computing = [s for s in loop.steps if plan.origin[s.out] is not VIEW]

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ...plan.steps import Plan, Sizes, Step
-from .loopnests import Nest, Operand, Statement, aligned
+from .loopnests import COperand, CStatement, Nest, aligned
 from .rows import REDUCTIONS, ROUTINES
 
 
@@ -53,20 +53,20 @@ class Frame:
     def shape(self, step: Step) -> Sizes:
         return self.arrays[step.out].shape
 
-    def result(self, step: Step) -> Operand:
+    def result(self, step: Step) -> COperand:
         return self.operand(step.out, self.shape(step))
 
-    def operand(self, slot: int, shape: Sizes) -> Operand:
+    def operand(self, slot: int, shape: Sizes) -> COperand:
         """A slot that is broadcast to a shape."""
         found = self.arrays[slot]
-        return Operand(slot, aligned(shape, found.shape, found.strides))
+        return COperand(slot, aligned(shape, found.shape, found.strides))
 
     def copied(self, source: int, step: Step) -> str:
         """Loops that copy an array over a step's result, nothing where it is there already."""
         if self.memory(source) == self.memory(step.out):
             return ""
         shape = self.shape(step)
-        copy = Statement(self.result(step), "{0}", (self.operand(source, shape),))
+        copy = CStatement(self.result(step), "{0}", (self.operand(source, shape),))
         return Nest(shape, [copy], {step.out}).text()
 
 
@@ -233,9 +233,9 @@ def _placed(frame: Frame, step: Step, a: int, entry: str) -> str:
         extents[label] = n
         strides[label] += s
     shape, place = tuple(extents), tuple(strides)
-    target = Operand(step.out, place)
+    target = COperand(step.out, place)
     args = (target, frame.operand(a, shape))
-    return Nest(shape, [Statement(target, entry, args)], {step.out}).text()
+    return Nest(shape, [CStatement(target, entry, args)], {step.out}).text()
 
 
 def _full(shape: Sizes) -> Sizes:

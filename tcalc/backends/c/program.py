@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...plan.kinds.table import KINDS
-from ...plan.steps import RESULT, VIEW, Loop, Plan, Step, Unit
+from ...plan.steps import RESULT, VIEW, Plan, Step, TiledLoop, Unit
 from ...plan.tiles import Tiling
 from ...support.machine import Machine
 from ..host.program import Binder, Program
@@ -57,7 +57,7 @@ class Parts:
 
     def runs(self, unit: Unit) -> list[Run]:
         plan = self._workspaces.plan
-        if isinstance(unit, Loop):
+        if isinstance(unit, TiledLoop):
             return [*self.finish(), *self._loop(unit)]
         if expressible(plan, unit):
             return self._compiled(unit)
@@ -67,7 +67,7 @@ class Parts:
             return []
         return [*self.finish(), *found]
 
-    def _loop(self, loop: Loop) -> list[Run]:
+    def _loop(self, loop: TiledLoop) -> list[Run]:
         workspaces = self._workspaces
         if not tileable(workspaces.plan, loop):
             return self._others.runs(loop)

@@ -12,8 +12,8 @@ from itertools import zip_longest
 from math import inf, prod
 from typing import Any, NamedTuple
 
-from ...plan.steps import VIEW, Loop, Plan, Sizes, Step
-from .loopnests import Count, Nest, Operand, Statement
+from ...plan.steps import VIEW, Plan, Sizes, Step, TiledLoop
+from .loopnests import COperand, Count, CStatement, Nest
 from .matrices import CALLS, Frame
 from .rows import REDUCTIONS, ROUTINES, SPREAD
 from .rows import entry as written_entry
@@ -26,7 +26,7 @@ class FusedStatements(NamedTuple):
     """Statements of one nest of loops."""
 
     shape: Sizes
-    statements: list[Statement]
+    statements: list[CStatement]
 
 
 class Call(NamedTuple):
@@ -71,7 +71,7 @@ class Source:
         text = text.replace("FAIL;", f"return {number}; case {number}:;")  # C goes on behind it
         self.items.append(Call(text, step.args, (step.out,)))
 
-    def _join(self, shape: Sizes, statement: Statement) -> None:
+    def _join(self, shape: Sizes, statement: CStatement) -> None:
         """Put a statement into the last group of its shape that it can be moved to.
 
         Where there is none, it is a group of its own, before larger ones that it can be moved over,
@@ -99,7 +99,7 @@ class Source:
                 at = k
         self.items.insert(at, FusedStatements(shape, [statement]))
 
-    def _fits(self, group: FusedStatements, new: Statement) -> bool:
+    def _fits(self, group: FusedStatements, new: CStatement) -> bool:
         """Do the statements see the same, entry by entry, as one after the other?"""
         made = {s.out.slot: s for s in group.statements}
         written = {self.frame.memory(s.out.slot) for s in group.statements}
@@ -123,13 +123,13 @@ class Source:
 
     # --- entrywise steps --------------------------------------------------------------------------
 
-    def _entrywise(self, step: Step) -> tuple[Sizes, list[Statement]] | None:
+    def _entrywise(self, step: Step) -> tuple[Sizes, list[CStatement]] | None:
         """The shape of the loops and the statements, if the step has no other form."""
         shape = self.frame.shape(step)
         entry = self._entry(step)
         if entry:
             args = tuple([self.frame.operand(a, shape) for a in step.args])
-            return shape, [Statement(self.frame.result(step), entry, args)]
+            return shape, [CStatement(self.frame.result(step), entry, args)]
         if step.kind == "sum":
             (a,), axes = step.args, step.params
             whole = self.frame.arrays[a].shape
@@ -149,8 +149,8 @@ class Source:
         if _spread(step):
             (w,) = step.args
             (s,) = self.frame.arrays[w].strides
-            args = (Operand(w, (s, 0)), Operand(w, (0, s)))
-            return shape, [Statement(self.frame.result(step), _spread(step).entry, args)]
+            args = (COperand(w, (s, 0)), COperand(w, (0, s)))
+            return shape, [CStatement(self.frame.result(step), _spread(step).entry, args)]
         return None
 
     def _entry(self, step: Step) -> str:
@@ -168,14 +168,19 @@ class Source:
         return ""
 
     def _summed(
-        self, step: Step, shape: Sizes, args: Sequence[Operand], axes: frozenset[int], entry: str
-    ) -> tuple[Sizes, list[Statement]]:
+        self,
+        step: Step,
+        shape: Sizes,
+        args: Sequence[COperand],
+        axes: frozenset[int],
+        entry: str,
+    ) -> tuple[Sizes, list[CStatement]]:
         strides = iter(self.frame.result(step).strides)
         out = tuple([0 if k in axes else next(strides) for k in range(len(shape))])
         adding = step.out in self.frame.adding
-        return shape, [Statement(Operand(step.out, out), entry, tuple(args), axes, adding)]
+        return shape, [CStatement(COperand(step.out, out), entry, tuple(args), axes, adding)]
 
-    def _einsum(self, step: Step) -> tuple[Sizes, list[Statement]]:
+    def _einsum(self, step: Step) -> tuple[Sizes, list[CStatement]]:
         words, _, result = step.params[0].partition("->")
         spelled = words.split(",")
         extents: dict[str, int] = {}
@@ -189,7 +194,7 @@ class Source:
         order = [*result, *[label for label in extents if label not in result]]
         shape = tuple([extents[label] for label in order])
         args = [
-            Operand(slot, tuple([held.get(label, 0) for label in order]))
+            COperand(slot, tuple([held.get(label, 0) for label in order]))
             for slot, held in zip(step.args, strides, strict=True)
         ]
         axes = frozenset(range(len(result), len(order)))
@@ -248,7 +253,7 @@ _PLAIN = frozenset({
 _WHOLE = frozenset({"embed", "embed_add", "fill", "trisolve", "over"})
 
 
-def tileable(plan: Plan, loop: Loop) -> bool:
+def tileable(plan: Plan, loop: TiledLoop) -> bool:
     """Have all steps of a loop a form in C?"""
     return all(
         plan.origin[step.out] is VIEW or (expressible(plan, step) and step.kind not in _WHOLE)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...plan.steps import Loop, Plan, Unit
+from ...plan.steps import Plan, TiledLoop, Unit
 from .lifetimes import Lifetimes
 from .slots import Array, Closures, Run, Slots
 
@@ -49,7 +49,7 @@ class Workspaces:
 
     def takes(self, unit: Unit) -> bool:
         """Is the unit no part of calls, but run here: once, or once for every workspace?"""
-        if isinstance(unit, Loop):
+        if isinstance(unit, TiledLoop):
             return False
         if unit.out in self.plan.fixed:
             self.once += [*self.lives.fixed(unit), self.closure(unit)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...plan.steps import Loop, Plan, Step, Unit
+from ...plan.steps import Plan, Step, TiledLoop, Unit
 from ...plan.tiles import Tiling
 from ...support.machine import NOMINAL_MACHINE
 from ...support.namespaces import NUMPY
@@ -59,7 +59,7 @@ class Units:
 
     def runs(self, unit: Unit) -> list[Run]:
         workspaces = self._workspaces
-        if isinstance(unit, Loop):
+        if isinstance(unit, TiledLoop):
             tiling = Tiling(workspaces.plan, unit)
             births = [run for s in tiling.kept for run in workspaces.lives.ready(s)]
             scratch = workspaces.place(lambda slots: temporaries(tiling, workspaces.dtype))

@@ -21,13 +21,13 @@ from ...graph.row import Factorisation, Iteration, Loop, Op, effort
 from ...integers.affine import Guard
 from ...ops.indicator import bound, check, conditions
 from ..failures import shortened
-from ..products.axis_order import Operand, along, entrywise, sized, spread
+from ..products.axis_order import along, entrywise, sized, spread
 from ..products.contract import by_labels, product
 from ..products.gathers import written
 from ..products.strided import opened, placed
 from ..slot_facts import Inverse
-from ..steps import BUFFER, INPUT, RESULT, Builder, Output, Plan, Sizes, Word
-from .spellings import Way
+from ..steps import BUFFER, INPUT, RESULT, Builder, Output, Plan, Sizes, SlotWord, Word
+from .spellings import LoweringChoice
 from .sums import Sums, Value
 
 #: The plan of one step of a loop, at extents of its dimensions, with what is the same in all.
@@ -45,7 +45,7 @@ class Lowering:
         roots: Sequence[Expr],
         b: Builder,
         fixed: Collection[str],
-        way: Way,
+        way: LoweringChoice,
         inner: Planner,
     ) -> None:
         self.b, self.sizes = b, b.sizes
@@ -123,7 +123,7 @@ class Lowering:
         coef = whole.coef.evaluate(self.sizes)
         if whole.coef.zero or not whole.operands:
             return Value(-1, e.out, 0 if whole.coef.zero else coef)
-        factors: list[Operand] = []
+        factors: list[SlotWord] = []
         guards: list[Guard] = []
         for arg, word in whole.operands:
             if indicates(arg):
@@ -160,7 +160,12 @@ class Lowering:
         return value
 
     def _guarded(
-        self, e: Einsum, whole: Factors, factors: list[Operand], guards: list[Guard], coef: float
+        self,
+        e: Einsum,
+        whole: Factors,
+        factors: list[SlotWord],
+        guards: list[Guard],
+        coef: float,
     ) -> Value:
         """A product under conditions on its labels."""
         out = tuple(dict.fromkeys(e.out))
@@ -173,7 +178,7 @@ class Lowering:
         standing = {label for _, word in factors for label in word}
         for label in extents.keys() - standing - set(found.core):
             coef *= extents[label]
-        x: Operand = -1, ()
+        x: SlotWord = -1, ()
         if factors:
             core = tuple([label for label in found.core if label in standing])
             coef = self._absorb(factors, coef, prod([extents[label] for label in core]))
@@ -197,7 +202,7 @@ class Lowering:
                 moved = [{axes[k]: axes[p] for k, p in enumerate(perm)} for perm in perms]
                 known[value.slot] = tuple([tuple([m[k] for k in range(e.ndim)]) for m in moved])
 
-    def _absorb(self, factors: list[Operand], coef: float, size: int) -> float:
+    def _absorb(self, factors: list[SlotWord], coef: float, size: int) -> float:
         """Scale the smallest operand where that is much less work than scaling the result."""
         if coef == 1 or len(factors) < 2:
             return coef
@@ -213,7 +218,7 @@ class Lowering:
 
     # --- operators --------------------------------------------------------------------------------
 
-    def _plain(self, value: Value, shape: Sizes, whole: bool) -> Operand:
+    def _plain(self, value: Value, shape: Sizes, whole: bool) -> SlotWord:
         """A value as an array with its coefficient multiplied in; integers stay if `whole`."""
         if len(set(value.axes)) < len(value.axes):
             value = self.sums.written(value, shape)
@@ -258,7 +263,7 @@ class Lowering:
         return Value.of((slot, target), range(e.ndim), 1)
 
     def _core_apply(
-        self, e: Apply, operands: list[Operand], params: tuple[Any, ...], key: Any
+        self, e: Apply, operands: list[SlotWord], params: tuple[Any, ...], key: Any
     ) -> Value:
         args = []
         for arg, (slot, word) in zip(e.args, operands, strict=True):
@@ -289,7 +294,7 @@ class Lowering:
             self.b.inverses[slot] = Inverse(e.op.meaning.inverts, args[0], factored, e.op.name)
         return Value(slot, axes, 1)
 
-    def _full(self, x: Operand, shape: Sizes) -> int:
+    def _full(self, x: SlotWord, shape: Sizes) -> int:
         """The slot of an array with all axes in their order, repeated along those it has not."""
         axes = tuple(range(len(shape)))
         slot = self.b.aligned(*x, axes)
@@ -316,7 +321,7 @@ class Lowering:
         slot = self.b.emit("loop", tuple(args), shape, words, params, key, count * plan.flops)
         return Value(slot, (), 1)
 
-    def _turned(self, x: Operand, axes: Word) -> Operand:
+    def _turned(self, x: SlotWord, axes: Word) -> SlotWord:
         """Many short vectors, which are read along the long axis."""
         b, whole = self.b, len(x[1]) == len(axes)
         return along(b, x, spread(b, axes, sized(b, x))) if whole else x

@@ -18,13 +18,13 @@ from ..steps import Builder, Output, Plan, Step
 from .factoring import factored
 from .fusion import fused
 from .lower import Lowering, Planner
-from .spellings import Way, ahead, multiplied_out
+from .spellings import LoweringChoice, ahead, multiplied_out
 
 #: What another spelling or way of lowering must save.
 SAVED = 0.99
 #: Nodes up to which every way is tried with every spelling.
 FEW = 64
-WAYS = [Way(shared, dense) for shared in (False, True) for dense in (False, True)]
+WAYS = [LoweringChoice(shared, dense) for shared in (False, True) for dense in (False, True)]
 #: Values whose times as spelled are this close may change places where other spellings are tried,
 #: which they are where a root takes this part of the time of all.
 CLOSE, NOTABLE = 2.0, 0.05
@@ -128,7 +128,7 @@ class Lowered(NamedTuple):
 Tried = tuple[Lowered, Sequence[Expr]]
 
 
-def _lowered(roots: Sequence[Expr], given: _Given, way: Way = WAYS[0]) -> Lowered:
+def _lowered(roots: Sequence[Expr], given: _Given, way: LoweringChoice = WAYS[0]) -> Lowered:
     b = Builder(given.sizes, given.machine)
     lowering = Lowering(roots, b, given.fixed, way, given.inner)
     outputs = [lowering.output(root, k, given.lent) for k, root in enumerate(roots)]

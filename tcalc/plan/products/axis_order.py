@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from ..steps import VIEW, Builder, Word
-
-Operand = tuple[int, Word]
+from ..steps import VIEW, Builder, SlotWord, Word
 
 
 def spread(b: Builder, target: Word, sizes: Mapping[int, int]) -> Word:
@@ -36,20 +34,20 @@ def lengthwise(b: Builder, word: Word, sizes: Mapping[int, int]) -> Word:
     return (*[label for label in word if label != longest], longest)
 
 
-def sized(b: Builder, *operands: Operand) -> dict[int, int]:
+def sized(b: Builder, *operands: SlotWord) -> dict[int, int]:
     """The extents of the operands' labels."""
     return {
         label: n for slot, word in operands for label, n in zip(word, b.shapes[slot], strict=True)
     }
 
 
-def entrywise(b: Builder, operands: Sequence[Operand], target: Word) -> Word:
+def entrywise(b: Builder, operands: Sequence[SlotWord], target: Word) -> Word:
     """The order of axes of an entrywise result: that of the operands where they lie alike."""
     alike = all(word == target and b.origin[slot] is not VIEW for slot, word in operands if word)
     return target if alike else lengthwise(b, target, sized(b, *operands))
 
 
-def along(b: Builder, x: Operand, target: Word) -> Operand:
+def along(b: Builder, x: SlotWord, target: Word) -> SlotWord:
     """An operand as it is, or copied so that its long axis is the last one, as in the target."""
     slot, word = x
     if not word or target[-1] not in word or word[-1] == target[-1]:
@@ -61,7 +59,7 @@ def along(b: Builder, x: Operand, target: Word) -> Operand:
     return b.ordered(slot, word, order), order
 
 
-def unrolled(b: Builder, x: Operand, y: Operand, batch: Word) -> Word | None:
+def unrolled(b: Builder, x: SlotWord, y: SlotWord, batch: Word) -> Word | None:
     """The batch with its long label last, if products of the others are few for each of it."""
     sizes = sized(b, x, y)
     work = prod([n for label, n in sizes.items() if label not in batch])

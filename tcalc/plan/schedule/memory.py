@@ -22,11 +22,11 @@ from ..steps import (
     RESULT,
     VIEW,
     Builder,
-    Loop,
     Output,
     Plan,
     Sizes,
     Step,
+    TiledLoop,
     Unit,
     steps_of,
 )
@@ -91,7 +91,7 @@ def assign(b: Builder, units: Sequence[Unit], outputs: Sequence[Output], itemsiz
 
 def _passing(unit: Unit, slot: int) -> bool:
     """Does the slot exist for one tile of a loop only?"""
-    return isinstance(unit, Loop) and slot not in unit.kept
+    return isinstance(unit, TiledLoop) and slot not in unit.kept
 
 
 def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time: int) -> int | None:
@@ -121,14 +121,18 @@ def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time:
 
 def _read_by_rows(b: Builder, unit: Unit, slot: int) -> bool:
     """Does no tile of a loop read what another one may have overwritten?"""
-    if not isinstance(unit, Loop):
+    if not isinstance(unit, TiledLoop):
         return True
     reads = [a for step in unit.steps for a in step.args if b.owner[a] == b.owner[slot]]
     return unit.modes.get(slot) in ("rows", "columns") and all(a == slot for a in reads)
 
 
 def _passing_here(unit: Unit, owner: int, steps: Sequence[Step]) -> bool:
-    return isinstance(unit, Loop) and any(s.out == owner for s in steps) and owner not in unit.kept
+    return (
+        isinstance(unit, TiledLoop)
+        and any(s.out == owner for s in steps)
+        and owner not in unit.kept
+    )
 
 
 def _blocks(
@@ -170,7 +174,7 @@ def _other_peak(b: Builder, units: Sequence[Unit], last: dict[int, int], itemsiz
         tiles = 0
         for step in steps_of(unit):
             size = prod(step.shape) * itemsize
-            if _passing(unit, step.out) and isinstance(unit, Loop):
+            if _passing(unit, step.out) and isinstance(unit, TiledLoop):
                 tiles += size * unit.tile // unit.rows if b.origin[step.out] is not VIEW else 0
             elif b.origin[step.out] is RESULT and step.out not in b.fixed:
                 live += size

@@ -12,7 +12,7 @@ from math import prod
 
 from ..kinds.kind import Access
 from ..kinds.table import KINDS
-from ..steps import VIEW, Builder, Loop, Step
+from ..steps import VIEW, Builder, Step, TiledLoop
 
 #: Postponed steps that are looked past for more steps of one loop.
 WINDOW = 64
@@ -123,13 +123,13 @@ class _Growing:
             for step in self.b.steps
         ])  # fmt: skip
 
-    def finished(self, read: set[int]) -> Loop:
+    def finished(self, read: set[int]) -> TiledLoop:
         """The loop, given the owners of memory that others read."""
         machine = self.b.machine
         size = machine.wide_tile if self._is_wide() else machine.tile
         tile = min(self.rows, max(1, size // self.row_entries()))
         tile = -(-self.rows // -(-self.rows // tile))  # of equal lengths
-        return Loop(
+        return TiledLoop(
             self.rows,
             tile,
             tuple(self.steps),
@@ -142,7 +142,7 @@ class _Growing:
 # --- grouping -------------------------------------------------------------------------------------
 
 
-def grouped(b: Builder, results: Sequence[int]) -> list[Step | Loop]:
+def grouped(b: Builder, results: Sequence[int]) -> list[Step | TiledLoop]:
     """The steps of a plan in an order of execution, runs of them as loops."""
     _delay_in_place(b)
     large = b.machine.large
