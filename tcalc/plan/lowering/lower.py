@@ -7,31 +7,24 @@ tensor) or broadcast; it is written out only where somebody needs all of its ent
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from math import inf, prod
-from typing import Any
 
 from ...contraction.nested import flatten
-from ...graph.extents import ONE, extent_names, extent_of
+from ...graph.extents import ONE, extent_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
 from ...graph.normal import built
 from ...graph.products import Factors, indicates, selects, symmetries
-from ...graph.row import Factorisation, Iteration, Loop, Op, effort
 from ...integers.affine import Guard
 from ...ops.indicator import bound, check, conditions
-from ..failures import shortened
-from ..products.axis_order import along, entrywise, sized, spread
+from ..products.axis_order import spread
 from ..products.contract import by_labels, product
-from ..products.gathers import written
 from ..products.strided import opened, placed
-from ..slot_facts import Inverse
-from ..steps import BUFFER, INPUT, RESULT, Builder, Output, Plan, Sizes, SlotWord, Word
+from ..steps import BUFFER, INPUT, RESULT, Builder, Output, Sizes, SlotWord
+from .operators import Operators, Planner
 from .spellings import LoweringChoice
 from .sums import Sums, Value
-
-#: The plan of one step of a loop, at extents of its dimensions, with what is the same in all.
-Planner = Callable[[Sequence[Expr], Mapping[str, int], Collection[str]], Plan]
 
 #: Rows of a matrix from which it is worth knowing that it is symmetric.
 SQUARE = 64
@@ -51,7 +44,7 @@ class Lowering:
         self.b, self.sizes = b, b.sizes
         self.values: dict[int, Value] = {}
         self.sums = Sums(b)
-        self.inner, b.dense_inverses = inner, way.dense_inverses
+        b.dense_inverses = way.dense_inverses
         self.taken: set[int] = set()
         nodes = postorder(roots)
         variables = {node.name: node for node in nodes if isinstance(node, Var)}
@@ -60,14 +53,7 @@ class Lowering:
             self._input(variables[name], name in fixed)
         uses = Counter([id(root) for root in roots])
         uses.update([id(arg) for node in nodes for arg in node.args])
-        self.factored = Counter(
-            [
-                (id(node.op.kernels.factor), id(node.args[0]))
-                for node in nodes
-                if isinstance(node, Apply) and node.op.kernels.factor is not None
-                for _ in range(uses[id(node)])
-            ]
-        )
+        operators = Operators(b, self.values, nodes, uses, inner)
         needed = {id(root) for root in roots}
         products: dict[int, Factors] = {}
         size = partial(extent_of, sizes=self.sizes)
@@ -81,26 +67,25 @@ class Lowering:
                 needed.update([id(arg) for arg, _ in whole.operands])
             else:
                 needed.update(map(id, node.args))
-        self.read: dict[int, list[int]] = {}
         for node in nodes:
             if isinstance(node, Part) and id(node) in needed:
-                self.read.setdefault(id(node.args[0]), []).append(node.index)
+                operators.reads(node)
         for node in nodes:
             if id(node) not in needed:
                 continue
             if indicates(node):
                 check(bound(node.params, self.sizes))
             if selects(node):
-                self.values[id(node)] = self._selection(node)
+                self.values[id(node)] = operators.selection(node)
             elif isinstance(node, Einsum):
                 self.values[id(node)] = self._product(node, products[id(node)])
             elif isinstance(node, Add):
                 terms = [self.values[id(term)] for term in node.args]
                 self.values[id(node)] = self.sums.sum(terms, self.shape(node))
             elif isinstance(node, Apply):
-                self.values[id(node)] = self._apply(node)
+                self.values[id(node)] = operators.apply(node)
             elif isinstance(node, Part):
-                self.values[id(node)] = self._part(node)
+                self.values[id(node)] = operators.part(node)
             elif isinstance(node, Const):
                 array = node.value
                 slot = self.b.const(array, id(node))
@@ -215,151 +200,6 @@ class Lowering:
             return coef
         factors[k] = (self.b.scale(self.b.floating(slot), coef), word)
         return 1
-
-    # --- operators --------------------------------------------------------------------------------
-
-    def _plain(self, value: Value, shape: Sizes, whole: bool) -> SlotWord:
-        """A value as an array with its coefficient multiplied in; integers stay if `whole`."""
-        if len(set(value.axes)) < len(value.axes):
-            value = self.sums.written(value, shape)
-        if value.slot < 0:
-            return self.b.number(value.coef), ()
-        if not whole or value.coef != 1:
-            slot, word = self.sums.read(value)
-            return self.b.scale(slot, value.coef), word
-        place, slot = {axis: k for k, axis in enumerate(value.axes)}, written(self.b, value.slot)
-        return slot, tuple([place[axis] for axis in range(len(self.b.shapes[slot]))])
-
-    def _bound(self, params: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Parameters with dimensions replaced by their extents."""
-        known = self.sizes.keys()
-        return tuple([
-            extent_of(p, self.sizes) if isinstance(p, str) and extent_names([p]) <= known else p
-            for p in params
-        ])  # fmt: skip
-
-    def _apply(self, e: Apply) -> Value:
-        params = e.params if e.args else self._bound(e.params)
-        if indicates(e):
-            params = bound(e.params, self.sizes)
-        key = (e.op.name, repr(params))
-        whole = not e.op.elementwise
-        if isinstance(e.op, Loop):
-            return self._loop(e, e.op.iteration(e.params, self.read[id(e)]))
-        operands = [self._plain(self.values[id(arg)], self.shape(arg), whole) for arg in e.args]
-        if whole:
-            return self._core_apply(e, operands, params, key)
-        labels = {label for _, word in operands for label in word}
-        target = next((w for _, w in operands if len(w) == len(labels)), tuple(sorted(labels)))
-        extents = self.shape(e)
-        target = entrywise(self.b, operands, target)
-        operands = [along(self.b, operand, target) for operand in operands]
-        shape = tuple([extents[label] for label in target])
-        args = tuple([self.b.aligned(slot, word, target) for slot, word in operands])
-        words = (*[w for _, w in operands], target)
-        kind = "ufunc" if e.op.kernels.ufunc else "kernel"
-        flops = e.op.kernels.flops * prod(shape)
-        slot = self.b.emit(kind, args, shape, words, (e.op, *params), key, flops)
-        return Value.of((slot, target), range(e.ndim), 1)
-
-    def _core_apply(
-        self, e: Apply, operands: list[SlotWord], params: tuple[Any, ...], key: Any
-    ) -> Value:
-        args = []
-        for arg, (slot, word) in zip(e.args, operands, strict=True):
-            if e.op.core[0] in (1, -1):
-                slot, word = self._turned((slot, word), tuple(range(arg.ndim)))
-            known = word in symmetries(arg)  # a symmetric operand is what its transpose is
-            whole = tuple(range(arg.ndim)) if known else word
-            args.append(self._full((slot, whole), self.shape(arg)))
-        entries = max([1, *[prod(self.shape(arg)) for arg in e.args]])
-        axes = tuple(range(e.ndim))
-        matrix = any(core >= 2 for core in e.op.core)
-        flops = e.op.kernels.flops * entries * (self.shape(e.args[0])[-1] if matrix else 1)
-        words: tuple[Word, ...] = (*[tuple(range(len(self.b.shapes[a]))) for a in args], axes)
-        step_params = (e.op, *params)
-        kind, shape = "kernel", self.shape(e)
-        if e.op.outputs > 1 and e.op.meaning.shape is not None:
-            shapes = e.op.meaning.shape(params, *[self.shape(arg) for arg in e.args])
-            kind, shape = "kernels", (sum([prod(s) for s in shapes]),)
-        elif e.op.kernels.factor is not None and self._is_shared(e, e.op.kernels.factor):
-            kind, args = "finish", [self._factor(e.op.kernels.factor, args[0], words[:1])]
-            flops -= effort(e.op.kernels.factor) * entries
-        if e.op.kernels.over is not None:
-            kind = "over"
-            args[0] = self.b.floating(args[0])
-        slot = self.b.emit(kind, tuple(args), shape, words, step_params, key, flops)
-        if e.op.meaning.inverts:
-            factored = kind == "finish"
-            self.b.inverses[slot] = Inverse(e.op.meaning.inverts, args[0], factored, e.op.name)
-        return Value(slot, axes, 1)
-
-    def _full(self, x: SlotWord, shape: Sizes) -> int:
-        """The slot of an array with all axes in their order, repeated along those it has not."""
-        axes = tuple(range(len(shape)))
-        slot = self.b.aligned(*x, axes)
-        if self.b.shapes[slot] != shape:
-            own = axes[len(axes) - len(self.b.shapes[slot]) :]
-            slot = self.b.emit("broadcast", (slot,), shape, (own, axes), shape)
-        return slot
-
-    def _loop(self, e: Apply, step: Iteration) -> Value:
-        """A loop is one step, which holds the plan of what it repeats."""
-        args = []
-        for arg, v in zip(e.args, step.variables, strict=True):
-            operand = self._plain(self.values[id(arg)], self.shape(arg), True)
-            slot = self._full(operand, self.shape(arg))
-            args.append(slot if v.integral else self.b.floating(slot))
-        count = extent_of(step.times, self.sizes)
-        read = tuple(sorted(self.read[id(e)]))
-        fixed = [v.name for v in step.fixed]
-        plan = self.inner(list(step.following.values()), self.sizes, fixed)
-        shape = (step.entries(self.sizes) + plan.peak_bytes // plan.itemsize,)
-        words = (*[tuple(range(len(self.b.shapes[a]))) for a in args], ())
-        key = (e.op.name, repr(e.params), read)
-        params = (e.op, *e.params, count, read, plan)
-        slot = self.b.emit("loop", tuple(args), shape, words, params, key, count * plan.flops)
-        return Value(slot, (), 1)
-
-    def _turned(self, x: SlotWord, axes: Word) -> SlotWord:
-        """Many short vectors, which are read along the long axis."""
-        b, whole = self.b, len(x[1]) == len(axes)
-        return along(b, x, spread(b, axes, sized(b, x))) if whole else x
-
-    def _selection(self, e: Expr) -> Value:
-        """A slot that stands for the tensor; only its integers are an array."""
-        (arg,) = e.args
-        slot, word = self._plain(self.values[id(arg)], self.shape(arg), True)
-        shape, extent = self.b.shapes[slot], self.shape(e)[-1]
-        params = (extent, shortened(str(arg)))
-        index = self.b.emit("index", (slot,), shape, (word, word), params)
-        whole = ((index, tuple(range(len(word)))),)
-        axes = (*[word.index(k) for k in range(arg.ndim)], arg.ndim)
-        return Value(self.b.selection(whole, (*shape, extent)), axes, 1)
-
-    def _is_shared(self, e: Apply, factor: Op | Factorisation) -> bool:
-        """Is the factorisation a row's own, or wanted by more than one step?"""
-        if isinstance(factor, Op):
-            return True
-        return e.args[0].ndim == 2 and self.factored[id(factor), id(e.args[0])] > 1
-
-    def _factor(self, factor: Op | Factorisation, matrix: int, words: tuple[Word, ...]) -> int:
-        """The slot with a factorisation of a matrix: a row's own step, or one of plans only."""
-        shape = self.b.shapes[matrix]
-        flops = effort(factor) * prod(shape) * shape[-1]
-        words = (*words, words[0])
-        if isinstance(factor, Factorisation):
-            return self.b.emit("factor", (matrix,), shape, words, (factor,), flops=flops)
-        key = (factor.name, "()")
-        matrix = self.b.floating(matrix)
-        return self.b.emit("over", (matrix,), shape, words, (factor,), key, flops)
-
-    def _part(self, e: Part) -> Value:
-        """One output of a step that has several."""
-        whole = self.values[id(e.args[0])].slot
-        axes = tuple(range(e.ndim))
-        slot = self.b.emit("part", (whole,), self.shape(e), ((), axes), (e.index,))
-        return Value(slot, axes, 1)
 
     # --- outputs ----------------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ from ..schedule.tiling import grouped
 from ..steps import Builder, Output, Plan, Step
 from .factoring import factored
 from .fusion import fused
-from .lower import Lowering, Planner
+from .lower import Lowering
+from .operators import Planner
 from .spellings import LoweringChoice, ahead, multiplied_out
 
 #: What another spelling or way of lowering must save.
