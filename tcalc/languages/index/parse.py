@@ -14,7 +14,7 @@ from ...graph.products import filled, numeral
 from ...ops.indicator import index
 from ...support.trampoline import Steps, run
 from ..reading.declarations import declared_variables
-from ..reading.tree import Node, Statement
+from ..reading.tree import Node, SyntaxStatement
 from .arrays import Array, Arrays
 from .conditions import Conditions
 from .entries import Entries
@@ -110,7 +110,7 @@ class _Builder:
         assert value is not None
         return value
 
-    def statement(self, statement: Statement) -> Expr:
+    def statement(self, statement: SyntaxStatement) -> Expr:
         if statement.name in self.declared:
             raise self.tree.error(
                 f"`{statement.name}` is declared; choose another name", statement.at

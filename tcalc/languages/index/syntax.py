@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...support.errors import ParseError
 from ..reading.parser import OR, Open, Parser
-from ..reading.tree import Places
+from ..reading.tree import Positions
 from .grammar import BINDERS, FUNCTIONS_TOO, GRAMMAR, Header, Index, IndexTree
 
 
@@ -63,7 +63,7 @@ class _IndexParser(Parser):
             self.headers.append(Header("", at))
             self.header()
 
-    def defined(self, name: str, at: int) -> Places:
+    def defined(self, name: str, at: int) -> Positions:
         indices = tuple(self.headers[0].indices) if self.headers else ()
         self.headers.clear()
         return indices
@@ -175,7 +175,7 @@ class _IndexParser(Parser):
         self.ended()
         return True
 
-    def closed(self, bracket: Open, args: Places) -> None:
+    def closed(self, bracket: Open, args: Positions) -> None:
         kind = {"body": "binder", "entry": "access"}.get(bracket.kind, bracket.kind)
         indices = bracket.indices
         if bracket.kind == "entry":
