@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...graph.applications import application
-from ...graph.extents import Coef, form_of, show_shape
-from ...graph.extents import number as number_coef
+from ...graph.extents import Coef, form_of, number, show_shape
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
 from ...graph.products import indicates, selects, split_coef
@@ -36,24 +35,24 @@ from ..writing.notation import (
     joined,
 )
 from .grammar import BINDERS
-from .labels import Context
+from .iteration_space import Context
 from .print_sums import substituted, whole_range, written_out
 
 MAX_TOKENS, MIN_SHARED = 2_000, 12
-#: Nodes below each other in one formula.
+#: Depth of one formula; what lies deeper is a statement of its own.
 MAX_NESTED = 500
 
 
-class Scope(NamedTuple):
-    """The indices that are bound, and what is known of them."""
+class IndexScope(NamedTuple):
+    """The indices that are bound where an entry is written, and the constraints on them."""
 
     names: tuple[str, ...] = ()
     context: Context = ()
 
-    def inside(self, ranges: Sequence[Range], guards: Sequence[Guard] = ()) -> Scope:
+    def inside(self, ranges: Sequence[Range], guards: Sequence[Guard] = ()) -> IndexScope:
         known = [c for r in ranges for c in r.constraints()]
         known += [g for g in guards if isinstance(g, Constraint)]
-        return Scope((*self.names, *[r.name for r in ranges]), (*self.context, *known))
+        return IndexScope((*self.names, *[r.name for r in ranges]), (*self.context, *known))
 
 
 def to_index(e: Expr) -> str:
@@ -81,7 +80,7 @@ def to_index(e: Expr) -> str:
 
 
 class _Writer:
-    """One text: which parts are statements, and every statement's entries."""
+    """One text: chooses which nodes are statements, and writes an entry of each."""
 
     def __init__(self, e: Expr) -> None:
         self.root = e
@@ -93,7 +92,7 @@ class _Writer:
             raise UnsupportedError(f"{clash[0]} binds indices; a variable needs another name")
         self.name = self.free("f", chain(["f"], (f"f{k}" for k in count(1))))
         self.statements: dict[int, str] = {}
-        self.rules: dict[type[Expr], Callable[[Any, Sequence[Affine], Scope], Steps]] = {
+        self.rules: dict[type[Expr], Callable[[Any, Sequence[Affine], IndexScope], Steps]] = {
             Add: self.sum,
             Einsum: self.product,
             Apply: self.apply,
@@ -141,7 +140,7 @@ class _Writer:
         letters = self.letters(node.ndim, ())
         ranges = [whole_range(k, extent) for k, extent in zip(letters, node.shape, strict=True)]
         subs = [Affine.of(k) for k in letters]
-        piece: Piece = run(self.entry(node, subs, Scope().inside(ranges)))
+        piece: Piece = run(self.entry(node, subs, IndexScope().inside(ranges)))
         left = f"{name}[{', '.join(map(_shown_range, ranges))}]" if ranges else name
         return f"{left} = {flatten(signed(piece))}"
 
@@ -154,22 +153,22 @@ class _Writer:
 
     # --- entries ----------------------------------------------------------------------------------
 
-    def entry(self, node: Expr, subs: Sequence[Affine], scope: Scope) -> Steps:
+    def entry(self, node: Expr, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """The text of one entry of a node."""
         name = node.name if isinstance(node, Var) else self.statements.get(id(node))
         if name is not None:
             return Piece(access(name, subs))
         if isinstance(node, Const):
-            return constant(node, subs)
+            return constant_piece(node, subs)
         return (yield self.rules[type(node)](node, subs, scope))
 
-    def sum(self, node: Add, subs: Sequence[Affine], scope: Scope) -> Steps:
+    def sum(self, node: Add, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         terms: list[Piece] = []
         for arg in sorted(node.args, key=lambda t: split_coef(t)[0].value < 0):
             terms.append((yield self.entry(arg, subs, scope)))
-        return added(terms)
+        return sum_piece(terms)
 
-    def product(self, node: Einsum, subs: Sequence[Affine], scope: Scope) -> Steps:
+    def product(self, node: Einsum, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         found = written_out(node, subs, scope.context, lambda n: self.letters(n, scope.names))
         if any(g.impossible for g in found.guards):
             return Piece("0")
@@ -184,16 +183,16 @@ class _Writer:
         pieces: list[Piece] = []
         for key, power in counts.items():
             piece: Piece = yield self.entry(factors[key], key[1], inner)
-            pieces.append(raised(piece, power))
+            pieces.append(power_piece(piece, power))
         guards = [Piece(f"[{' & '.join(map(_shown_guard, found.guards))}]")] if found.guards else []
         if not found.ranges:
-            return scaled(node.coef, [*guards, *pieces])
-        body = scaled(Coef(), pieces)
+            return scaled_piece(node.coef, [*guards, *pieces])
+        body = scaled_piece(Coef(), pieces)
         ranges = ", ".join(map(_shown_range, found.ranges))
         total = Piece((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
-        return scaled(node.coef, [*guards, total])
+        return scaled_piece(node.coef, [*guards, total])
 
-    def apply(self, node: Apply, subs: Sequence[Affine], scope: Scope) -> Steps:
+    def apply(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         if indicates(node):
             names = {f"#{axis}": sub for axis, sub in enumerate(subs)}
             guards = [
@@ -201,7 +200,7 @@ class _Writer:
             ]
             return Piece(f"[{' & '.join(map(_shown_guard, guards))}]" if guards else "1")
         if node.ndim == 1 and node is arange(node.shape[0]):
-            return number(subs[0])
+            return affine_piece(subs[0])
         if selects(node):
             index: Piece = yield self.entry(node.args[0], subs[:-1], scope)
             return Piece(("[", signed(index), f" == {_shown(subs[-1])}]"))
@@ -222,7 +221,7 @@ class _Writer:
             return Piece(("[", within(args[0], SUM), f" {sign} ", within(args[1], SUM), "]"))
         return Piece((node.op.name, "(", joined(", ", [signed(a) for a in args]), ")"))
 
-    def reduction(self, node: Apply, subs: Sequence[Affine], scope: Scope) -> Steps:
+    def reduction(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """An operator over the last axes: it binds indices as a sum does."""
         (arg,) = node.args
         letters = self.letters(node.params[0], scope.names)
@@ -233,7 +232,7 @@ class _Writer:
         shown = ", ".join(map(_shown_range, ranges))
         return Piece((f"{node.op.name}[{shown}](", signed(body), ")"))
 
-    def whole(self, node: Expr, subs: Sequence[Affine], scope: Scope) -> Steps:
+    def whole(self, node: Expr, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """An operator of whole arrays, which are variables or statements: a call, and an entry."""
         yield from ()
         whole = application(node)
@@ -279,7 +278,7 @@ def within(p: Piece, level: int) -> Rope:
     return ("(", signed(p), ")") if p.level < level or negative else signed(p)
 
 
-def added(terms: Sequence[Piece]) -> Piece:
+def sum_piece(terms: Sequence[Piece]) -> Piece:
     text: list[Rope] = [signed(terms[0])]
     for p in terms[1:]:
         inner = ("(", p.text, ")") if p.level == SUM else p.text
@@ -287,11 +286,11 @@ def added(terms: Sequence[Piece]) -> Piece:
     return Piece(tuple(text), SUM)
 
 
-def raised(p: Piece, power: int) -> Piece:
+def power_piece(p: Piece, power: int) -> Piece:
     return p if power == 1 else Piece((within(p, ATOM), f"^{power}"), POWER)
 
 
-def scaled(coef: Coef, factors: Sequence[Piece]) -> Piece:
+def scaled_piece(coef: Coef, factors: Sequence[Piece]) -> Piece:
     """A coefficient times factors."""
     negative = math.copysign(1, coef.value) < 0
     size = abs(coef.value)
@@ -314,8 +313,8 @@ def _long(extent: str) -> bool:
     return not extent.isidentifier()
 
 
-def number(form: Affine) -> Piece:
-    """An affine form as a value."""
+def affine_piece(form: Affine) -> Piece:
+    """An affine form, read as a number."""
     single = form.constant >= 0 if not form.terms else form == Affine.of(form.names[0])
     return Piece(_shown(form), ATOM if single else SUM)
 
@@ -324,8 +323,8 @@ def access(name: str, subs: Sequence[Affine]) -> str:
     return f"{name}[{', '.join(map(_shown, subs))}]" if subs else name
 
 
-def constant(node: Const, subs: Sequence[Affine]) -> Piece:
-    """An array of few numbers, by guards."""
+def constant_piece(node: Const, subs: Sequence[Affine]) -> Piece:
+    """An entry of an array of few numbers, chosen by guards."""
     value = node.value
     if value.size > MAX_SHOWN:
         shape = show_shape(node.shape)
@@ -342,7 +341,9 @@ def constant(node: Const, subs: Sequence[Affine]) -> Piece:
     if not found:
         return Piece("0")
     if np.isfinite(value).all():
-        return added([scaled(number_coef(v), [Piece(f"[{t}]")] if t else []) for t, v in found])
+        return sum_piece(
+            [scaled_piece(number(v), [Piece(f"[{t}]")] if t else []) for t, v in found]
+        )
     text = "0"
     for test, v in found[::-1]:
         text = f"where({test}, {v!r}, {text})" if test else repr(v)

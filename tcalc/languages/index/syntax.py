@@ -12,7 +12,7 @@ from ..reading.tree import Positions
 from .grammar import BINDERS, FUNCTIONS_TOO, GRAMMAR, Header, Index, IndexTree
 
 
-def parse_tree(text: str) -> IndexTree:
+def index_syntax_tree(text: str) -> IndexTree:
     """The syntax tree of a text of the index language. ParseError where it is none."""
     parser = _IndexParser(text)
     parser.run()
@@ -22,7 +22,7 @@ def parse_tree(text: str) -> IndexTree:
 class _IndexParser(Parser):
     """`scope` are the indices that are bound here, `headers` those whose ranges are being read.
 
-    Open are, besides operators and brackets, the `low` and the `high` end of a range.
+    Besides operators and brackets, the `low` and the `high` end of a range stand on the stack.
     """
 
     def __init__(self, text: str) -> None:
