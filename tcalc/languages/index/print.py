@@ -23,16 +23,16 @@ from ...support.errors import UnsupportedError
 from ...support.trampoline import Steps, run
 from ..writing.notation import (
     ATOM,
-    LETTERS,
+    INDEX_LETTERS,
     MAX_SHOWN,
     MAX_SIZE,
     POWER,
     PRODUCT,
     SUM,
-    Piece,
+    Fragment,
     Rope,
-    flatten,
-    joined,
+    join_ropes,
+    rope_text,
 )
 from .grammar import BINDERS
 from .iteration_space import Context
@@ -140,14 +140,14 @@ class _Writer:
         letters = self.letters(node.ndim, ())
         ranges = [whole_range(k, extent) for k, extent in zip(letters, node.shape, strict=True)]
         subs = [Affine.of(k) for k in letters]
-        piece: Piece = run(self.entry(node, subs, IndexScope().inside(ranges)))
+        fragment: Fragment = run(self.entry(node, subs, IndexScope().inside(ranges)))
         left = f"{name}[{', '.join(map(_shown_range, ranges))}]" if ranges else name
-        return f"{left} = {flatten(signed(piece))}"
+        return f"{left} = {rope_text(signed(fragment))}"
 
     def letters(self, n: int, names: Sequence[str]) -> list[str]:
         """Names for further indices."""
         used = {*names, *self.taken}
-        every = chain(LETTERS, (f"{c}{k}" for k in count(1) for c in "ijkl"))
+        every = chain(INDEX_LETTERS, (f"{c}{k}" for k in count(1) for c in "ijkl"))
         free = (c for c in every if c not in used)
         return [next(free) for _ in range(n)]
 
@@ -157,21 +157,21 @@ class _Writer:
         """The text of one entry of a node."""
         name = node.name if isinstance(node, Var) else self.statements.get(id(node))
         if name is not None:
-            return Piece(access(name, subs))
+            return Fragment(access(name, subs))
         if isinstance(node, Const):
-            return constant_piece(node, subs)
+            return constant_fragment(node, subs)
         return (yield self.rules[type(node)](node, subs, scope))
 
     def sum(self, node: Add, subs: Sequence[Affine], scope: IndexScope) -> Steps:
-        terms: list[Piece] = []
+        terms: list[Fragment] = []
         for arg in sorted(node.args, key=lambda t: split_coef(t)[0].value < 0):
             terms.append((yield self.entry(arg, subs, scope)))
-        return sum_piece(terms)
+        return sum_fragment(terms)
 
     def product(self, node: Einsum, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         found = written_out(node, subs, scope.context, lambda n: self.letters(n, scope.names))
         if any(g.impossible for g in found.guards):
-            return Piece("0")
+            return Fragment("0")
         inner = scope.inside([], found.guards).inside(found.ranges)
         counts: dict[tuple[int, tuple[Affine, ...]], int] = {}
         factors: dict[tuple[int, tuple[Affine, ...]], Expr] = {}
@@ -180,17 +180,19 @@ class _Writer:
                 key = id(arg), tuple([found.places[label] for label in word])
                 counts[key] = counts.get(key, 0) + 1
                 factors[key] = arg
-        pieces: list[Piece] = []
+        fragments: list[Fragment] = []
         for key, power in counts.items():
-            piece: Piece = yield self.entry(factors[key], key[1], inner)
-            pieces.append(power_piece(piece, power))
-        guards = [Piece(f"[{' & '.join(map(_shown_guard, found.guards))}]")] if found.guards else []
+            fragment: Fragment = yield self.entry(factors[key], key[1], inner)
+            fragments.append(power_fragment(fragment, power))
+        guards = (
+            [Fragment(f"[{' & '.join(map(_shown_guard, found.guards))}]")] if found.guards else []
+        )
         if not found.ranges:
-            return scaled_piece(node.coef, [*guards, *pieces])
-        body = scaled_piece(Coef(), pieces)
+            return scaled_fragment(node.coef, [*guards, *fragments])
+        body = scaled_fragment(Coef(), fragments)
         ranges = ", ".join(map(_shown_range, found.ranges))
-        total = Piece((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
-        return scaled_piece(node.coef, [*guards, total])
+        total = Fragment((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
+        return scaled_fragment(node.coef, [*guards, total])
 
     def apply(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         if indicates(node):
@@ -198,28 +200,28 @@ class _Writer:
             guards = [
                 substituted(g, names) for g in conditions(node.params, tuple(range(node.ndim)))
             ]
-            return Piece(f"[{' & '.join(map(_shown_guard, guards))}]" if guards else "1")
+            return Fragment(f"[{' & '.join(map(_shown_guard, guards))}]" if guards else "1")
         if node.ndim == 1 and node is arange(node.shape[0]):
-            return affine_piece(subs[0])
+            return affine_fragment(subs[0])
         if selects(node):
-            index: Piece = yield self.entry(node.args[0], subs[:-1], scope)
-            return Piece(("[", signed(index), f" == {_shown(subs[-1])}]"))
+            index: Fragment = yield self.entry(node.args[0], subs[:-1], scope)
+            return Fragment(("[", signed(index), f" == {_shown(subs[-1])}]"))
         if node.op.core == (-1,) and node.op.name in BINDERS:
             return (yield self.reduction(node, subs, scope))
         if _of_arrays(node):
             return (yield self.whole(node, subs, scope))
-        args: list[Piece] = []
+        args: list[Fragment] = []
         for arg in node.args:
             args.append((yield self.entry(arg, subs, scope)))
         sign = node.op.spelling.infix.strip(".")
         if sign in ("/", "^") and len(args) == 2:
             low, level = (PRODUCT, PRODUCT) if sign == "/" else (ATOM, POWER)
-            return Piece(
+            return Fragment(
                 (within(args[0], low), sign, within(args[1], level + (sign == "/"))), level
             )
         if sign and len(args) == 2:
-            return Piece(("[", within(args[0], SUM), f" {sign} ", within(args[1], SUM), "]"))
-        return Piece((node.op.name, "(", joined(", ", [signed(a) for a in args]), ")"))
+            return Fragment(("[", within(args[0], SUM), f" {sign} ", within(args[1], SUM), "]"))
+        return Fragment((node.op.name, "(", join_ropes(", ", [signed(a) for a in args]), ")"))
 
     def reduction(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """An operator over the last axes: it binds indices as a sum does."""
@@ -228,9 +230,9 @@ class _Writer:
         shape = arg.shape[arg.ndim - len(letters) :]
         ranges = [whole_range(k, extent) for k, extent in zip(letters, shape, strict=True)]
         inner = [*subs, *[Affine.of(k) for k in letters]]
-        body: Piece = yield self.entry(arg, inner, scope.inside(ranges))
+        body: Fragment = yield self.entry(arg, inner, scope.inside(ranges))
         shown = ", ".join(map(_shown_range, ranges))
-        return Piece((f"{node.op.name}[{shown}](", signed(body), ")"))
+        return Fragment((f"{node.op.name}[{shown}](", signed(body), ")"))
 
     def whole(self, node: Expr, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """An operator of whole arrays, which are variables or statements: a call, and an entry."""
@@ -241,7 +243,7 @@ class _Writer:
             arg.name if isinstance(arg, Var) else self.statements[id(arg)] for arg in whole.args
         ]
         shown = ", ".join([*args, *[_parameter(name, p) for p in whole.params]])
-        return Piece(access(f"{name}({shown})", subs))
+        return Fragment(access(f"{name}({shown})", subs))
 
 
 def _several(node: Expr) -> bool:
@@ -263,49 +265,49 @@ def _parameter(name: str, value: object) -> str:
     raise UnsupportedError(f"the index language has no word for {name} with {value!r}")
 
 
-# --- pieces ---------------------------------------------------------------------------------------
+# --- fragments ------------------------------------------------------------------------------------
 
 
-def signed(p: Piece) -> Rope:
+def signed(p: Fragment) -> Rope:
     if not p.negative:
         return p.text
     return ("-(", p.text, ")") if p.level == SUM else ("-", p.text)
 
 
-def within(p: Piece, level: int) -> Rope:
-    """A piece where an operator binds at least as tightly as `level`."""
+def within(p: Fragment, level: int) -> Rope:
+    """A fragment where an operator binds at least as tightly as `level`."""
     negative = p.negative and level > SUM
     return ("(", signed(p), ")") if p.level < level or negative else signed(p)
 
 
-def sum_piece(terms: Sequence[Piece]) -> Piece:
+def sum_fragment(terms: Sequence[Fragment]) -> Fragment:
     text: list[Rope] = [signed(terms[0])]
     for p in terms[1:]:
         inner = ("(", p.text, ")") if p.level == SUM else p.text
         text += [" - " if p.negative else " + ", inner]
-    return Piece(tuple(text), SUM)
+    return Fragment(tuple(text), SUM)
 
 
-def power_piece(p: Piece, power: int) -> Piece:
-    return p if power == 1 else Piece((within(p, ATOM), f"^{power}"), POWER)
+def power_fragment(p: Fragment, power: int) -> Fragment:
+    return p if power == 1 else Fragment((within(p, ATOM), f"^{power}"), POWER)
 
 
-def scaled_piece(coef: Coef, factors: Sequence[Piece]) -> Piece:
+def scaled_fragment(coef: Coef, factors: Sequence[Fragment]) -> Fragment:
     """A coefficient times factors."""
     negative = math.copysign(1, coef.value) < 0
     size = abs(coef.value)
-    above = [] if size == 1 else [Piece(repr(size))]
-    above += [Piece(f"({_shown(form_of(n))})" if _long(n) else n) for n in coef.times]
+    above = [] if size == 1 else [Fragment(repr(size))]
+    above += [Fragment(f"({_shown(form_of(n))})" if _long(n) else n) for n in coef.times]
     for p in factors:
         negative ^= p.negative
         above.append(p._replace(negative=False))
     if not above:
-        above = [Piece("1")]
+        above = [Fragment("1")]
     below = [f"/({_shown(form_of(n))})" if _long(n) else f"/{n}" for n in coef.over]
     if len(above) == 1 and not below:
         return above[0]._replace(negative=negative)
-    return Piece(
-        (joined("*", [within(p, PRODUCT) for p in above]), *below), PRODUCT, negative=negative
+    return Fragment(
+        (join_ropes("*", [within(p, PRODUCT) for p in above]), *below), PRODUCT, negative=negative
     )
 
 
@@ -313,24 +315,24 @@ def _long(extent: str) -> bool:
     return not extent.isidentifier()
 
 
-def affine_piece(form: Affine) -> Piece:
+def affine_fragment(form: Affine) -> Fragment:
     """An affine form, read as a number."""
     single = form.constant >= 0 if not form.terms else form == Affine.of(form.names[0])
-    return Piece(_shown(form), ATOM if single else SUM)
+    return Fragment(_shown(form), ATOM if single else SUM)
 
 
 def access(name: str, subs: Sequence[Affine]) -> str:
     return f"{name}[{', '.join(map(_shown, subs))}]" if subs else name
 
 
-def constant_piece(node: Const, subs: Sequence[Affine]) -> Piece:
+def constant_fragment(node: Const, subs: Sequence[Affine]) -> Fragment:
     """An entry of an array of few numbers, chosen by guards."""
     value = node.value
     if value.size > MAX_SHOWN:
         shape = show_shape(node.shape)
         raise UnsupportedError(f"the index language writes no constant array of shape {shape}")
     if not value.size:
-        return Piece("0")
+        return Fragment("0")
     found: list[tuple[str, float]] = []
     for place in np.ndindex(*value.shape):
         tests = [Constraint(s - k, True) for s, k in zip(subs, place, strict=True)]
@@ -339,15 +341,15 @@ def constant_piece(node: Const, subs: Sequence[Affine]) -> Piece:
         shown = " & ".join([_shown_guard(t) for t in tests if not t.trivial])
         found.append((shown, float(value[place])))
     if not found:
-        return Piece("0")
+        return Fragment("0")
     if np.isfinite(value).all():
-        return sum_piece(
-            [scaled_piece(number(v), [Piece(f"[{t}]")] if t else []) for t, v in found]
+        return sum_fragment(
+            [scaled_fragment(number(v), [Fragment(f"[{t}]")] if t else []) for t, v in found]
         )
     text = "0"
     for test, v in found[::-1]:
         text = f"where({test}, {v!r}, {text})" if test else repr(v)
-    return Piece(text)
+    return Fragment(text)
 
 
 # --- integers -------------------------------------------------------------------------------------
