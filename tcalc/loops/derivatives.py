@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..accumulation.orders import pullbacks, pushforwards
-from ..calculus.batching import batched
+from ..calculus.batching import with_batch_axis
 from ..graph.applications import parts, rewritten
 from ..graph.extents import Extent, Shape
 from ..graph.nodes import Apply, Expr, Var, postorder
@@ -181,7 +181,7 @@ def every(primal: Primal, found: Sequence[Expr], items: Mapping[Var, Expr]) -> l
     """Expressions in the body's variables for all steps, with an axis of steps in front."""
     inside = {id(node) for node in postorder(found)}
     axes = {v: item for v, item in items.items() if id(v) in inside}
-    return replaced(batched(found, axes, primal.steps.length), primal.operands[2])
+    return replaced(with_batch_axis(found, axes, primal.steps.length), primal.operands[2])
 
 
 # --- batches --------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def for_batch(node: Apply, args: Given, extent: Extent) -> tuple[Expr, ...]:
             wide[v] = formal("b" + v.name, (extent, *v.shape), integer)
             fed = scanned if v in scanned else captured
             fed[wide[v]] = _moved(a, 1, 0) if v in scanned else a
-    changed = batched([body.outputs[k] for k in sorted(several)], dict(wide), extent)
+    changed = with_batch_axis([body.outputs[k] for k in sorted(several)], dict(wide), extent)
     outputs = list(body.outputs)
     for k, e in zip(sorted(several), changed, strict=True):
         outputs[k] = e
@@ -222,5 +222,5 @@ def _item(a: Expr | None, e: Expr, wide: bool, extent: Extent) -> Expr:
     """The operand for all items, repeated where it has no axis for them."""
     if a is not None or not wide:
         return e if a is None else a
-    (found,) = batched([e], {}, extent)
+    (found,) = with_batch_axis([e], {}, extent)
     return found

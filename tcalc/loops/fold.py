@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..calculus.batching import batched
+from ..calculus.batching import with_batch_axis
 from ..graph import trees
 from ..graph.applications import rewritten
 from ..graph.bound import Scope, refuse_strays
@@ -146,7 +146,7 @@ class _Loop:
     def _joined(self, history: bool, total: Callable[[Expr], Expr]) -> list[Expr]:
         """Sums of what is added, and the loop over the other states."""
         parts = [part for part in self.added if part is not None]
-        sums = iter(batched(parts, {self.index: arange(self.extent)}, self.extent))
+        sums = iter(with_batch_axis(parts, {self.index: arange(self.extent)}, self.extent))
         others = iter(self._looped(history))
         found = []
         for part, init in zip(self.added, self.inits, strict=True):
@@ -154,7 +154,7 @@ class _Loop:
                 found.append(next(others))
                 continue
             items = total(next(sums))
-            start = batched([init], {}, self.extent)[0] if history else init
+            start = with_batch_axis([init], {}, self.extent)[0] if history else init
             found.append(add([start, items]))
         return found
 
@@ -188,7 +188,9 @@ class _Loop:
         arrays = dict(
             zip(
                 steps,
-                batched(list(accesses.values()), {self.index: arange(self.extent)}, self.extent),
+                with_batch_axis(
+                    list(accesses.values()), {self.index: arange(self.extent)}, self.extent
+                ),
                 strict=True,
             )
         )

@@ -29,7 +29,7 @@ rule("sqrt-of-square", POWERS, lambda a: sqrt(a * a), lambda a: abs(a))
 
 
 def _factor(e: Expr) -> tuple[Expr, int]:
-    """e as base ** positive integer."""
+    """e as a base and a positive whole exponent."""
     if isinstance(e, Apply) and e.op is TABLE["power"]:
         value = numeric_value(e.args[1])
         if isinstance(value, int) and value > 0:

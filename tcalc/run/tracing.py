@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..calculus.batching import batched
+from ..calculus.batching import with_batch_axis
 from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.bound import Scope, refuse_strays
@@ -250,7 +250,7 @@ class Batched(Function):
 
     def transformed(self, inputs: Inputs, result: Any) -> Any:
         (size,) = set(inputs.sizes.values())
-        return trees.rebuild(result, batched(trees.leaves(result), inputs.items, size))
+        return trees.rebuild(result, with_batch_axis(trees.leaves(result), inputs.items, size))
 
 
 # --- compiled functions ---------------------------------------------------------------------------
