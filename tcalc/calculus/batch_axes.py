@@ -10,7 +10,7 @@ from ..graph import trees
 from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var, dimensions, variables
 from ..graph.normal import einsum, view
-from ..graph.properties import rows
+from ..graph.properties import property_rows
 from ..graph.variables import canonical_name, check_extent, var
 from ..support.errors import ShapeError
 from .batching import with_batch_axis
@@ -104,7 +104,7 @@ def _axes(in_axes: Any, known: Mapping[str, Var]) -> dict[Var, int]:
 def _with_axis(v: Var, axis: int, extent: Extent) -> Var:
     """The variable with a batch axis; properties are of the last two axes."""
     shape = (*v.shape[:axis], extent, *v.shape[axis:])
-    inside = [row.name for row in rows(v.properties) if row.square]
+    inside = [row.name for row in property_rows(v.properties) if row.square]
     if inside and axis > v.ndim - 2:
         raise ShapeError(
             f"vmap: {v.name} is {min(inside)} in its last two axes; the batch axis stands before"

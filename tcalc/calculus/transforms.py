@@ -14,7 +14,7 @@ import numpy as np
 from ..accumulation.orders import MODES, pullback, pushforward
 from ..graph import trees
 from ..graph.arraylike import surface
-from ..graph.bound import readable
+from ..graph.bound_variables import readable
 from ..graph.extents import Shape, show_shape
 from ..graph.nodes import Derivative, Expr, Var, declaration, slots_of
 from ..graph.normal import bare, view

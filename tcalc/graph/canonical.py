@@ -56,8 +56,12 @@ def variable_symmetries(variable: Var) -> tuple[Permutation, ...]:
     return ()
 
 
-class Product:
-    """One contraction to be labelled: operands, their labels, which labels are open."""
+class CanonicalLabelling:
+    """The canonical labelling of one contraction: operands, their labels, which labels are open.
+
+    The method is that of canonical graph labelling: refine an equitable partition, individualise a
+    label of the smallest tie, and compare the certificates at the leaves (McKay 1981).
+    """
 
     def __init__(
         self,
@@ -106,7 +110,7 @@ class Product:
         )
 
     def canonical(self) -> tuple[Colours, list[Colours]]:
-        """Position of each label, and further positions that give the same product."""
+        """The position of each label, and other labellings with the same certificate."""
         best: list[tuple[int, Labels]] | None = None
         found: list[Colours] = []
         stack = [self.refine(self.start)]

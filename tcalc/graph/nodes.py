@@ -215,7 +215,7 @@ _FIELDS: dict[type[Expr], tuple[str, ...]] = {
     Part: ("index", "shape"),
     Derivative: (),
 }
-KINDS = tuple(_FIELDS)
+NODE_KINDS = tuple(_FIELDS)
 _RANK = {kind: rank for rank, kind in enumerate(_FIELDS)}
 _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..calculus.batching import with_batch_axis
 from ..graph import trees
-from ..graph.bound import Scope, readable, refuse_strays
+from ..graph.bound_variables import Scope, readable, refuse_strays
 from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var
 from ..graph.variables import check_extent

@@ -17,7 +17,7 @@ from ..graph.extents import Extent, Shape
 from ..graph.nodes import Apply, Expr, Var, postorder
 from ..graph.normal import add, einsum, terms_of, view
 from ..graph.products import zeros_node
-from ..graph.row import Given
+from ..graph.row import Differentials
 from .body import Body, formal, like, replaced
 from .normal import AFTER, BEFORE, LAST, Feed, Steps, loop
 
@@ -59,7 +59,7 @@ class Primal(NamedTuple):
         return rewritten(found, lambda new, old: known.get(id(old), new))
 
 
-def tangents(node: Apply, given: Given) -> Given:
+def tangents(node: Apply, given: Differentials) -> Differentials:
     """Tangents of all outputs: a loop over tangents of the states."""
     primal = Primal.of(node)
     body, n = primal.body, len(primal.body.states)
@@ -104,7 +104,7 @@ class _Cotangents(NamedTuple):
     scanned: dict[Var, Expr]
 
     @staticmethod
-    def of(body: Body, needed: Sequence[int], given: Given, outer: Shape) -> _Cotangents:
+    def of(body: Body, needed: Sequence[int], given: Differentials, outer: Shape) -> _Cotangents:
         n = len(body.states)
         found = _Cotangents({}, {}, {}, {})
         for k in needed:
@@ -129,7 +129,7 @@ def _moved(e: Expr, axis: int, to: int) -> Expr:
     return view(e, order)
 
 
-def cotangents(node: Apply, given: Given, wanted: Sequence[bool]) -> Given:
+def cotangents(node: Apply, given: Differentials, wanted: Sequence[bool]) -> Differentials:
     """Cotangents of operands: a loop the other way over those of the states, then one batch."""
     primal = Primal.of(node)
     body, n = primal.body, len(primal.body.states)
@@ -156,7 +156,7 @@ def cotangents(node: Apply, given: Given, wanted: Sequence[bool]) -> Given:
 
 
 def _back(
-    primal: Primal, bars: _Cotangents, given: Given, found: Sequence[Expr | None]
+    primal: Primal, bars: _Cotangents, given: Differentials, found: Sequence[Expr | None]
 ) -> tuple[Expr, ...]:
     """The loop over cotangents of states, from those that a step gives to the states before it."""
     outputs, inits = [], []
@@ -187,7 +187,7 @@ def every(primal: Primal, found: Sequence[Expr], items: Mapping[Var, Expr]) -> l
 # --- batches --------------------------------------------------------------------------------------
 
 
-def for_batch(node: Apply, args: Given, extent: Extent) -> tuple[Expr, ...]:
+def for_batch(node: Apply, args: Differentials, extent: Extent) -> tuple[Expr, ...]:
     """One loop over the states of all items; a state that is the same for all stays one."""
     primal = Primal.of(node)
     body, n = primal.body, len(primal.body.states)

@@ -12,11 +12,11 @@ from typing import Any
 from ..calculus.batching import with_batch_axis
 from ..graph import trees
 from ..graph.applications import rewritten
-from ..graph.bound import Scope, refuse_strays
+from ..graph.bound_variables import Scope, refuse_strays
 from ..graph.extents import ONE, Extent, show_shape
 from ..graph.nodes import Einsum, Expr, Var, postorder
 from ..graph.normal import add, einsum, terms_of
-from ..graph.products import Operand, selects, zeros_node
+from ..graph.products import LabelledExpr, selects, zeros_node
 from ..ops.affine_entries import integral
 from ..ops.arithmetic import sum
 from ..ops.elementwise import where
@@ -67,7 +67,7 @@ def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = 
     with Scope() as scope:
         index = scope.index(parameter(body, 1, "fold"), extent)
         states = [scope.number("state", k, e.shape) for k, e in enumerate(inits)]
-        result = body(trees.filled(init, iter(states)), index)
+        result = body(trees.unflatten(init, iter(states)), index)
         _check_nest(init, result, "the state")
         outputs = leaves(result, "fold")
         for k, (before, after) in enumerate(zip(inits, outputs, strict=True)):
@@ -204,7 +204,7 @@ class _Loop:
     def _places(self, outputs: Sequence[Expr]) -> Expr:
         """0, 1, … along the loop, with checks that what states are read at is inside of them."""
         checks = unchecked_accesses(outputs, self.index, self.extent)
-        operands: list[Operand] = [(arange(self.extent), (0,)), *checks]
+        operands: list[LabelledExpr] = [(arange(self.extent), (0,)), *checks]
         ops, words = [op for op, _ in operands], [word for _, word in operands]
         return einsum(ops, words, (0,), ONE, {0: self.extent})
 

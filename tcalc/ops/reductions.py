@@ -11,7 +11,7 @@ from ..graph.applications import apply
 from ..graph.extents import ONE, Extent, Shape, show_shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum, view
-from ..graph.orientation import inverse
+from ..graph.orientation import inverse_permutation
 from ..graph.row import Kernels, Meaning, Op, Spelling
 from ..graph.variables import check_extent
 from ..support.errors import ShapeError, UnsupportedError
@@ -177,7 +177,7 @@ def _cumulate(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
 def _moved(row: Op, e: Expr, core: int, params: tuple[Any, ...]) -> Expr:
     """A row with one core axis, applied to axis `core` of e."""
     order = [k for k in range(e.ndim) if k != core] + [core]
-    return view(apply(row, view(e, order), params=params), inverse(order))
+    return view(apply(row, view(e, order), params=params), inverse_permutation(order))
 
 
 def _push(k: int, tangent: Expr, node: Apply) -> Expr:

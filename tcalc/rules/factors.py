@@ -14,7 +14,7 @@ from ..graph.applications import core_swap
 from ..graph.extents import ONE, Coef, Extent, extent_coef
 from ..graph.nodes import Apply, Einsum, Expr, Var
 from ..graph.normal import einsum, scale, view
-from ..graph.products import Operand, opened
+from ..graph.products import LabelledExpr, inlined
 from ..graph.properties import subspace
 from ..graph.row import TABLE
 from ..ops.arithmetic import matmul, sum
@@ -43,7 +43,7 @@ class _OpenedProduct:
     """A contraction some of whose operands, products themselves, are inlined: one set of labels."""
 
     def __init__(self, e: Einsum) -> None:
-        self.operands: list[Operand] = list(zip(e.args, e.labels, strict=True))
+        self.operands: list[LabelledExpr] = list(zip(e.args, e.labels, strict=True))
         self.out, self.coef = e.out, e.coef
         self.extents: dict[int, Extent] = dict(enumerate(e.extents))
         self.summed = [label for label in self.extents if label not in e.out]
@@ -53,17 +53,17 @@ class _OpenedProduct:
 
     def open_all(self, chosen: Sequence[int], holds: Callable[[Expr], bool]) -> None:
         """Inline those products among the chosen operands that have a factor for which `holds`."""
-        kept: list[Operand] = []
+        kept: list[LabelledExpr] = []
         for k, (op, word) in enumerate(self.operands):
             inside = isinstance(op, Einsum) and len(set(op.out)) == len(op.out)
             if k in chosen and isinstance(op, Einsum) and inside and any(map(holds, op.args)):
                 self.coef = self.coef.by(op.coef)
-                kept += opened(op, word, self.extents)
+                kept += inlined(op, word, self.extents)
             else:
                 kept.append((op, word))
         self.operands = kept
 
-    def with_operands(self, operands: Sequence[Operand]) -> Expr:
+    def with_operands(self, operands: Sequence[LabelledExpr]) -> Expr:
         words = [word for _, word in operands]
         return einsum([op for op, _ in operands], words, self.out, self.coef, self.extents)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...graph.extents import form_of, show_shape
-from ...graph.products import Operand
+from ...graph.products import LabelledExpr
 from ...integers.affine import Affine, Constraint
 from ...ops.indicator import Access, index, indicator, label_of
 from ...ops.selection import selection
@@ -44,7 +44,7 @@ class Entries:
         array = self.arrays.array(node)
         self.arrays.check_arity(node, array)
         word: list[int] = []
-        others: list[Operand] = []
+        others: list[LabelledExpr] = []
         for axis, (arg, extent) in enumerate(zip(node.args, array.expr.shape, strict=True)):
             sub, own = self.tree.nodes[arg], -1 - axis  # labels of the text are not negative
             if sub.kind == "call" and sub.name == "mod":
@@ -62,7 +62,7 @@ class Entries:
             accesses, near = self.inside(place, axis, form, context)
             if accesses:  # apart from the axis, which may be empty
                 others += indicator(extents, near, accesses)
-        operands: list[Operand] = [(array.expr, tuple(word)), *others]
+        operands: list[LabelledExpr] = [(array.expr, tuple(word)), *others]
         out = tuple(sorted({k for _, w in operands for k in w if k >= 0}))
         return contracted(operands, out, self.space.extents)
 
@@ -103,7 +103,7 @@ class Entries:
         )
         raise RangeError(str(self.tree.error(message, self.tree.nodes[node.args[axis]].start)))
 
-    def wrapped(self, place: int, axis: int, label: int) -> list[Operand]:
+    def wrapped(self, place: int, axis: int, label: int) -> list[LabelledExpr]:
         """The entry at mod(e, n): a selection by computed integers."""
         node = self.tree.nodes[place]
         low = self.arrays.array(node).lows[axis]
@@ -126,5 +126,5 @@ class Entries:
         if low != Affine():
             places = labelled_sum([places, labelled_affine(-low, extents)], extents)
         extent = self.arrays.array(node).expr.shape[axis]
-        found: list[Operand] = [(selection(places.expr, extent), (*places.word, label))]
+        found: list[LabelledExpr] = [(selection(places.expr, extent), (*places.word, label))]
         return found + indicator({}, [], [*accesses, *lowest])

@@ -11,7 +11,7 @@ from ...graph.applications import apply, apply_all
 from ...graph.extents import ONE, Extent, extent_coef, extent_from, number
 from ...graph.nodes import Apply, Expr, Labels, postorder
 from ...graph.normal import add, einsum, scale, view
-from ...graph.products import Operand, filled, numeral
+from ...graph.products import LabelledExpr, filled, numeral
 from ...graph.row import TABLE, Op
 from ...integers.affine import Affine, Guard
 from ...ops.indicator import Access, indicator, label_of
@@ -56,7 +56,9 @@ def label_union(values: Iterable[Labelled]) -> Labels:
     return tuple(sorted({label for v in values for label in v.word}))
 
 
-def contracted(operands: Sequence[Operand], out: Labels, extents: Mapping[int, Extent]) -> Labelled:
+def contracted(
+    operands: Sequence[LabelledExpr], out: Labels, extents: Mapping[int, Extent]
+) -> Labelled:
     """The product of operands, summed over the labels that are not in `out`."""
     ops, words = [op for op, _ in operands], [word for _, word in operands]
     return Labelled(einsum(ops, words, out, ONE, {k: extents[k] for k in out}), out)
@@ -206,7 +208,7 @@ def _summed(
 ) -> Labelled:
     if any(extents[k] == 0 for k in labels):
         return Labelled(numeral(0), ())
-    operands: list[Operand] = [body]
+    operands: list[LabelledExpr] = [body]
     if mask.word and restricted(body.expr):
         word = label_union([body, mask])
         chosen, whole = expanded(mask, word, extents), expanded(body, word, extents)
