@@ -60,7 +60,6 @@ __all__ = [
     "mod",
     "ndtr",
     "not_equal",
-    "ones",
     "polygamma",
     "power",
     "reciprocal",

@@ -21,23 +21,15 @@ from .elementwise import abs, equal, exp, less_equal, reciprocal, reciprocal0, s
 from .elementwise_row import NONNEGATIVE
 
 __all__ = [
-    "abs",
     "arange",
     "cumsum",
-    "equal",
-    "exp",
-    "less_equal",
     "log_softmax",
     "logsumexp",
     "max",
     "min",
     "prod",
-    "reciprocal",
-    "reciprocal0",
     "softmax",
-    "sqrt",
     "std",
-    "where",
 ]
 
 

@@ -20,7 +20,6 @@ __all__ = [
     "det",
     "inv",
     "logdet",
-    "reciprocal",
     "slogdet",
     "solve",
 ]
