@@ -105,9 +105,24 @@ def hessian(f: Any, x: Any, mode: str = "auto") -> Any:
 
 
 def jvp(e: Any, x: Any, v: Any) -> Expr:
-    """The directional derivative of e along v, by forward mode.
+    """The product of the Jacobian with v: the directional derivative of e along v, by forward mode.
 
-    `v` has x's shape, or x's shape and further axes for several directions; a nest like x.
+    Parameters
+    ----------
+    e : Expr
+    x : variable, name of a variable, or a nested tuple or dict of these
+    v : array_like or Expr, or a nest of them like x
+        Of x's shape, or with further axes, the same for all of a nest, for several directions.
+
+    Returns
+    -------
+    Expr
+        Of shape ``e.shape`` and then the further axes.
+
+    Raises
+    ------
+    ShapeError
+        Where shapes do not fit. ValueError where `v` is no nest like x.
     """
     root = as_root(e)
     seeds: dict[Var, Expr] = {}
@@ -125,7 +140,25 @@ def jvp(e: Any, x: Any, v: Any) -> Expr:
 
 
 def vjp(e: Any, x: Any, u: Any) -> Any:
-    """The product of u, of e's shape (after further axes), with the Jacobian, by reverse mode."""
+    """The product of u with the Jacobian, by reverse mode.
+
+    Parameters
+    ----------
+    e : Expr
+    x : variable, name of a variable, or a nested tuple or dict of these
+    u : array_like or Expr
+        Of e's shape, or with further axes in front for several products.
+
+    Returns
+    -------
+    Expr, or a nest of them where x is a nest
+        Of the further axes and then x's shape, projected onto the properties of x.
+
+    Raises
+    ------
+    ShapeError
+        Where the shape of `u` does not end in that of `e`.
+    """
     root = as_root(e)
     seed = as_expr(u)
     value = simplify(_value(root))
@@ -145,7 +178,21 @@ def vjp(e: Any, x: Any, u: Any) -> Any:
 
 
 def hvp(f: Any, x: Any, v: Any) -> Any:
-    """The product of the Hessian of a scalar expression with v, by forward over reverse mode."""
+    """The product of the Hessian of a scalar expression with v, by forward over reverse mode.
+
+    Parameters
+    ----------
+    f : Expr
+        Of shape ().
+    x : variable, name of a variable, or a nested tuple or dict of these
+    v : array_like or Expr, or a nest of them like x
+        Directions, as for `jvp`.
+
+    Returns
+    -------
+    Expr, or a nest of them where x is a nest
+        Of x's shape and then further axes of the directions.
+    """
     _scalar(f, "hvp")
     root = as_root(f)
     targets = _variables(x, root)
@@ -153,7 +200,19 @@ def hvp(f: Any, x: Any, v: Any) -> Any:
 
 
 def subs(e: Expr, values: Mapping[Any, Any]) -> Expr:
-    """Variables (or their names) replaced at once by expressions or numbers of their shape."""
+    """The expression with variables replaced, all at once.
+
+    Parameters
+    ----------
+    e : Expr
+    values : mapping from variables or their names to Expr or array_like
+        Of the variables' shapes. Variables that are not in `e` are passed over.
+
+    Raises
+    ------
+    ShapeError
+        Where a value has another shape than the variable. TypeError where a key is no variable.
+    """
     if not isinstance(values, Mapping):
         raise TypeError(f"subs takes a mapping from variables to expressions, not {values!r:.60}")
     known = e.variables

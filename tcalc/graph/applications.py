@@ -38,7 +38,18 @@ from .sums import absent_axes
 def apply(
     op: Op, *operands: Expr, params: tuple[Any, ...] = (), shape: Shape | None = None
 ) -> Expr:
-    """The operator on operands of one batch shape, broadcasts and permutations taken outside."""
+    """The operator applied, in normal form: broadcasts and permutations are taken outside.
+
+    Parameters
+    ----------
+    op : Op
+        An operator with one output; `apply_all` is for several.
+    *operands : Expr
+        Of one batch shape, each followed by its core.
+    params : tuple
+    shape : tuple of int and str, optional
+        Of the result, where the operator's row need not be asked.
+    """
     args = [bare(a) for a in operands]
     if shape is None:
         shape = op.result_shape(params, *[a.shape for a in args])

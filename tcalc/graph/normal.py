@@ -67,10 +67,24 @@ def einsum(
     coef: Coef = ONE,
     extents: Mapping[int, Extent] | None = None,
 ) -> Expr:
-    """coef * sum of the product of ops[k] indexed by labels[k], for every value of `out`.
+    """coef * the sum of the product of operands at their labels, in normal form.
 
-    Labels are any ints, local to the call. `extents` gives those of output labels that no operand
-    has.
+    Parameters
+    ----------
+    ops : sequence of Expr
+    labels : sequence of sequences of int
+        A label for every axis of each operand: any ints, local to the call.
+    out : sequence of int
+        Labels of the result's axes; all others are summed. A label that stands twice is a unit
+        tensor, one that no operand has a broadcast.
+    coef : Coef
+    extents : mapping from label to extent
+        Of labels that no operand has.
+
+    Raises
+    ------
+    ShapeError
+        Where a label has two extents.
     """
     operands = [(bare(op), tuple(word)) for op, word in zip(ops, labels, strict=True)]
     placed = {label for _, word in operands for label in word}.union(out)
@@ -123,7 +137,7 @@ def scale(e: Expr, coef: Coef) -> Expr:
 
 
 def add(terms: Iterable[Expr]) -> Expr:
-    """The sum of expressions of one shape."""
+    """The sum of expressions of one shape, in normal form; ShapeError where shapes differ."""
     items = [bare(t) for t in terms]
     shape = items[0].shape
     for t in items:

@@ -182,6 +182,16 @@ def simplify(e: Expr, fired: Counter[str] | None = None) -> Expr:
     e : Expr
     fired : Counter, optional
         Counts the rules that fired, by name.
+
+    Returns
+    -------
+    Expr
+        Equal where both are finite; of the same shape.
+
+    Raises
+    ------
+    TypeError
+        Where `e` is not one expression.
     """
     if not isinstance(e, Expr):
         raise TypeError(f"one expression is simplified at a time, not {type(e).__name__}")

@@ -27,7 +27,7 @@ from .values import (
     NUMBERS,
     Labelled,
     array_operands,
-    closest_function,
+    closest_entry_function,
     combined_pieces,
     entry_arity,
     labelled_affine,
@@ -207,7 +207,7 @@ class _ExpressionBuilder:
             message = f"there is no function `{node.name}`"
             if node.name in self.arrays.named:
                 message = f"`{node.name}` is an array; its entries are {node.name}[…]"
-            elif near := closest_function(node.name):
+            elif near := closest_entry_function(node.name):
                 message += f"; did you mean {near}?"
             raise self.tree.error(message, node.at)
         if not wanted[0] <= len(node.args) <= wanted[1]:

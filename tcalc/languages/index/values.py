@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from ...ops.indicator import Access, indicator, label_of
 from ...ops.reductions import arange
 from ...support.errors import ShapeError
 from ..reading.lexer import WORDS
-from ..reading.library import LIBRARY
+from ..reading.library import LIBRARY, closest_name
 
 #: Functions of entries that are no row of the operator table: the least and the greatest number of
 #: arguments.
@@ -132,10 +131,9 @@ def array_call(name: str, operands: Sequence[Expr], params: Sequence[Any]) -> Ex
     return apply(row, *operands, params=tuple(params))
 
 
-def closest_function(name: str) -> str:
+def closest_entry_function(name: str) -> str:
     """The known function with the most similar name, or nothing."""
-    known = sorted({*OTHER_FUNCTIONS, *[n for n in TABLE if entry_arity(n)]})
-    return next(iter(difflib.get_close_matches(name, known, 1)), "")
+    return closest_name(name, {*OTHER_FUNCTIONS, *[n for n in TABLE if entry_arity(n)]})
 
 
 def labelled_product(values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:

@@ -6,14 +6,13 @@ others. A function that the library does not have is unavailable, and works as s
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 from ...graph.applications import apply
 from ...graph.row import TABLE
-from ..reading.library import LIBRARY
+from ..reading.library import LIBRARY, closest_name
 from .syntax import CONSTANT_MATRICES
 
 
@@ -152,7 +151,6 @@ def implementation(name: str) -> Callable[..., Any]:
     return call
 
 
-def closest_function(name: str) -> str:
+def closest_matrix_function(name: str) -> str:
     """The known function with the most similar name, or nothing."""
-    known = sorted(n for n in {*FUNCTIONS, *TABLE} if signature_of(n) and available(n))
-    return next(iter(difflib.get_close_matches(name, known, 1)), "")
+    return closest_name(name, [n for n in {*FUNCTIONS, *TABLE} if signature_of(n) and available(n)])

@@ -14,7 +14,7 @@ from ...support.errors import ParseError
 from ..reading.parser import COMPARISON
 from ..reading.tree import Node, SyntaxTree
 from .factorisations import FACTORISATION_RULES
-from .functions import RESULT_FUNCTIONS, available, closest_function, signature_of
+from .functions import RESULT_FUNCTIONS, available, closest_matrix_function, signature_of
 from .rules import FUNCTION_RULES, KIND_RULES, OPERATOR_RULES
 from .sizes import SizeRules
 from .syntax import LEVELS
@@ -179,7 +179,7 @@ class _Inference:
         return self.functions[found.rule](node)
 
     def no_function(self, node: Node) -> ParseError:
-        name, close = node.name, closest_function(node.name)
+        name, close = node.name, closest_matrix_function(node.name)
         if name in RESULT_FUNCTIONS:
             parts = " and ".join([f"{part}(…)" for part in RESULT_FUNCTIONS[name]])
             return self.tree.error(f"`{name}` has several results: write {parts}", node.at)
