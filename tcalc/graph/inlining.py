@@ -60,13 +60,13 @@ class Inlining:
         return tuple([self.find(label) for label in labels])
 
     def of(self, operands: list[LabelledExpr]) -> Factors:
-        """The product of operands none of which is to be inlined any more."""
+        """The product of these operands, after inlining."""
         for op, word in operands:
             for label, extent in zip(word, op.shape, strict=True):
                 self.check(self.find(label), extent)
-        operands = self.selected(self.dissolve(operands))
-        while (inside := self.open_contraction(operands)) is not None:
-            operands = self.selected(self.dissolve(inside))
+        operands = self.merge_selections(self.inline_outer_products(operands))
+        while (inside := self.inline_contraction(operands)) is not None:
+            operands = self.merge_selections(self.inline_outer_products(inside))
         operands = [(op, self.word(word)) for op, word in operands]
         out, coef = self.word(self.out), self.coef
         placed = {label for _, word in operands for label in word}.union(out)
@@ -75,7 +75,7 @@ class Inlining:
             coef = coef.by(extent_coef(self.extents[label]))
         return Factors(operands, out, self.extents, coef)
 
-    def dissolve(self, operands: Iterable[LabelledExpr]) -> list[LabelledExpr]:
+    def inline_outer_products(self, operands: Iterable[LabelledExpr]) -> list[LabelledExpr]:
         """The operands after outer products among them are inlined."""
         kept: list[LabelledExpr] = []
         waiting = list(operands)
@@ -97,7 +97,7 @@ class Inlining:
                 kept.append((op, word))
         return kept
 
-    def selected(self, operands: list[LabelledExpr]) -> list[LabelledExpr]:
+    def merge_selections(self, operands: list[LabelledExpr]) -> list[LabelledExpr]:
         """One selection tensor twice, S_ij S_ik, is S_ij with a unit tensor of j and k."""
         if not any(selects(op) for op, _ in operands):
             return operands
@@ -114,7 +114,7 @@ class Inlining:
             for a, b in pairs:
                 self.union(a, b)
 
-    def open_contraction(self, operands: list[LabelledExpr]) -> list[LabelledExpr] | None:
+    def inline_contraction(self, operands: list[LabelledExpr]) -> list[LabelledExpr] | None:
         """The operands after one contraction is inlined, or None where none is to be."""
         outer = {self.find(label) for label in self.out}
         for k, (op, labels) in enumerate(operands):

@@ -145,7 +145,7 @@ def add(terms: Iterable[Expr]) -> Expr:
             raise ShapeError(
                 f"a sum of shapes {show_shape(shape)} and {show_shape(t.shape)}: they must be equal"
             )
-    found = collected(_open_sums(items))
+    found = collected(_flatten_sums(items))
     for step in SUM_STEPS:
         if len(found) < 2:
             return found[0] if found else zeros_node(shape)
@@ -162,7 +162,7 @@ def _intern_add(terms: list[Expr]) -> Expr:
     return node
 
 
-def _open_sums(items: list[Expr]) -> list[Expr]:
+def _flatten_sums(items: list[Expr]) -> list[Expr]:
     """Flatten terms that are sums, where they carry unit tensors, are broadcast or share terms."""
     parts = [split_coef(t)[1] for t in items]  # held while their ids are compared
     present = set(map(id, parts))

@@ -185,13 +185,13 @@ def contraction(
     ops = [op for op, _ in group]
     is_open = [label in outer for label in names]
     sizes = tuple([extents[label] for label in names])
-    symmetric = freedoms(ops, words)
+    symmetric = operand_symmetries(ops, words)
     position, others = CanonicalLabelling(
         ops, words, len(names), is_open, sizes, symmetric
     ).canonical()
-    opened = sorted([k for k, o in enumerate(is_open) if o], key=lambda k: position[k])
-    closed = sorted([k for k, o in enumerate(is_open) if not o], key=lambda k: position[k])
-    final = {k: place for place, k in enumerate(opened + closed)}
+    free = sorted([k for k, o in enumerate(is_open) if o], key=lambda k: position[k])
+    summed = sorted([k for k, o in enumerate(is_open) if not o], key=lambda k: position[k])
+    final = {k: place for place, k in enumerate(free + summed)}
     rows = sorted(
         [
             (op.order, least(tuple([final[k] for k in word]), sym), i)
@@ -201,25 +201,25 @@ def contraction(
     node = _intern_einsum(
         tuple([ops[i] for *_, i in rows]),
         tuple([word for _, word, _ in rows]),
-        tuple(range(len(opened))),
-        tuple([sizes[k] for k in opened + closed]),
+        tuple(range(len(free))),
+        tuple([sizes[k] for k in free + summed]),
         ONE,
     )
     if node._symmetries is None:
-        node._symmetries = _automorphisms(opened, position, others)
-    return node, tuple([names[k] for k in opened])
+        node._symmetries = _automorphisms(free, position, others)
+    return node, tuple([names[k] for k in free])
 
 
 def _automorphisms(
-    opened: list[int], position: list[int], others: list[list[int]]
+    free: list[int], position: list[int], others: list[list[int]]
 ) -> tuple[Permutation, ...]:
     """Permutations of the open labels among labellings with one certificate."""
     generators = set()
     for other in others:
-        where = {other[k]: place for place, k in enumerate(opened)}
-        if all(position[k] in where for k in opened):
-            generators.add(tuple([where[position[k]] for k in opened]))
-    return closure(sorted(generators - {tuple(range(len(opened)))}))
+        where = {other[k]: place for place, k in enumerate(free)}
+        if all(position[k] in where for k in free):
+            generators.add(tuple([where[position[k]] for k in free]))
+    return closure(sorted(generators - {tuple(range(len(free)))}))
 
 
 def outer_product(
@@ -233,7 +233,7 @@ def outer_product(
     final: dict[int, int] = {}
     for label in out:
         final.setdefault(label, len(final))
-    free = freedoms([op for op, _ in atoms], [word for _, word in atoms])
+    free = operand_symmetries([op for op, _ in atoms], [word for _, word in atoms])
     rows = sorted(
         [
             (op.order, least(tuple([final[label] for label in word]), free[k]), k)
@@ -315,7 +315,9 @@ def sign_aligned(operands: list[LabelledExpr]) -> tuple[list[LabelledExpr], Coef
     return found, number(sign)
 
 
-def freedoms(ops: Sequence[Expr], words: Sequence[Labels]) -> list[tuple[Permutation, ...]]:
+def operand_symmetries(
+    ops: Sequence[Expr], words: Sequence[Labels]
+) -> list[tuple[Permutation, ...]]:
     """Axis permutations of each operand that leave the product as it is.
 
     An operand's own, and where it stands an even number of times under the same labels also those

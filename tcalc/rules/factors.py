@@ -51,7 +51,7 @@ class _OpenedProduct:
     def places(self, label: int) -> list[int]:
         return [k for k, (_, word) in enumerate(self.operands) for i in word if i == label]
 
-    def open_all(self, chosen: Sequence[int], holds: Callable[[Expr], bool]) -> None:
+    def inline_all(self, chosen: Sequence[int], holds: Callable[[Expr], bool]) -> None:
         """Inline those products among the chosen operands that have a factor for which `holds`."""
         kept: list[LabelledExpr] = []
         for k, (op, word) in enumerate(self.operands):
@@ -78,7 +78,7 @@ def _contracted_pair(
         chosen = whole.places(label)
         if len(chosen) != 2:
             continue
-        whole.open_all(chosen, holds)
+        whole.inline_all(chosen, holds)
         both = [(op, word) for op, word in whole.operands if label in word]
         if len(both) != 2 or both[0][0] is not both[1][0] or not holds(both[0][0]):
             continue
@@ -143,7 +143,7 @@ def _without_inverse(e: Einsum, k: int, axis: int) -> Expr | None:
     places = whole.places(label)
     if label in e.out or len(places) != 2:
         return None
-    whole.open_all([p for p in places if p != k], lambda op: op is matrix)
+    whole.inline_all([p for p in places if p != k], lambda op: op is matrix)
     mates = [w for op, w in whole.operands if op is matrix and label in w]
     if len(mates) != 1 or len(whole.places(label)) != 2:
         return None
