@@ -183,14 +183,14 @@ def contraction(
     names = list(local)
     words = [tuple([local[label] for label in word]) for _, word in group]
     ops = [op for op, _ in group]
-    is_open = [label in outer for label in names]
+    is_free = [label in outer for label in names]
     sizes = tuple([extents[label] for label in names])
     symmetric = operand_symmetries(ops, words)
     position, others = CanonicalLabelling(
-        ops, words, len(names), is_open, sizes, symmetric
+        ops, words, len(names), is_free, sizes, symmetric
     ).canonical()
-    free = sorted([k for k, o in enumerate(is_open) if o], key=lambda k: position[k])
-    summed = sorted([k for k, o in enumerate(is_open) if not o], key=lambda k: position[k])
+    free = sorted([k for k, o in enumerate(is_free) if o], key=lambda k: position[k])
+    summed = sorted([k for k, o in enumerate(is_free) if not o], key=lambda k: position[k])
     final = {k: place for place, k in enumerate(free + summed)}
     rows = sorted(
         [
@@ -213,7 +213,7 @@ def contraction(
 def _automorphisms(
     free: list[int], position: list[int], others: list[list[int]]
 ) -> tuple[Permutation, ...]:
-    """Permutations of the open labels among labellings with one certificate."""
+    """Permutations of the free labels among labellings with one certificate."""
     generators = set()
     for other in others:
         where = {other[k]: place for place, k in enumerate(free)}

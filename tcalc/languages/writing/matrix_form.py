@@ -167,22 +167,22 @@ class ProductForm:
     # --- contractions ---
 
     def contraction(self) -> tuple[Fragment, Fragment | None] | None:
-        """A product with summed labels, coefficient 1 and distinct open labels."""
-        open_labels = self.node.out
-        n_summed = len(self.node.extents) - len(open_labels)
-        if not open_labels and n_summed <= 2:
+        """A product with summed labels, coefficient 1 and distinct free labels."""
+        free_labels = self.node.out
+        n_summed = len(self.node.extents) - len(free_labels)
+        if not free_labels and n_summed <= 2:
             return (self.total(), None) if n_summed == 1 else (self.double(), None)
-        if len(open_labels) < 2 and (loop := self.cycle()) is not None:
-            return (self.style.diag if open_labels else self.style.trace)(loop), None
+        if len(free_labels) < 2 and (loop := self.cycle()) is not None:
+            return (self.style.diag if free_labels else self.style.trace)(loop), None
         path = self.path()
         if path is None:
             return None
         there, back = self.along(path), self.along(path[::-1])
-        if not open_labels:
+        if not free_labels:
             return fewer_transposes(there, back), None
-        if path[0] != open_labels[0]:
+        if path[0] != free_labels[0]:
             there, back = back, there
-        if len(open_labels) == 2:
+        if len(free_labels) == 2:
             return there, back
         self.diagonal = self.read_diagonally()
         if self.diagonal is not None:
@@ -240,7 +240,7 @@ class ProductForm:
         return found
 
     def path(self) -> list[int] | None:
-        """The labels in a row, each joined to the next by matrices, open labels at the ends."""
+        """The labels in a row, each joined to the next by matrices, free labels at the ends."""
         near = self.neighbours()
         ends = [label for label, others in near.items() if len(others) == 1]
         if len(ends) != 2 or any(len(others) > 2 for others in near.values()):
@@ -257,15 +257,15 @@ class ProductForm:
 
     def along(self, path: list[int]) -> Fragment:
         """The product of matrices along a path of labels; summed ends close with a vector."""
-        style, open_labels = self.style, self.node.out
+        style, free_labels = self.style, self.node.out
         factors = []
-        if path[0] not in open_labels:
+        if path[0] not in free_labels:
             factors.append(self.vector(path[0], True) or style.transpose(style.ones(None)))
         for i, j in pairwise(path):
             factors.append(self.table(i, j))
             if j is not path[-1] and (scale := self.vector(j)):
                 factors.append(style.diag(scale))
-        if path[-1] not in open_labels:
+        if path[-1] not in free_labels:
             factors.append(self.vector(path[-1]) or style.ones(None))
         return style.chain(factors)
 
