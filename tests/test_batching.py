@@ -12,7 +12,7 @@ import pytest
 import tcalc as tc
 from tcalc.calculus.batching import with_batch_axis
 from tcalc.graph.applications import apply, apply_all
-from tcalc.graph.row import TABLE, Op, Selection
+from tcalc.graph.operators import TABLE, Op, Selection
 from tcalc.ops.matrix_cores import symmetric_part
 from tcalc.support.errors import RangeError
 from tests.cases import BY_NAME, CASES, EXTENTS

@@ -13,7 +13,7 @@ import pytest
 import tcalc as tc
 from tcalc import ops
 from tcalc.graph.arraylike import surface
-from tcalc.graph.row import TABLE
+from tcalc.graph.operators import TABLE
 
 # Reached through methods, operators or NumPy's functions only.
 HIDDEN = {

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from ..graph.applications import application, parts
 from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var, postorder
 from ..graph.normal import add, einsum
+from ..graph.operators import Loop
 from ..graph.products import zeros_node
-from ..graph.row import Loop
 from .partials import local_pullback, local_pushforward, operands_of, unit_tensor
 
 #: Partial derivatives by the ids of the nodes of an edge.

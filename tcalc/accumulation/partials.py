@@ -11,7 +11,7 @@ from ..graph.applications import application, parts
 from ..graph.extents import ONE, Shape
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Part
 from ..graph.normal import add, einsum, terms_of
-from ..graph.row import batch_axes
+from ..graph.operators import batch_axes
 
 
 def unit_tensor(shape: Shape) -> Expr:

@@ -13,7 +13,7 @@ from ..graph.applications import application, apply, apply_all, parts
 from ..graph.extents import ONE, Extent, show_shape
 from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var, postorder
 from ..graph.normal import add, bare, einsum
-from ..graph.row import Loop, Selection
+from ..graph.operators import Loop, Selection
 from ..ops.affine_entries import settled
 from ..ops.selection import selection
 from ..support.errors import ShapeError

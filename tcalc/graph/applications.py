@@ -29,9 +29,9 @@ from .nodes import (
     postorder,
 )
 from .normal import add, bare, drop_axes, einsum, unembedded, view
+from .operators import Op
 from .orientation import canonical_axes, inverse_permutation
 from .products import numeral, numeric_value, symmetries
-from .row import Op
 from .sums import absent_axes
 
 

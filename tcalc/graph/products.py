@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeGuard
 from .canonical import CanonicalLabelling, axis_symmetries, closure, least, variable_symmetries
 from .extents import ONE, Coef, Extent, Shape, number
 from .nodes import Apply, Einsum, Expr, Labels, Permutation, Var, intern
-from .row import Indicator, Selection
+from .operators import Indicator, Selection
 
 #: An operand of a product: an expression, and a label for each of its axes.
 LabelledExpr = tuple[Expr, Labels]

@@ -17,7 +17,7 @@ import numpy as np
 from ..graph.arraylike import surface
 from ..graph.extents import Coef, Extent, Shape
 from ..graph.nodes import Expr
-from ..graph.row import Op
+from ..graph.operators import Op
 from .writing.layout import FormulaLayout
 from .writing.notation import (
     ATOM,

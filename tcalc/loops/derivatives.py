@@ -16,8 +16,8 @@ from ..graph.applications import parts, rewritten
 from ..graph.extents import Extent, Shape
 from ..graph.nodes import Apply, Expr, Var, postorder
 from ..graph.normal import add, einsum, terms_of, view
+from ..graph.operators import Differentials
 from ..graph.products import zeros_node
-from ..graph.row import Differentials
 from .body import Body, formal, like, replaced
 from .normal import AFTER, BEFORE, LAST, Feed, Steps, loop
 

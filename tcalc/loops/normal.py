@@ -10,8 +10,8 @@ from ..graph.applications import apply_all, rewritten
 from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var
 from ..graph.normal import bare, drop_axes
+from ..graph.operators import Op
 from ..graph.products import zeros_node
-from ..graph.row import Op
 from ..graph.sums import absent_axes
 from ..rules.strategy import simplify
 from .body import Body, cut, depth_of, formal, plain_below, replaced

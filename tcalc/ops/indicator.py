@@ -18,8 +18,8 @@ from ..graph.applications import apply
 from ..graph.extents import ONE, Extent, extent_names, extent_of, value_of
 from ..graph.nodes import Labels
 from ..graph.normal import einsum
+from ..graph.operators import Indicator, Kernels, Meaning, Spelling
 from ..graph.products import LabelledExpr, numeral
-from ..graph.row import Indicator, Kernels, Meaning, Spelling
 from ..integers.affine import Affine, Congruence, Constraint, Guard
 from ..integers.polyhedra import System, integer_range
 from ..support.errors import RangeError

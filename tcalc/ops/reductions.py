@@ -11,8 +11,8 @@ from ..graph.applications import apply
 from ..graph.extents import ONE, Extent, Shape, show_shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum, view
+from ..graph.operators import Kernels, Meaning, Op, Spelling
 from ..graph.orientation import inverse_permutation
-from ..graph.row import Kernels, Meaning, Op, Spelling
 from ..graph.variables import check_extent
 from ..support.errors import ShapeError, UnsupportedError
 from . import arithmetic

@@ -9,8 +9,8 @@ from ..graph.applications import apply
 from ..graph.extents import Coef, number
 from ..graph.nodes import Apply, Einsum, Expr
 from ..graph.normal import einsum, scale
+from ..graph.operators import TABLE
 from ..graph.products import numeric_value, split_coef
-from ..graph.row import TABLE
 from ..ops.arithmetic import sum
 from ..ops.elementwise import abs, cos, exp, log, power, sign, sin, sqrt
 from ..ops.reductions import NORM2, norm

@@ -14,9 +14,9 @@ from ..graph.applications import core_swap
 from ..graph.extents import ONE, Coef, Extent, extent_coef
 from ..graph.nodes import Apply, Einsum, Expr, Var
 from ..graph.normal import einsum, scale, view
+from ..graph.operators import TABLE
 from ..graph.products import LabelledExpr, inlined
 from ..graph.properties import subspace
-from ..graph.row import TABLE
 from ..ops.arithmetic import matmul, sum
 from ..ops.diagonals import diagonal
 from ..ops.elementwise import abs, log

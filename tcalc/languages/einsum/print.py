@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...graph.nodes import Expr
-from ...graph.row import Op
+from ...graph.operators import Op
 from ..writing.layout import FormulaLayout
 from ..writing.notation import Fragment, Rope, Style
 

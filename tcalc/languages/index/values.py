@@ -10,8 +10,8 @@ from ...graph.applications import apply, apply_all
 from ...graph.extents import ONE, Extent, extent_coef, extent_from, number
 from ...graph.nodes import Apply, Expr, Labels, postorder
 from ...graph.normal import add, einsum, scale, view
+from ...graph.operators import TABLE, Op
 from ...graph.products import LabelledExpr, filled, numeral
-from ...graph.row import TABLE, Op
 from ...integers.affine import Affine, Guard
 from ...ops.indicator import Access, indicator, label_of
 from ...ops.reductions import arange

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ...graph.applications import apply
-from ...graph.row import TABLE
+from ...graph.operators import TABLE
 from ..reading.library import LIBRARY, closest_name
 from .syntax import CONSTANT_MATRICES
 

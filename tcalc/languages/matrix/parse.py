@@ -13,8 +13,8 @@ from ...graph.applications import apply
 from ...graph.extents import extent_coef, inverse_extent
 from ...graph.nodes import Expr, Var
 from ...graph.normal import scale
+from ...graph.operators import TABLE
 from ...graph.products import filled, numeral, numeric_value
-from ...graph.row import TABLE
 from ...graph.variables import var
 from ...support.errors import ParseError, ShapeError, UnsupportedError
 from ..reading.declarations import declared_variables

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from ...graph.extents import ONE, Extent, extent_from, floor_divided, form_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum
+from ...graph.operators import batch_axes
 from ...graph.products import indicates, selects
-from ...graph.row import batch_axes
 from ...integers.affine import Affine, Constraint
 from ...ops.indicator import conditions, described
 

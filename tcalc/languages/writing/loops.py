@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ...graph.applications import application, parts
 from ...graph.nodes import Expr, Part
-from ...graph.row import Iteration, Loop
+from ...graph.operators import Iteration, Loop
 from .matrix_form import NodeForm
 from .notation import Fragment, Rope, Style, fragment_size, join_ropes
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...graph.extents import Coef, Extent, Shape
-from ...graph.row import Op
+from ...graph.operators import Op
 
 Rope = Any  #: str, or a tuple of ropes
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...graph.applications import parts
 from ...graph.nodes import Apply, Einsum, Expr, Var, postorder
-from ...graph.row import Loop
+from ...graph.operators import Loop
 
 
 def used_twice(nodes: Sequence[Expr]) -> set[int]:

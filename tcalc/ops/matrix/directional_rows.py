@@ -17,9 +17,9 @@ from ...graph.applications import core_swap
 from ...graph.extents import ONE, Shape
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum, scale, view
+from ...graph.operators import TABLE, Op
 from ...graph.orientation import inverse_permutation
 from ...graph.products import is_zero, split_coef, zeros_node
-from ...graph.row import TABLE, Op
 
 #: Makes the row's value from its operands, in a simpler form where there is one.
 Build = Callable[[Sequence[Expr]], Expr]

@@ -16,8 +16,8 @@ from ...contraction.nested import flatten
 from ...graph.extents import ONE, extent_names, extent_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
 from ...graph.normal import built
+from ...graph.operators import Factorisation, Iteration, Loop, Op, effort
 from ...graph.products import Factors, indicates, selects, symmetries
-from ...graph.row import Factorisation, Iteration, Loop, Op, effort
 from ...integers.affine import Guard
 from ...ops.indicator import bound, check, conditions
 from ..failures import shortened
