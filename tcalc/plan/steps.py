@@ -14,10 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..support.byte_counts import show_bytes
+from ..support.machine import NOMINAL_MACHINE, Machine
 from .kinds.table import KINDS
 from .slot_facts import Inverse, Placement
 
 Word = tuple[int, ...]
+#: A slot and the labels of its axes.
+SlotWord = tuple[int, Word]
 Sizes = tuple[int, ...]
 #: Words of two slots with labels numbered in order, and the numbers that are not summed.
 ProductKey = tuple[tuple[Word, ...], Word]
@@ -26,9 +29,6 @@ ProductKey = tuple[tuple[Word, ...], Word]
 INPUT, CONST, BUFFER, VIEW, RESULT = "input", "const", "buffer", "view", "result"
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
-
-#: Entries from which a result is large, and how much smaller an operand is that is copied for it.
-MANY, SMALLER = 1 << 16, 16
 
 
 def letters(word: Word) -> str:
@@ -82,7 +82,7 @@ class Step(NamedTuple):
         return f"{result} -> [{spelled[-1] if spelled else ''}]  {shape}"
 
 
-class Loop(NamedTuple):
+class TiledLoop(NamedTuple):
     """Steps that run tile by tile over the rows of their results.
 
     Attributes
@@ -106,11 +106,11 @@ class Loop(NamedTuple):
     kept: frozenset[int]
 
 
-Unit = Step | Loop
+Unit = Step | TiledLoop
 
 
 def steps_of(unit: Unit) -> tuple[Step, ...]:
-    return unit.steps if isinstance(unit, Loop) else (unit,)
+    return unit.steps if isinstance(unit, TiledLoop) else (unit,)
 
 
 class Output(NamedTuple):
@@ -130,7 +130,7 @@ class Plan:
         Variables read; input k is slot k.
     fixed : frozenset of int
         Slots that depend on constants and bound data only, computed once.
-    units : tuple of Step and Loop
+    units : tuple of Step and TiledLoop
         In the order of execution.
     flops : float
         Predicted operations; a multiply and an add count two.
@@ -180,7 +180,7 @@ class Plan:
         return "\n".join(lines)
 
     def _lines(self, unit: Unit) -> list[str]:
-        if isinstance(unit, Loop):
+        if isinstance(unit, TiledLoop):
             head = f"for {unit.tile} of {unit.rows} rows at a time:"
             return [head, *[f"    {step}" for step in unit.steps]]
         head = f"{unit}{'  once' if unit.out in self.fixed else ''}"
@@ -191,8 +191,8 @@ class Plan:
 class Builder:
     """Slots and steps in the making; a step that exists is not made again."""
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self.sizes = sizes
+    def __init__(self, sizes: Mapping[str, int], machine: Machine = NOMINAL_MACHINE) -> None:
+        self.sizes, self.machine = sizes, machine
         self.fixed: set[int] = set()
         self.shapes: list[Sizes] = []
         self.origin: list[str] = []
@@ -341,7 +341,8 @@ class Builder:
         """An operand aligned; a small one that is read across its rows many times is copied."""
         slot, word = operand
         order = tuple([label for label in target if label in word])
-        if order != word and SMALLER * prod(self.shapes[slot]) <= entries and entries >= MANY:
+        many, smaller = self.machine.many, self.machine.smaller
+        if order != word and smaller * prod(self.shapes[slot]) <= entries and entries >= many:
             slot, word = self.ordered(slot, word, order), order
         return self.aligned(slot, word, target)
 

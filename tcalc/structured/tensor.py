@@ -13,9 +13,9 @@ import numpy as np
 
 from ..graph.extents import show_shape
 from ..graph.subspaces import Slot, projected
-from ..plan.schedule.memory import machine_memory
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
+from ..support.machine import machine_memory
 from .solvers.base import Factored, Solver, damping_of, not_an_array, numbers, read_only
 from .solvers.blocks import arrangement, assembled
 from .solvers.choose import described, factor, first_way

@@ -36,32 +36,32 @@ class Count(int):
         return "t" if self.ratio == 1 else f"(t * {self.ratio})"
 
 
-class Operand(NamedTuple):
+class COperand(NamedTuple):
     """A slot with its stride along every axis of the loops, in entries."""
 
     slot: int
     strides: Sizes
 
 
-class Statement(NamedTuple):
+class CStatement(NamedTuple):
     """One step: an entry of the result from entries of operands.
 
     Attributes
     ----------
-    out : Operand
+    out : COperand
         Stride 0 along axes that are summed.
     entry : str
         C with operands as ``{0}``.
-    args : tuple of Operand
+    args : tuple of COperand
     summed : frozenset of int
         Axes over which entries are added up.
     adding : bool
         Is that added to what is there?
     """
 
-    out: Operand
+    out: COperand
     entry: str
-    args: tuple[Operand, ...]
+    args: tuple[COperand, ...]
     summed: frozenset[int] = frozenset()
     adding: bool = False
 
@@ -76,14 +76,14 @@ class Nest:
     """Loops around statements; `stored` are the slots that others read."""
 
     def __init__(
-        self, shape: Sizes, statements: Sequence[Statement], stored: Collection[int]
+        self, shape: Sizes, statements: Sequence[CStatement], stored: Collection[int]
     ) -> None:
         self.stored = stored
         self.extents, self.statements = _merged(shape, statements)
         self.inner = self._inner()
         self.across = self._across()
         made: set[int] = set()
-        self.loads: list[Operand] = []
+        self.loads: list[COperand] = []
         for statement in self.statements:
             new = [a for a in statement.args if a.slot not in made and a not in self.loads]
             self.loads += dict.fromkeys(new)
@@ -134,13 +134,13 @@ class Nest:
             lines.append(f"*p{s.out.slot} {'+=' if s.adding else '='} (real)a{s.out.slot};")
         return "{\n" + "\n".join([f"    {line}" for line in lines]) + "\n}"
 
-    def _cleared(self, s: Statement) -> list[str]:
+    def _cleared(self, s: CStatement) -> list[str]:
         axes = [k for k in range(len(self.extents)) if k not in s.summed]
         loops = [line for k in axes for line in self._for(k, False)]
         return [*loops, f"{self._place(s.out)} = 0;", "}" * len(axes)]
 
     def _loops(
-        self, whole: list[Statement], kept: list[Statement], at_once: list[Statement]
+        self, whole: list[CStatement], kept: list[CStatement], at_once: list[CStatement]
     ) -> list[str]:
         running = [s for s in kept if self.inner in s.summed]
         hoisted = [a for a in self.loads if self.inner < 0 or not a.strides[self.inner]]
@@ -182,7 +182,7 @@ class Nest:
             return [f"for (long i{axis} = j{axis}; i{axis} < {end}; i{axis}++) {{"]
         return [f"for (long i{axis} = 0; i{axis} < {n}; i{axis}++) {{"]
 
-    def _statement(self, s: Statement, running: list[Statement]) -> list[str]:
+    def _statement(self, s: CStatement, running: list[CStatement]) -> list[str]:
         value = s.entry.format(*[self._name(a) for a in s.args])
         if not s.summed and not s.adding:  # to add up one entry is to add it
             made = f"const real t{s.out.slot} = {value};"
@@ -193,15 +193,15 @@ class Nest:
             return [f"a{s.out.slot} += {value};"]
         return [f"{self._place(s.out)} += {value};"]
 
-    def _name(self, operand: Operand) -> str:
+    def _name(self, operand: COperand) -> str:
         if operand in self.loads:
             return f"x{self.loads.index(operand)}"
         return f"t{operand.slot}"
 
-    def _load(self, operand: Operand) -> str:
+    def _load(self, operand: COperand) -> str:
         return f"const real x{self.loads.index(operand)} = {self._place(operand)};"
 
-    def _place(self, operand: Operand) -> str:
+    def _place(self, operand: COperand) -> str:
         terms = [f"i{k}" if s == 1 else f"i{k} * {s}L" for k, s in enumerate(operand.strides) if s]
         return f"p{operand.slot}[{' + '.join(terms) or 0}]"
 
@@ -210,7 +210,7 @@ def _in(lines: Sequence[str]) -> list[str]:
     return [line if line.startswith("#") else f"    {line}" for line in lines]
 
 
-def _merged(shape: Sizes, statements: Sequence[Statement]) -> tuple[Sizes, list[Statement]]:
+def _merged(shape: Sizes, statements: Sequence[CStatement]) -> tuple[Sizes, list[CStatement]]:
     """Without axes of one entry, and with axes as one that all arrays run through as one."""
     operands = [o for s in statements for o in (s.out, *s.args)]
 
@@ -231,10 +231,10 @@ def _merged(shape: Sizes, statements: Sequence[Statement]) -> tuple[Sizes, list[
             groups.append([axis])
     extents = tuple([_together([shape[k] for k in group]) for group in groups])
 
-    def strided(o: Operand) -> Operand:
-        return Operand(o.slot, tuple([o.strides[group[-1]] for group in groups]))
+    def strided(o: COperand) -> COperand:
+        return COperand(o.slot, tuple([o.strides[group[-1]] for group in groups]))
 
-    def stated(s: Statement) -> Statement:
+    def stated(s: CStatement) -> CStatement:
         summed = frozenset([k for k, group in enumerate(groups) if group[0] in s.summed])
         return s._replace(out=strided(s.out), args=tuple(map(strided, s.args)), summed=summed)
 

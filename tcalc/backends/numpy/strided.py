@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...plan.steps import Step
-from .matrices import Maker, Run, Slots
+from ..host.slots import Run, Slots
+from .matrices import Maker
 
 #: An affine form: a number, and a coefficient for every axis.
-Form = tuple[int, tuple[int, ...]]
+AffinePlace = tuple[int, tuple[int, ...]]
 
 
 def _window(step: Step, dtype: np.dtype[Any]) -> Run:
@@ -38,7 +39,7 @@ def _window(step: Step, dtype: np.dtype[Any]) -> Run:
     return strided
 
 
-def _slices(forms: Sequence[Form], shape: Sequence[int]) -> tuple[Any, ...] | None:
+def _slices(forms: Sequence[AffinePlace], shape: Sequence[int]) -> tuple[Any, ...] | None:
     """The window as a slice, where every axis is read by one label of its own, in order."""
     keys: list[Any] = []
     axis = 0
@@ -106,7 +107,7 @@ def _place_add(step: Step, dtype: np.dtype[Any]) -> Run:
 
 
 def _broadcast(
-    counts: Sequence[int], forms: Sequence[Form], shape: Sequence[int]
+    counts: Sequence[int], forms: Sequence[AffinePlace], shape: Sequence[int]
 ) -> Callable[[np.ndarray, Sequence[int]], np.ndarray]:
     """The operand with all its labels, of which one may be short: on a tile of the result."""
     alone = {
@@ -128,10 +129,12 @@ def _broadcast(
 
 
 #: Where in the result, where in the array, and the order of axes in which they agree.
-Piece = tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]
+Region = tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]
 
 
-def _pieces(counts: Sequence[int], forms: Sequence[Form], shape: Sequence[int]) -> list[Piece]:
+def _pieces(
+    counts: Sequence[int], forms: Sequence[AffinePlace], shape: Sequence[int]
+) -> list[Region]:
     """Slices of the result and of the array that agree.
 
     Labels that stand together with another one on some axis are taken value by value, few of them
@@ -143,7 +146,7 @@ def _pieces(counts: Sequence[int], forms: Sequence[Form], shape: Sequence[int]) 
         axes = [c for _, c in forms if c[k]]
         free = all(not any(c[j] for j in single) for c in axes) and len(axes) == 1
         (single if free else fixed).add(k)
-    found: list[Piece] = []
+    found: list[Region] = []
     order = sorted(fixed)
     for values in combinations(*[range(counts[k]) for k in order]):
         at = dict(zip(order, values, strict=True))
@@ -154,8 +157,8 @@ def _pieces(counts: Sequence[int], forms: Sequence[Form], shape: Sequence[int]) 
 
 
 def _piece(
-    counts: Sequence[int], forms: Sequence[Form], shape: Sequence[int], at: dict[int, int]
-) -> Piece | None:
+    counts: Sequence[int], forms: Sequence[AffinePlace], shape: Sequence[int], at: dict[int, int]
+) -> Region | None:
     target: list[Any] = []
     source: list[Any] = [at.get(k, slice(None)) for k in range(len(counts))]
     order: list[int] = []

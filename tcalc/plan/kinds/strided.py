@@ -8,7 +8,7 @@ from typing import Any
 from . import tiles
 from .gathers import totals
 from .kind import Kind, Params, Result, Sizes, given
-from .views import Form, places
+from .views import AffinePlace, places
 
 Array = Any
 
@@ -21,7 +21,9 @@ _PLACEMENT = {
 _PATTERN = {"pattern": "for every axis of the result, the axis of the operand that it is"}
 
 
-def _scattered(xp: Any, result: Result, counts: Sizes, forms: tuple[Form, ...], a: Array) -> Array:
+def _scattered(
+    xp: Any, result: Result, counts: Sizes, forms: tuple[AffinePlace, ...], a: Array
+) -> Array:
     """An array's entries at their places in zeros."""
     inside, flat = xp.ones(counts, bool), xp.zeros(counts, int)
     for n, form in zip(result.shape, forms, strict=True):

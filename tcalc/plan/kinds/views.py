@@ -10,7 +10,7 @@ from .kind import Kind, Params, Result, Sizes, given, stated
 
 Array = Any
 #: An affine place on an axis: a number, and a coefficient for every label.
-Form = tuple[int, tuple[int, ...]]
+AffinePlace = tuple[int, tuple[int, ...]]
 
 
 def _transposed(shape: Sizes, params: Params, first: Sizes) -> Sizes:
@@ -45,7 +45,7 @@ def _diagonal(xp: Any, result: Result, params: Params, a: Array) -> Array:
     return xp.diagonal(a, 0, one, two)
 
 
-def places(xp: Any, counts: Sizes, form: Form) -> Array:
+def places(xp: Any, counts: Sizes, form: AffinePlace) -> Array:
     """Where a form points to, for all values below `counts` of its labels, each on its own axis."""
     found, coefs = form
     for k, c in enumerate(coefs):
@@ -56,7 +56,7 @@ def places(xp: Any, counts: Sizes, form: Form) -> Array:
     return found
 
 
-def _window(xp: Any, result: Result, params: Sequence[Form], a: Array) -> Array:
+def _window(xp: Any, result: Result, params: Sequence[AffinePlace], a: Array) -> Array:
     return a[tuple([places(xp, result.shape, form) for form in params])]
 
 

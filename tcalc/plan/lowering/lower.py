@@ -21,13 +21,13 @@ from ...graph.products import Factors, indicates, selects, symmetries
 from ...integers.affine import Guard
 from ...ops.indicator import bound, check, conditions
 from ..failures import shortened
-from ..products.axis_order import Operand, along, entrywise, sized, spread
+from ..products.axis_order import along, entrywise, sized, spread
 from ..products.contract import by_labels, product
 from ..products.gathers import written
 from ..products.strided import opened, placed
 from ..slot_facts import Inverse
-from ..steps import BUFFER, INPUT, RESULT, Builder, Output, Plan, Sizes, Word
-from .spellings import Way
+from ..steps import BUFFER, INPUT, RESULT, Builder, Output, Plan, Sizes, SlotWord, Word
+from .spellings import LoweringChoice
 from .sums import Sums, Value
 
 #: The plan of one step of a loop, at extents of its dimensions, with what is the same in all.
@@ -43,17 +43,15 @@ class Lowering:
     def __init__(
         self,
         roots: Sequence[Expr],
-        sizes: Mapping[str, int],
+        b: Builder,
         fixed: Collection[str],
-        way: Way,
+        way: LoweringChoice,
         inner: Planner,
     ) -> None:
-        self.b = Builder(sizes)
-        self.sizes = sizes
+        self.b, self.sizes = b, b.sizes
         self.values: dict[int, Value] = {}
-        self.sums = Sums(self.b)
-        self.inner = inner
-        self.b.dense_inverses = way.dense_inverses
+        self.sums = Sums(b)
+        self.inner, b.dense_inverses = inner, way.dense_inverses
         self.taken: set[int] = set()
         nodes = postorder(roots)
         variables = {node.name: node for node in nodes if isinstance(node, Var)}
@@ -72,7 +70,7 @@ class Lowering:
         )
         needed = {id(root) for root in roots}
         products: dict[int, Factors] = {}
-        size = partial(extent_of, sizes=sizes)
+        size = partial(extent_of, sizes=self.sizes)
         for node in reversed(nodes):
             if id(node) not in needed:
                 continue
@@ -125,7 +123,7 @@ class Lowering:
         coef = whole.coef.evaluate(self.sizes)
         if whole.coef.zero or not whole.operands:
             return Value(-1, e.out, 0 if whole.coef.zero else coef)
-        factors: list[Operand] = []
+        factors: list[SlotWord] = []
         guards: list[Guard] = []
         for arg, word in whole.operands:
             if indicates(arg):
@@ -162,7 +160,12 @@ class Lowering:
         return value
 
     def _guarded(
-        self, e: Einsum, whole: Factors, factors: list[Operand], guards: list[Guard], coef: float
+        self,
+        e: Einsum,
+        whole: Factors,
+        factors: list[SlotWord],
+        guards: list[Guard],
+        coef: float,
     ) -> Value:
         """A product under conditions on its labels."""
         out = tuple(dict.fromkeys(e.out))
@@ -175,7 +178,7 @@ class Lowering:
         standing = {label for _, word in factors for label in word}
         for label in extents.keys() - standing - set(found.core):
             coef *= extents[label]
-        x: Operand = -1, ()
+        x: SlotWord = -1, ()
         if factors:
             core = tuple([label for label in found.core if label in standing])
             coef = self._absorb(factors, coef, prod([extents[label] for label in core]))
@@ -185,7 +188,7 @@ class Lowering:
             shape = tuple([extent_of(whole.extents[label], self.sizes) for label in out])
             own = x[0], tuple([target.index(label) for label in x[1]])
             target = tuple(range(len(out)))
-            order = spread(target, dict(enumerate(shape)))
+            order = spread(self.b, target, dict(enumerate(shape)))
             where = found.where._replace(forms=tuple([found.where.forms[k] for k in order]))
             x = placed(self.b, own, where, tuple([shape[k] for k in order])), order
         read = dict(zip(out, target, strict=True))
@@ -199,7 +202,7 @@ class Lowering:
                 moved = [{axes[k]: axes[p] for k, p in enumerate(perm)} for perm in perms]
                 known[value.slot] = tuple([tuple([m[k] for k in range(e.ndim)]) for m in moved])
 
-    def _absorb(self, factors: list[Operand], coef: float, size: int) -> float:
+    def _absorb(self, factors: list[SlotWord], coef: float, size: int) -> float:
         """Scale the smallest operand where that is much less work than scaling the result."""
         if coef == 1 or len(factors) < 2:
             return coef
@@ -215,7 +218,7 @@ class Lowering:
 
     # --- operators --------------------------------------------------------------------------------
 
-    def _plain(self, value: Value, shape: Sizes, whole: bool) -> Operand:
+    def _plain(self, value: Value, shape: Sizes, whole: bool) -> SlotWord:
         """A value as an array with its coefficient multiplied in; integers stay if `whole`."""
         if len(set(value.axes)) < len(value.axes):
             value = self.sums.written(value, shape)
@@ -260,7 +263,7 @@ class Lowering:
         return Value.of((slot, target), range(e.ndim), 1)
 
     def _core_apply(
-        self, e: Apply, operands: list[Operand], params: tuple[Any, ...], key: Any
+        self, e: Apply, operands: list[SlotWord], params: tuple[Any, ...], key: Any
     ) -> Value:
         args = []
         for arg, (slot, word) in zip(e.args, operands, strict=True):
@@ -291,7 +294,7 @@ class Lowering:
             self.b.inverses[slot] = Inverse(e.op.meaning.inverts, args[0], factored, e.op.name)
         return Value(slot, axes, 1)
 
-    def _full(self, x: Operand, shape: Sizes) -> int:
+    def _full(self, x: SlotWord, shape: Sizes) -> int:
         """The slot of an array with all axes in their order, repeated along those it has not."""
         axes = tuple(range(len(shape)))
         slot = self.b.aligned(*x, axes)
@@ -318,9 +321,10 @@ class Lowering:
         slot = self.b.emit("loop", tuple(args), shape, words, params, key, count * plan.flops)
         return Value(slot, (), 1)
 
-    def _turned(self, x: Operand, axes: Word) -> Operand:
+    def _turned(self, x: SlotWord, axes: Word) -> SlotWord:
         """Many short vectors, which are read along the long axis."""
-        return along(self.b, x, spread(axes, sized(self.b, x))) if len(x[1]) == len(axes) else x
+        b, whole = self.b, len(x[1]) == len(axes)
+        return along(b, x, spread(b, axes, sized(b, x))) if whole else x
 
     def _selection(self, e: Expr) -> Value:
         """A slot that stands for the tensor; only its integers are an array."""

@@ -19,7 +19,7 @@ from ...graph.sums import low_order
 MAX_TERMS = 8
 
 
-class Way(NamedTuple):
+class LoweringChoice(NamedTuple):
     """Choices that hold for a whole plan.
 
     `open_shared`: are products opened in their consumers though several read them?

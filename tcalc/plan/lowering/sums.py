@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import NamedTuple
 
-from ..products.axis_order import Operand, along, entrywise, spread
+from ..products.axis_order import along, entrywise, spread
 from ..products.gathers import added_at, written
 from ..products.strided import placed
 from ..slot_facts import Placement
-from ..steps import Builder, Sizes, Word
+from ..steps import Builder, Sizes, SlotWord, Word
 
 
 class Value(NamedTuple):
@@ -29,7 +29,7 @@ class Value(NamedTuple):
     coef: float
 
     @staticmethod
-    def of(operand: Operand, labels: Iterable[int], coef: float) -> Value:
+    def of(operand: SlotWord, labels: Iterable[int], coef: float) -> Value:
         """A slot's array, broadcast along the labels that it does not have."""
         slot, word = operand
         axis = {label: k for k, label in enumerate(word)}
@@ -52,10 +52,10 @@ class Sums:
     def sum(self, terms: Iterable[Value], shape: Sizes) -> Value:
         """The sum of values that all have this shape."""
         ndim = len(shape)
-        groups: dict[frozenset[int], list[tuple[float, Operand]]] = {}
+        groups: dict[frozenset[int], list[tuple[float, SlotWord]]] = {}
         units: list[Value] = []
         chosen: list[Value] = []
-        stored: dict[Placement, list[tuple[float, Operand]]] = {}
+        stored: dict[Placement, list[tuple[float, SlotWord]]] = {}
         number = 0.0
         for value in terms:
             if len(set(value.axes)) < len(value.axes):
@@ -99,16 +99,16 @@ class Sums:
             return Value(-1, tuple(range(ndim)), number)
         return Value.of(total[1], range(ndim), total[0])
 
-    def read(self, value: Value) -> Operand:
+    def read(self, value: Value) -> SlotWord:
         """A slot, and the node's axis that each of its axes is."""
         place = {axis: k for k, axis in enumerate(value.axes)}
         slot = self.slot(value)
         return slot, tuple([place[axis] for axis in range(len(self.b.shapes[slot]))])
 
-    def _combination(self, terms: list[tuple[float, Operand]]) -> tuple[int, Operand]:
+    def _combination(self, terms: list[tuple[float, SlotWord]]) -> tuple[int, SlotWord]:
         """A linear combination of operands with the same labels, and its sign."""
         terms = sorted(terms, key=lambda term: term[0] <= 0)
-        total: tuple[int, Operand] | None = None
+        total: tuple[int, SlotWord] | None = None
         for coef, (slot, word) in terms:
             sign = -1 if coef < 0 else 1
             part = sign, (self.b.scale(slot, abs(coef)), word)
@@ -116,7 +116,7 @@ class Sums:
         assert total is not None
         return total
 
-    def _joined(self, x: tuple[int, Operand], y: tuple[int, Operand]) -> tuple[int, Operand]:
+    def _joined(self, x: tuple[int, SlotWord], y: tuple[int, SlotWord]) -> tuple[int, SlotWord]:
         """The sum of two signed operands, broadcast; y has at least as many entries."""
         (sign, one), (other, two) = x, y
         extra = tuple([label for label in one[1] if label not in two[1]])
@@ -124,7 +124,7 @@ class Sums:
         if extra:
             sizes = dict(zip(one[1], self.b.shapes[one[0]], strict=True))
             sizes.update(zip(two[1], self.b.shapes[two[0]], strict=True))
-            target = spread(tuple(sorted(two[1] + extra)), sizes)
+            target = spread(self.b, tuple(sorted(two[1] + extra)), sizes)
         one, two = along(self.b, one, target), along(self.b, two, target)
         if sign == other:
             return sign, (self.b.binary("add", one, two, target), target)
@@ -135,13 +135,13 @@ class Sums:
     def _stored(
         self,
         shape: Sizes,
-        total: tuple[int, Operand] | None,
+        total: tuple[int, SlotWord] | None,
         number: float,
-        stored: Mapping[Placement, list[tuple[float, Operand]]],
-    ) -> tuple[int, Operand]:
+        stored: Mapping[Placement, list[tuple[float, SlotWord]]],
+    ) -> tuple[int, SlotWord]:
         """Arrays that stand in zeros, those at the same places as one, onto the other terms."""
         axes = tuple(range(len(shape)))
-        sign, target, held = 1, spread(axes, dict(enumerate(shape))), -1
+        sign, target, held = 1, spread(self.b, axes, dict(enumerate(shape))), -1
         if total is not None:
             sign, (slot, word) = total
             target = word if len(word) == len(shape) else target
@@ -160,7 +160,7 @@ class Sums:
         return sign, (held, target)
 
     def _with_units(
-        self, shape: Sizes, total: tuple[int, Operand] | None, number: float, units: list[Value]
+        self, shape: Sizes, total: tuple[int, SlotWord] | None, number: float, units: list[Value]
     ) -> Value:
         """Unit tensors are added onto diagonals of the sum of the other terms."""
         axes = tuple(range(len(shape)))

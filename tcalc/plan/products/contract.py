@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from ...contraction.common_subproducts import Operands
 from ...contraction.paths import EXACT_OPERANDS, Path, contraction_path
-from ..steps import Builder, Word
-from .axis_order import Operand
+from ..steps import Builder, SlotWord, Word
 from .gathers import selected, summed_alone, written
 from .pairwise import contract, core, known_product, reduce, times
 
@@ -23,11 +22,9 @@ Extents = Mapping[int, int]
 
 #: Products among a product's factors that are looked for.
 MAX_KNOWN = 16
-#: Rows of a Gram matrix from which half a matrix product saves more than scaling rows costs.
-GRAM_ROWS = 64
 
 
-def product(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents) -> Operand:
+def product(b: Builder, operands: Sequence[SlotWord], out: Word, extents: Extents) -> SlotWord:
     """The sum over all labels not in `out` of the product of operands.
 
     Every label of `out` is distinct and stands in some operand. The result's axes are in any order.
@@ -55,13 +52,13 @@ def product(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents
     return reduce(b, slot, word, set(word) - keep)
 
 
-def _multiplied(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> Operand:
+def _multiplied(b: Builder, x: SlotWord, y: SlotWord, keep: set[int], want: Word) -> SlotWord:
     if x[0] in b.selections or y[0] in b.selections:
         return selected(b, x, y, keep)
     return contract(b, x, y, keep, want)
 
 
-def _summed_alone(b: Builder, operands: Sequence[Operand], keep: set[int]) -> list[Operand]:
+def _summed_alone(b: Builder, operands: Sequence[SlotWord], keep: set[int]) -> list[SlotWord]:
     """Operands without the labels that stand nowhere else."""
     counts = Counter([label for _, word in operands for label in set(word)])
     factors = []
@@ -72,7 +69,7 @@ def _summed_alone(b: Builder, operands: Sequence[Operand], keep: set[int]) -> li
     return factors
 
 
-def diagonal(b: Builder, slot: int, word: Word) -> Operand:
+def diagonal(b: Builder, slot: int, word: Word) -> SlotWord:
     """Repeated labels of one operand read as a diagonal view."""
     if len(set(word)) < len(word):
         slot = written(b, slot)
@@ -88,12 +85,12 @@ def diagonal(b: Builder, slot: int, word: Word) -> Operand:
     return slot, word
 
 
-def _grouped(b: Builder, factors: Sequence[Operand], keep: set[int]) -> list[Operand]:
+def _grouped(b: Builder, factors: Sequence[SlotWord], keep: set[int]) -> list[SlotWord]:
     """Operands with the same labels multiplied entry by entry.
 
     Where they are all and summed, they stay two halves; labels that only they have are summed.
     """
-    groups: dict[frozenset[int], list[Operand]] = {}
+    groups: dict[frozenset[int], list[SlotWord]] = {}
     for slot, word in factors:
         groups.setdefault(frozenset(word), []).append((slot, word))
     found = []
@@ -109,9 +106,9 @@ def _grouped(b: Builder, factors: Sequence[Operand], keep: set[int]) -> list[Ope
     return found
 
 
-def by_labels(b: Builder, operands: Sequence[Operand]) -> list[Operand]:
+def by_labels(b: Builder, operands: Sequence[SlotWord]) -> list[SlotWord]:
     """Operands with the same labels multiplied entry by entry, selection tensors as they are."""
-    groups: dict[frozenset[int], list[Operand]] = {}
+    groups: dict[frozenset[int], list[SlotWord]] = {}
     others = []
     for slot, word in operands:
         if slot in b.selections:
@@ -122,7 +119,7 @@ def by_labels(b: Builder, operands: Sequence[Operand]) -> list[Operand]:
     return [pointwise(b, members) for members in groups.values()] + others
 
 
-def _two_halves(b: Builder, members: list[Operand]) -> list[Operand]:
+def _two_halves(b: Builder, members: list[SlotWord]) -> list[SlotWord]:
     """x⁴ summed is an inner product of x² with itself."""
     counts = Counter(members)
     if all(count % 2 == 0 for count in counts.values()):
@@ -132,7 +129,7 @@ def _two_halves(b: Builder, members: list[Operand]) -> list[Operand]:
     return [pointwise(b, members[:-1]), members[-1]]
 
 
-def pointwise(b: Builder, members: Sequence[Operand]) -> Operand:
+def pointwise(b: Builder, members: Sequence[SlotWord]) -> SlotWord:
     """The entrywise product of operands with the same labels."""
     if len(members) == 1:
         return members[0]
@@ -146,9 +143,9 @@ def pointwise(b: Builder, members: Sequence[Operand]) -> Operand:
     return found
 
 
-def _powers(b: Builder, counts: Mapping[Operand, int], target: Word) -> Operand:
+def _powers(b: Builder, counts: Mapping[SlotWord, int], target: Word) -> SlotWord:
     """The product of powers, each by squaring."""
-    total: Operand | None = None
+    total: SlotWord | None = None
     for base, count in counts.items():
         square = base
         while count:
@@ -161,7 +158,7 @@ def _powers(b: Builder, counts: Mapping[Operand, int], target: Word) -> Operand:
     return total
 
 
-def _note_symmetries(b: Builder, found: int, counts: Mapping[Operand, int]) -> None:
+def _note_symmetries(b: Builder, found: int, counts: Mapping[SlotWord, int]) -> None:
     """An even power has the symmetries of its base, and those that change the base's sign."""
     common: set[Word] | None = None
     for (slot, _), count in counts.items():
@@ -173,7 +170,7 @@ def _note_symmetries(b: Builder, found: int, counts: Mapping[Operand, int]) -> N
         b.symmetries.setdefault(found, tuple(sorted(common)))
 
 
-def _along_path(b: Builder, factors: list[Operand], out: Word, extents: Extents) -> Operand:
+def _along_path(b: Builder, factors: list[SlotWord], out: Word, extents: Extents) -> SlotWord:
     """Pairwise products in the order of the contraction path, using those that are there."""
     known = _known(b, factors, out)
     if len(factors) > EXACT_OPERANDS:
@@ -182,7 +179,7 @@ def _along_path(b: Builder, factors: list[Operand], out: Word, extents: Extents)
     else:
         pairs, words, _ = _path(b, factors, out, extents, known)
     labels = list(_numbered(factors))
-    held: list[Operand] = [
+    held: list[SlotWord] = [
         (slot, tuple([labels[k] for k in word]))
         for (slot, _), word in zip(factors, words, strict=True)
     ]
@@ -198,7 +195,7 @@ def _along_path(b: Builder, factors: list[Operand], out: Word, extents: Extents)
     return held[-1]
 
 
-def _numbered(factors: Sequence[Operand]) -> dict[int, int]:
+def _numbered(factors: Sequence[SlotWord]) -> dict[int, int]:
     """Labels by first appearance, in the operands of most axes first."""
     number: dict[int, int] = {}
     for _, word in sorted(factors, key=lambda factor: -len(factor[1])):
@@ -208,7 +205,11 @@ def _numbered(factors: Sequence[Operand]) -> dict[int, int]:
 
 
 def _path(
-    b: Builder, factors: Sequence[Operand], out: Word, extents: Extents, known: Mapping[int, Known]
+    b: Builder,
+    factors: Sequence[SlotWord],
+    out: Word,
+    extents: Extents,
+    known: Mapping[int, KnownProduct],
 ) -> Path:
     number = _numbered(factors)
     arrays: dict[int, int] = {}
@@ -220,20 +221,21 @@ def _path(
     )
     kept = tuple(sorted([number[label] for label in out]))
     there = tuple([(places, found.half) for places, found in known.items()])
-    return contraction_path(given, kept, tuple([extents[label] for label in number]), there)
+    lengths = tuple([extents[label] for label in number])
+    return contraction_path(given, kept, lengths, there, b.machine)
 
 
-class Known(NamedTuple):
+class KnownProduct(NamedTuple):
     """A product that exists already, and one half of what it is a product of, as bits."""
 
-    operand: Operand
+    operand: SlotWord
     half: int
 
 
-def _known(b: Builder, factors: Sequence[Operand], out: Word) -> dict[int, Known]:
+def _known(b: Builder, factors: Sequence[SlotWord], out: Word) -> dict[int, KnownProduct]:
     """Sets of factors, as bits, of which the product exists already: pairs, and pairs of these."""
     held = {1 << k: factor for k, factor in enumerate(factors)}
-    found: dict[int, Known] = {}
+    found: dict[int, KnownProduct] = {}
     waiting = list(held)
     while waiting and len(found) < MAX_KNOWN:
         one = waiting.pop(0)
@@ -247,7 +249,7 @@ def _known(b: Builder, factors: Sequence[Operand], out: Word) -> dict[int, Known
             product = _there(b, held[one], held[two], keep)
             if product is not None:
                 held[one | two] = product
-                found[one | two] = Known(product, one)
+                found[one | two] = KnownProduct(product, one)
                 waiting.append(one | two)
     return found
 
@@ -257,13 +259,13 @@ def _meet(b: Builder, one: int, two: int) -> bool:
     return (one, two) in b.products or (two, one) in b.products
 
 
-def _there(b: Builder, x: Operand, y: Operand, keep: set[int]) -> Operand | None:
+def _there(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord | None:
     """The product of two operands if it exists and has no other labels than are kept."""
     found = known_product(b, x, y, keep)
     return found if found and set(found[1]) == keep.intersection(x[1] + y[1]) else None
 
 
-def _joined(factors: Sequence[Operand], known: Mapping[int, Known]) -> list[Operand]:
+def _joined(factors: Sequence[SlotWord], known: Mapping[int, KnownProduct]) -> list[SlotWord]:
     """The factors with products that exist, large ones first, in the place of theirs."""
     rest, joined = (1 << len(factors)) - 1, []
     for places in sorted(known, key=lambda places: (-places.bit_count(), places)):
@@ -276,12 +278,14 @@ def _joined(factors: Sequence[Operand], known: Mapping[int, Known]) -> list[Oper
 # --- symmetric products ---------------------------------------------------------------------------
 
 
-def gram(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents) -> Operand | None:
+def gram(b: Builder, operands: Sequence[SlotWord], out: Word, extents: Extents) -> SlotWord | None:
     """Xᵀ diag(d) X as half a matrix product of √d X with itself, where d has one sign.
 
     X may have several axes on either side; d is the product of all operands but two.
     """
     if len(operands) < 3 or any(slot in b.selections for slot, _ in operands):
+        return None
+    if "gram" not in b.machine.forms:
         return None
     for i, j in combinations(range(len(operands)), 2):
         (slot, one), (other, two) = operands[i], operands[j]
@@ -298,7 +302,7 @@ def gram(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents) -
             and set(left + right) == set(out)
             and len(left + right) == len(out)
             and len(set(one)) == len(one)
-            and prod([extents[label] for label in left]) >= GRAM_ROWS
+            and prod([extents[label] for label in left]) >= b.machine.gram_rows
         ):
             return _gram(b, operands[i], rest, (rows, left, right), extents)
     return None
@@ -306,11 +310,11 @@ def gram(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents) -
 
 def _gram(
     b: Builder,
-    x: Operand,
-    rest: Sequence[Operand],
+    x: SlotWord,
+    rest: Sequence[SlotWord],
     labels: tuple[Word, Word, Word],
     extents: Extents,
-) -> Operand:
+) -> SlotWord:
     rows, left, right = labels
     weight, rows = product(b, rest, rows, extents)
     weight = b.floating(b.reshape(weight, (prod([extents[label] for label in rows]),)))

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
-from ..steps import Builder, Sizes, Word
-from .axis_order import Operand, sized
+from ..steps import Builder, Sizes, SlotWord, Word
+from .axis_order import sized
 from .pairwise import merged, reduce, times
 
 
-class Part(NamedTuple):
+class SelectionFactor(NamedTuple):
     """One selection tensor: a slot of integers, labels of its axes, the label that it selects."""
 
     integers: int
@@ -25,17 +25,17 @@ class Part(NamedTuple):
     value: int
 
 
-def parts_of(b: Builder, x: Operand) -> list[Part]:
+def selection_factors(b: Builder, x: SlotWord) -> list[SelectionFactor]:
     slot, word = x
     stored = b.selections[slot]
     first = len(word) - len(stored)
     return [
-        Part(index, tuple([word[k] for k in axes]), word[first + k])
+        SelectionFactor(index, tuple([word[k] for k in axes]), word[first + k])
         for k, (index, axes) in enumerate(stored)
     ]
 
 
-def selected(b: Builder, x: Operand, y: Operand, keep: set[int]) -> Operand:
+def selected(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord:
     """The product of two operands, a selection tensor among them, summed over labels not in `keep`.
 
     That of two selection tensors stays one, and nothing is summed, where that is possible.
@@ -47,7 +47,7 @@ def selected(b: Builder, x: Operand, y: Operand, keep: set[int]) -> Operand:
         if both is not None:
             return both
         y = written(b, y[0]), y[1]
-    parts, sizes = parts_of(b, x), sized(b, x)
+    parts, sizes = selection_factors(b, x), sized(b, x)
     found = b.floating(y[0]), y[1]
     inside = [p for p in parts if p.value in found[1]]
     if inside:
@@ -66,7 +66,7 @@ def selected(b: Builder, x: Operand, y: Operand, keep: set[int]) -> Operand:
     return _summed(b, found, outside, keep, sizes)
 
 
-def summed_alone(b: Builder, x: Operand, keep: set[int]) -> Operand:
+def summed_alone(b: Builder, x: SlotWord, keep: set[int]) -> SlotWord:
     """A selection tensor without the labels outside `keep`: how often each place is selected."""
     return x if keep.issuperset(x[1]) else selected(b, x, (b.number(1.0), ()), keep)
 
@@ -76,16 +76,16 @@ def written(b: Builder, slot: int) -> int:
     if slot not in b.selections:
         return slot
     word = tuple(range(len(b.shapes[slot])))
-    parts = parts_of(b, (slot, word))
+    parts = selection_factors(b, (slot, word))
     order = word[: len(word) - len(parts)]
     index = _combined(b, parts, order, sized(b, (slot, word)))
     shape = b.shapes[slot]
     return b.emit("onehot", (index,), shape, (order, word))
 
 
-def added_at(b: Builder, x: Operand, slot: int, axes: Word, coef: float) -> int:
+def added_at(b: Builder, x: SlotWord, slot: int, axes: Word, coef: float) -> int:
     """An array with `coef` added where a selection tensor is 1; its axis k is axis axes[k]."""
-    parts = parts_of(b, (slot, tuple(range(len(axes)))))
+    parts = selection_factors(b, (slot, tuple(range(len(axes)))))
     order = tuple(range(len(axes) - len(parts)))
     by_value = {p.value: p for p in parts}
     args, places = [x[0]], []
@@ -103,9 +103,9 @@ def added_at(b: Builder, x: Operand, slot: int, axes: Word, coef: float) -> int:
 # --- several selection tensors as one -------------------------------------------------------------
 
 
-def _joint(b: Builder, x: Operand, y: Operand) -> Operand | None:
+def _joint(b: Builder, x: SlotWord, y: SlotWord) -> SlotWord | None:
     """Both as one slot that no step makes, unless one selects by what the other one selects."""
-    parts = parts_of(b, x) + parts_of(b, y)
+    parts = selection_factors(b, x) + selection_factors(b, y)
     values = tuple([p.value for p in parts])
     labels = tuple(dict.fromkeys([label for p in parts for label in p.labels]))
     if len(set(values)) < len(values) or set(values) & set(labels):
@@ -117,12 +117,12 @@ def _joint(b: Builder, x: Operand, y: Operand) -> Operand | None:
 
 
 def _combined(
-    b: Builder, factors: Sequence[Part | int], order: Word, sizes: Mapping[int, int]
+    b: Builder, factors: Sequence[SelectionFactor | int], order: Word, sizes: Mapping[int, int]
 ) -> int:
     """Places in the C order of several axes: an axis is selected, or its own label is the index."""
     args, spelled, words = [], [], []
     for f in factors:
-        if isinstance(f, Part):
+        if isinstance(f, SelectionFactor):
             args.append(b.aligned(f.integers, f.labels, order))
             words.append(order[len(order) - len(b.shapes[args[-1]]) :])
             spelled.append((sizes[f.value], len(args) - 1, 0))
@@ -134,7 +134,7 @@ def _combined(
     return b.emit("joint", tuple(args), shape, (*words, order), tuple(spelled))
 
 
-def _repeated(b: Builder, x: Operand, labels: Word, sizes: Mapping[int, int]) -> Operand:
+def _repeated(b: Builder, x: SlotWord, labels: Word, sizes: Mapping[int, int]) -> SlotWord:
     """The array repeated along new axes, as a view."""
     slot, word = x
     if not labels:
@@ -147,10 +147,10 @@ def _repeated(b: Builder, x: Operand, labels: Word, sizes: Mapping[int, int]) ->
 # --- kernels --------------------------------------------------------------------------------------
 
 
-def _taken(b: Builder, x: Operand, parts: Sequence[Part]) -> Operand:
+def _taken(b: Builder, x: SlotWord, parts: Sequence[SelectionFactor]) -> SlotWord:
     """Entries of an array by integers, one for every entry of the indices."""
     order = tuple(dict.fromkeys([label for p in parts for label in p.labels]))
-    by_value: dict[int, Part] = {p.value: p for p in parts}
+    by_value: dict[int, SelectionFactor] = {p.value: p for p in parts}
     sizes = _with_indices(b, sized(b, x), parts)
     group = tuple([label for label in x[1] if label in by_value or label in order])
     index = _combined(b, [by_value.get(label, label) for label in group], order, sizes)
@@ -165,8 +165,12 @@ def _taken(b: Builder, x: Operand, parts: Sequence[Part]) -> Operand:
 
 
 def _summed(
-    b: Builder, x: Operand, parts: Sequence[Part], keep: set[int], sizes: Mapping[int, int]
-) -> Operand:
+    b: Builder,
+    x: SlotWord,
+    parts: Sequence[SelectionFactor],
+    keep: set[int],
+    sizes: Mapping[int, int],
+) -> SlotWord:
     """Entries of an array added at their places in a result that is 0 elsewhere."""
     chosen = {label for p in parts for label in p.labels}
     order = tuple([label for label in x[1] if label in chosen])
@@ -186,7 +190,9 @@ def _summed(
     return b.reshape(slot, tuple([sizes[label] for label in full])), full
 
 
-def _counted(b: Builder, x: Operand, parts: Sequence[Part], sizes: Mapping[int, int]) -> Operand:
+def _counted(
+    b: Builder, x: SlotWord, parts: Sequence[SelectionFactor], sizes: Mapping[int, int]
+) -> SlotWord:
     """How often each place is selected, times an array without the labels of the indices."""
     order = tuple(dict.fromkeys([label for p in parts for label in p.labels]))
     index = _combined(b, parts, order, sizes)
@@ -200,7 +206,9 @@ def _counted(b: Builder, x: Operand, parts: Sequence[Part], sizes: Mapping[int, 
     return times(b, counts, x, kept + x[1])
 
 
-def _with_indices(b: Builder, sizes: dict[int, int], parts: Sequence[Part]) -> dict[int, int]:
+def _with_indices(
+    b: Builder, sizes: dict[int, int], parts: Sequence[SelectionFactor]
+) -> dict[int, int]:
     """Extents of the labels of the indices too."""
     for p in parts:
         sizes |= zip(p.labels, b.shapes[p.integers], strict=True)

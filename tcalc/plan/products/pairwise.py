@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ..steps import MANY, SMALLER, VIEW, Builder, ProductKey, Word, letters
-from .axis_order import Operand, along, entrywise, sized, spread, unrolled
+from ..steps import VIEW, Builder, ProductKey, SlotWord, Word, letters
+from .axis_order import along, entrywise, sized, spread, unrolled
 from .correlations import correlated
 from .solves import solvable, solved
 
-#: Multiply-adds per entry of a batch up to which a matrix kernel's call costs more than its work.
-TINY = 32
 
-
-def contract(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> Operand:
+def contract(b: Builder, x: SlotWord, y: SlotWord, keep: set[int], want: Word) -> SlotWord:
     """The product of two operands, summed over shared labels outside `keep`.
 
     `want` is the order of axes that is hoped for in the result.
@@ -38,7 +35,7 @@ def _product_key(one: Word, two: Word, keep: set[int]) -> tuple[ProductKey, list
     return (words, tuple([number[label] for label in labels if label in keep])), labels
 
 
-def known_product(b: Builder, x: Operand, y: Operand, keep: set[int]) -> Operand | None:
+def known_product(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord | None:
     """The product of two operands, where some product made before is the same one."""
     for one, two in ((x, y), (y, x)):
         made = b.products.get((one[0], two[0]))
@@ -53,12 +50,12 @@ def known_product(b: Builder, x: Operand, y: Operand, keep: set[int]) -> Operand
     return None
 
 
-def _spellings(b: Builder, x: Operand) -> list[Word]:
+def _spellings(b: Builder, x: SlotWord) -> list[Word]:
     slot, word = x
     return [word, *[tuple([word[p] for p in perm]) for perm in b.symmetries.get(slot, ())]]
 
 
-def _contracted(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> Operand:
+def _contracted(b: Builder, x: SlotWord, y: SlotWord, keep: set[int], want: Word) -> SlotWord:
     x, y = (b.floating(x[0]), x[1]), (b.floating(y[0]), y[1])
     summed = tuple([label for label in x[1] if label in y[1] and label not in keep])
     if not summed:
@@ -94,7 +91,7 @@ def _contracted(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) 
     return _matrix_product(b, x, y, (batch, left, summed, right))
 
 
-def _upright(b: Builder, x: Operand, y: Operand, own: Word) -> bool:
+def _upright(b: Builder, x: SlotWord, y: SlotWord, own: Word) -> bool:
     """Is x large, its own labels in front, and y small?
 
     The product with such rows on the left is one of rows too, and stays in loops over them.
@@ -103,12 +100,12 @@ def _upright(b: Builder, x: Operand, y: Operand, own: Word) -> bool:
     return (
         x[1][: len(own)] == own
         and bool(own)
-        and sizes[0] >= MANY
-        and SMALLER * sizes[1] <= sizes[0]
+        and sizes[0] >= b.machine.many
+        and b.machine.smaller * sizes[1] <= sizes[0]
     )
 
 
-def _leading(b: Builder, x: Operand, y: Operand, summed: Word) -> int | None:
+def _leading(b: Builder, x: SlotWord, y: SlotWord, summed: Word) -> int | None:
     """A summed label in front of the larger operand that is better summed last.
 
     Where other labels stand between the summed ones, merging them would copy that operand.
@@ -119,7 +116,7 @@ def _leading(b: Builder, x: Operand, y: Operand, summed: Word) -> int | None:
     return None if _adjacent(word, tuple([i for i in word if i in summed])) else word[0]
 
 
-def _broadcast_order(b: Builder, x: Operand, y: Operand, want: Word) -> Word:
+def _broadcast_order(b: Builder, x: SlotWord, y: SlotWord, want: Word) -> Word:
     """Axes of an entrywise product: as the larger operand has them, or as wanted if it is new."""
     if prod(b.shapes[x[0]]) < prod(b.shapes[y[0]]):
         x, y = y, x
@@ -127,13 +124,13 @@ def _broadcast_order(b: Builder, x: Operand, y: Operand, want: Word) -> Word:
     if not extra:
         return entrywise(b, (x, y), x[1])
     if len(want) == len(x[1]) + len(extra):
-        return spread(want, sized(b, x, y))
+        return spread(b, want, sized(b, x, y))
     shared = [label for label in x[1] if label in y[1]]
     own = [label for label in x[1] if label not in y[1]]
-    return spread((*shared, *own, *extra), sized(b, x, y))
+    return spread(b, (*shared, *own, *extra), sized(b, x, y))
 
 
-def _inner(b: Builder, x: Operand, y: Operand, batch: Word, summed: Word) -> Operand:
+def _inner(b: Builder, x: SlotWord, y: SlotWord, batch: Word, summed: Word) -> SlotWord:
     """One inner product per entry of the batch."""
     if x[1][-1] in batch and y[1][-1] in batch:
         return _looped(b, x, y, batch)
@@ -149,14 +146,14 @@ def _inner(b: Builder, x: Operand, y: Operand, batch: Word, summed: Word) -> Ope
     return slot, batch
 
 
-def _tiny(b: Builder, x: Operand, y: Operand, groups: tuple[Word, Word, Word]) -> bool:
+def _tiny(b: Builder, x: SlotWord, y: SlotWord, groups: tuple[Word, Word, Word]) -> bool:
     """Is calling a matrix kernel for every entry of the batch dearer than what it does there?"""
     sizes = sized(b, x, y)
     left, summed, right = [prod([sizes[label] for label in group]) for group in groups]
-    return min(left, right) == 1 and left * summed * right <= TINY
+    return min(left, right) == 1 and left * summed * right <= b.machine.tiny
 
 
-def _looped(b: Builder, x: Operand, y: Operand, out: Word) -> Operand:
+def _looped(b: Builder, x: SlotWord, y: SlotWord, out: Word) -> SlotWord:
     """A sum of products by NumPy's general loop, which reads both operands as they lie."""
     sizes = sized(b, x, y)
     number: dict[int, int] = {}
@@ -168,7 +165,7 @@ def _looped(b: Builder, x: Operand, y: Operand, out: Word) -> Operand:
     return b.emit("einsum", (x[0], y[0]), shape, words, (spec,)), out
 
 
-def merged(b: Builder, slot: int, word: Word, groups: Sequence[Word], target: Word) -> Operand:
+def merged(b: Builder, slot: int, word: Word, groups: Sequence[Word], target: Word) -> SlotWord:
     """Every group of labels as one axis, named by its first label; copied where it must be."""
     several = [group for group in groups if len(group) > 1]
     if not several:
@@ -189,8 +186,8 @@ def _adjacent(word: Word, group: Word) -> bool:
 
 
 def _matrix_product(
-    b: Builder, x: Operand, y: Operand, labels: tuple[Word, Word, Word, Word]
-) -> Operand:
+    b: Builder, x: SlotWord, y: SlotWord, labels: tuple[Word, Word, Word, Word]
+) -> SlotWord:
     """batch × left × summed times batch × summed × right, as dot or batched matmul."""
     batch, left, summed, right = labels
     if not batch:
@@ -216,13 +213,13 @@ def _matrix_product(
     return b.reshape(slot, tuple([sizes[label] for label in full])), full
 
 
-def _around(b: Builder, x: Operand, y: Operand, summed: Word, own: Word) -> Operand | None:
+def _around(b: Builder, x: SlotWord, y: SlotWord, summed: Word, own: Word) -> SlotWord | None:
     """The product where x has labels on both sides of the summed ones, and y few of its own.
 
     Those in front are a batch, so that x is read as it lies.
     """
     word, sizes = x[1], sized(b, x, y)
-    if not _adjacent(word, summed) or prod([sizes[label] for label in own]) > TINY:
+    if not _adjacent(word, summed) or prod([sizes[label] for label in own]) > b.machine.tiny:
         return None
     at = word.index(summed[0])
     before, after = word[:at], word[at + len(summed) :]
@@ -238,7 +235,7 @@ def _around(b: Builder, x: Operand, y: Operand, summed: Word, own: Word) -> Oper
     return b.reshape(slot, tuple([sizes[label] for label in full])), full
 
 
-def core(b: Builder, x: Operand, batch: Word, rows: Word, columns: Word) -> int:
+def core(b: Builder, x: SlotWord, batch: Word, rows: Word, columns: Word) -> int:
     """An operand as batch axes, one axis of rows and one of columns (or none)."""
     slot, word = x
     target = batch + rows + columns
@@ -261,7 +258,7 @@ def _with_axis(b: Builder, slot: int, labels: Word, place: int) -> int:
     return b.emit("insert", (slot,), new, (word[:-1], word), axes)
 
 
-def reduce(b: Builder, slot: int, word: Word, labels: set[int]) -> Operand:
+def reduce(b: Builder, slot: int, word: Word, labels: set[int]) -> SlotWord:
     """The sum over labels of one operand."""
     if not labels:
         return slot, word
@@ -277,7 +274,7 @@ def reduce(b: Builder, slot: int, word: Word, labels: set[int]) -> Operand:
     return b.emit("sum", (slot,), sizes, (word, rest), axes), rest
 
 
-def _without(b: Builder, slot: int, word: Word, labels: set[int]) -> Operand:
+def _without(b: Builder, slot: int, word: Word, labels: set[int]) -> SlotWord:
     """A view without axes of one entry."""
     rest = tuple([label for label in word if label not in labels])
     sizes = sized(b, (slot, word))
@@ -288,6 +285,6 @@ def _without(b: Builder, slot: int, word: Word, labels: set[int]) -> Operand:
     return b.emit("window", (slot,), shape, (word, rest), forms), rest
 
 
-def times(b: Builder, x: Operand, y: Operand, target: Word) -> Operand:
+def times(b: Builder, x: SlotWord, y: SlotWord, target: Word) -> SlotWord:
     x, y = (b.floating(x[0]), x[1]), (b.floating(y[0]), y[1])
     return b.binary("multiply", along(b, x, target), along(b, y, target), target), target

@@ -5,15 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from ..slot_facts import Inverse
-from ..steps import Builder, Word
-
-Operand = tuple[int, Word]
-
-#: A dense inverse that exists anyway is multiplied with more columns than rows / NARROW.
-NARROW = 4
+from ..steps import Builder, SlotWord, Word
 
 
-def solvable(b: Builder, inverse: Operand, other: Operand, summed: Word) -> bool:
+def solvable(b: Builder, inverse: SlotWord, other: SlotWord, summed: Word) -> bool:
     """Is this an inverse times columns, few of them where the inverse is needed in full?"""
     if inverse[0] not in b.inverses:
         return False
@@ -21,10 +16,10 @@ def solvable(b: Builder, inverse: Operand, other: Operand, summed: Word) -> bool
     if len(mine) != 2 or len(summed) != 1 or mine & set(other[1]) - {summed[0]}:
         return False
     n = b.shapes[inverse[0]][0]
-    return not b.dense_inverses or NARROW * prod(b.shapes[other[0]]) <= n * n
+    return not b.dense_inverses or b.machine.narrow * prod(b.shapes[other[0]]) <= n * n
 
 
-def solved(b: Builder, inverse: Operand, other: Operand, label: int) -> Operand:
+def solved(b: Builder, inverse: SlotWord, other: SlotWord, label: int) -> SlotWord:
     """The product with an inverse, by substitution with the matrix or its factor."""
     known = b.inverses[inverse[0]]
     transposed = inverse[1].index(label) == 0

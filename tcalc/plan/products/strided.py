@@ -18,8 +18,7 @@ from ...integers.polyhedra import System, integer_range
 from ...integers.smith import Equations, solve_equations
 from ...ops.indicator import INDICATOR, index
 from ..slot_facts import Placement
-from ..steps import Builder, Word
-from .axis_order import Operand
+from ..steps import Builder, SlotWord, Word
 from .gathers import written
 
 #: How often bounds of indices are tightened by each other.
@@ -27,7 +26,7 @@ ROUNDS = 8
 #: How many times longer than a band an index of the result must be.
 NARROW = 2
 
-Interval = tuple[int, int]
+IndexRange = tuple[int, int]
 
 
 @dataclass
@@ -36,7 +35,7 @@ class Opened:
 
     Attributes
     ----------
-    factors : list of Operand
+    factors : list of SlotWord
     extents : mapping
         Of all labels.
     core : tuple of int
@@ -45,7 +44,7 @@ class Opened:
         Where entries stand in the whole result; None: everywhere, in order.
     """
 
-    factors: list[Operand]
+    factors: list[SlotWord]
     extents: dict[int, int]
     core: Word
     where: Placement | None
@@ -58,7 +57,7 @@ class _System:
     out: Word
     extents: Mapping[int, int]
     values: dict[int, Affine] = field(default_factory=dict)
-    intervals: dict[str, Interval] = field(default_factory=dict)
+    intervals: dict[str, IndexRange] = field(default_factory=dict)
     conditions: list[Constraint] = field(default_factory=list)
     fresh: int = 0
 
@@ -79,7 +78,7 @@ class _System:
                 low, high = self.intervals.pop(name)
                 self.conditions += [Constraint(form - low), Constraint(high - form)]
 
-    def reach(self, form: Affine) -> Interval:
+    def reach(self, form: Affine) -> IndexRange:
         """Bounds of a form over the intervals."""
         low = high = form.constant
         for name, c in form.terms:
@@ -90,7 +89,7 @@ class _System:
 
 def opened(
     b: Builder,
-    factors: Sequence[Operand],
+    factors: Sequence[SlotWord],
     guards: Iterable[Guard],
     out: Word,
     extents: Mapping[int, int],
@@ -99,7 +98,7 @@ def opened(
 
     Parameters
     ----------
-    factors : sequence of Operand
+    factors : sequence of SlotWord
     guards : iterable of Guard
         In `index(label)`, without dimensions.
     out : tuple of int
@@ -124,7 +123,7 @@ def opened(
 # --- equalities -----------------------------------------------------------------------------------
 
 
-def _solved(b: Builder, s: _System, factors: Sequence[Operand], guards: Sequence[Guard]) -> bool:
+def _solved(b: Builder, s: _System, factors: Sequence[SlotWord], guards: Sequence[Guard]) -> bool:
     """Solve equalities, for summed labels first. False where there is no solution."""
     chosen = {f"#{word[-1]}" for slot, word in factors if slot in b.selections}
     forms = _equalities(s, guards)
@@ -239,7 +238,7 @@ def _bounded(s: _System, name: str) -> bool:
 def _banded(s: _System) -> bool:
     """Replace a label of the result by its distance from others, where that takes few values."""
     outer = {name for label in s.out for name in s.value(label).names}
-    best: tuple[int, str, Affine, Interval] | None = None
+    best: tuple[int, str, Affine, IndexRange] | None = None
     for c in s.conditions:
         part = Affine(tuple(t for t in c.form.terms if t[0] in outer))
         if len(part.terms) < 2:
@@ -266,20 +265,20 @@ def _banded(s: _System) -> bool:
     return True
 
 
-def _signed(low: int, high: int, sign: int) -> Interval:
+def _signed(low: int, high: int, sign: int) -> IndexRange:
     return (low, high) if sign > 0 else (-high, -low)
 
 
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _read(b: Builder, s: _System, factors: Sequence[Operand]) -> Opened:
+def _read(b: Builder, s: _System, factors: Sequence[SlotWord]) -> Opened:
     """Operands as views over the free labels, and what is left of the conditions as masks."""
     start = {name: Affine.of(name) + low for name, (low, _) in s.intervals.items()}
     ends = {name: s.intervals[name] for name in _free(s)}
     extents = {_number(name): high - low + 1 for name, (low, high) in ends.items()}
     kept = {c.form: c for c in s.conditions}
-    found: list[Operand] = []
+    found: list[SlotWord] = []
     for slot, word in factors:
         for label in word:
             _dropped(kept, s.value(label), s.extents[label])
@@ -311,7 +310,7 @@ def _dropped(kept: dict[Affine, Constraint], form: Affine, extent: int) -> None:
         kept.pop(Constraint(side).form, None)
 
 
-def _window(b: Builder, slot: int, forms: Sequence[Affine], extents: Mapping[int, int]) -> Operand:
+def _window(b: Builder, slot: int, forms: Sequence[Affine], extents: Mapping[int, int]) -> SlotWord:
     """An operand read at affine places of its axes."""
     shape = b.shapes[slot]
     names = [form.names[0] if form.names else "" for form in forms]
@@ -341,7 +340,7 @@ def _window(b: Builder, slot: int, forms: Sequence[Affine], extents: Mapping[int
     return view, word
 
 
-def _ends(form: Affine, extents: Mapping[int, int]) -> Interval:
+def _ends(form: Affine, extents: Mapping[int, int]) -> IndexRange:
     low = high = form.constant
     for name, c in form.terms:
         reach = c * (extents[_number(name)] - 1)
@@ -349,7 +348,7 @@ def _ends(form: Affine, extents: Mapping[int, int]) -> Interval:
     return low, high
 
 
-def padded(b: Builder, slot: int, margins: tuple[Interval, ...]) -> int:
+def padded(b: Builder, slot: int, margins: tuple[IndexRange, ...]) -> int:
     """An array within zeros."""
     shape = tuple([
         n + before + after for n, (before, after) in zip(b.shapes[slot], margins, strict=True)
@@ -360,7 +359,7 @@ def padded(b: Builder, slot: int, margins: tuple[Interval, ...]) -> int:
 
 def _masks(
     b: Builder, conditions: Sequence[Constraint], extents: Mapping[int, int]
-) -> list[Operand]:
+) -> list[SlotWord]:
     """Arrays of zeros and ones for conditions, those on the same labels as one."""
     groups: dict[Word, list[Constraint]] = {}
     for c in sorted(conditions):
@@ -379,7 +378,7 @@ def _masks(
     return found
 
 
-def placed(b: Builder, x: Operand, where: Placement, shape: Word, onto: int = -1) -> int:
+def placed(b: Builder, x: SlotWord, where: Placement, shape: Word, onto: int = -1) -> int:
     """The entries of an array at their places in zeros, or added to those of another array."""
     slot, word = x if x[0] >= 0 else (b.number(1.0), ())
     slot = b.aligned(b.floating(written(b, slot)), word, tuple(range(len(where.counts))))

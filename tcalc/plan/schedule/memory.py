@@ -5,13 +5,9 @@ And what a call may take: the memory of the machine, or a limit that somebody se
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from functools import cache
+from collections.abc import Sequence
 from math import prod
-from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
@@ -19,17 +15,18 @@ import numpy as np
 from ...graph.extents import show_shape
 from ...support.byte_counts import show_bytes
 from ...support.errors import MemoryLimitError, ShapeError
+from ...support.machine import machine_memory
 from ..kinds.table import KINDS
 from ..steps import (
     BUFFER,
     RESULT,
     VIEW,
     Builder,
-    Loop,
     Output,
     Plan,
     Sizes,
     Step,
+    TiledLoop,
     Unit,
     steps_of,
 )
@@ -94,7 +91,7 @@ def assign(b: Builder, units: Sequence[Unit], outputs: Sequence[Output], itemsiz
 
 def _passing(unit: Unit, slot: int) -> bool:
     """Does the slot exist for one tile of a loop only?"""
-    return isinstance(unit, Loop) and slot not in unit.kept
+    return isinstance(unit, TiledLoop) and slot not in unit.kept
 
 
 def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time: int) -> int | None:
@@ -124,14 +121,18 @@ def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time:
 
 def _read_by_rows(b: Builder, unit: Unit, slot: int) -> bool:
     """Does no tile of a loop read what another one may have overwritten?"""
-    if not isinstance(unit, Loop):
+    if not isinstance(unit, TiledLoop):
         return True
     reads = [a for step in unit.steps for a in step.args if b.owner[a] == b.owner[slot]]
     return unit.modes.get(slot) in ("rows", "columns") and all(a == slot for a in reads)
 
 
 def _passing_here(unit: Unit, owner: int, steps: Sequence[Step]) -> bool:
-    return isinstance(unit, Loop) and any(s.out == owner for s in steps) and owner not in unit.kept
+    return (
+        isinstance(unit, TiledLoop)
+        and any(s.out == owner for s in steps)
+        and owner not in unit.kept
+    )
 
 
 def _blocks(
@@ -173,7 +174,7 @@ def _other_peak(b: Builder, units: Sequence[Unit], last: dict[int, int], itemsiz
         tiles = 0
         for step in steps_of(unit):
             size = prod(step.shape) * itemsize
-            if _passing(unit, step.out) and isinstance(unit, Loop):
+            if _passing(unit, step.out) and isinstance(unit, TiledLoop):
                 tiles += size * unit.tile // unit.rows if b.origin[step.out] is not VIEW else 0
             elif b.origin[step.out] is RESULT and step.out not in b.fixed:
                 live += size
@@ -186,15 +187,19 @@ def _other_peak(b: Builder, units: Sequence[Unit], last: dict[int, int], itemsiz
 # --- limits ---------------------------------------------------------------------------------------
 
 
-def check_fits(plan: Plan, limit: int | None) -> None:
-    """Refuse a plan that needs more than the limit, or without one more than the machine has."""
+def check_fits(plan: Plan, limit: int | None, memory: int | None = None) -> None:
+    """Refuse a plan that needs more than the limit, or without one more than there is.
+
+    The `memory` there is: that of a machine; None for what this process may have.
+    """
     for slot, perm in plan.outputs:
         shape = plan.shapes[slot]
         shape = shape if perm is None else tuple([shape[k] for k in perm])
         _check_array(shape, plan.itemsize, "the result is an array")
     for step in plan.steps:
         _check_array(step.shape, plan.itemsize, "a step needs an array")
-    allowed = machine_memory() if limit is None else limit
+    there = machine_memory() if memory is None else memory
+    allowed = there if limit is None else limit
     if allowed is None or plan.peak_bytes <= allowed:
         return
     whose, hint = "allowed", ""
@@ -215,37 +220,3 @@ def _check_array(shape: Sizes, itemsize: int, what: str) -> None:
     # NumPy leaves out empty axes when it looks whether the others fit.
     if prod([n for n in shape if n]) * itemsize > _MAX_BYTES:
         raise ShapeError(f"{what} of shape {show_shape(shape)}: no array can be as large")
-
-
-@cache
-def machine_memory() -> int | None:
-    """Bytes this process may use: physical memory, or less where its control group has less."""
-    found = list(group_limits())
-    with suppress(AttributeError, ValueError, OSError):  # not everywhere
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return min([n for n in found if n > 0], default=None)
-
-
-def group_limits(
-    membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
-) -> Iterator[int]:
-    """Memory limits of the control groups of this process and of the groups around them."""
-    try:
-        lines = membership.read_text().splitlines()
-    except (OSError, ValueError):
-        return
-    for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if not controllers:
-            base, name = root, "memory.max"
-        elif "memory" in controllers.split(","):
-            base, name = root / "memory", "memory.limit_in_bytes"
-        else:
-            continue
-        group = PurePosixPath(path.lstrip("/"))
-        for place in (group, *group.parents):
-            try:
-                yield int((base / place / name).read_text())
-            except (OSError, ValueError):  # no such file from in here, or the word "max"
-                continue
