@@ -10,7 +10,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.applications import apply
-from tcalc.graph.row import Op
+from tcalc.graph.operators import Op
 from tcalc.run.backends import BACKENDS
 from tests import linalg_cases, loop_cases, place_cases, test_joining
 from tests.cases import CASES, Case

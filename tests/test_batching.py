@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.calculus.batching import batched
+from tcalc.calculus.batching import with_batch_axis
 from tcalc.graph.applications import apply, apply_all
-from tcalc.graph.row import TABLE, Op, Selection
+from tcalc.graph.operators import TABLE, Op, Selection
 from tcalc.ops.matrix_cores import symmetric_part
 from tcalc.support.errors import RangeError
 from tests.cases import BY_NAME, CASES, EXTENTS
@@ -230,7 +230,7 @@ def test_errors() -> None:
     with pytest.raises(tc.ShapeError, match="extent -1 is negative"):
         tc.vmap(x, {"x": 0}, -1)
     with pytest.raises(tc.ShapeError, match=r"a batch of x has shape \(n,\), expected \(3, n\)"):
-        batched([x], {x: x}, 3)
+        with_batch_axis([x], {x: x}, 3)
 
 
 # --- integers along axes --------------------------------------------------------------------------
@@ -240,19 +240,19 @@ def test_affine_integers_are_relabelled() -> None:
     """What `i` picks, when `i` runs over a range, is a transposition, a diagonal or a slice."""
     i, j = (tc.var(name, integer=True) for name in "ij")
     M, x = tc.var("M", ("m", "n")), tc.var("x", "n")
-    rows = batched([M[j, i]], {j: tc.arange("m")}, "m")
-    assert batched(rows, {i: tc.arange("n")}, "n")[0] is M.T
+    rows = with_batch_axis([M[j, i]], {j: tc.arange("m")}, "m")
+    assert with_batch_axis(rows, {i: tc.arange("n")}, "n")[0] is M.T
     square = tc.var("A", ("n", "n"))
-    assert batched([square[i, i]], {i: tc.arange("n")}, "n")[0] is tc.diagonal(square)
+    assert with_batch_axis([square[i, i]], {i: tc.arange("n")}, "n")[0] is tc.diagonal(square)
     idx = tc.var("idx", "k", integer=True)
-    assert batched([x[idx[i]]], {i: tc.arange("k")}, "k")[0] is x[idx]
+    assert with_batch_axis([x[idx[i]]], {i: tc.arange("k")}, "k")[0] is x[idx]
 
 
 def test_out_of_range_integers() -> None:
     i = tc.var("i", integer=True)
     with pytest.raises(RangeError, match="index 4 is out of range for an axis of extent 4"):
-        batched([tc.var("x", 4)[i]], {i: tc.arange(5)}, 5)
-    late = batched([tc.var("x", "n")[i]], {i: tc.arange("m")}, "m")[0]
+        with_batch_axis([tc.var("x", 4)[i]], {i: tc.arange(5)}, 5)
+    late = with_batch_axis([tc.var("x", "n")[i]], {i: tc.arange("m")}, "m")[0]
     np.testing.assert_array_equal(late(x=np.arange(4.0), m=3), np.arange(3.0))
     with pytest.raises(RangeError, match=r"an index \[i\]: index 4 is out of range"):
         late(x=np.arange(4.0), m=5)

@@ -14,7 +14,7 @@ import pytest
 import tcalc as tc
 from tcalc.backends.c.rows import entry
 from tcalc.graph.applications import apply
-from tcalc.graph.row import TABLE
+from tcalc.graph.operators import TABLE
 from tests.test_backends import failure
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, np.inf, -np.inf, np.nan, 1e-30, 3.7, -2.3, 710.0, 20.0]

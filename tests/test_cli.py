@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tcalc.app.cli import main
-from tcalc.graph.row import TABLE
+from tcalc.graph.operators import TABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 LOSS = "sum(log(1 + exp(-y .* (X*w))))"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.calculus.batching import batched
+from tcalc.calculus.batching import with_batch_axis
 from tcalc.graph.nodes import Expr, postorder
 from tcalc.loops.closing import folded
 from tcalc.plan.lowering.make import make_plan
@@ -247,7 +247,7 @@ def test_batches_of_loops(case: Case, every: bool) -> None:
     values = {f"{n}_items": np.stack([given[n] for given in several]) for n in names}
     rest = {n: v for n, v in several[0].items() if n not in names}
     for found in (e, tc.grad(e, "init0")):
-        (both,) = batched([found], {e.variables[n]: v for n, v in wide.items()}, 2)
+        (both,) = with_batch_axis([found], {e.variables[n]: v for n, v in wide.items()}, 2)
         for k, given in enumerate(several):
             one = found(**rest, **{n: given[n] for n in names})
             np.testing.assert_allclose(both(**rest, **values)[k], one, rtol=1e-9, atol=1e-12)

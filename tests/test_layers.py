@@ -21,7 +21,7 @@ COMMON = "support"
 
 # Imports that exist for type checkers only, and point up.
 TYPES_ONLY = {
-    ("graph.nodes", "graph.row"),
+    ("graph.nodes", "graph.operators"),
     ("graph.arraylike", "graph.nodes"),
     ("languages.source.selfcheck", "languages.source.program"),
 }
@@ -277,7 +277,7 @@ def spelled(module: ast.Module) -> set[str]:
 
 
 def test_operators_are_named_in_their_rows_only() -> None:
-    from tcalc.graph.row import TABLE
+    from tcalc.graph.operators import TABLE
 
     for name in modules("tcalc"):
         if fnmatchcase(name, "ops.*") or fnmatchcase(name, "loops.*"):
@@ -296,7 +296,7 @@ def test_the_checks_see_what_they_must(tmp_path: Path) -> None:
     sample = ast.parse(
         "import os\n"
         "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    from .graph.row import Op\n"
+        "if TYPE_CHECKING:\n    from .graph.operators import Op\n"
         "def f(x):\n"
         "    from .graph import nodes\n"
         "    return exec(x), os.popen(x), run(x, shell=True), loads(x), 'exp'\n"
@@ -305,7 +305,7 @@ def test_the_checks_see_what_they_must(tmp_path: Path) -> None:
     loaded = [t for n in ast.walk(sample) for t in targets(n, ("tcalc", "ops"), known)]  # type: ignore[arg-type]
     assert loaded
     loaded = [t for n in ast.walk(sample) for t in targets(n, ("tcalc",), known)]  # type: ignore[arg-type]
-    assert sorted(loaded) == ["graph.nodes", "graph.row"]
+    assert sorted(loaded) == ["graph.nodes", "graph.operators"]
     assert len([n for n in ast.walk(sample) if runs_text(n)]) == 3
     assert len(types_only(sample)) == 1
     assert "exp" in spelled(sample)

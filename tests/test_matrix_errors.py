@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tcalc as tc
 from tcalc.graph import nodes
-from tcalc.languages.matrix.functions import FUNCTIONS, available, function
+from tcalc.languages.matrix.functions import FUNCTIONS, available, signature_of
 from tcalc.languages.reading.lexer import MAX_TEXT
 from tcalc.languages.reading.library import LIBRARY
 from tcalc.languages.reading.parser import MAX_DEPTH
@@ -169,7 +169,7 @@ def test_error(kind: type[tc.Error], text: str, line: int, column: int, words: l
 
 def test_functions_follow_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in FUNCTIONS:
-        assert function(name) is not None
+        assert signature_of(name) is not None
     monkeypatch.delitem(LIBRARY, "logdet")
     assert not available("logdet")
     with pytest.raises(tc.ParseError, match="`logdet` is not available"):

@@ -12,7 +12,7 @@ import scipy.linalg
 import scipy.special
 
 import tcalc as tc
-from tcalc.graph.row import TABLE
+from tcalc.graph.operators import TABLE
 from tcalc.support.namespaces import NUMPY
 
 DECLARED: dict[str, Any] = {

@@ -17,7 +17,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.applications import apply, apply_all
-from tcalc.graph.row import TABLE, Op, Selection
+from tcalc.graph.operators import TABLE, Op, Selection
 from tcalc.ops.matrix_cores import symmetric_part
 from tests import oracle
 

@@ -15,7 +15,7 @@ from tcalc.graph.applications import apply
 from tcalc.graph.extents import Coef
 from tcalc.graph.nodes import Add, Einsum, Var, postorder
 from tcalc.graph.normal import add, einsum, scale
-from tcalc.graph.row import named
+from tcalc.graph.operators import named
 from tcalc.graph.variables import var
 from tcalc.plan.lowering.make import cost, make_plan
 from tcalc.run.compile import compile

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
+from inspect import getsource
 from pkgutil import walk_packages
+from types import ModuleType
 
 import pytest
 
 import tcalc as tc
 from tcalc import ops
 from tcalc.graph.arraylike import surface
-from tcalc.graph.row import TABLE
+from tcalc.graph.operators import TABLE
 
 # Reached through methods, operators or NumPy's functions only.
 HIDDEN = {
@@ -27,6 +30,17 @@ def test_exports_are_public(module: object) -> None:
     names = module.__all__  # type: ignore[attr-defined]
     assert len(set(names)) == len(names)
     assert all(surface[name] is getattr(module, name) for name in names)
+
+
+@pytest.mark.parametrize("module", EXPORTING, ids=lambda module: module.__name__)
+def test_exports_are_defined_where_they_are_listed(module: ModuleType) -> None:
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(ast.parse(getsource(module)))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert not imported.intersection(module.__all__)
 
 
 def reachable(name: str) -> bool:

@@ -13,34 +13,35 @@ from collections.abc import Mapping, Sequence
 from ..graph.applications import application, parts
 from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var, postorder
 from ..graph.normal import add, einsum
+from ..graph.operators import Loop
 from ..graph.products import zeros_node
-from ..graph.row import Loop
-from .partials import operands, pull, push, unit
+from .partials import local_pullback, local_pushforward, operands_of, unit_tensor
 
-Edges = dict[int, dict[int, Expr]]
+#: Partial derivatives by the ids of the nodes of an edge.
+PartialsByEdge = dict[int, dict[int, Expr]]
 
 
 def dependent(roots: Sequence[Expr], wrt: Sequence[Var]) -> list[Expr]:
     """Nodes below the roots that depend on a variable of wrt, operands first.
 
-    An operator with several outputs is not among them, but each output, unless the row has rules
-    for all of them at once.
+    Of an operator with several outputs each output is among them, not the application, unless the
+    operator is a loop, which differentiates all outputs at once.
     """
     inside = {id(v) for v in wrt}
     found = []
     for node in postorder(roots):
         if id(node) in inside:
             found.append(node)
-        elif isinstance(node, Apply) and node.op.outputs > 1 and not joint(node):
+        elif isinstance(node, Apply) and node.op.outputs > 1 and not loop_operator(node):
             continue
-        elif any(id(arg) in inside for arg in operands(node)):
+        elif any(id(arg) in inside for arg in operands_of(node)):
             inside.add(id(node))
             found.append(node)
     return found
 
 
-def joint(node: Expr) -> Loop | None:
-    """The row of an application that derives all outputs by all operands at once: a loop's."""
+def loop_operator(node: Expr) -> Loop | None:
+    """The operator of a loop, which differentiates all outputs by all operands at once, or None."""
     return node.op if isinstance(node, Apply) and isinstance(node.op, Loop) else None
 
 
@@ -54,19 +55,19 @@ def pushforwards(roots: Sequence[Expr], seeds: Mapping[Var, Expr]) -> list[Expr 
     for node in dependent(roots, list(seeds)):
         if id(node) in tangents:
             continue
-        if isinstance(node, Apply) and (loop := joint(node)):
+        if isinstance(node, Apply) and (loop := loop_operator(node)):
             given = [tangents.get(id(arg)) for arg in node.args]
             if any(t is not None for t in given):
                 several[id(node)] = loop.tangents(node, given)
             continue
-        if isinstance(node, Part) and joint(node.args[0]):
+        if isinstance(node, Part) and loop_operator(node.args[0]):
             if id(node.args[0]) in several:
                 tangents[id(node)] = several[id(node.args[0])][node.index]
             continue
         found = []
-        for k, arg in enumerate(operands(node)):
+        for k, arg in enumerate(operands_of(node)):
             tangent = tangents.get(id(arg))
-            part = None if tangent is None else push(node, k, tangent)
+            part = None if tangent is None else local_pushforward(node, k, tangent)
             if part is not None:
                 found.append(part)
         if found:
@@ -89,7 +90,7 @@ def pullbacks(
     nodes = dependent(roots, wrt)
     inside = {id(node) for node in nodes}
     for node in reversed(nodes):
-        if isinstance(node, Apply) and (loop := joint(node)) and id(node) in several:
+        if isinstance(node, Apply) and (loop := loop_operator(node)) and id(node) in several:
             bars = [several[id(node)].get(k) for k in range(len(parts(node)))]
             wanted = [id(arg) in inside for arg in node.args]
             found = loop.cotangents(node, bars, wanted)
@@ -102,11 +103,11 @@ def pullbacks(
         cotangent = add(waiting.pop(id(node)))
         if isinstance(node, Var):
             done[id(node)] = cotangent
-        elif isinstance(node, Part) and joint(node.args[0]):
+        elif isinstance(node, Part) and loop_operator(node.args[0]):
             several.setdefault(id(node.args[0]), {})[node.index] = cotangent
         else:
-            for k, arg in enumerate(operands(node)):
-                part = pull(node, k, cotangent) if id(arg) in inside else None
+            for k, arg in enumerate(operands_of(node)):
+                part = local_pullback(node, k, cotangent) if id(arg) in inside else None
                 if part is not None:
                     waiting.setdefault(id(arg), []).append(part)
     return [done.get(id(v)) for v in wrt]
@@ -128,36 +129,40 @@ def pullback(e: Expr, seed: Expr, wrt: Sequence[Var]) -> list[Expr]:
 
 
 def forward(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
-    return [pushforward(e, {v: unit(v.shape)}) for v in wrt]
+    return [pushforward(e, {v: unit_tensor(v.shape)}) for v in wrt]
 
 
 def reverse(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
-    return pullback(e, unit(e.shape), wrt)
+    return pullback(e, unit_tensor(e.shape), wrt)
 
 
 def cross_country(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
     """Vertex elimination on the linearised graph, lowest tensor order first."""
-    return _Elimination(e, wrt).run()
+    return _VertexElimination(e, wrt).run()
 
 
 #: Orders of accumulation by name.
 MODES = {"forward": forward, "reverse": reverse, "cross-country": cross_country}
 
 
-class _Elimination:
-    """The linearised graph: an edge u -> v carries the derivative of v with respect to u."""
+class _VertexElimination:
+    """The linearised graph: an edge u -> v carries the partial derivative of v with respect to u.
+
+    Eliminating a vertex replaces the paths through it by edges with the products of their partials
+    (Griewank and Walther 2008, chapter 9).
+    """
 
     def __init__(self, e: Expr, wrt: Sequence[Var]) -> None:
         self.e, self.wrt = e, wrt
-        self.nodes = [node for node in dependent([e], wrt) if not joint(node)]
-        self.into: Edges = {id(node): {} for node in self.nodes}
-        self.onto: Edges = {id(node): {} for node in self.nodes}
+        self.nodes = [node for node in dependent([e], wrt) if not loop_operator(node)]
+        self.into: PartialsByEdge = {id(node): {} for node in self.nodes}
+        self.onto: PartialsByEdge = {id(node): {} for node in self.nodes}
         self.at = {id(node): node for node in self.nodes}
         self.place = {id(node): k for k, node in enumerate(self.nodes)}
         self.depth = self.depths()
         self.several: dict[tuple[int, bool, int], Sequence[Expr | None]] = {}
         for node in self.nodes:
-            for k, arg in enumerate(operands(node)):
+            for k, arg in enumerate(operands_of(node)):
                 if id(arg) in self.at and not isinstance(node, Var):
                     part = self.edge(node, k, arg)
                     if part is not None:
@@ -165,21 +170,21 @@ class _Elimination:
 
     def edge(self, node: Expr, k: int, arg: Expr) -> Expr | None:
         """The derivative of a node by operand k."""
-        if isinstance(node, Part) and (loop := joint(node.args[0])):
+        if isinstance(node, Part) and (loop := loop_operator(node.args[0])):
             return self.joint_edge(node, loop, k, arg)
-        return push(node, k, unit(arg.shape))
+        return local_pushforward(node, k, unit_tensor(arg.shape))
 
     def joint_edge(self, node: Part, loop: Loop, k: int, arg: Expr) -> Expr | None:
-        """The same where all outputs or all operands have one rule, in the fewer directions."""
+        """That of one output of a loop, from whichever of both modes has fewer directions."""
         whole, by_output = application(node), node.ndim < arg.ndim
         key = id(whole), by_output, node.index if by_output else k
         if key not in self.several and by_output:
-            bar = unit(node.shape)
+            bar = unit_tensor(node.shape)
             given = [bar if i == node.index else None for i in range(len(parts(whole)))]
             wanted = [id(operand) in self.at for operand in whole.args]
             self.several[key] = loop.cotangents(whole, given, wanted)
         elif key not in self.several:
-            tangent = unit(arg.shape)
+            tangent = unit_tensor(arg.shape)
             given = [tangent if i == k else None for i in range(len(whole.args))]
             self.several[key] = loop.tangents(whole, given)
         return self.several[key][k if by_output else node.index]
@@ -198,11 +203,11 @@ class _Elimination:
         start = {id(v): 0 for v in self.wrt}
         end = {id(self.e): 0}
         for node in self.nodes:
-            steps = [start[id(arg)] for arg in operands(node) if id(arg) in start]
+            steps = [start[id(arg)] for arg in operands_of(node) if id(arg) in start]
             start.setdefault(id(node), 1 + min(steps, default=0))
         for node in reversed(self.nodes):
             after = end.get(id(node), len(self.nodes))
-            for arg in operands(node):
+            for arg in operands_of(node):
                 if id(arg) in start:
                     end[id(arg)] = min(end.get(id(arg), len(self.nodes)), after + 1)
         return {v: min(start[v], end.get(v, len(self.nodes))) for v in start}
@@ -233,7 +238,7 @@ class _Elimination:
                 if neighbour not in ends:
                     heapq.heappush(heap, self.key(neighbour))
         last = id(self.e)
-        return [unit(v.shape) if v is self.e else self.result(last, v) for v in self.wrt]
+        return [unit_tensor(v.shape) if v is self.e else self.result(last, v) for v in self.wrt]
 
     def result(self, last: int, v: Var) -> Expr:
         found = self.into.get(last, {}).get(id(v))

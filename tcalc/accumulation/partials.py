@@ -11,27 +11,30 @@ from ..graph.applications import application, parts
 from ..graph.extents import ONE, Shape
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Part
 from ..graph.normal import add, einsum, terms_of
-from ..graph.row import batch_axes
+from ..graph.operators import batch_axes
 
 
-def unit(shape: Shape) -> Expr:
+def unit_tensor(shape: Shape) -> Expr:
     """The derivative of a tensor of this shape with respect to itself."""
     axes = tuple(range(len(shape)))
     return einsum([], [], axes + axes, ONE, dict(enumerate(shape)))
 
 
-def operands(node: Expr) -> tuple[Expr, ...]:
-    """What a node is a function of: one output of an operator, of the operator's operands."""
+def operands_of(node: Expr) -> tuple[Expr, ...]:
+    """The operands that a node is a function of; of one output, those of its application."""
     return node.args[0].args if isinstance(node, Part) else node.args
 
 
-def push(node: Expr, k: int, tangent: Expr) -> Expr | None:
-    """The part of a node's tangent that comes through operand k; None where it is zero."""
+def local_pushforward(node: Expr, k: int, tangent: Expr) -> Expr | None:
+    """The part of a node's tangent that comes from operand k; None where it is zero.
+
+    Of shape node + directions, for a tangent of shape operand + directions.
+    """
     if isinstance(node, Add):
         return tangent
     if isinstance(node, Apply) and node.op.meaning.pushforward is not None:
         return node.op.meaning.pushforward(k, tangent, node)
-    directions = tangent.ndim - operands(node)[k].ndim
+    directions = tangent.ndim - operands_of(node)[k].ndim
     if isinstance(node, Einsum):
         extra = _fresh(len(node.extents), directions)
         read, result = node.labels[k] + extra, node.out + extra
@@ -41,8 +44,11 @@ def push(node: Expr, k: int, tangent: Expr) -> Expr | None:
     return _times_partial(node, k, tangent, batch + core + extra, batch + out + extra)
 
 
-def pull(node: Expr, k: int, cotangent: Expr) -> Expr | None:
-    """The contribution of a node's cotangent to that of its operand k; None where it is zero."""
+def local_pullback(node: Expr, k: int, cotangent: Expr) -> Expr | None:
+    """The part of operand k's cotangent that comes from a node; None where it is zero.
+
+    Of shape outputs + operand, for a cotangent of shape outputs + node.
+    """
     if isinstance(node, Add):
         return cotangent
     if isinstance(node, Apply) and node.op.meaning.pullback is not None:
@@ -74,10 +80,10 @@ def _times_partial(node: Expr, k: int, other: Expr, read: Labels, result: Labels
     (the Jacobian of a factorisation has n**4 entries): it is multiplied term by term, never
     written out.
     """
-    partial = local(node, k)
+    partial = local_derivative(node, k)
     if partial is None:
         return None
-    large = partial.ndim > max(node.ndim, operands(node)[k].ndim)
+    large = partial.ndim > max(node.ndim, operands_of(node)[k].ndim)
     word = tuple(range(partial.ndim))
     return add(
         [
@@ -87,7 +93,7 @@ def _times_partial(node: Expr, k: int, other: Expr, read: Labels, result: Labels
     )
 
 
-def local(node: Expr, k: int) -> Expr | None:
+def local_derivative(node: Expr, k: int) -> Expr | None:
     """An operator's derivative by operand k: shape batch + core of the output + core of k."""
     whole = application(node)
     row = whole.op.meaning.partials[k]
@@ -100,4 +106,4 @@ def _core_words(node: Expr, k: int) -> tuple[Labels, Labels, Labels]:
     """Labels of the batch, of the output's core, of the core of operand k."""
     b = batch_axes(application(node))
     o = node.ndim
-    return _fresh(0, b), _fresh(b, o - b), _fresh(o, operands(node)[k].ndim - b)
+    return _fresh(0, b), _fresh(b, o - b), _fresh(o, operands_of(node)[k].ndim - b)

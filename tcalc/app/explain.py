@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..calculus.transforms import AUTO, check_order, derivative
+from ..calculus.transforms import AUTO_MODES, check_order, derivative
 from ..graph import trees
 from ..graph.extents import NOMINAL, show_shape
 from ..graph.nodes import Derivative, Expr, dimensions, postorder
@@ -105,7 +105,7 @@ def explain(e: Expr, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explan
     if unknown:
         raise TypeError(f"{unknown[0]} is no dimension of the expression ({', '.join(known)})")
     rows, shapes = [], []
-    for mode in AUTO if targets else ("value",):
+    for mode in AUTO_MODES if targets else ("value",):
         roots = [source]
         for target in targets:
             roots = [leaf for r in roots for leaf in trees.leaves(derivative(r, target, 1, mode))]

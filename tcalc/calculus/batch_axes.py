@@ -10,12 +10,11 @@ from ..graph import trees
 from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var, dimensions, variables
 from ..graph.normal import einsum, view
-from ..graph.properties import rows
+from ..graph.properties import property_rows
 from ..graph.variables import canonical_name, check_extent, var
-from ..ops.arithmetic import as_expr
 from ..support.errors import ShapeError
-from .batching import batched
-from .projection import rooted
+from .batching import with_batch_axis
+from .projection import as_root, derivative_root
 
 
 def vmap(e: Any, in_axes: Mapping[Any, int | None], size: Extent | None = None) -> Any:
@@ -65,14 +64,10 @@ def vmap(e: Any, in_axes: Mapping[Any, int | None], size: Extent | None = None) 
         batch = _with_axis(v, axis, extent)
         items[v] = view(batch, [axis, *[k for k in range(batch.ndim) if k != axis]])
     found = [
-        _keeping(value, root, items)
-        for value, root in zip(batched(roots, items, extent), roots, strict=True)
+        _keeping_variables(value, root, items)
+        for value, root in zip(with_batch_axis(roots, items, extent), roots, strict=True)
     ]
     return trees.rebuild(e, found)
-
-
-def as_root(leaf: Any) -> Expr:
-    return leaf if isinstance(leaf, Expr) else as_expr(leaf)
 
 
 def _size(size: Extent | None, roots: list[Expr]) -> Extent:
@@ -109,7 +104,7 @@ def _axes(in_axes: Any, known: Mapping[str, Var]) -> dict[Var, int]:
 def _with_axis(v: Var, axis: int, extent: Extent) -> Var:
     """The variable with a batch axis; properties are of the last two axes."""
     shape = (*v.shape[:axis], extent, *v.shape[axis:])
-    inside = [row.name for row in rows(v.properties) if row.square]
+    inside = [row.name for row in property_rows(v.properties) if row.square]
     if inside and axis > v.ndim - 2:
         raise ShapeError(
             f"vmap: {v.name} is {min(inside)} in its last two axes; the batch axis stands before"
@@ -117,8 +112,8 @@ def _with_axis(v: Var, axis: int, extent: Extent) -> Var:
     return var(v.name, shape, **dict.fromkeys(v.properties, True))
 
 
-def _keeping(value: Expr, root: Expr, items: Mapping[Var, Expr]) -> Expr:
-    """The value, as a root that keeps variables of its origin which it has lost.
+def _keeping_variables(value: Expr, root: Expr, items: Mapping[Var, Expr]) -> Expr:
+    """The value, as a root that keeps variables of its origin which are not in it any more.
 
     Their arrays may still be passed, and bind the size of the batch.
     """
@@ -132,4 +127,4 @@ def _keeping(value: Expr, root: Expr, items: Mapping[Var, Expr]) -> Expr:
         start -= v.ndim
         words.append(range(start, start + v.ndim))
     origin = einsum(lost, words, ())
-    return rooted(value, origin)
+    return derivative_root(value, origin)

@@ -1,8 +1,8 @@
 """A batch axis in front of expressions: one rule per node kind.
 
 Products get one more label, operators have leading batch axes by their signature, and what depends
-on nothing that is batched stays as it is. So the structure stays: the Jacobian of a batched
-expression has a unit tensor in the label of the batch.
+on nothing that is batched stays as it is. So the Jacobian of a batched expression keeps a unit
+tensor in the label of the batch.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from ..graph.applications import application, apply, apply_all, parts
 from ..graph.extents import ONE, Extent, show_shape
 from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var, postorder
 from ..graph.normal import add, bare, einsum
-from ..graph.row import Loop, Selection
+from ..graph.operators import Loop, Selection
 from ..ops.affine_entries import settled
 from ..ops.selection import selection
 from ..support.errors import ShapeError
 
 
-def batched(outputs: Sequence[Expr], axes: Mapping[Var, Expr], extent: Extent) -> list[Expr]:
+def with_batch_axis(
+    outputs: Sequence[Expr], axes: Mapping[Var, Expr], extent: Extent
+) -> list[Expr]:
     """The outputs for all items of a batch, along a leading axis.
 
     Parameters
@@ -68,7 +70,7 @@ def _repeated(e: Expr, extent: Extent) -> Expr:
 
 
 def _rebuilt(node: Expr, items: Sequence[Expr | None], extent: Extent) -> Expr:
-    """The node for all items; `items` are its operands for all items, None for those of all."""
+    """The node for all items; `items` are its operands for all items, None for unbatched ones."""
     if isinstance(node, Einsum):
         return _product(node, items, extent)
     pairs = zip(node.args, items, strict=True)

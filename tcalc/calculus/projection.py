@@ -1,7 +1,7 @@
 """Derivatives are projected onto the properties of variables, slot by slot.
 
-The projector stands outside a derivative, never in its seeds or partials, so that the value inside
-keeps its unit tensors and its number of terms at every order.
+The projector is applied to the whole derivative, never to seeds or partials, so that the value
+inside keeps its unit tensors and its number of terms at every order.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ..graph.extents import ONE, Coef
 from ..graph.nodes import Derivative, Expr, Var, intern
 from ..graph.normal import add, einsum, scale, view
 from ..graph.subspaces import RELATIONS, Slot
+from ..ops.arithmetic import as_expr
 from ..ops.reductions import arange
 
 
@@ -22,10 +23,15 @@ def project(value: Expr, slots: Iterable[Slot]) -> Expr:
     return value
 
 
-def rooted(
+def as_root(value: object) -> Expr:
+    """What `as_expr` gives, but the root of a derivative as it is, not its projected value."""
+    return value if isinstance(value, Expr) else as_expr(value)
+
+
+def derivative_root(
     value: Expr, of: Expr, wrt: Sequence[Var] = (), candidates: Sequence[Expr] = ()
 ) -> Derivative:
-    """The root that marks a value with where it comes from."""
+    """The root that marks a value as the derivative of `of` by `wrt` (see `Derivative`)."""
     meta = (len(wrt), len(candidates), project)
     made: Derivative = intern(Derivative, meta, (value, of, *wrt, *candidates))
     return made

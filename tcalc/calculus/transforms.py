@@ -14,7 +14,7 @@ import numpy as np
 from ..accumulation.orders import MODES, pullback, pushforward
 from ..graph import trees
 from ..graph.arraylike import surface
-from ..graph.bound import readable
+from ..graph.bound_variables import readable
 from ..graph.extents import Shape, show_shape
 from ..graph.nodes import Derivative, Expr, Var, declaration, slots_of
 from ..graph.normal import bare, view
@@ -23,13 +23,13 @@ from ..ops.arithmetic import as_expr
 from ..plan.lowering.make import operations
 from ..rules.strategy import simplified, simplify, substitute
 from ..support.errors import ShapeError
-from .projection import project, rooted
+from .projection import as_root, derivative_root, project
 
 #: Far above the 64 axes that arrays can have.
 MAX_ORDER = 256
 
-#: Order in which modes are tried by "auto"; the first of equal cost is taken.
-AUTO = ("reverse", "forward", "cross-country")
+#: The modes that "auto" chooses from; of equal cost, the first is taken.
+AUTO_MODES = ("reverse", "forward", "cross-country")
 
 
 def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
@@ -61,7 +61,7 @@ def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
     >>> tc.derivative(x @ A @ x, x, order=2).shape
     ('n', 'n')
     """
-    root = _expression(e)
+    root = as_root(e)
     if mode not in ("auto", *MODES):
         raise ValueError(f"mode {mode!r}: one of 'auto', " + ", ".join(map(repr, MODES)))
     targets = _variables(x, root) if check_order(order) else ()
@@ -90,7 +90,7 @@ def grad(f: Any, x: Any, mode: str = "auto") -> Any:
 
 def value_and_grad(f: Any, x: Any, mode: str = "auto") -> trees.Block:
     """The scalar expression itself and its gradient."""
-    return trees.Block((_expression(f), grad(f, x, mode)))
+    return trees.Block((as_root(f), grad(f, x, mode)))
 
 
 def jacobian(e: Any, x: Any, mode: str = "auto") -> Any:
@@ -105,11 +105,26 @@ def hessian(f: Any, x: Any, mode: str = "auto") -> Any:
 
 
 def jvp(e: Any, x: Any, v: Any) -> Expr:
-    """The directional derivative of e along v, by forward mode.
+    """The product of the Jacobian with v: the directional derivative of e along v, by forward mode.
 
-    `v` has x's shape, or x's shape and further axes for several directions; a nest like x.
+    Parameters
+    ----------
+    e : Expr
+    x : variable, name of a variable, or a nested tuple or dict of these
+    v : array_like or Expr, or a nest of them like x
+        Of x's shape, or with further axes, the same for all of a nest, for several directions.
+
+    Returns
+    -------
+    Expr
+        Of shape ``e.shape`` and then the further axes.
+
+    Raises
+    ------
+    ShapeError
+        Where shapes do not fit. ValueError where `v` is no nest like x.
     """
-    root = _expression(e)
+    root = as_root(e)
     seeds: dict[Var, Expr] = {}
     for target, direction in _pairs(_variables(x, root), v, "jvp"):
         seed = as_expr(direction)
@@ -121,12 +136,30 @@ def jvp(e: Any, x: Any, v: Any) -> Expr:
         seeds[target] = seed
     if len({s.shape[t.ndim :] for t, s in seeds.items()}) > 1:
         raise ShapeError("jvp: all directions need the same further axes")
-    return keeping(simplify(pushforward(simplify(_value(root)), seeds)), root)
+    return keeping_variables(simplify(pushforward(simplify(_value(root)), seeds)), root)
 
 
 def vjp(e: Any, x: Any, u: Any) -> Any:
-    """The product of u, of e's shape (after further axes), with the Jacobian, by reverse mode."""
-    root = _expression(e)
+    """The product of u with the Jacobian, by reverse mode.
+
+    Parameters
+    ----------
+    e : Expr
+    x : variable, name of a variable, or a nested tuple or dict of these
+    u : array_like or Expr
+        Of e's shape, or with further axes in front for several products.
+
+    Returns
+    -------
+    Expr, or a nest of them where x is a nest
+        Of the further axes and then x's shape, projected onto the properties of x.
+
+    Raises
+    ------
+    ShapeError
+        Where the shape of `u` does not end in that of `e`.
+    """
+    root = as_root(e)
     seed = as_expr(u)
     value = simplify(_value(root))
     lead = seed.ndim - value.ndim
@@ -138,22 +171,48 @@ def vjp(e: Any, x: Any, u: Any) -> Any:
     wrt = trees.leaves(targets)
     found = pullback(value, seed, wrt)
     parts = [
-        keeping(project(simplify(p), slots_of(lead, (t,))), root)
+        keeping_variables(project(simplify(p), slots_of(lead, (t,))), root)
         for p, t in zip(found, wrt, strict=True)
     ]
     return trees.rebuild(targets, parts)
 
 
 def hvp(f: Any, x: Any, v: Any) -> Any:
-    """The product of the Hessian of a scalar expression with v, by forward over reverse mode."""
+    """The product of the Hessian of a scalar expression with v, by forward over reverse mode.
+
+    Parameters
+    ----------
+    f : Expr
+        Of shape ().
+    x : variable, name of a variable, or a nested tuple or dict of these
+    v : array_like or Expr, or a nest of them like x
+        Directions, as for `jvp`.
+
+    Returns
+    -------
+    Expr, or a nest of them where x is a nest
+        Of x's shape and then further axes of the directions.
+    """
     _scalar(f, "hvp")
-    root = _expression(f)
+    root = as_root(f)
     targets = _variables(x, root)
     return trees.mapped(lambda g: jvp(g, targets, v), grad(root, targets, "reverse"))
 
 
 def subs(e: Expr, values: Mapping[Any, Any]) -> Expr:
-    """Variables (or their names) replaced at once by expressions or numbers of their shape."""
+    """The expression with variables replaced, all at once.
+
+    Parameters
+    ----------
+    e : Expr
+    values : mapping from variables or their names to Expr or array_like
+        Of the variables' shapes. Variables that are not in `e` are passed over.
+
+    Raises
+    ------
+    ShapeError
+        Where a value has another shape than the variable. TypeError where a key is no variable.
+    """
     if not isinstance(values, Mapping):
         raise TypeError(f"subs takes a mapping from variables to expressions, not {values!r:.60}")
     known = e.variables
@@ -174,18 +233,14 @@ def subs(e: Expr, values: Mapping[Any, Any]) -> Expr:
     return substitute(bare(e), chosen)
 
 
-def keeping(value: Expr, of: Expr) -> Expr:
-    """The value, as a root that keeps the variables of `of` where it has lost some.
+def keeping_variables(value: Expr, of: Expr) -> Expr:
+    """The value, as a root that keeps the variables of `of` where some are not in it any more.
 
     Their arrays may still be passed and bind dimensions, as for any derivative.
     """
     if not of.variables.keys() - value.variables.keys():
         return value
-    return rooted(value, of)
-
-
-def _expression(e: Any) -> Expr:
-    return e if isinstance(e, Expr) else as_expr(e)
+    return derivative_root(value, of)
 
 
 def _value(root: Expr) -> Expr:
@@ -194,7 +249,7 @@ def _value(root: Expr) -> Expr:
 
 
 def _scalar(f: Any, name: str) -> None:
-    shape: Shape = _expression(f).shape
+    shape: Shape = as_root(f).shape
     if shape:
         raise ShapeError(
             f"{name} is of a scalar expression, not of shape {show_shape(shape)}; use jacobian"
@@ -236,7 +291,7 @@ def _same(variable: Var, known: Mapping[str, Var]) -> Var:
 
 
 def _pairs(targets: Any, values: Any, what: str) -> list[tuple[Var, Any]]:
-    """Variables and their directions, of nests that must be alike."""
+    """Variables and their directions, of nests that must have the same structure."""
     if isinstance(targets, dict):
         if not isinstance(values, Mapping) or values.keys() != targets.keys():
             names = ", ".join(map(repr, targets))
@@ -288,7 +343,7 @@ def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
     before: tuple[Var, ...] = ()
     if isinstance(root, Derivative) and root.wrt:
         of, before = root.of, root.wrt
-    names = [mode] if mode != "auto" else list(AUTO if value.ndim else AUTO[:1])
+    names = [mode] if mode != "auto" else list(AUTO_MODES if value.ndim else AUTO_MODES[:1])
     results = simplified([part for name in names for part in MODES[name](value, wrt)])
     found = []
     for k, target in enumerate(wrt):
@@ -304,7 +359,7 @@ def _distinct(options: list[Expr]) -> list[Expr]:
 
 
 def _mark(options: list[Expr], of: Expr, wrt: tuple[Var, ...]) -> Derivative:
-    return rooted(options[0], of, wrt, options if len(options) > 1 else ())
+    return derivative_root(options[0], of, wrt, options if len(options) > 1 else ())
 
 
 surface.update(diff=derivative, subs=subs)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..graph.extents import ONE, Coef, Extent, form_of, number
 from ..graph.nodes import Expr, Labels
 from ..graph.normal import add, einsum, scale
-from ..graph.products import Operand, filled, indicates
+from ..graph.products import LabelledExpr, filled, indicates
 from ..integers.affine import Affine, Constraint, Guard
 from ..ops.elementwise import maximum, minimum
 from ..ops.indicator import Access, conditions, index, indicator, label_of, renamed
@@ -37,8 +37,8 @@ class _Choice(NamedTuple):
 
 
 def banded(
-    operands: Iterable[Operand], out: Iterable[Any], extents: dict[int, Extent]
-) -> tuple[list[Operand], dict[int, Place]]:
+    operands: Iterable[LabelledExpr], out: Iterable[Any], extents: dict[int, Extent]
+) -> tuple[list[LabelledExpr], dict[int, Place]]:
     """Operands in which labels of the result do not stand any more, and where these stand.
 
     New labels join `extents`.
@@ -74,7 +74,7 @@ def banded(
 
 def _chosen(
     guards: Iterable[Guard],
-    others: Iterable[Operand],
+    others: Iterable[LabelledExpr],
     outer: set[int],
     extents: Mapping[int, Extent],
 ) -> _Choice | None:

@@ -15,12 +15,12 @@ from ..graph.extents import ONE, Coef, Extent, Shape, extent_of
 from ..graph.nodes import Add, Einsum, Expr, Labels, Permutation
 from ..graph.normal import add, distribute, einsum
 from ..graph.products import (
-    Operand,
+    LabelledExpr,
     components,
     enlarging,
     filled,
     indicates,
-    opened,
+    inlined,
     selects,
     split_coef,
 )
@@ -56,7 +56,7 @@ class Piece(NamedTuple):
     Summed labels in `hidden` stay apart; all others are summed inside cores.
     """
 
-    operands: tuple[Operand, ...]
+    operands: tuple[LabelledExpr, ...]
     out: tuple[int | Table, ...]
     extents: Shape
     coef: Coef
@@ -198,12 +198,12 @@ def tabled(piece: Piece, sizes: Mapping[str, int] | None = None) -> Piece:
     if best is not None:
         op, word = operands[best[1]]
         assert isinstance(op, Einsum)
-        operands[best[1] : best[1] + 1] = opened(op, word, extents)
+        operands[best[1] : best[1] + 1] = inlined(op, word, extents)
     return _read(operands, piece.out, extents, piece.coef)
 
 
 def _read(
-    operands: list[Operand], out: Sequence[int | Table], extents: dict[int, Extent], coef: Coef
+    operands: list[LabelledExpr], out: Sequence[int | Table], extents: dict[int, Extent], coef: Coef
 ) -> Piece:
     """Selection tensors whose last label stands only in the output are tables of that axis.
 
@@ -213,12 +213,12 @@ def _read(
     while k < len(operands):
         op, word = operands[k]
         if isinstance(op, Einsum) and op.summed and any(map(indicates, op.args)) and enlarging(op):
-            operands[k : k + 1] = opened(op, word, extents)
+            operands[k : k + 1] = inlined(op, word, extents)
         else:
             k += 1
     operands, places = banded(operands, out, extents)
     items: list[int | Table] = [Table(*places[i]) if i in places else i for i in out]
-    kept: list[Operand] = []
+    kept: list[LabelledExpr] = []
     for k, (op, word) in enumerate(operands):
         others = {i for j, (_, w) in enumerate(operands) if j != k for i in w}
         place = word[-1] if word else None
@@ -241,7 +241,7 @@ def low_rank(piece: Piece, columns: int, sizes: Mapping[str, int]) -> Piece | No
         if not isinstance(op, Einsum) or not op.summed or any(map(selects, op.args)):
             continue
         extents = dict(enumerate(piece.extents))
-        inside = opened(op, word, extents)
+        inside = inlined(op, word, extents)
         hidden = frozenset(extents) - frozenset(range(len(piece.extents)))
         operands = [*piece.operands[:k], *inside, *piece.operands[k + 1 :]]
         groups = components(operands, set(hidden))
@@ -319,7 +319,7 @@ def _uses(piece: Piece) -> list[_Use]:
     """Factors that share labels as one atom each; the first carries the coefficient."""
     extents = dict(enumerate(piece.extents))
     kept = piece.labels | piece.hidden
-    groups: dict[frozenset[int], list[Operand]] = {}
+    groups: dict[frozenset[int], list[LabelledExpr]] = {}
     for k, group in enumerate(components(list(piece.operands), set(piece.hidden))):
         labels = {i for _, w in group for i in w}
         # Weights along summed labels alone are one factor.

@@ -7,7 +7,15 @@ from math import inf
 
 from ..graph.extents import Extent
 from ..graph.nodes import Einsum
-from ..graph.products import Factors, Operand, enlarging, factors_of, indicates, opened, selects
+from ..graph.products import (
+    Factors,
+    LabelledExpr,
+    enlarging,
+    factors_of,
+    indicates,
+    inlined,
+    selects,
+)
 from .paths import EXACT_OPERANDS, path_of
 
 #: Operands of a product that is opened further than exact paths reach, where that takes less than
@@ -48,7 +56,7 @@ def _opened(e: Einsum, opens: Opens, most: int) -> tuple[Factors, list[Einsum]]:
             operands.append((arg, word))
             continue
         more = dict(extents)
-        inside = opened(arg, word, more)[::-1]
+        inside = inlined(arg, word, more)[::-1]
         if _count([*operands, *stack, *inside]) > most:
             operands.append((arg, word))
             over.append(arg)
@@ -58,7 +66,7 @@ def _opened(e: Einsum, opens: Opens, most: int) -> tuple[Factors, list[Einsum]]:
     return Factors(operands, out, extents, coef), over
 
 
-def _count(operands: Sequence[Operand]) -> int:
+def _count(operands: Sequence[LabelledExpr]) -> int:
     """How many there are when those with equal labels are multiplied."""
     return len({frozenset(word) for op, word in operands if word and not indicates(op)})
 

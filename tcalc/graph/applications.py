@@ -1,6 +1,6 @@
-"""Normal form of operators: what can stand outside of an application does.
+"""Normal form of applications: views of operands become views of the result.
 
-Elementwise operators act under broadcasts, permutations and unit tensors; an operator on numbers
+Elementwise operators commute with broadcasts, permutations and unit tensors; an operator on numbers
 is a number; a matrix function of a transpose is the transpose of the function.
 """
 
@@ -16,18 +16,40 @@ import numpy as np
 from ..support.namespaces import NUMPY
 from .canonical import axis_symmetries, closure
 from .extents import ONE, Shape
-from .nodes import KINDS, Add, Apply, Derivative, Einsum, Expr, Part, Permutation, intern, postorder
+from .nodes import (
+    NODE_KINDS,
+    Add,
+    Apply,
+    Derivative,
+    Einsum,
+    Expr,
+    Part,
+    Permutation,
+    intern,
+    postorder,
+)
 from .normal import add, bare, drop_axes, einsum, unembedded, view
-from .orientation import canonical_axes, inverse
+from .operators import Op
+from .orientation import canonical_axes, inverse_permutation
 from .products import numeral, numeric_value, symmetries
-from .row import Op
 from .sums import absent_axes
 
 
 def apply(
     op: Op, *operands: Expr, params: tuple[Any, ...] = (), shape: Shape | None = None
 ) -> Expr:
-    """The operator on operands of one batch shape, broadcasts and orientation pulled outside."""
+    """The operator applied, in normal form: broadcasts and permutations are taken outside.
+
+    Parameters
+    ----------
+    op : Op
+        An operator with one output; `apply_all` is for several.
+    *operands : Expr
+        Of one batch shape, each followed by its core.
+    params : tuple
+    shape : tuple of int and str, optional
+        Of the result, where the operator's row need not be asked.
+    """
     args = [bare(a) for a in operands]
     if shape is None:
         shape = op.result_shape(params, *[a.shape for a in args])
@@ -41,7 +63,7 @@ def apply(
         if found is not None:
             return found
     node: Expr = intern(Apply, (op, params, shape), tuple(args))
-    return settled(node)
+    return with_symmetries(node)
 
 
 def application(node: Expr) -> Apply:
@@ -67,8 +89,8 @@ def apply_all(op: Op, *operands: Expr, params: tuple[Any, ...] = ()) -> tuple[Ex
     return parts(whole)
 
 
-def settled(node: Expr) -> Expr:
-    """The node, an application knowing the axis permutations that leave it as it is."""
+def with_symmetries(node: Expr) -> Expr:
+    """The node; for an application, the axis permutations that leave it as it is are found."""
     if node._symmetries is None and node.ndim >= 2 and isinstance(node, Apply):
         node._symmetries = closure([p for p in axis_symmetries(node.shape) if _keeps(node, p)])
     return node
@@ -97,7 +119,7 @@ def _fold(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
 
 
 def _pull_out(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
-    """Elementwise operators act under broadcasts, permutations and unit tensors."""
+    """An elementwise operator under the broadcast, permutation or unit tensor of its operands."""
     shape = args[0].shape
     if not shape:
         return None
@@ -112,7 +134,7 @@ def _pull_out(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
     perm = canonical_axes(args, ordered=True)
     if perm != tuple(axes):
         inner = apply(op, *[view(a, perm) for a in args], params=params)
-        return view(inner, inverse(perm))
+        return view(inner, inverse_permutation(perm))
     return None
 
 
@@ -183,7 +205,7 @@ def rewritten(roots: Sequence[Expr], change: Callable[[Expr, Expr], Expr]) -> li
     return [done[id(root)] for root in roots]
 
 
-def rebuild(rows: list[tuple[type[Expr], tuple[Any, ...], list[int]]]) -> Expr:
+def from_flat_nodes(rows: list[tuple[type[Expr], tuple[Any, ...], list[int]]]) -> Expr:
     """The expression of a flat list of nodes, operands before consumers (pickling)."""
     nodes: list[Expr] = []
     for kind, meta, places in rows:
@@ -202,8 +224,8 @@ def _flat(e: Expr) -> tuple[Any, ...]:
     """How an expression is pickled: a flat list, as deep ones would exhaust the stack."""
     nodes = postorder((e,))
     place = {id(node): k for k, node in enumerate(nodes)}
-    return rebuild, ([(type(n), n.meta, [place[id(a)] for a in n.args]) for n in nodes],)
+    return from_flat_nodes, ([(type(n), n.meta, [place[id(a)] for a in n.args]) for n in nodes],)
 
 
-for _kind in KINDS:
+for _kind in NODE_KINDS:
     copyreg.pickle(_kind, _flat)  # here, where the constructors are known

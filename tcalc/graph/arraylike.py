@@ -52,7 +52,7 @@ class Evaluated:
 
 
 class ArrayMethods(Evaluated):
-    """What expressions have in common with arrays."""
+    """The operators, methods and protocols that expressions have in common with arrays."""
 
     __slots__ = ()
 

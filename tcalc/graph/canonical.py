@@ -1,6 +1,6 @@
 """Canonical labels of a product: equal products become one node, whatever their spelling.
 
-Colour refinement with bounded tie-breaking. A label starts with the colour (open or summed, extent)
+Colour refinement with bounded tie-breaking. A label starts with the colour (free or summed, extent)
 and is refined by the operands and axes at which it stands; tied labels are told apart by trying
 each one. Ties that lead to the same certificate are automorphisms: symmetries of the result, for
 free.
@@ -56,15 +56,19 @@ def variable_symmetries(variable: Var) -> tuple[Permutation, ...]:
     return ()
 
 
-class Product:
-    """One contraction to be labelled: operands, their labels, which labels are open."""
+class CanonicalLabelling:
+    """The canonical labelling of one contraction: operands, their labels, which labels are free.
+
+    The method is that of canonical graph labelling: refine an equitable partition, individualise a
+    label of the smallest tie, and compare the certificates at the leaves (McKay 1981).
+    """
 
     def __init__(
         self,
         ops: Sequence[Expr],
         labels: Sequence[Labels],
         n_labels: int,
-        is_open: Sequence[bool],
+        is_free: Sequence[bool],
         extents: Shape,
         symmetries: Sequence[tuple[Permutation, ...]],
     ) -> None:
@@ -73,7 +77,7 @@ class Product:
         self.labels = labels
         self.symmetries = symmetries
         self.n_labels = n_labels
-        self.start = _ranked([(not o, str(e)) for o, e in zip(is_open, extents, strict=True)])
+        self.start = _ranked([(not o, str(e)) for o, e in zip(is_free, extents, strict=True)])
         orbits = [_orbits(len(labels[k]), symmetries[k]) for k in range(len(ops))]
         self.places: list[list[tuple[int, int]]] = [[] for _ in range(n_labels)]
         for k, word in enumerate(labels):
@@ -106,7 +110,7 @@ class Product:
         )
 
     def canonical(self) -> tuple[Colours, list[Colours]]:
-        """Position of each label, and further positions that give the same product."""
+        """The position of each label, and other labellings with the same certificate."""
         best: list[tuple[int, Labels]] | None = None
         found: list[Colours] = []
         stack = [self.refine(self.start)]

@@ -1,6 +1,6 @@
-"""Arrays that a traced function reads from outside: inputs of the trace, not parts of it.
+"""Arrays that a traced function closes over: inputs of the trace, not constants in it.
 
-So a plan that was made for one minibatch is the plan of the next one.
+So the plan that was made for one minibatch serves the next one.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _thread = threading.local()
 
 
 class Captures:
-    """The arrays that are met while this is open, by the variables that stand for them.
+    """The arrays that are read while this context is open, by the variables that stand for them.
 
-    Inside of another one, that one takes them.
+    Where contexts nest, the outermost one collects.
     """
 
     def __init__(self) -> None:
@@ -49,8 +49,8 @@ class Captures:
 
 
 @contextmanager
-def closed() -> Iterator[None]:
-    """Arrays that are met meanwhile are constants: those of rules, not of a traced function."""
+def without_captures() -> Iterator[None]:
+    """A context in which arrays are constants: for rules, whose arrays are no inputs."""
     before: Captures | None = getattr(_thread, "open", None)
     _thread.open = None
     try:
@@ -60,6 +60,6 @@ def closed() -> Iterator[None]:
 
 
 def captured(value: object, array: np.ndarray) -> Var | None:
-    """The variable for an array where a function is traced; None elsewhere."""
+    """The variable of an array while a function is traced; None otherwise, or for one number."""
     found: Captures | None = getattr(_thread, "open", None)
     return None if found is None or not array.ndim else found.held(value, array)

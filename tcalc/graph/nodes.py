@@ -6,7 +6,7 @@ Var         a variable: name, shape, properties
 Const       an array of numbers
 Add         a sum of terms of one shape
 Einsum      a product of any number of operands with index labels, and a coefficient
-Apply       an operator (a row of the table in `graph.row`) on operands with batch and core axes
+Apply       an operator (a row of `graph.operators`) on operands with batch and core axes
 Part        one output of an operator that has several
 Derivative  a root only: a value that remembers what was differentiated, and by what
 
@@ -31,7 +31,7 @@ from .properties import PROPERTIES, subspace
 from .subspaces import Slot
 
 if TYPE_CHECKING:
-    from .row import Op
+    from .operators import Op
 
 Labels = tuple[int, ...]
 Permutation = tuple[int, ...]
@@ -215,7 +215,7 @@ _FIELDS: dict[type[Expr], tuple[str, ...]] = {
     Part: ("index", "shape"),
     Derivative: (),
 }
-KINDS = tuple(_FIELDS)
+NODE_KINDS = tuple(_FIELDS)
 _RANK = {kind: rank for rank, kind in enumerate(_FIELDS)}
 _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()

@@ -1,13 +1,13 @@
 """Normal form: which of several equal products, sums and applications is built.
 
 `einsum`, `add` and `apply` are the constructors that everything above uses. A unit tensor is a
-repeated output label and never an operand. What opens and what stays shut:
+repeated output label and never an operand. What is inlined and what stays an operand:
 
-* an operand that is a product without a summed label dissolves into its consumer (a long one keeps
-  its pointwise factors together, as one operand);
-* a contraction stays a node, unless it is read on a diagonal, or is larger than each of its
-  operands and one of its labels is summed by the consumer;
-* a product is distributed over a sum only where that lets unit tensors out;
+* an operand that is an outer product is inlined into its consumer (a long one keeps its pointwise
+  factors together, as one operand);
+* a contraction stays an operand, unless its diagonal is read, or it has more axes than each of its
+  own operands and one of its labels is summed by the consumer;
+* a product is distributed over a sum only where that sets unit tensors of the sum free;
 * a contraction has coefficient 1, distinct outputs and canonical labels; the product around it
   carries coefficient, orientation, unit tensors and broadcasts.
 
@@ -22,12 +22,12 @@ from functools import partial
 
 from ..support.errors import ShapeError
 from .extents import ONE, Coef, Extent, canonical_number, number, show_shape
+from .inlining import Inlining
 from .nodes import Add, Derivative, Einsum, Expr, Labels, intern
-from .opening import Opening
-from .orientation import canonical_axes, inverse, sum_symmetries
+from .orientation import canonical_axes, inverse_permutation, sum_symmetries
 from .products import (
     Factors,
-    assembled,
+    canonical_product,
     factors_of,
     is_zero,
     multiple,
@@ -36,7 +36,7 @@ from .products import (
     zeros_node,
 )
 from .sums import (
-    MAX_TERMS,
+    MAX_OPEN_TERMS,
     Shared,
     absent_axes,
     collected,
@@ -67,19 +67,33 @@ def einsum(
     coef: Coef = ONE,
     extents: Mapping[int, Extent] | None = None,
 ) -> Expr:
-    """coef * sum of the product of ops[k] indexed by labels[k], for every value of `out`.
+    """coef * the sum of the product of operands at their labels, in normal form.
 
-    Labels are any ints, local to the call. `extents` gives those of output labels that no operand
-    has.
+    Parameters
+    ----------
+    ops : sequence of Expr
+    labels : sequence of sequences of int
+        A label for every axis of each operand: any ints, local to the call.
+    out : sequence of int
+        Labels of the result's axes; all others are summed. A label that stands twice is a unit
+        tensor, one that no operand has a broadcast.
+    coef : Coef
+    extents : mapping from label to extent
+        Of labels that no operand has.
+
+    Raises
+    ------
+    ShapeError
+        Where a label has two extents.
     """
     operands = [(bare(op), tuple(word)) for op, word in zip(ops, labels, strict=True)]
     placed = {label for _, word in operands for label in word}.union(out)
     known = {label: e for label, e in (extents or {}).items() if label in placed}
-    product = Opening(known, tuple(out), coef).of(operands)
+    product = Inlining(known, tuple(out), coef).of(operands)
     if product.coef.zero:
         return zeros_node(tuple([product.extents[label] for label in product.out]))
     found = _distributed(product)
-    return assembled(product) if found is None else found
+    return canonical_product(product) if found is None else found
 
 
 def built(product: Factors) -> Expr:
@@ -92,7 +106,7 @@ def _distributed(product: Factors) -> Expr | None:
     """A product with a sum in it multiplied out, if unit tensors of the sum are set free."""
     words = [set(word) for _, word in product.operands]
     for k, (op, word) in enumerate(product.operands):
-        if not isinstance(op, Add) or len(op.args) > MAX_TERMS or not structured(op):
+        if not isinstance(op, Add) or len(op.args) > MAX_OPEN_TERMS or not structured(op):
             continue
         mine, others = words[k], words[:k] + words[k + 1 :]
         summed = not mine.issubset(product.out)
@@ -123,7 +137,7 @@ def scale(e: Expr, coef: Coef) -> Expr:
 
 
 def add(terms: Iterable[Expr]) -> Expr:
-    """The sum of expressions of one shape."""
+    """The sum of expressions of one shape, in normal form; ShapeError where shapes differ."""
     items = [bare(t) for t in terms]
     shape = items[0].shape
     for t in items:
@@ -131,8 +145,8 @@ def add(terms: Iterable[Expr]) -> Expr:
             raise ShapeError(
                 f"a sum of shapes {show_shape(shape)} and {show_shape(t.shape)}: they must be equal"
             )
-    found = collected(_open_sums(items))
-    for step in STEPS:
+    found = collected(_flatten_sums(items))
+    for step in SUM_STEPS:
         if len(found) < 2:
             return found[0] if found else zeros_node(shape)
         found = step(found)
@@ -148,13 +162,13 @@ def _intern_add(terms: list[Expr]) -> Expr:
     return node
 
 
-def _open_sums(items: list[Expr]) -> list[Expr]:
-    """Nested sums open where they carry unit tensors, are broadcast, or share a term; bounded."""
-    parts = [split_coef(t)[1] for t in items]  # held, as long as their ids count
+def _flatten_sums(items: list[Expr]) -> list[Expr]:
+    """Flatten terms that are sums, where they carry unit tensors, are broadcast or share terms."""
+    parts = [split_coef(t)[1] for t in items]  # held while their ids are compared
     present = set(map(id, parts))
     units = any(map(embeds, items))
     flat: list[Expr] = []
-    room = MAX_TERMS - len(items)
+    room = MAX_OPEN_TERMS - len(items)
     for t in items:
         inner = terms_of(t)
         if (
@@ -188,7 +202,7 @@ def terms_of(e: Expr) -> list[Expr]:
 
 
 def _pull_absent(terms: list[Expr]) -> list[Expr]:
-    """Labels that no term depends on stand outside: broadcast(a) + broadcast(b)."""
+    """The sum without axes that no term depends on, broadcast: broadcast(a + b)."""
     ndim = terms[0].ndim
     absent = set(range(ndim))
     for t in terms:
@@ -209,7 +223,7 @@ def drop_axes(e: Expr, axes: set[int]) -> Expr:
 
 
 def _merge_patterns(terms: list[Expr]) -> list[Expr]:
-    """Terms under one unit tensor become one: diag(u) + diag(v) = diag(u + v)."""
+    """Terms with equal unit tensors become one: diag(u) + diag(v) = diag(u + v)."""
     groups: dict[Labels, list[Expr]] = {}
     for t in terms:
         groups.setdefault(t.out if embeds(t) else (), []).append(t)
@@ -229,7 +243,7 @@ def _merge_patterns(terms: list[Expr]) -> list[Expr]:
 
 
 def unembedded(e: Expr) -> Expr:
-    """The core under the unit tensors of an outer product: the same with distinct outputs."""
+    """An outer product without its unit tensors: the core, one axis for each distinct label."""
     assert isinstance(e, Einsum)
     return einsum(e.args, e.labels, range(len(e.extents)), e.coef, dict(enumerate(e.extents)))
 
@@ -251,7 +265,7 @@ def _rank(common: Shared) -> tuple[object, ...]:
 
 
 def _pull_coef(terms: list[Expr]) -> list[Expr]:
-    """A number that all terms share stands outside: 2 A + 2 B = 2 (A + B)."""
+    """A coefficient that all terms share becomes that of the sum: 2 A + 2 B = 2 (A + B)."""
     coefs = [split_coef(t)[0] for t in terms]
     first = coefs[0]
     size = abs(first.value)
@@ -268,12 +282,12 @@ def _pull_coef(terms: list[Expr]) -> list[Expr]:
 
 
 def _oriented(terms: list[Expr]) -> list[Expr]:
-    """Axes in canonical order, as a view outside: A + B and (Aᵀ + Bᵀ)ᵀ share one node."""
+    """The sum with its axes in canonical order, permuted: A + B and (Aᵀ + Bᵀ)ᵀ share one node."""
     perm = canonical_axes(sorted(terms, key=_shape_free_key), ordered=False)
     if perm == tuple(range(len(perm))):
         return terms
     node = _intern_add([permuted(t, perm) for t in terms])
-    return [permuted(node, inverse(perm))]
+    return [permuted(node, inverse_permutation(perm))]
 
 
 def _shape_free_key(e: Expr) -> tuple[object, ...]:
@@ -282,8 +296,8 @@ def _shape_free_key(e: Expr) -> tuple[object, ...]:
     return ([e.order], ONE.key())
 
 
-#: What the terms of a sum have in common, pulled outside in this order.
-STEPS = (
+#: What terms have in common, taken out of a sum in this order; each maps terms to terms.
+SUM_STEPS = (
     _pull_absent,
     _merge_patterns,
     partial(_pull_factors, selections_of),

@@ -1,6 +1,6 @@
-"""The order of axes that all spellings of sums and applications lead to, and symmetries of sums.
+"""The canonical order of axes of sums and applications, and the symmetries of sums.
 
-An axis is known by the places at which it stands in operands.
+An axis is known by the operands and their axes that it indexes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MINUS = number(-1)
 MAX_ORIENTATIONS = 24
 
 
-def inverse(perm: Sequence[int]) -> Permutation:
+def inverse_permutation(perm: Sequence[int]) -> Permutation:
     back = [0] * len(perm)
     for k, p in enumerate(perm):
         back[p] = k
@@ -26,7 +26,7 @@ def inverse(perm: Sequence[int]) -> Permutation:
 
 
 def canonical_axes(items: Sequence[Expr], ordered: bool) -> Permutation:
-    """The axis order that all spellings of these operands lead to.
+    """The order of axes that does not depend on the order in which they are given.
 
     Ties are broken by the least operands that an order gives. `ordered`: operands cannot change
     places.
@@ -82,7 +82,7 @@ def _orbit(e: Expr, axis: int, further: tuple[Permutation, ...] = ()) -> int:
 def sum_symmetries(e: Add) -> tuple[tuple[Permutation, ...], tuple[Permutation, ...]]:
     """Permutations of axes that permute the terms, and those that turn each into minus one.
 
-    They keep the places at which an axis stands in the operands, which few permutations do.
+    Candidates keep which axes of which operands each axis is, as few permutations do.
     """
     places = [sorted([p for t in e.args for p in _stands(t, axis)]) for axis in range(e.ndim)]
     candidates = [
@@ -90,7 +90,7 @@ def sum_symmetries(e: Add) -> tuple[tuple[Permutation, ...], tuple[Permutation, 
     ]
     if not candidates:
         return (), ()
-    # all are held while their ids are compared: a node that nobody holds leaves its id to another
+    # all are held while ids are compared: the id of a collected node may be reused
     turned = {perm: [permuted(t, perm) for t in e.args] for perm in candidates}
     negative = [multiple(t, MINUS) for t in e.args]
     same = [perm for perm, terms in turned.items() if _equal_terms(terms, e.args)]

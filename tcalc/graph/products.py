@@ -1,7 +1,7 @@
 """Products of atoms: contractions with canonical labels, and the outer products around them.
 
-The lower half of the normal form: one product whose operands are already atoms,
-that is, neither outer products nor sums that would open (`tcalc.graph.normal` sees to that).
+The second half of the normal form: one product whose operands are atoms already, that is, neither
+outer products nor sums to distribute over (`tcalc.graph.normal` sees to that).
 """
 
 from __future__ import annotations
@@ -10,28 +10,29 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeGuard
 
-from .canonical import Product, axis_symmetries, closure, least, variable_symmetries
+from .canonical import CanonicalLabelling, axis_symmetries, closure, least, variable_symmetries
 from .extents import ONE, Coef, Extent, Shape, number
 from .nodes import Apply, Einsum, Expr, Labels, Permutation, Var, intern
-from .row import Indicator, Selection
+from .operators import Indicator, Selection
 
-Operand = tuple[Expr, Labels]
+#: An operand of a product: an expression, and a label for each of its axes.
+LabelledExpr = tuple[Expr, Labels]
 
 
 class Factors(NamedTuple):
-    """A product that is not built: coef * the sum of the product of operands at their labels.
+    """A product before it is a node: coef * the sum of the product of operands at their labels.
 
-    For every value of `out`; other labels are summed. `extents` are those of all labels at least.
+    Labels that are not in `out` are summed. `extents` has all labels, and may have more.
     """
 
-    operands: list[Operand]
+    operands: list[LabelledExpr]
     out: Labels
     extents: dict[int, Extent]
     coef: Coef = ONE
 
 
 def factors_of(e: Einsum) -> Factors:
-    """A product as it is spelled."""
+    """The factors of a product node, none of them inlined."""
     operands = list(zip(e.args, e.labels, strict=True))
     return Factors(operands, e.out, dict(enumerate(e.extents)), e.coef)
 
@@ -75,16 +76,16 @@ def numeric_value(e: Expr) -> int | float | None:
     return None
 
 
-def shut(operands: list[Operand], extents: Shape) -> list[Operand]:
-    """Factors grouped under those that have all their labels, each group one operand.
+def grouped_factors(operands: list[LabelledExpr], extents: Shape) -> list[LabelledExpr]:
+    """Factors of an outer product grouped under those that have all their labels, one operand each.
 
-    Long pointwise products stay in pieces, or a chain of n factors would be rewritten n times.
+    So long pointwise products nest, or building a chain of n factors would take quadratic time.
     """
-    groups: dict[Labels, list[Operand]] = {}
+    groups: dict[Labels, list[LabelledExpr]] = {}
     for op, word in sorted(operands, key=lambda item: -len(set(item[1]))):
         cover = next((w for w in groups if set(word) <= set(w)), word)
         groups.setdefault(cover, []).append((op, word))
-    closed: list[Operand] = []
+    closed: list[LabelledExpr] = []
     for group in groups.values():
         axes = tuple(sorted({label for _, word in group for label in word}))
         closed.append(
@@ -95,8 +96,8 @@ def shut(operands: list[Operand], extents: Shape) -> list[Operand]:
     return closed
 
 
-def opened(op: Einsum, word: Labels, extents: dict[int, Extent]) -> list[Operand]:
-    """The operands of a product read under `word`; its summed labels join `extents` as new ones."""
+def inlined(op: Einsum, word: Labels, extents: dict[int, Extent]) -> list[LabelledExpr]:
+    """The operands of a product at labels `word`; its summed labels join `extents` as new ones."""
     local = dict(zip(op.out, word, strict=True))
     fresh = max(extents, default=-1) + 1
     for label, extent in enumerate(op.extents):
@@ -118,11 +119,11 @@ def indicates(e: Expr) -> TypeGuard[Apply]:
 
 
 def enlarging(e: Einsum) -> bool:
-    """Has a product more axes than any of its operands that is an array?"""
+    """Has a product more axes than any of its operands, indicators apart?"""
     return e.ndim > max([a.ndim for a in e.args if not indicates(a)], default=0)
 
 
-def same_selections(operands: list[Operand]) -> list[tuple[int, int]]:
+def same_selections(operands: list[LabelledExpr]) -> list[tuple[int, int]]:
     """Pairs of last labels of one selection tensor that stands twice under the same others."""
     first: dict[tuple[int, Labels], int] = {}
     pairs = []
@@ -134,12 +135,14 @@ def same_selections(operands: list[Operand]) -> list[tuple[int, int]]:
     return pairs
 
 
-def without_ones(operands: list[Operand], outer: set[int]) -> tuple[list[Operand], set[int]]:
+def without_ones(
+    operands: list[LabelledExpr], outer: set[int]
+) -> tuple[list[LabelledExpr], set[int]]:
     """Operands without selection tensors that change nothing, and labels that went with them.
 
     They stand twice, or select from ones: S_ij S_ij is S_ij, and S_ij summed over j is 1.
     """
-    kept: dict[tuple[int, Labels, int], Operand] = {}
+    kept: dict[tuple[int, Labels, int], LabelledExpr] = {}
     for k, (op, word) in enumerate(operands):
         kept.setdefault((id(op), word, -1 if selects(op) else k), (op, word))
     counts = Counter([label for _, word in kept.values() for label in word])
@@ -151,10 +154,10 @@ def without_ones(operands: list[Operand], outer: set[int]) -> tuple[list[Operand
     return [(op, word) for op, word in kept.values() if not (word and word[-1] in gone)], gone
 
 
-def components(operands: list[Operand], outer: set[int]) -> list[list[Operand]]:
+def components(operands: list[LabelledExpr], outer: set[int]) -> list[list[LabelledExpr]]:
     """Groups of operands connected by summed labels, in order of their first operand."""
     group_of: dict[int, int] = {}
-    groups: dict[int, list[Operand]] = {}
+    groups: dict[int, list[LabelledExpr]] = {}
     for k, (op, word) in enumerate(operands):
         joined = [(op, word)]
         target = k
@@ -169,7 +172,9 @@ def components(operands: list[Operand], outer: set[int]) -> list[list[Operand]]:
     return [groups[k] for k in sorted(groups)]
 
 
-def contraction(group: list[Operand], outer: set[int], extents: Mapping[int, Extent]) -> Operand:
+def contraction(
+    group: list[LabelledExpr], outer: set[int], extents: Mapping[int, Extent]
+) -> LabelledExpr:
     """The canonical contraction of connected operands, and the labels of its axes outside."""
     local: dict[int, int] = {}
     for _, word in group:
@@ -178,13 +183,15 @@ def contraction(group: list[Operand], outer: set[int], extents: Mapping[int, Ext
     names = list(local)
     words = [tuple([local[label] for label in word]) for _, word in group]
     ops = [op for op, _ in group]
-    is_open = [label in outer for label in names]
+    is_free = [label in outer for label in names]
     sizes = tuple([extents[label] for label in names])
-    symmetric = freedoms(ops, words)
-    position, others = Product(ops, words, len(names), is_open, sizes, symmetric).canonical()
-    opened = sorted([k for k, o in enumerate(is_open) if o], key=lambda k: position[k])
-    closed = sorted([k for k, o in enumerate(is_open) if not o], key=lambda k: position[k])
-    final = {k: place for place, k in enumerate(opened + closed)}
+    symmetric = operand_symmetries(ops, words)
+    position, others = CanonicalLabelling(
+        ops, words, len(names), is_free, sizes, symmetric
+    ).canonical()
+    free = sorted([k for k, o in enumerate(is_free) if o], key=lambda k: position[k])
+    summed = sorted([k for k, o in enumerate(is_free) if not o], key=lambda k: position[k])
+    final = {k: place for place, k in enumerate(free + summed)}
     rows = sorted(
         [
             (op.order, least(tuple([final[k] for k in word]), sym), i)
@@ -194,29 +201,29 @@ def contraction(group: list[Operand], outer: set[int], extents: Mapping[int, Ext
     node = _intern_einsum(
         tuple([ops[i] for *_, i in rows]),
         tuple([word for _, word, _ in rows]),
-        tuple(range(len(opened))),
-        tuple([sizes[k] for k in opened + closed]),
+        tuple(range(len(free))),
+        tuple([sizes[k] for k in free + summed]),
         ONE,
     )
     if node._symmetries is None:
-        node._symmetries = _automorphisms(opened, position, others)
-    return node, tuple([names[k] for k in opened])
+        node._symmetries = _automorphisms(free, position, others)
+    return node, tuple([names[k] for k in free])
 
 
 def _automorphisms(
-    opened: list[int], position: list[int], others: list[list[int]]
+    free: list[int], position: list[int], others: list[list[int]]
 ) -> tuple[Permutation, ...]:
-    """Permutations of the open labels among labellings with one certificate."""
+    """Permutations of the free labels among labellings with one certificate."""
     generators = set()
     for other in others:
-        where = {other[k]: place for place, k in enumerate(opened)}
-        if all(position[k] in where for k in opened):
-            generators.add(tuple([where[position[k]] for k in opened]))
-    return closure(sorted(generators - {tuple(range(len(opened)))}))
+        where = {other[k]: place for place, k in enumerate(free)}
+        if all(position[k] in where for k in free):
+            generators.add(tuple([where[position[k]] for k in free]))
+    return closure(sorted(generators - {tuple(range(len(free)))}))
 
 
 def outer_product(
-    atoms: list[Operand], out: Labels, extents: Mapping[int, Extent], coef: Coef
+    atoms: list[LabelledExpr], out: Labels, extents: Mapping[int, Extent], coef: Coef
 ) -> Expr:
     """The product without summed labels; a single operand read as it is, is that operand."""
     if len(atoms) == 1 and coef == ONE and len(set(out)) == len(out) == len(atoms[0][1]):
@@ -226,7 +233,7 @@ def outer_product(
     final: dict[int, int] = {}
     for label in out:
         final.setdefault(label, len(final))
-    free = freedoms([op for op, _ in atoms], [word for _, word in atoms])
+    free = operand_symmetries([op for op, _ in atoms], [word for _, word in atoms])
     rows = sorted(
         [
             (op.order, least(tuple([final[label] for label in word]), free[k]), k)
@@ -242,11 +249,11 @@ def outer_product(
     )
 
 
-def assembled(product: Factors) -> Expr:
+def canonical_product(product: Factors) -> Expr:
     """Contractions of what summed labels connect, as atoms of one outer product around them."""
     outer = set(product.out)
-    operands, sign = aligned(product.operands)
-    atoms: list[Operand] = []
+    operands, sign = sign_aligned(product.operands)
+    atoms: list[LabelledExpr] = []
     for group in components(operands, outer):
         if len(group) == 1 and outer.issuperset(group[0][1]):
             atoms.append(group[0])
@@ -292,8 +299,8 @@ def _intern_einsum(
 # --- symmetries -----------------------------------------------------------------------------------
 
 
-def aligned(operands: list[Operand]) -> tuple[list[Operand], Coef]:
-    """Operands that change their sign with a permutation of axes, spelled alike; and the sign."""
+def sign_aligned(operands: list[LabelledExpr]) -> tuple[list[LabelledExpr], Coef]:
+    """Operands with antisymmetries at one choice of labels each, and the sign that this takes."""
     sign = 1
     seen: dict[int, set[Labels]] = {}
     found = []
@@ -308,7 +315,9 @@ def aligned(operands: list[Operand]) -> tuple[list[Operand], Coef]:
     return found, number(sign)
 
 
-def freedoms(ops: Sequence[Expr], words: Sequence[Labels]) -> list[tuple[Permutation, ...]]:
+def operand_symmetries(
+    ops: Sequence[Expr], words: Sequence[Labels]
+) -> list[tuple[Permutation, ...]]:
     """Axis permutations of each operand that leave the product as it is.
 
     An operand's own, and where it stands an even number of times under the same labels also those
@@ -328,7 +337,7 @@ def freedoms(ops: Sequence[Expr], words: Sequence[Labels]) -> list[tuple[Permuta
 def symmetries(e: Expr) -> tuple[Permutation, ...]:
     """Axis permutations that leave e as it is.
 
-    Sums and applications are settled when they are built, so this never descends into operands.
+    Those of sums and applications are found when these are built: nothing here is recursive.
     """
     if e._symmetries is None:
         e._symmetries = _symmetries(e)

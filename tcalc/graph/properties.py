@@ -118,7 +118,7 @@ PROPERTIES = {
 INTEGERS = (INTEGER.name,)
 
 
-def rows(names: Iterable[str]) -> list[Property]:
+def property_rows(names: Iterable[str]) -> list[Property]:
     """The rows of these properties, in the order of the table."""
     chosen = set(names)
     return [row for name, row in PROPERTIES.items() if name in chosen]
@@ -138,7 +138,7 @@ def with_implied(names: Iterable[str]) -> set[str]:
 
 def independent(names: Iterable[str]) -> list[Property]:
     """The rows of these properties that are not implied by others of them."""
-    found = rows(names)
+    found = property_rows(names)
     implied = with_implied([name for row in found for name in row.implies])
     return [row for row in found if row.name not in implied]
 
@@ -146,7 +146,7 @@ def independent(names: Iterable[str]) -> list[Property]:
 @cache
 def subspace(names: tuple[str, ...]) -> Subspace:
     """The matrices that derivatives by a variable with these properties are projected onto."""
-    return _common(rows(names))
+    return _common(property_rows(names))
 
 
 def _common(found: Sequence[Property]) -> Subspace:
@@ -156,7 +156,7 @@ def _common(found: Sequence[Property]) -> Subspace:
 # --- data -----------------------------------------------------------------------------------------
 
 
-def checked(names: Sequence[str]) -> list[Property]:
+def checked_properties(names: Sequence[str]) -> list[Property]:
     """The properties that data are checked for; a stronger one speaks for what it implies."""
     speaking = independent(names)
     found = [PROPERTIES[name] for name in names]
@@ -199,7 +199,7 @@ def _tolerance(a: Array) -> float:
 
 def sample(numbers: Array, names: Iterable[str]) -> Array:
     """Random numbers moved to where a variable with these properties ranges."""
-    chosen = rows(names)
+    chosen = property_rows(names)
     for row in reversed(chosen):  # a Gram matrix of what is nonnegative is nonnegative
         numbers = row.inside(numbers) if row.inside else numbers
     numbers = _projected(numbers, _common(chosen))
@@ -208,7 +208,7 @@ def sample(numbers: Array, names: Iterable[str]) -> Array:
 
 def direction(numbers: Array, at: Array, names: Iterable[str]) -> Array:
     """Random numbers as a direction; short lines along it through `at` stay where they start."""
-    chosen = rows(names)
+    chosen = property_rows(names)
     numbers = _projected(numbers, _common(chosen))
     for row in chosen:
         numbers = row.step(numbers, at) if row.step else numbers

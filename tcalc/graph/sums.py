@@ -1,7 +1,7 @@
-"""Sums as lists of terms, and what is asked of these: the algebra below the normal form.
+"""Sums as lists of terms: distributing, flattening, collecting, and factors that terms share.
 
 A product that is distributed is given as factors, for `tcalc.graph.normal` to build; so are terms
-without a factor that they share. When something is distributed or pulled out, the caller decides.
+without a factor that they share. The caller decides when to distribute and when to factor out.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .extents import Coef, canonical_number
 from .nodes import Add, Einsum, Expr, Labels
 from .products import Factors, atoms_of, enlarging, indicates, multiple, selects, split_coef
 
-MAX_TERMS = 16
+MAX_OPEN_TERMS = 16
 
-Key = TypeVar("Key", bound=Hashable)
+FactorKey = TypeVar("FactorKey", bound=Hashable)
 
 # --- terms ----------------------------------------------------------------------------------------
 
@@ -35,8 +35,8 @@ def flattened(
 ) -> list[Expr]:
     """Terms of sums inside sums, in order.
 
-    `terms` are those of one sum, None for what stays shut, as everything does from the moment when
-    there are more than `most`.
+    ``terms(e)`` are those of one sum, None for what stays one term. Nothing is flattened any more
+    once there are more than `most`.
     """
     found: list[Expr] = []
     waiting = [e]
@@ -67,7 +67,7 @@ def collected(items: Iterable[Expr]) -> list[Expr]:
 
 
 class Shared(NamedTuple):
-    """A factor of a product, at its labels; the product's axes; the labels left to the rest."""
+    """A factor at labels `word` of a product at `out`; the other factors' labels are `kept`."""
 
     factor: Expr
     word: Labels
@@ -76,10 +76,10 @@ class Shared(NamedTuple):
 
 
 def most_shared(
-    rows: Iterable[Iterable[Key]], rank: Callable[[Key], Any]
-) -> tuple[Key, list[int]] | None:
-    """What stands in most rows, the least by rank, and in which; None where nothing is shared."""
-    places: dict[Key, list[int]] = {}
+    rows: Iterable[Iterable[FactorKey]], rank: Callable[[FactorKey], Any]
+) -> tuple[FactorKey, list[int]] | None:
+    """The key in most rows, of equals the least by rank, and these rows; None if all differ."""
+    places: dict[FactorKey, list[int]] = {}
     for k, row in enumerate(rows):
         for key in row:
             places.setdefault(key, []).append(k)
@@ -93,7 +93,7 @@ def most_shared(
 def selections_of(e: Expr) -> list[Shared]:
     """Selection tensors among the factors of e whose last label stands in nothing else.
 
-    S_ij a_i + S_ij b_i = S_ij (a + b)_i, as for the unit tensor, which is such a one.
+    S_ij a_i + S_ij b_i = S_ij (a + b)_i, as for unit tensors.
     """
     if not any(map(selects, _factors(e))):
         return []
@@ -142,7 +142,7 @@ def low_order(e: Expr) -> bool:
 
 
 def shifts(e: Expr) -> bool:
-    """Is an indicator a factor of e, or a part of one with more axes than its other parts?"""
+    """Is an indicator a factor of e, or of a contraction with more axes than its other operands?"""
     return any(
         indicates(f)
         or (isinstance(f, Einsum) and any(indicates(a) for a in f.args) and enlarging(f))

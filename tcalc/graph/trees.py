@@ -1,4 +1,4 @@
-"""Nested tuples and dicts of expressions: what `wrt` may be, and what comes back in its shape."""
+"""Nested tuples, lists and dicts (pytrees): of variables, and of derivatives by these."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class NamedBlock(dict[Any, Any], Evaluated):
 
 
 def is_function(value: object) -> bool:
-    """Is this a function of Python, rather than expressions, which may be called too?"""
+    """Is this a Python function? Expressions and nests of them may be called too, but are none."""
     return callable(value) and not isinstance(value, Expr | Block | NamedBlock)
 
 
 def leaves(tree: Any) -> list[Any]:
-    """Leaves of nested tuples, lists and dicts, in order."""
+    """The leaves of a nest, in order."""
     if isinstance(tree, dict):
         return [leaf for value in tree.values() for leaf in leaves(value)]
     if isinstance(tree, tuple | list):
@@ -34,7 +34,7 @@ def leaves(tree: Any) -> list[Any]:
 
 
 def rebuild(tree: Any, values: Iterable[Any]) -> Any:
-    """A nest like `tree` with other leaves; one leaf without nest is that leaf."""
+    """The values in the structure of `tree`, in blocks, which can be evaluated."""
     source = iter(values)
     return _rebuild(tree, source)
 
@@ -47,17 +47,18 @@ def _rebuild(tree: Any, source: Iterator[Any]) -> Any:
     return next(source)
 
 
-def filled(tree: Any, leaves: Iterator[Any]) -> Any:
-    """The nest with other leaves, in plain tuples, lists and dicts."""
+def unflatten(tree: Any, leaves: Iterator[Any]) -> Any:
+    """The leaves in the structure of `tree`, in plain tuples, named tuples, lists and dicts."""
     if isinstance(tree, dict):
-        return {key: filled(value, leaves) for key, value in tree.items()}
+        return {key: unflatten(value, leaves) for key, value in tree.items()}
     if isinstance(tree, list):
-        return [filled(value, leaves) for value in tree]
+        return [unflatten(value, leaves) for value in tree]
     if isinstance(tree, tuple):
-        values = [filled(value, leaves) for value in tree]
+        values = [unflatten(value, leaves) for value in tree]
         return type(tree)(*values) if hasattr(tree, "_fields") else tuple(values)
     return next(leaves)
 
 
 def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+    """The function of every leaf, in the structure of `tree`."""
     return rebuild(tree, [function(leaf) for leaf in leaves(tree)])

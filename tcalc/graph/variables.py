@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..support.errors import ShapeError
-from .bound import readable
+from .bound_variables import readable
 from .extents import Extent, Shape, affine_extent, show_shape
 from .nodes import Const, Var, intern
 from .properties import PROPERTIES, with_implied

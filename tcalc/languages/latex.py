@@ -17,21 +17,21 @@ import numpy as np
 from ..graph.arraylike import surface
 from ..graph.extents import Coef, Extent, Shape
 from ..graph.nodes import Expr
-from ..graph.row import Op
-from .writing.layout import Layout
+from ..graph.operators import Op
+from .writing.layout import FormulaLayout
 from .writing.notation import (
     ATOM,
     COMPARE,
     POINTWISE,
     POWER,
-    Piece,
+    EinsumSpec,
+    Fragment,
     Rope,
-    Spec,
     Style,
-    flatten,
+    fragment_size,
     index_letters,
-    joined,
-    measure,
+    join_ropes,
+    rope_text,
 )
 
 GREEK = {
@@ -47,7 +47,7 @@ CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ")
 
 
 def symbol(name: str) -> str:
-    """A name: digits behind it and parts after an underscore are subscripts."""
+    """A name in LaTeX: digits at its end and parts behind an underscore are subscripts."""
     parts = [p for p in re.split(r"_+|(?<=[^\W\d_])(?=\d)", name) if p] or [name]
     shown = [_word(p) for p in parts]
     return shown[0] if len(shown) == 1 else f"{shown[0]}_{{{','.join(shown[1:])}}}"
@@ -74,7 +74,7 @@ def spaced(rope: Rope) -> bool:
 
 
 def template(text: str) -> list[tuple[str, str]]:
-    """A row's template as literals, each with the field behind it; the last has none."""
+    """A format string as literals, each with the field behind it; the last field is empty."""
     found, literal = [], ""
     for part, field, *_ in Formatter().parse(text):
         literal += part
@@ -84,8 +84,8 @@ def template(text: str) -> list[tuple[str, str]]:
     return [*found, (literal, "")]
 
 
-def parameter(key: str, value: Any) -> str:
-    """A parameter of an operator as part of its subscript; axes are always the last ones."""
+def latex_parameter(key: str, value: Any) -> str:
+    """A parameter of an operator as part of its subscript; axes are the last ones."""
     if key == "axis":
         count = len(value) if isinstance(value, tuple) else 1
         return r"\mathrm{last\,axis}" if count == 1 else f"\\mathrm{{last\\,{count}\\,axes}}"
@@ -113,11 +113,11 @@ class Latex(Style):
     pointwise_times = r" \odot "
     maps_to = r" \mapsto "
 
-    def name(self, name: str) -> Piece:
-        return Piece(symbol(name))
+    def name(self, name: str) -> Fragment:
+        return Fragment(symbol(name))
 
-    def number(self, value: float) -> Piece:
-        return Piece(self.numeral(repr(value)))
+    def number(self, value: float) -> Fragment:
+        return Fragment(self.numeral(repr(value)))
 
     def numeral(self, text: str) -> str:
         if text in ("inf", "nan"):
@@ -125,10 +125,10 @@ class Latex(Style):
         mantissa, _, exponent = text.partition("e")
         return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else text
 
-    def array(self, value: np.ndarray) -> Piece:
+    def array(self, value: np.ndarray) -> Fragment:
         if not value.ndim:
-            return Piece(self.numeral(repr(value.item())))
-        return Piece((r"\mathrm{const}_{", r" \times ".join(map(str, value.shape)), "}"))
+            return Fragment(self.numeral(repr(value.item())))
+        return Fragment((r"\mathrm{const}_{", r" \times ".join(map(str, value.shape)), "}"))
 
     def dimensions(self, names: Sequence[str]) -> list[str]:
         shown = []
@@ -137,10 +137,10 @@ class Latex(Style):
             shown.append(base if power == 1 else f"{base}^{{{power}}}")
         return shown
 
-    def ones(self, extent: Extent | None) -> Piece:
-        return Piece(r"\mathbf{1}" if extent is None else f"\\mathbf{{1}}_{{{extent}}}")
+    def ones(self, extent: Extent | None) -> Fragment:
+        return Fragment(r"\mathbf{1}" if extent is None else f"\\mathbf{{1}}_{{{extent}}}")
 
-    def filled(self, value: Piece, shape: Shape) -> Piece:
+    def filled(self, value: Fragment, shape: Shape) -> Fragment:
         if value.text == "0":
             return value
         ones = self.ones(shape[0])
@@ -148,13 +148,13 @@ class Latex(Style):
             ones = self.chain([ones, self.transpose(self.ones(shape[1]))])
         return self.scale(ones, Coef(), [value]) if value.text != "1" else ones
 
-    def block(self, name: str, shape: Shape) -> Piece:
+    def block(self, name: str, shape: Shape) -> Fragment:
         if name == "zeros":
-            return Piece("0")
-        return Piece((r"\mathbf{1}_{", r" \times ".join(map(str, shape)), "}"))
+            return Fragment("0")
+        return Fragment((r"\mathbf{1}_{", r" \times ".join(map(str, shape)), "}"))
 
-    def eye(self, extent: Extent) -> Piece:
-        return Piece(f"I_{{{extent}}}")
+    def eye(self, extent: Extent) -> Fragment:
+        return Fragment(f"I_{{{extent}}}")
 
     def product(self, ropes: Sequence[Rope]) -> Rope:
         found: list[Rope] = []
@@ -164,9 +164,9 @@ class Latex(Style):
             found.append(rope)
         return tuple(found)
 
-    def scale(self, body: Piece | None, coef: Coef, scalars: Sequence[Piece]) -> Piece:
+    def scale(self, body: Fragment | None, coef: Coef, scalars: Sequence[Fragment]) -> Fragment:
         if coef.zero:
-            return Piece("0")
+            return Fragment("0")
         scaled = super().scale(body, coef, scalars)
         if body is None or body.entry is None:
             return scaled
@@ -177,13 +177,13 @@ class Latex(Style):
     def parenthesised(self, rope: Rope) -> Rope:
         return (r"\left(", rope, r"\right)")
 
-    def raised(self, p: Piece) -> Rope:
+    def raised(self, p: Fragment) -> Rope:
         return (self.inside(p, ATOM), r"^{\top}")
 
-    def powers(self, factors: Sequence[tuple[Piece, int]]) -> list[tuple[Piece, int]]:
+    def powers(self, factors: Sequence[tuple[Fragment, int]]) -> list[tuple[Fragment, int]]:
         return list(factors)
 
-    def power(self, p: Piece, k: int, scalar: bool) -> Rope:
+    def power(self, p: Fragment, k: int, scalar: bool) -> Rope:
         return (self.inside(p, ATOM), f"^{{{k}}}" if scalar else f"^{{\\odot {k}}}")
 
     def fraction(self, above: list[Rope], below: list[str], numbers: int) -> Rope:
@@ -195,30 +195,30 @@ class Latex(Style):
             first.append(r"\cdot")
         return self.product([*first, *rest] or ["1"])
 
-    def quotient(self, above: str, body: Piece, negative: bool) -> Piece:
+    def quotient(self, above: str, body: Fragment, negative: bool) -> Fragment:
         text = (r"\frac{", self.numeral(above), "}{", body.under, "}")
         return body._replace(text=text, negative=negative, under=None)
 
-    def function(self, name: str, args: Sequence[Piece], extra: Sequence[str] = ()) -> Piece:
+    def function(self, name: str, args: Sequence[Fragment], extra: Sequence[str] = ()) -> Fragment:
         ropes = [self.signed(p) for p in args] + list(extra)
         plain = name.replace("_", r"\_")
-        text = (f"\\operatorname{{{plain}}}", self.parenthesised(joined(", ", ropes)))
-        return Piece(text, ATOM, *measure(args, 3 + len(ropes)))
+        text = (f"\\operatorname{{{plain}}}", self.parenthesised(join_ropes(", ", ropes)))
+        return Fragment(text, ATOM, *fragment_size(args, 3 + len(ropes)))
 
-    def output(self, op: Op, index: int, args: Sequence[Piece]) -> Piece:
+    def output(self, op: Op, index: int, args: Sequence[Fragment]) -> Fragment:
         """One output of several, by its symbol."""
         if not op.spelling.symbols:
             return super().output(op, index, args)
-        inner = self.parenthesised(joined(", ", [self.signed(p) for p in args]))
-        return Piece((op.spelling.symbols[index], inner), ATOM, *measure(args, 4))
+        inner = self.parenthesised(join_ropes(", ", [self.signed(p) for p in args]))
+        return Fragment((op.spelling.symbols[index], inner), ATOM, *fragment_size(args, 4))
 
     def call(
         self,
         op: Op,
         extra: Sequence[tuple[str, Any]],
-        args: Sequence[Piece],
+        args: Sequence[Fragment],
         scalar: Sequence[bool],
-    ) -> Piece:
+    ) -> Fragment:
         """The row's template, with parentheses where it has none of its own."""
         parts = template(op.spelling.latex)
         ropes: list[Rope] = []
@@ -237,12 +237,14 @@ class Latex(Style):
         if parts[0][0].endswith("^{") or parts[0][0].startswith(r"\frac"):
             level = min(level, POWER)
         if extra:
-            ropes = subscripted(ropes, f"_{{{', '.join([parameter(*item) for item in extra])}}}")
+            ropes = subscripted(
+                ropes, f"_{{{', '.join([latex_parameter(*item) for item in extra])}}}"
+            )
             level = min(level, POWER)
         under = args[0].text if op.spelling.infix == "1./" else None
-        return Piece(tuple(ropes), level, *measure(args, 2), under=under)
+        return Fragment(tuple(ropes), level, *fragment_size(args, 2), under=under)
 
-    def einsum(self, spec: Spec, args: Sequence[Piece]) -> Piece:
+    def einsum(self, spec: EinsumSpec, args: Sequence[Fragment]) -> Fragment:
         """Sum and product over indices, deltas for indices that repeat in the result."""
         fresh = index_letters()
         out = "".join(islice(fresh, len(spec.out)))
@@ -261,16 +263,16 @@ class Latex(Style):
             base = self.inside(p, ATOM)
             marked = isinstance(base, str) and "_" in base
             ropes.append((("{", base, "}") if marked else base, f"_{{{word}}}"))
-        body = joined(" ", [*ropes, *deltas] or ["1"])
-        entry = Piece(body, POINTWISE, *measure(args, 4 + len(deltas)), joins=True)
+        body = join_ropes(" ", [*ropes, *deltas] or ["1"])
+        entry = Fragment(body, POINTWISE, *fragment_size(args, 4 + len(deltas)), joins=True)
         return self.bracketed(out, entry) if out else entry
 
-    def bracketed(self, out: str, entry: Piece) -> Piece:
+    def bracketed(self, out: str, entry: Fragment) -> Fragment:
         """The array with these entries."""
         text = (r"\left[", entry.text, r"\right]", f"_{{{out}}}")
-        return Piece(text, POWER, entry.size, entry.flips, entry=(out, entry))
+        return Fragment(text, POWER, entry.size, entry.flips, entry=(out, entry))
 
-    def add(self, terms: Sequence[Piece]) -> Piece:
+    def add(self, terms: Sequence[Fragment]) -> Fragment:
         """A sum; arrays given by their entries under one bracket."""
         found = [p.entry for p in terms if p.entry]
         if len(found) < len(terms) or len({out for out, _ in found}) > 1:
@@ -284,11 +286,11 @@ class Latex(Style):
         ]
         return self.bracketed(found[0][0], super().add(entries))
 
-    def statements(self, named: Sequence[tuple[str, Piece]], last: Piece) -> str:
+    def statements(self, named: Sequence[tuple[str, Fragment]], last: Fragment) -> str:
         if not named:
-            return flatten(self.signed(last))
+            return rope_text(self.signed(last))
         lines: list[Rope] = [(symbol(name), " &= ", self.signed(p), r" \\ ") for name, p in named]
-        return flatten(
+        return rope_text(
             (r"\begin{aligned} ", tuple(lines), "& ", self.signed(last), r" \end{aligned}")
         )
 
@@ -303,7 +305,7 @@ def to_latex(e: Expr) -> str:
     >>> print(tc.to_latex(x @ A @ x))
     x^{\top} A x
     """
-    return Layout(Latex()).text(e)
+    return FormulaLayout(Latex()).text(e)
 
 
 def repr_latex(e: Expr) -> str:

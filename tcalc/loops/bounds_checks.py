@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..graph.applications import apply, rewritten
-from ..graph.bound import ranges, shown
+from ..graph.bound_variables import ranges, shown
 from ..graph.extents import Extent, Shape
 from ..graph.nodes import Apply, Einsum, Expr, Var, postorder
 from ..graph.normal import drop_axes
-from ..graph.products import Operand, numeral, selects
+from ..graph.products import LabelledExpr, numeral, selects
 from ..graph.sums import absent_axes
 from ..integers.affine import Affine, Constraint
 from ..integers.polyhedra import System, integer_range
@@ -187,7 +187,7 @@ def _letters(*forms: Affine) -> dict[str, str]:
     return {name: shown(name) if name[0] != "#" else f"k{name[1:]}" for name in names}
 
 
-def unchecked_accesses(roots: Sequence[Expr], v: Var, extent: Extent) -> list[Operand]:
+def unchecked_accesses(roots: Sequence[Expr], v: Var, extent: Extent) -> list[LabelledExpr]:
     """Checks, as operands of a product over label 0, of what is read at one index of a loop.
 
     They hold where integers stay inside their axes, for extents that are known later.

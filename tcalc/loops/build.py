@@ -11,9 +11,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..calculus.batching import batched
+from ..calculus.batching import with_batch_axis
 from ..graph import trees
-from ..graph.bound import Scope, readable, refuse_strays
+from ..graph.bound_variables import Scope, readable, refuse_strays
 from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var
 from ..graph.variables import check_extent
@@ -83,7 +83,7 @@ def checked_extent(n: object, what: str) -> Extent:
 
 def over_range(exprs: list[Expr], index: Var, extent: Extent) -> list[Expr]:
     """Expressions of an index for all its values, along a leading axis."""
-    return batched(checked_accesses(exprs), {index: arange(extent)}, extent)
+    return with_batch_axis(checked_accesses(exprs), {index: arange(extent)}, extent)
 
 
 def parameter(body: Callable[..., Any], place: int, what: str) -> str:

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..accumulation.orders import pullbacks, pushforwards
-from ..calculus.batching import batched
+from ..calculus.batching import with_batch_axis
 from ..graph.applications import parts, rewritten
 from ..graph.extents import Extent, Shape
 from ..graph.nodes import Apply, Expr, Var, postorder
 from ..graph.normal import add, einsum, terms_of, view
+from ..graph.operators import Differentials
 from ..graph.products import zeros_node
-from ..graph.row import Given
 from .body import Body, formal, like, replaced
 from .normal import AFTER, BEFORE, LAST, Feed, Steps, loop
 
@@ -59,7 +59,7 @@ class Primal(NamedTuple):
         return rewritten(found, lambda new, old: known.get(id(old), new))
 
 
-def tangents(node: Apply, given: Given) -> Given:
+def tangents(node: Apply, given: Differentials) -> Differentials:
     """Tangents of all outputs: a loop over tangents of the states."""
     primal = Primal.of(node)
     body, n = primal.body, len(primal.body.states)
@@ -104,7 +104,7 @@ class _Cotangents(NamedTuple):
     scanned: dict[Var, Expr]
 
     @staticmethod
-    def of(body: Body, needed: Sequence[int], given: Given, outer: Shape) -> _Cotangents:
+    def of(body: Body, needed: Sequence[int], given: Differentials, outer: Shape) -> _Cotangents:
         n = len(body.states)
         found = _Cotangents({}, {}, {}, {})
         for k in needed:
@@ -129,7 +129,7 @@ def _moved(e: Expr, axis: int, to: int) -> Expr:
     return view(e, order)
 
 
-def cotangents(node: Apply, given: Given, wanted: Sequence[bool]) -> Given:
+def cotangents(node: Apply, given: Differentials, wanted: Sequence[bool]) -> Differentials:
     """Cotangents of operands: a loop the other way over those of the states, then one batch."""
     primal = Primal.of(node)
     body, n = primal.body, len(primal.body.states)
@@ -156,7 +156,7 @@ def cotangents(node: Apply, given: Given, wanted: Sequence[bool]) -> Given:
 
 
 def _back(
-    primal: Primal, bars: _Cotangents, given: Given, found: Sequence[Expr | None]
+    primal: Primal, bars: _Cotangents, given: Differentials, found: Sequence[Expr | None]
 ) -> tuple[Expr, ...]:
     """The loop over cotangents of states, from those that a step gives to the states before it."""
     outputs, inits = [], []
@@ -181,13 +181,13 @@ def every(primal: Primal, found: Sequence[Expr], items: Mapping[Var, Expr]) -> l
     """Expressions in the body's variables for all steps, with an axis of steps in front."""
     inside = {id(node) for node in postorder(found)}
     axes = {v: item for v, item in items.items() if id(v) in inside}
-    return replaced(batched(found, axes, primal.steps.length), primal.operands[2])
+    return replaced(with_batch_axis(found, axes, primal.steps.length), primal.operands[2])
 
 
 # --- batches --------------------------------------------------------------------------------------
 
 
-def for_batch(node: Apply, args: Given, extent: Extent) -> tuple[Expr, ...]:
+def for_batch(node: Apply, args: Differentials, extent: Extent) -> tuple[Expr, ...]:
     """One loop over the states of all items; a state that is the same for all stays one."""
     primal = Primal.of(node)
     body, n = primal.body, len(primal.body.states)
@@ -203,7 +203,7 @@ def for_batch(node: Apply, args: Given, extent: Extent) -> tuple[Expr, ...]:
             wide[v] = formal("b" + v.name, (extent, *v.shape), integer)
             fed = scanned if v in scanned else captured
             fed[wide[v]] = _moved(a, 1, 0) if v in scanned else a
-    changed = batched([body.outputs[k] for k in sorted(several)], dict(wide), extent)
+    changed = with_batch_axis([body.outputs[k] for k in sorted(several)], dict(wide), extent)
     outputs = list(body.outputs)
     for k, e in zip(sorted(several), changed, strict=True):
         outputs[k] = e
@@ -222,5 +222,5 @@ def _item(a: Expr | None, e: Expr, wide: bool, extent: Extent) -> Expr:
     """The operand for all items, repeated where it has no axis for them."""
     if a is not None or not wide:
         return e if a is None else a
-    (found,) = batched([e], {}, extent)
+    (found,) = with_batch_axis([e], {}, extent)
     return found

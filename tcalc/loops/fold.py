@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..calculus.batching import batched
+from ..calculus.batching import with_batch_axis
 from ..graph import trees
 from ..graph.applications import rewritten
-from ..graph.bound import Scope, refuse_strays
+from ..graph.bound_variables import Scope, refuse_strays
 from ..graph.extents import ONE, Extent, show_shape
 from ..graph.nodes import Einsum, Expr, Var, postorder
 from ..graph.normal import add, einsum, terms_of
-from ..graph.products import Operand, selects, zeros_node
+from ..graph.products import LabelledExpr, selects, zeros_node
 from ..ops.affine_entries import integral
 from ..ops.arithmetic import sum
 from ..ops.elementwise import where
@@ -67,7 +67,7 @@ def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = 
     with Scope() as scope:
         index = scope.index(parameter(body, 1, "fold"), extent)
         states = [scope.number("state", k, e.shape) for k, e in enumerate(inits)]
-        result = body(trees.filled(init, iter(states)), index)
+        result = body(trees.unflatten(init, iter(states)), index)
         _check_nest(init, result, "the state")
         outputs = leaves(result, "fold")
         for k, (before, after) in enumerate(zip(inits, outputs, strict=True)):
@@ -146,7 +146,7 @@ class _Loop:
     def _joined(self, history: bool, total: Callable[[Expr], Expr]) -> list[Expr]:
         """Sums of what is added, and the loop over the other states."""
         parts = [part for part in self.added if part is not None]
-        sums = iter(batched(parts, {self.index: arange(self.extent)}, self.extent))
+        sums = iter(with_batch_axis(parts, {self.index: arange(self.extent)}, self.extent))
         others = iter(self._looped(history))
         found = []
         for part, init in zip(self.added, self.inits, strict=True):
@@ -154,7 +154,7 @@ class _Loop:
                 found.append(next(others))
                 continue
             items = total(next(sums))
-            start = batched([init], {}, self.extent)[0] if history else init
+            start = with_batch_axis([init], {}, self.extent)[0] if history else init
             found.append(add([start, items]))
         return found
 
@@ -188,7 +188,9 @@ class _Loop:
         arrays = dict(
             zip(
                 steps,
-                batched(list(accesses.values()), {self.index: arange(self.extent)}, self.extent),
+                with_batch_axis(
+                    list(accesses.values()), {self.index: arange(self.extent)}, self.extent
+                ),
                 strict=True,
             )
         )
@@ -202,7 +204,7 @@ class _Loop:
     def _places(self, outputs: Sequence[Expr]) -> Expr:
         """0, 1, … along the loop, with checks that what states are read at is inside of them."""
         checks = unchecked_accesses(outputs, self.index, self.extent)
-        operands: list[Operand] = [(arange(self.extent), (0,)), *checks]
+        operands: list[LabelledExpr] = [(arange(self.extent), (0,)), *checks]
         ops, words = [op for op, _ in operands], [word for _, word in operands]
         return einsum(ops, words, (0,), ONE, {0: self.extent})
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..calculus.batching import batched
+from ..calculus.batching import with_batch_axis
 from ..graph.applications import apply_all, rewritten
 from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var
 from ..graph.normal import bare, drop_axes
+from ..graph.operators import Op
 from ..graph.products import zeros_node
-from ..graph.row import Op
 from ..graph.sums import absent_axes
 from ..rules.strategy import simplify
 from .body import Body, cut, depth_of, formal, plain_below, replaced
@@ -67,7 +67,7 @@ def loop(
     made = apply_all(row, *args, params=params) if found else ()
     of = {v: made[k :: len(found)] for k, v in enumerate(found)}
     for v, e in still.items():
-        of[v] = (e, *batched([e, e], {}, steps.length))
+        of[v] = (e, *with_batch_axis([e, e], {}, steps.length))
     each = [_outputs(v, cores, of, steps.length) for v in states]
     return tuple([outputs[kind] for kind in (LAST, AFTER, BEFORE) for outputs in each])
 

@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from ..graph.extents import Shape, extent_names, extent_of
-from ..graph.row import Iteration, Kernels, Loop, Meaning, Spelling
+from ..graph.operators import Iteration, Kernels, Loop, Meaning, Spelling
 from .body import Body
 from .derivatives import cotangents, for_batch, tangents
 from .hoisting import ahead

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from ..graph.extents import ONE, Coef, Extent, form_of, never_larger
 from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Var, postorder
 from ..graph.normal import einsum
+from ..graph.operators import Op
 from ..graph.products import indicates, is_number, is_zero, numeral
-from ..graph.row import Op
 from ..integers.affine import Affine, Constraint
 from .arithmetic import add, multiply, subtract
 from .guard import chooses

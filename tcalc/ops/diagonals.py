@@ -7,7 +7,7 @@ from operator import index as whole_number
 from ..graph import normal
 from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
 from ..graph.nodes import Expr
-from ..graph.products import Operand
+from ..graph.products import LabelledExpr
 from ..integers.affine import Constraint
 from ..support.errors import ShapeError
 from .arithmetic import as_expr, check_axis, public
@@ -54,7 +54,7 @@ def _read(a: object, offset: int, axis1: int, axis2: int, summed: bool) -> Expr:
         return normal.einsum([e], [word], rest if summed else [*rest, i])
     label = e.ndim
     extents: dict[int, Extent] = {label: length, i: e.shape[i], j: e.shape[j]}
-    operands: list[Operand] = [(e, tuple(word))]
+    operands: list[LabelledExpr] = [(e, tuple(word))]
     for axis, start in ((i, max(-offset, 0)), (j, max(offset, 0))):
         form = Constraint(index(axis) - index(label) - start, True)
         operands += indicator({k: extents[k] for k in (axis, label)}, [form])
@@ -84,7 +84,7 @@ def diag(a: object, k: int = 0) -> Expr:
         return normal.einsum([e], [(0,)], (0, 0))
     size = extent_from(form_of(e.shape[0]) + abs(offset))
     extents: dict[int, Extent] = {0: e.shape[0], 1: size, 2: size}
-    operands: list[Operand] = [(e, (0,))]
+    operands: list[LabelledExpr] = [(e, (0,))]
     for label, start in ((1, max(-offset, 0)), (2, max(offset, 0))):
         form = Constraint(index(label) - index(0) - start, True)
         operands += indicator({k: extents[k] for k in (0, label)}, [form])

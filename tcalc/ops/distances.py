@@ -11,7 +11,7 @@ from ..graph.applications import apply
 from ..graph.extents import Coef
 from ..graph.nodes import Expr
 from ..graph.normal import add, einsum, scale
-from ..graph.row import Kernels, Meaning, Op, Spelling
+from ..graph.operators import Kernels, Meaning, Op, Spelling
 from .matrix_cores import labels
 
 __all__: list[str] = []

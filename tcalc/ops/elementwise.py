@@ -13,8 +13,8 @@ from ..graph.applications import apply
 from ..graph.extents import number
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import scale
+from ..graph.operators import named
 from ..graph.products import is_number, numeric_value, split_coef
-from ..graph.row import named
 from . import arithmetic
 from .arithmetic import as_expr, broadcast, public
 from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise
@@ -60,7 +60,6 @@ __all__ = [
     "mod",
     "ndtr",
     "not_equal",
-    "ones",
     "polygamma",
     "power",
     "reciprocal",

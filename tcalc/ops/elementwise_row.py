@@ -10,7 +10,7 @@ import numpy as np
 from ..graph.applications import apply
 from ..graph.formulas import Formula
 from ..graph.nodes import Expr
-from ..graph.row import INFINITE, Kernels, Meaning, Op, Partial, Spelling
+from ..graph.operators import INFINITE, Kernels, Meaning, Op, Partial, Spelling
 from .arithmetic import broadcast, public
 
 Function = Callable[..., Expr]

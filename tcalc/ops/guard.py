@@ -11,8 +11,8 @@ from ..graph.applications import apply
 from ..graph.extents import ONE
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum
+from ..graph.operators import Op, named
 from ..graph.products import numeral
-from ..graph.row import Op, named
 
 Place = tuple[Expr, Labels]
 

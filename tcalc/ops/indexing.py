@@ -15,12 +15,12 @@ import numpy as np
 
 from ..graph import normal
 from ..graph.arraylike import surface
-from ..graph.bound import readable
+from ..graph.bound_variables import readable
 from ..graph.captures import captured
 from ..graph.extents import ONE, Extent, Shape, show_shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import bare
-from ..graph.products import Operand
+from ..graph.products import LabelledExpr
 from ..graph.variables import check_extent, const_node, is_masked
 from ..support.errors import RangeError, ShapeError
 from .affine_entries import integral
@@ -41,7 +41,7 @@ def getitem(a: Expr, key: object) -> Expr:
     shape = broadcast_shapes((), *[index.shape for index in arrays])
     chosen = tuple(range(e.ndim, e.ndim + len(shape)))
     extents: dict[int, Extent] = dict(zip(chosen, shape, strict=True))
-    operands: list[Operand] = [(e, tuple(range(e.ndim)))]
+    operands: list[LabelledExpr] = [(e, tuple(range(e.ndim)))]
     out: list[int] = []
     front = _apart([_basic(k) for k in keys])
     placed, axis = front or not arrays, 0

@@ -18,8 +18,8 @@ from ..graph.applications import apply
 from ..graph.extents import ONE, Extent, extent_names, extent_of, value_of
 from ..graph.nodes import Labels
 from ..graph.normal import einsum
-from ..graph.products import Operand, numeral
-from ..graph.row import Indicator, Kernels, Meaning, Spelling
+from ..graph.operators import Indicator, Kernels, Meaning, Spelling
+from ..graph.products import LabelledExpr, numeral
 from ..integers.affine import Affine, Congruence, Constraint, Guard
 from ..integers.polyhedra import System, integer_range
 from ..support.errors import RangeError
@@ -46,7 +46,7 @@ def index(label: int) -> Affine:
 
 def indicator(
     extents: Mapping[int, Extent], guards: Iterable[Guard], accesses: Iterable[Access] = ()
-) -> list[Operand]:
+) -> list[LabelledExpr]:
     """Operands of a product that are 1 where conditions on its labels hold, and 0 elsewhere.
 
     Parameters
@@ -69,7 +69,7 @@ def indicator(
     accesses = tuple(sorted({a._replace(form=a.form.substitute(single)) for a in accesses}))
     if any(g.impossible for g in kept):
         return [(numeral(0), ())]
-    operands: list[Operand] = []
+    operands: list[LabelledExpr] = []
     for g in [g for g in kept if isinstance(g, Constraint) and g.equality]:
         pair = [label_of(name) for name in g.form.names]
         if None not in pair and g.form == index(pair[0] or 0) - index(pair[-1] or 0):

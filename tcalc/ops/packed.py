@@ -14,7 +14,7 @@ from ..graph.applications import apply
 from ..graph.extents import ONE, Shape, show_shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum
-from ..graph.row import TABLE, Kernels, Meaning, Op, Spelling, batch_axes
+from ..graph.operators import TABLE, Kernels, Meaning, Op, Spelling, batch_axes
 from ..support.errors import ShapeError
 from .arithmetic import as_expr, public
 from .matrix_cores import square

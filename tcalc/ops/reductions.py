@@ -11,8 +11,8 @@ from ..graph.applications import apply
 from ..graph.extents import ONE, Extent, Shape, show_shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum, view
-from ..graph.orientation import inverse
-from ..graph.row import Kernels, Meaning, Op, Spelling
+from ..graph.operators import Kernels, Meaning, Op, Spelling
+from ..graph.orientation import inverse_permutation
 from ..graph.variables import check_extent
 from ..support.errors import ShapeError, UnsupportedError
 from . import arithmetic
@@ -21,23 +21,15 @@ from .elementwise import abs, equal, exp, less_equal, reciprocal, reciprocal0, s
 from .elementwise_row import NONNEGATIVE
 
 __all__ = [
-    "abs",
     "arange",
     "cumsum",
-    "equal",
-    "exp",
-    "less_equal",
     "log_softmax",
     "logsumexp",
     "max",
     "min",
     "prod",
-    "reciprocal",
-    "reciprocal0",
     "softmax",
-    "sqrt",
     "std",
-    "where",
 ]
 
 
@@ -177,7 +169,7 @@ def _cumulate(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
 def _moved(row: Op, e: Expr, core: int, params: tuple[Any, ...]) -> Expr:
     """A row with one core axis, applied to axis `core` of e."""
     order = [k for k in range(e.ndim) if k != core] + [core]
-    return view(apply(row, view(e, order), params=params), inverse(order))
+    return view(apply(row, view(e, order), params=params), inverse_permutation(order))
 
 
 def _push(k: int, tangent: Expr, node: Apply) -> Expr:

@@ -14,7 +14,7 @@ import numpy as np
 from ..graph.applications import apply
 from ..graph.extents import Extent, Shape
 from ..graph.nodes import Const, Expr
-from ..graph.row import Kernels, Meaning, Selection, Spelling
+from ..graph.operators import Kernels, Meaning, Selection, Spelling
 from ..support.errors import RangeError
 from .affine_entries import picked
 from .reductions import arange

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..graph.bound import bound, readable
+from ..graph.bound_variables import is_bound, readable
 from ..graph.extents import Extent, extent_from, floor_divided, form_of
 from ..graph.nodes import Expr, Var
-from ..graph.products import Operand
+from ..graph.products import LabelledExpr
 from ..integers.affine import Affine, Constraint
 from ..support.errors import TraceError
 from .indicator import Access, index, indicator
@@ -77,7 +77,7 @@ def _end(value: object, n: Affine) -> Affine:
     return Affine((), number) if number >= 0 else n + number
 
 
-def cut_operands(e: Expr, axis: int, key: slice, found: Cut, label: int) -> list[Operand]:
+def cut_operands(e: Expr, axis: int, key: slice, found: Cut, label: int) -> list[LabelledExpr]:
     """The condition that `axis` of an operand e is where `label` of the slice says."""
     extent = e.shape[axis]
     extents = {axis: extent, label: found.extent}
@@ -86,7 +86,7 @@ def cut_operands(e: Expr, axis: int, key: slice, found: Cut, label: int) -> list
     return indicator(extents, [Constraint(index(axis) - form, True)], accesses)
 
 
-def integer_operands(e: Expr, axis: int, key: int) -> list[Operand]:
+def integer_operands(e: Expr, axis: int, key: int) -> list[LabelledExpr]:
     """The condition that `axis` of an operand e is one integer.
 
     Raises
@@ -110,4 +110,4 @@ def _spelled(key: slice) -> str:
 
 def _shown(e: Expr, key: str) -> str:
     """The access as users write it; names of bound variables are no part of an expression."""
-    return f"{e.name}[{key}]" if isinstance(e, Var) and not bound(e) else f"an index [{key}]"
+    return f"{e.name}[{key}]" if isinstance(e, Var) and not is_bound(e) else f"an index [{key}]"

@@ -11,14 +11,13 @@ from ..graph.normal import view
 from ..graph.products import filled
 from ..graph.variables import check_extent, check_shape
 from ..support.errors import Error, ShapeError
-from .arithmetic import as_expr, check_axis, public, sum
+from .arithmetic import as_expr, check_axis, public
 
 __all__ = [
     "einsum",
     "eye",
     "matrix_transpose",
     "ones",
-    "sum",
     "transpose",
     "zeros",
 ]

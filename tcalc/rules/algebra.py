@@ -9,8 +9,8 @@ from ..graph.applications import apply
 from ..graph.extents import Coef, number
 from ..graph.nodes import Apply, Einsum, Expr
 from ..graph.normal import einsum, scale
+from ..graph.operators import TABLE
 from ..graph.products import numeric_value, split_coef
-from ..graph.row import TABLE
 from ..ops.arithmetic import sum
 from ..ops.elementwise import abs, cos, exp, log, power, sign, sin, sqrt
 from ..ops.reductions import NORM2, norm
@@ -29,7 +29,7 @@ rule("sqrt-of-square", POWERS, lambda a: sqrt(a * a), lambda a: abs(a))
 
 
 def _factor(e: Expr) -> tuple[Expr, int]:
-    """e as base ** positive integer."""
+    """e as a base and a positive whole exponent."""
     if isinstance(e, Apply) and e.op is TABLE["power"]:
         value = numeric_value(e.args[1])
         if isinstance(value, int) and value > 0:

@@ -16,8 +16,8 @@ from ..ops.arithmetic import as_expr
 from ..ops.elementwise import whole_power
 from ..support.errors import UnsupportedError
 
-#: Terms that one product may become.
-MOST = 10_000
+#: How many terms one product may become.
+MAX_EXPANDED_TERMS = 10_000
 
 
 def expand(e: object) -> Expr:
@@ -58,7 +58,7 @@ def _repeated(e: Expr) -> Expr:
     if found is None or not isinstance(found[0], Add):
         return e
     base, times = found
-    _checked(len(_terms(base)) ** min(times, MOST.bit_length()), e)
+    _checked(len(_terms(base)) ** min(times, MAX_EXPANDED_TERMS.bit_length()), e)
     axes = range(e.ndim)
     return einsum([base] * times, [axes] * times, axes)
 
@@ -77,5 +77,7 @@ def _terms(e: Expr) -> list[Expr]:
 
 
 def _checked(count: int, e: Expr) -> None:
-    if count > MOST:
-        raise UnsupportedError(f"expand: {e!s:.60} would become more than {MOST:,} terms")
+    if count > MAX_EXPANDED_TERMS:
+        raise UnsupportedError(
+            f"expand: {e!s:.60} would become more than {MAX_EXPANDED_TERMS:,} terms"
+        )

@@ -1,8 +1,9 @@
-"""Factors and inverses of matrices that meet again: L L' is A, X' X is inv(A), for X = inv(L).
+"""Products of Cholesky factors and inverses cancelled: L L' is A, inv(L)' inv(L) is inv(A).
 
-What goes through a Cholesky factor and ends without it is derived without it: the derivative of
-y' inv(A) y has two factors inv(A), where that of its Cholesky factor has six operands. And where a
-matrix is known to be positive definite or triangular, the cheaper inverse and determinant are used.
+An expression that a Cholesky factor drops out of is differentiated without it: the derivative of
+y' inv(A) y has two factors inv(A), where that through the Cholesky factor has six operands. And
+where a matrix is known to be positive definite or triangular, the cheaper inverse and determinant
+are used.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from ..graph.applications import core_swap
 from ..graph.extents import ONE, Coef, Extent, extent_coef
 from ..graph.nodes import Apply, Einsum, Expr, Var
 from ..graph.normal import einsum, scale, view
-from ..graph.products import Operand, opened
+from ..graph.operators import TABLE
+from ..graph.products import LabelledExpr, inlined
 from ..graph.properties import subspace
-from ..graph.row import TABLE
 from ..ops.arithmetic import matmul, sum
 from ..ops.diagonals import diagonal
 from ..ops.elementwise import abs, log
@@ -24,10 +25,10 @@ from ..ops.matrix.definite import inverse_definite, logdet_definite
 from ..ops.matrix.inverse import INV, inv, logdet
 from ..ops.matrix.triangular import TRI_INVERSE, lower_triangle, tri_inverse
 from ..ops.views import eye
-from .facts import definite
+from .facts import is_definite
 from .strategy import rule
 
-FACTORS = "factors"
+FACTOR_RULES = "factors"
 
 
 def _is_factor(e: Expr) -> bool:
@@ -38,11 +39,11 @@ def _is_inverse_factor(e: Expr) -> bool:
     return isinstance(e, Apply) and e.op is TRI_INVERSE and _is_factor(e.args[0])
 
 
-class _Product:
-    """The operands of a contraction, some of them opened: one list with one set of labels."""
+class _OpenedProduct:
+    """A contraction some of whose operands, products themselves, are inlined: one set of labels."""
 
     def __init__(self, e: Einsum) -> None:
-        self.operands: list[Operand] = list(zip(e.args, e.labels, strict=True))
+        self.operands: list[LabelledExpr] = list(zip(e.args, e.labels, strict=True))
         self.out, self.coef = e.out, e.coef
         self.extents: dict[int, Extent] = dict(enumerate(e.extents))
         self.summed = [label for label in self.extents if label not in e.out]
@@ -50,34 +51,34 @@ class _Product:
     def places(self, label: int) -> list[int]:
         return [k for k, (_, word) in enumerate(self.operands) for i in word if i == label]
 
-    def open_all(self, chosen: Sequence[int], holds: Callable[[Expr], bool]) -> None:
-        """Open those products among the chosen operands in which such a factor stands."""
-        kept: list[Operand] = []
+    def inline_all(self, chosen: Sequence[int], holds: Callable[[Expr], bool]) -> None:
+        """Inline those products among the chosen operands that have a factor for which `holds`."""
+        kept: list[LabelledExpr] = []
         for k, (op, word) in enumerate(self.operands):
             inside = isinstance(op, Einsum) and len(set(op.out)) == len(op.out)
             if k in chosen and isinstance(op, Einsum) and inside and any(map(holds, op.args)):
                 self.coef = self.coef.by(op.coef)
-                kept += opened(op, word, self.extents)
+                kept += inlined(op, word, self.extents)
             else:
                 kept.append((op, word))
         self.operands = kept
 
-    def with_operands(self, operands: Sequence[Operand]) -> Expr:
+    def with_operands(self, operands: Sequence[LabelledExpr]) -> Expr:
         words = [word for _, word in operands]
         return einsum([op for op, _ in operands], words, self.out, self.coef, self.extents)
 
 
-def _meeting(
+def _contracted_pair(
     e: Expr, holds: Callable[[Expr], bool], axis: int, made: Callable[[Expr], Expr]
 ) -> Expr | None:
-    """Two equal factors with one summed label in common, at `axis`, as one matrix."""
+    """Two equal factors contracted over one label, at `axis` of both, replaced by one matrix."""
     assert isinstance(e, Einsum)
-    for label in _Product(e).summed if e.summed else ():
-        whole = _Product(e)
+    for label in _OpenedProduct(e).summed if e.summed else ():
+        whole = _OpenedProduct(e)
         chosen = whole.places(label)
         if len(chosen) != 2:
             continue
-        whole.open_all(chosen, holds)
+        whole.inline_all(chosen, holds)
         both = [(op, word) for op, word in whole.operands if label in word]
         if len(both) != 2 or both[0][0] is not both[1][0] or not holds(both[0][0]):
             continue
@@ -92,11 +93,13 @@ def _meeting(
 
 
 def _inverse_from_factors(e: Expr) -> Expr | None:
-    return _meeting(e, _is_inverse_factor, -2, lambda x: inverse_definite(x.args[0].args[0]))
+    return _contracted_pair(
+        e, _is_inverse_factor, -2, lambda x: inverse_definite(x.args[0].args[0])
+    )
 
 
 def _matrix_from_factors(e: Expr) -> Expr | None:
-    return _meeting(e, _is_factor, -1, lambda factor: factor.args[0])
+    return _contracted_pair(e, _is_factor, -1, lambda factor: factor.args[0])
 
 
 def _log_diagonal(e: Expr) -> Expr | None:
@@ -119,7 +122,7 @@ def _log_diagonal(e: Expr) -> Expr | None:
 
 
 def _cancelled(e: Expr) -> Expr | None:
-    """inv(A) A, also where A is a factor of a neighbour, is a unit tensor."""
+    """inv(A) A is a unit tensor, also where A is a factor of a product that inv(A) multiplies."""
     assert isinstance(e, Einsum)
     for k, (op, word) in enumerate(zip(e.args, e.labels, strict=True)):
         if not isinstance(op, Apply) or not op.op.meaning.inverts or len(set(word)) < len(word):
@@ -133,14 +136,14 @@ def _cancelled(e: Expr) -> Expr | None:
 
 
 def _without_inverse(e: Einsum, k: int, axis: int) -> Expr | None:
-    """The product without the inverse at place k and its matrix, whose other side is at `axis`."""
-    whole, (inverse, word) = _Product(e), (e.args[k], e.labels[k])
+    """The product without the inverse at place k and the matrix that it meets at its `axis`."""
+    whole, (inverse, word) = _OpenedProduct(e), (e.args[k], e.labels[k])
     (matrix,) = inverse.args
     label, other = word[axis], word[-3 - axis]
     places = whole.places(label)
     if label in e.out or len(places) != 2:
         return None
-    whole.open_all([p for p in places if p != k], lambda op: op is matrix)
+    whole.inline_all([p for p in places if p != k], lambda op: op is matrix)
     mates = [w for op, w in whole.operands if op is matrix and label in w]
     if len(mates) != 1 or len(whole.places(label)) != 2:
         return None
@@ -159,13 +162,13 @@ def _without_inverse(e: Einsum, k: int, axis: int) -> Expr | None:
 def _of_definite(e: Expr) -> Expr | None:
     """inv and logdet of a matrix that is positive definite whatever the variables are."""
     assert isinstance(e, Apply)
-    if not definite(e.args[0]):
+    if not is_definite(e.args[0]):
         return None
     return inverse_definite(e.args[0]) if e.op is INV else logdet_definite(e.args[0])
 
 
 def _triangular(e: Expr) -> bool:
-    """Lower triangular, by how it was made or declared."""
+    """Is e lower triangular, by its operator or by its declaration?"""
     if isinstance(e, Var):
         return subspace(e.properties).lower
     return isinstance(e, Apply) and e.op.meaning.triangular
@@ -197,41 +200,41 @@ def _factor_of(a: Expr) -> Expr:
     return cholesky(_definite(a))
 
 
-SHAPE = (3, 3)
+SAMPLE_SHAPE = (3, 3)
 rule(
-    "inverse-from-factors", FACTORS,
+    "inverse-from-factors", FACTOR_RULES,
     lambda a, b: matmul(matmul(tri_inverse(_factor_of(a)), b).T, tri_inverse(_factor_of(a))),
     lambda a, b: matmul(b.T, inverse_definite(_definite(a))),
-    "Einsum", _inverse_from_factors, shape=SHAPE,
+    "Einsum", _inverse_from_factors, shape=SAMPLE_SHAPE,
 )  # fmt: skip
 rule(
-    "matrix-from-factors", FACTORS,
+    "matrix-from-factors", FACTOR_RULES,
     lambda a, b: matmul(_factor_of(a), matmul(_factor_of(a).T, b)),
     lambda a, b: matmul(_definite(a), b),
-    "Einsum", _matrix_from_factors, shape=SHAPE,
+    "Einsum", _matrix_from_factors, shape=SAMPLE_SHAPE,
 )  # fmt: skip
 rule(
-    "log-diagonal-of-factor", FACTORS, lambda a: sum(log(diagonal(_factor_of(a)))),
-    lambda a: logdet_definite(_definite(a)) / 2, "Einsum", _log_diagonal, shape=SHAPE,
+    "log-diagonal-of-factor", FACTOR_RULES, lambda a: sum(log(diagonal(_factor_of(a)))),
+    lambda a: logdet_definite(_definite(a)) / 2, "Einsum", _log_diagonal, shape=SAMPLE_SHAPE,
 )  # fmt: skip
 rule(
-    "inverse-times-matrix", FACTORS, lambda a, b: matmul(inv(a), matmul(a, b)), lambda a, b: b,
-    "Einsum", _cancelled, shape=SHAPE,
+    "inverse-times-matrix", FACTOR_RULES, lambda a, b: matmul(inv(a), matmul(a, b)), lambda a, b: b,
+    "Einsum", _cancelled, shape=SAMPLE_SHAPE,
 )  # fmt: skip
 rule(
-    "inverse-of-definite", FACTORS, lambda a: inv(_definite(a)),
-    lambda a: inverse_definite(_definite(a)), "inv", _of_definite, shape=SHAPE,
+    "inverse-of-definite", FACTOR_RULES, lambda a: inv(_definite(a)),
+    lambda a: inverse_definite(_definite(a)), "inv", _of_definite, shape=SAMPLE_SHAPE,
 )  # fmt: skip
 rule(
-    "logdet-of-definite", FACTORS, lambda a: logdet(_definite(a)),
-    lambda a: logdet_definite(_definite(a)), "logdet", _of_definite, shape=SHAPE,
+    "logdet-of-definite", FACTOR_RULES, lambda a: logdet(_definite(a)),
+    lambda a: logdet_definite(_definite(a)), "logdet", _of_definite, shape=SAMPLE_SHAPE,
 )  # fmt: skip
 rule(
-    "inverse-of-triangle", FACTORS, lambda a: inv(lower_triangle(a)),
-    lambda a: tri_inverse(lower_triangle(a)), "inv", _inverse_of_triangle, shape=SHAPE,
+    "inverse-of-triangle", FACTOR_RULES, lambda a: inv(lower_triangle(a)),
+    lambda a: tri_inverse(lower_triangle(a)), "inv", _inverse_of_triangle, shape=SAMPLE_SHAPE,
 )  # fmt: skip
 rule(
-    "logdet-of-triangle", FACTORS, lambda a: logdet(lower_triangle(a)),
+    "logdet-of-triangle", FACTOR_RULES, lambda a: logdet(lower_triangle(a)),
     lambda a: sum(log(abs(diagonal(lower_triangle(a))))), "logdet", _logdet_of_triangle,
-    shape=SHAPE,
+    shape=SAMPLE_SHAPE,
 )  # fmt: skip

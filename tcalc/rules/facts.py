@@ -1,6 +1,6 @@
-"""What is known about values from the expression alone: signs and positive definiteness.
+"""Signs and positive definiteness, proved from the expression alone.
 
-An answer of True is a proof; False says nothing. Only a few levels below a node are looked at.
+True is a proof; False says nothing.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections import Counter
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Var
 from ..graph.properties import PROPERTIES
 
-DEPTH = 8
+#: How many levels of operands a proof looks at.
+MAX_PROOF_DEPTH = 8
 
 
-def positive(e: Expr, strictly: bool = True, depth: int = DEPTH) -> bool:
+def is_positive(e: Expr, strictly: bool = True, depth: int = MAX_PROOF_DEPTH) -> bool:
     """Are all entries above 0 (or, not strictly, at least 0)?"""
     if depth == 0:
         return False
@@ -23,21 +24,21 @@ def positive(e: Expr, strictly: bool = True, depth: int = DEPTH) -> bool:
         low = e.op.meaning.range[0]
         return low > 0 or (not strictly and low == 0)
     if isinstance(e, Add):
-        if not all(positive(t, False, depth - 1) for t in e.args):
+        if not all(is_positive(t, False, depth - 1) for t in e.args):
             return False
-        return not strictly or any(positive(t, True, depth - 1) for t in e.args)
+        return not strictly or any(is_positive(t, True, depth - 1) for t in e.args)
     if not isinstance(e, Einsum) or not e.coef.value > 0:
         return False
     if strictly and (e.summed or len(set(e.out)) < len(e.out)):
         return False
     counts = Counter([(id(a), w) for a, w in zip(e.args, e.labels, strict=True)])
     return all(
-        (not strictly and counts[id(a), w] % 2 == 0) or positive(a, strictly, depth - 1)
+        (not strictly and counts[id(a), w] % 2 == 0) or is_positive(a, strictly, depth - 1)
         for a, w in zip(e.args, e.labels, strict=True)
     )
 
 
-def definite(e: Expr, strictly: bool = True, depth: int = DEPTH) -> bool:
+def is_definite(e: Expr, strictly: bool = True, depth: int = MAX_PROOF_DEPTH) -> bool:
     """Are the matrices in the last two axes symmetric positive definite (or semidefinite)?"""
     if depth == 0 or e.ndim < 2 or e.shape[-1] != e.shape[-2]:
         return False
@@ -46,17 +47,17 @@ def definite(e: Expr, strictly: bool = True, depth: int = DEPTH) -> bool:
     if isinstance(e, Apply):
         return e.op.meaning.definite
     if isinstance(e, Add):
-        if not all(definite(t, False, depth - 1) for t in e.args):
+        if not all(is_definite(t, False, depth - 1) for t in e.args):
             return False
-        return not strictly or any(definite(t, True, depth - 1) for t in e.args)
+        return not strictly or any(is_definite(t, True, depth - 1) for t in e.args)
     return isinstance(e, Einsum) and e.coef.value > 0 and _product(e, strictly, depth)
 
 
 def _product(e: Einsum, strictly: bool, depth: int) -> bool:
-    """Scaled definite matrices, diagonals of positive numbers, and X' D X."""
+    """Is the product definite: a scaled definite matrix, a positive diagonal, or X' D X?"""
     i, j = e.out[-2:]
     if i == j:
-        return e.out.count(i) == 2 and all(positive(a, strictly, depth - 1) for a in e.args)
+        return e.out.count(i) == 2 and all(is_positive(a, strictly, depth - 1) for a in e.args)
     factors = list(zip(e.args, e.labels, strict=True))
     sided = [(a, w) for a, w in factors if i in w or j in w]
     inner = [(a, w) for a, w in factors if i not in w and j not in w]
@@ -65,8 +66,8 @@ def _product(e: Einsum, strictly: bool, depth: int) -> bool:
         whole = sound and set(word[-2:]) == {i, j} and word.count(i) == word.count(j) == 1
         return (
             whole
-            and definite(matrix, strictly, depth - 1)
-            and all(positive(a, strictly, depth - 1) for a, _ in inner)
+            and is_definite(matrix, strictly, depth - 1)
+            and all(is_positive(a, strictly, depth - 1) for a, _ in inner)
         )
     if strictly or len(sided) != 2:
         return False
@@ -89,8 +90,8 @@ def _mirrored(
         pair = (word[-2], word[-1]) if len(word) > 1 else None
         if pair in between or (pair and pair[::-1] in between):
             between = [other for other in between if other not in (pair, pair[::-1])]
-            if not definite(matrix, False, depth - 1):
+            if not is_definite(matrix, False, depth - 1):
                 return False
-        elif not positive(matrix, False, depth - 1):
+        elif not is_positive(matrix, False, depth - 1):
             return False
     return not between and not set(swap) & set(batch)

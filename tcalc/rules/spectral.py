@@ -20,14 +20,14 @@ from ..ops.matrix.spectral import matrix_function, spectral, spectral_trace, tra
 from .strategy import rule
 
 SPECTRAL = "spectral"
-ROWS = tuple(EIGH.values())
+EIGH_ROWS = tuple(EIGH.values())
 
-#: Longer formulas of eigenvalues are not looked through.
+#: Formulas of eigenvalues with more nodes are left as they are.
 MAX_NODES = 200
 
 
-class Group(NamedTuple):
-    """The factors of a product that one summed label joins, and what they are a function of."""
+class SpectralFactors(NamedTuple):
+    """The factors of a product on one summed label, eigenvectors and functions of eigenvalues."""
 
     inside: list[int]
     sides: list[int]
@@ -41,7 +41,7 @@ def _is_output(e: Expr, index: int) -> bool:
     if not isinstance(e, Part) or e.index != index:
         return False
     row = application(e).op
-    return any(row is other for other in ROWS)
+    return any(row is other for other in EIGH_ROWS)
 
 
 def _entrywise(e: Expr) -> bool:
@@ -53,7 +53,7 @@ def _entrywise(e: Expr) -> bool:
     return isinstance(e, Add) or (isinstance(e, Apply) and e.op.elementwise)
 
 
-def _function(e: Expr) -> tuple[Expr, Expr] | None:
+def _eigenvalue_function(e: Expr) -> tuple[Expr, Expr] | None:
     """The eigenvalues that e is a function of, entry by entry, and that function of `X`."""
     done: dict[int, Expr] = {}
     leaf: Expr | None = None
@@ -86,8 +86,8 @@ def _scalar(node: Expr, args: list[Expr]) -> Expr:
     return einsum(args, [()] * len(args), (), node.coef)
 
 
-def _group(e: Einsum, label: int, count: int) -> Group | None:
-    """The factors on a label: functions of eigenvalues, and `count` times their eigenvectors."""
+def _spectral_factors(e: Einsum, label: int, count: int) -> SpectralFactors | None:
+    """The factors on a label: functions of eigenvalues, and their eigenvectors `count` times."""
     inside = [k for k, word in enumerate(e.labels) if label in word]
     if any(e.labels[k].index(label) < len(e.labels[k]) - 1 for k in inside):
         return None
@@ -97,7 +97,7 @@ def _group(e: Einsum, label: int, count: int) -> Group | None:
         return None
     found: list[tuple[Expr, Expr]] = []
     for k in values:
-        pair = _function(e.args[k])
+        pair = _eigenvalue_function(e.args[k])
         if pair is None or (found and pair[0] is not found[0][0]):
             return None
         found.append(pair)
@@ -106,14 +106,16 @@ def _group(e: Einsum, label: int, count: int) -> Group | None:
     if len(batches) > 1 or any(e.args[k].args[0] is not w.args[0] for k in sides):
         return None
     scalars = [g for _, g in found]
-    return Group(inside, sides, batches.pop(), w, einsum(scalars, [()] * len(scalars), ()))
+    return SpectralFactors(
+        inside, sides, batches.pop(), w, einsum(scalars, [()] * len(scalars), ())
+    )
 
 
 def _replaced(e: Expr, count: int) -> Expr | None:
     """The product with the factors on one label replaced by a function of the matrix."""
     assert isinstance(e, Einsum)
     for label in range(len(e.out), len(e.extents)) if e.summed else ():
-        group = _group(e, label, count)
+        group = _spectral_factors(e, label, count)
         if group is None:
             continue
         g, whole = Scalar(group.function), application(group.eigenvalues)

@@ -6,7 +6,7 @@ from ..graph.applications import apply
 from ..graph.extents import ONE
 from ..graph.nodes import Apply, Einsum, Expr
 from ..graph.normal import einsum
-from ..graph.row import TABLE
+from ..graph.operators import TABLE
 from ..ops.arithmetic import sum
 from ..ops.elementwise import divide, exp, log, log1p, logaddexp, reciprocal, sigmoid, softplus
 from ..ops.reductions import LOGSUMEXP, logsumexp

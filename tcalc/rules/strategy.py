@@ -1,4 +1,4 @@
-"""Rewriting: rules say what is equal, the strategy says where and how often they are tried.
+"""Term rewriting: rules are equalities, the strategy is where and how often they are tried.
 
 A rule's two sides are expressions of scalar wildcards, so each rule can be printed and tested by
 sampling both sides. The strategy visits operands before consumers and repeats until nothing fires.
@@ -20,7 +20,7 @@ from ..graph.products import is_number
 from ..graph.variables import var
 
 Bindings = dict[int, Expr]
-Side = Callable[..., Expr]
+RuleSide = Callable[..., Expr]
 
 MAX_PASSES = 20
 MAX_FACTORS = 8
@@ -33,7 +33,7 @@ class Rule:
     Attributes
     ----------
     name, group : str
-        How reports name the rule.
+        What reports call the rule and its kind.
     left, right : callable
         Both sides as functions of expressions; the left one, called with scalar wildcards, is the
         pattern unless `match` is given.
@@ -47,8 +47,8 @@ class Rule:
 
     name: str
     group: str
-    left: Side
-    right: Side
+    left: RuleSide
+    right: RuleSide
     domain: tuple[float, float] = (float("-inf"), float("inf"))
     match: Callable[[Expr], Expr | None] | None = None
     shape: tuple[int, ...] = ()
@@ -62,14 +62,14 @@ class Rule:
         return len(signature(self.left).parameters)
 
     def prepared(self) -> Expr:
-        """The pattern: the left side of wildcards, made when first needed."""
+        """The pattern, which is the left side at wildcards, made when first needed."""
         if not self.pattern:
             self.wildcards.extend(var(f"wildcard{k}") for k in range(self.arity()))
             self.pattern.append(self.left(*self.wildcards))
         return self.pattern[0]
 
     def root(self) -> str:
-        """What a node must be for the rule to be tried on it."""
+        """The operator or node kind at the root of the pattern; others never match."""
         return _root(self.prepared())
 
     def try_on(self, node: Expr) -> Expr | None:
@@ -86,7 +86,7 @@ class Rule:
         return self.right(*[found[id(w)] for w in self.wildcards])
 
     def _in_product(self, pattern: Einsum, node: Expr) -> Expr | None:
-        """Some factors under the same labels match; they are replaced inside the product."""
+        """The product with matching factors, under the same labels, replaced; None without such."""
         assert isinstance(node, Einsum)
         heads = {_root(p) for p in pattern.args}
         fitting = [k for k, arg in enumerate(node.args) if _root(arg) in heads]
@@ -112,7 +112,7 @@ def _root(e: Expr) -> str:
 
 
 def unify(pattern: Expr, node: Expr, found: Bindings) -> Iterator[Bindings]:
-    """Bindings of wildcards under which the pattern, entry by entry, is the node."""
+    """All bindings of wildcards that make the pattern, applied entrywise, the node."""
     if isinstance(pattern, Var):
         if id(pattern) not in found:
             yield {**found, id(pattern): node}
@@ -152,25 +152,25 @@ def _assign(patterns: list[Expr], nodes: list[Expr], found: Bindings) -> Iterato
         yield from _assign_in_order(ordered, order, found)
 
 
-#: All rules by the root they are tried on.
-RULES: dict[str, list[Rule]] = {}
-ALL: list[Rule] = []
+#: All rules by the operator or node kind that they are tried on.
+RULES_BY_ROOT: dict[str, list[Rule]] = {}
+ALL_RULES: list[Rule] = []
 
 
 def rule(
     name: str,
     group: str,
-    left: Side,
-    right: Side,
+    left: RuleSide,
+    right: RuleSide,
     root: str = "",
     match: Callable[[Expr], Expr | None] | None = None,
     domain: tuple[float, float] = (float("-inf"), float("inf")),
     shape: tuple[int, ...] = (),
 ) -> Rule:
-    """Register a rule."""
+    """Register a rule; `root` is needed where `match` takes the place of a pattern."""
     made = Rule(name, group, left, right, domain, match, shape)
-    ALL.append(made)
-    RULES.setdefault(root or made.root(), []).append(made)
+    ALL_RULES.append(made)
+    RULES_BY_ROOT.setdefault(root or made.root(), []).append(made)
     return made
 
 
@@ -182,6 +182,16 @@ def simplify(e: Expr, fired: Counter[str] | None = None) -> Expr:
     e : Expr
     fired : Counter, optional
         Counts the rules that fired, by name.
+
+    Returns
+    -------
+    Expr
+        Equal where both are finite; of the same shape.
+
+    Raises
+    ------
+    TypeError
+        Where `e` is not one expression.
     """
     if not isinstance(e, Expr):
         raise TypeError(f"one expression is simplified at a time, not {type(e).__name__}")
@@ -189,7 +199,7 @@ def simplify(e: Expr, fired: Counter[str] | None = None) -> Expr:
 
 
 def simplified(roots: Sequence[Expr], fired: Counter[str] | None = None) -> list[Expr]:
-    """Several expressions after all rules, what they share once."""
+    """Several expressions after all rules; shared nodes are rewritten once (see `simplify`)."""
     found = list(roots)
     counts: Counter[str] = Counter() if fired is None else fired
     for _ in range(MAX_PASSES):
@@ -202,7 +212,7 @@ def simplified(roots: Sequence[Expr], fired: Counter[str] | None = None) -> list
 
 def _one_pass(roots: Sequence[Expr], counts: Counter[str]) -> list[Expr]:
     def change(new: Expr, old: Expr) -> Expr:
-        for candidate in RULES.get(_root(new), ()):
+        for candidate in RULES_BY_ROOT.get(_root(new), ()):
             found = candidate.try_on(new)
             if found is not None and found is not new:
                 counts[candidate.name] += 1

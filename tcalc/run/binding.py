@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..graph.bound import PREFIX, shown
+from ..graph.bound_variables import PREFIX, shown
 from ..graph.extents import Shape, extent_of, show_shape
 from ..graph.nodes import Expr, Var
-from ..graph.properties import Property, checked, holds
+from ..graph.properties import Property, checked_properties, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
 from ..support.errors import ShapeError
 
@@ -28,7 +28,7 @@ class Declared(NamedTuple):
 
     @staticmethod
     def of(variable: Var) -> Declared:
-        rows = tuple(checked(variable.properties))
+        rows = tuple(checked_properties(variable.properties))
         return Declared(variable.name, variable.shape, rows, variable.integral)
 
 

@@ -79,7 +79,7 @@ class Compiled:
                 raise TypeError(f"{twice} is bound by data= already")
             values.update(self._data)
         found, outputs = self._engine.run(self._roots, values), self._outputs
-        return found[0] if isinstance(outputs, Expr) else trees.filled(outputs, iter(found))
+        return found[0] if isinstance(outputs, Expr) else trees.unflatten(outputs, iter(found))
 
     def _named(self, arguments: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
         if len(arguments) == 1 and isinstance(arguments[0], Mapping):
@@ -113,7 +113,7 @@ def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:
         raise TypeError("values are given by keyword or in one mapping; see compile(args=)")
     roots = _leaves(e)
     results = _engine_of(roots).run(roots, by_name(mapping[0]) | values if mapping else values)
-    return results[0] if isinstance(e, Expr) else trees.filled(e, iter(results))
+    return results[0] if isinstance(e, Expr) else trees.unflatten(e, iter(results))
 
 
 surface["evaluate"] = evaluate

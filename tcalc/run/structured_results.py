@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..calculus.transforms import keeping
+from ..calculus.transforms import keeping_variables
 from ..compression.compress import Compressed, compress
 from ..graph import trees
 from ..graph.extents import NOMINAL, Coef, Extent, extent_names, extent_of
@@ -64,7 +64,8 @@ class CompiledStructured:
             for e in named_extents(f)
         }
         self._extents = {
-            name: keeping(filled(Coef(1, (name,)), ()), whole[name]) for name in sorted(whole)
+            name: keeping_variables(filled(Coef(1, (name,)), ()), whole[name])
+            for name in sorted(whole)
         }
         self._sizes = Compiled(self._extents, *self._options)
         self._variants: dict[tuple[int, ...], _Variant] = {}

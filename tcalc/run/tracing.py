@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..calculus.batching import batched
+from ..calculus.batching import with_batch_axis
 from ..graph import trees
-from ..graph.bound import Scope, refuse_strays
-from ..graph.captures import Captures, closed
+from ..graph.bound_variables import Scope, refuse_strays
+from ..graph.captures import Captures, without_captures
 from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var, variables
 from ..graph.normal import bare, view
@@ -48,7 +48,7 @@ class Inputs:
     def nested(self, shown: str, given: Any) -> Any:
         """A nest of variables like an argument."""
         self.structure.append(repr(trees.mapped(lambda _: 0, given)))
-        return trees.filled(given, iter([self.variable(shown, v) for v in trees.leaves(given)]))
+        return trees.unflatten(given, iter([self.variable(shown, v) for v in trees.leaves(given)]))
 
     def variable(self, shown: str, value: Any, integers: bool = False) -> Var:
         """The variable of one array or expression; integers stay such where that is asked for."""
@@ -126,7 +126,7 @@ class Function(ABC):
             key = (repr(shape), inputs.key, tuple(map(id, exprs)))
             if key not in self._kept:
                 refuse_strays(exprs)
-                with closed():
+                with without_captures():
                     outputs = self.transformed(inputs, trees.rebuild(shape, exprs))
                 if len(self._kept) >= KEPT:
                     self._kept.pop(next(iter(self._kept)), None)
@@ -235,7 +235,9 @@ class Batched(Function):
         if isinstance(given, tuple | list):
             several = axis if isinstance(axis, tuple | list) else [axis] * len(given)
             parts = zip(given, several, strict=True)
-            return trees.filled(given, iter([self._items(inputs, shown, g, a) for g, a in parts]))
+            return trees.unflatten(
+                given, iter([self._items(inputs, shown, g, a) for g, a in parts])
+            )
         v = inputs.variable(shown, given, integers=True)
         place = check_axis(axis, v.ndim, f"vmap: {shown}")
         inputs.sizes[shown] = v.shape[place]
@@ -249,7 +251,7 @@ class Batched(Function):
 
     def transformed(self, inputs: Inputs, result: Any) -> Any:
         (size,) = set(inputs.sizes.values())
-        return trees.rebuild(result, batched(trees.leaves(result), inputs.items, size))
+        return trees.rebuild(result, with_batch_axis(trees.leaves(result), inputs.items, size))
 
 
 # --- compiled functions ---------------------------------------------------------------------------

@@ -90,8 +90,8 @@ class BlockStructured(Nested):
 
     def blocks(self) -> Any:
         """The blocks, nested as the variables, twice: ``blocks()[i][j]``."""
-        inner = [trees.filled(self.template, iter(row)) for row in self.rows]
-        return trees.filled(self.template, iter(inner))
+        inner = [trees.unflatten(self.template, iter(row)) for row in self.rows]
+        return trees.unflatten(self.template, iter(inner))
 
     def __getitem__(self, key: Any) -> Any:
         return self.blocks()[key]
@@ -180,7 +180,7 @@ class BlockStructured(Nested):
     def diagonal(self) -> Any:
         """The diagonal, as a nest of arrays of the variables' shapes."""
         parts = [row[k].diagonal()[()] for k, row in enumerate(self.rows)]
-        return trees.filled(self.template, iter(parts))
+        return trees.unflatten(self.template, iter(parts))
 
     def trace(self) -> Any:
         """The sum of the diagonal."""
@@ -360,7 +360,9 @@ class _Inverse(BlockStructured):
     def diagonal(self) -> Any:
         """The diagonal, as a nest of arrays of the variables' shapes."""
         parts = zip(self._solver.diagonal(), self._shapes, strict=True)
-        return trees.filled(self.template, iter([part.reshape(shape)[()] for part, shape in parts]))
+        return trees.unflatten(
+            self.template, iter([part.reshape(shape)[()] for part, shape in parts])
+        )
 
     def trace(self) -> Any:
         """The sum of the diagonal."""

@@ -49,7 +49,7 @@ class Nested:
             for start, end, shape in zip(self._ends, self._ends[1:], self._shapes, strict=False)
         ]
         # Scalars as NumPy returns them, not as arrays without axes.
-        return trees.filled(self.template, iter([part[()] for part in parts]))
+        return trees.unflatten(self.template, iter([part[()] for part in parts]))
 
 
 def _matched(template: Any, given: Any, what: str) -> list[Any]:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ...graph.formulas import Entry, recorded
-from ...graph.row import Op
+from ...graph.operators import Op
 
 #: Rows that C's library has under the same name, and under another one.
 _SAME = (

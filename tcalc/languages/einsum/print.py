@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...graph.nodes import Expr
-from ...graph.row import Op
-from ..writing.layout import Layout
-from ..writing.notation import Piece, Rope, Style
+from ...graph.operators import Op
+from ..writing.layout import FormulaLayout
+from ..writing.notation import Fragment, Rope, Style
 
 
 class EinsumStyle(Style):
@@ -15,13 +15,13 @@ class EinsumStyle(Style):
 
     pointwise_times = "*"
 
-    def power(self, p: Piece, k: int, scalar: bool) -> Rope:
+    def power(self, p: Fragment, k: int, scalar: bool) -> Rope:
         return super().power(p, k, True)
 
-    def infix(self, op: Op, args: Sequence[Piece], scalar: Sequence[bool]) -> Piece:
+    def infix(self, op: Op, args: Sequence[Fragment], scalar: Sequence[bool]) -> Fragment:
         return super().infix(op, args, [True] * len(scalar))
 
-    def transpose(self, p: Piece) -> Piece:
+    def transpose(self, p: Fragment) -> Fragment:
         return p
 
 
@@ -35,4 +35,4 @@ def to_einsum(e: Expr) -> str:
     >>> print(tc.to_einsum(tc.exp(A @ B)))
     exp(#('ik,kj->ij', A, B))
     """
-    return Layout(EinsumStyle(), matrix=False, limit=0).text(e)
+    return FormulaLayout(EinsumStyle(), matrix=False, limit=0).text(e)

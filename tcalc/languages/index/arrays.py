@@ -1,4 +1,4 @@
-"""Arrays of the index language by name, and what functions of whole arrays give."""
+"""The arrays that a text of the index language reads, by name, and functions of whole arrays."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ...support.errors import ParseError, ShapeError, UnsupportedError
 from ..reading.tree import Node
 from .grammar import IndexTree
 from .integers import Integers
-from .values import PARAMETERS, of_arrays, operands_of
+from .values import PARAMETERS, array_call, array_operands
 
 
-class Array(NamedTuple):
-    """A declared array or an earlier statement's, and at which number each axis starts."""
+class OffsetArray(NamedTuple):
+    """An array whose axis k starts at ``lows[k]``; the axes of a declared one start at 0."""
 
     expr: Expr
     lows: tuple[Affine, ...]
 
 
 class Arrays:
-    """The arrays that a text may read: declared ones, those of earlier statements, and results.
+    """The arrays that a text may read: declared ones, earlier statements', results of functions.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Arrays:
     def __init__(self, tree: IndexTree, declared: Mapping[str, Var], integers: Integers) -> None:
         self.tree = tree
         self.integers = integers
-        self.named = {name: Array(v, (Affine(),) * v.ndim) for name, v in declared.items()}
+        self.named = {name: OffsetArray(v, (Affine(),) * v.ndim) for name, v in declared.items()}
 
     def unknown(self, node: Node) -> ParseError:
         """The error for a name that stands for nothing."""
@@ -50,15 +50,15 @@ class Arrays:
             message = f"`{node.name}` is no array: it is neither declared nor a name given before"
         return self.tree.error(message, node.at)
 
-    def array(self, node: Node) -> Array:
-        """What an access reads. ParseError where there is no such array."""
+    def array(self, node: Node) -> OffsetArray:
+        """The array that an access reads. ParseError where there is none."""
         if node.indices:
             return self.computed(node.indices[0])
         if node.name not in self.named:
             raise self.unknown(node)
         return self.named[node.name]
 
-    def check_arity(self, node: Node, array: Array) -> None:
+    def check_arity(self, node: Node, array: OffsetArray) -> None:
         """ShapeError where a node has not one subscript for each axis."""
         if len(node.args) == array.expr.ndim:
             return
@@ -68,10 +68,10 @@ class Arrays:
         message = f"{node.name} has shape {shape}: it takes {wanted}, not {len(node.args)}"
         raise self.tree.shape_error(message, node.at)
 
-    def computed(self, place: int) -> Array:
-        """What a function of whole arrays gives."""
+    def computed(self, place: int) -> OffsetArray:
+        """The result of a function of whole arrays."""
         node = self.tree.nodes[place]
-        count = operands_of(node.name)
+        count = array_operands(node.name)
         if count is None or len(node.args) < count:
             message = f"there is no function `{node.name}` of {len(node.args)} whole arrays"
             raise self.tree.error(message, node.at)
@@ -82,15 +82,15 @@ class Arrays:
                 raise self.tree.error(message, arg.start)
             operands.append(self.named[arg.name].expr)
         try:
-            found = of_arrays(node.name, operands, [self.parameter(k) for k in node.args[count:]])
+            found = array_call(node.name, operands, [self.parameter(k) for k in node.args[count:]])
         except ShapeError as error:
             raise self.tree.shape_error(str(error), node.at) from error
         except (UnsupportedError, TypeError, ValueError, IndexError) as error:
             raise self.tree.error(f"{node.name}: {error}", node.at) from error
-        return Array(found, (Affine(),) * found.ndim)
+        return OffsetArray(found, (Affine(),) * found.ndim)
 
     def parameter(self, place: int) -> Any:
-        """A word, a number or an extent."""
+        """The value of an argument that is a word, a number or an extent."""
         node = self.tree.nodes[place]
         if node.kind == "name" and node.name in PARAMETERS:
             return PARAMETERS[node.name]

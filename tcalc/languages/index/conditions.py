@@ -1,4 +1,4 @@
-"""Conditions of the index language: guards, and what they say about indices elsewhere."""
+"""Conditions of the index language: guards, and the constraints that they put on indices."""
 
 from __future__ import annotations
 
@@ -11,23 +11,32 @@ from ...support.trampoline import Steps
 from ..reading.tree import Node
 from .grammar import COMPARISONS, IndexTree
 from .integers import Integers
-from .labels import Context
-from .values import COMPARED, UNIT, Labelled, added, called, multiplied, scaled, where_they_hold
+from .iteration_space import Context
+from .values import (
+    COMPARISON_FUNCTIONS,
+    SCALAR_ONE,
+    Labelled,
+    labelled_call,
+    labelled_multiple,
+    labelled_product,
+    labelled_sum,
+    mask_of,
+)
 
 CONNECTIVES = {"&": "logical_and", "|": "logical_or", "~": "logical_not"}
 
 
 class Conditions:
-    """Reads conditions, as values of 1 and 0 and as what is known where they hold.
+    """Reads conditions: as values of 1 and 0, and as constraints that hold wherever they do.
 
     Parameters
     ----------
     tree : IndexTree
     integers : Integers
     extents : mapping
-        Of labels.
+        Extents of labels.
     value : callable
-        Reads the value of a node, given what is known of its indices.
+        ``value(place, context)`` reads the value of a node.
     """
 
     def __init__(
@@ -50,7 +59,7 @@ class Conditions:
                 message = f"`{self.tree.source(arg)}` is no condition; expected a comparison"
                 raise self.tree.error(message, self.tree.nodes[arg].start)
             values.append((yield self.condition(arg, context)))
-        return multiplied(values, self.extents)
+        return labelled_product(values, self.extents)
 
     def conditional(self, place: int) -> bool:
         """Is a node 1 or 0?"""
@@ -63,20 +72,24 @@ class Conditions:
         node = self.tree.nodes[place]
         if node.name in COMPARISONS and (found := self.compared(node)) is not None:
             guard, negative = found
-            value = where_they_hold([guard], self.extents)
-            return added([UNIT, scaled(value, -1)], self.extents) if negative else value
+            value = mask_of([guard], self.extents)
+            return self.negated(value) if negative else value
         values: list[Labelled] = []
         for arg in node.args:
             values.append((yield self.value(arg, context)))
         if all(map(self.conditional, node.args)) and node.name == "&":
-            return multiplied(values, self.extents)
+            return labelled_product(values, self.extents)
         if all(map(self.conditional, node.args)) and node.name == "~":
-            return added([UNIT, scaled(values[0], -1)], self.extents)
-        name = CONNECTIVES.get(node.name) or COMPARED[node.name]
-        return called(name, values, self.extents)
+            return self.negated(values[0])
+        name = CONNECTIVES.get(node.name) or COMPARISON_FUNCTIONS[node.name]
+        return labelled_call(name, values, self.extents)
+
+    def negated(self, value: Labelled) -> Labelled:
+        """1 where a value of 1 and 0 is 0, and the reverse."""
+        return labelled_sum([SCALAR_ONE, labelled_multiple(value, -1)], self.extents)
 
     def compared(self, node: Node) -> tuple[Guard, bool] | None:
-        """A comparison of integers as a condition on indices, or on the contrary; or None."""
+        """A comparison of integers as a guard, and whether that is negated; None for others."""
         left, right = (self.integers.affine(arg) for arg in node.args)
         if node.name == "==" and (left is None) != (right is None):
             one = node.args[left is not None]
@@ -99,7 +112,7 @@ class Conditions:
         return Constraint(left - right - (node.name in ("<", ">"))), False
 
     def known_where(self, place: int, positive: bool) -> Steps:
-        """What is known of indices where a condition holds, or where it does not."""
+        """The constraints that hold where a condition does, or (not positive) where it does not."""
         node = self.tree.nodes[place]
         found: list[Constraint] = []
         if node.kind == "guard" or node.name == "&":
@@ -117,7 +130,7 @@ class Conditions:
         return tuple(found)
 
     def known_by(self, node: Node, positive: bool) -> Context:
-        """What one comparison says; an equality is two inequalities."""
+        """The constraints of one comparison; an equality is two inequalities."""
         compared = self.compared(node)
         if compared is None or not isinstance(compared[0], Constraint):
             return ()

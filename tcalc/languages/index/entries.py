@@ -1,9 +1,9 @@
-"""Entries of arrays in the index language, as products with what says where they are read."""
+"""Entries of arrays in the index language: products with indicators of where they are read."""
 
 from __future__ import annotations
 
 from ...graph.extents import form_of, show_shape
-from ...graph.products import Operand
+from ...graph.products import LabelledExpr
 from ...integers.affine import Affine, Constraint
 from ...ops.indicator import Access, index, indicator, label_of
 from ...ops.selection import selection
@@ -12,37 +12,39 @@ from ..reading.lexer import line_and_column
 from .arrays import Arrays
 from .grammar import IndexTree
 from .integers import Integers
-from .labels import Context, Labels
-from .values import Labelled, added, called, integers, multiplied_out
+from .iteration_space import Context, IterationSpace
+from .values import Labelled, contracted, labelled_affine, labelled_call, labelled_sum
 
 
 class Entries:
-    """Reads accesses `a[…]`, and checks that they stay inside of their arrays.
+    """Reads accesses `a[…]`, and checks their bounds.
 
     Parameters
     ----------
     tree : IndexTree
     arrays : Arrays
         What is read.
-    labels : Labels
-        What is known of indices.
+    space : IterationSpace
+        The labels of indices, and what is known of them.
     integers : Integers
         Reads subscripts.
     """
 
-    def __init__(self, tree: IndexTree, arrays: Arrays, labels: Labels, integers: Integers) -> None:
+    def __init__(
+        self, tree: IndexTree, arrays: Arrays, space: IterationSpace, integers: Integers
+    ) -> None:
         self.tree = tree
         self.arrays = arrays
-        self.labels = labels
+        self.space = space
         self.integers = integers
 
     def entry(self, place: int, context: Context) -> Labelled:
-        """An entry of an array: its product with what says where it is read."""
+        """An entry of an array: its product with indicators that equate axes and subscripts."""
         node = self.tree.nodes[place]
         array = self.arrays.array(node)
         self.arrays.check_arity(node, array)
         word: list[int] = []
-        others: list[Operand] = []
+        others: list[LabelledExpr] = []
         for axis, (arg, extent) in enumerate(zip(node.args, array.expr.shape, strict=True)):
             sub, own = self.tree.nodes[arg], -1 - axis  # labels of the text are not negative
             if sub.kind == "call" and sub.name == "mod":
@@ -51,18 +53,18 @@ class Entries:
                 continue
             form = self.subscript(arg) - array.lows[axis]
             label = label_of(form.names[0]) if len(form.terms) == 1 else None
-            if label is not None and form == index(label) and self.labels.extents[label] == extent:
+            if label is not None and form == index(label) and self.space.extents[label] == extent:
                 word.append(label)
                 continue
             word.append(own)
-            extents = self.labels.extents | {own: extent}
+            extents = self.space.extents | {own: extent}
             others += indicator(extents, [Constraint(index(own) - form, True)])
             accesses, near = self.inside(place, axis, form, context)
             if accesses:  # apart from the axis, which may be empty
                 others += indicator(extents, near, accesses)
-        operands: list[Operand] = [(array.expr, tuple(word)), *others]
+        operands: list[LabelledExpr] = [(array.expr, tuple(word)), *others]
         out = tuple(sorted({k for _, w in operands for k in w if k >= 0}))
-        return multiplied_out(operands, out, self.labels.extents)
+        return contracted(operands, out, self.space.extents)
 
     def subscript(self, place: int) -> Affine:
         """A subscript as an affine form. ParseError where it is none."""
@@ -79,16 +81,16 @@ class Entries:
         node = self.tree.nodes[place]
         extent = self.arrays.array(node).expr.shape[axis]
         ends = Constraint(form), Constraint(form_of(extent) - 1 - form)
-        if all(self.labels.holds(c, context) for c in ends) or not self.labels.possible(context):
+        if all(self.space.holds(c, context) for c in ends) or not self.space.possible(context):
             return [], ()
         text = self.tree.source(place)
-        near = self.labels.related([form], context)
-        system = self.labels.known([form, form_of(extent)], context)
+        near = self.space.related([form], context)
+        system = self.space.known([form, form_of(extent)], context)
         if any(label_of(name) is None for name in system.names) or not isinstance(extent, int):
             return [
                 Access(form, extent, f"{line_and_column(self.tree.text, node.start)}: {text}")
             ], near
-        span = self.labels.span(form, context)
+        span = self.space.span(form, context)
         if span is None or (span[0] >= 0 and span[1] < extent):
             return [], ()
         low = self.arrays.array(node).lows[axis].constant
@@ -101,7 +103,7 @@ class Entries:
         )
         raise RangeError(str(self.tree.error(message, self.tree.nodes[node.args[axis]].start)))
 
-    def wrapped(self, place: int, axis: int, label: int) -> list[Operand]:
+    def wrapped(self, place: int, axis: int, label: int) -> list[LabelledExpr]:
         """The entry at mod(e, n): a selection by computed integers."""
         node = self.tree.nodes[place]
         low = self.arrays.array(node).lows[axis]
@@ -117,10 +119,12 @@ class Entries:
             )
         accesses, _ = self.inside(place, axis, modulus - 1 - low, ())
         lowest, _ = self.inside(place, axis, -low, ())
-        extents = self.labels.extents
-        places = called("mod", [integers(form, extents), integers(modulus, extents)], extents)
+        extents = self.space.extents
+        places = labelled_call(
+            "mod", [labelled_affine(form, extents), labelled_affine(modulus, extents)], extents
+        )
         if low != Affine():
-            places = added([places, integers(-low, extents)], extents)
+            places = labelled_sum([places, labelled_affine(-low, extents)], extents)
         extent = self.arrays.array(node).expr.shape[axis]
-        found: list[Operand] = [(selection(places.expr, extent), (*places.word, label))]
+        found: list[LabelledExpr] = [(selection(places.expr, extent), (*places.word, label))]
         return found + indicator({}, [], [*accesses, *lowest])

@@ -1,7 +1,7 @@
 """The index language: its words and grammar, and the tree that its texts are parsed to.
 
 Nodes are number, name, index, access, call, binder, guard, prefix or infix. Their `indices` are
-places in the list of indices or, of an access to what a call gives, the place of the call.
+positions in the list of indices or, of an access to the result of a call, the position of the call.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ..reading.parser import AND, BRACKETS, COMPARISON, OR, POWER, PRODUCT, SUM,
 from ..reading.tree import SyntaxTree
 
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+#: The precedence of this language's operators between two operands.
 LEVELS = {
     "|": OR,
     "&": AND,
@@ -22,8 +23,9 @@ LEVELS = {
     "^": POWER,
 }
 
-#: Functions that bind indices; those that are also functions of values.
+#: Reductions, which bind indices.
 BINDERS = ("sum", "prod", "max", "min", "logsumexp", "norm2")
+#: Reductions that are also functions of several values.
 FUNCTIONS_TOO = ("max", "min")
 
 LEXICON = Lexicon(
@@ -59,9 +61,9 @@ GRAMMAR = Grammar(
 
 @dataclass
 class Index:
-    """An index where it is bound; `low` and `high` are places of its bounds, -1 for none.
+    """An index where it is bound; `low` and `high` are positions of its bounds' nodes, -1 for none.
 
-    `uses` are the accesses in which it is a subscript on its own, and the axes.
+    `uses` are the accesses, with the axis, in which the index alone is a subscript.
     """
 
     name: str

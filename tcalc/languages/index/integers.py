@@ -1,7 +1,7 @@
 """Bounds and subscripts of the index language: integers made of indices and dimensions.
 
-A bound is a greatest of least of affine forms, each perhaps over a number and rounded down. As a
-condition on an index it is a union of systems of affine inequalities, which do not overlap.
+A bound is a maximum of minima of affine forms, each perhaps over a number and rounded down. As a
+condition on an index it is a disjoint union of systems of affine inequalities.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from ...support.trampoline import Steps, run
 from ..reading.tree import Node
 from .grammar import IndexTree
 
-#: Forms in one bound, and systems in one range.
+#: Affine forms in one bound.
 MAX_FORMS = 32
-MAX_PIECES = 16
 
 
 class Floor(NamedTuple):
@@ -45,12 +44,12 @@ class Floor(NamedTuple):
         return Constraint(self.form - x * self.divisor)
 
 
-#: The greatest of the least of forms.
+#: The maximum of the minima of forms.
 Forms = tuple[tuple[Floor, ...], ...]
 
 
 class IntegerBound(NamedTuple):
-    """A greatest of least of forms, over a number, the quotient not rounded yet."""
+    """A maximum of minima of forms, over a number; that quotient is not rounded yet."""
 
     forms: Forms
     under: int = 1
@@ -72,7 +71,7 @@ def integer_bound(form: Affine | int) -> IntegerBound:
 
 
 class NotAffine(Exception):
-    """No integer, or none of the form that bounds have; `place` is the node and the why."""
+    """The node at `place` is no integer of the form that bounds have; `why` says what it is."""
 
     def __init__(self, place: int, why: str) -> None:
         super().__init__(why)
@@ -85,7 +84,7 @@ class Integers:
     Attributes
     ----------
     forms : mapping
-        The form of every index in labels, by its place in the tree.
+        Every index as an affine form in labels, by its position in the tree.
     dimensions : set of str
     """
 
@@ -157,9 +156,9 @@ class Integers:
             return self.sum(
                 place, left, right if node.name == "+" else self.times(place, right, -1)
             )
-        if node.name == "*" and constant(left) is not None:
+        if node.name == "*" and constant_value(left) is not None:
             left, right = right, left
-        number = constant(right)
+        number = constant_value(right)
         if number is None:
             raise NotAffine(place, f"`{self.tree.source(place)}` is not affine")
         if node.name == "*":
@@ -192,7 +191,7 @@ class Integers:
     # --- arithmetic -------------------------------------------------------------------------------
 
     def crossed(self, place: int, several: Sequence[Forms]) -> Forms:
-        """The least of greatest of least, as a greatest of least."""
+        """The minimum of maxima of minima, as a maximum of minima."""
         size = 1
         for forms in several:
             size *= len(forms)
@@ -228,7 +227,7 @@ class Integers:
         if size > 1 and any(f.divisor > 1 for least in a.forms for f in least):
             raise NotAffine(place, "a multiple of a rounded quotient")
         forms = tuple([tuple([Floor(f.form * size, f.divisor) for f in x]) for x in a.forms])
-        if factor < 0:  # the least of greatest of the negative ones
+        if factor < 0:  # the minimum of maxima of the negated forms
             forms = self.crossed(place, [tuple([(negated(f),) for f in x]) for x in forms])
         return IntegerBound(forms, a.under)
 
@@ -245,7 +244,7 @@ def negated(f: Floor) -> Floor:
     return Floor(-f.form + (f.divisor - 1), f.divisor)
 
 
-def constant(value: IntegerBound) -> int | None:
+def constant_value(value: IntegerBound) -> int | None:
     """The number that an integer is."""
     form = value.affine
     return form.constant if form is not None and not form.terms else None
@@ -255,19 +254,21 @@ def constant(value: IntegerBound) -> int | None:
 
 
 class RangePiece(NamedTuple):
-    """The values x between the greatest lower and the least upper bound, where conditions hold."""
+    """The values between the greatest lower and the least upper bound, where conditions hold."""
 
     lower: tuple[Floor, ...]
     upper: tuple[Floor, ...]
     conditions: tuple[Constraint, ...]
 
 
-#: The name of the index in the conditions of its own range.
-X = Affine.of("?")
+#: What an index is called in the constraints of its own range.
+OWN_INDEX = Affine.of("?")
 
 
-def pieces(low: IntegerBound, high: IntegerBound, known: Iterable[Constraint]) -> list[RangePiece]:
-    """The ranges between two bounds that together are all values, each once."""
+def range_pieces(
+    low: IntegerBound, high: IntegerBound, known: Iterable[Constraint]
+) -> list[RangePiece]:
+    """The disjoint ranges whose union is all values between two bounds."""
     system = System(tuple(known))
     found: list[list[tuple[Constraint, Floor | None, bool]]] = [[]]
     clauses = [[[(f, False)] for f in least] for least in low.forms]
@@ -295,7 +296,10 @@ def _disjoint(
     found: list[list[tuple[Constraint, Floor | None, bool]]] = []
     rest: list[list[tuple[Constraint, Floor | None, bool]]] = [[]]
     for alternative in clause:
-        own = [(f.above(X) if above else f.below(X), f, above) for f, above in alternative]
+        own = [
+            (f.above(OWN_INDEX) if above else f.below(OWN_INDEX), f, above)
+            for f, above in alternative
+        ]
         found += [[*r, *own] for r in rest]
         rest = [
             [*r, *own[:k], (Constraint(-own[k][0].form - 1), None, False)]

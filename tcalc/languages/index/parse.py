@@ -14,29 +14,29 @@ from ...graph.products import filled, numeral
 from ...ops.indicator import index
 from ...support.trampoline import Steps, run
 from ..reading.declarations import declared_variables
-from ..reading.tree import Node, Statement
-from .arrays import Array, Arrays
+from ..reading.tree import Node, SyntaxStatement
+from .arrays import Arrays, OffsetArray
 from .conditions import Conditions
 from .entries import Entries
 from .grammar import COMPARISONS, IndexTree
 from .integers import Integers
-from .labels import Context, Labels, Placed
+from .iteration_space import Context, IterationSpace, Placed
 from .ranges import Ranges
-from .syntax import parse_tree
+from .syntax import index_syntax_tree
 from .values import (
     NUMBERS,
     Labelled,
-    added,
-    arity,
-    bound,
-    called,
-    closest,
-    combined,
-    integers,
-    moved,
-    multiplied,
-    operands_of,
-    scaled,
+    array_operands,
+    closest_entry_function,
+    combined_pieces,
+    entry_arity,
+    labelled_affine,
+    labelled_call,
+    labelled_multiple,
+    labelled_product,
+    labelled_sum,
+    reduced_over,
+    with_axes,
 )
 
 
@@ -78,22 +78,22 @@ def parse_index(text: str, /, **declarations: Any) -> Expr:
     [-1. -2. -4.]
     """
     declared = declared_variables(text, declarations)
-    return _Builder(parse_tree(text), declared).run()
+    return _ExpressionBuilder(index_syntax_tree(text), declared).run()
 
 
-class _Builder:
-    """Expressions of all statements, from the outside in."""
+class _ExpressionBuilder:
+    """The expression of every statement; a node is read after the indices around it are labels."""
 
     def __init__(self, tree: IndexTree, declared: Mapping[str, Var]) -> None:
         self.tree = tree
         self.declared = declared
         self.dimensions = extent_names([e for v in declared.values() for e in v.shape])
-        self.labels = Labels()
-        self.extents = self.labels.extents
+        self.space = IterationSpace()
+        self.extents = self.space.extents
         self.integers = Integers(tree, self.dimensions)
         self.arrays = Arrays(tree, declared, self.integers)
-        self.ranges = Ranges(tree, declared, self.arrays, self.labels, self.integers)
-        self.entries = Entries(tree, self.arrays, self.labels, self.integers)
+        self.ranges = Ranges(tree, declared, self.arrays, self.space, self.integers)
+        self.entries = Entries(tree, self.arrays, self.space, self.integers)
         self.conditions = Conditions(tree, self.integers, self.extents, self.value)
         self.rules: dict[str, Callable[[int, Node, Context], Steps]] = {
             "binder": self.binder,
@@ -110,7 +110,7 @@ class _Builder:
         assert value is not None
         return value
 
-    def statement(self, statement: Statement) -> Expr:
+    def statement(self, statement: SyntaxStatement) -> Expr:
         if statement.name in self.declared:
             raise self.tree.error(
                 f"`{statement.name}` is declared; choose another name", statement.at
@@ -124,8 +124,8 @@ class _Builder:
             word.append(found.label)
             context += found.conditions
         value: Labelled = run(self.value(statement.root, context))
-        e = moved(value, tuple(word), self.extents)
-        self.arrays.named[statement.name] = Array(e, tuple(lows))
+        e = with_axes(value, tuple(word), self.extents)
+        self.arrays.named[statement.name] = OffsetArray(e, tuple(lows))
         return e
 
     # --- values -----------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class _Builder:
         if node.kind == "number":
             return Labelled(numeral(float(node.name)), ())
         if node.kind == "index":
-            return integers(self.integers.forms[node.indices[0]], self.extents)
+            return labelled_affine(self.integers.forms[node.indices[0]], self.extents)
         if node.kind == "name":
             return self.name(node)
         if node.kind == "access":
@@ -159,7 +159,7 @@ class _Builder:
         if node.name == "~":
             return (yield self.conditions.condition(place, context))
         value: Labelled = yield self.value(node.args[0], context)
-        return scaled(value, -1) if node.name == "-" else value
+        return labelled_multiple(value, -1) if node.name == "-" else value
 
     def infix(self, place: int, node: Node, context: Context) -> Steps:
         if node.name in (*COMPARISONS, "&", "|"):
@@ -169,13 +169,13 @@ class _Builder:
         left: Labelled = yield self.value(node.args[0], context)
         right: Labelled = yield self.value(node.args[1], context)
         if node.name == "-":
-            right = scaled(right, -1)
+            right = labelled_multiple(right, -1)
         if node.name in "+-":
-            return added([left, right], self.extents)
-        return called("divide" if node.name == "/" else "power", [left, right], self.extents)
+            return labelled_sum([left, right], self.extents)
+        return labelled_call("divide" if node.name == "/" else "power", [left, right], self.extents)
 
     def product(self, node: Node, context: Context) -> Steps:
-        """A product; what its guards say is known in its other factors."""
+        """A product; its other factors are read under the constraints of its guards."""
         places, waiting = [], [node.args[1], node.args[0]]
         while waiting:
             inner = self.tree.nodes[waiting[-1]]
@@ -192,11 +192,11 @@ class _Builder:
         for k in places:
             others = [c for other, cs in said.items() if other != k for c in cs]
             values.append((yield self.value(k, (*context, *others))))
-        return multiplied(values, self.extents)
+        return labelled_product(values, self.extents)
 
     def call(self, place: int, node: Node, context: Context) -> Steps:
-        wanted = arity(node.name)
-        if wanted is None and operands_of(node.name) is not None:
+        wanted = entry_arity(node.name)
+        if wanted is None and array_operands(node.name) is not None:
             array = self.arrays.computed(place)
             if array.expr.ndim:
                 shown = show_shape(array.expr.shape)
@@ -207,7 +207,7 @@ class _Builder:
             message = f"there is no function `{node.name}`"
             if node.name in self.arrays.named:
                 message = f"`{node.name}` is an array; its entries are {node.name}[…]"
-            elif near := closest(node.name):
+            elif near := closest_entry_function(node.name):
                 message += f"; did you mean {near}?"
             raise self.tree.error(message, node.at)
         if not wanted[0] <= len(node.args) <= wanted[1]:
@@ -224,7 +224,7 @@ class _Builder:
         values: list[Labelled] = []
         for arg, inner in zip(node.args, contexts, strict=True):
             values.append((yield self.value(arg, inner)))
-        return called(node.name, values, self.extents)
+        return labelled_call(node.name, values, self.extents)
 
     # --- binders ----------------------------------------------------------------------------------
 
@@ -243,5 +243,5 @@ class _Builder:
             self.integers.forms.update({p: placed.form for p, placed in state.items()})
             body: Labelled = yield self.value(node.args[0], (*context, *conditions))
             labels = [placed.label for placed in state.values()]
-            values.append(bound(node.name, body, labels, conditions, self.extents))
-        return combined(node.name, values, self.extents)
+            values.append(reduced_over(node.name, body, labels, conditions, self.extents))
+        return combined_pieces(node.name, values, self.extents)

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...graph.applications import application
-from ...graph.extents import Coef, form_of, show_shape
-from ...graph.extents import number as number_coef
+from ...graph.extents import Coef, form_of, number, show_shape
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
 from ...graph.products import indicates, selects, split_coef
@@ -24,36 +23,36 @@ from ...support.errors import UnsupportedError
 from ...support.trampoline import Steps, run
 from ..writing.notation import (
     ATOM,
-    LETTERS,
+    INDEX_LETTERS,
     MAX_SHOWN,
     MAX_SIZE,
     POWER,
     PRODUCT,
     SUM,
-    Piece,
+    Fragment,
     Rope,
-    flatten,
-    joined,
+    join_ropes,
+    rope_text,
 )
 from .grammar import BINDERS
-from .labels import Context
+from .iteration_space import Context
 from .print_sums import substituted, whole_range, written_out
 
 MAX_TOKENS, MIN_SHARED = 2_000, 12
-#: Nodes below each other in one formula.
+#: Depth of one formula; what lies deeper is a statement of its own.
 MAX_NESTED = 500
 
 
-class Scope(NamedTuple):
-    """The indices that are bound, and what is known of them."""
+class IndexScope(NamedTuple):
+    """The indices that are bound where an entry is written, and the constraints on them."""
 
     names: tuple[str, ...] = ()
     context: Context = ()
 
-    def inside(self, ranges: Sequence[Range], guards: Sequence[Guard] = ()) -> Scope:
+    def inside(self, ranges: Sequence[Range], guards: Sequence[Guard] = ()) -> IndexScope:
         known = [c for r in ranges for c in r.constraints()]
         known += [g for g in guards if isinstance(g, Constraint)]
-        return Scope((*self.names, *[r.name for r in ranges]), (*self.context, *known))
+        return IndexScope((*self.names, *[r.name for r in ranges]), (*self.context, *known))
 
 
 def to_index(e: Expr) -> str:
@@ -81,7 +80,7 @@ def to_index(e: Expr) -> str:
 
 
 class _Writer:
-    """One text: which parts are statements, and every statement's entries."""
+    """One text: chooses which nodes are statements, and writes an entry of each."""
 
     def __init__(self, e: Expr) -> None:
         self.root = e
@@ -93,7 +92,7 @@ class _Writer:
             raise UnsupportedError(f"{clash[0]} binds indices; a variable needs another name")
         self.name = self.free("f", chain(["f"], (f"f{k}" for k in count(1))))
         self.statements: dict[int, str] = {}
-        self.rules: dict[type[Expr], Callable[[Any, Sequence[Affine], Scope], Steps]] = {
+        self.rules: dict[type[Expr], Callable[[Any, Sequence[Affine], IndexScope], Steps]] = {
             Add: self.sum,
             Einsum: self.product,
             Apply: self.apply,
@@ -141,38 +140,38 @@ class _Writer:
         letters = self.letters(node.ndim, ())
         ranges = [whole_range(k, extent) for k, extent in zip(letters, node.shape, strict=True)]
         subs = [Affine.of(k) for k in letters]
-        piece: Piece = run(self.entry(node, subs, Scope().inside(ranges)))
+        fragment: Fragment = run(self.entry(node, subs, IndexScope().inside(ranges)))
         left = f"{name}[{', '.join(map(_shown_range, ranges))}]" if ranges else name
-        return f"{left} = {flatten(signed(piece))}"
+        return f"{left} = {rope_text(signed(fragment))}"
 
     def letters(self, n: int, names: Sequence[str]) -> list[str]:
         """Names for further indices."""
         used = {*names, *self.taken}
-        every = chain(LETTERS, (f"{c}{k}" for k in count(1) for c in "ijkl"))
+        every = chain(INDEX_LETTERS, (f"{c}{k}" for k in count(1) for c in "ijkl"))
         free = (c for c in every if c not in used)
         return [next(free) for _ in range(n)]
 
     # --- entries ----------------------------------------------------------------------------------
 
-    def entry(self, node: Expr, subs: Sequence[Affine], scope: Scope) -> Steps:
+    def entry(self, node: Expr, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """The text of one entry of a node."""
         name = node.name if isinstance(node, Var) else self.statements.get(id(node))
         if name is not None:
-            return Piece(access(name, subs))
+            return Fragment(access(name, subs))
         if isinstance(node, Const):
-            return constant(node, subs)
+            return constant_fragment(node, subs)
         return (yield self.rules[type(node)](node, subs, scope))
 
-    def sum(self, node: Add, subs: Sequence[Affine], scope: Scope) -> Steps:
-        terms: list[Piece] = []
+    def sum(self, node: Add, subs: Sequence[Affine], scope: IndexScope) -> Steps:
+        terms: list[Fragment] = []
         for arg in sorted(node.args, key=lambda t: split_coef(t)[0].value < 0):
             terms.append((yield self.entry(arg, subs, scope)))
-        return added(terms)
+        return sum_fragment(terms)
 
-    def product(self, node: Einsum, subs: Sequence[Affine], scope: Scope) -> Steps:
+    def product(self, node: Einsum, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         found = written_out(node, subs, scope.context, lambda n: self.letters(n, scope.names))
         if any(g.impossible for g in found.guards):
-            return Piece("0")
+            return Fragment("0")
         inner = scope.inside([], found.guards).inside(found.ranges)
         counts: dict[tuple[int, tuple[Affine, ...]], int] = {}
         factors: dict[tuple[int, tuple[Affine, ...]], Expr] = {}
@@ -181,59 +180,61 @@ class _Writer:
                 key = id(arg), tuple([found.places[label] for label in word])
                 counts[key] = counts.get(key, 0) + 1
                 factors[key] = arg
-        pieces: list[Piece] = []
+        fragments: list[Fragment] = []
         for key, power in counts.items():
-            piece: Piece = yield self.entry(factors[key], key[1], inner)
-            pieces.append(raised(piece, power))
-        guards = [Piece(f"[{' & '.join(map(_shown_guard, found.guards))}]")] if found.guards else []
+            fragment: Fragment = yield self.entry(factors[key], key[1], inner)
+            fragments.append(power_fragment(fragment, power))
+        guards = (
+            [Fragment(f"[{' & '.join(map(_shown_guard, found.guards))}]")] if found.guards else []
+        )
         if not found.ranges:
-            return scaled(node.coef, [*guards, *pieces])
-        body = scaled(Coef(), pieces)
+            return scaled_fragment(node.coef, [*guards, *fragments])
+        body = scaled_fragment(Coef(), fragments)
         ranges = ", ".join(map(_shown_range, found.ranges))
-        total = Piece((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
-        return scaled(node.coef, [*guards, total])
+        total = Fragment((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
+        return scaled_fragment(node.coef, [*guards, total])
 
-    def apply(self, node: Apply, subs: Sequence[Affine], scope: Scope) -> Steps:
+    def apply(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         if indicates(node):
             names = {f"#{axis}": sub for axis, sub in enumerate(subs)}
             guards = [
                 substituted(g, names) for g in conditions(node.params, tuple(range(node.ndim)))
             ]
-            return Piece(f"[{' & '.join(map(_shown_guard, guards))}]" if guards else "1")
+            return Fragment(f"[{' & '.join(map(_shown_guard, guards))}]" if guards else "1")
         if node.ndim == 1 and node is arange(node.shape[0]):
-            return number(subs[0])
+            return affine_fragment(subs[0])
         if selects(node):
-            index: Piece = yield self.entry(node.args[0], subs[:-1], scope)
-            return Piece(("[", signed(index), f" == {_shown(subs[-1])}]"))
+            index: Fragment = yield self.entry(node.args[0], subs[:-1], scope)
+            return Fragment(("[", signed(index), f" == {_shown(subs[-1])}]"))
         if node.op.core == (-1,) and node.op.name in BINDERS:
             return (yield self.reduction(node, subs, scope))
         if _of_arrays(node):
             return (yield self.whole(node, subs, scope))
-        args: list[Piece] = []
+        args: list[Fragment] = []
         for arg in node.args:
             args.append((yield self.entry(arg, subs, scope)))
         sign = node.op.spelling.infix.strip(".")
         if sign in ("/", "^") and len(args) == 2:
             low, level = (PRODUCT, PRODUCT) if sign == "/" else (ATOM, POWER)
-            return Piece(
+            return Fragment(
                 (within(args[0], low), sign, within(args[1], level + (sign == "/"))), level
             )
         if sign and len(args) == 2:
-            return Piece(("[", within(args[0], SUM), f" {sign} ", within(args[1], SUM), "]"))
-        return Piece((node.op.name, "(", joined(", ", [signed(a) for a in args]), ")"))
+            return Fragment(("[", within(args[0], SUM), f" {sign} ", within(args[1], SUM), "]"))
+        return Fragment((node.op.name, "(", join_ropes(", ", [signed(a) for a in args]), ")"))
 
-    def reduction(self, node: Apply, subs: Sequence[Affine], scope: Scope) -> Steps:
+    def reduction(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """An operator over the last axes: it binds indices as a sum does."""
         (arg,) = node.args
         letters = self.letters(node.params[0], scope.names)
         shape = arg.shape[arg.ndim - len(letters) :]
         ranges = [whole_range(k, extent) for k, extent in zip(letters, shape, strict=True)]
         inner = [*subs, *[Affine.of(k) for k in letters]]
-        body: Piece = yield self.entry(arg, inner, scope.inside(ranges))
+        body: Fragment = yield self.entry(arg, inner, scope.inside(ranges))
         shown = ", ".join(map(_shown_range, ranges))
-        return Piece((f"{node.op.name}[{shown}](", signed(body), ")"))
+        return Fragment((f"{node.op.name}[{shown}](", signed(body), ")"))
 
-    def whole(self, node: Expr, subs: Sequence[Affine], scope: Scope) -> Steps:
+    def whole(self, node: Expr, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """An operator of whole arrays, which are variables or statements: a call, and an entry."""
         yield from ()
         whole = application(node)
@@ -242,7 +243,7 @@ class _Writer:
             arg.name if isinstance(arg, Var) else self.statements[id(arg)] for arg in whole.args
         ]
         shown = ", ".join([*args, *[_parameter(name, p) for p in whole.params]])
-        return Piece(access(f"{name}({shown})", subs))
+        return Fragment(access(f"{name}({shown})", subs))
 
 
 def _several(node: Expr) -> bool:
@@ -264,49 +265,49 @@ def _parameter(name: str, value: object) -> str:
     raise UnsupportedError(f"the index language has no word for {name} with {value!r}")
 
 
-# --- pieces ---------------------------------------------------------------------------------------
+# --- fragments ------------------------------------------------------------------------------------
 
 
-def signed(p: Piece) -> Rope:
+def signed(p: Fragment) -> Rope:
     if not p.negative:
         return p.text
     return ("-(", p.text, ")") if p.level == SUM else ("-", p.text)
 
 
-def within(p: Piece, level: int) -> Rope:
-    """A piece where an operator binds at least as tightly as `level`."""
+def within(p: Fragment, level: int) -> Rope:
+    """A fragment where an operator binds at least as tightly as `level`."""
     negative = p.negative and level > SUM
     return ("(", signed(p), ")") if p.level < level or negative else signed(p)
 
 
-def added(terms: Sequence[Piece]) -> Piece:
+def sum_fragment(terms: Sequence[Fragment]) -> Fragment:
     text: list[Rope] = [signed(terms[0])]
     for p in terms[1:]:
         inner = ("(", p.text, ")") if p.level == SUM else p.text
         text += [" - " if p.negative else " + ", inner]
-    return Piece(tuple(text), SUM)
+    return Fragment(tuple(text), SUM)
 
 
-def raised(p: Piece, power: int) -> Piece:
-    return p if power == 1 else Piece((within(p, ATOM), f"^{power}"), POWER)
+def power_fragment(p: Fragment, power: int) -> Fragment:
+    return p if power == 1 else Fragment((within(p, ATOM), f"^{power}"), POWER)
 
 
-def scaled(coef: Coef, factors: Sequence[Piece]) -> Piece:
+def scaled_fragment(coef: Coef, factors: Sequence[Fragment]) -> Fragment:
     """A coefficient times factors."""
     negative = math.copysign(1, coef.value) < 0
     size = abs(coef.value)
-    above = [] if size == 1 else [Piece(repr(size))]
-    above += [Piece(f"({_shown(form_of(n))})" if _long(n) else n) for n in coef.times]
+    above = [] if size == 1 else [Fragment(repr(size))]
+    above += [Fragment(f"({_shown(form_of(n))})" if _long(n) else n) for n in coef.times]
     for p in factors:
         negative ^= p.negative
         above.append(p._replace(negative=False))
     if not above:
-        above = [Piece("1")]
+        above = [Fragment("1")]
     below = [f"/({_shown(form_of(n))})" if _long(n) else f"/{n}" for n in coef.over]
     if len(above) == 1 and not below:
         return above[0]._replace(negative=negative)
-    return Piece(
-        (joined("*", [within(p, PRODUCT) for p in above]), *below), PRODUCT, negative=negative
+    return Fragment(
+        (join_ropes("*", [within(p, PRODUCT) for p in above]), *below), PRODUCT, negative=negative
     )
 
 
@@ -314,24 +315,24 @@ def _long(extent: str) -> bool:
     return not extent.isidentifier()
 
 
-def number(form: Affine) -> Piece:
-    """An affine form as a value."""
+def affine_fragment(form: Affine) -> Fragment:
+    """An affine form, read as a number."""
     single = form.constant >= 0 if not form.terms else form == Affine.of(form.names[0])
-    return Piece(_shown(form), ATOM if single else SUM)
+    return Fragment(_shown(form), ATOM if single else SUM)
 
 
 def access(name: str, subs: Sequence[Affine]) -> str:
     return f"{name}[{', '.join(map(_shown, subs))}]" if subs else name
 
 
-def constant(node: Const, subs: Sequence[Affine]) -> Piece:
-    """An array of few numbers, by guards."""
+def constant_fragment(node: Const, subs: Sequence[Affine]) -> Fragment:
+    """An entry of an array of few numbers, chosen by guards."""
     value = node.value
     if value.size > MAX_SHOWN:
         shape = show_shape(node.shape)
         raise UnsupportedError(f"the index language writes no constant array of shape {shape}")
     if not value.size:
-        return Piece("0")
+        return Fragment("0")
     found: list[tuple[str, float]] = []
     for place in np.ndindex(*value.shape):
         tests = [Constraint(s - k, True) for s, k in zip(subs, place, strict=True)]
@@ -340,13 +341,15 @@ def constant(node: Const, subs: Sequence[Affine]) -> Piece:
         shown = " & ".join([_shown_guard(t) for t in tests if not t.trivial])
         found.append((shown, float(value[place])))
     if not found:
-        return Piece("0")
+        return Fragment("0")
     if np.isfinite(value).all():
-        return added([scaled(number_coef(v), [Piece(f"[{t}]")] if t else []) for t, v in found])
+        return sum_fragment(
+            [scaled_fragment(number(v), [Fragment(f"[{t}]")] if t else []) for t, v in found]
+        )
     text = "0"
     for test, v in found[::-1]:
         text = f"where({test}, {v!r}, {text})" if test else repr(v)
-    return Piece(text)
+    return Fragment(text)
 
 
 # --- integers -------------------------------------------------------------------------------------

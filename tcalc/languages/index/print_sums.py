@@ -1,6 +1,6 @@
 """Products with indicators as bounded sums of affine accesses: what the index language prints.
 
-The equations that indicators say are solved for summed indices (Urban and van der Smagt 2017,
+The equations of indicators are solved for summed indices (Urban and van der Smagt 2017,
 section 5): operands are then read at affine places, sums have bounds in the indices that remain,
 and what is left over is a guard.
 """
@@ -19,20 +19,20 @@ from ...integers.affine import Affine, Congruence, Constraint, Guard, Quotient
 from ...integers.elimination import Range, solve
 from ...integers.polyhedra import NEVER, System, SystemLimitError, implied
 from ...ops.indicator import conditions
-from .labels import Context
+from .iteration_space import Context
 
 
-class Sum(NamedTuple):
-    """A product as it is written.
+class BoundedSum(NamedTuple):
+    """A product as a sum over ranges, its operands read at affine places.
 
     Attributes
     ----------
     places : dict
-        The form of every label of the product.
+        The affine form of every label of the product.
     ranges : list of Range
-        Of the summed indices, the outermost first.
+        Ranges of the summed indices, the outermost first.
     guards : list of Guard
-        What must hold besides.
+        What must hold besides, or the product is 0.
     """
 
     places: dict[int, Affine]
@@ -42,7 +42,7 @@ class Sum(NamedTuple):
 
 def written_out(
     node: Einsum, subs: Sequence[Affine], context: Context, fresh: Callable[[int], list[str]]
-) -> Sum:
+) -> BoundedSum:
     """A product at an entry of its result.
 
     Parameters
@@ -72,7 +72,7 @@ def written_out(
     standing |= {n for g in said for n in g.form.names if n[0] != "?"}
     inside = {n for c in context for n in c.form.names}  # indices, whose ranges are known
     known = (*context, *[Constraint(Affine.of(n)) for n in sorted(standing - inside)])
-    found = Sum(
+    found = BoundedSum(
         places,
         [whole_range(f"?{label}", node.extents[label]) for label in summed],
         [*guards, *said],
@@ -117,7 +117,9 @@ def _order(node: Einsum, summed: Sequence[int], said: Sequence[Guard]) -> list[s
     return sorted(names, key=lambda n: (-uses[int(n[1:])], n not in alone, int(n[1:])))
 
 
-def _solved(box: dict[str, Affine], said: Sequence[Guard], order: list[str], known: Context) -> Sum:
+def _solved(
+    box: dict[str, Affine], said: Sequence[Guard], order: list[str], known: Context
+) -> BoundedSum:
     """Places, ranges and guards, in names that begin with a question mark or are z's."""
     forms: list[Affine] = []
     whole: dict[str, Affine | tuple[None, None]] = dict(box)
@@ -149,10 +151,10 @@ def _solved(box: dict[str, Affine], said: Sequence[Guard], order: list[str], kno
     guards += [g for g in found.guards if g not in exact]
     if found.empty:
         guards.append(NEVER)
-    return Sum(places, ranges, guards)
+    return BoundedSum(places, ranges, guards)
 
 
-def _named(found: Sum, known: Context, fresh: Callable[[int], list[str]]) -> Sum:
+def _named(found: BoundedSum, known: Context, fresh: Callable[[int], list[str]]) -> BoundedSum:
     """The same with names that users read, and without guards that hold anyway."""
     old = [r.name for r in found.ranges]
     names = dict(zip(old, fresh(len(old)), strict=True))
@@ -171,4 +173,4 @@ def _named(found: Sum, known: Context, fresh: Callable[[int], list[str]]) -> Sum
         g for g in guards if isinstance(g, Congruence) or g.impossible or not implied(g, system)
     ]
     places = {label: form.substitute(new) for label, form in found.places.items()}
-    return Sum(places, ranges, kept)
+    return BoundedSum(places, ranges, kept)

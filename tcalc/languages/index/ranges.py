@@ -1,4 +1,4 @@
-"""Where indices of the index language range: stated, or the axes along which they stand alone."""
+"""Ranges of indices in the index language: stated, or inferred from axes they alone subscript."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ...ops.indicator import label_of
 from ...support.errors import ShapeError
 from .arrays import Arrays
 from .grammar import Index, IndexTree
-from .integers import Integers, pieces
-from .labels import Context, Labels, Placed
+from .integers import Integers, range_pieces
+from .iteration_space import Context, IterationSpace, Placed
 
 
 class Ranges:
@@ -26,8 +26,8 @@ class Ranges:
         Variables by name.
     arrays : Arrays
         Whose axes say where an index ranges that has no bounds.
-    labels : Labels
-        Makes labels.
+    space : IterationSpace
+        Where the labels are made.
     integers : Integers
         Reads bounds.
     """
@@ -37,13 +37,13 @@ class Ranges:
         tree: IndexTree,
         declared: Mapping[str, Var],
         arrays: Arrays,
-        labels: Labels,
+        space: IterationSpace,
         integers: Integers,
     ) -> None:
         self.tree = tree
         self.declared = declared
         self.arrays = arrays
-        self.labels = labels
+        self.space = space
         self.integers = integers
         self.read = {node.name for node in tree.nodes if node.kind in ("name", "access")}
 
@@ -65,7 +65,7 @@ class Ranges:
         length = high - low + 1
         if not length.terms:
             length = Affine((), max(0, length.constant))
-        return self.labels.whole(low, extent_from(length))
+        return self.space.whole(low, extent_from(length))
 
     def fixed(self, found: Index, place: int) -> Affine:
         """A bound of an index on the left: the same for all other indices."""
@@ -91,7 +91,7 @@ class Ranges:
         for other in known[1:]:
             if other[:2] != (low, extent):
                 raise self.disagree(found, known[0], other)
-        return self.labels.whole(low, extent)
+        return self.space.whole(low, extent)
 
     def disagree(self, found: Index, one: Any, two: Any) -> ShapeError:
         """The error for two uses of an index whose axes differ."""
@@ -112,5 +112,5 @@ class Ranges:
             return [self.implicit(place)]
         low, high = self.integers.bound(found.low), self.integers.bound(found.high)
         forms = [f.form for least in (*low.forms, *high.forms) for f in least]
-        known = self.labels.known(forms, context)
-        return [self.labels.place(piece, context) for piece in pieces(low, high, known)]
+        known = self.space.known(forms, context)
+        return [self.space.place(piece, context) for piece in range_pieces(low, high, known)]

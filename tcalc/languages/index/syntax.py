@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from ...support.errors import ParseError
 from ..reading.parser import OR, Open, Parser
-from ..reading.tree import Places
+from ..reading.tree import Positions
 from .grammar import BINDERS, FUNCTIONS_TOO, GRAMMAR, Header, Index, IndexTree
 
 
-def parse_tree(text: str) -> IndexTree:
+def index_syntax_tree(text: str) -> IndexTree:
     """The syntax tree of a text of the index language. ParseError where it is none."""
     parser = _IndexParser(text)
     parser.run()
@@ -22,7 +22,7 @@ def parse_tree(text: str) -> IndexTree:
 class _IndexParser(Parser):
     """`scope` are the indices that are bound here, `headers` those whose ranges are being read.
 
-    Open are, besides operators and brackets, the `low` and the `high` end of a range.
+    Besides operators and brackets, the `low` and the `high` end of a range stand on the stack.
     """
 
     def __init__(self, text: str) -> None:
@@ -63,7 +63,7 @@ class _IndexParser(Parser):
             self.headers.append(Header("", at))
             self.header()
 
-    def defined(self, name: str, at: int) -> Places:
+    def defined(self, name: str, at: int) -> Positions:
         indices = tuple(self.headers[0].indices) if self.headers else ()
         self.headers.clear()
         return indices
@@ -175,7 +175,7 @@ class _IndexParser(Parser):
         self.ended()
         return True
 
-    def closed(self, bracket: Open, args: Places) -> None:
+    def closed(self, bracket: Open, args: Positions) -> None:
         kind = {"body": "binder", "entry": "access"}.get(bracket.kind, bracket.kind)
         indices = bracket.indices
         if bracket.kind == "entry":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,26 +10,32 @@ from ...graph.applications import apply, apply_all
 from ...graph.extents import ONE, Extent, extent_coef, extent_from, number
 from ...graph.nodes import Apply, Expr, Labels, postorder
 from ...graph.normal import add, einsum, scale, view
-from ...graph.products import Operand, filled, numeral
-from ...graph.row import TABLE, Op
+from ...graph.operators import TABLE, Op
+from ...graph.products import LabelledExpr, filled, numeral
 from ...integers.affine import Affine, Guard
 from ...ops.indicator import Access, indicator, label_of
 from ...ops.reductions import arange
 from ...support.errors import ShapeError
 from ..reading.lexer import WORDS
-from ..reading.library import LIBRARY
+from ..reading.library import LIBRARY, closest_name
 
-#: Functions that are no elementwise row of the table: how many arguments they take.
-OTHERS = {"where": (3, 3), "square": (1, 1), "clip": (3, 3), "max": (2, 99), "min": (2, 99),
-          "ceil": (1, 1), "greater": (2, 2), "greater_equal": (2, 2)}  # fmt: skip
+#: Functions of entries that are no row of the operator table: the least and the greatest number of
+#: arguments.
+OTHER_FUNCTIONS = {
+    "where": (3, 3), "square": (1, 1), "clip": (3, 3), "max": (2, 99), "min": (2, 99),
+    "ceil": (1, 1), "greater": (2, 2), "greater_equal": (2, 2),
+}  # fmt: skip
 #: Words that stand for parameters of functions of whole arrays.
 PARAMETERS = {**WORDS, **{word: word for word in ("raise", "nan", "epsilon")}}
 #: Values of names that are not declared.
 NUMBERS = {"pi": 3.141592653589793, "inf": float("inf"), "nan": float("nan")}
-#: Sums, products, extrema of nothing.
-NEUTRAL = {"sum": 0.0, "prod": 1.0, "max": -float("inf"), "min": float("inf"),
-           "logsumexp": -float("inf"), "norm2": 0.0}  # fmt: skip
-COMPARED = {
+#: The value of every reduction over an empty range.
+NEUTRAL_ELEMENT = {
+    "sum": 0.0, "prod": 1.0, "max": -float("inf"), "min": float("inf"),
+    "logsumexp": -float("inf"), "norm2": 0.0,
+}  # fmt: skip
+#: The operators of comparisons.
+COMPARISON_FUNCTIONS = {
     "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal",
     "!=": "not_equal",
 }  # fmt: skip
@@ -43,33 +48,33 @@ class Labelled(NamedTuple):
     word: Labels
 
 
-UNIT = Labelled(numeral(1), ())
+SCALAR_ONE = Labelled(numeral(1), ())
 
 
-def joined(values: Iterable[Labelled]) -> Labels:
+def label_union(values: Iterable[Labelled]) -> Labels:
     return tuple(sorted({label for v in values for label in v.word}))
 
 
-def multiplied_out(
-    operands: Sequence[Operand], out: Labels, extents: Mapping[int, Extent]
+def contracted(
+    operands: Sequence[LabelledExpr], out: Labels, extents: Mapping[int, Extent]
 ) -> Labelled:
     """The product of operands, summed over the labels that are not in `out`."""
     ops, words = [op for op, _ in operands], [word for _, word in operands]
     return Labelled(einsum(ops, words, out, ONE, {k: extents[k] for k in out}), out)
 
 
-def scaled(v: Labelled, factor: int) -> Labelled:
+def labelled_multiple(v: Labelled, factor: int) -> Labelled:
     return Labelled(scale(v.expr, number(factor)), v.word)
 
 
 def expanded(v: Labelled, word: Labels, extents: Mapping[int, Extent]) -> Expr:
     """The value repeated along the labels that it does not have."""
-    return v.expr if v.word == word else multiplied_out([v], word, extents).expr
+    return v.expr if v.word == word else contracted([v], word, extents).expr
 
 
-def called(name: str, values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:
-    """A function of entries."""
-    word = joined(values)
+def labelled_call(name: str, values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:
+    """A function of entries, over all labels of its arguments."""
+    word = label_union(values)
     args = [expanded(v, word, extents) for v in values]
     if name in ("max", "min"):
         found = args[0]
@@ -77,16 +82,18 @@ def called(name: str, values: Sequence[Labelled], extents: Mapping[int, Extent])
             found = LIBRARY[f"{name}imum"](found, arg)
         return Labelled(found, word)
     if name == "ceil":
-        return scaled(Labelled(LIBRARY["floor"](scaled(values[0], -1).expr), word), -1)
+        return labelled_multiple(
+            Labelled(LIBRARY["floor"](labelled_multiple(values[0], -1).expr), word), -1
+        )
     row = TABLE.get(name)
     call: Callable[..., Expr] = LIBRARY[name] if name in LIBRARY else partial(apply, row)  # type: ignore[arg-type]
     return Labelled(call(*args), word)
 
 
-def arity(name: str) -> tuple[int, int] | None:
+def entry_arity(name: str) -> tuple[int, int] | None:
     """How many arguments a function of entries takes; None where there is none of that name."""
-    if name in OTHERS:
-        return OTHERS[name]
+    if name in OTHER_FUNCTIONS:
+        return OTHER_FUNCTIONS[name]
     row = TABLE.get(name)
     if row is None or not row.elementwise or not row.core:
         return None
@@ -102,13 +109,13 @@ def _row(name: str) -> tuple[Op, int] | None:
     return found[0] if found else None
 
 
-def operands_of(name: str) -> int | None:
+def array_operands(name: str) -> int | None:
     """How many whole arrays a function takes; None where there is none of that name."""
     found = _row(name)
     return None if found is None else len(found[0].core)
 
 
-def of_arrays(name: str, operands: Sequence[Expr], params: Sequence[Any]) -> Expr:
+def array_call(name: str, operands: Sequence[Expr], params: Sequence[Any]) -> Expr:
     """A function of whole arrays."""
     found = _row(name)
     assert found is not None
@@ -124,26 +131,25 @@ def of_arrays(name: str, operands: Sequence[Expr], params: Sequence[Any]) -> Exp
     return apply(row, *operands, params=tuple(params))
 
 
-def closest(name: str) -> str:
+def closest_entry_function(name: str) -> str:
     """The known function with the most similar name, or nothing."""
-    known = sorted({*OTHERS, *[n for n in TABLE if arity(n)]})
-    return next(iter(difflib.get_close_matches(name, known, 1)), "")
+    return closest_name(name, {*OTHER_FUNCTIONS, *[n for n in TABLE if entry_arity(n)]})
 
 
-def multiplied(values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:
+def labelled_product(values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:
     """The product, summed over nothing."""
     if len(values) == 1:
         return values[0]
-    return multiplied_out(values, joined(values), extents)
+    return contracted(values, label_union(values), extents)
 
 
-def added(values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:
-    word = joined(values)
+def labelled_sum(values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:
+    word = label_union(values)
     return Labelled(add([expanded(v, word, extents) for v in values]), word)
 
 
-def integers(form: Affine, extents: Mapping[int, Extent]) -> Labelled:
-    """The numbers that a form in labels and dimensions is."""
+def labelled_affine(form: Affine, extents: Mapping[int, Extent]) -> Labelled:
+    """The values of an affine form in labels and dimensions."""
     terms = [Labelled(numeral(form.constant), ())] if form.constant or not form.terms else []
     for name, c in form.terms:
         label = label_of(name)
@@ -151,43 +157,43 @@ def integers(form: Affine, extents: Mapping[int, Extent]) -> Labelled:
         word: Labels = ()
         if label is not None:
             value, word = arange(extents[label]), (label,)
-        terms.append(scaled(Labelled(value, word), c))
-    return added(terms, extents)
+        terms.append(labelled_multiple(Labelled(value, word), c))
+    return labelled_sum(terms, extents)
 
 
-def where_they_hold(
+def mask_of(
     guards: Iterable[Guard], extents: Mapping[int, Extent], accesses: Iterable[Access] = ()
 ) -> Labelled:
     """1 where conditions hold, else 0."""
     operands = indicator(extents, guards, accesses)
     if not operands:
-        return UNIT
+        return SCALAR_ONE
     word = tuple(sorted({label for _, w in operands for label in w}))
-    return multiplied_out(operands, word, extents)
+    return contracted(operands, word, extents)
 
 
 # --- what binds indices ---------------------------------------------------------------------------
 
 
-def bound(
+def reduced_over(
     name: str,
     body: Labelled,
     labels: Sequence[int],
     guards: Sequence[Guard],
     extents: Mapping[int, Extent],
 ) -> Labelled:
-    """The sum, product, … of a value over labels where conditions hold."""
-    mask = where_they_hold(guards, extents)
-    outer = tuple([k for k in joined([body, mask]) if k not in labels])
+    """The reduction (sum, product, …) of a value over labels, where conditions hold."""
+    mask = mask_of(guards, extents)
+    outer = tuple([k for k in label_union([body, mask]) if k not in labels])
     if name == "sum":
         return _summed(body, labels, mask, outer, extents)
     word = (*outer, *labels)
     if any(extents[k] == 0 for k in labels):
-        return Labelled(numeral(NEUTRAL[name], ()), ())
-    whole = multiplied_out([body], word, extents).expr
+        return Labelled(numeral(NEUTRAL_ELEMENT[name], ()), ())
+    whole = contracted([body], word, extents).expr
     if mask.word:
-        chosen = multiplied_out([mask], word, extents).expr
-        whole = LIBRARY["where"](chosen, whole, numeral(NEUTRAL[name], whole.shape))
+        chosen = contracted([mask], word, extents).expr
+        whole = LIBRARY["where"](chosen, whole, numeral(NEUTRAL_ELEMENT[name], whole.shape))
     return Labelled(apply(TABLE[name], whole, params=(len(labels),)), outer)
 
 
@@ -200,33 +206,35 @@ def _summed(
 ) -> Labelled:
     if any(extents[k] == 0 for k in labels):
         return Labelled(numeral(0), ())
-    operands: list[Operand] = [body]
+    operands: list[LabelledExpr] = [body]
     if mask.word and restricted(body.expr):
-        word = joined([body, mask])
+        word = label_union([body, mask])
         chosen, whole = expanded(mask, word, extents), expanded(body, word, extents)
         operands = [(LIBRARY["where"](chosen, whole, numeral(0, whole.shape)), word)]
-    if mask is not UNIT:
+    if mask is not SCALAR_ONE:
         operands.append(mask)
     placed = {k for _, word in operands for k in word}
     operands += [(filled(ONE, (extents[k],)), (k,)) for k in labels if k not in placed]
-    return multiplied_out(operands, outer, extents)
+    return contracted(operands, outer, extents)
 
 
-def combined(name: str, values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:
-    """The sum, product, … over the pieces of a range."""
+def combined_pieces(
+    name: str, values: Sequence[Labelled], extents: Mapping[int, Extent]
+) -> Labelled:
+    """The reduction of the values of a reduction over disjoint pieces of a range."""
     if not values:
-        return Labelled(numeral(NEUTRAL[name]), ())
+        return Labelled(numeral(NEUTRAL_ELEMENT[name]), ())
     if len(values) == 1:
         return values[0]
     pairs = {"sum": "add", "prod": "multiply", "logsumexp": "logaddexp", "norm2": "hypot"}
     found = values[0]
     for value in values[1:]:
-        found = called(pairs.get(name, name), [found, value], extents)
+        found = labelled_call(pairs.get(name, name), [found, value], extents)
     return found
 
 
 def restricted(e: Expr) -> bool:
-    """Is an operator inside that is not finite everywhere, so that a mask cannot multiply it?"""
+    """Is an operator inside whose value may be no finite number, so that 0 times it is not 0?"""
     return any(
         isinstance(node, Apply)
         and (any(s is not None for s in node.op.meaning.safe) or any(node.op.core))
@@ -234,8 +242,8 @@ def restricted(e: Expr) -> bool:
     )
 
 
-def moved(v: Labelled, word: Labels, extents: Mapping[int, Extent]) -> Expr:
+def with_axes(v: Labelled, word: Labels, extents: Mapping[int, Extent]) -> Expr:
     """The value with its axes in a given order, repeated along those that it does not have."""
     if sorted(v.word) == sorted(word):
         return view(v.expr, [v.word.index(k) for k in word])
-    return multiplied_out([v], word, extents).expr
+    return contracted([v], word, extents).expr

@@ -6,22 +6,33 @@ others. A function that the library does not have is unavailable, and works as s
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 from ...graph.applications import apply
-from ...graph.row import TABLE
-from ..reading.library import LIBRARY
-from .syntax import CONSTANTS
+from ...graph.operators import TABLE
+from ..reading.library import LIBRARY, closest_name
+from .syntax import CONSTANT_MATRICES
 
 
-class Function(NamedTuple):
-    """A function: its typing rule, number of arguments, name in the library.
+class FunctionSignature(NamedTuple):
+    """How a function is typed, and what computes it.
 
-    The first `conditions` arguments may be comparisons; `part` is the one of several results;
-    `row` is set where the operator itself is meant, which has no name in the library.
+    Attributes
+    ----------
+    rule : str
+        The name of its typing rule.
+    least, most : int
+        The number of arguments.
+    library : str
+        The library function's name where that is another one.
+    conditions : int
+        How many arguments, from the first on, may be comparisons.
+    part : int or None
+        The one of several results of the library function.
+    row : bool
+        Is the operator itself meant, which has no public function?
     """
 
     rule: str
@@ -33,56 +44,56 @@ class Function(NamedTuple):
     row: bool = False
 
 
-_TOTAL, _VECTOR = Function("total"), Function("vector")
-_MATRIX, _INVARIANT = Function("square_matrix"), Function("invariant")
+_TOTAL, _VECTOR = FunctionSignature("total"), FunctionSignature("vector")
+_MATRIX, _INVARIANT = FunctionSignature("square_matrix"), FunctionSignature("invariant")
 
-FUNCTIONS: dict[str, Function] = {
+FUNCTIONS: dict[str, FunctionSignature] = {
     **dict.fromkeys(("sum", "mean", "prod", "var", "std", "logsumexp"), _TOTAL),
-    "norm1": Function("total", library="abs"),
-    "norm2": Function("total", library="norm"),
-    "max": Function("extremum", most=2),
-    "min": Function("extremum", most=2),
-    "norm": Function("total", most=2),
+    "norm1": FunctionSignature("total", library="abs"),
+    "norm2": FunctionSignature("total", library="norm"),
+    "max": FunctionSignature("extremum", most=2),
+    "min": FunctionSignature("extremum", most=2),
+    "norm": FunctionSignature("total", most=2),
     **dict.fromkeys(("softmax", "log_softmax"), _VECTOR),
-    "cumsum": Function("vector", most=2),
+    "cumsum": FunctionSignature("vector", most=2),
     **dict.fromkeys(("inv", "adj", "expm", "logm", "sqrtm"), _MATRIX),
     **dict.fromkeys(("cholesky", "tri_inverse"), _MATRIX),
-    "lower_triangle": Function("square_matrix", row=True),
-    "chol": Function("square_matrix", library="cholesky"),
-    "eigvecs": Function("square_matrix", library="eigh", part=1),
-    **dict.fromkeys(("eigvals", "eigvalsh"), Function("eigenvalues", library="eigvalsh")),
-    "column_signs": Function("eigenvalues", row=True),
-    "svd_u": Function("left", library="svd", part=0),
-    **dict.fromkeys(("svd_s", "svdvals"), Function("singular_values", library="svdvals")),
-    "svd_vh": Function("right", library="svd", part=2),
-    "qr_q": Function("left", library="qr", part=0),
-    "qr_r": Function("right", library="qr", part=1),
-    "lq_l": Function("wide_left", library="lq", part=0),
-    "lq_q": Function("wide_right", library="lq", part=1),
-    "pinv": Function("pseudoinverse"),
-    "lstsq": Function("least_squares", 2, 2),
-    **dict.fromkeys(("extractdiag", "makediag"), Function("moved", most=2)),
-    **dict.fromkeys(("extracttrian", "maketrian"), Function("moved", most=3)),
+    "lower_triangle": FunctionSignature("square_matrix", row=True),
+    "chol": FunctionSignature("square_matrix", library="cholesky"),
+    "eigvecs": FunctionSignature("square_matrix", library="eigh", part=1),
+    **dict.fromkeys(("eigvals", "eigvalsh"), FunctionSignature("eigenvalues", library="eigvalsh")),
+    "column_signs": FunctionSignature("eigenvalues", row=True),
+    "svd_u": FunctionSignature("left", library="svd", part=0),
+    **dict.fromkeys(("svd_s", "svdvals"), FunctionSignature("singular_values", library="svdvals")),
+    "svd_vh": FunctionSignature("right", library="svd", part=2),
+    "qr_q": FunctionSignature("left", library="qr", part=0),
+    "qr_r": FunctionSignature("right", library="qr", part=1),
+    "lq_l": FunctionSignature("wide_left", library="lq", part=0),
+    "lq_q": FunctionSignature("wide_right", library="lq", part=1),
+    "pinv": FunctionSignature("pseudoinverse"),
+    "lstsq": FunctionSignature("least_squares", 2, 2),
+    **dict.fromkeys(("extractdiag", "makediag"), FunctionSignature("moved", most=2)),
+    **dict.fromkeys(("extracttrian", "maketrian"), FunctionSignature("moved", most=3)),
     **dict.fromkeys(("det", "logdet", "trace", "sumlogdiag"), _INVARIANT),
-    "det_sign": Function("invariant", library="slogdet", part=0),
-    **dict.fromkeys(CONSTANTS[:3], Function("constant", row=True)),
-    **dict.fromkeys(CONSTANTS[3:], Function("constant", 2, 2, row=True)),
-    "tr": Function("invariant", library="trace"),
-    "diag": Function("diagonal"),
-    "kron": Function("kronecker", 2, 2),
-    "eye": Function("identity"),
-    "vector": Function("filled_vector", 1, 2, library="broadcast_to"),
-    "matrix": Function("filled_matrix", 1, 3, library="broadcast_to"),
-    "where": Function("entrywise", 3, 3, conditions=1),
-    "logical_and": Function("entrywise", 2, 2, conditions=2),
-    "logical_or": Function("entrywise", 2, 2, conditions=2),
-    "logical_not": Function("entrywise", conditions=1),
-    "square": Function("entrywise"),
-    "clip": Function("entrywise", 3, 3),
+    "det_sign": FunctionSignature("invariant", library="slogdet", part=0),
+    **dict.fromkeys(CONSTANT_MATRICES[:3], FunctionSignature("constant", row=True)),
+    **dict.fromkeys(CONSTANT_MATRICES[3:], FunctionSignature("constant", 2, 2, row=True)),
+    "tr": FunctionSignature("invariant", library="trace"),
+    "diag": FunctionSignature("diagonal"),
+    "kron": FunctionSignature("kronecker", 2, 2),
+    "eye": FunctionSignature("identity"),
+    "vector": FunctionSignature("filled_vector", 1, 2, library="broadcast_to"),
+    "matrix": FunctionSignature("filled_matrix", 1, 3, library="broadcast_to"),
+    "where": FunctionSignature("entrywise", 3, 3, conditions=1),
+    "logical_and": FunctionSignature("entrywise", 2, 2, conditions=2),
+    "logical_or": FunctionSignature("entrywise", 2, 2, conditions=2),
+    "logical_not": FunctionSignature("entrywise", conditions=1),
+    "square": FunctionSignature("entrywise"),
+    "clip": FunctionSignature("entrywise", 3, 3),
 }
 
-#: Functions of the library with several results, and the functions for these.
-SEVERAL = {
+#: Library functions with several results, and this language's functions for each.
+RESULT_FUNCTIONS = {
     "svd": ("svd_u", "svd_s", "svd_vh"),
     "qr": ("qr_q", "qr_r"),
     "lq": ("lq_l", "lq_q"),
@@ -92,8 +103,8 @@ SEVERAL = {
     "slogdet": ("det_sign", "logdet"),
 }
 
-#: Operators by their names in the library.
-OPERATORS = {
+#: The library functions of operators.
+OPERATOR_FUNCTIONS = {
     "+": "add",
     "-": "subtract",
     "*": "multiply",
@@ -110,14 +121,14 @@ OPERATORS = {
 }
 
 
-def function(name: str) -> Function | None:
-    """The function of this name, available or not."""
+def signature_of(name: str) -> FunctionSignature | None:
+    """The signature of a function, whether the library has it or not; None for other names."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     row = TABLE.get(name)
     if row is None or not row.core or not row.elementwise:
         return None
-    return Function("entrywise", len(row.core), len(row.core))
+    return FunctionSignature("entrywise", len(row.core), len(row.core))
 
 
 def library_name(name: str) -> str:
@@ -140,7 +151,6 @@ def implementation(name: str) -> Callable[..., Any]:
     return call
 
 
-def closest(name: str) -> str:
+def closest_matrix_function(name: str) -> str:
     """The known function with the most similar name, or nothing."""
-    known = sorted(n for n in {*FUNCTIONS, *TABLE} if function(n) and available(n))
-    return next(iter(difflib.get_close_matches(name, known, 1)), "")
+    return closest_name(name, [n for n in {*FUNCTIONS, *TABLE} if signature_of(n) and available(n)])

@@ -14,11 +14,11 @@ from ...support.errors import ParseError
 from ..reading.parser import COMPARISON
 from ..reading.tree import Node, SyntaxTree
 from .factorisations import FACTORISATION_RULES
-from .functions import SEVERAL, available, closest, function
+from .functions import RESULT_FUNCTIONS, available, closest_matrix_function, signature_of
 from .rules import FUNCTION_RULES, KIND_RULES, OPERATOR_RULES
-from .sizes import Sizes
+from .sizes import SizeRules
 from .syntax import LEVELS
-from .types import KINDS, SCALAR, Operands, Rule, Type
+from .types import KIND_OF_NDIM, SCALAR, Type, TypingContext, TypingRule
 from .unification import DimensionUnifier
 
 #: Undeclared names: a to g are scalars, h to z columns, capitals matrices.
@@ -26,7 +26,7 @@ _CONVENTION = re.compile(r"[A-Za-z][0-9]*")
 
 
 class Typed(NamedTuple):
-    """Types of all nodes, their dimensions, types of undeclared variables, extents as numbers."""
+    """Types of all nodes, dimensions, types of undeclared variables, extents read as numbers."""
 
     types: list[Type]
     dimensions: DimensionUnifier
@@ -45,8 +45,8 @@ def infer(tree: SyntaxTree, declared: Mapping[str, Var]) -> Typed:
 class _Inference:
     """The walk over the nodes, by one rule for each kind, operator and function.
 
-    `named` are dimensions with a name, which is a number where no variable has it (sums divided by
-    n); these are the `numbers`.
+    `named` are dimensions with a name. Read as a variable, as in a sum divided by n, such a name is
+    the extent; `numbers` are those that are read so.
     """
 
     def __init__(self, tree: SyntaxTree, declared: Mapping[str, Var]) -> None:
@@ -58,21 +58,21 @@ class _Inference:
         self.named = {extent for extent in extents | sizes if not extent.isdecimal()}
         self.numbers: set[str] = set()
         self.dimensions = DimensionUnifier({*extents, *words, *declared})
-        self.operands = Operands(tree, self.dimensions)
-        self.sizes = Sizes(self.operands, declared.keys() - extents)
+        self.context = TypingContext(tree, self.dimensions)
+        self.sizes = SizeRules(self.context, declared.keys() - extents)
         self.kinds: dict[str, Callable[[Node], Type]] = {
-            **self.given_operands(KIND_RULES),
+            **self.in_context(KIND_RULES),
             "name": self.name,
             "infix": self.infix,
             "call": self.call,
         }
         self.operators = {
-            **self.given_operands(OPERATOR_RULES),
+            **self.in_context(OPERATOR_RULES),
             "⊗": self.sizes.kronecker,
         }
         self.functions = {
-            **self.given_operands(FUNCTION_RULES),
-            **self.given_operands(FACTORISATION_RULES),
+            **self.in_context(FUNCTION_RULES),
+            **self.in_context(FACTORISATION_RULES),
             "kronecker": self.sizes.kronecker,
             "identity": self.sizes.identity,
             "filled_vector": self.sizes.filled_vector,
@@ -80,11 +80,11 @@ class _Inference:
             "constant": self.sizes.constant,
         }
 
-    def given_operands(self, rules: Mapping[str, Rule]) -> dict[str, Callable[[Node], Type]]:
-        return {name: partial(rule, self.operands) for name, rule in rules.items()}
+    def in_context(self, rules: Mapping[str, TypingRule]) -> dict[str, Callable[[Node], Type]]:
+        return {name: partial(rule, self.context) for name, rule in rules.items()}
 
     def run(self) -> Typed:
-        types = self.operands.types
+        types = self.context.types
         for statement in self.tree.statements:
             if statement.name in self.declared:
                 message = f"`{statement.name}` is declared; it cannot be given a value too"
@@ -94,16 +94,16 @@ class _Inference:
             types.append(self.kinds[node.kind](node))
         for statement in self.tree.statements:
             if types[statement.root].condition:
-                raise self.operands.misplaced(statement.root)
+                raise self.context.misplaced(statement.root)
         self.sizes.settle()
-        return Typed(types, self.dimensions, self.operands.undeclared, self.numbers)
+        return Typed(types, self.dimensions, self.context.undeclared, self.numbers)
 
     def check_conditions(self, node: Node) -> None:
         for k, place in enumerate(node.args):
-            if self.operands.types[place].condition:
-                called = function(node.name) if node.kind == "call" else None
+            if self.context.types[place].condition:
+                called = signature_of(node.name) if node.kind == "call" else None
                 if not called or k >= called.conditions:
-                    raise self.operands.misplaced(place)
+                    raise self.context.misplaced(place)
 
     # --- names -----------------------------------------------------------------------------------
 
@@ -111,8 +111,8 @@ class _Inference:
         name = node.name
         if name in self.declared:
             return self.variable(node, self.declared[name])
-        if name in self.operands.undeclared:
-            return self.operands.undeclared[name]
+        if name in self.context.undeclared:
+            return self.context.undeclared[name]
         if name == "pi":
             return SCALAR
         if name == "eye":
@@ -129,7 +129,7 @@ class _Inference:
             found = Type("column", (self.dimensions.new("entries"),))
         else:
             found = Type("matrix", (self.dimensions.new("rows"), self.dimensions.new("columns")))
-        self.operands.undeclared[name] = found
+        self.context.undeclared[name] = found
         return found
 
     def variable(self, node: Node, variable: Var) -> Type:
@@ -140,15 +140,13 @@ class _Inference:
                 node.at,
             )
         dims = tuple([self.dimensions.rigid(extent) for extent in variable.shape])
-        return Type(KINDS[variable.ndim], dims)
+        return Type(KIND_OF_NDIM[variable.ndim], dims)
 
     def unknown(self, node: Node) -> ParseError:
         name = node.name
-        if function(name):
+        if signature_of(name):
             return self.tree.error(f"`{name}` is a function; write {name}(…)", node.at)
-        close = difflib.get_close_matches(
-            name, [*self.declared, *self.operands.undeclared, "pi"], 1
-        )
+        close = difflib.get_close_matches(name, [*self.declared, *self.context.undeclared, "pi"], 1)
         hint = f"did you mean `{close[0]}`? Otherwise " if close else ""
         return self.tree.error(
             f"unknown name `{name}`: {hint}declare its shape, such as {name}=() for a scalar, "
@@ -162,12 +160,12 @@ class _Inference:
         rule = self.operators.get(node.name)
         if rule:
             return rule(node)
-        return self.operands.entrywise(node)._replace(condition=LEVELS[node.name] == COMPARISON)
+        return self.context.entrywise(node)._replace(condition=LEVELS[node.name] == COMPARISON)
 
     # --- functions -------------------------------------------------------------------------------
 
     def call(self, node: Node) -> Type:
-        found = function(node.name)
+        found = signature_of(node.name)
         if found is None:
             raise self.no_function(node)
         if not available(node.name):
@@ -181,9 +179,9 @@ class _Inference:
         return self.functions[found.rule](node)
 
     def no_function(self, node: Node) -> ParseError:
-        name, close = node.name, closest(node.name)
-        if name in SEVERAL:
-            parts = " and ".join([f"{part}(…)" for part in SEVERAL[name]])
+        name, close = node.name, closest_matrix_function(node.name)
+        if name in RESULT_FUNCTIONS:
+            parts = " and ".join([f"{part}(…)" for part in RESULT_FUNCTIONS[name]])
             return self.tree.error(f"`{name}` has several results: write {parts}", node.at)
         assigned = any(name == statement.name for statement in self.tree.statements)
         if assigned or name in self.declared or name == "pi" or _CONVENTION.fullmatch(name):

@@ -13,18 +13,18 @@ from ...graph.applications import apply
 from ...graph.extents import extent_coef, inverse_extent
 from ...graph.nodes import Expr, Var
 from ...graph.normal import scale
+from ...graph.operators import TABLE
 from ...graph.products import filled, numeral, numeric_value
-from ...graph.row import TABLE
 from ...graph.variables import var
 from ...support.errors import ParseError, ShapeError, UnsupportedError
 from ..reading.declarations import declared_variables
 from ..reading.lexer import literal
 from ..reading.library import LIBRARY
 from ..reading.tree import Node, SyntaxTree
-from .functions import OPERATORS, implementation
+from .functions import OPERATOR_FUNCTIONS, implementation
 from .inference import Typed, infer
-from .syntax import factor_source, parse_tree
-from .types import PRODUCTS
+from .syntax import factor_source, matrix_syntax_tree
+from .types import MATRIX_PRODUCTS
 
 MAX_MATRIX_POWER = 1_000_000
 
@@ -61,12 +61,12 @@ def parse(text: str, /, **declarations: Any) -> Expr:
     ('n',)
     """
     declared = declared_variables(text, declarations)
-    tree = parse_tree(text)
-    return _Builder(tree, infer(tree, declared), declared).run()
+    tree = matrix_syntax_tree(text)
+    return _ExpressionBuilder(tree, infer(tree, declared), declared).run()
 
 
-class _Builder:
-    """Expressions of all nodes, by the library's constructors."""
+class _ExpressionBuilder:
+    """The expression of every node, operands first, by the library's functions."""
 
     def __init__(self, tree: SyntaxTree, typed: Typed, declared: Mapping[str, Var]) -> None:
         self.tree = tree
@@ -132,8 +132,8 @@ class _Builder:
     def infix(self, node: Node) -> Expr:
         left, right = (self.built[place] for place in node.args)
         kinds = (self.kind(node.args[0]), self.kind(node.args[1]))
-        if node.name == "*" and kinds in PRODUCTS:
-            *words, out, _ = PRODUCTS[kinds]
+        if node.name == "*" and kinds in MATRIX_PRODUCTS:
+            *words, out, _ = MATRIX_PRODUCTS[kinds]
             return _call("einsum", f"{words[0]},{words[1]}->{out}", left, right)
         if node.name == "\\":
             return _call("solve", left, right)
@@ -144,7 +144,7 @@ class _Builder:
         divisor = self.tree.nodes[node.args[1]]
         if node.name in ("/", "./") and divisor.name in self.typed.numbers:
             return scale(left, inverse_extent(divisor.name))
-        return _call(OPERATORS[node.name], left, right)
+        return _call(OPERATOR_FUNCTIONS[node.name], left, right)
 
     def kronecker(self, node: Node, left: Expr, right: Expr) -> Expr:
         kinds = tuple(map(self.kind, node.args))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...graph.arraylike import surface
 from ...graph.nodes import Expr
-from ..writing.layout import Layout
+from ..writing.layout import FormulaLayout
 from ..writing.notation import Style
 
 
@@ -18,7 +18,7 @@ def to_text(e: Expr) -> str:
     >>> print(x @ A + 2 * x)
     A'*x + 2*x
     """
-    return Layout(Style()).text(e)
+    return FormulaLayout(Style()).text(e)
 
 
 surface["str"] = to_text

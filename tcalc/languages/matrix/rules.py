@@ -1,131 +1,137 @@
-"""Types of what operators and ordinary functions of the matrix language give."""
+"""Typing rules of the operators and of most functions of the matrix language."""
 
 from __future__ import annotations
 
 from ..reading.tree import Node
-from .types import PRODUCT_ADVICE, PRODUCTS, SCALAR, TURNED, Operands, Rule, Type
+from .types import (
+    MATRIX_PRODUCTS,
+    PRODUCT_ADVICE,
+    SCALAR,
+    TRANSPOSED_KIND,
+    Type,
+    TypingContext,
+    TypingRule,
+)
 
 # --- operators ------------------------------------------------------------------------------------
 
 
-def transposed(operands: Operands, node: Node) -> Type:
-    kind, dims, _ = operands.first(node)
-    return Type(TURNED[kind], dims[::-1])
+def transpose_type(context: TypingContext, node: Node) -> Type:
+    kind, dims, _ = context.first(node)
+    return Type(TRANSPOSED_KIND[kind], dims[::-1])
 
 
-def scalar(operands: Operands, node: Node) -> Type:
+def scalar_type(context: TypingContext, node: Node) -> Type:
     return SCALAR
 
 
-def operand_type(operands: Operands, node: Node) -> Type:
-    return operands.first(node)
+def operand_type(context: TypingContext, node: Node) -> Type:
+    return context.first(node)
 
 
-def product(operands: Operands, node: Node) -> Type:
-    left, right = (operands.types[place] for place in node.args)
+def product_type(context: TypingContext, node: Node) -> Type:
+    left, right = (context.types[place] for place in node.args)
     if "scalar" in (left.kind, right.kind):
         return right if left.kind == "scalar" else left
     kinds = (left.kind, right.kind)
-    if kinds not in PRODUCTS:
-        raise operands.refused(
-            node, node.args, PRODUCT_ADVICE[kinds].format(*operands.factors(node))
-        )
-    *words, out, kind = PRODUCTS[kinds]
+    if kinds not in MATRIX_PRODUCTS:
+        raise context.refused(node, node.args, PRODUCT_ADVICE[kinds].format(*context.factors(node)))
+    *words, out, kind = MATRIX_PRODUCTS[kinds]
     for k, letter in enumerate(words[0]):
         if letter in words[1]:
-            operands.same((node.args[0], k), (node.args[1], words[1].index(letter)), node.at)
+            context.same((node.args[0], k), (node.args[1], words[1].index(letter)), node.at)
     axes = dict(zip("".join(words), (*left.dims, *right.dims), strict=True))
     return Type(kind, tuple([axes[letter] for letter in out]))
 
 
-def quotient(operands: Operands, node: Node) -> Type:
+def quotient_type(context: TypingContext, node: Node) -> Type:
     left, right = node.args
-    if operands.kind(right) != "scalar":
-        above, below = operands.factors(node)
+    if context.kind(right) != "scalar":
+        above, below = context.factors(node)
         advice = f"/ divides by a scalar: write {above} ./ {below} to divide entries"
-        if operands.kind(right) == "matrix":
+        if context.kind(right) == "matrix":
             advice += f", {below} \\ b to solve"
-        raise operands.refused(node, node.args, advice)
-    return operands.types[left]
+        raise context.refused(node, node.args, advice)
+    return context.types[left]
 
 
-def solved(operands: Operands, node: Node) -> Type:
+def solution_type(context: TypingContext, node: Node) -> Type:
     left, right = node.args
-    if operands.kind(left) != "matrix" or operands.kind(right) not in ("column", "matrix"):
+    if context.kind(left) != "matrix" or context.kind(right) not in ("column", "matrix"):
         advice = "A \\ b solves for a square matrix A and a column or matrix b"
-        raise operands.refused(node, node.args, advice)
-    operands.check_square(left, node.at)
-    operands.same((left, 1), (right, 0), node.at)
-    return operands.types[right]
+        raise context.refused(node, node.args, advice)
+    context.check_square(left, node.at)
+    context.same((left, 1), (right, 0), node.at)
+    return context.types[right]
 
 
-def power(operands: Operands, node: Node) -> Type:
+def power_type(context: TypingContext, node: Node) -> Type:
     base, exponent = node.args
-    kinds = (operands.kind(base), operands.kind(exponent))
+    kinds = (context.kind(base), context.kind(exponent))
     if kinds == ("scalar", "scalar"):
         return SCALAR
     if kinds != ("matrix", "scalar"):
         advice = "^ raises scalars, square matrices to an integer; write {} .^ {} for entries"
-        raise operands.refused(node, node.args, advice.format(*operands.factors(node)))
-    operands.check_square(base, node.at)
-    return operands.types[base]
+        raise context.refused(node, node.args, advice.format(*context.factors(node)))
+    context.check_square(base, node.at)
+    return context.types[base]
 
 
 # --- functions ------------------------------------------------------------------------------------
 
 
-def extremum(operands: Operands, node: Node) -> Type:
-    return SCALAR if len(node.args) == 1 else operands.entrywise(node)
+def extremum_type(context: TypingContext, node: Node) -> Type:
+    return SCALAR if len(node.args) == 1 else context.entrywise(node)
 
 
-def vector(operands: Operands, node: Node) -> Type:
-    return operands.only(node, ("column", "row"), "a column or a row")
+def vector_type(context: TypingContext, node: Node) -> Type:
+    return context.only(node, ("column", "row"), "a column or a row")
 
 
-def square_matrix(operands: Operands, node: Node) -> Type:
-    found = operands.only(node, ("matrix",), "a square matrix")
-    operands.check_square(node.args[0], node.at)
+def square_matrix_type(context: TypingContext, node: Node) -> Type:
+    found = context.only(node, ("matrix",), "a square matrix")
+    context.check_square(node.args[0], node.at)
     return found
 
 
-def invariant(operands: Operands, node: Node) -> Type:
-    square_matrix(operands, node)
+def invariant_type(context: TypingContext, node: Node) -> Type:
+    square_matrix_type(context, node)
     return SCALAR
 
 
-def diagonal(operands: Operands, node: Node) -> Type:
-    found = operands.only(node, ("column", "row", "matrix"), "a column, a row or a square matrix")
+def diagonal_type(context: TypingContext, node: Node) -> Type:
+    found = context.only(node, ("column", "row", "matrix"), "a column, a row or a square matrix")
     if found.kind != "matrix":
         return Type("matrix", found.dims * 2)
-    operands.check_square(node.args[0], node.at)
+    context.check_square(node.args[0], node.at)
     return Type("column", found.dims[:1])
 
 
 #: Rules by the kind of a node.
-KIND_RULES: dict[str, Rule] = {
-    "number": scalar,
-    "size": scalar,
-    "literal": scalar,
+KIND_RULES: dict[str, TypingRule] = {
+    "number": scalar_type,
+    "size": scalar_type,
+    "literal": scalar_type,
     "use": operand_type,
     "prefix": operand_type,
-    "postfix": transposed,
+    "postfix": transpose_type,
 }
 
 #: Operators that are not entrywise.
-OPERATOR_RULES: dict[str, Rule] = {
-    "*": product,
-    "/": quotient,
-    "\\": solved,
-    "^": power,
+OPERATOR_RULES: dict[str, TypingRule] = {
+    "*": product_type,
+    "/": quotient_type,
+    "\\": solution_type,
+    "^": power_type,
 }
 
 #: Typing rules by the names that `functions` uses.
-FUNCTION_RULES: dict[str, Rule] = {
-    "entrywise": Operands.entrywise,
-    "total": scalar,
-    "extremum": extremum,
-    "vector": vector,
-    "square_matrix": square_matrix,
-    "invariant": invariant,
-    "diagonal": diagonal,
+FUNCTION_RULES: dict[str, TypingRule] = {
+    "entrywise": TypingContext.entrywise,
+    "total": scalar_type,
+    "extremum": extremum_type,
+    "vector": vector_type,
+    "square_matrix": square_matrix_type,
+    "invariant": invariant_type,
+    "diagonal": diagonal_type,
 }

@@ -1,4 +1,4 @@
-"""Types of what has a size that no operand has: stated, a product of two, or to follow from use."""
+"""Typing rules where a size is stated, is a product of two, or must follow from use."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from collections.abc import Collection
 
 from ...graph.extents import Extent
 from ..reading.tree import Node
-from .types import Operands, Type
+from .types import Type, TypingContext
 
 #: What states the size of the words that can go without.
 WITH_SIZE = {"eye": "eye(n)", "vector": "vector(a, n)", "matrix": "matrix(a, m, n)"}
 
 
-class Sizes:
-    """Typing rules that make dimensions, and what is known of these in the end.
+class SizeRules:
+    """Typing rules of functions that make dimensions; `settle` checks and names these at the end.
 
     Parameters
     ----------
-    operands : Operands
+    context : TypingContext
         The nodes typed so far.
     variables : collection of str
-        Names that are no size.
+        Variables, whose names are not those of a dimension.
     """
 
-    def __init__(self, operands: Operands, variables: Collection[str]) -> None:
-        self.operands = operands
-        self.tree = operands.tree
-        self.dimensions = operands.dimensions
+    def __init__(self, context: TypingContext, variables: Collection[str]) -> None:
+        self.context = context
+        self.tree = context.tree
+        self.dimensions = context.dimensions
         self.variables = variables
         self.inferred: list[int] = []  # nodes whose size must follow from use
         self.merges: list[tuple[int, int, int, Node]] = []  # a dimension, its factors, and where
 
     def kronecker(self, node: Node) -> Type:
-        left, right = (self.operands.types[place] for place in node.args)
+        left, right = (self.context.types[place] for place in node.args)
         if "scalar" in (left.kind, right.kind):
             return right if left.kind == "scalar" else left
         if left.kind == right.kind:
@@ -41,7 +41,7 @@ class Sizes:
         if left.kind != "matrix" and right.kind != "matrix":
             column, row = (left, right) if left.kind == "column" else (right, left)
             return Type("matrix", (*column.dims, *row.dims))
-        raise self.operands.refused(
+        raise self.context.refused(
             node, node.args, "two matrices or two vectors have a Kronecker product"
         )
 
@@ -56,11 +56,11 @@ class Sizes:
         return Type("matrix", (dim, dim))
 
     def filled_vector(self, node: Node) -> Type:
-        self.operands.only(node, ("scalar",), "a scalar, and then its size")
+        self.context.only(node, ("scalar",), "a scalar, and then its size")
         return Type("column", (self.size(node.args[1]) if node.args[1:] else self.unknown_size(),))
 
     def filled_matrix(self, node: Node) -> Type:
-        self.operands.only(node, ("scalar",), "a scalar, and then its numbers of rows and columns")
+        self.context.only(node, ("scalar",), "a scalar, and then its numbers of rows and columns")
         if len(node.args) == 2:
             raise self.tree.error("matrix takes both sizes or none: write matrix(a, m, n)", node.at)
         if node.args[1:]:
@@ -81,7 +81,7 @@ class Sizes:
 
     def unknown_size(self) -> int:
         """A dimension of the node being typed, to be inferred."""
-        self.inferred.append(len(self.operands.types))
+        self.inferred.append(len(self.context.types))
         return self.dimensions.new()
 
     def settle(self) -> None:
@@ -95,12 +95,12 @@ class Sizes:
             extent = _merged(left, right)
             if not dimensions.unify(product, dimensions.rigid(extent)):
                 known = dimensions.extent(product)
-                shown = " and ".join(map(self.operands.describe, node.args))
+                shown = " and ".join(map(self.context.describe, node.args))
                 message = f"{shown}: ⊗ gives extent {extent} where {known} is needed"
                 raise self.tree.shape_error(message, node.at)
         for place in self.inferred:
             node = self.tree.nodes[place]
-            if any(dimensions.extent(dim) is None for dim in self.operands.types[place].dims):
+            if any(dimensions.extent(dim) is None for dim in self.context.types[place].dims):
                 message = f"the size of {node.name} does not follow from its use; write"
                 raise self.tree.error(f"{message} {WITH_SIZE[node.name]}", node.at)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from ..reading.lexer import WORDS, Lexicon
 from ..reading.parser import COMPARISON, OR, POWER, PRODUCT, SUM, Grammar, Open, Parser
-from ..reading.tree import Places, SyntaxTree
+from ..reading.tree import Positions, SyntaxTree
 
+#: The precedence of this language's operators between two operands.
 LEVELS = {
     **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), COMPARISON),
     **dict.fromkeys(("+", "-"), SUM),
@@ -52,15 +53,16 @@ GRAMMAR = Grammar(
     closing={"(": ")"},
 )
 
-#: Functions whose further arguments are sizes, by the number of arguments before these.
-CONSTANTS = ("lower_half", "lower_ones", "upper_ones", "leading_rows", "lower_trapezoid")
-SIZED = {"eye": 0, "vector": 1, "matrix": 1, **dict.fromkeys(CONSTANTS, 0)}
+#: Constant matrices, which are functions of their sizes alone.
+CONSTANT_MATRICES = ("lower_half", "lower_ones", "upper_ones", "leading_rows", "lower_trapezoid")
+#: How many arguments stand before those that are sizes.
+SIZED = {"eye": 0, "vector": 1, "matrix": 1, **dict.fromkeys(CONSTANT_MATRICES, 0)}
 
-#: Functions whose second and third argument are written out.
+#: Functions whose second and third argument are literals.
 LITERAL = ("norm", "cumsum", "extractdiag", "extracttrian", "makediag", "maketrian")
 
 
-def parse_tree(text: str) -> SyntaxTree:
+def matrix_syntax_tree(text: str) -> SyntaxTree:
     """The syntax tree of a text of the matrix language. ParseError where it is none."""
     parser = _MatrixParser(text)
     parser.run()
@@ -76,7 +78,7 @@ def factor_source(tree: SyntaxTree, place: int) -> str:
 
 
 class _MatrixParser(Parser):
-    """`used` are the names that no statement before had given a value."""
+    """`used` are the names that were read before a statement gave them a value."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, GRAMMAR)
@@ -90,7 +92,7 @@ class _MatrixParser(Parser):
             raise self.fail("`pi` is a number already; choose another name")
         super().left_side(name)
 
-    def defined(self, name: str, at: int) -> Places:
+    def defined(self, name: str, at: int) -> Positions:
         if name in self.used:
             message = f"`{name}` is used before it is given a value here; choose another name"
             raise self.fail(message, at)
@@ -145,13 +147,13 @@ class _MatrixParser(Parser):
         self.place += 1
         return True
 
-    def closed(self, bracket: Open, args: Places) -> None:
+    def closed(self, bracket: Open, args: Positions) -> None:
         self.sizes(bracket.name, args)
         self.literals(bracket.name, args)
         self.push("call", bracket.name, args, (bracket.at, bracket.at, self.token.end))
 
-    def sizes(self, name: str, args: Places) -> None:
-        """Arguments that are sizes: an int or the name of a dimension."""
+    def sizes(self, name: str, args: Positions) -> None:
+        """Check and mark arguments that are sizes: an int or the name of a dimension."""
         for k in args[SIZED.get(name, len(args)) :]:
             node = self.nodes[k]
             whole = node.kind == "number" and node.name.isdecimal() and len(node.name) <= 15
@@ -160,8 +162,8 @@ class _MatrixParser(Parser):
                 raise self.fail(message, node.start)
             self.nodes[k] = node._replace(kind="size")
 
-    def literals(self, name: str, args: Places) -> None:
-        """Arguments that are written out."""
+    def literals(self, name: str, args: Positions) -> None:
+        """Check and mark arguments that must be literals."""
         for k in args[1:] if name in LITERAL else ():
             node = self.nodes[k]
             sign = node.name if node.kind == "prefix" else ""

@@ -14,12 +14,14 @@ from ..reading.tree import Node, SyntaxTree
 from .syntax import factor_source
 from .unification import DimensionUnifier
 
-KINDS = ("scalar", "column", "matrix")
+#: By the number of axes of a declared variable.
+KIND_OF_NDIM = ("scalar", "column", "matrix")
 AXES = {"column": ("entries",), "row": ("entries",), "matrix": ("rows", "columns")}
-TURNED = {"scalar": "scalar", "column": "row", "row": "column", "matrix": "matrix"}
+#: By the kind of the operand.
+TRANSPOSED_KIND = {"scalar": "scalar", "column": "row", "row": "column", "matrix": "matrix"}
 
-#: Products that sum or spread indices: the letters of both operands and of the result.
-PRODUCTS = {
+#: Products * by the kinds of their operands: the indices of both and of the result, and its kind.
+MATRIX_PRODUCTS = {
     ("row", "column"): ("i", "i", "", "scalar"),
     ("column", "row"): ("i", "j", "ij", "matrix"),
     ("matrix", "column"): ("ij", "j", "i", "column"),
@@ -53,8 +55,8 @@ class Type(NamedTuple):
 SCALAR = Type("scalar")
 
 
-class Operands:
-    """The typed nodes of a tree so far; makes their dimensions equal where they must be."""
+class TypingContext:
+    """The types of the nodes so far; dimensions that must be equal are unified."""
 
     def __init__(self, tree: SyntaxTree, dimensions: DimensionUnifier) -> None:
         self.tree = tree
@@ -146,5 +148,5 @@ class Operands:
         return SCALAR if first < 0 else self.types[first]._replace(condition=False)
 
 
-#: What gives the type of a node, from those of its operands.
-Rule = Callable[[Operands, Node], Type]
+#: The type of a node from those of its operands; a ShapeError where these do not fit.
+TypingRule = Callable[[TypingContext, Node], Type]

@@ -7,7 +7,7 @@ from itertools import chain, count
 
 from ...graph.extents import Extent
 
-_LETTERS = "mnkpqrst"
+_DIMENSION_LETTERS = "mnkpqrst"
 
 
 class DimensionUnifier:
@@ -74,7 +74,7 @@ class DimensionUnifier:
         for dim in range(len(self.parent)):
             if self.parent[dim] == dim and self.extents[dim] is None and self.axes[dim]:
                 rows = "rows" in self.axes[dim] and "columns" not in self.axes[dim]
-                names = chain("m" if rows else "n", _LETTERS, _numbered(len(found)))
+                names = chain("m" if rows else "n", _DIMENSION_LETTERS, _numbered(len(found)))
                 found[dim] = next(name for name in names if name not in taken)
                 taken.add(found[dim])
         return found
@@ -93,6 +93,6 @@ class DimensionUnifier:
 
 def _numbered(taken: int) -> Iterator[str]:
     """m1, n1, …, from where `taken` names have used up the first ones."""
-    for number in count(max(1, taken // len(_LETTERS))):
-        for letter in _LETTERS:
+    for number in count(max(1, taken // len(_DIMENSION_LETTERS))):
+        for letter in _DIMENSION_LETTERS:
             yield f"{letter}{number}"

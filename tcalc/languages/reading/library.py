@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...ops import arithmetic, diagonals, elementwise, packed, reductions, reshape, views
@@ -28,3 +29,8 @@ LIBRARY: dict[str, Callable[..., Any]] = {
     **{name: getattr(module, name) for module in MODULES for name in module.__all__},
     "var": arithmetic.var,
 }
+
+
+def closest_name(name: str, known: Iterable[str]) -> str:
+    """The known name that is most similar to a misspelled one, or nothing."""
+    return next(iter(difflib.get_close_matches(name, sorted(known), 1)), "")

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from ...support.errors import ParseError
 from .lexer import Lexicon, Token, excerpt, line_and_column
-from .tree import Node, Places, Statement
+from .tree import Node, Positions, SyntaxStatement
 
 MAX_DEPTH = 100_000
 
-#: How tightly operators bind.
+#: Precedence: operators of a higher level bind more tightly.
 OR, AND, COMPARISON, SUM, PRODUCT, UNARY, POWER, SIGN = range(1, 9)
 
 #: Brackets that may stand behind a name, and what closes them.
@@ -32,7 +32,7 @@ class Grammar(NamedTuple):
     ----------
     lexicon : Lexicon
     levels : mapping
-        How tightly each operator between two operands binds.
+        The precedence of each operator between two operands.
     signs : tuple of str
         Operators in front of their operand.
     whole : str
@@ -70,7 +70,7 @@ class Open(NamedTuple):
     level: int = 0
     base: int = 0
     bracket: int = 0
-    indices: Places = ()
+    indices: Positions = ()
 
 
 class Parser(ABC):
@@ -79,9 +79,9 @@ class Parser(ABC):
     Attributes
     ----------
     stack : list of Open
-        What is open.
+        Operators and brackets whose operands are not complete, the innermost last.
     values : list of int
-        The operands, as places in `nodes`, that no node has taken yet.
+        Positions in `nodes` of the operands that no operator has taken yet.
     assigned : dict
         The value of every earlier statement by its name.
     operands : dict
@@ -96,7 +96,7 @@ class Parser(ABC):
         self.tokens = grammar.lexicon.tokens(text)
         self.place = 0
         self.nodes: list[Node] = []
-        self.statements: list[Statement] = []
+        self.statements: list[SyntaxStatement] = []
         self.assigned: dict[str, int] = {}
         self.stack: list[Open] = []
         self.values: list[int] = []
@@ -123,7 +123,7 @@ class Parser(ABC):
         """Open the bracket behind a name, and go on behind it."""
 
     @abstractmethod
-    def closed(self, bracket: Open, args: Places) -> None:
+    def closed(self, bracket: Open, args: Positions) -> None:
         """Push the node of a closed bracket that is no parenthesis."""
 
     @abstractmethod
@@ -142,7 +142,7 @@ class Parser(ABC):
         """Go on behind the `=` of a statement that gives a name its value."""
         self.place += 2
 
-    def defined(self, name: str, at: int) -> Places:
+    def defined(self, name: str, at: int) -> Positions:
         """The indices of a statement whose value is complete."""
         return ()
 
@@ -176,7 +176,7 @@ class Parser(ABC):
         indices = self.defined(name, token.start)
         if name:
             self.assigned[name] = root
-        self.statements.append(Statement(name, root, token.start, indices))
+        self.statements.append(SyntaxStatement(name, root, token.start, indices))
 
     def expression(self) -> None:
         """One expression, up to the end of its statement."""
@@ -278,7 +278,7 @@ class Parser(ABC):
     # --- brackets ---------------------------------------------------------------------------------
 
     def open(
-        self, kind: str, name: str, at: int, indices: Places = (), operands_before: int = 0
+        self, kind: str, name: str, at: int, indices: Positions = (), operands_before: int = 0
     ) -> None:
         """Open the bracket that is read now; some operands before it may belong to it."""
         self.depth += 1
@@ -343,7 +343,7 @@ class Parser(ABC):
         self.powered = self.reduce(POWER)
 
     def reduce(self, level: int) -> bool:
-        """Make nodes of the open operators that bind at least as tightly."""
+        """Make nodes of the open operators of at least this precedence; are there any?"""
         stack, values = self.stack, self.values
         reduced = False
         while stack and stack[-1].level >= level:
@@ -356,7 +356,9 @@ class Parser(ABC):
             reduced = True
         return reduced
 
-    def push(self, kind: str, name: str, args: Places, span: Span, indices: Places = ()) -> None:
+    def push(
+        self, kind: str, name: str, args: Positions, span: Span, indices: Positions = ()
+    ) -> None:
         """A node, which is an operand now."""
         self.values.append(len(self.nodes))
         self.nodes.append(Node(kind, name, args, *span, indices))

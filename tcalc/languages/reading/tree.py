@@ -11,8 +11,8 @@ from typing import NamedTuple
 from ...support.errors import ParseError, ShapeError
 from .lexer import excerpt
 
-#: Places in a list, of nodes or of indices.
-Places = tuple[int, ...]
+#: Positions in a list, of nodes or of indices.
+Positions = tuple[int, ...]
 
 
 class Node(NamedTuple):
@@ -24,43 +24,44 @@ class Node(NamedTuple):
     name : str
         The word or operator.
     args : tuple of int
-        Places in the list of nodes.
+        Positions of the operands in the list of nodes.
     at : int
         Offset of the word or operator.
     start, end : int
-        The text of the whole, parentheses around it included.
+        Offsets of its whole text, parentheses around it included.
     indices : tuple of int
-        What the index language has besides.
+        Of the index language: the indices that it binds or reads, or the call whose entry it is.
     """
 
     kind: str
     name: str
-    args: Places
+    args: Positions
     at: int
     start: int
     end: int
-    indices: Places = ()
+    indices: Positions = ()
 
 
-class Statement(NamedTuple):
+class SyntaxStatement(NamedTuple):
     """`name = …` or, last, an expression without a name.
 
-    `root` is the place of the value, `at` the offset of the statement, `indices` those on the left.
+    `root` is the position of the value's node, `at` the offset of the statement, `indices` those on
+    its left.
     """
 
     name: str
     root: int
     at: int
-    indices: Places = ()
+    indices: Positions = ()
 
 
 @dataclass(frozen=True)
 class SyntaxTree:
-    """What a text was parsed to."""
+    """A text, its nodes and its statements."""
 
     text: str
     nodes: list[Node]
-    statements: list[Statement]
+    statements: list[SyntaxStatement]
 
     def source(self, place: int) -> str:
         """A node as the user wrote it."""

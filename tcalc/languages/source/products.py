@@ -11,7 +11,7 @@ from ...contraction.paths import path_of
 from ...graph.extents import ONE, Coef, Extent, nominal
 from ...graph.nodes import Einsum, Expr, Labels
 from ...graph.products import Factors, factors_of
-from ..writing.gathers import Gather, Segments, gather, segments
+from ..writing.gathers import Gather, SegmentSum, as_gather, as_segment_sum
 from .numpy import ATOM, Code, NumPy
 
 Operand = tuple[Code, Labels]
@@ -118,7 +118,7 @@ class Products(ABC):
     def contraction(self, node: Einsum, order: Sequence[int]) -> Code:
         """A product with summed labels, pairwise as planned; result axes in this order of `out`."""
         language, out = self.language, tuple(order)
-        taken, summed = gather(node), segments(node)
+        taken, summed = as_gather(node), as_segment_sum(node)
         if taken is not None or summed is not None:
             return self.indexed(node, taken, summed, order)
         whole = self.whole.get(id(node)) or factors_of(node)
@@ -155,7 +155,7 @@ class Products(ABC):
         return self.short_enough(code), word
 
     def indexed(
-        self, node: Einsum, taken: Gather | None, summed: Segments | None, order: Sequence[int]
+        self, node: Einsum, taken: Gather | None, summed: SegmentSum | None, order: Sequence[int]
     ) -> Code:
         """A gather, or a sum by segments, result axes in this order of the open labels."""
         language = self.language

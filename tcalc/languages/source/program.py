@@ -32,8 +32,8 @@ from ...graph.nodes import (
     variables,
 )
 from ...graph.normal import bare
+from ...graph.operators import Indicator, Loop
 from ...graph.products import indicates, selects
-from ...graph.row import Indicator, Loop
 from ...graph.trees import leaves
 from ...ops.matrix.divided_differences import Scalar, X
 from ...support.errors import UnsupportedError

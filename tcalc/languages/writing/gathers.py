@@ -1,4 +1,4 @@
-"""Products with selection tensors that are gathers or sums by segments, for printing."""
+"""Products with selection tensors that are gathers, strided views or segment sums."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from ...graph.extents import ONE, Extent, extent_from, floor_divided, form_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum
+from ...graph.operators import batch_axes
 from ...graph.products import indicates, selects
-from ...graph.row import batch_axes
 from ...integers.affine import Affine, Constraint
 from ...ops.indicator import conditions, described
 
@@ -29,7 +29,7 @@ class Gather(NamedTuple):
     perm: Labels
 
 
-class Segments(NamedTuple):
+class SegmentSum(NamedTuple):
     """``segment_sum(summand, index, extent)`` with its axes permuted."""
 
     summand: Expr
@@ -38,11 +38,11 @@ class Segments(NamedTuple):
     perm: Labels
 
 
-def gather(node: Einsum) -> Gather | None:
+def as_gather(node: Einsum) -> Gather | None:
     """The gather that a product is, if it is one."""
     if not node.summed:
         inner = _under_permutation(node)
-        found = None if inner is None else gather(inner)
+        found = None if inner is None else as_gather(inner)
         return None if found is None else found._replace(perm=_composed(node, found.perm))
     arrays = [(op, w) for op, w in zip(node.args, node.labels, strict=True) if not selects(op)]
     chosen = {w[-1]: (op, w[:-1]) for op, w in zip(node.args, node.labels, strict=True)
@@ -64,19 +64,19 @@ def gather(node: Einsum) -> Gather | None:
     return Gather(array, tuple(keys), tuple([natural.index(label) for label in node.out]))
 
 
-class Sliced(NamedTuple):
-    """``array[keys]`` by slices and integers, as text, with its axes permuted."""
+class StridedView(NamedTuple):
+    """``array[keys]`` with its axes permuted; keys are the text of slices and integers."""
 
     array: Expr
     keys: tuple[str | None, ...]
     perm: Labels
 
 
-def sliced(node: Einsum) -> Sliced | None:
-    """The slice that a contraction is, if it is one."""
+def as_strided_view(node: Einsum) -> StridedView | None:
+    """The strided view that a contraction is, if it is one."""
     if not node.summed:
         inner = _under_permutation(node)
-        found = None if inner is None else sliced(inner)
+        found = None if inner is None else as_strided_view(inner)
         return None if found is None else found._replace(perm=_composed(node, found.perm))
     pairs = list(zip(node.args, node.labels, strict=True))
     arrays = [(op, word) for op, word in pairs if not indicates(op)]
@@ -98,11 +98,11 @@ def sliced(node: Einsum) -> Sliced | None:
     shown = [keys.get(label) for label in word]
     while shown[-1] is None:
         shown.pop()
-    return Sliced(array, tuple(shown), tuple([natural.index(label) for label in node.out]))
+    return StridedView(array, tuple(shown), tuple([natural.index(label) for label in node.out]))
 
 
 def _key(node: Einsum, op: Apply, w: Labels, word: Labels) -> tuple[int, str, int | None] | None:
-    """The axis that an indicator reads, the places as text, and the label that runs over them."""
+    """The axis that an indicator slices, the slice as text, and the label along it; else None."""
     guards = [g for g in conditions(op.params, w) if isinstance(g, Constraint) and g.equality]
     read = [label for label in w if label in word and label not in node.out]
     if len(guards) != 1 or len(op.params[1]) != 1 or len(read) != 1 or len(w) > 2:
@@ -127,7 +127,7 @@ def _key(node: Einsum, op: Apply, w: Labels, word: Labels) -> tuple[int, str, in
 
 
 def _end(form: Affine, n: Affine) -> str:
-    """A place along an axis; one that is counted from the end has a negative number."""
+    """The end of a slice as text: a negative number where it is counted from the axis's end."""
     behind = form - n
     if form.terms and not behind.terms and behind.constant < 0:
         return str(behind.constant)
@@ -144,7 +144,7 @@ def natural_order(word: Labels, chosen: Labels, shared: Labels) -> Labels:
 
 
 def _under_permutation(node: Einsum) -> Einsum | None:
-    """The contraction that a product is with its axes in another order, if it is no more."""
+    """The contraction of which a product only permutes the axes; None for other products."""
     inner = node.args[0] if len(node.args) == 1 and node.coef == ONE else None
     if not isinstance(inner, Einsum) or not inner.summed:
         return None
@@ -156,11 +156,11 @@ def _composed(node: Einsum, perm: Labels) -> Labels:
     return tuple([perm[node.labels[0].index(label)] for label in node.out])
 
 
-def segments(node: Einsum) -> Segments | None:
-    """The sum by segments that a contraction is, if it is one."""
+def as_segment_sum(node: Einsum) -> SegmentSum | None:
+    """The segment sum that a contraction is, if it is one."""
     if not node.summed:
         inner = _under_permutation(node)
-        found = None if inner is None else segments(inner)
+        found = None if inner is None else as_segment_sum(inner)
         return None if found is None else found._replace(perm=_composed(node, found.perm))
     words = [label for word in node.labels for label in word]
     for k, (op, word) in enumerate(zip(node.args, node.labels, strict=True)):
@@ -178,11 +178,11 @@ def segments(node: Einsum) -> Segments | None:
         )
         order = [value, *rest]
         perm = tuple([order.index(label) for label in node.out])
-        return Segments(summand, op.args[0], node.extents[value], perm)
+        return SegmentSum(summand, op.args[0], node.extents[value], perm)
     return None
 
 
-def parameters(node: Apply) -> list[tuple[str, Any]]:
+def call_parameters(node: Apply) -> list[tuple[str, Any]]:
     """Parameters as further arguments; the axes of a core where there are others before it."""
     op = node.op
     if indicates(node):

@@ -14,21 +14,21 @@ from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, p
 from ...graph.normal import bare
 from ...graph.products import symmetries
 from ...ops.reductions import softmax
-from .gathers import gather, parameters, segments, sliced
+from .gathers import as_gather, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
-from .matrix_form import Factor, Form, Product, better, counted
-from .notation import LETTERS, SUM, Piece, Spec, Style, index_letters
+from .matrix_form import FactorForm, NodeForm, ProductForm, counted, fewer_transposes
+from .notation import INDEX_LETTERS, SUM, EinsumSpec, Fragment, Style, index_letters
 from .sharing import free_prefix, used_twice
 
 MAX_TOKENS = 2_000
 MIN_SHARED = 12
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
 
-#: Functions of one vector that are written by their name where they are the node.
+#: Functions of one vector that are written as calls, though they are composed of other nodes.
 ABBREVIATIONS: dict[str, Callable[[Expr], Expr]] = {"softmax": softmax}
 
 
-class Layout:
+class FormulaLayout:
     """One expression in one style."""
 
     def __init__(
@@ -38,10 +38,10 @@ class Layout:
         self.matrix = matrix
         self.limit = limit
         self.prefix = prefix
-        self.forms: dict[int, Form] = {}
-        self.made: list[Expr] = []  # nodes of forms must live as long as these
-        self.unpermuted: dict[int, tuple[Piece, Labels]] = {}
-        self.named: list[tuple[str, Piece]] = []
+        self.forms: dict[int, NodeForm] = {}
+        self.made: list[Expr] = []  # held, as forms are known by ids of nodes
+        self.unpermuted: dict[int, tuple[Fragment, Labels]] = {}
+        self.named: list[tuple[str, Fragment]] = []
         self.shared: set[int] = set()
         self.replaced: set[int] = set()
         self.names = Names(set())
@@ -61,7 +61,7 @@ class Layout:
             last = self.run(nodes)
         return self.style.statements(self.named, last)
 
-    def run(self, nodes: Sequence[Expr]) -> Piece:
+    def run(self, nodes: Sequence[Expr]) -> Fragment:
         self.named, self.replaced = [], set()
         for node in nodes:
             form = self.form(node)
@@ -72,7 +72,7 @@ class Layout:
             self.forms[id(node)] = form
         return self.forms[id(nodes[-1])].plain
 
-    def statement(self, node: Expr, form: Form) -> Form:
+    def statement(self, node: Expr, form: NodeForm) -> NodeForm:
         name = f"{self.prefix}{len(self.named) + 1}"
         self.named.append((name, form.plain))
         self.replaced.add(id(node))
@@ -80,7 +80,7 @@ class Layout:
 
     # --- one node ---
 
-    def form(self, node: Expr) -> Form:
+    def form(self, node: Expr) -> NodeForm:
         if isinstance(node, Var):
             return self.settled(node, self.style.name(node.name), None)
         if isinstance(node, Const):
@@ -94,37 +94,39 @@ class Layout:
         assert isinstance(node, Apply)
         return self.apply(node)
 
-    def settled(self, node: Expr, plain: Piece, turned: Piece | None) -> Form:
+    def settled(self, node: Expr, plain: Fragment, turned: Fragment | None) -> NodeForm:
         """Both orientations of a node, each also as the transpose of the other."""
         if node.ndim not in (1, 2):
-            return Form(plain, plain)
+            return NodeForm(plain, plain)
         if node.ndim == 2 and (1, 0) in symmetries(node):
-            best = plain if turned is None else better(plain, turned)
-            return Form(best, best)
+            best = plain if turned is None else fewer_transposes(plain, turned)
+            return NodeForm(best, best)
         other = self.style.transpose(plain)
         if turned is None:
-            return Form(plain, other)
-        return Form(better(plain, self.style.transpose(turned)), better(other, turned))
+            return NodeForm(plain, other)
+        return NodeForm(
+            fewer_transposes(plain, self.style.transpose(turned)), fewer_transposes(other, turned)
+        )
 
-    def entrywise(self, node: Expr, row: bool) -> tuple[list[Piece], list[bool]]:
-        """Operands of a node that acts entry by entry; numbers need no shape beside arrays."""
+    def entrywise(self, node: Expr, row: bool) -> tuple[list[Fragment], list[bool]]:
+        """Operands of an entrywise node, and which are scalars: these broadcast beside arrays."""
         forms = [self.forms[id(arg)] for arg in node.args]
         shortened = any(f.short is None for f in forms)
-        pieces = []
+        fragments = []
         for f in forms:
             short = f.short if shortened else None
-            pieces.append(short or (f.turned if row else f.plain))
+            fragments.append(short or (f.turned if row else f.plain))
         scalar = [not node.shape or (shortened and f.short is not None) for f in forms]
-        return pieces, scalar
+        return fragments, scalar
 
-    def sum(self, node: Add) -> Form:
-        def added(pieces: list[Piece], _: list[bool]) -> Piece:
-            return self.style.add(leading_sum(pieces))
+    def sum(self, node: Add) -> NodeForm:
+        def added(fragments: list[Fragment], _: list[bool]) -> Fragment:
+            return self.style.add(leading_sum(fragments))
 
         return self.both(node, added)
 
-    def apply(self, node: Apply) -> Form:
-        extra = parameters(node)
+    def apply(self, node: Apply) -> NodeForm:
+        extra = call_parameters(node)
         if not node.op.elementwise or not node.args:
             args = [self.forms[id(arg)].plain for arg in node.args]
             args = [args[k] for k in node.op.spelling.shown] or args
@@ -138,111 +140,113 @@ class Layout:
             turned = self.style.function(name, [form.turned]) if plain.flips else None
             return self.settled(node, plain, turned)
 
-        def called(pieces: list[Piece], scalar: list[bool]) -> Piece:
-            return self.style.call(node.op, extra, pieces, scalar)
+        def called(fragments: list[Fragment], scalar: list[bool]) -> Fragment:
+            return self.style.call(node.op, extra, fragments, scalar)
 
         return self.both(node, called)
 
-    def part(self, node: Part) -> Form:
+    def part(self, node: Part) -> NodeForm:
         """One output of an operator: a function of its own name."""
         whole = application(node)
         loop = loop_of(node)
         if loop is not None:
             forms = [self.forms[id(arg)] for arg in whole.args]
             settled = partial(self.settled, turned=None)
-            piece = repeated(node, loop, self.style, self.names, forms, settled, self.inner)
-            return self.settled(node, piece, None)
+            fragment = repeated(node, loop, self.style, self.names, forms, settled, self.inner)
+            return self.settled(node, fragment, None)
         args = [self.forms[id(arg)].plain for arg in whole.args]
         return self.settled(node, self.style.output(whole.op, node.index, args), None)
 
     def inner(
-        self, roots: Sequence[Expr], known: dict[int, Form]
-    ) -> tuple[list[tuple[str, Piece]], list[Piece]]:
-        """Statements and pieces of expressions, the forms of some nodes in them being known."""
-        layout = Layout(self.style, self.matrix, self.limit, f"{self.prefix}_")
+        self, roots: Sequence[Expr], known: dict[int, NodeForm]
+    ) -> tuple[list[tuple[str, Fragment]], list[Fragment]]:
+        """Statements and fragments of expressions, the forms of some nodes in them being known."""
+        layout = FormulaLayout(self.style, self.matrix, self.limit, f"{self.prefix}_")
         nodes = [node for node in postorder(roots) if id(node) not in known]
         for shared in (set(), used_twice(nodes)):
             layout.forms, layout.shared, layout.names = dict(known), shared, self.names.inner()
             if nodes:
                 layout.run(nodes)
-            pieces = [layout.forms[id(root)].plain for root in roots]
-            if sum([piece.size for piece in pieces]) <= self.limit:
+            fragments = [layout.forms[id(root)].plain for root in roots]
+            if sum([fragment.size for fragment in fragments]) <= self.limit:
                 break
         self.made += layout.made
-        return layout.named, pieces
+        return layout.named, fragments
 
-    def both(self, node: Expr, build: Callable[[list[Piece], list[bool]], Piece]) -> Form:
-        """The piece from columns; that from rows only where it may save transposes."""
+    def both(self, node: Expr, build: Callable[[list[Fragment], list[bool]], Fragment]) -> NodeForm:
+        """The form from column operands, and from rows where these may save transposes."""
         plain = build(*self.entrywise(node, False))
         turned = build(*self.entrywise(node, True)) if plain.flips and node.shape else None
         return self.settled(node, plain, turned)
 
-    def product(self, node: Einsum) -> Form:
+    def product(self, node: Einsum) -> NodeForm:
         indexed = self.indexed(node) if self.matrix else None
         if indexed is not None:
             return indexed
-        product = Product(node, self.forms, self.style)
+        product = ProductForm(node, self.forms, self.style)
         if self.matrix and product.possible:
             found = product.contraction() if node.summed else product.outer()
         else:
             found = product.entrywise()
         if found is None:
             return self.einsum(node)
-        if isinstance(found, Form):
+        if isinstance(found, NodeForm):
             return found
         short = product.scaled(None) if node.shape and product.constant else None
         form = self.settled(node, *found)
         return form._replace(short=short, summand=product.summand, diagonal=product.diagonal)
 
-    def indexed(self, node: Einsum) -> Form | None:
+    def indexed(self, node: Einsum) -> NodeForm | None:
         """A product with selection tensors as a gather or as a sum by segments."""
-        taken, summed = gather(node), segments(node)
-        if (cut := sliced(node)) is not None:
-            keys = [None if key is None else Piece(key) for key in cut.keys]
-            piece = self.style.indexed(self.formed(cut.array).plain, keys)
-            return self.permuted(node, piece, cut.perm)
+        taken, summed = as_gather(node), as_segment_sum(node)
+        if (cut := as_strided_view(node)) is not None:
+            keys = [None if key is None else Fragment(key) for key in cut.keys]
+            fragment = self.style.indexed(self.formed(cut.array).plain, keys)
+            return self.permuted(node, fragment, cut.perm)
         if taken is not None:
             keys = [None if key is None else self.formed(key).plain for key in taken.keys]
-            piece = self.style.indexed(self.formed(taken.array).plain, keys)
-            return self.permuted(node, piece, taken.perm)
+            fragment = self.style.indexed(self.formed(taken.array).plain, keys)
+            return self.permuted(node, fragment, taken.perm)
         if summed is None:
             return None
         args = [self.formed(summed.summand).plain, self.formed(summed.index).plain]
-        piece = self.style.function("segment_sum", args, [str(summed.extent)])
-        return self.permuted(node, piece, summed.perm)
+        fragment = self.style.function("segment_sum", args, [str(summed.extent)])
+        return self.permuted(node, fragment, summed.perm)
 
-    def formed(self, e: Expr) -> Form:
-        """The form of an expression that need not stand in the whole."""
+    def formed(self, e: Expr) -> NodeForm:
+        """The form of an expression that need not be part of the one that is written."""
         for node in postorder([e]):
             if id(node) not in self.forms:
                 self.forms[id(node)] = self.form(node)
                 self.made.append(node)
         return self.forms[id(e)]
 
-    def permuted(self, node: Expr, piece: Piece, perm: Labels) -> Form:
-        """The form of a node whose axis k is axis perm[k] of the piece."""
+    def permuted(self, node: Expr, fragment: Fragment, perm: Labels) -> NodeForm:
+        """The form of a node whose axis k is axis perm[k] of the fragment."""
         if perm == tuple(range(node.ndim)):
-            return self.settled(node, piece, None)
-        self.unpermuted[id(node)] = piece, perm
+            return self.settled(node, fragment, None)
+        self.unpermuted[id(node)] = fragment, perm
         if node.ndim == 2:
-            return self.settled(node, self.style.transpose(piece), piece)
+            return self.settled(node, self.style.transpose(fragment), fragment)
         letters = "".join(islice(index_letters(), node.ndim))
         out = "".join([letters[k] for k in perm])
-        return self.settled(node, self.style.einsum(Spec((letters,), out, ()), [piece]), None)
+        return self.settled(
+            node, self.style.einsum(EinsumSpec((letters,), out, ()), [fragment]), None
+        )
 
     # --- einsum forms ---
 
-    def einsum(self, node: Einsum) -> Form:
-        """The product where it has no matrix form."""
+    def einsum(self, node: Einsum) -> NodeForm:
+        """The einsum form of a product that matrix notation has no form for."""
         plain = self.spelled(node, node.out)
         flat = self.matrix and node.ndim == 2
         turned = self.spelled(node, node.out[::-1]) if flat else None
         short = None
         if not any(node.labels) and len(set(node.out)) == len(node.out):
-            short = Product(node, self.forms, self.style).scaled(None)
+            short = ProductForm(node, self.forms, self.style).scaled(None)
         return self.settled(node, plain, turned)._replace(matrix=False, short=short)
 
-    def turned(self, e: Expr, perm: Labels, depth: int) -> Piece:
+    def turned(self, e: Expr, perm: Labels, depth: int) -> Fragment:
         """An expression with permuted axes: axis k of the text is axis perm[k]."""
         form = self.forms[id(e)]
         named = id(e) in self.replaced
@@ -257,9 +261,9 @@ class Layout:
         word = [""] * e.ndim
         for letter, k in zip(letters, perm, strict=True):
             word[k] = letter
-        return self.style.einsum(Spec(("".join(word),), "".join(letters), ()), [form.plain])
+        return self.style.einsum(EinsumSpec(("".join(word),), "".join(letters), ()), [form.plain])
 
-    def spelled(self, node: Einsum, result: Labels, depth: int = 0) -> Piece:
+    def spelled(self, node: Einsum, result: Labels, depth: int = 0) -> Fragment:
         """The product as #('...->...', operands), contractions in einsum form opened."""
         pushed = self.pushed(node, result, depth)
         if pushed is not None:
@@ -270,7 +274,7 @@ class Layout:
             if label not in names:
                 names[label] = next(fresh)
         flat: list[tuple[str, Expr]] = []
-        scalars: list[Factor] = []
+        scalars: list[FactorForm] = []
         for (arg, word), power in counted(node):
             if not arg.ndim:
                 scalars.append((self.forms[id(arg)], (), power))
@@ -282,21 +286,23 @@ class Layout:
         placed = ordered([self.placed(*item) for item in flat])
         merged = self.merged(placed) if self.matrix else placed
         words = [word for word, _ in merged]
-        pieces = [piece for _, piece in merged]
+        fragments = [fragment for _, fragment in merged]
         out = "".join([names[label] for label in result])
         standing = set("".join(words))
         sizes = {names[k]: node.extents[k] for k in result if names[k] not in standing}
-        if self.matrix and not pieces and len(sizes) == len(out) > 2:
+        if self.matrix and not fragments and len(sizes) == len(out) > 2:
             shape = tuple(sizes.values())
             if node.coef.zero and not scalars:
                 return self.style.block("zeros", shape)
-            return Product.scale(self.style, self.style.block("ones", shape), node.coef, scalars)
-        body = self.style.einsum(Spec(tuple(words), out, tuple(sizes.items())), pieces)
-        return Product.scale(self.style, body, node.coef, scalars)
+            return ProductForm.scale(
+                self.style, self.style.block("ones", shape), node.coef, scalars
+            )
+        body = self.style.einsum(EinsumSpec(tuple(words), out, tuple(sizes.items())), fragments)
+        return ProductForm.scale(self.style, body, node.coef, scalars)
 
-    def pushed(self, node: Einsum, result: Labels, depth: int) -> Piece | None:
+    def pushed(self, node: Einsum, result: Labels, depth: int) -> Fragment | None:
         """A sum with permuted axes, the permutation in its terms."""
-        scalars: list[Factor] = []
+        scalars: list[FactorForm] = []
         larger: list[tuple[Add, Labels]] = []
         for (arg, word), power in counted(node):
             if not word:
@@ -312,28 +318,32 @@ class Layout:
         if not permuted or id(arg) in self.replaced:
             return None
         body = self.turned(arg, tuple([word.index(label) for label in result]), depth)
-        return Product.scale(self.style, body, node.coef, scalars)
+        return ProductForm.scale(self.style, body, node.coef, scalars)
 
-    def placed(self, word: str, op: Expr) -> tuple[str, Piece]:
+    def placed(self, word: str, op: Expr) -> tuple[str, Fragment]:
         """An operand under its letters, turned where that saves a transpose."""
         form = self.forms[id(op)]
         if op.ndim > 2 and id(op) in self.unpermuted and id(op) not in self.replaced:
-            piece, perm = self.unpermuted[id(op)]
+            fragment, perm = self.unpermuted[id(op)]
             letters = dict(zip(perm, word, strict=True))
-            return "".join([letters[k] for k in range(op.ndim)]), piece
+            return "".join([letters[k] for k in range(op.ndim)]), fragment
         if op.ndim == 2 and (1, 0) in symmetries(op):
-            return "".join(sorted(word, key=LETTERS.find)), form.plain
-        if op.ndim == 2 and self.matrix and better(form.plain, form.turned) is not form.plain:
+            return "".join(sorted(word, key=INDEX_LETTERS.find)), form.plain
+        if (
+            op.ndim == 2
+            and self.matrix
+            and fewer_transposes(form.plain, form.turned) is not form.plain
+        ):
             return word[::-1], form.turned
         return word, form.plain
 
-    def merged(self, placed: Sequence[tuple[str, Piece]]) -> list[tuple[str, Piece]]:
+    def merged(self, placed: Sequence[tuple[str, Fragment]]) -> list[tuple[str, Fragment]]:
         """Operands under the same letters as one, multiplied entry by entry."""
-        groups: dict[str, dict[int, tuple[Piece, int]]] = {}
-        for word, piece in placed:
+        groups: dict[str, dict[int, tuple[Fragment, int]]] = {}
+        for word, fragment in placed:
             counts = groups.setdefault(word, {})
-            _, power = counts.get(id(piece), (piece, 0))
-            counts[id(piece)] = (piece, power + 1)
+            _, power = counts.get(id(fragment), (fragment, 0))
+            counts[id(fragment)] = (fragment, power + 1)
         return [
             (word, self.style.pointwise(list(counts.values()), False))
             for word, counts in groups.items()
@@ -355,20 +365,20 @@ class Layout:
         ]
 
 
-def ordered(placed: Sequence[tuple[str, Piece]]) -> list[tuple[str, Piece]]:
-    """Equal operands with their letters in order."""
+def ordered(placed: Sequence[tuple[str, Fragment]]) -> list[tuple[str, Fragment]]:
+    """The operands, equal ones ordered by their letters."""
     words: dict[int, list[str]] = {}
-    for word, piece in placed:
-        words.setdefault(id(piece), []).append(word)
+    for word, fragment in placed:
+        words.setdefault(id(fragment), []).append(word)
     given = {
-        key: iter(sorted(found, key=lambda word: [LETTERS.find(letter) for letter in word]))
+        key: iter(sorted(found, key=lambda word: [INDEX_LETTERS.find(letter) for letter in word]))
         for key, found in words.items()
     }
-    return [(next(given[id(piece)]), piece) for _, piece in placed]
+    return [(next(given[id(fragment)]), fragment) for _, fragment in placed]
 
 
 def abbreviation(node: Apply) -> tuple[str, Expr] | None:
-    """The name and argument of a function of a vector that is spelled out in this node."""
+    """The function of a vector that this node composes, and its argument; None for others."""
     terms = node.args[0].args if isinstance(node.args[0], Add) else ()
     if node.ndim != 1 or len(node.args) != 1:
         return None
@@ -382,8 +392,8 @@ def abbreviation(node: Apply) -> tuple[str, Expr] | None:
     return None
 
 
-def leading_sum(terms: list[Piece]) -> list[Piece]:
-    """One nested sum can stand in front, where it needs no parentheses."""
+def leading_sum(terms: list[Fragment]) -> list[Fragment]:
+    """The terms with one nested sum in front, where it needs no parentheses."""
     for k, p in enumerate(terms):
         if p.level == SUM and not p.negative:
             return [p, *terms[:k], *terms[k + 1 :]]

@@ -15,55 +15,55 @@ from typing import Any, NamedTuple
 
 from ...graph.extents import Coef, Extent
 from ...graph.nodes import Einsum, Expr, Labels
-from .notation import Piece, Style
+from .notation import Fragment, Style
 
-Factor = tuple["Form", Labels, int]  #: a form, its labels, how many times it stands there
+FactorForm = tuple["NodeForm", Labels, int]  #: a factor's form, its labels, its exponent
 
 
-class Form(NamedTuple):
-    """The pieces of one node.
+class NodeForm(NamedTuple):
+    """The text of one node in both orientations, and other ways to write it.
 
     Attributes
     ----------
-    plain : Piece
+    plain : Fragment
         A scalar, a column, a matrix, or an array of more axes.
-    turned : Piece
+    turned : Fragment
         The row, or the transposed matrix.
-    short : Piece or None
+    short : Fragment or None
         The scalar, where all entries are one scalar.
     summand : tuple or None
         What is summed over which extents, for a sum over all entries.
-    diagonal : Piece or None
+    diagonal : Fragment or None
         The matrix whose diagonal this is.
     matrix : bool
-        False for an einsum form.
+        Is it matrix notation, not an einsum form?
     """
 
-    plain: Piece
-    turned: Piece
-    short: Piece | None = None
-    summand: tuple[Piece, tuple[Extent, ...]] | None = None
-    diagonal: Piece | None = None
+    plain: Fragment
+    turned: Fragment
+    short: Fragment | None = None
+    summand: tuple[Fragment, tuple[Extent, ...]] | None = None
+    diagonal: Fragment | None = None
     matrix: bool = True
 
 
-def better(a: Piece, b: Piece) -> Piece:
+def fewer_transposes(a: Fragment, b: Fragment) -> Fragment:
     return b if (b.flips, b.size) < (a.flips, a.size) else a
 
 
-class Product:
-    """A product as powers of scalars, vectors and matrices."""
+class ProductForm:
+    """A product as powers of scalars, vectors on a label and matrices on two labels."""
 
-    def __init__(self, node: Einsum, forms: dict[int, Form], style: Style) -> None:
+    def __init__(self, node: Einsum, forms: dict[int, NodeForm], style: Style) -> None:
         self.node = node
         self.style = style
-        self.summand: tuple[Piece, tuple[Extent, ...]] | None = None
-        self.diagonal: Piece | None = None
+        self.summand: tuple[Fragment, tuple[Extent, ...]] | None = None
+        self.diagonal: Fragment | None = None
         self.constant = False
-        self.scalars: list[Factor] = []
-        self.vectors: dict[int, list[Factor]] = {}
-        self.matrices: dict[tuple[int, int], list[Factor]] = {}
-        self.larger: list[Factor] = []
+        self.scalars: list[FactorForm] = []
+        self.vectors: dict[int, list[FactorForm]] = {}
+        self.matrices: dict[tuple[int, int], list[FactorForm]] = {}
+        self.larger: list[FactorForm] = []
         self.possible = len(set(node.out)) <= 2 and len(node.out) <= 2
         for (arg, word), power in counted(node):
             form = forms[id(arg)]
@@ -76,7 +76,7 @@ class Product:
                 self.vectors.setdefault(word[0], []).append((form, word, power))
             elif word[0] == word[1]:
                 column = self.style.diag(form.plain)
-                diagonal = Form(column, self.style.transpose(column), diagonal=form.plain)
+                diagonal = NodeForm(column, self.style.transpose(column), diagonal=form.plain)
                 self.vectors.setdefault(word[0], []).append((diagonal, word, power))
             else:
                 key = (min(word), max(word))
@@ -85,24 +85,26 @@ class Product:
     # --- factors ---
 
     @staticmethod
-    def scale(style: Style, body: Piece | None, coef: Coef, scalars: Sequence[Factor]) -> Piece:
+    def scale(
+        style: Style, body: Fragment | None, coef: Coef, scalars: Sequence[FactorForm]
+    ) -> Fragment:
         """coef * scalars * body; a sum over as many entries as coef divides by is a mean."""
-        pieces: list[Piece] = []
+        fragments: list[Fragment] = []
         for form, _, k in scalars:
             below = sorted(map(str, form.summand[1])) if form.summand and k == 1 else []
             if form.summand and below and not Counter(below) - Counter(coef.over):
                 rest = Counter(coef.over) - Counter(below)
                 coef = coef._replace(over=tuple(sorted(rest.elements())))
-                pieces.append(style.mean(form.summand[0]))
+                fragments.append(style.mean(form.summand[0]))
             else:
                 powers = style.powers([(form.plain, k)])
-                pieces += [style.pointwise([power], True) for power in powers]
-        return style.scale(body, coef, pieces)
+                fragments += [style.pointwise([power], True) for power in powers]
+        return style.scale(body, coef, fragments)
 
-    def scaled(self, body: Piece | None) -> Piece:
+    def scaled(self, body: Fragment | None) -> Fragment:
         return self.scale(self.style, body, self.node.coef, self.scalars)
 
-    def vector(self, label: int, row: bool = False) -> Piece | None:
+    def vector(self, label: int, row: bool = False) -> Fragment | None:
         """The product of all vectors on a label."""
         factors = self.vectors.get(label)
         if not factors:
@@ -112,23 +114,23 @@ class Product:
             for r in (False, True)
         )
         if row:
-            return better(self.style.transpose(column), turned)
-        return better(column, self.style.transpose(turned))
+            return fewer_transposes(self.style.transpose(column), turned)
+        return fewer_transposes(column, self.style.transpose(turned))
 
-    def table(self, i: int, j: int) -> Piece:
+    def table(self, i: int, j: int) -> Fragment:
         """The product of all matrices on a pair of labels, rows i."""
         factors = self.matrices[min(i, j), max(i, j)]
         ways = []
         for order in ((i, j), (j, i)):
-            pieces = [(f.plain if w == order else f.turned, k) for f, w, k in factors]
-            ways.append(self.style.pointwise(pieces, False))
+            fragments = [(f.plain if w == order else f.turned, k) for f, w, k in factors]
+            ways.append(self.style.pointwise(fragments, False))
         if len(factors) == 1 and factors[0][2] == 1:
             return ways[0]
-        return better(ways[0], self.style.transpose(ways[1]))
+        return fewer_transposes(ways[0], self.style.transpose(ways[1]))
 
     # --- products without a summed label ---
 
-    def outer(self) -> tuple[Piece, Piece | None] | Form | None:
+    def outer(self) -> tuple[Fragment, Fragment | None] | NodeForm | None:
         out, extents, style = self.node.out, self.node.extents, self.style
         self.constant = not self.vectors and not self.matrices and len(set(out)) == len(out)
         if not out:
@@ -144,12 +146,12 @@ class Product:
             core = self.vector(i)
             body = style.eye(extents[i]) if core is None else style.diag(core)
             scaled = self.scaled(body)
-            return Form(scaled, scaled)
+            return NodeForm(scaled, scaled)
         if self.constant:
             return style.filled(self.scaled(None), self.node.shape), None
         return self.scaled(self.sheet(i, j)), self.scaled(self.sheet(j, i))
 
-    def sheet(self, i: int, j: int) -> Piece:
+    def sheet(self, i: int, j: int) -> Fragment:
         """A matrix without a summed label: scaled rows and columns, or a column times a row."""
         left, right = self.vector(i), self.vector(j)
         if self.matrices:
@@ -164,34 +166,34 @@ class Product:
 
     # --- contractions ---
 
-    def contraction(self) -> tuple[Piece, Piece | None] | None:
-        """A product with summed labels, coefficient 1 and distinct open labels."""
-        open_labels = self.node.out
-        n_summed = len(self.node.extents) - len(open_labels)
-        if not open_labels and n_summed <= 2:
+    def contraction(self) -> tuple[Fragment, Fragment | None] | None:
+        """A product with summed labels, coefficient 1 and distinct free labels."""
+        free_labels = self.node.out
+        n_summed = len(self.node.extents) - len(free_labels)
+        if not free_labels and n_summed <= 2:
             return (self.total(), None) if n_summed == 1 else (self.double(), None)
-        if len(open_labels) < 2 and (loop := self.cycle()) is not None:
-            return (self.style.diag if open_labels else self.style.trace)(loop), None
+        if len(free_labels) < 2 and (loop := self.cycle()) is not None:
+            return (self.style.diag if free_labels else self.style.trace)(loop), None
         path = self.path()
         if path is None:
             return None
         there, back = self.along(path), self.along(path[::-1])
-        if not open_labels:
-            return better(there, back), None
-        if path[0] != open_labels[0]:
+        if not free_labels:
+            return fewer_transposes(there, back), None
+        if path[0] != free_labels[0]:
             there, back = back, there
-        if len(open_labels) == 2:
+        if len(free_labels) == 2:
             return there, back
         self.diagonal = self.read_diagonally()
         if self.diagonal is not None:
-            there = better(there, self.style.diag(self.diagonal))
+            there = fewer_transposes(there, self.style.diag(self.diagonal))
         return there, back
 
-    def summed(self, body: Piece) -> Piece:
+    def summed(self, body: Fragment) -> Fragment:
         self.summand = (body, self.node.extents)
         return self.style.total(body)
 
-    def total(self) -> Piece:
+    def total(self) -> Fragment:
         """Everything on one label, summed: tr(A), sum(x), x'*y."""
         factors = self.vectors[0]
         style = self.style
@@ -205,18 +207,18 @@ class Product:
         if len(flat) != 2:
             return total
         u, v = flat
-        return better(style.chain([u.turned, v.plain]), style.chain([v.turned, u.plain]))
+        return fewer_transposes(style.chain([u.turned, v.plain]), style.chain([v.turned, u.plain]))
 
-    def double(self) -> Piece:
+    def double(self) -> Fragment:
         """Everything on two labels, summed: sum(A.*B), tr(A*B), sum(diag(x)*A*diag(y))."""
-        total = self.summed(better(self.sheet(0, 1), self.sheet(1, 0)))
+        total = self.summed(fewer_transposes(self.sheet(0, 1), self.sheet(1, 0)))
         pair = self.matrices.get((0, 1), [])
         if len(self.node.args) == 2 == len(pair) and pair[0][1] == pair[1][1][::-1]:
             chain = self.style.chain([form.plain for form, _, _ in pair])
-            return better(total, self.style.trace(chain))
+            return fewer_transposes(total, self.style.trace(chain))
         return total
 
-    def read_diagonally(self) -> Piece | None:
+    def read_diagonally(self) -> Fragment | None:
         """The product whose diagonal this is: A*B for (A.*B')*vector(1)."""
         flat = [(f, w) for f, w, k in self.matrices.get((0, 1), []) for _ in range(k)]
         if self.vectors or len(self.node.extents) != 2 or len(flat) != 2:
@@ -226,7 +228,9 @@ class Product:
         second = b.turned if other == (0, 1) else b.plain
         swapped = b.plain if other == (0, 1) else b.turned
         behind = a.turned if one == (0, 1) else a.plain
-        return better(self.style.chain([first, second]), self.style.chain([swapped, behind]))
+        return fewer_transposes(
+            self.style.chain([first, second]), self.style.chain([swapped, behind])
+        )
 
     def neighbours(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {label: [] for label in range(len(self.node.extents))}
@@ -236,7 +240,7 @@ class Product:
         return found
 
     def path(self) -> list[int] | None:
-        """The labels in a row, each joined to the next by matrices, open labels at the ends."""
+        """The labels in a row, each joined to the next by matrices, free labels at the ends."""
         near = self.neighbours()
         ends = [label for label, others in near.items() if len(others) == 1]
         if len(ends) != 2 or any(len(others) > 2 for others in near.values()):
@@ -251,21 +255,21 @@ class Product:
             path.append(onward[0])
         return path
 
-    def along(self, path: list[int]) -> Piece:
+    def along(self, path: list[int]) -> Fragment:
         """The product of matrices along a path of labels; summed ends close with a vector."""
-        style, open_labels = self.style, self.node.out
+        style, free_labels = self.style, self.node.out
         factors = []
-        if path[0] not in open_labels:
+        if path[0] not in free_labels:
             factors.append(self.vector(path[0], True) or style.transpose(style.ones(None)))
         for i, j in pairwise(path):
             factors.append(self.table(i, j))
             if j is not path[-1] and (scale := self.vector(j)):
                 factors.append(style.diag(scale))
-        if path[-1] not in open_labels:
+        if path[-1] not in free_labels:
             factors.append(self.vector(path[-1]) or style.ones(None))
         return style.chain(factors)
 
-    def cycle(self) -> Piece | None:
+    def cycle(self) -> Fragment | None:
         """The product of matrices once round, where every label is joined to two others."""
         near = self.neighbours()
         if any(len(others) != 2 for others in near.values()):
@@ -285,7 +289,7 @@ class Product:
 
     # --- the einsum language ---
 
-    def entrywise(self) -> tuple[Piece, Piece | None] | Form | None:
+    def entrywise(self) -> tuple[Fragment, Fragment | None] | NodeForm | None:
         """A product of arrays of one shape, entry by entry, and scalars."""
         node = self.node
         if node.summed or len(set(node.out)) < len(node.out):
@@ -302,7 +306,7 @@ class Product:
         every += [f for group in self.matrices.values() for f in group]
         body = self.style.pointwise([(f.plain, k) for f, _, k in every], False)
         scaled = self.scaled(body)
-        return Form(scaled, scaled)
+        return NodeForm(scaled, scaled)
 
 
 def counted(node: Einsum) -> list[tuple[tuple[Expr, Labels], int]]:

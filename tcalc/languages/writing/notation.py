@@ -1,8 +1,8 @@
-"""How notation is spelled: pieces of text with their precedence, and the ASCII matrix language.
+"""Fragments of text with their precedence, and how the ASCII matrix language composes them.
 
-A style turns parts (names, products, sums, calls) into larger pieces; which parts an expression
-consists of is decided in `matrix_form`. Text is kept as ropes (nested tuples), so that no piece is
-ever copied and shared parts cost nothing.
+A style composes names, products, sums and calls of smaller fragments; which of these an expression
+consists of is decided in `matrix_form`. Text is kept as ropes (nested tuples), so that no fragment
+is ever copied and shared parts cost nothing.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...graph.extents import Coef, Extent, Shape
-from ...graph.row import Op
+from ...graph.operators import Op
 
 Rope = Any  #: str, or a tuple of ropes
 
+#: Precedence: what has a higher level binds more tightly.
 COMPARE, SUM, POINTWISE, PRODUCT, POWER, QUOTE, ATOM = range(7)
 MAX_SIZE = 10**9
 MAX_SHOWN = 64
-LETTERS = "ijklmnpqrstuvwxyzabcdefghoABCDEFGHIJKLMNOPQRSTUVWXYZ"
+INDEX_LETTERS = "ijklmnpqrstuvwxyzabcdefghoABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def index_letters() -> Iterator[str]:
     """Names of indices: Latin letters, then Greek ones and what follows them."""
-    return chain(LETTERS, (chr(k) for k in count(ord("α")) if chr(k).isalpha()))
+    return chain(INDEX_LETTERS, (chr(k) for k in count(ord("α")) if chr(k).isalpha()))
 
 
-class Piece(NamedTuple):
+class Fragment(NamedTuple):
     """A part of the printed text.
 
     Attributes
@@ -38,7 +39,7 @@ class Piece(NamedTuple):
     text : rope
         Without the sign, which consumers write where it reads best.
     level : int
-        How tightly the outermost operator binds.
+        Precedence of the outermost operator.
     size : int
         Tokens when everything shared is written out (bounded).
     flips : int
@@ -48,7 +49,7 @@ class Piece(NamedTuple):
     joins : bool
         A product that takes a further factor on its left without parentheses.
     under : rope or None
-        x of a piece that reads 1/x.
+        x of a fragment that reads 1/x.
     condition : rope or None
         A comparison as it is written where a condition is expected.
     entry : tuple or None
@@ -66,7 +67,7 @@ class Piece(NamedTuple):
     entry: tuple[str, Any] | None = None
 
 
-def flatten(rope: Rope) -> str:
+def rope_text(rope: Rope) -> str:
     """The text of a rope."""
     parts: list[str] = []
     stack = [rope]
@@ -79,15 +80,15 @@ def flatten(rope: Rope) -> str:
     return "".join(parts)
 
 
-def measure(pieces: Sequence[Piece], extra: int = 1) -> tuple[int, int]:
-    """Size and flips of a piece made of pieces."""
+def fragment_size(fragments: Sequence[Fragment], extra: int = 1) -> tuple[int, int]:
+    """Size and flips of a fragment made of fragments."""
     return (
-        min(MAX_SIZE, sum([p.size for p in pieces]) + extra),
-        min(MAX_SIZE, sum([p.flips for p in pieces])),
+        min(MAX_SIZE, sum([p.size for p in fragments]) + extra),
+        min(MAX_SIZE, sum([p.flips for p in fragments])),
     )
 
 
-def joined(separator: str, ropes: Sequence[Rope]) -> Rope:
+def join_ropes(separator: str, ropes: Sequence[Rope]) -> Rope:
     found: list[Rope] = []
     for rope in ropes:
         if found:
@@ -96,7 +97,7 @@ def joined(separator: str, ropes: Sequence[Rope]) -> Rope:
     return tuple(found)
 
 
-class Spec(NamedTuple):
+class EinsumSpec(NamedTuple):
     """An einsum form: letters of each operand, of the result, sizes of letters no operand has."""
 
     words: tuple[str, ...]
@@ -105,48 +106,48 @@ class Spec(NamedTuple):
 
 
 class Style:
-    """The ASCII matrix language."""
+    """How fragments are composed: here in the ASCII matrix language, in subclasses otherwise."""
 
     pointwise_times = " .* "
     maps_to = " -> "
 
     # --- atoms ---
 
-    def name(self, name: str) -> Piece:
-        return Piece(name)
+    def name(self, name: str) -> Fragment:
+        return Fragment(name)
 
-    def number(self, value: float) -> Piece:
-        return Piece(repr(value))
+    def number(self, value: float) -> Fragment:
+        return Fragment(repr(value))
 
-    def array(self, value: np.ndarray) -> Piece:
+    def array(self, value: np.ndarray) -> Fragment:
         if value.size > MAX_SHOWN:
-            return Piece(f"const({', '.join(map(str, value.shape))})")
-        return Piece(str(value.tolist()), size=2 * value.size)
+            return Fragment(f"const({', '.join(map(str, value.shape))})")
+        return Fragment(str(value.tolist()), size=2 * value.size)
 
     def dimensions(self, names: Sequence[str]) -> list[str]:
         """Factors or divisors that are dimensions."""
         return [name if name.isidentifier() else f"({name})" for name in names]
 
-    def ones(self, extent: Extent | None) -> Piece:
-        """A vector of ones; of which extent, where the other factors do not say it."""
-        return Piece("vector(1)" if extent is None else f"vector(1, {extent})", size=4)
+    def ones(self, extent: Extent | None) -> Fragment:
+        """A vector of ones; its extent is None where the other factors say it."""
+        return Fragment("vector(1)" if extent is None else f"vector(1, {extent})", size=4)
 
-    def filled(self, value: Piece, shape: Shape) -> Piece:
+    def filled(self, value: Fragment, shape: Shape) -> Fragment:
         """A vector or matrix of equal entries."""
         name = "vector" if len(shape) == 1 else "matrix"
         return self.function(name, [value], list(map(str, shape)))
 
-    def block(self, name: str, shape: Shape) -> Piece:
+    def block(self, name: str, shape: Shape) -> Fragment:
         """An array of zeros or ones with more than two axes."""
         return self.function(name, [], list(map(str, shape)))
 
-    def eye(self, extent: Extent) -> Piece:
-        return Piece(f"eye({extent})", size=4)
+    def eye(self, extent: Extent) -> Fragment:
+        return Fragment(f"eye({extent})", size=4)
 
     # --- parentheses and signs ---
 
-    def inside(self, p: Piece, level: int) -> Rope:
-        """The piece where operands must bind at least as tightly as `level`."""
+    def inside(self, p: Fragment, level: int) -> Rope:
+        """The fragment where operands must bind at least as tightly as `level`."""
         if p.negative:
             return self.parenthesised(self.signed(p))
         return p.text if p.level >= level else self.parenthesised(p.text)
@@ -154,7 +155,7 @@ class Style:
     def parenthesised(self, rope: Rope) -> Rope:
         return ("(", rope, ")")
 
-    def signed(self, p: Piece) -> Rope:
+    def signed(self, p: Fragment) -> Rope:
         if not p.negative:
             return p.text
         return ("-", p.text if p.level > SUM else self.parenthesised(p.text))
@@ -162,52 +163,52 @@ class Style:
     # --- composition ---
 
     def product(self, ropes: Sequence[Rope]) -> Rope:
-        return joined("*", ropes)
+        return join_ropes("*", ropes)
 
-    def transpose(self, p: Piece) -> Piece:
+    def transpose(self, p: Fragment) -> Fragment:
         text = self.raised(p._replace(negative=False) if p.negative else p)
         size = min(MAX_SIZE, p.size + (1 if p.level >= QUOTE else 3))
-        return Piece(text, QUOTE, size, p.flips + 1, p.negative)
+        return Fragment(text, QUOTE, size, p.flips + 1, p.negative)
 
-    def raised(self, p: Piece) -> Rope:
+    def raised(self, p: Fragment) -> Rope:
         return (self.inside(p, QUOTE), "'")
 
-    def chain(self, factors: Sequence[Piece]) -> Piece:
+    def chain(self, factors: Sequence[Fragment]) -> Fragment:
         """A product of matrices and vectors, from left to right."""
         if len(factors) == 1:
             return factors[0]
         ropes = [self.inside(factors[0], PRODUCT)]
         ropes += [self.inside(p, POWER) for p in factors[1:]]
-        return Piece(self.product(ropes), PRODUCT, *measure(factors), joins=True)
+        return Fragment(self.product(ropes), PRODUCT, *fragment_size(factors), joins=True)
 
-    def scaling(self, left: Piece | None, body: Piece, right: Piece | None) -> Piece:
+    def scaling(self, left: Fragment | None, body: Fragment, right: Fragment | None) -> Fragment:
         """Diagonal matrices around a matrix."""
         factors = [p for p in (left, body, right) if p is not None]
         ropes = [self.inside(p, POWER) for p in factors]
         if body.joins and body.level == PRODUCT and not body.negative:
             ropes[0 if left is None else 1] = body.text
-        return Piece(self.product(ropes), PRODUCT, *measure(factors), joins=True)
+        return Fragment(self.product(ropes), PRODUCT, *fragment_size(factors), joins=True)
 
-    def pointwise(self, factors: Sequence[tuple[Piece, int]], scalar: bool) -> Piece:
+    def pointwise(self, factors: Sequence[tuple[Fragment, int]], scalar: bool) -> Fragment:
         """A product entry by entry of powers."""
         factors = self.powers(factors)
         ropes = [self.power(p, k, scalar) if k > 1 else self.inside(p, POWER) for p, k in factors]
-        size, flips = measure([p for p, _ in factors], len(factors))
+        size, flips = fragment_size([p for p, _ in factors], len(factors))
         if len(factors) == 1:
             p, k = factors[0]
-            return p if k == 1 else Piece(ropes[0], POWER, size, flips)
+            return p if k == 1 else Fragment(ropes[0], POWER, size, flips)
         level = PRODUCT if scalar else POINTWISE
-        text = self.product(ropes) if scalar else joined(self.pointwise_times, ropes)
-        return Piece(text, level, size, flips, joins=True)
+        text = self.product(ropes) if scalar else join_ropes(self.pointwise_times, ropes)
+        return Fragment(text, level, size, flips, joins=True)
 
-    def powers(self, factors: Sequence[tuple[Piece, int]]) -> list[tuple[Piece, int]]:
-        """Products as squares: x.^3 is another operator, x.^2 .* x reads as the product it is."""
+    def powers(self, factors: Sequence[tuple[Fragment, int]]) -> list[tuple[Fragment, int]]:
+        """Powers as products of squares: x.^2 .* x, as x.^3 would be read as another operator."""
         found = []
         for p, k in factors:
             found += [(p, 2)] * (k // 2) + [(p, 1)] * (k % 2)
         return found
 
-    def power(self, p: Piece, k: int, scalar: bool) -> Rope:
+    def power(self, p: Fragment, k: int, scalar: bool) -> Rope:
         return (self.inside(p, QUOTE), "^" if scalar else ".^", str(k))
 
     def factors(self, value: float) -> tuple[str, str]:
@@ -221,7 +222,7 @@ class Style:
                     return ("" if p == 1 else str(p)), str(k)
         return repr(value), ""
 
-    def scale(self, body: Piece | None, coef: Coef, scalars: Sequence[Piece]) -> Piece:
+    def scale(self, body: Fragment | None, coef: Coef, scalars: Sequence[Fragment]) -> Fragment:
         """coef * scalars * body."""
         value = coef.value
         negative = math.copysign(1, value) < 0 and value == value
@@ -244,26 +245,26 @@ class Style:
         if body is not None:
             level = POINTWISE if body.joins or not ropes else POWER
             ropes.append(self.inside(body, level))
-        pieces = [*scalars, *([body] if body is not None else [])]
-        size, flips = measure(pieces, len(before) + len(after) + 1)
+        fragments = [*scalars, *([body] if body is not None else [])]
+        size, flips = fragment_size(fragments, len(before) + len(after) + 1)
         text = self.fraction(ropes, after, len(before))
         single = len(ropes) == 1 and not after
         level = PRODUCT
         if body is not None and (single or (body.joins and body.level == POINTWISE)):
             level = body.level
-        return Piece(text, ATOM if single and body is None else level, size, flips, negative,
+        return Fragment(text, ATOM if single and body is None else level, size, flips, negative,
                      joins=not after)  # fmt: skip
 
     def fraction(self, above: list[Rope], below: list[str], numbers: int) -> Rope:
         """Factors, the first `numbers` of them numbers, over numbers."""
-        return joined("/", [self.product(above or ["1"]), *below])
+        return join_ropes("/", [self.product(above or ["1"]), *below])
 
-    def quotient(self, above: str, body: Piece, negative: bool) -> Piece:
+    def quotient(self, above: str, body: Fragment, negative: bool) -> Fragment:
         return body._replace(
             text=(above, body.text[1:]), negative=negative, under=None, size=body.size + 1
         )
 
-    def add(self, terms: Sequence[Piece]) -> Piece:
+    def add(self, terms: Sequence[Fragment]) -> Fragment:
         """A sum, positive terms first."""
         ordered = [p for p in terms if not p.negative] + [p for p in terms if p.negative]
         ropes: list[Rope] = []
@@ -276,32 +277,34 @@ class Style:
             elif p.negative:
                 ropes.append("-")
             ropes.append(body)
-        return Piece(tuple(ropes), SUM, *measure(terms, len(terms)))
+        return Fragment(tuple(ropes), SUM, *fragment_size(terms, len(terms)))
 
-    def function(self, name: str, args: Sequence[Piece], extra: Sequence[str] = ()) -> Piece:
+    def function(self, name: str, args: Sequence[Fragment], extra: Sequence[str] = ()) -> Fragment:
         ropes = [self.signed(p) for p in args] + list(extra)
-        return Piece((name, "(", joined(", ", ropes), ")"), ATOM, *measure(args, 3 + len(ropes)))
+        return Fragment(
+            (name, "(", join_ropes(", ", ropes), ")"), ATOM, *fragment_size(args, 3 + len(ropes))
+        )
 
-    def output(self, op: Op, index: int, args: Sequence[Piece]) -> Piece:
+    def output(self, op: Op, index: int, args: Sequence[Fragment]) -> Fragment:
         """One output of an operator that has several."""
         return self.function(op.parts[index], args)
 
-    def indexed(self, p: Piece, keys: Sequence[Piece | None]) -> Piece:
+    def indexed(self, p: Fragment, keys: Sequence[Fragment | None]) -> Fragment:
         """An array indexed by integers, or by `:`."""
-        shown = joined(", ", [":" if key is None else self.signed(key) for key in keys])
-        size, flips = measure([p, *[key for key in keys if key is not None]], 2)
-        return Piece((self.inside(p, ATOM), "[", shown, "]"), ATOM, size, flips)
+        shown = join_ropes(", ", [":" if key is None else self.signed(key) for key in keys])
+        size, flips = fragment_size([p, *[key for key in keys if key is not None]], 2)
+        return Fragment((self.inside(p, ATOM), "[", shown, "]"), ATOM, size, flips)
 
-    def diag(self, p: Piece) -> Piece:
+    def diag(self, p: Fragment) -> Fragment:
         return self.function("diag", [p])
 
-    def trace(self, p: Piece) -> Piece:
+    def trace(self, p: Fragment) -> Fragment:
         return self.function("tr", [p])
 
-    def total(self, p: Piece) -> Piece:
+    def total(self, p: Fragment) -> Fragment:
         return self.function("sum", [p])
 
-    def mean(self, p: Piece) -> Piece:
+    def mean(self, p: Fragment) -> Fragment:
         return self.function("mean", [p])
 
     # --- operators ---
@@ -310,9 +313,9 @@ class Style:
         self,
         op: Op,
         extra: Sequence[tuple[str, Any]],
-        args: Sequence[Piece],
+        args: Sequence[Fragment],
         scalar: Sequence[bool],
-    ) -> Piece:
+    ) -> Fragment:
         """An operator: between its operands, or as a function with its parameters behind."""
         if op.spelling.infix and not extra:
             return self.infix(op, args, scalar)
@@ -325,35 +328,37 @@ class Style:
         ]
         return self.function(op.spelling.printed or op.name, taken, shown)
 
-    def infix(self, op: Op, args: Sequence[Piece], scalar: Sequence[bool]) -> Piece:
+    def infix(self, op: Op, args: Sequence[Fragment], scalar: Sequence[bool]) -> Fragment:
         sign = op.spelling.infix
         level, right, spaced = INFIX.get(sign.lstrip("1."), (COMPARE, POINTWISE, True))
         if all(scalar) or (scalar[-1] and sign == "./"):
             sign = sign.replace(".", "")
-        size, flips = measure(args, 1)
+        size, flips = fragment_size(args, 1)
         if len(args) == 1:
             text = (sign[0], sign[1:], self.inside(args[0], right))
-            return Piece(text, level, size, flips, under=text[2])
+            return Fragment(text, level, size, flips, under=text[2])
         low = QUOTE if level == POWER else SUM if level == COMPARE else level
         left, behind = self.inside(args[0], low), self.inside(args[1], right)
         text = (left, f" {sign} " if spaced else sign, behind)
         if level == COMPARE:
             return self.function(op.name, args)._replace(condition=text)
-        return Piece(text, level, size, flips)
+        return Fragment(text, level, size, flips)
 
-    def einsum(self, spec: Spec, args: Sequence[Piece]) -> Piece:
+    def einsum(self, spec: EinsumSpec, args: Sequence[Fragment]) -> Fragment:
         sizes = [f"{letter}={extent}" for letter, extent in spec.sizes]
         ropes = [f"'{','.join(spec.words)}->{spec.out}'", *[self.signed(p) for p in args], *sizes]
-        return Piece(("#(", joined(", ", ropes), ")"), ATOM, *measure(args, 4 + len(ropes)))
+        return Fragment(
+            ("#(", join_ropes(", ", ropes), ")"), ATOM, *fragment_size(args, 4 + len(ropes))
+        )
 
     # --- statements ---
 
-    def statements(self, named: Sequence[tuple[str, Piece]], last: Piece) -> str:
+    def statements(self, named: Sequence[tuple[str, Fragment]], last: Fragment) -> str:
         lines = [(name, " = ", self.signed(p), "\n") for name, p in named]
-        return flatten((tuple(lines), self.signed(last)))
+        return rope_text((tuple(lines), self.signed(last)))
 
 
-#: Operators between operands: their level, the level their right operand needs, spaces around them.
+#: Infix operators: precedence, that of their right operand at least, and whether spaces surround.
 INFIX = {
     "/": (POINTWISE, POWER, False),
     "*": (POINTWISE, POWER, False),

@@ -1,4 +1,4 @@
-"""What a formula would write more than once, and names for it."""
+"""Common subexpressions of a formula, and names for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ...graph.applications import parts
 from ...graph.nodes import Apply, Einsum, Expr, Var, postorder
-from ...graph.row import Loop
+from ...graph.operators import Loop
 
 
 def used_twice(nodes: Sequence[Expr]) -> set[int]:
@@ -26,7 +26,7 @@ def used_twice(nodes: Sequence[Expr]) -> set[int]:
 
 
 def free_prefix(prefix: str, nodes: Sequence[Expr]) -> str:
-    """A prefix whose numbered names no variable has."""
+    """The prefix, lengthened until no variable has one of its numbered names."""
     taken = [node.name for node in nodes if isinstance(node, Var)]
     while any(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in taken):
         prefix += "t"

@@ -13,7 +13,7 @@ import numpy as np
 from ...graph.applications import apply
 from ...graph.nodes import Expr
 from ...graph.normal import einsum
-from ...graph.row import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling
 from ...support.errors import LinAlgError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, attempt, labels, refuse, same, square, symmetric_part, turned

@@ -10,7 +10,7 @@ from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Expr
 from ...graph.normal import add, einsum, scale, view
-from ...graph.row import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling
 from ..matrix_cores import above, labels, mirrored
 from .triangular import lower_half, lower_ones, tri_inverse
 

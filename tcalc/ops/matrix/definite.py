@@ -12,7 +12,7 @@ from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Expr
 from ...graph.normal import einsum
-from ...graph.row import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling
 from ..matrix_cores import LARGE, labels, mirrored, same
 from .cholesky import CHOLESKY
 

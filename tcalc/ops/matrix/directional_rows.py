@@ -17,9 +17,9 @@ from ...graph.applications import core_swap
 from ...graph.extents import ONE, Shape
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum, scale, view
-from ...graph.orientation import inverse
+from ...graph.operators import TABLE, Op
+from ...graph.orientation import inverse_permutation
 from ...graph.products import is_zero, split_coef, zeros_node
-from ...graph.row import TABLE, Op
 
 #: Makes the row's value from its operands, in a simpler form where there is one.
 Build = Callable[[Sequence[Expr]], Expr]
@@ -50,7 +50,7 @@ def push(node: Apply, k: int, fixed: int, tangent: Expr, build: Build, more: Bui
     n = node.args[k].ndim
     front, order = tangent.shape[n:], [*range(n, tangent.ndim), *range(n)]
     operands = [*[lifted(e, front) for e in others], view(tangent, order)]
-    return view((more if k < fixed else build)(operands), inverse(order))
+    return view((more if k < fixed else build)(operands), inverse_permutation(order))
 
 
 def pull(node: Apply, k: int, fixed: int, cotangent: Expr, build: Build, more: Build) -> Expr:

@@ -12,7 +12,7 @@ from ...graph.applications import apply, apply_all
 from ...graph.extents import Coef, Shape
 from ...graph.nodes import Expr
 from ...graph.normal import add, einsum
-from ...graph.row import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, attempt, both, labels, refuse, square, symmetric
 

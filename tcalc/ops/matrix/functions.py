@@ -17,7 +17,7 @@ from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import scale
-from ...graph.row import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling
 from ..arithmetic import as_expr, public
 from ..elementwise import exp, log, sqrt
 from ..matrix_cores import refuse, square

@@ -8,7 +8,7 @@ from ...graph.applications import apply, core_swap
 from ...graph.extents import Coef, Shape
 from ...graph.nodes import Expr
 from ...graph.normal import einsum, view
-from ...graph.row import Factorisation, Kernels, Meaning, Op, Partial, Spelling
+from ...graph.operators import Factorisation, Kernels, Meaning, Op, Partial, Spelling
 from .. import arithmetic
 from ..arithmetic import as_expr, public
 from ..elementwise import reciprocal
@@ -20,7 +20,6 @@ __all__ = [
     "det",
     "inv",
     "logdet",
-    "reciprocal",
     "slogdet",
     "solve",
 ]

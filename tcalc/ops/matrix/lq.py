@@ -11,7 +11,7 @@ from ...graph.applications import apply, apply_all
 from ...graph.extents import ONE, Coef, Shape, show_shape
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum
-from ...graph.row import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling
 from ...support.errors import ShapeError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, labels, refuse, without_upper

@@ -16,8 +16,8 @@ from ...graph.applications import apply, core_swap
 from ...graph.extents import ONE, Coef, extent_coef, number
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum, scale, view
+from ...graph.operators import Kernels, Meaning, Op, Spelling
 from ...graph.products import numeric_value, split_coef, zeros_node
-from ...graph.row import Kernels, Meaning, Op, Spelling
 from ...support.errors import UnsupportedError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import labels, square

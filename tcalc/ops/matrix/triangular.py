@@ -10,7 +10,7 @@ from ...graph.applications import apply
 from ...graph.extents import ONE, Coef, Extent
 from ...graph.nodes import Expr
 from ...graph.normal import einsum
-from ...graph.row import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, labels, refuse, same, square, without_upper
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...graph.applications import rewritten
 from ...graph.nodes import Add, Einsum, Expr, postorder
 from ...graph.normal import add, built, distribute, einsum
-from ...graph.products import Factors, Operand, factors_of, opened
+from ...graph.products import Factors, LabelledExpr, factors_of, inlined
 from ...graph.sums import absent_axes, embeds, flattened, most_shared
 
 MAX_TERMS, MAX_OPERANDS = 16, 12
@@ -84,7 +84,7 @@ def _open(e: Expr) -> Factors | None:
     if not isinstance(e, Einsum) or len(set(e.out)) < len(e.out):
         return None
     waiting, out, extents, coef = factors_of(e)
-    operands: list[Operand] = []
+    operands: list[LabelledExpr] = []
     while waiting:
         arg, word = waiting.pop(0)
         room = len(operands) + len(waiting) < MAX_OPERANDS
@@ -92,7 +92,7 @@ def _open(e: Expr) -> Factors | None:
             operands.append((arg, word))
             continue
         coef = coef.by(arg.coef)
-        waiting += opened(arg, word, extents)
+        waiting += inlined(arg, word, extents)
     return Factors(operands, out, extents, coef) if len(operands) > 1 else None
 
 

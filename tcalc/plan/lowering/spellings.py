@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...graph.applications import rewritten
 from ...graph.nodes import Add, Apply, Einsum, Expr, Part
 from ...graph.normal import add, distribute
-from ...graph.row import Loop
+from ...graph.operators import Loop
 from ...graph.sums import low_order
 
 MAX_TERMS = 8

@@ -1,9 +1,9 @@
-"""Bound variables: what the bodies of `build` and `fold` are called with.
+"""Bound variables: the arguments that the bodies of `build` and `fold` are called with.
 
-A body is called once, with an index that is an integer variable of its own. No other living
-expression knows its name, so bodies may nest, stand inside derivatives and hold derivatives, and
-nothing is captured. Names are made of depths, never of counters, so that equal bodies are equal
-expressions.
+A body is called once, with an index that is an integer variable of its own. No other expression
+that is alive has its name, so bodies may nest, be differentiated and contain derivatives without
+capture of variables. Names are made of the depth of nesting, not of a global counter, so that equal
+bodies are equal expressions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .extents import Extent, Shape
 from .nodes import Expr, Var, intern, postorder
 from .properties import INTEGERS
 
-#: Names of variables never start with it.
+#: Starts the names of bound variables, and never that of a variable which users declare.
 PREFIX = "$"
 
 _living: WeakValueDictionary[str, Var] = WeakValueDictionary()
@@ -77,7 +77,7 @@ class Scope:
         return found
 
 
-def bound(e: Expr) -> TypeGuard[Var]:
+def is_bound(e: Expr) -> TypeGuard[Var]:
     """Is this a variable of a body?"""
     return isinstance(e, Var) and e.name.startswith(PREFIX)
 
@@ -88,7 +88,7 @@ def shown(name: str) -> str:
 
 
 def readable(text: str) -> str:
-    """A text with the names that users gave to indices."""
+    """A text with the names that users know in place of those of open bodies' variables."""
     for name in sorted(_open, key=len, reverse=True):
         text = text.replace(name, shown(name))
     return text
@@ -98,14 +98,14 @@ def ranges(e: Expr) -> dict[Var, Extent]:
     """The indices of open bodies in an expression, and their extents."""
     found = {}
     for node in postorder([e]):
-        extent = _open.get(node.name) if bound(node) else None
+        extent = _open.get(node.name) if is_bound(node) else None
         if extent is not None and isinstance(node, Var):
             found[node] = extent
     return found
 
 
 def refuse_strays(roots: Iterable[Expr]) -> None:
-    """Refuse variables of bodies that are closed.
+    """Refuse bound variables outside of their bodies.
 
     Raises
     ------
@@ -113,5 +113,5 @@ def refuse_strays(roots: Iterable[Expr]) -> None:
         A TypeError that names the variable.
     """
     for node in postorder(roots):
-        if bound(node) and node.name not in _open:
+        if is_bound(node) and node.name not in _open:
             raise TraceError(f"{shown(node.name)} is used outside of the body that it belongs to")

@@ -1,7 +1,7 @@
-"""Labels for indices of the index language: where each starts, and what is known of it.
+"""The iteration space of the index language: a label for every index, and constraints on these.
 
-An index is a label, which counts from 0 to an extent less 1, plus a form: the lower bound of its
-range. Bounds that a box of labels does not have are conditions.
+An index is a label, which counts from 0 to an extent less 1, plus an affine form: where its range
+starts. Bounds that are no box of labels are constraints besides.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from ...integers.polyhedra import (
     integer_range,
 )
 from ...ops.indicator import index, label_of
-from .integers import Floor, RangePiece, X
+from .integers import OWN_INDEX, Floor, RangePiece
 
-#: What is known of indices where a part of a text stands.
+#: Constraints on indices that hold where a part of a text is read.
 Context = tuple[Constraint, ...]
 
 
 class Placed(NamedTuple):
-    """An index as a form in its label and others, and the conditions that its range leaves."""
+    """An index as an affine form in labels, its own label, and the constraints that remain."""
 
     form: Affine
     label: int
     conditions: Context
 
 
-class Labels:
-    """The labels of one text, and their extents."""
+class IterationSpace:
+    """The labels of one text and their extents; what follows from these and from constraints."""
 
     def __init__(self) -> None:
         self.extents: dict[int, Extent] = {}
@@ -48,7 +48,7 @@ class Labels:
     # --- what is known ----------------------------------------------------------------------------
 
     def related(self, forms: Iterable[Affine], context: Context) -> Context:
-        """The conditions that say something about dimensions, or about the labels of forms."""
+        """The constraints on dimensions alone, or connected to the labels of forms."""
         names = {name for form in forms for name in form.names if label_of(name) is not None}
         waiting = [(c, {n for n in c.form.names if label_of(n) is not None}) for c in context]
         found = [c for c, own in waiting if not own]
@@ -62,7 +62,7 @@ class Labels:
         return tuple(found)
 
     def known(self, forms: Sequence[Affine], context: Context) -> System:
-        """What holds of the names in forms: the boxes of labels, the context, no dimension < 0."""
+        """The system of the names in forms: boxes of labels, constraints, no dimension below 0."""
         related = self.related(forms, context)
         names = {n for form in [*forms, *[c.form for c in related]] for n in form.names}
         box: list[Constraint] = []
@@ -136,7 +136,7 @@ class Labels:
         if extent == 0:
             return Placed(form, label, (NEVER,))
         asked = [f.below(form) for f in piece.lower] + [f.above(form) for f in piece.upper]
-        asked += [c.substitute({X.names[0]: form}) for c in piece.conditions]
+        asked += [c.substitute({OWN_INDEX.names[0]: form}) for c in piece.conditions]
         kept: list[Constraint] = []
         for c in dict.fromkeys(asked):
             if not self.holds(c, context):

@@ -1,6 +1,6 @@
-"""Which operands of a product open: dissolved products merge their labels with those around them.
+"""Products among the operands of a product inlined, their labels merged with those around them.
 
-The first half of the normal form; `tcalc.graph.normal` says what opens, and what is distributed.
+The first half of the normal form; `tcalc.graph.normal` says what is inlined.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from .extents import Coef, Extent, extent_coef
 from .nodes import Einsum, Labels
 from .products import (
     Factors,
-    Operand,
+    LabelledExpr,
     enlarging,
-    opened,
+    grouped_factors,
+    inlined,
     same_selections,
     selects,
-    shut,
     without_ones,
 )
 
 MAX_OPERANDS = 12
 
 
-class Opening:
-    """One product: its labels are merged (union-find) while operands dissolve."""
+class Inlining:
+    """One product whose operands are inlined; labels that become equal are merged (union-find)."""
 
     def __init__(self, extents: dict[int, Extent], out: Labels, coef: Coef) -> None:
         self.extents = extents
@@ -59,25 +59,25 @@ class Opening:
             return labels
         return tuple([self.find(label) for label in labels])
 
-    def of(self, operands: list[Operand]) -> Factors:
-        """The product of operands that stay shut."""
+    def of(self, operands: list[LabelledExpr]) -> Factors:
+        """The product of these operands, after inlining."""
         for op, word in operands:
             for label, extent in zip(word, op.shape, strict=True):
                 self.check(self.find(label), extent)
-        operands = self.selected(self.dissolve(operands))
-        while (inside := self.open_contraction(operands)) is not None:
-            operands = self.selected(self.dissolve(inside))
+        operands = self.merge_selections(self.inline_outer_products(operands))
+        while (inside := self.inline_contraction(operands)) is not None:
+            operands = self.merge_selections(self.inline_outer_products(inside))
         operands = [(op, self.word(word)) for op, word in operands]
         out, coef = self.word(self.out), self.coef
         placed = {label for _, word in operands for label in word}.union(out)
-        # summed labels that stand in no operand any more
+        # summed labels that are in no operand any more: a sum over nothing but the extent
         for label in sorted({self.find(label) for label in self.extents} - placed):
             coef = coef.by(extent_coef(self.extents[label]))
         return Factors(operands, out, self.extents, coef)
 
-    def dissolve(self, operands: Iterable[Operand]) -> list[Operand]:
-        """Operands that are products without a summed label vanish into this one."""
-        kept: list[Operand] = []
+    def inline_outer_products(self, operands: Iterable[LabelledExpr]) -> list[LabelledExpr]:
+        """The operands after outer products among them are inlined."""
+        kept: list[LabelledExpr] = []
         waiting = list(operands)
         for k, (op, word) in enumerate(waiting):
             if isinstance(op, Einsum) and not op.summed:
@@ -90,14 +90,14 @@ class Opening:
                 self.coef = self.coef.by(op.coef)
                 inside = list(zip(op.args, op.labels, strict=True))
                 if len(kept) + len(inside) + len(waiting) - k - 1 > MAX_OPERANDS:
-                    inside = shut(inside, op.extents)
+                    inside = grouped_factors(inside, op.extents)
                 for arg, labels in inside:
                     kept.append((arg, tuple([local[label] for label in labels])))
             else:
                 kept.append((op, word))
         return kept
 
-    def selected(self, operands: list[Operand]) -> list[Operand]:
+    def merge_selections(self, operands: list[LabelledExpr]) -> list[LabelledExpr]:
         """One selection tensor twice, S_ij S_ik, is S_ij with a unit tensor of j and k."""
         if not any(selects(op) for op, _ in operands):
             return operands
@@ -114,8 +114,8 @@ class Opening:
             for a, b in pairs:
                 self.union(a, b)
 
-    def open_contraction(self, operands: list[Operand]) -> list[Operand] | None:
-        """The operands with one contraction opened, or None where all stay shut."""
+    def inline_contraction(self, operands: list[LabelledExpr]) -> list[LabelledExpr] | None:
+        """The operands after one contraction is inlined, or None where none is to be."""
         outer = {self.find(label) for label in self.out}
         for k, (op, labels) in enumerate(operands):
             if not isinstance(op, Einsum):
@@ -127,5 +127,5 @@ class Opening:
                 few = len(operands) + len(op.args) - 1 <= MAX_OPERANDS
                 if not (larger and few and any(label not in outer for label in word)):
                     continue
-            return operands[:k] + opened(op, word, self.extents) + operands[k + 1 :]
+            return operands[:k] + inlined(op, word, self.extents) + operands[k + 1 :]
         return None

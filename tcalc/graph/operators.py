@@ -1,8 +1,8 @@
-"""The operator table: one complete row per operator, read by every pass.
+"""The operator table: a row tells what an operator means, how it is computed and how it is written.
 
-A row acts on operands whose leading axes are a common batch and whose trailing axes are its core:
-elementwise operators have no core, reductions have a core that disappears, matrix functions have a
-core of two axes. Passes know this signature, never an operator's name.
+An operator acts on operands whose leading axes are a common batch and whose trailing axes are its
+core: elementwise operators have no core, reductions have a core that disappears, matrix functions
+have a core of two axes. Passes know this signature, never an operator's name.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .nodes import Apply, Expr, Var
 Partial = Callable[..., Expr] | None
 
 INFINITE = (-math.inf, math.inf)
-#: Where operands are sampled of which a row says nothing else.
+#: Where operands are sampled unless the row has a domain.
 SAMPLED = (0.5, 2.0)
 
 
-#: Tangents or cotangents, None where zero.
-Given = Sequence[Expr | None]
+#: Tangents or cotangents of operands or outputs, None where zero.
+Differentials = Sequence[Expr | None]
 
 
 class Iteration(NamedTuple):
@@ -37,12 +37,12 @@ class Iteration(NamedTuple):
     following : mapping
         The next values of the states that are needed, by the state's number.
     states, slices, fixed : tuple of Var
-        What stands for the operands, in this order: for the states, for one slice of each scanned
-        operand, and for operands that are the same in all steps.
+        What stands for the operands in the step, in this order: for the states, for one slice of
+        each scanned operand, and for operands that are the same in all steps.
     times : int or str
         The number of steps.
     backward : bool
-        Whether the last slice comes first.
+        Does the last slice come first?
     entries : callable
         ``entries(sizes)`` is the number of entries that the kernel holds.
     """
@@ -70,15 +70,15 @@ class Factorisation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Meaning:
-    """What an operator is as a function: all that derivatives and rules ask.
+    """An operator as a mathematical function: what derivatives, rules and shape inference ask.
 
     Attributes
     ----------
     partials : tuple
         One derivative per operand; for a row with several outputs, a tuple of one per output.
     shape : callable
-        Output shape from parameters and operand shapes; a tuple of shapes for several outputs.
-        None: the operands' batch, without their cores.
+        ``shape(params, *shapes)`` is the output's shape, or a tuple of shapes for several outputs.
+        None: the batch of the operands, without a core.
     domain : tuple of (low, high)
         Where each operand may be sampled; empty: every one in `SAMPLED`.
     range : (low, high)
@@ -91,9 +91,9 @@ class Meaning:
     self_adjoint : bool
         Is the core of the result a symmetric matrix, whatever the operands are?
     pushforward, pullback : callable or None
-        ``pushforward(k, tangent, node)`` and ``pullback(k, cotangent, node)`` with further axes
-        behind (tangent) or before (cotangent) those of the node, where multiplying by the full
-        partial costs more than it must; None where the operand has no derivative.
+        ``pushforward(k, tangent, node)`` and ``pullback(k, cotangent, node)`` of operand k, with
+        further axes behind (tangent) or before (cotangent) those of the node, for operators whose
+        full partial derivative is dearer to multiply by; they return None where that is zero.
     inverts : str
         "lower", "positive" or "general" where the result is the inverse of a lower triangle, of a
         positive definite or of any matrix: products with it are planned as solves.
@@ -130,23 +130,23 @@ class Meaning:
 
 @dataclass(frozen=True, eq=False)
 class Kernels:
-    """How numbers of an operator are computed, through an array namespace.
+    """How an operator is computed with NumPy's interface; C text stands in `backends.c.rows`.
 
     Attributes
     ----------
     compute : callable
-        ``compute(xp, params, *arrays)`` with an array namespace `xp`; may return an operand's
-        memory.
+        ``compute(xp, params, *arrays)``: `xp` is the array namespace, which rows that need LAPACK
+        or SciPy do not use. The result may share memory with an operand.
     ufunc : str
         The same as one NumPy ufunc, empty where there is none.
     formula : callable or None
         ``formula(xp, *arrays)`` of an elementwise row that is made of others, by functions of `xp`
-        and Python's operators: what languages write that have no function of its name.
+        and Python's operators: written where a language has no function of the row's name.
     flops : float
         Operations per entry of the largest operand, times the last extent for matrix functions.
     factor : Op or Factorisation or None
-        A factorisation of the one operand from which `finish` computes the result; it is a step of
-        its own, shared by all rows that want it.
+        The factorisation of the operand from which `finish` computes the result; it is a step of
+        its own, shared by all operators of one operand that need it.
     finish : callable or None
         ``finish(xp, params, factor)``.
     over : callable or None
@@ -170,20 +170,20 @@ class Spelling:
     Attributes
     ----------
     latex : str
-        LaTeX, operands as ``{0}``, ``{1}``, parameters as ``{p[0]}``.
+        LaTeX with operands as ``{0}``, ``{1}``; parameters become a subscript.
     infix : str
         Operator of the matrix language where it is written between its operands.
     symbols : tuple of str
-        The outputs' names in LaTeX, where they are not made of the row's `parts`.
+        The outputs' functions in LaTeX; empty: the names in the row's `parts`.
     shown : tuple of int
-        The operands that formulas show, where others follow from these; empty: all.
+        The operands that formulas show where the others are functions of these; empty: all.
     printed : str
         The name in formulas, where another row with that name has the same values.
     written : callable or None
         ``written(node)`` is the name and the operand of the user's call, for errors, where the
         application is not printed as that.
     source : str
-        The function that printed programs call, where that is not the row's name: of a family.
+        For rows of a family: the function that printed programs call.
     """
 
     latex: str
@@ -210,8 +210,8 @@ class Op:
     parts : tuple of str
         Printed names of the outputs of a row with several; each output is a `Part`.
     family : tuple
-        A function and its arguments that make the row, for families of rows without end: those
-        that are not in the table yet when an expression is unpickled.
+        A function and its arguments that make the row, for families with any number of rows, which
+        are made when they are needed: also when an expression is unpickled.
     """
 
     name: str
@@ -263,33 +263,32 @@ class Op:
 
 
 class Selection(Op):
-    """The operand is an array of integers; the result is 1 where the index of the last axis, whose
-    extent is the first parameter, is that integer, and 0 elsewhere.
+    """One-hot vectors of an array of integers, along a last axis whose extent is the parameter.
 
-    Plans never make such arrays where they take entries or sum them by segments instead.
+    Plans gather or sum by segments where they can, and then never make such an array.
     """
 
 
 class Indicator(Op):
     """Without operands: 1 where conditions on the indices hold, and 0 elsewhere.
 
-    The parameters are the extents, the conditions and what is to be checked. Plans never make such
-    arrays where they can read entries at shifted places instead.
+    The parameters are the extents, the conditions, and the accesses to check. Plans read strided
+    views where they can, and then never make such an array.
     """
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Loop(Op):
-    """Steps that follow one another, each of which is an expression.
+    """A sequence of steps, each of which is the same expression of the states before it.
 
-    Further parameters of the kernel are the number of steps, what is read, and what runs the plan
-    of a step.
+    Its kernel takes further parameters: the number of steps, which outputs are read, and a function
+    that runs the plan of one step.
 
     Attributes
     ----------
     iteration : callable
-        ``iteration(params, read)`` is what one step computes, of which the outputs in `read` are
-        wanted: an `Iteration`.
+        ``iteration(params, read)`` is one step, as far as the outputs in `read` need it: an
+        `Iteration`.
     tangents, cotangents : callable
         The derivative of all outputs by all operands at once: ``tangents(node, given)`` of the
         outputs from those of the operands, and ``cotangents(node, given, wanted)`` of the operands
@@ -298,14 +297,14 @@ class Loop(Op):
         ``batched(node, args, extent)`` are all outputs with an axis of that extent in front, from
         operands with that axis in front; None for an operand without it.
     hoisted : callable
-        ``hoisted(node, sizes)`` are all outputs of a loop of which more is computed for all steps
-        at once, at these extents, or None.
+        ``hoisted(node, sizes)`` are all outputs of an equal loop from which computations for all
+        steps at once are hoisted, as far as memory allows at these extents; None where none are.
     """
 
     iteration: Callable[[tuple[Any, ...], Collection[int]], Iteration]
-    tangents: Callable[[Apply, Given], Given]
-    cotangents: Callable[[Apply, Given, Sequence[bool]], Given]
-    batched: Callable[[Apply, Given, Extent], tuple[Expr, ...]]
+    tangents: Callable[[Apply, Differentials], Differentials]
+    cotangents: Callable[[Apply, Differentials, Sequence[bool]], Differentials]
+    batched: Callable[[Apply, Sequence[Expr | None], Extent], tuple[Expr, ...]]
     hoisted: Callable[[Apply, Mapping[str, int]], tuple[Expr, ...] | None]
 
 
