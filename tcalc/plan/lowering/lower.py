@@ -15,7 +15,6 @@ from ...contraction.nested import flatten
 from ...graph.extents import ONE, extent_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
 from ...graph.normal import built
-from ...graph.operators import Factorisation, Iteration, Loop, Op, effort
 from ...graph.products import Factors, indicates, selects, symmetries
 from ...integers.affine import Guard
 from ...ops.indicator import bound, check, conditions

@@ -13,8 +13,8 @@ from typing import Any
 
 from ...graph.extents import extent_names, extent_of
 from ...graph.nodes import Apply, Expr, Part
+from ...graph.operators import Factorisation, Iteration, Loop, Op, effort
 from ...graph.products import indicates, symmetries
-from ...graph.row import Factorisation, Iteration, Loop, Op, effort
 from ...ops.indicator import bound
 from ..failures import shortened
 from ..products.axis_order import along, entrywise, sized, spread
