@@ -17,7 +17,7 @@ import numpy as np
 from ..graph.extents import ONE, Coef, Extent, Shape, extent_of, number, show_shape
 from ..graph.nodes import Derivative, Expr, Labels, Var
 from ..graph.products import filled
-from ..structured.terms.term import Layout, Product, Read
+from ..structured.terms.tensor_layout import CoreProduct, TableIndex, TensorLayout
 from ..support.errors import ShapeError
 from .reading import Piece, Table, Term, grouped, low_rank, merged, parts_of, piece_of, tabled
 
@@ -121,22 +121,22 @@ class Compressed:
             return self
         return Compressed(self.shape, self.pieces, self.columns, self.slots, tuple(found))
 
-    def layout(self, sizes: Mapping[str, int]) -> tuple[Layout, tuple[float, ...]]:
+    def layout(self, sizes: Mapping[str, int]) -> tuple[TensorLayout, tuple[float, ...]]:
         """The numeric layout over `arrays` and then `tables`, and the terms' coefficients."""
         place = {id(core): k for k, core in enumerate(self.arrays)}
         table = {(id(t), e): k + len(place) for k, (t, e) in enumerate(self.tables)}
         products, coefs = [], []
         for term in self.terms:
             out = tuple([
-                Read(table[id(i.core), e], i.labels) if isinstance(i, Table) else i
+                TableIndex(table[id(i.core), e], i.labels) if isinstance(i, Table) else i
                 for i, e in zip(term.out, self.shape, strict=True)
             ])  # fmt: skip
             factors = [(place[id(c)], w) for c, w in zip(term.cores, term.labels, strict=True)]
             extents = tuple([extent_of(e, sizes) for e in term.extents])
-            products.append(Product(tuple(factors), out, extents))
+            products.append(CoreProduct(tuple(factors), out, extents))
             coefs.append(float(term.coef.evaluate(sizes)))
         shape = [extent_of(e, sizes) for e in self.shape]
-        return Layout(shape, self.columns, products), tuple(coefs)
+        return TensorLayout(shape, self.columns, products), tuple(coefs)
 
     def __str__(self) -> str:
         return _shown(self)

@@ -17,7 +17,7 @@ from ..graph.products import filled, indicates
 from ..ops.selection import checked
 from ..structured.blocks import BlockStructured
 from ..structured.tensor import Structured
-from ..structured.terms.term import Terms
+from ..structured.terms.numeric_terms import Terms
 from ..support.byte_counts import read_bytes
 from .compile import Compiled, compile
 
