@@ -12,9 +12,9 @@ from ..graph.extents import Shape, extent_of, show_shape
 from ..graph.nodes import Expr, Var
 from ..graph.properties import Property, checked, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
+from ..support.arrays import Array
 from ..support.errors import ShapeError
 
-Array = np.ndarray
 _PYTHON_NUMBERS = (int, float, bool)
 
 
