@@ -17,8 +17,8 @@ from .affine import Affine, Congruence, Constraint, Guard, Quotient
 Vector = tuple[int, ...]
 Matrix = tuple[Vector, ...]
 
-#: How many choices of unknowns are tried as names of what stays free.
-CHOICES = 500
+#: Subsets of the unknowns that are tried as free labels of a solution.
+MAX_CHOICES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,23 +234,24 @@ def solve_equations(
         [[form.coefficient(name) for name in unknowns] for form in forms], len(unknowns)
     )
     right = [-form.without(unknowns) for form in forms]
-    turned = [_combined(row, right) for row in smith.left]  # U b
-    divisible = [Congruence(b, a) for b, a in zip(turned, smith.invariants, strict=False)]
-    zero = [Constraint(b, True) for b in turned[smith.rank :]]
+    transformed = [_linear_combination(row, right) for row in smith.left]  # U b
+    divisible = [Congruence(b, a) for b, a in zip(transformed, smith.invariants, strict=False)]
+    zero = [Constraint(b, True) for b in transformed[smith.rank :]]
     guards: dict[Guard, None] = dict.fromkeys(g for g in zero if not g.trivial)
     guards |= dict.fromkeys(g for g in divisible if not g.trivial)
     inverse, divisor = smith.pseudo_inverse
-    special = [_combined(row, right) for row in inverse]
-    kernel = _shortened(smith.kernel)
+    special = [_linear_combination(row, right) for row in inverse]
+    kernel = _reduced_basis(smith.kernel)
     free = _free_unknowns(kernel, len(unknowns))
     if free is None:
         used = {*unknowns, *taken, *(name for form in forms for name in form.names)}
-        labels = _fresh(len(kernel), used)
+        labels = _fresh_names(len(kernel), used)
     else:
         kernel, labels = free[1], tuple(unknowns[u] for u in free[0])
         offsets = [special[u] for u in free[0]]
         special = [
-            p - _combined(tuple(v[u] for v in kernel), offsets) for u, p in enumerate(special)
+            p - _linear_combination(tuple(v[u] for v in kernel), offsets)
+            for u, p in enumerate(special)
         ]
     moves = [
         Affine(tuple(zip(labels, column, strict=True))) for column in zip(*kernel, strict=True)
@@ -260,12 +261,12 @@ def solve_equations(
     return Equations(tuple(zip(unknowns, values, strict=True)), labels, tuple(guards))
 
 
-def _combined(row: Iterable[int], forms: Iterable[Affine]) -> Affine:
+def _linear_combination(row: Iterable[int], forms: Iterable[Affine]) -> Affine:
     return sum((form * c for c, form in zip(row, forms, strict=True)), Affine())
 
 
-def _shortened(kernel: Matrix) -> Matrix:
-    """The basis with vectors shortened by each other, and with positive first entries."""
+def _reduced_basis(kernel: Matrix) -> Matrix:
+    """The lattice basis reduced pairwise, with positive first entries."""
     vectors = [list(v) for v in kernel]
     moved = True
     while moved:
@@ -282,8 +283,8 @@ def _shortened(kernel: Matrix) -> Matrix:
 
 
 def _free_unknowns(kernel: Matrix, unknowns: int) -> tuple[Vector, Matrix] | None:
-    """Unknowns that determine all others over the integers, and the basis they are unit in."""
-    for reverse in islice(combinations(range(unknowns)[::-1], len(kernel)), CHOICES):
+    """Unknowns that determine all others over the integers, and the basis with units there."""
+    for reverse in islice(combinations(range(unknowns)[::-1], len(kernel)), MAX_CHOICES):
         chosen = reverse[::-1]
         minor = smith_normal_form([[v[u] for u in chosen] for v in kernel], len(kernel))
         if minor.rank == len(kernel) and all(a == 1 for a in minor.invariants):
@@ -293,6 +294,6 @@ def _free_unknowns(kernel: Matrix, unknowns: int) -> tuple[Vector, Matrix] | Non
     return None
 
 
-def _fresh(count: int, used: set[str]) -> tuple[str, ...]:
+def _fresh_names(count: int, used: set[str]) -> tuple[str, ...]:
     candidates = (f"z{k}" if k else "z" for k in range(count + len(used)))
     return tuple(islice((name for name in candidates if name not in used), count))
