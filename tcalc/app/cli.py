@@ -40,7 +40,9 @@ BAD_INPUT = 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the return value is the exit status."""
     try:
-        arguments = _parser().parse_args(_shielded(list(sys.argv[1:] if argv is None else argv)))
+        arguments = _parser().parse_args(
+            _quoted_expressions(list(sys.argv[1:] if argv is None else argv))
+        )
         status: int = arguments.run(arguments)
         return status
     except (Error, ValueError, TypeError, OSError) as problem:
@@ -54,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _shielded(argv: list[str]) -> list[str]:
+def _quoted_expressions(argv: list[str]) -> list[str]:
     """An expression may start with '-': a space before it keeps argparse from reading an option."""
     if "--" in argv:
         return argv
@@ -166,7 +168,7 @@ def _derive(arguments: Any) -> int:
 
 
 def _print_blocks(arguments: Any, texts: Sequence[str]) -> None:
-    """Derivatives by several variables with what they are, one alone without."""
+    """Print blocks of a derivative, each with its variables if there are several."""
     if len(texts) == 1:
         print(texts[0])
         return
