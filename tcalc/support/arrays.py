@@ -1,4 +1,4 @@
-"""The type of NumPy's arrays in annotations."""
+"""Array types of annotations."""
 
 from __future__ import annotations
 
@@ -6,5 +6,8 @@ from typing import Any
 
 import numpy as np
 
-#: An array of numbers, of any shape and dtype.
+#: NumPy's array, of any shape and dtype.
 Array = np.ndarray[Any, Any]
+
+#: An array of the namespace that a kernel is given: NumPy's, or another library's.
+NamespaceArray = Any
