@@ -25,7 +25,7 @@ GEMM_SPEED = 8.0
 #: Factor by which a time must improve: sums in another order differ by rounding.
 ROUNDING = 1 + 1e-9
 
-#: Elementwise operations in the time of taking an entry by an integer, or adding one at its place.
+#: Elementwise operations in the time of gathering or scattering one entry.
 LOOKUP = 2.0
 
 

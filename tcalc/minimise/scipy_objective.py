@@ -89,7 +89,7 @@ class SciPyFunctions:
     Attributes
     ----------
     names : list of str
-        The variables in the order in which they stand in the vector.
+        The variables, in the order of the vector.
     """
 
     def __init__(self, f: Any, wrt: Any, data: Mapping[Any, Any] | None, options: Any) -> None:

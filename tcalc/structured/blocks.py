@@ -86,7 +86,7 @@ class BlockStructured(FlatPytree):
     def _all(self) -> list[Structured]:
         return [block for row in self.rows for block in row]
 
-    # --- nests ------------------------------------------------------------------------------------
+    # --- pytrees ----------------------------------------------------------------------------------
 
     def blocks(self) -> Any:
         """The blocks, nested as the variables, twice: ``blocks()[i][j]``."""
@@ -295,7 +295,7 @@ class BlockStructured(FlatPytree):
         return _FactoredInverse(self, self._factored(0.0))
 
     def explain(self) -> str:
-        """What is held, what it would take dense, and how `solve` works."""
+        """Bytes of the cores and of the dense matrix, the blocks, and the method of `solve`."""
         dense = prod(self.shape) * self.dtype.itemsize
         lines = [
             f"blocks over {', '.join(self._names)}, matrix of shape {show_shape(self.shape)}: "

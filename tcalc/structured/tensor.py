@@ -332,7 +332,7 @@ class Structured:
         return Structured(solver.inverse().shared(), self._slots, self._limit)
 
     def explain(self) -> str:
-        """What is held, what it would take dense, and how `solve` works."""
+        """Bytes of the cores and of the dense tensor, the terms, and the method of `solve`."""
         layout = self._terms.layout
         dense = prod(self.shape) * self.dtype.itemsize
         lines = [
