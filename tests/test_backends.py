@@ -11,7 +11,7 @@ import pytest
 import tcalc as tc
 from tcalc.graph.applications import apply
 from tcalc.graph.row import Op
-from tcalc.run.compile import BACKENDS
+from tcalc.run.backends import BACKENDS
 from tests import linalg_cases, loop_cases, place_cases, test_joining
 from tests.cases import CASES, Case
 from tests.test_derivatives import DOUBLE, SINGLE, assert_equal, expected

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..graph.nodes import Labels
+from ..support.machine import NOMINAL_MACHINE, Machine
 from .common_subproducts import ContractionOperands, Isomorphism, isomorphism
 
 Pairs = tuple[tuple[int, int], ...]
@@ -20,13 +21,8 @@ KnownProducts = tuple[tuple[int, int], ...]
 
 #: Operands up to which all trees are searched.
 EXACT_OPERANDS = 8
-#: Multiply-adds of a matrix product in the time of one elementwise operation.
-GEMM_SPEED = 8.0
 #: Factor by which a time must improve: sums in another order differ by rounding.
 ROUNDING = 1 + 1e-9
-
-#: Elementwise operations in the time of gathering or scattering one entry.
-LOOKUP = 2.0
 
 
 class Path(NamedTuple):
@@ -49,7 +45,11 @@ class Path(NamedTuple):
 
 @lru_cache(maxsize=1 << 14)
 def contraction_path(
-    given: ContractionOperands, keep: Labels, extents: tuple[int, ...], known: KnownProducts = ()
+    given: ContractionOperands,
+    keep: Labels,
+    extents: tuple[int, ...],
+    known: KnownProducts = (),
+    machine: Machine = NOMINAL_MACHINE,
 ) -> Path:
     """The fastest contraction path that is found.
 
@@ -64,16 +64,20 @@ def contraction_path(
     known : tuple of (int, int)
         Sets of operands, as bits, whose product is known already and takes no time, each with one
         of the two sets that it is the product of. Ignored where there are many operands.
+    machine : Machine
+        Whose speeds times are predicted from.
     """
     words = given.words
     if len(words) > EXACT_OPERANDS:
         found = [_greedy(words, keep, extents, smallest) for smallest in (False, True)]
-        timed = [Path(pairs, words, _path_time(given, keep, extents, pairs)) for pairs in found]
+        timed = [
+            Path(pairs, words, _path_time(given, keep, extents, pairs, machine)) for pairs in found
+        ]
         return min(timed, key=lambda path: path.time)
     if len(words) > 2:
-        return _ExactSearch(given, keep, extents, dict(known)).run()
+        return _ExactSearch(given, keep, extents, dict(known), machine).run()
     pairs = ((0, 1),) if len(words) == 2 else ()
-    return Path(pairs, words, _path_time(given, keep, extents, pairs))
+    return Path(pairs, words, _path_time(given, keep, extents, pairs, machine))
 
 
 def path_of(words: Sequence[Labels], keep: Sequence[int], extents: Mapping[int, int]) -> Path:
@@ -116,10 +120,10 @@ class EntryCounts(dict[int, float]):
         return size
 
 
-def pair_time(a: int, b: int, result: int, size: Callable[[int], float]) -> float:
+def pair_time(a: int, b: int, result: int, size: Callable[[int], float], machine: Machine) -> float:
     """Predicted time of one pairwise product, labels given as bits."""
-    traffic = (size(a) + size(b)) / 2 + size(result)
-    return traffic if a | b == result else traffic + size(a | b) / GEMM_SPEED
+    traffic = (size(a) + size(b)) * machine.read + size(result) * machine.write
+    return traffic if a | b == result else traffic + size(a | b) / machine.gemm
 
 
 class _OperandLabels(NamedTuple):
@@ -158,11 +162,15 @@ def _product_labels(a: _OperandLabels, b: _OperandLabels, result: int) -> _Opera
 
 
 def _product_time(
-    a: _OperandLabels, b: _OperandLabels, result: int, size: Callable[[int], float]
+    a: _OperandLabels,
+    b: _OperandLabels,
+    result: int,
+    size: Callable[[int], float],
+    machine: Machine,
 ) -> float:
     """Predicted time of one pairwise product, of selection tensors too."""
     if not a.chosen and not b.chosen:
-        return pair_time(a.labels, b.labels, result, size)
+        return pair_time(a.labels, b.labels, result, size, machine)
     extra = 0.0
     if a.chosen and b.chosen:
         if _joint_selection(a, b) is not None:
@@ -170,7 +178,7 @@ def _product_time(
         extra = size(b.labels)
     elif b.chosen:
         a, b = b, a
-    return extra + LOOKUP * size((b.labels | a.places) & ~a.chosen) + size(result)
+    return extra + machine.lookup * size((b.labels | a.places) & ~a.chosen) + size(result)
 
 
 Tree = int | tuple["Tree", "Tree"]
@@ -188,8 +196,9 @@ class _ExactSearch:
         keep: Labels,
         extents: Sequence[int],
         known: Mapping[int, int],
+        machine: Machine,
     ) -> None:
-        self.given, self.known = given, known
+        self.given, self.known, self.machine = given, known, machine
         words, n = given.words, len(given.words)
         self.full = (1 << n) - 1
         self.size = EntryCounts(extents).__getitem__
@@ -225,7 +234,7 @@ class _ExactSearch:
                 self.trees[subset] = self.trees[half], self.trees[subset ^ half]
             else:
                 self.split(subset, low)
-            reading = self.size(self.kept[subset]) / 2 if self.plain else 0.0
+            reading = self.size(self.kept[subset]) * self.machine.read if self.plain else 0.0
             self.lower[subset] = self.best[subset] + reading
         words, found = self.given.words, self.spelled[self.full]
         spelled = tuple([found.get(k, word) for k, word in enumerate(words)])
@@ -234,28 +243,27 @@ class _ExactSearch:
     def split(self, subset: int, low: int) -> None:
         """The best split of a subset; the part with its lowest operand first."""
         kept, lower, size, plain = self.kept, self.lower, self.size, self.plain
+        machine, sides, gemm = self.machine, self.sides, self.machine.gemm
         rest = part = subset ^ low
         result = kept[subset]
         if not plain:
-            self.sides[subset] = _product_labels(self.sides[low], self.sides[rest], result)
-        writing = size(result) if plain else 0.0
+            sides[subset] = _product_labels(sides[low], sides[rest], result)
+        writing = size(result) * machine.write if plain else 0.0
         least, chosen, pair = float("inf"), low, None
         while part:
             part = (part - 1) & rest
             one, two = part | low, rest ^ part
             same = self.isomorphism(one, two) if self.repeated and part else None
             if same:
-                time = self.best[one] + _product_time(
-                    self.sides[one], self.sides[two], result, size
-                )
+                time = self.best[one] + _product_time(sides[one], sides[two], result, size, machine)
             else:
                 time = lower[one] + lower[two] + writing
                 if time >= least:
                     continue
                 if not plain:
-                    time += _product_time(self.sides[one], self.sides[two], result, size)
+                    time += _product_time(sides[one], sides[two], result, size, machine)
                 elif (joined := kept[one] | kept[two]) != result:
-                    time += size(joined) / GEMM_SPEED
+                    time += size(joined) / gemm
             if time * ROUNDING < least:
                 least, chosen, pair = time, one, same
         self.best[subset] = least
@@ -321,7 +329,7 @@ def _greedy(words: Sequence[Labels], keep: Labels, extents: Sequence[int], small
 
 
 def _path_time(
-    given: ContractionOperands, keep: Labels, extents: Sequence[int], pairs: Pairs
+    given: ContractionOperands, keep: Labels, extents: Sequence[int], pairs: Pairs, machine: Machine
 ) -> float:
     size = EntryCounts(extents).__getitem__
     sides = _operand_labels(given)
@@ -338,6 +346,6 @@ def _path_time(
                 uses[label] -= 1
                 if uses[label] == 1:
                     result &= ~(1 << label)
-        total += _product_time(sides[i], sides[j], result, size)
+        total += _product_time(sides[i], sides[j], result, size, machine)
         sides.append(_product_labels(sides[i], sides[j], result))
     return total

@@ -5,15 +5,14 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ...ops.matrix.inverse import SINGULAR
 from ...support.errors import LinAlgError
 from .kind import Kind, Params, Result, Sizes, kept
 from .operators import OPERATOR
 
 Array = Any
-
-#: Substitution and factorisation against matrix products.
-_SPEED = 0.75
 
 
 def _factor(xp: Any, result: Result, params: Params, a: Array) -> Any:
@@ -64,7 +63,7 @@ def _solve(xp: Any, result: Result, params: Params, a: Any, b: Array) -> Array:
     matrix = _multiplied(xp, *a) if factored else a
     try:
         return xp.linalg.solve(xp.transpose(matrix) if transposed else matrix, b)
-    except xp.linalg.LinAlgError as error:
+    except np.linalg.LinAlgError as error:
         raise LinAlgError(SINGULAR) from error
 
 
@@ -91,20 +90,21 @@ FACTORISATIONS = [
     ),
     Kind(
         name="over", params=OPERATOR,
-        shape=kept, flops=None, speed=_SPEED, reference=_over, in_place="first", waits=True,
+        shape=kept, flops=None, speed="factorisation", reference=_over,
+        in_place="first", waits=True,
     ),
     Kind(
         name="solve",
         params={"transposed": "is it the transpose of the matrix?",
                 "factored": "is the first operand its LU factors?"},
-        shape=_columns, flops=_solve_flops, speed=_SPEED, reference=_solve, allocates=True,
-        inverts=("general",), solves="solve",
+        shape=_columns, flops=_solve_flops, speed="factorisation", reference=_solve,
+        allocates=True, inverts=("general",), solves="solve",
     ),
     Kind(
         name="trisolve",
         params={"transposed": "is it the transpose of the triangle?",
                 "name": "the row of the inverse, for errors"},
-        shape=_columns, flops=_substitution, speed=_SPEED, reference=_trisolve, allocates=True,
-        inverts=("lower", "positive"), solves="solve_triangular",
+        shape=_columns, flops=_substitution, speed="factorisation", reference=_trisolve,
+        allocates=True, inverts=("lower", "positive"), solves="solve_triangular",
     ),
 ]  # fmt: skip

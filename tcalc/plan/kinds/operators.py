@@ -28,7 +28,7 @@ def _kernel(xp: Any, result: Result, params: Params, *arrays: Array) -> Array:
 
 def _all_entries(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
     op, *rest = params
-    return (sum([prod(one) for one in op.shape(tuple(rest), *shapes)]),)
+    return (sum([prod(one) for one in op.meaning.shape(tuple(rest), *shapes)]),)
 
 
 def _kernels(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Array, ...]:
@@ -40,7 +40,7 @@ def _kernels(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[A
 def _loop(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Array | None, ...]:
     """The last states, those after every step, and those before: None for what is not read."""
     op, *rest, count, read, step = params
-    once = op.loops(tuple(rest), read)
+    once = op.iteration(tuple(rest), read)
     n, m = len(once.states), len(once.slices)
     held = {k: [xp.asarray(arrays[k], result.dtype)] for k in once.following}
     scanned, fixed = arrays[n : n + m], _named(once.fixed, arrays[n + m :])
@@ -81,7 +81,7 @@ OPERATORS = [
     # The result is a tuple of arrays, which steps of the kind `part` read.
     Kind(
         name="kernels", params=OPERATOR,
-        shape=_all_entries, flops=None, speed=0.75, reference=_kernels,
+        shape=_all_entries, flops=None, speed="factorisation", reference=_kernels,
         allocates=True, may_return=True,
     ),
     Kind(
