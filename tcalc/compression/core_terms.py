@@ -27,6 +27,7 @@ from ..graph.products import (
 from ..graph.sums import flattened, low_order, structured
 from .bands import Table, banded
 
+#: Terms beyond which products are not distributed over sums.
 MAX_SUMMANDS = 64
 
 

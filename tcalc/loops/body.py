@@ -93,6 +93,7 @@ class Body:
 
 
 def nesting_depth(nodes: Sequence[Expr]) -> int:
+    """How deep loops are nested in a body of these nodes; 1 if it has none inside."""
     bodies = [p for n in nodes if isinstance(n, Apply) for p in n.params if isinstance(p, Body)]
     return 1 + max([body.depth for body in bodies], default=0)
 

@@ -252,5 +252,6 @@ class Bound(NamedTuple):
     dtype: np.dtype[Any]
 
     def prepared(self, arrays: Sequence[Array]) -> list[Array]:
+        """The arguments that the program takes, floats in its dtype."""
         taken = [arrays[k] for k in self.take or ()]
         return [a.astype(self.dtype, copy=False) if a.dtype.kind == "f" else a for a in taken]

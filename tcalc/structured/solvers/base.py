@@ -19,19 +19,20 @@ class Unsuitable(Exception):
 
 
 class Solver(Protocol):
-    """A factored square tensor.
+    """A factored square tensor."""
 
-    Right-hand sides have the row shape and one more axis, solutions the column shape and that axis.
-    """
-
-    def solve(self, b: Array) -> Array: ...
+    def solve(self, b: Array) -> Array:
+        """The solution, (*column shape, k), of right-hand sides b, (*row shape, k)."""
+        ...
 
     @property
     def definite(self) -> bool:
         """Is the matrix symmetric and positive definite, as far as its factors show?"""
         ...
 
-    def slogdet(self) -> tuple[float, float]: ...
+    def slogdet(self) -> tuple[float, float]:
+        """Sign and logarithm of the absolute value of the determinant."""
+        ...
 
     def inverse(self) -> Terms:
         """The inverse as terms."""

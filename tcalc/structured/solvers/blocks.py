@@ -35,9 +35,11 @@ class Arrangement(NamedTuple):
     inner: tuple[int, ...]
 
     def order(self) -> tuple[int, ...]:
+        """The axes in the order batch, block, repetition."""
         return (*self.carried, *self.inner, *self.shared)
 
     def sizes(self, shape: tuple[int, ...]) -> tuple[int, int, int]:
+        """Number of blocks, rows of a block, and repetitions of each block."""
         b, n, s = (
             prod([shape[k] for k in axes]) for axes in (self.carried, self.inner, self.shared)
         )
@@ -56,6 +58,7 @@ def varies(term: CoreProduct, item: OutputIndex) -> bool:
 
 @lru_cache(1024)
 def arrangement(layout: TensorLayout) -> Arrangement:
+    """The axes of a layout sorted into tied ones that vary, tied ones that repeat, and others."""
     axes = range(layout.columns)
     carried = tuple([k for k in layout.tied if any(varies(t, t.out[k]) for t in layout.terms)])
     shared = tuple([k for k in layout.tied if k not in carried])

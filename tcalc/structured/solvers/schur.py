@@ -32,18 +32,24 @@ VariableIndices = Sequence[int]
 
 
 class BlockSolver(Protocol):
-    """A factored matrix of blocks; right-hand sides are flat, (total size, columns)."""
+    """A factored matrix of blocks over several variables, each flat in C-order."""
 
-    def solve(self, b: Array) -> Array: ...
+    def solve(self, b: Array) -> Array:
+        """The solution, (total size, k), of right-hand sides b of the same shape."""
+        ...
 
     @property
     def definite(self) -> bool:
         """Is the matrix symmetric and positive definite, as far as its factors show?"""
         ...
 
-    def slogdet(self) -> tuple[float, float]: ...
+    def slogdet(self) -> tuple[float, float]:
+        """Sign and logarithm of the absolute value of the determinant."""
+        ...
 
-    def inverse(self) -> list[list[Terms]]: ...
+    def inverse(self) -> list[list[Terms]]:
+        """The inverse, as blocks of pairs of variables."""
+        ...
 
     def diagonal(self) -> list[Array]:
         """The diagonal of the inverse, flat, one array a variable."""
@@ -63,10 +69,12 @@ class BlockSolveMethod(NamedTuple):
 
 
 def variable_sizes(rows: BlockRows) -> list[int]:
+    """Number of entries of each variable."""
     return [row[k].layout.size for k, row in enumerate(rows)]
 
 
 def entry_count(terms: Terms) -> int:
+    """Entries that the terms set, an upper bound of the nonzero ones."""
     return sum([t.entries() for t in terms.layout.terms])
 
 

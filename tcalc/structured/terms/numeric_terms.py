@@ -77,8 +77,13 @@ class Terms:
 
     Attributes
     ----------
+    layout : TensorLayout
+    cores : tuple of ndarray
+        The arrays by number: factors, and integer tables.
+    coefs : tuple of float
+        One a term.
     dtype : dtype
-        Of the arrays of floats; tables are integers.
+        Of the arrays of floats.
     """
 
     __slots__ = ("_sparse", "_transpose_of", "coefs", "cores", "dtype", "layout")
@@ -100,6 +105,7 @@ class Terms:
         return f"<Terms {self.layout.shape}, {self.layout.terms}, coefficients {self.coefs}>"
 
     def plus(self, other: Terms) -> Terms:
+        """The sum of two tensors: the terms of both."""
         if not other.layout.terms:
             return self
         layout = sum_layout(self.layout, other.layout, len(self.cores), len(other.cores))
@@ -118,6 +124,7 @@ class Terms:
         return Terms(self.layout, self.cores, [c * by for c in self.coefs])
 
     def transposed(self) -> Terms:
+        """Rows and columns exchanged."""
         made = Terms(transposed_layout(self.layout), self.cores, self.coefs)
         made._transpose_of = self
         return made
@@ -139,6 +146,7 @@ class Terms:
         ]
 
     def dense(self) -> Array:
+        """The whole tensor as one array."""
         dense = np.zeros(self.layout.shape, self.dtype)
         for k, term in enumerate(self.layout.terms):
             self.accumulate(dense, k, term.out)
@@ -253,6 +261,7 @@ class Terms:
         return total
 
     def nbytes(self) -> int:
+        """Bytes of the arrays."""
         return sum([c.nbytes for c in self.cores])
 
 
