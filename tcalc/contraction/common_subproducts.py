@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..graph.nodes import Labels
 
-#: Operands of one array in a half, beyond which no pairing is looked for.
+#: Operands of one array, beyond which no pairing is looked for.
 
 MAX_REPEATS = 3
 
