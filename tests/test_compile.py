@@ -13,6 +13,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.plan.schedule import memory
+from tcalc.support import machine
 from tcalc.support.errors import MemoryLimitError, ShapeError
 
 X, y, w = tc.var("X", ("m", "n")), tc.var("y", "m"), tc.var("w", "n")
@@ -310,9 +311,9 @@ def test_memory_of_the_machine(tmp_path):
         (tmp_path / name).write_text(text)
     member = tmp_path / "cgroup"
     member.write_text("9:cpu,memory:/old/inner\n4:cpuset:/job\n0::/job/part\n")
-    assert list(memory.group_limits(member, tmp_path)) == [700, 9223372036854771712, 500]
-    assert list(memory.group_limits(tmp_path / "none", tmp_path)) == []
-    found = memory.machine_memory()
+    assert list(machine.group_limits(member, tmp_path)) == [700, 9223372036854771712, 500]
+    assert list(machine.group_limits(tmp_path / "none", tmp_path)) == []
+    found = machine.machine_memory()
     assert found is None or 2**26 < found < 2**60
 
 

@@ -1,4 +1,4 @@
 """Compressed numbers as users hold them: one tensor, or blocks over several variables.
 
-Reads graph, plan.schedule, structured.terms, structured.solvers.
+Reads graph, structured.terms, structured.solvers.
 """

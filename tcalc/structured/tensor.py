@@ -13,10 +13,10 @@ import numpy as np
 
 from ..graph.extents import show_shape
 from ..graph.subspaces import Slot, projected
-from ..plan.schedule.memory import machine_memory
 from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
+from ..support.machine import machine_memory
 from .solvers.base import Factored, Solver, damping_of, not_an_array, read_only, real_array
 from .solvers.blocks import arrangement, assemble_blocks
 from .solvers.choose import factor, first_method, term_lines

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from math import prod
+from pathlib import Path, PurePosixPath
 
 Sizes = tuple[int, ...]
 
@@ -111,3 +116,40 @@ class Machine:
 
 #: What is assumed where no back end is named: NumPy, on a common processor.
 NOMINAL_MACHINE = Machine()
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+@cache
+def machine_memory() -> int | None:
+    """Bytes this process may use: physical memory, or less where its control group has less."""
+    found = list(group_limits())
+    with suppress(AttributeError, ValueError, OSError):  # not everywhere
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min([n for n in found if n > 0], default=None)
+
+
+def group_limits(
+    membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
+) -> Iterator[int]:
+    """Memory limits of the control groups of this process and of the groups around them."""
+    try:
+        lines = membership.read_text().splitlines()
+    except (OSError, ValueError):
+        return
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if not controllers:
+            base, name = root, "memory.max"
+        elif "memory" in controllers.split(","):
+            base, name = root / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = PurePosixPath(path.lstrip("/"))
+        for place in (group, *group.parents):
+            try:
+                yield int((base / place / name).read_text())
+            except (OSError, ValueError):  # no such file from in here, or the word "max"
+                continue

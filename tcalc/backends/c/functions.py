@@ -20,7 +20,7 @@ from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
 from .library import function
 from .loopnests import Count
-from .matrices import Array, Frame
+from .matrices import Frame, StridedArray
 from .source import Source
 
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
@@ -49,7 +49,7 @@ class Used(NamedTuple):
     free: list[int]
 
 
-class _Compiled(ABC):
+class _CFunction(ABC):
     """One function of C for every set of strides."""
 
     def __init__(self, workspaces: Workspaces) -> None:
@@ -131,8 +131,8 @@ class _Compiled(ABC):
         ]
         return "\n".join(lines) + "\n"
 
-    def array(self, a: np.ndarray) -> Array:
-        return Array(a.shape, tuple([s // self.dtype.itemsize for s in a.strides]))
+    def array(self, a: np.ndarray) -> StridedArray:
+        return StridedArray(a.shape, tuple([s // self.dtype.itemsize for s in a.strides]))
 
     def read_by_others(self) -> Callable[[int, set[int]], bool]:
         """Do other steps than the one that makes a slot and these read it, or the caller?"""
@@ -155,7 +155,7 @@ def _addresses(arrays: Sequence[np.ndarray]) -> tuple[Any, int]:
     return (found, arrays), found.ctypes.data
 
 
-class Part(_Compiled):
+class CompiledSteps(_CFunction):
     """A run of steps.
 
     Attributes
@@ -222,7 +222,7 @@ class Part(_Compiled):
         return self.whole(f"switch (start) {{ case 0:;\n{body}\n}}", "p")
 
 
-class TiledPart(_Compiled):
+class CompiledTiles(_CFunction):
     """A loop over tiles of rows; what exists in it only is memory for one tile.
 
     Parameters
@@ -305,7 +305,7 @@ class TiledPart(_Compiled):
         ]
         return self.whole("\n".join(lines), "q", temporaries)
 
-    def _moving(self, slot: int, array: np.ndarray) -> Array:
+    def _moving(self, slot: int, array: np.ndarray) -> StridedArray:
         found, cut = self.array(array), self.tiling.cut(slot)
         if cut is None:
             return found

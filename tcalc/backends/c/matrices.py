@@ -11,7 +11,7 @@ from .loopnests import Nest, Operand, Statement, aligned
 from .rows import REDUCTIONS, ROUTINES
 
 
-class Array(NamedTuple):
+class StridedArray(NamedTuple):
     """An array as the function finds it; strides in entries."""
 
     shape: Sizes
@@ -36,7 +36,7 @@ class Frame:
     def __init__(
         self,
         plan: Plan,
-        arrays: Mapping[int, Array],
+        arrays: Mapping[int, StridedArray],
         cleared: Collection[int] = (),
         adding: Collection[int] = (),
         places: Mapping[int, Any] | None = None,
@@ -70,7 +70,7 @@ class Frame:
         return Nest(shape, [copy], {step.out}).text()
 
 
-def _lies(a: Array) -> bool:
+def _lies(a: StridedArray) -> bool:
     """Can BLAS read the matrix, or the vector as one?"""
     if len(a.shape) == 1:
         return a.shape[0] == 1 or a.strides[0] >= 1
@@ -79,7 +79,7 @@ def _lies(a: Array) -> bool:
     return by_rows or ((m == 1 or r == 1) and (n == 1 or c >= m))
 
 
-def _strides(a: Array) -> str:
+def _strides(a: StridedArray) -> str:
     """Row and column strides, where an axis of one entry takes whatever fits."""
     (m, n), (r, c) = a.shape, a.strides
     if (n == 1 or c == 1) and (m == 1 or r >= n):
@@ -93,9 +93,9 @@ def _product(frame: Frame, step: Step) -> str:
     if not (_lies(one) and _lies(two)) or len(one.shape) > 2 or len(two.shape) > 2:
         return ""
     if len(one.shape) == 1:
-        one = Array((1, *one.shape), (one.shape[0] * one.strides[0], *one.strides))
+        one = StridedArray((1, *one.shape), (one.shape[0] * one.strides[0], *one.strides))
     if len(two.shape) == 1:
-        two = Array((*two.shape, 1), (*two.strides, two.shape[0] * two.strides[0]))
+        two = StridedArray((*two.shape, 1), (*two.strides, two.shape[0] * two.strides[0]))
     if not (_lies(one) and _lies(two)):
         return ""
     (m, k), (_, n) = one.shape, two.shape
@@ -106,7 +106,7 @@ def _product(frame: Frame, step: Step) -> str:
     if half:
         number = {"lower": 1, "upper": 2, "symmetric": 3}[half]
         return f"product_half(1, {given}, 0, p{step.out}, {ld}, {n}, {k}, {number}, {int(short)});"
-    mirror = frame.plan.owner[a] == frame.plan.owner[b] and one == Array(
+    mirror = frame.plan.owner[a] == frame.plan.owner[b] and one == StridedArray(
         two.shape[::-1], two.strides[::-1]
     )
     adding = step.out in frame.adding
@@ -115,7 +115,7 @@ def _product(frame: Frame, step: Step) -> str:
     return f"product(1, {given}, {int(adding)}, p{step.out}, {ld}, {m}, {k}, {n});"
 
 
-def _step(out: Array) -> int:
+def _step(out: StridedArray) -> int:
     """From one entry of a column to the next."""
     return out.strides[0] if out.shape and out.shape[0] > 1 else 1
 
@@ -132,7 +132,7 @@ def _matmul(frame: Frame, step: Step) -> str:
     a, b = step.args
     if len(one.shape) < 2 or len(two.shape) < 2 or len(step.shape) < 3:
         return ""
-    inner = [Array(x.shape[-2:], x.strides[-2:]) for x in (one, two)]
+    inner = [StridedArray(x.shape[-2:], x.strides[-2:]) for x in (one, two)]
     if not all(map(_lies, inner)):
         return ""
     (m, k), (_, n) = inner[0].shape, inner[1].shape

@@ -24,7 +24,7 @@ from ..interface import BackEnd
 from ..numpy.program import Units, numpy_closures
 from ..numpy.tiles import tiled
 from .compiler import command
-from .functions import Part, TiledPart, check_addresses
+from .functions import CompiledSteps, CompiledTiles, check_addresses
 from .source import expressible, tileable
 
 #: Steps of one function; compilers take more than twice as long for twice as many.
@@ -53,7 +53,7 @@ class Parts:
 
     def __init__(self, workspaces: Workspaces, others: Binder) -> None:
         self._workspaces, self._others = workspaces, others
-        self._open: Part | None = None
+        self._open: CompiledSteps | None = None
 
     def runs(self, unit: Unit) -> list[Run]:
         plan = self._workspaces.plan
@@ -75,12 +75,12 @@ class Parts:
         births = [run for step in tiling.kept for run in workspaces.lives.ready(step)]
         scratch = workspaces.place(lambda slots: temporaries(tiling, workspaces.dtype))
         other = tiled(tiling, workspaces, scratch)
-        return [*births, TiledPart(workspaces, tiling, scratch, other).run]
+        return [*births, CompiledTiles(workspaces, tiling, scratch, other).run]
 
     def _compiled(self, step: Step) -> list[Run]:
         full = self._open is None or len(self._open.steps) >= MOST
         found = self.finish() if full else []
-        part = self._open = self._open or Part(self._workspaces)
+        part = self._open = self._open or CompiledSteps(self._workspaces)
         plan, lives = self._workspaces.plan, self._workspaces.lives
         if plan.origin[step.out] is RESULT:
             dtype = self._workspaces.dtype

@@ -22,7 +22,7 @@ from .rows import entry as written_entry
 REACH = 16
 
 
-class Group(NamedTuple):
+class FusedStatements(NamedTuple):
     """Statements of one nest of loops."""
 
     shape: Sizes
@@ -38,13 +38,13 @@ class Call(NamedTuple):
     barrier: bool = False
 
 
-class Source(Frame):
+class Source:
     """The text of one function; `returns` where it may leave a step to Python."""
 
     def __init__(self, frame: Frame, steps: Sequence[Step], char: str) -> None:
-        super().__init__(frame.plan, frame.arrays, frame.cleared, frame.adding, frame.places)
+        self.frame = frame
         self.suffix = "f" if char == "f" else ""
-        self.items: list[Group | Call] = []
+        self.items: list[FusedStatements | Call] = []
         self.returns = False
         for number, step in enumerate(steps, 1):
             self._add(step, number)
@@ -55,7 +55,7 @@ class Source(Frame):
         spread = _spread(step)
         if spread is not None:
             (w,) = step.args
-            (n,) = self.arrays[w].shape
+            (n,) = self.frame.arrays[w].shape
             text = f"if ({spread.check}(p{w}, {n})) return -{number};"
             self.items.append(Call(text, (w,), (), True))
             self.returns = True
@@ -65,7 +65,7 @@ class Source(Frame):
             for statement in statements:
                 self._join(shape, statement)
             return
-        text = CALLS[step.kind](self, step) if step.kind in CALLS else ""
+        text = CALLS[step.kind](self.frame, step) if step.kind in CALLS else ""
         text = text or "FAIL;"
         self.returns |= "FAIL;" in text
         text = text.replace("FAIL;", f"return {number}; case {number}:;")  # C goes on behind it
@@ -80,77 +80,77 @@ class Source(Frame):
         at = len(self.items)
         for k in range(at - 1, max(at - REACH, 0) - 1, -1):
             item = self.items[k]
-            if isinstance(item, Group):
+            if isinstance(item, FusedStatements):
                 if _alike(item.shape, shape) and self._fits(item, statement):
                     item.statements.append(statement)
                     return
-                reads = {self.memory(a.slot) for s in item.statements for a in s.args}
-                writes = {self.memory(s.out.slot) for s in item.statements}
+                reads = {self.frame.memory(a.slot) for s in item.statements for a in s.args}
+                writes = {self.frame.memory(s.out.slot) for s in item.statements}
             elif item.barrier:
                 break
             else:
-                reads = {self.memory(a) for a in item.reads}
-                writes = {self.memory(a) for a in item.writes}
-            own = {self.memory(a.slot) for a in statement.args}
-            out = self.memory(statement.out.slot)
+                reads = {self.frame.memory(a) for a in item.reads}
+                writes = {self.frame.memory(a) for a in item.writes}
+            own = {self.frame.memory(a.slot) for a in statement.args}
+            out = self.frame.memory(statement.out.slot)
             if own & writes or out in writes or out in reads:
                 break
-            if isinstance(item, Group) and prod(item.shape) > prod(shape):
+            if isinstance(item, FusedStatements) and prod(item.shape) > prod(shape):
                 at = k
-        self.items.insert(at, Group(shape, [statement]))
+        self.items.insert(at, FusedStatements(shape, [statement]))
 
-    def _fits(self, group: Group, new: Statement) -> bool:
+    def _fits(self, group: FusedStatements, new: Statement) -> bool:
         """Do the statements see the same, entry by entry, as one after the other?"""
         made = {s.out.slot: s for s in group.statements}
-        written = {self.memory(s.out.slot) for s in group.statements}
+        written = {self.frame.memory(s.out.slot) for s in group.statements}
         read = [a for s in group.statements for a in s.args]
         for a in new.args:
             if a.slot in made:
                 if made[a.slot].summed or a.strides != made[a.slot].out.strides:
                     return False
-            elif self.memory(a.slot) in written:
+            elif self.frame.memory(a.slot) in written:
                 return False
-        out = self.memory(new.out.slot)
+        out = self.frame.memory(new.out.slot)
         return all(
             not new.summed and o.strides == new.out.strides and self._own(o.slot)
             for o in [*read, *[s.out for s in group.statements]]
-            if self.memory(o.slot) == out
+            if self.frame.memory(o.slot) == out
         )
 
     def _own(self, slot: int) -> bool:
         """Does the slot begin where its memory begins?"""
-        return self.plan.origin[slot] is not VIEW
+        return self.frame.plan.origin[slot] is not VIEW
 
     # --- entrywise steps --------------------------------------------------------------------------
 
     def _entrywise(self, step: Step) -> tuple[Sizes, list[Statement]] | None:
         """The shape of the loops and the statements, if the step has no other form."""
-        shape = self.shape(step)
+        shape = self.frame.shape(step)
         entry = self._entry(step)
         if entry:
-            args = tuple([self.operand(a, shape) for a in step.args])
-            return shape, [Statement(self.result(step), entry, args)]
+            args = tuple([self.frame.operand(a, shape) for a in step.args])
+            return shape, [Statement(self.frame.result(step), entry, args)]
         if step.kind == "sum":
             (a,), axes = step.args, step.params
-            whole = self.arrays[a].shape
-            return self._summed(step, whole, [self.operand(a, whole)], frozenset(axes), "{0}")
+            whole = self.frame.arrays[a].shape
+            return self._summed(step, whole, [self.frame.operand(a, whole)], frozenset(axes), "{0}")
         if step.kind == "vecdot":
-            shapes = [self.arrays[a].shape[::-1] for a in step.args]
+            shapes = [self.frame.arrays[a].shape[::-1] for a in step.args]
             pairs = zip_longest(*shapes, fillvalue=1)
             whole = tuple([n if n != 1 else m for m, n in pairs])[::-1]
-            pair = [self.operand(a, whole) for a in step.args]
+            pair = [self.frame.operand(a, whole) for a in step.args]
             return self._summed(step, whole, pair, frozenset({len(whole) - 1}), "{0} * {1}")
         if step.kind == "dot" and not shape:
-            whole = self.arrays[step.args[0]].shape
-            pair = [self.operand(a, whole) for a in step.args]
+            whole = self.frame.arrays[step.args[0]].shape
+            pair = [self.frame.operand(a, whole) for a in step.args]
             return self._summed(step, whole, pair, frozenset({0}), "{0} * {1}")
         if step.kind == "einsum":
             return self._einsum(step)
         if _spread(step):
             (w,) = step.args
-            (s,) = self.arrays[w].strides
+            (s,) = self.frame.arrays[w].strides
             args = (Operand(w, (s, 0)), Operand(w, (0, s)))
-            return shape, [Statement(self.result(step), _spread(step).entry, args)]
+            return shape, [Statement(self.frame.result(step), _spread(step).entry, args)]
         return None
 
     def _entry(self, step: Step) -> str:
@@ -170,9 +170,9 @@ class Source(Frame):
     def _summed(
         self, step: Step, shape: Sizes, args: Sequence[Operand], axes: frozenset[int], entry: str
     ) -> tuple[Sizes, list[Statement]]:
-        strides = iter(self.result(step).strides)
+        strides = iter(self.frame.result(step).strides)
         out = tuple([0 if k in axes else next(strides) for k in range(len(shape))])
-        adding = step.out in self.adding
+        adding = step.out in self.frame.adding
         return shape, [Statement(Operand(step.out, out), entry, tuple(args), axes, adding)]
 
     def _einsum(self, step: Step) -> tuple[Sizes, list[Statement]]:
@@ -181,7 +181,7 @@ class Source(Frame):
         extents: dict[str, int] = {}
         strides: list[dict[str, int]] = []
         for slot, word in zip(step.args, spelled, strict=True):
-            found = self.arrays[slot]
+            found = self.frame.arrays[slot]
             strides.append({})
             for label, n, stride in zip(word, found.shape, found.strides, strict=True):
                 extents[label] = n

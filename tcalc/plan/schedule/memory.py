@@ -5,13 +5,9 @@ And what a call may take: the memory of the machine, or a limit that somebody se
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from functools import cache
+from collections.abc import Sequence
 from math import prod
-from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +15,7 @@ import numpy as np
 from ...graph.extents import show_shape
 from ...support.byte_counts import show_bytes
 from ...support.errors import MemoryLimitError, ShapeError
+from ...support.machine import machine_memory
 from ..kinds.table import KINDS
 from ..steps import (
     BUFFER,
@@ -219,37 +216,3 @@ def _check_array(shape: Sizes, itemsize: int, what: str) -> None:
     # NumPy leaves out empty axes when it looks whether the others fit.
     if prod([n for n in shape if n]) * itemsize > _MAX_BYTES:
         raise ShapeError(f"{what} of shape {show_shape(shape)}: no array can be as large")
-
-
-@cache
-def machine_memory() -> int | None:
-    """Bytes this process may use: physical memory, or less where its control group has less."""
-    found = list(group_limits())
-    with suppress(AttributeError, ValueError, OSError):  # not everywhere
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return min([n for n in found if n > 0], default=None)
-
-
-def group_limits(
-    membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
-) -> Iterator[int]:
-    """Memory limits of the control groups of this process and of the groups around them."""
-    try:
-        lines = membership.read_text().splitlines()
-    except (OSError, ValueError):
-        return
-    for line in lines:
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if not controllers:
-            base, name = root, "memory.max"
-        elif "memory" in controllers.split(","):
-            base, name = root / "memory", "memory.limit_in_bytes"
-        else:
-            continue
-        group = PurePosixPath(path.lstrip("/"))
-        for place in (group, *group.parents):
-            try:
-                yield int((base / place / name).read_text())
-            except (OSError, ValueError):  # no such file from in here, or the word "max"
-                continue
