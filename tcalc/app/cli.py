@@ -31,7 +31,7 @@ from .explain import explain
 
 #: Languages of input and forms of output by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
-FORMS = {language.form: language.write for language in TEXT_LANGUAGES.values()}
+OUTPUT_FORMS = {language.form: language.write for language in TEXT_LANGUAGES.values()}
 #: Source code, which holds the derivatives by several variables in one program.
 SOURCE = "numpy"
 BAD_INPUT = 2
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     derive = command("derive", _derive, "print a derivative as a formula or as code")
     _expression_options(derive)
     derive.add_argument(
-        "--to", default="text", choices=sorted([*FORMS, SOURCE]), help="form of the output"
+        "--to", default="text", choices=sorted([*OUTPUT_FORMS, SOURCE]), help="form of the output"
     )
     derive.add_argument("--compress", action="store_true", help="print cores and unit tensors")
     derive.add_argument("--explain", action="store_true", help="print what each mode costs")
@@ -160,7 +160,7 @@ def _derive(arguments: Any) -> int:
     elif arguments.to == SOURCE:
         print(to_code(result, SOURCE))
     else:
-        _print_blocks(arguments, [FORMS[arguments.to](b) for b in blocks])
+        _print_blocks(arguments, [OUTPUT_FORMS[arguments.to](b) for b in blocks])
     if arguments.explain:
         for block in blocks:
             print(explain(block), file=sys.stderr)

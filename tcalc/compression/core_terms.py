@@ -152,7 +152,7 @@ def ungrouped_term(e: Expr) -> UngroupedTerm | None:
     return UngroupedTerm(tuple(zip(e.args, e.labels, strict=True)), e.out, e.extents, e.coef)
 
 
-class _SegmentSum(NamedTuple):
+class _TabledContraction(NamedTuple):
     """A contraction with selection tensors: a sum of items by segments, that tables may replace.
 
     Attributes
@@ -182,7 +182,7 @@ class _SegmentSum(NamedTuple):
         return count(op.out) - count(self.kept) - len(self.tables) * count(self.items)
 
 
-def _segment_sum(op: Expr) -> _SegmentSum | None:
+def _tabled_contraction(op: Expr) -> _TabledContraction | None:
     if not isinstance(op, Einsum) or not op.summed:
         return None
     counts = Counter([i for word in op.labels for i in word])
@@ -196,7 +196,7 @@ def _segment_sum(op: Expr) -> _SegmentSum | None:
     tables = frozenset([word[-1] for word in words])
     items = tuple(dict.fromkeys([i for word in words for i in word[:-1]]))
     kept = tuple(dict.fromkeys([i for i in (*op.out, *items) if i not in tables]))
-    return _SegmentSum(tables, items, kept)
+    return _TabledContraction(tables, items, kept)
 
 
 def with_tables(piece: UngroupedTerm, sizes: Mapping[str, int] | None = None) -> UngroupedTerm:
@@ -208,7 +208,7 @@ def with_tables(piece: UngroupedTerm, sizes: Mapping[str, int] | None = None) ->
     """
     best: tuple[int, int] | None = None
     for k, (op, _) in enumerate(piece.operands):
-        if (found := _segment_sum(op)) is None or not isinstance(op, Einsum):
+        if (found := _tabled_contraction(op)) is None or not isinstance(op, Einsum):
             continue
         saved = found.saved(op, sizes) if sizes is not None else 1 - found.contracted(op)
         if saved > 0 and (best is None or saved > best[0]):

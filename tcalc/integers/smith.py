@@ -48,7 +48,7 @@ class SmithForm:
     @property
     def kernel(self) -> Matrix:
         """A basis of the integer z with A z = 0, one vector each."""
-        return _transposed(self.right)[self.rank :]
+        return _transposed_rows(self.right)[self.rank :]
 
     @property
     def cokernel(self) -> Matrix:
@@ -62,7 +62,7 @@ class SmithForm:
         scaled = [
             [d // a * u for u in row] for a, row in zip(self.invariants, self.left, strict=False)
         ]
-        columns = _transposed(scaled) if scaled else ((),) * len(self.left)
+        columns = _transposed_rows(scaled) if scaled else ((),) * len(self.left)
         return tuple(tuple(_dot(v[: self.rank], c) for c in columns) for v in self.right), d
 
 
@@ -102,8 +102,8 @@ def smith_normal_form(matrix: Sequence[Sequence[int]], columns: int | None = Non
             work.make_positive(rank)
             rank += 1
     return SmithForm(
-        tuple(s[t][t] for t in range(rank)), _frozen(work.u), _transposed(work.vt),
-        _transposed(work.uit), _frozen(work.vi),
+        tuple(s[t][t] for t in range(rank)), _frozen(work.u), _transposed_rows(work.vt),
+        _transposed_rows(work.uit), _frozen(work.vi),
     )  # fmt: skip
 
 
@@ -154,15 +154,15 @@ class _Reduction:
         return True
 
     def add_row(self, i: int, j: int, factor: int) -> None:
-        _add(self.s, i, j, factor)
-        _add(self.u, i, j, factor)
-        _add(self.uit, j, i, -factor)
+        _add_multiple(self.s, i, j, factor)
+        _add_multiple(self.u, i, j, factor)
+        _add_multiple(self.uit, j, i, -factor)
 
     def add_column(self, i: int, j: int, factor: int) -> None:
         for row in self.s:
             row[i] += factor * row[j]
-        _add(self.vt, i, j, factor)
-        _add(self.vi, j, i, -factor)
+        _add_multiple(self.vt, i, j, factor)
+        _add_multiple(self.vi, j, i, -factor)
 
     def make_positive(self, t: int) -> None:
         if self.s[t][t] < 0:
@@ -174,7 +174,7 @@ def _identity(size: int) -> list[list[int]]:
     return [[int(i == j) for j in range(size)] for i in range(size)]
 
 
-def _add(rows: list[list[int]], i: int, j: int, factor: int) -> None:
+def _add_multiple(rows: list[list[int]], i: int, j: int, factor: int) -> None:
     if factor:
         rows[i] = [a + factor * b for a, b in zip(rows[i], rows[j], strict=True)]
 
@@ -183,7 +183,7 @@ def _frozen(rows: Iterable[Iterable[int]]) -> Matrix:
     return tuple(map(tuple, rows))
 
 
-def _transposed(rows: Sequence[Sequence[int]]) -> Matrix:
+def _transposed_rows(rows: Sequence[Sequence[int]]) -> Matrix:
     return tuple(zip(*rows, strict=True))
 
 
@@ -288,8 +288,8 @@ def _free_unknowns(kernel: Matrix, unknowns: int) -> tuple[Vector, Matrix] | Non
         chosen = reverse[::-1]
         minor = smith_normal_form([[v[u] for u in chosen] for v in kernel], len(kernel))
         if minor.rank == len(kernel) and all(a == 1 for a in minor.invariants):
-            inverse = [[_dot(row, c) for c in _transposed(minor.left)] for row in minor.right]
-            columns = _transposed(kernel) if kernel else ()
+            inverse = [[_dot(row, c) for c in _transposed_rows(minor.left)] for row in minor.right]
+            columns = _transposed_rows(kernel) if kernel else ()
             return chosen, tuple(tuple(_dot(row, c) for c in columns) for row in inverse)
     return None
 

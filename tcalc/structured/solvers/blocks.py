@@ -221,7 +221,7 @@ class Blocks:
         try:
             self.factor = factorise(blocks.reshape(cut), what, item)
         except LinAlgError as error:
-            raise _named(error, terms.layout.column_shape, self._found) from None
+            raise _with_block_index(error, terms.layout.column_shape, self._found) from None
 
     def solve(self, b: Array) -> Array:
         columns = b.shape[-1]
@@ -257,7 +257,9 @@ class Blocks:
         return Terms(TensorLayout(self._layout.shape, rank, [product]), (core,), (1.0,))
 
 
-def _named(error: LinAlgError, shape: tuple[int, ...], found: Arrangement) -> LinAlgError:
+def _with_block_index(
+    error: LinAlgError, shape: tuple[int, ...], found: Arrangement
+) -> LinAlgError:
     """The error with the indices of a block instead of its number in the batch."""
     text = str(error)
     head, _, rest = text.partition(" block ")
