@@ -23,8 +23,8 @@ from .languages.matrix.print import to_text as to_text
 from .languages.source.program import to_code as to_code
 from .loops.build import build as build
 from .loops.fold import fold as fold
-from .minimise.flat import scipy_functions as scipy_functions
 from .minimise.newton import newton as newton
+from .minimise.scipy_objective import scipy_functions as scipy_functions
 from .ops.arithmetic import *
 from .ops.diagonals import *
 from .ops.elementwise import *

@@ -16,7 +16,7 @@ import numpy as np
 
 import tcalc as tc
 from tcalc.graph.nodes import Expr
-from tcalc.loops.closing import folded
+from tcalc.loops.closure_conversion import folded
 
 Step = Callable[..., tuple[Any, ...]]
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tcalc.integers.affine import Affine, Congruence, Constraint, Quotient
-from tcalc.integers.elimination import Range, eliminate, solve
+from tcalc.integers.elimination import Range, eliminate, solve_in_box
 from tcalc.integers.polyhedra import (
     System,
     SystemLimitError,
@@ -25,7 +25,7 @@ from tcalc.integers.polyhedra import (
     implied,
     integer_point,
     integer_range,
-    simplified,
+    irredundant,
 )
 from tcalc.integers.smith import SmithForm, smith_normal_form, solve_equations
 
@@ -202,7 +202,7 @@ def check_system(generator: random.Random) -> None:
     values = [goal.evaluate(p) for p in wanted]
     assert integer_range(given, goal) == ((min(values), max(values)) if values else None)
     context = System(box(extents))
-    smaller = simplified(given, context)
+    smaller = irredundant(given, context)
     assert points(extents, *smaller) == wanted
     assert len(smaller.constraints) <= len(given.constraints)
     claim = Constraint(goal)
@@ -249,7 +249,7 @@ def check_solve(generator: random.Random) -> None:
     ]
     dimensions = {x: generator.choice("mn") for x in unknowns + outer}
     extra = [Constraint(form(generator, unknowns + outer, 1))] if generator.random() < 0.3 else []
-    found = solve(equalities, unknowns, dimensions, extra)
+    found = solve_in_box(equalities, unknowns, dimensions, extra)
     for sizes in product((1, 2, 5), repeat=2):
         size = dict(zip("mn", sizes, strict=True))
         inner = {x: size[dimensions[x]] for x in unknowns}
@@ -305,7 +305,7 @@ def check_solve_by_isl(generator: random.Random) -> None:
     unknowns, outer = "abc"[: generator.randint(1, 3)], "ij"[: generator.randint(0, 2)]
     equalities = [form(generator, unknowns + outer, 3, 2) for _ in range(generator.randint(0, 2))]
     dimensions = {x: generator.choice("mn") for x in unknowns + outer}
-    found = solve(equalities, unknowns, dimensions)
+    found = solve_in_box(equalities, unknowns, dimensions)
     known = [Constraint(Affine.of(p)) for p in "mn"]
     every = {x: [Constraint(Affine.of(x)), Constraint(Affine.of(d) - Affine.of(x) - 1)]
              for x, d in dimensions.items()}  # fmt: skip

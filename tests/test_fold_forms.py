@@ -15,7 +15,7 @@ import pytest
 import tcalc as tc
 from tcalc.calculus.batching import with_batch_axis
 from tcalc.graph.nodes import Expr, postorder
-from tcalc.loops.closing import folded
+from tcalc.loops.closure_conversion import folded
 from tcalc.plan.lowering.make import make_plan
 from tcalc.plan.steps import Plan
 from tests.loop_cases import CASES, Case, data, expression

@@ -9,8 +9,8 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from tcalc.contraction.common_subproducts import Operands
-from tcalc.contraction.paths import _Sizes, contraction_path, pair_time
+from tcalc.contraction.common_subproducts import ContractionOperands
+from tcalc.contraction.paths import EntryCounts, contraction_path, pair_time
 from tcalc.graph.applications import apply
 from tcalc.graph.extents import Coef
 from tcalc.graph.nodes import Add, Einsum, Var, postorder
@@ -255,7 +255,7 @@ def sum_of_exp(e):
 
 def path_time(words, keep, extents, pairs):
     """Time of a path, recomputed with sets."""
-    size = _Sizes(extents).__getitem__
+    size = EntryCounts(extents).__getitem__
     bits = lambda labels: sum(1 << label for label in labels)  # noqa: E731
     held, alive, total = [set(w) for w in words], set(range(len(words))), 0.0
     for i, j in pairs:
@@ -285,14 +285,14 @@ def test_paths_are_optimal(seed):
     count = {label: sum(label in w for w in words) for label in range(5)}
     keep = tuple([k for k, c in count.items() if c == 1 or (c and rng.random() < 0.3)])
     best = min(path_time(words, keep, extents, p) for p in all_paths(n, frozenset(range(n))))
-    given = Operands(tuple(words), tuple(range(n)), ((),) * n)
+    given = ContractionOperands(tuple(words), tuple(range(n)), ((),) * n)
     found = contraction_path(given, keep, extents).pairs
     assert path_time(words, keep, extents, found) == pytest.approx(best)
 
 
 def test_products_that_are_there_take_no_time():
     words = ((0, 1), (1, 2), (2, 3), (3, 4))
-    given = Operands(words, (0, 1, 2, 3), ((),) * 4)
+    given = ContractionOperands(words, (0, 1, 2, 3), ((),) * 4)
     extents = (10, 40, 10, 40, 10)  # best as (01)(23), where nothing is there
     assert contraction_path(given, (0, 4), extents).pairs == ((0, 1), (2, 3), (4, 5))
     middle = contraction_path(given, (0, 4), extents, ((0b0110, 0b0010),))
@@ -300,13 +300,15 @@ def test_products_that_are_there_take_no_time():
     known = ((0b0110, 0b0010), (0b0111, 0b0110))
     path = contraction_path(given, (0, 4), extents, known)
     assert path.pairs == ((1, 2), (4, 0), (5, 3))
-    whole = contraction_path(Operands(((0, 3), (3, 4)), (0, 1), ((),) * 2), (0, 4), extents)
+    whole = contraction_path(
+        ContractionOperands(((0, 3), (3, 4)), (0, 1), ((),) * 2), (0, 4), extents
+    )
     assert path.time == whole.time
 
 
 def test_a_long_chain_of_matrices_and_a_vector_is_contracted_from_the_vector():
     words = (*[(k, k + 1) for k in range(40)], (40,))
-    given = Operands(words, tuple(range(41)), ((),) * 41)
+    given = ContractionOperands(words, tuple(range(41)), ((),) * 41)
     pairs = contraction_path(given, (0,), (50,) * 41).pairs
     assert path_time(words, (0,), (50,) * 41, pairs) < 40 * 50 * 50 * 2
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import tcalc as tc
 from tcalc.structured.tensor import Structured
-from tcalc.structured.terms.term import Layout, Product, Read, Terms
+from tcalc.structured.terms.numeric_terms import Terms
+from tcalc.structured.terms.tensor_layout import CoreProduct, TableIndex, TensorLayout
 
 # --- any structure --------------------------------------------------------------------------------
 
@@ -29,7 +30,7 @@ def dense_of(terms: Terms) -> np.ndarray:
                 value *= terms.cores[core][tuple(index[i] for i in word)]
             place = tuple(
                 terms.cores[item.core][tuple(index[i] for i in item.labels)]
-                if isinstance(item, Read)
+                if isinstance(item, TableIndex)
                 else index[item]
                 for item in term.out
             )
@@ -37,21 +38,22 @@ def dense_of(terms: Terms) -> np.ndarray:
     return whole
 
 
-def pruned(term: Product) -> Product:
+def pruned(term: CoreProduct) -> CoreProduct:
     """The term with labels numbered anew, those in use."""
     used = [i for _, w in term.factors for i in w]
     for item in term.out:
-        used += item.labels if isinstance(item, Read) else (item,)
+        used += item.labels if isinstance(item, TableIndex) else (item,)
     place = {label: k for k, label in enumerate(dict.fromkeys(used))}
 
     def words(word: Any) -> Any:
         return tuple(place[i] for i in word)
 
     out = tuple(
-        Read(i.core, words(i.labels)) if isinstance(i, Read) else place[i] for i in term.out
+        TableIndex(i.core, words(i.labels)) if isinstance(i, TableIndex) else place[i]
+        for i in term.out
     )
     factors = tuple((k, words(w)) for k, w in term.factors)
-    return Product(factors, out, tuple(term.extents[label] for label in place))
+    return CoreProduct(factors, out, tuple(term.extents[label] for label in place))
 
 
 @st.composite
@@ -76,10 +78,10 @@ def structures(draw: Any) -> Terms:
                 out[rank + k] = draw(st.sampled_from(same))
             elif way in ("table", "read") and shape[k]:
                 cores.append(rng.integers(0, shape[k], 3))
-                out[k] = Read(len(cores) - 1, (2 * rank + 1,))
+                out[k] = TableIndex(len(cores) - 1, (2 * rank + 1,))
                 if way == "table":
                     out[rank + k] = out[k]
-        plain = [i for i in out if not isinstance(i, Read)]
+        plain = [i for i in out if not isinstance(i, TableIndex)]
         labels = sorted({*plain, 2 * rank, 2 * rank + 1})
         factors = []
         for _ in range(draw(st.integers(0, 3))):
@@ -94,9 +96,9 @@ def structures(draw: Any) -> Terms:
                     continue
             cores.append(rng.normal(size=[extents[i] for i in word]).astype(dtype))
             factors.append((len(cores) - 1, word))
-        products.append(pruned(Product(tuple(factors), tuple(out), tuple(extents))))
+        products.append(pruned(CoreProduct(tuple(factors), tuple(out), tuple(extents))))
     coefs = rng.normal(size=len(products))
-    return Terms(Layout(shape + shape, rank, products), cores, coefs)
+    return Terms(TensorLayout(shape + shape, rank, products), cores, coefs)
 
 
 def close(found: Any, expected: Any, dtype: Any, scale: float = 1.0) -> None:

@@ -128,7 +128,7 @@ def test_the_diagonal_of_an_inverse_is_computed_by_parts(monkeypatch: pytest.Mon
     f, data, names = views(3, 400, 900)
     held = tc.compile(tc.hessian(f, tuple(names)), structured=True)(data)
     whole = flat(held.inverse().diagonal())
-    monkeypatch.setattr("tcalc.structured.solvers.schur.CHUNK", 100)
+    monkeypatch.setattr("tcalc.structured.solvers.schur.DIAGONAL_CHUNK", 100)
     np.testing.assert_allclose(flat(held.inverse().diagonal()), whole, 1e-12)
     np.testing.assert_allclose(whole, np.diag(np.linalg.inv(held.todense())), 1e-9)
 

@@ -11,7 +11,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.structured.tensor import Structured
-from tcalc.structured.terms.contract import Contraction
+from tcalc.structured.terms.array_contraction import Contraction
 
 N, M, K = 4, 3, 2
 SIZES = {"n": N, "m": M, "k": K}

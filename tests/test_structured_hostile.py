@@ -13,7 +13,8 @@ import pytest
 import tcalc as tc
 from tcalc.structured.solvers import choose
 from tcalc.structured.tensor import Structured
-from tcalc.structured.terms.term import Layout, Product, Terms
+from tcalc.structured.terms.numeric_terms import Terms
+from tcalc.structured.terms.tensor_layout import CoreProduct, TensorLayout
 from tests.test_structured import factorisation, hessian_of
 from tests.test_structured_blocks import FACTORS, factors, flat, leaves
 
@@ -149,7 +150,7 @@ def test_an_interrupt_leaves_the_object_whole(monkeypatch: pytest.MonkeyPatch) -
             held.solve(g)
     np.testing.assert_array_equal(held.solve(g, damping=1), wanted)
     np.testing.assert_allclose(held @ held.solve(g), g)
-    assert choose.ways(held.terms.layout, 8)
+    assert choose.solve_methods(held.terms.layout, 8)
 
 
 def test_copies_and_pickles_of_everything() -> None:
@@ -192,7 +193,7 @@ def test_large_tensors_stay_inside_the_limit() -> None:
 
 
 def test_cores_of_integers_solve() -> None:
-    layout = Layout((2, 2), 1, [Product(((0, (0, 1)),), (0, 1), (2, 2))])
+    layout = TensorLayout((2, 2), 1, [CoreProduct(((0, (0, 1)),), (0, 1), (2, 2))])
     held = Structured(Terms(layout, (np.array([[2, 1], [1, 3]]),), (1.0,)))
     np.testing.assert_allclose(held.solve([1.0, 2.0]), [0.2, 0.6])
 

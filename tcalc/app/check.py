@@ -1,7 +1,7 @@
 """An independent test of a derivative: numerical differentiation of values along random lines.
 
 Along x + t v the derivative of order k is the k-th derivative of a function of t, which values
-alone give through a polynomial through a few points around 0. Nothing symbolic is used for it.
+alone determine, by interpolation at a few points around 0. It uses nothing symbolic.
 """
 
 from __future__ import annotations
@@ -20,15 +20,27 @@ from ..graph.properties import direction, sample
 from ..run.compile import compile
 from ..support.errors import Error, RangeError
 
-POINTS = 3
-MAX_POINTS = 12
-DIRECTIONS = 3
-TOLERANCES = (1e-7, 1e-5, 1e-6, 1e-4)  #: by order
-STEPS = (0.08, 0.02, 0.005)
+#: Points with smooth lines that are wanted, points that are tried, and lines through each.
+POINTS, MAX_POINTS, DIRECTIONS = 3, 12, 3
+#: Relative error by order.
+TOLERANCES = (1e-7, 1e-5, 1e-6, 1e-4)
+#: Distances of the nodes along a line.
+STEP_SIZES = (0.08, 0.02, 0.005)
 
 
 class Report(NamedTuple):
-    """Result of a check: largest relative error, what was tolerated, at how many lines."""
+    """Result of a check.
+
+    Attributes
+    ----------
+    error : float
+        The largest relative error.
+    tolerance : float
+    lines : int
+        Random lines along which values were smooth enough.
+    sizes : dict
+        Extents of the dimensions.
+    """
 
     error: float
     tolerance: float
@@ -133,7 +145,7 @@ def _line_error(
     """
     best = spread = math.inf
     last = None
-    for h in STEPS:
+    for h in STEP_SIZES:
         nodes = h * np.arange(-order - 3, order + 4)
         values = np.stack([value({**data, name: data[name] + t * v}) for t in nodes])
         weights = _weights(nodes / h, order) / h**order

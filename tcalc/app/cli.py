@@ -31,7 +31,7 @@ from .explain import explain
 
 #: Languages of input and forms of output by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
-FORMS = {language.form: language.write for language in TEXT_LANGUAGES.values()}
+OUTPUT_FORMS = {language.form: language.write for language in TEXT_LANGUAGES.values()}
 #: Source code, which holds the derivatives by several variables in one program.
 SOURCE = "numpy"
 BAD_INPUT = 2
@@ -40,7 +40,9 @@ BAD_INPUT = 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the return value is the exit status."""
     try:
-        arguments = _parser().parse_args(_shielded(list(sys.argv[1:] if argv is None else argv)))
+        arguments = _parser().parse_args(
+            _quoted_expressions(list(sys.argv[1:] if argv is None else argv))
+        )
         status: int = arguments.run(arguments)
         return status
     except (Error, ValueError, TypeError, OSError) as problem:
@@ -54,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _shielded(argv: list[str]) -> list[str]:
+def _quoted_expressions(argv: list[str]) -> list[str]:
     """An expression may start with '-': a space before it keeps argparse from reading an option."""
     if "--" in argv:
         return argv
@@ -74,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     derive = command("derive", _derive, "print a derivative as a formula or as code")
     _expression_options(derive)
     derive.add_argument(
-        "--to", default="text", choices=sorted([*FORMS, SOURCE]), help="form of the output"
+        "--to", default="text", choices=sorted([*OUTPUT_FORMS, SOURCE]), help="form of the output"
     )
     derive.add_argument("--compress", action="store_true", help="print cores and unit tensors")
     derive.add_argument("--explain", action="store_true", help="print what each mode costs")
@@ -158,7 +160,7 @@ def _derive(arguments: Any) -> int:
     elif arguments.to == SOURCE:
         print(to_code(result, SOURCE))
     else:
-        _print_blocks(arguments, [FORMS[arguments.to](b) for b in blocks])
+        _print_blocks(arguments, [OUTPUT_FORMS[arguments.to](b) for b in blocks])
     if arguments.explain:
         for block in blocks:
             print(explain(block), file=sys.stderr)
@@ -166,7 +168,7 @@ def _derive(arguments: Any) -> int:
 
 
 def _print_blocks(arguments: Any, texts: Sequence[str]) -> None:
-    """Derivatives by several variables with what they are, one alone without."""
+    """Print blocks of a derivative, each with its variables if there are several."""
     if len(texts) == 1:
         print(texts[0])
         return

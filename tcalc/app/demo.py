@@ -18,14 +18,14 @@ from .check import check
 from .explain import explain
 
 LOSS = "sum(log(1 + exp(-y .* (X*w)))) + a/2 * w'*w"
-SHAPES: dict[str, Any] = {"X": ("m", "n"), "y": ("m",), "w": ("n",), "a": ()}
+LOSS_SHAPES: dict[str, Any] = {"X": ("m", "n"), "y": ("m",), "w": ("n",), "a": ()}
 FACTORISATION = "norm2(T - U*V')^2"
 PENALTY = 1.0
 RANK = 10
 
 
 def demo() -> int:
-    """Run both jobs and print them; 1 where a result is not what an independent one says."""
+    """Run both fits and print them; 1 where a result differs from an independent one."""
     try:
         with Progress("loading scikit-learn"):
             from sklearn.datasets import load_breast_cancer, load_digits
@@ -46,7 +46,7 @@ def demo() -> int:
 def _logistic(X: Any, y: Any, model: Any) -> bool:
     m, n = X.shape
     print(f"1. Logistic regression with an l2 penalty, breast cancer data ({m} x {n})\n")
-    f = parse(LOSS, **SHAPES)
+    f = parse(LOSS, **LOSS_SHAPES)
     g, H = grad(f, "w"), hessian(f, "w")
     print(f"   f        {LOSS}\n   gradient {g}\n   Hessian  {H}\n")
     data = {"X": X, "y": y, "a": PENALTY}

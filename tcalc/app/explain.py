@@ -1,4 +1,4 @@
-"""What a derivative costs, by every mode, before it runs; and which rewrites fired."""
+"""Predicted costs of a derivative in every mode, and the rewrites that were applied."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..support.byte_counts import show_bytes
 
 
 class Row(NamedTuple):
-    """One mode: its result, and what the plan of it predicts."""
+    """One mode: number of nodes and steps, predicted operations and peak memory in bytes."""
 
     mode: str
     nodes: int
@@ -77,8 +77,8 @@ def explain(e: Expr, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explan
     Parameters
     ----------
     e : Expr
-        A derivative, which remembers what it is of; or, with `wrt`, what is to be differentiated.
-        Any other expression is explained as it stands.
+        A derivative, or with `wrt` what is to be differentiated. Any other expression is explained
+        as it is.
     wrt : variable, name or nest of these, optional
     order : int
     **sizes : int

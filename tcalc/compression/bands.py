@@ -1,7 +1,7 @@
-"""Bands: axes of a tensor that stand at affine places of the labels of its cores.
+"""Banded tensors: output indices that are affine forms of the labels of cores.
 
-In the derivative of a shifted read an index of the result is an affine form in others, j = i + k.
-Then only the entries for i and k are held, and a table says where they stand.
+In the derivative of a shifted read, x[i + k], an output index is an affine form in others,
+j = i + k. Then only the entries for i and k are held, and an integer table gives j.
 """
 
 from __future__ import annotations
@@ -19,18 +19,31 @@ from ..ops.indicator import Access, conditions, index, indicator, label_of, rena
 from ..ops.reductions import arange
 
 
-class Place(NamedTuple):
-    """An integer array, and the labels of its axes."""
+class Table(NamedTuple):
+    """An output index that is core[labels], `core` an array of integers."""
 
     core: Expr
     labels: Labels
 
 
-class _Choice(NamedTuple):
-    """An equality as the value of a label of the result; the least one is taken first."""
+class _Solvable(NamedTuple):
+    """An equality solved for an output label; the least one is used first.
+
+    Attributes
+    ----------
+    unsure : bool
+        Whether the value may leave the extent of the label.
+    occurs : bool
+        Whether an operand has the label.
+    label : int
+    form : Affine
+        The label's value.
+    guard : Guard
+        The equality.
+    """
 
     unsure: bool
-    standing: bool
+    occurs: bool
     label: int
     form: Affine
     guard: Guard
@@ -38,10 +51,10 @@ class _Choice(NamedTuple):
 
 def banded(
     operands: Iterable[LabelledExpr], out: Iterable[Any], extents: dict[int, Extent]
-) -> tuple[list[LabelledExpr], dict[int, Place]]:
-    """Operands in which labels of the result do not stand any more, and where these stand.
+) -> tuple[list[LabelledExpr], dict[int, Table]]:
+    """Operands without those output labels that equalities determine, and tables for these.
 
-    New labels join `extents`.
+    Adds new labels to `extents`.
     """
     others = [(op, word) for op, word in operands if not indicates(op)]
     guards: list[Guard] = []
@@ -51,12 +64,12 @@ def banded(
             guards += conditions(op.params, word)
             accesses += [a._replace(form=renamed(a.form, word)) for a in op.params[2]]
     forms: dict[int, Affine] = {}
-    while (chosen := _chosen(guards, others, set(out) - forms.keys(), extents)) is not None:
+    while (chosen := _next_solvable(guards, others, set(out) - forms.keys(), extents)) is not None:
         label, form = chosen.label, chosen.form
         guards.remove(chosen.guard)
         if chosen.unsure:
-            guards += _inside(form, extents[label])
-        if chosen.standing:
+            guards += _in_range(form, extents[label])
+        if chosen.occurs:
             fresh = max(extents) + 1
             extents[fresh] = extents[label]
             others = [(op, tuple([fresh if k == label else k for k in w])) for op, w in others]
@@ -69,16 +82,16 @@ def banded(
         others += indicator(extents, [g])
     if accesses:
         others += indicator(extents, [], accesses)
-    return others, {label: _place(form, extents[label], extents) for label, form in forms.items()}
+    return others, {label: _table(form, extents[label], extents) for label, form in forms.items()}
 
 
-def _chosen(
+def _next_solvable(
     guards: Iterable[Guard],
     others: Iterable[LabelledExpr],
     outer: set[int],
     extents: Mapping[int, Extent],
-) -> _Choice | None:
-    standing = {label for _, word in others for label in word}
+) -> _Solvable | None:
+    occurs = {label for _, word in others for label in word}
     found = []
     for g in guards:
         if not isinstance(g, Constraint) or not g.equality:
@@ -87,22 +100,24 @@ def _chosen(
             label = label_of(name)
             if label in outer and abs(c) == 1:
                 form = (Affine.of(name) * c - g.form) * c
-                sure = all(_least(side.form, extents) for side in _inside(form, extents[label]))
+                sure = all(
+                    _is_nonnegative(side.form, extents) for side in _in_range(form, extents[label])
+                )
                 # A form in several summed labels that leaves the array is no shorter than it.
                 summed = [
                     k for n in form.names if (k := label_of(n)) is not None and k not in outer
                 ]
                 if sure or len(summed) <= 1:
-                    found.append(_Choice(not sure, label in standing, label, form, g))
+                    found.append(_Solvable(not sure, label in occurs, label, form, g))
     return min(found, key=lambda choice: choice[:3], default=None)
 
 
-def _inside(form: Affine, extent: Extent) -> list[Constraint]:
+def _in_range(form: Affine, extent: Extent) -> list[Constraint]:
     return [Constraint(form), Constraint(form_of(extent) - 1 - form)]
 
 
-def _least(form: Affine, extents: Mapping[int, Extent]) -> bool:
-    """Is a form known not to be negative, wherever its labels are?"""
+def _is_nonnegative(form: Affine, extents: Mapping[int, Extent]) -> bool:
+    """Is a form known to be nonnegative for all values of its labels?"""
     low = form
     for name, c in form.terms:
         label = label_of(name)
@@ -112,8 +127,8 @@ def _least(form: Affine, extents: Mapping[int, Extent]) -> bool:
     return not low.terms and low.constant >= 0
 
 
-def _place(form: Affine, extent: Extent, extents: Mapping[int, Extent]) -> Place:
-    """The places that a form is, as an array over its labels."""
+def _table(form: Affine, extent: Extent, extents: Mapping[int, Extent]) -> Table:
+    """The values of a form over its labels, clipped to the extent where they may leave it."""
     labels = tuple(sorted([k for n in form.names if (k := label_of(n)) is not None]))
     shape = tuple([extents[label] for label in labels])
     sizes: dict[int, Extent] = dict(enumerate(shape))
@@ -127,7 +142,7 @@ def _place(form: Affine, extent: Extent, extents: Mapping[int, Extent]) -> Place
                             ONE, sizes)  # fmt: skip
             terms.append(scale(column, number(c)))
     core = add(terms) if terms else filled(number(0), shape)
-    if not all(_least(side.form, extents) for side in _inside(form, extent)):
+    if not all(_is_nonnegative(side.form, extents) for side in _in_range(form, extent)):
         last = filled(Coef(1, (extent,)) if isinstance(extent, str) else number(extent), ())
         core = minimum(maximum(core, 0), last - 1)
-    return Place(core, labels)
+    return Table(core, labels)

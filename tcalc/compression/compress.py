@@ -1,9 +1,9 @@
 """Compression: a tensor as cores and the unit tensors around them.
 
-A derivative's value is a sum of products whose repeated output labels are unit tensors, so
-compressing is reading: the factors that share labels are a core, the output says how the cores are
-embedded. Cores that share no label stay apart, as in an outer or Kronecker product (Laue et al.
-2020, section 3). A selection tensor is an output axis that stands where a table says.
+A derivative is a sum of products whose repeated output labels are unit tensors. Factors that share
+labels are one core, the output labels say how cores are embedded. Cores that share no label stay
+separate, as in an outer or Kronecker product (Laue et al. 2020, section 3). A selection tensor
+becomes an output index that is read from a table of integers.
 """
 
 from __future__ import annotations
@@ -17,11 +17,21 @@ import numpy as np
 from ..graph.extents import ONE, Coef, Extent, Shape, extent_of, number, show_shape
 from ..graph.nodes import Derivative, Expr, Labels, Var
 from ..graph.products import filled
-from ..structured.terms.term import Layout, Product, Read
+from ..structured.terms.tensor_layout import CoreProduct, TableIndex, TensorLayout
 from ..support.errors import ShapeError
-from .reading import Piece, Table, Term, grouped, low_rank, merged, parts_of, piece_of, tabled
+from .bands import Table
+from .core_terms import (
+    Term,
+    UngroupedTerm,
+    as_low_rank,
+    grouped_terms,
+    merge_dense,
+    summands,
+    ungrouped_term,
+    with_tables,
+)
 
-_LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
+_AXIS_LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 
 
 @dataclass(frozen=True)
@@ -40,24 +50,26 @@ class Compressed:
         Number of trailing axes that a product with a vector sums over.
     slots : tuple of (int, Var)
         First axis and variable of every differentiated slot.
-    form : tuple of Piece, optional
-        The pieces as known sizes decide them; `at` gives it.
+    pieces : tuple of UngroupedTerm
+        The terms before their factors are grouped.
+    form : tuple of UngroupedTerm, optional
+        The terms in the form for known sizes; see `at`.
     """
 
     shape: Shape
-    pieces: tuple[Piece, ...] = field(repr=False)
+    pieces: tuple[UngroupedTerm, ...] = field(repr=False)
     columns: int
     slots: tuple[tuple[int, Var], ...]
-    form: tuple[Piece, ...] | None = field(default=None, repr=False)
+    form: tuple[UngroupedTerm, ...] | None = field(default=None, repr=False)
 
     @cached_property
-    def chosen(self) -> tuple[Piece, ...]:
-        """The pieces in the form for known sizes, or in the one for any."""
-        return tuple(map(tabled, self.pieces)) if self.form is None else self.form
+    def chosen(self) -> tuple[UngroupedTerm, ...]:
+        """The ungrouped terms, in the form for known sizes where there is one."""
+        return tuple(map(with_tables, self.pieces)) if self.form is None else self.form
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        return tuple(grouped(merged(self.chosen, self.shape)))
+        return tuple(grouped_terms(merge_dense(self.chosen, self.shape)))
 
     @cached_property
     def cores(self) -> tuple[Expr, ...]:
@@ -108,35 +120,35 @@ class Compressed:
     def at(self, sizes: Mapping[str, int]) -> Compressed:
         """The form of fewest entries for known sizes.
 
-        Contractions of few products stay products of factors, and those of few items are tables
-        of items.
+        Contractions of low rank stay products of factors, and sums of few items by segments are
+        cores of all items with tables.
         """
         square = 2 * self.columns == len(self.shape)
         found = []
         for piece, held in zip(self.pieces, self.chosen, strict=True):
-            new = tabled(piece, sizes)
-            new = (low_rank(new, self.columns, sizes) if square else None) or new
+            new = with_tables(piece, sizes)
+            new = (as_low_rank(new, self.columns, sizes) if square else None) or new
             found.append(held if new.key() == held.key() else new)
         if all(new is held for new, held in zip(found, self.chosen, strict=True)):
             return self
         return Compressed(self.shape, self.pieces, self.columns, self.slots, tuple(found))
 
-    def layout(self, sizes: Mapping[str, int]) -> tuple[Layout, tuple[float, ...]]:
+    def layout(self, sizes: Mapping[str, int]) -> tuple[TensorLayout, tuple[float, ...]]:
         """The numeric layout over `arrays` and then `tables`, and the terms' coefficients."""
         place = {id(core): k for k, core in enumerate(self.arrays)}
         table = {(id(t), e): k + len(place) for k, (t, e) in enumerate(self.tables)}
         products, coefs = [], []
         for term in self.terms:
             out = tuple([
-                Read(table[id(i.core), e], i.labels) if isinstance(i, Table) else i
+                TableIndex(table[id(i.core), e], i.labels) if isinstance(i, Table) else i
                 for i, e in zip(term.out, self.shape, strict=True)
             ])  # fmt: skip
             factors = [(place[id(c)], w) for c, w in zip(term.cores, term.labels, strict=True)]
             extents = tuple([extent_of(e, sizes) for e in term.extents])
-            products.append(Product(tuple(factors), out, extents))
+            products.append(CoreProduct(tuple(factors), out, extents))
             coefs.append(float(term.coef.evaluate(sizes)))
         shape = [extent_of(e, sizes) for e in self.shape]
-        return Layout(shape, self.columns, products), tuple(coefs)
+        return TensorLayout(shape, self.columns, products), tuple(coefs)
 
     def __str__(self) -> str:
         return _shown(self)
@@ -167,7 +179,7 @@ def compress(e: Expr) -> Compressed:
             slots.append((start, v))
             start += v.ndim
         columns = e.wrt[-1].ndim if e.wrt else columns
-    pieces = [piece for part in parts_of(value) if (piece := piece_of(part)) is not None]
+    pieces = [piece for part in summands(value) if (piece := ungrouped_term(part)) is not None]
     return Compressed(e.shape, tuple(pieces), columns, tuple(slots))
 
 
@@ -179,7 +191,7 @@ def _projections(slots: Iterable[tuple[int, Var]]) -> list[tuple[int, tuple[str,
 
 
 def _shown(form: Compressed) -> str:
-    letters = _LETTERS if len(form.shape) <= len(_LETTERS) else ""
+    letters = _AXIS_LETTERS if len(form.shape) <= len(_AXIS_LETTERS) else ""
     axes = [letters[k] if letters else f"i{k}" for k in range(len(form.shape))]
     numbers = {id(core): f"C{k + 1}" for k, core in enumerate(form.cores)}
     rows = [f"  {numbers[id(c)]} = {c}  {show_shape(c.shape)}" for c in form.cores]

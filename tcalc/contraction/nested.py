@@ -1,4 +1,4 @@
-"""Nested products as one, so that the contraction path is chosen over all their operands."""
+"""Nested products flattened, so that the contraction path is chosen over all operands."""
 
 from __future__ import annotations
 
@@ -18,30 +18,42 @@ from ..graph.products import (
 )
 from .paths import EXACT_OPERANDS, path_of
 
-#: Operands of a product that is opened further than exact paths reach, where that takes less than
-#: this part of the time.
+#: Operands up to which a product is flattened beyond exact paths, and the share of the predicted
+#: time that this must not exceed.
 MANY_OPERANDS, SAVED = 256, 0.9
 
-Opens = Callable[[Einsum], bool]
+Admits = Callable[[Einsum], bool]
 Size = Callable[[Extent], int]
 
 
-def flatten(e: Einsum, opens: Opens, size: Size, long: bool = True) -> Factors:
-    """A product with the nested ones opened that `opens` admits.
+def flatten(e: Einsum, opens: Admits, size: Size, long: bool = True) -> Factors:
+    """A product with those factors expanded into their operands that are products themselves.
 
-    There are at most as many operands as have an exact path, unless it may be `long` and more are
-    faster, as for a long chain of matrices and a vector. Shifted reads are opened only where they
-    are larger than what they read.
+    Parameters
+    ----------
+    e : Einsum
+    opens : callable
+        Which nested products may be expanded.
+    size : callable
+        The number that an extent is.
+    long : bool
+        Whether the result may have more operands than exact paths are searched for, where that is
+        faster, as for a long chain of matrices and a vector.
+
+    Notes
+    -----
+    Products with indicators, such as shifted reads, are expanded only where they have more entries
+    than their operands.
     """
-    found, over = _opened(e, opens, EXACT_OPERANDS)
+    found, over = _flattened(e, opens, EXACT_OPERANDS)
     if not over or not long:
         return found
-    whole, _ = _opened(e, opens, MANY_OPERANDS)
-    return whole if _time(whole, size) < SAVED * _nested_time(e, opens, size) else found
+    full, _ = _flattened(e, opens, MANY_OPERANDS)
+    return full if _time(full, size) < SAVED * _nested_time(e, opens, size) else found
 
 
-def _opened(e: Einsum, opens: Opens, most: int) -> tuple[Factors, list[Einsum]]:
-    """The product with nested ones opened, and those that stay shut for lack of room."""
+def _flattened(e: Einsum, opens: Admits, most: int) -> tuple[Factors, list[Einsum]]:
+    """The product flattened to at most `most` operands, and what was not expanded for that."""
     operands, out, extents, coef = factors_of(e)
     stack = operands[::-1]
     operands, over = [], []
@@ -57,7 +69,7 @@ def _opened(e: Einsum, opens: Opens, most: int) -> tuple[Factors, list[Einsum]]:
             continue
         more = dict(extents)
         inside = inlined(arg, word, more)[::-1]
-        if _count([*operands, *stack, *inside]) > most:
+        if _operand_count([*operands, *stack, *inside]) > most:
             operands.append((arg, word))
             over.append(arg)
             continue
@@ -66,14 +78,14 @@ def _opened(e: Einsum, opens: Opens, most: int) -> tuple[Factors, list[Einsum]]:
     return Factors(operands, out, extents, coef), over
 
 
-def _count(operands: Sequence[LabelledExpr]) -> int:
-    """How many there are when those with equal labels are multiplied."""
+def _operand_count(operands: Sequence[LabelledExpr]) -> int:
+    """The number of operands when those with equal labels are multiplied."""
     return len({frozenset(word) for op, word in operands if word and not indicates(op)})
 
 
-def _nested_time(e: Einsum, opens: Opens, size: Size) -> float:
-    """Predicted time of the product in parts that have exact paths."""
-    found, over = _opened(e, opens, EXACT_OPERANDS)
+def _nested_time(e: Einsum, opens: Admits, size: Size) -> float:
+    """Predicted time of the product computed in parts that have exact paths."""
+    found, over = _flattened(e, opens, EXACT_OPERANDS)
     return _time(found, size) + sum([_nested_time(part, opens, size) for part in over])
 
 

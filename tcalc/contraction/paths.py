@@ -1,8 +1,8 @@
-"""Contraction paths: in which order the operands of a product are multiplied pairwise.
+"""Contraction paths: the order in which the operands of a product are multiplied pairwise.
 
-Exact over all trees (outer products too) for few operands, the better of two greedy orders for
-many. The measure is predicted time in units of one elementwise operation: entries read and written,
-and multiply-adds of a matrix product, which run faster than elementwise ones.
+Exact over all binary trees (outer products too) for few operands, the better of two greedy paths
+for many. The measure is predicted time in units of one elementwise operation: entries read and
+written, and multiply-adds of a matrix product, which run faster than elementwise ones.
 """
 
 from __future__ import annotations
@@ -12,46 +12,58 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from ..graph.nodes import Labels
 from ..support.machine import NOMINAL_MACHINE, Machine
-from .common_subproducts import Operands, Twin, Word, twin
+from .common_subproducts import ContractionOperands, Isomorphism, isomorphism
 
 Pairs = tuple[tuple[int, int], ...]
-Known = tuple[tuple[int, int], ...]
+KnownProducts = tuple[tuple[int, int], ...]
 
+#: Operands up to which all trees are searched.
 EXACT_OPERANDS = 8
-#: Sums of times in another order, for comparison: equal to rounding.
-NEARLY = 1 + 1e-9
+#: Factor by which a time must improve: sums in another order differ by rounding.
+ROUNDING = 1 + 1e-9
 
 
 class Path(NamedTuple):
-    """Pairs of operands to multiply, each product joining the list at its end; words to read."""
+    """A contraction path.
+
+    Attributes
+    ----------
+    pairs : tuple of (int, int)
+        Operands to multiply; each product is appended to the list of operands.
+    words : tuple of labels
+        The labels with which the operands are read.
+    time : float
+        Predicted.
+    """
 
     pairs: Pairs
-    words: tuple[Word, ...]
+    words: tuple[Labels, ...]
     time: float
 
 
 @lru_cache(maxsize=1 << 14)
 def contraction_path(
-    given: Operands,
-    keep: Word,
+    given: ContractionOperands,
+    keep: Labels,
     extents: tuple[int, ...],
-    known: Known = (),
+    known: KnownProducts = (),
     machine: Machine = NOMINAL_MACHINE,
 ) -> Path:
-    """The order in which to multiply.
+    """The fastest contraction path that is found.
 
     Parameters
     ----------
-    given : Operands
+    given : ContractionOperands
         No label twice in one word. A label of one operand only is in `keep`.
     keep : tuple of int
         Labels of the result.
     extents : tuple of int
         Extent of each label.
     known : tuple of (int, int)
-        Sets of operands, as bits, whose product is there and takes no time, and one of the two
-        halves that it is a product of: such a set or one operand; not for many operands.
+        Sets of operands, as bits, whose product is known already and takes no time, each with one
+        of the two sets that it is the product of. Ignored where there are many operands.
     machine : Machine
         Whose speeds times are predicted from.
     """
@@ -63,12 +75,12 @@ def contraction_path(
         ]
         return min(timed, key=lambda path: path.time)
     if len(words) > 2:
-        return _Search(given, keep, extents, dict(known), machine).run()
+        return _ExactSearch(given, keep, extents, dict(known), machine).run()
     pairs = ((0, 1),) if len(words) == 2 else ()
     return Path(pairs, words, _path_time(given, keep, extents, pairs, machine))
 
 
-def path_of(words: Sequence[Word], keep: Sequence[int], extents: Mapping[int, int]) -> Path:
+def path_of(words: Sequence[Labels], keep: Sequence[int], extents: Mapping[int, int]) -> Path:
     """The path of a product of different arrays, whatever its labels are.
 
     Labels twice in a word are read as one; those that only one word has are summed before.
@@ -80,19 +92,19 @@ def path_of(words: Sequence[Word], keep: Sequence[int], extents: Mapping[int, in
             if uses[label] > 1 or label in keep:
                 number.setdefault(label, len(number))
     short = [tuple(dict.fromkeys([number[i] for i in word if i in number])) for word in words]
-    given = Operands(tuple(short), tuple(range(len(short))), ((),) * len(short))
+    given = ContractionOperands(tuple(short), tuple(range(len(short))), ((),) * len(short))
     kept = tuple(sorted({number[label] for label in keep if label in number}))
     return contraction_path(given, kept, tuple([extents[label] for label in number]))
 
 
-def _mask(word: Sequence[int]) -> int:
+def _bits(word: Sequence[int]) -> int:
     mask = 0
     for label in word:
         mask |= 1 << label
     return mask
 
 
-class _Sizes(dict[int, float]):
+class EntryCounts(dict[int, float]):
     """Number of entries of an array, by the set of its labels as bits."""
 
     def __init__(self, extents: Sequence[int]) -> None:
@@ -114,12 +126,12 @@ def pair_time(a: int, b: int, result: int, size: Callable[[int], float], machine
     return traffic if a | b == result else traffic + size(a | b) / machine.gemm
 
 
-class _Side(NamedTuple):
-    """Labels of one side of a product as bits; of a selection tensor those that it is read by.
+class _OperandLabels(NamedTuple):
+    """Labels of one operand of a product, as bits.
 
-    `chosen` are the labels that a selection tensor selects, `places` its other ones. It is no
-    array: a product of such tensors takes no time, and no label is summed, until entries are taken
-    by it or added at its places.
+    A selection tensor has labels `chosen` that it selects, and `places` for its other ones. It is
+    never an array: a product of selection tensors takes no time and sums no label, until it gathers
+    entries of an array or scatters them.
     """
 
     labels: int
@@ -127,37 +139,41 @@ class _Side(NamedTuple):
     chosen: int = 0
 
 
-def _sides(given: Operands) -> list[_Side]:
+def _operand_labels(given: ContractionOperands) -> list[_OperandLabels]:
     """The operands of a product."""
     sides = []
     for k, word in enumerate(given.words):
         count = given.chosen[k] if given.chosen else 0
         first = len(word) - count
-        index = _mask(word[:first]) if count else 0
-        sides.append(_Side(_mask(word), index, _mask(word[first:])))
+        index = _bits(word[:first]) if count else 0
+        sides.append(_OperandLabels(_bits(word), index, _bits(word[first:])))
     return sides
 
 
-def _joint(a: _Side, b: _Side) -> _Side | None:
-    """Two selection tensors as one, unless one selects by what the other one selects."""
+def _joint_selection(a: _OperandLabels, b: _OperandLabels) -> _OperandLabels | None:
+    """Two selection tensors as one; None where one selects by what the other one selects."""
     index, chosen = a.places | b.places, a.chosen | b.chosen
     apart = a.chosen and b.chosen and not a.chosen & b.chosen and not index & chosen
-    return _Side(index | chosen, index, chosen) if apart else None
+    return _OperandLabels(index | chosen, index, chosen) if apart else None
 
 
-def _product_side(a: _Side, b: _Side, result: int) -> _Side:
-    return _joint(a, b) or _Side(result)
+def _product_labels(a: _OperandLabels, b: _OperandLabels, result: int) -> _OperandLabels:
+    return _joint_selection(a, b) or _OperandLabels(result)
 
 
-def _side_time(
-    a: _Side, b: _Side, result: int, size: Callable[[int], float], machine: Machine
+def _product_time(
+    a: _OperandLabels,
+    b: _OperandLabels,
+    result: int,
+    size: Callable[[int], float],
+    machine: Machine,
 ) -> float:
     """Predicted time of one pairwise product, of selection tensors too."""
     if not a.chosen and not b.chosen:
         return pair_time(a.labels, b.labels, result, size, machine)
     extra = 0.0
     if a.chosen and b.chosen:
-        if _joint(a, b) is not None:
+        if _joint_selection(a, b) is not None:
             return 1.0
         extra = size(b.labels)
     elif b.chosen:
@@ -168,16 +184,16 @@ def _side_time(
 Tree = int | tuple["Tree", "Tree"]
 
 
-class _Search:
+class _ExactSearch:
     """The fastest tree, by dynamic programming over subsets of the operands, as bits.
 
-    Where both sides of a split are twins, one of them is made.
+    Where both sides of a split are isomorphic, only one of them is computed.
     """
 
     def __init__(
         self,
-        given: Operands,
-        keep: Word,
+        given: ContractionOperands,
+        keep: Labels,
         extents: Sequence[int],
         known: Mapping[int, int],
         machine: Machine,
@@ -185,28 +201,28 @@ class _Search:
         self.given, self.known, self.machine = given, known, machine
         words, n = given.words, len(given.words)
         self.full = (1 << n) - 1
-        self.size = _Sizes(extents).__getitem__
+        self.size = EntryCounts(extents).__getitem__
         touched, arrays = [0] * (self.full + 1), [0] * (self.full + 1)
         for subset in range(1, self.full + 1):
             low = subset & -subset
             k = low.bit_length() - 1
-            touched[subset] = touched[subset ^ low] | _mask(words[k])
+            touched[subset] = touched[subset ^ low] | _bits(words[k])
             arrays[subset] = arrays[subset ^ low] + (n + 1) ** given.arrays[k]
-        outside = _mask(keep)
+        outside = _bits(keep)
         self.kept = [t & (outside | touched[self.full ^ s]) for s, t in enumerate(touched)]
-        #: How often each array stands in a subset, as digits.
+        #: How often each array occurs in a subset, as digits in base n + 1.
         self.arrays = arrays
         self.repeated = len(set(given.arrays)) < n
         self.plain = not any(given.chosen)
-        self.sides = [_Side(k) for k in self.kept]
+        self.sides = [_OperandLabels(k) for k in self.kept]
         self.best = [0.0] * (self.full + 1)
-        #: What a subset costs at least as one side of a split: making it, and reading it.
+        #: Lower bound of the time of a subset as one side of a split: computing and reading it.
         self.lower = [0.0] * (self.full + 1)
         self.trees: list[Tree] = [0] * (self.full + 1)
-        self.spelled: list[dict[int, Word]] = [{} for _ in range(self.full + 1)]
+        self.spelled: list[dict[int, Labels]] = [{} for _ in range(self.full + 1)]
 
     def run(self) -> Path:
-        operands = _sides(self.given)
+        operands = _operand_labels(self.given)
         for subset in range(1, self.full + 1):
             low = subset & -subset
             if subset == low:
@@ -222,7 +238,7 @@ class _Search:
             self.lower[subset] = self.best[subset] + reading
         words, found = self.given.words, self.spelled[self.full]
         spelled = tuple([found.get(k, word) for k, word in enumerate(words)])
-        return Path(_listed(self.trees[self.full], len(words)), spelled, self.best[self.full])
+        return Path(_pairs_of(self.trees[self.full], len(words)), spelled, self.best[self.full])
 
     def split(self, subset: int, low: int) -> None:
         """The best split of a subset; the part with its lowest operand first."""
@@ -231,54 +247,56 @@ class _Search:
         rest = part = subset ^ low
         result = kept[subset]
         if not plain:
-            sides[subset] = _product_side(sides[low], sides[rest], result)
+            sides[subset] = _product_labels(sides[low], sides[rest], result)
         writing = size(result) * machine.write if plain else 0.0
         least, chosen, pair = float("inf"), low, None
         while part:
             part = (part - 1) & rest
             one, two = part | low, rest ^ part
-            same = self.twin(one, two) if self.repeated and part else None
+            same = self.isomorphism(one, two) if self.repeated and part else None
             if same:
-                time = self.best[one] + _side_time(sides[one], sides[two], result, size, machine)
+                time = self.best[one] + _product_time(sides[one], sides[two], result, size, machine)
             else:
                 time = lower[one] + lower[two] + writing
                 if time >= least:
                     continue
                 if not plain:
-                    time += _side_time(sides[one], sides[two], result, size, machine)
+                    time += _product_time(sides[one], sides[two], result, size, machine)
                 elif (joined := kept[one] | kept[two]) != result:
                     time += size(joined) / gemm
-            if time * NEARLY < least:
+            if time * ROUNDING < least:
                 least, chosen, pair = time, one, same
         self.best[subset] = least
         self.join(subset, chosen, pair)
 
-    def twin(self, one: int, two: int) -> Twin | None:
+    def isomorphism(self, one: int, two: int) -> Isomorphism | None:
         if self.arrays[one] != self.arrays[two]:
             return None
-        return twin(self.given, _places(one), _places(two), (self.kept[one], self.kept[two]))
+        return isomorphism(
+            self.given, _members(one), _members(two), (self.kept[one], self.kept[two])
+        )
 
-    def join(self, subset: int, chosen: int, pair: Twin | None) -> None:
+    def join(self, subset: int, chosen: int, pair: Isomorphism | None) -> None:
         other = subset ^ chosen
         second, words = self.trees[other], self.spelled[other]
         if pair is not None:
-            second = _renamed(self.trees[chosen], pair.partners)
+            second = _with_operands(self.trees[chosen], pair.partners)
             words = {pair.partners[k]: word for k, word in pair.words.items()}
         self.trees[subset] = self.trees[chosen], second
         self.spelled[subset] = self.spelled[chosen] | words
 
 
-def _places(subset: int) -> list[int]:
+def _members(subset: int) -> list[int]:
     return [k for k in range(subset.bit_length()) if subset >> k & 1]
 
 
-def _renamed(tree: Tree, names: Mapping[int, int]) -> Tree:
+def _with_operands(tree: Tree, names: Mapping[int, int]) -> Tree:
     if isinstance(tree, int):
         return names[tree]
-    return _renamed(tree[0], names), _renamed(tree[1], names)
+    return _with_operands(tree[0], names), _with_operands(tree[1], names)
 
 
-def _listed(tree: Tree, n: int) -> Pairs:
+def _pairs_of(tree: Tree, n: int) -> Pairs:
     """The products of a tree, operands before results."""
     pairs: list[tuple[int, int]] = []
 
@@ -292,7 +310,7 @@ def _listed(tree: Tree, n: int) -> Pairs:
     return tuple(pairs)
 
 
-def _greedy(words: Sequence[Word], keep: Word, extents: Sequence[int], smallest: bool) -> Pairs:
+def _greedy(words: Sequence[Labels], keep: Labels, extents: Sequence[int], smallest: bool) -> Pairs:
     from opt_einsum.paths import greedy
 
     def result_size(size12: int, *_: int) -> int:
@@ -311,10 +329,10 @@ def _greedy(words: Sequence[Word], keep: Word, extents: Sequence[int], smallest:
 
 
 def _path_time(
-    given: Operands, keep: Word, extents: Sequence[int], pairs: Pairs, machine: Machine
+    given: ContractionOperands, keep: Labels, extents: Sequence[int], pairs: Pairs, machine: Machine
 ) -> float:
-    size = _Sizes(extents).__getitem__
-    sides = _sides(given)
+    size = EntryCounts(extents).__getitem__
+    sides = _operand_labels(given)
     uses = [0] * len(extents)
     for word in (*given.words, keep):
         for label in word:
@@ -328,6 +346,6 @@ def _path_time(
                 uses[label] -= 1
                 if uses[label] == 1:
                     result &= ~(1 << label)
-        total += _side_time(sides[i], sides[j], result, size, machine)
-        sides.append(_product_side(sides[i], sides[j], result))
+        total += _product_time(sides[i], sides[j], result, size, machine)
+        sides.append(_product_labels(sides[i], sides[j], result))
     return total

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 #: An integer, or an array of integers.
-Value = int | np.ndarray[Any, Any]
+IntegerValue = int | np.ndarray[Any, Any]
 
-_WORD = 2**63
+_INT64_END = 2**63
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -106,14 +106,14 @@ class Affine:
         terms = tuple((name, c * d) for part, c in parts for name, d in part.terms)
         return Affine(terms, self.constant + sum(part.constant * c for part, c in parts))
 
-    def evaluate(self, values: Mapping[str, Value]) -> Value:
+    def evaluate(self, values: Mapping[str, IntegerValue]) -> IntegerValue:
         """The number, or the array of numbers, at integers or broadcasting integer arrays.
 
         Arrays compute in 64 bits where that cannot overflow, and in Python's integers otherwise.
         """
         given = [(c, values[name]) for name, c in self.terms]
         dtype = _wide_enough(given, self.constant)
-        total: Value = self.constant
+        total: IntegerValue = self.constant
         for c, value in given:
             total = total + c * (
                 value.astype(dtype) if isinstance(value, np.ndarray) else index(value)
@@ -135,8 +135,10 @@ def _term(name: str, coefficient: int) -> str:
     return f"{sign}{name}" if abs(coefficient) == 1 else f"{sign}{abs(coefficient)}*{name}"
 
 
-def _wide_enough(given: list[tuple[int, Value]], constant: int) -> type[np.int64] | type[object]:
-    """The array type in which no partial sum overflows."""
+def _wide_enough(
+    given: list[tuple[int, IntegerValue]], constant: int
+) -> type[np.int64] | type[object]:
+    """The dtype in which no partial sum overflows: int64, or Python's integers as objects."""
     bound = abs(constant)
     for c, value in given:
         if not isinstance(value, np.ndarray):
@@ -145,12 +147,12 @@ def _wide_enough(given: list[tuple[int, Value]], constant: int) -> type[np.int64
             raise TypeError(f"labels are integers, not {value.dtype}")
         elif value.size:
             bound += abs(c) * max(abs(int(value.max())), abs(int(value.min())), 1)
-    return np.int64 if bound < _WORD else object
+    return np.int64 if bound < _INT64_END else object
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Quotient:
-    """A form over a positive number, in lowest terms; its context says how it is rounded."""
+    """A form over a positive number, in lowest terms, rounded by `floor` or `ceil`."""
 
     form: Affine
     divisor: int = 1
@@ -164,10 +166,10 @@ class Quotient:
             object.__setattr__(self, "form", self.form.divided(common))
             object.__setattr__(self, "divisor", self.divisor // common)
 
-    def floor(self, values: Mapping[str, Value]) -> Value:
+    def floor(self, values: Mapping[str, IntegerValue]) -> IntegerValue:
         return _floor(self.form.evaluate(values), self.divisor)
 
-    def ceil(self, values: Mapping[str, Value]) -> Value:
+    def ceil(self, values: Mapping[str, IntegerValue]) -> IntegerValue:
         return -_floor(-self.form.evaluate(values), self.divisor)
 
     def substitute(self, values: Mapping[str, Affine | int | str]) -> Quotient:
@@ -185,8 +187,8 @@ class Quotient:
         return self.show()
 
 
-def _floor(value: Value, divisor: int) -> Value:
-    if isinstance(value, np.ndarray) and divisor >= _WORD:
+def _floor(value: IntegerValue, divisor: int) -> IntegerValue:
+    if isinstance(value, np.ndarray) and divisor >= _INT64_END:
         value = value.astype(object)
     return value // divisor
 
@@ -225,7 +227,7 @@ class Constraint:
         """Does it hold nowhere?"""
         return not self.form.terms and self.form.constant < 0
 
-    def holds(self, values: Mapping[str, Value]) -> Any:
+    def holds(self, values: Mapping[str, IntegerValue]) -> Any:
         """A bool, or an array of them where values are arrays."""
         value = self.form.evaluate(values)
         return value == 0 if self.equality else value >= 0
@@ -275,7 +277,7 @@ class Congruence:
         """Does it hold nowhere?"""
         return not self.form.terms and not self.trivial
 
-    def holds(self, values: Mapping[str, Value]) -> Any:
+    def holds(self, values: Mapping[str, IntegerValue]) -> Any:
         """A bool, or an array of them where values are arrays."""
         value = self.form.evaluate(values)
         return value - self.modulus * _floor(value, self.modulus) == 0
@@ -289,5 +291,5 @@ class Congruence:
         return f"{self.form if plain else f'({self.form})'} % {self.modulus} == 0"
 
 
-#: A condition under which a result holds, and outside of which it is zero.
+#: A condition on names; a sum under guards is zero where one of them fails.
 Guard = Constraint | Congruence

@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from .affine import Affine, Constraint, Guard, Quotient, Value
-from .polyhedra import System, SystemLimitError, simplified
+from .affine import Affine, Constraint, Guard, IntegerValue, Quotient
+from .polyhedra import System, SystemLimitError, irredundant
 from .smith import solve_equations
 
 #: Inequalities that one elimination may produce.
-LIMIT = 200
+MAX_INEQUALITIES = 200
 
+#: What `Affine.of` takes.
+AffineLike = int | str | Affine
 #: An extent e, for 0 to e - 1, or inclusive bounds, of which None is unbounded.
-Extent = int | str | Affine
-Interval = Extent | tuple[Extent | None, Extent | None]
+IntegerInterval = AffineLike | tuple[AffineLike | None, AffineLike | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,15 @@ class Range:
     lower: tuple[Quotient, ...]
     upper: tuple[Quotient, ...]
 
-    def bounds(self, values: Mapping[str, Value]) -> tuple[Value | None, Value | None]:
-        """Both ends, included; None where there is none. Arrays of values give arrays."""
+    def bounds(
+        self, values: Mapping[str, IntegerValue]
+    ) -> tuple[IntegerValue | None, IntegerValue | None]:
+        """Both ends, inclusive, None where unbounded; arrays where values are arrays."""
         low = [q.ceil(values) for q in self.lower]
         high = [q.floor(values) for q in self.upper]
         return _extreme(low, max, np.maximum), _extreme(high, min, np.minimum)
 
-    def count(self, values: Mapping[str, Value]) -> Value | None:
+    def count(self, values: Mapping[str, IntegerValue]) -> IntegerValue | None:
         """How many integers there are; None if without end."""
         low, high = self.bounds(values)
         if low is None or high is None:
@@ -67,14 +70,14 @@ class Range:
 
     def __str__(self) -> str:
         low, high = [q.show("ceil") for q in self.lower], [q.show("floor") for q in self.upper]
-        return f"{self.name}={_show(low, 'max', '-inf')}..{_show(high, 'min', 'inf')}"
+        return f"{self.name}={_show_bounds(low, 'max', '-inf')}..{_show_bounds(high, 'min', 'inf')}"
 
 
-def _extreme(values: list[Value], function: Any, ufunc: Any) -> Value | None:
+def _extreme(values: list[IntegerValue], function: Any, ufunc: Any) -> IntegerValue | None:
     if not values:
         return None
     if not any(isinstance(value, np.ndarray) for value in values):
-        result: Value = function(values)
+        result: IntegerValue = function(values)
         return result
     if any(isinstance(value, int) and abs(value) >= 2**63 for value in values):
         values = [np.asarray(value, dtype=object) for value in values]
@@ -83,19 +86,25 @@ def _extreme(values: list[Value], function: Any, ufunc: Any) -> Value | None:
     return values[0]
 
 
-def _show(texts: list[str], function: str, none: str) -> str:
+def _show_bounds(texts: list[str], function: str, none: str) -> str:
     if len(texts) < 2:
         return "".join(texts) or none
     return f"{function}({','.join(texts)})"
 
 
 @dataclass(frozen=True, slots=True)
-class Elimination:
-    """Nested ranges of variables, outermost first, and what remains for the other names.
+class NestedRanges:
+    """A system as nested ranges of some names and a system in the others.
 
-    A point of the system is in all ranges and in `remainder`, and a point in all ranges is one of
-    the system if it is in `remainder`. The remainder is the rational shadow: it may let other names
-    have values for which some range is empty.
+    The points of the original system are those in all ranges and in `remainder`. The remainder is
+    the rational shadow: at some of its points a range may be empty.
+
+    Attributes
+    ----------
+    ranges : tuple of Range
+        Outermost first.
+    remainder : System
+        In the names that were not eliminated.
     """
 
     ranges: tuple[Range, ...]
@@ -106,8 +115,8 @@ def eliminate(
     system: System,
     names: Sequence[str],
     context: Iterable[Constraint] = (),
-    limit: int = LIMIT,
-) -> Elimination:
+    limit: int = MAX_INEQUALITIES,
+) -> NestedRanges:
     """Bounds of each name in those that come later in `names` and those that are not in it.
 
     Parameters
@@ -116,7 +125,7 @@ def eliminate(
     names : sequence of str
         In the order of elimination: the innermost sum first.
     context : iterable of Constraint
-        What holds anyway, so that bounds it implies are left out.
+        What is known to hold; bounds that it implies are left out.
     limit : int
         How many inequalities one step may produce.
 
@@ -141,13 +150,13 @@ def eliminate(
     known = System(tuple(context))
     ranges: list[Range] = []
     for name in names:
-        system = simplified(system, known)
-        found, system = _step(system, name, limit)
+        system = irredundant(system, known)
+        found, system = _eliminate_one(system, name, limit)
         ranges.append(found)
-    return Elimination(tuple(reversed(ranges)), simplified(system, known))
+    return NestedRanges(tuple(reversed(ranges)), irredundant(system, known))
 
 
-def _step(system: System, name: str, limit: int) -> tuple[Range, System]:
+def _eliminate_one(system: System, name: str, limit: int) -> tuple[Range, System]:
     """The range of one name, and the other names' rational shadow."""
     if system.impossible:
         return Range(name, (Quotient(Affine()),), (Quotient(Affine((), -1)),)), system
@@ -156,8 +165,8 @@ def _step(system: System, name: str, limit: int) -> tuple[Range, System]:
     equalities = [c for c in bounding if c.equality]
     if equalities:
         pivot = min(equalities, key=lambda c: (abs(c.form.coefficient(name)), c))
-        value = _bound(pivot, name)
-        crossed = [_crossed(c, pivot, name) for c in bounding if c != pivot]
+        value = _solved_for(pivot, name)
+        crossed = [_eliminated_pair(c, pivot, name) for c in bounding if c != pivot]
         return Range(name, (value,), (value,)), System(others + crossed)
     below = [c for c in bounding if c.form.coefficient(name) > 0]
     above = [c for c in bounding if c.form.coefficient(name) < 0]
@@ -166,19 +175,19 @@ def _step(system: System, name: str, limit: int) -> tuple[Range, System]:
             f"eliminating {name} from {len(system.constraints)} inequalities gives"
             f" {len(below) * len(above) + len(others)}, more than {limit}"
         )
-    crossed = [_crossed(c, d, name) for c in below for d in above]
-    lower = tuple(sorted(_bound(c, name) for c in below))
-    upper = tuple(sorted(_bound(c, name) for c in above))
+    crossed = [_eliminated_pair(c, d, name) for c in below for d in above]
+    lower = tuple(sorted(_solved_for(c, name) for c in below))
+    upper = tuple(sorted(_solved_for(c, name) for c in above))
     return Range(name, lower, upper), System(others + crossed)
 
 
-def _bound(c: Constraint, name: str) -> Quotient:
-    """Where the form is zero: a name's value in the other names."""
+def _solved_for(c: Constraint, name: str) -> Quotient:
+    """The value of a name, in the other names, at which the form is zero."""
     return Quotient(-c.form.without((name,)), c.form.coefficient(name))
 
 
-def _crossed(c: Constraint, other: Constraint, name: str) -> Constraint:
-    """What two constraints of a name say about the other names; the second one may be equal."""
+def _eliminated_pair(c: Constraint, other: Constraint, name: str) -> Constraint:
+    """The combination of two constraints without a name; the second may be an equality."""
     a, b = c.form.coefficient(name), other.form.coefficient(name)
     form = c.form * abs(b) - other.form * (a if b > 0 else -a)
     return Constraint(form, c.equality)
@@ -203,7 +212,7 @@ class Solution:
     guards : tuple of Guard
         Equalities, divisibility and inequalities that are no part of a range.
     shadow : System
-        What moreover holds wherever the ranges are not empty; not needed for a right sum.
+        What also holds wherever the ranges are not empty; sums are right without it.
     """
 
     values: tuple[tuple[str, Quotient], ...]
@@ -235,13 +244,13 @@ class Solution:
             stack.extend((depth + 1, p) for p in reversed(inner))
 
 
-def solve(
+def solve_in_box(
     equalities: Sequence[Affine],
     unknowns: Sequence[str],
-    box: Mapping[str, Interval],
+    box: Mapping[str, IntegerInterval],
     constraints: Iterable[Constraint] = (),
     context: Iterable[Constraint] = (),
-    limit: int = LIMIT,
+    limit: int = MAX_INEQUALITIES,
 ) -> Solution:
     """Solve affine equations for labels inside a box (Urban and van der Smagt 2017, algorithm 4).
 
@@ -289,24 +298,24 @@ def solve(
     forms = [*equalities, *(c.form for c in asked if c.equality)]
     equations = solve_equations(forms, unknowns, (*box, *asked.names, *known.names))
     known &= [guard for guard in equations.guards if isinstance(guard, Constraint)]
-    asked = System([_placed(c, dict(equations.values)) for c in asked])
+    asked = System([_substituted(c, dict(equations.values)) for c in asked])
     outer = [c for c in asked if set(equations.labels).isdisjoint(c.form.names)]
-    needed = simplified(System(outer), known)
+    needed = irredundant(System(outer), known)
     summed = System([c for c in asked if c not in outer])
     found = eliminate(summed, equations.labels[::-1], known & needed, limit)
     shadow = found.remainder
-    if any(r.lower == r.upper for r in found.ranges):  # other bounds of a pinned label are in there
+    if any(r.lower == r.upper for r in found.ranges):  # it holds the other bounds of that label
         needed, shadow = needed & shadow, System()
     guards = (*equations.guards, *needed)
     return Solution(equations.values, equations.labels, found.ranges, guards, shadow)
 
 
-def _ends(interval: Interval) -> list[Affine]:
+def _ends(interval: IntegerInterval) -> list[Affine]:
     pair = interval if isinstance(interval, tuple) else (interval,)
     return [Affine.of(end) for end in pair if end is not None]
 
 
-def _interval(name: str, interval: Interval) -> list[Constraint]:
+def _interval(name: str, interval: IntegerInterval) -> list[Constraint]:
     x = Affine.of(name)
     if not isinstance(interval, tuple):
         return [Constraint(x), Constraint(Affine.of(interval) - 1 - x)]
@@ -315,8 +324,8 @@ def _interval(name: str, interval: Interval) -> list[Constraint]:
     return found if high is None else [*found, Constraint(Affine.of(high) - x)]
 
 
-def _placed(c: Constraint, values: Mapping[str, Quotient]) -> Constraint:
-    """A constraint after exact quotients are put in place of names, free of fractions."""
+def _substituted(c: Constraint, values: Mapping[str, Quotient]) -> Constraint:
+    """A constraint with exact quotients substituted for names, multiplied by their divisors."""
     scale = 1
     for name in c.form.names:
         scale *= values[name].divisor if name in values else 1

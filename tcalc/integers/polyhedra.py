@@ -1,4 +1,4 @@
-"""Systems of affine inequalities over the integers: rational and integer points, redundancy.
+"""Systems of affine constraints over the integers: rational and integer points, redundancy.
 
 Rational questions are decided by a simplex tableau of Python integers with Bland's rule, integer
 ones by Smith's normal form for equalities and branch and bound for the rest.
@@ -13,28 +13,29 @@ from itertools import chain
 from typing import Any
 
 from ..support.errors import Error
-from .affine import Affine, Constraint, Value
+from .affine import Affine, Constraint, IntegerValue
 from .smith import solve_equations
 
-#: Boxes that branch and bound may look at.
-BRANCHES = 20_000
+#: Boxes that branch and bound may examine.
+MAX_BOXES = 20_000
 
-#: A row (constant, coefficients...) of an inequality, or of an objective.
-Row = list[int]
+#: Constant and coefficients of an inequality or of an objective.
+TableauRow = list[int]
 
+#: A constraint that never holds.
 NEVER = Constraint(Affine((), -1))
 
 
 class SystemLimitError(Error):
-    """A system of inequalities that would take too long."""
+    """A system of inequalities exceeds a limit of the search."""
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Constraints that hold together, in canonical order.
+    """A conjunction of constraints in canonical order.
 
-    Of parallel inequalities only the tightest stays, opposite ones that meet are an equality, and
-    what these show to be impossible is the one constraint -1 >= 0. `simplified` does more.
+    Of parallel inequalities only the tightest stays, opposite tight ones become an equality, and a
+    system that these show to be empty is the one constraint -1 >= 0. `irredundant` does more.
 
     Examples
     --------
@@ -58,7 +59,7 @@ class System:
             if not positive or c.equality:
                 high = -form.constant if high is None else min(high, -form.constant)
             bounds[form.terms] = [low, high]
-        kept = tuple(sorted(c for t, (a, b) in bounds.items() for c in _between(t, a, b)))
+        kept = tuple(sorted(c for t, (a, b) in bounds.items() for c in _bounded(t, a, b)))
         kept = (NEVER,) if any(c.impossible for c in kept) else kept
         object.__setattr__(self, "constraints", kept)
 
@@ -77,7 +78,7 @@ class System:
         """Is it seen to be empty? See `feasible` for whether it is."""
         return self.constraints == (NEVER,)
 
-    def holds(self, values: Mapping[str, Value]) -> Any:
+    def holds(self, values: Mapping[str, IntegerValue]) -> Any:
         """A bool, or an array of them where values are arrays."""
         result: Any = True
         for c in self:
@@ -91,7 +92,7 @@ class System:
         return " and ".join(map(str, self))
 
 
-def _between(
+def _bounded(
     terms: tuple[tuple[str, int], ...], low: int | None, high: int | None
 ) -> list[Constraint]:
     form = Affine(terms)
@@ -103,8 +104,8 @@ def _between(
     return found if high is None else [*found, Constraint(high - form)]
 
 
-def _rows(system: Iterable[Constraint], names: Sequence[str]) -> list[Row]:
-    """Inequalities as numbers; an equality is two of them."""
+def _rows(system: Iterable[Constraint], names: Sequence[str]) -> list[TableauRow]:
+    """Coefficient rows of inequalities; an equality is two of them."""
     rows = []
     for c in system:
         row = [c.form.constant, *(c.form.coefficient(name) for name in names)]
@@ -129,10 +130,10 @@ class _Tableau:
 
     free: int
     columns: list[int]
-    rows: dict[int, Row] = field(default_factory=dict)
+    rows: dict[int, TableauRow] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: Iterable[Row], names: int) -> _Tableau:
+    def of(cls, rows: Iterable[TableauRow], names: int) -> _Tableau:
         slacks = {names + r: [1, *row] for r, row in enumerate(rows)}
         tableau = cls(names, list(range(names)), slacks)
         for column in range(names):
@@ -168,7 +169,7 @@ class _Tableau:
         return True
 
     def minimise(self, objective: int) -> bool:
-        """Lower a basic variable as far as it goes; False if there is no end to it."""
+        """Minimise a basic variable; False if it is unbounded below."""
         while True:
             row = self.rows[objective]
             moves = enumerate(self.columns)
@@ -206,25 +207,28 @@ def feasible(system: System) -> bool:
     return _consistent(_rows(system, names), len(names))
 
 
-def _consistent(rows: list[Row], names: int) -> bool:
+def _consistent(rows: list[TableauRow], names: int) -> bool:
     return _Tableau.of(rows, names).repair()
 
 
-def _entailed(asked: list[Row], rows: list[Row], names: int) -> bool:
-    """Is a row that is negative at an integer point inconsistent with `rows`, for all asked?"""
+def _entailed(asked: list[TableauRow], rows: list[TableauRow], names: int) -> bool:
+    """Is no row of `asked` negative at an integer point that satisfies `rows`? True is a proof."""
     return not any(
         _consistent([*rows, [-row[0] - 1, *(-a for a in row[1:])]], names) for row in asked
     )
 
 
 def implied(constraint: Constraint, system: System) -> bool:
-    """Does the system entail the constraint? Yes is a proof; no may be wrong at integer gaps."""
+    """Does the system entail the constraint over the rationals?
+
+    True is a proof; False may be wrong over the integers.
+    """
     names = sorted({*system.names, *constraint.form.names})
     return _entailed(_rows([constraint], names), _rows(system, names), len(names))
 
 
-def simplified(system: System, context: Iterable[Constraint] = ()) -> System:
-    """A smaller system that agrees with `system` wherever `context` holds.
+def irredundant(system: System, context: Iterable[Constraint] = ()) -> System:
+    """A system without redundant constraints that is equivalent wherever `context` holds.
 
     Inequalities that the remaining ones and the context entail are dropped, those with more names
     and larger numbers first.
@@ -253,7 +257,7 @@ def _size(c: Constraint) -> tuple[int, int, Constraint]:
     return len(c.form.terms), abs(c.form.constant) + sum(abs(a) for _, a in c.form.terms), c
 
 
-def integer_point(system: System, limit: int = BRANCHES) -> dict[str, int] | None:
+def integer_point(system: System, limit: int = MAX_BOXES) -> dict[str, int] | None:
     """An integer point, or None if there is none.
 
     Raises
@@ -261,12 +265,12 @@ def integer_point(system: System, limit: int = BRANCHES) -> dict[str, int] | Non
     SystemLimitError
         If more than `limit` boxes are looked at, as may happen where the system is unbounded.
     """
-    found = _least(system, Affine(), limit)
+    found = _minimum(system, Affine(), limit)
     return None if found is None else found[1]
 
 
 def integer_range(
-    system: System, form: Affine | str, limit: int = BRANCHES
+    system: System, form: Affine | str, limit: int = MAX_BOXES
 ) -> tuple[int | None, int | None] | None:
     """The least and the greatest value of a form over the integer points.
 
@@ -288,15 +292,15 @@ def integer_range(
     (0, 9)
     """
     form = Affine.of(form)
-    low = _least(system, form, limit)
+    low = _minimum(system, form, limit)
     if low is None:
         return None
-    high = _least(system, -form, limit)
+    high = _minimum(system, -form, limit)
     assert high is not None
     return low[0], None if high[0] is None else -high[0]
 
 
-def _least(system: System, form: Affine, limit: int) -> tuple[int | None, dict[str, int]] | None:
+def _minimum(system: System, form: Affine, limit: int) -> tuple[int | None, dict[str, int]] | None:
     """The least value of a form at integer points, None if there is no least, and a point.
 
     A rational polyhedron with integer points is unbounded in a direction if and only if they are
@@ -311,11 +315,11 @@ def _least(system: System, form: Affine, limit: int) -> tuple[int | None, dict[s
     goal = form.substitute(values)
     rows = _rows(reduced, solution.labels)
     objective = [goal.constant, *(goal.coefficient(name) for name in solution.labels)]
-    relaxed = _relaxed(rows, objective)
+    relaxed = _rational_minimum(rows, objective)
     if relaxed is None:
         return None
     unbounded = relaxed[0] is None
-    point = _branch(rows, [0] * len(objective) if unbounded else objective, limit)
+    point = _branch_and_bound(rows, [0] * len(objective) if unbounded else objective, limit)
     if point is None:
         return None
     place = dict(zip(solution.labels, point, strict=True))
@@ -323,7 +327,9 @@ def _least(system: System, form: Affine, limit: int) -> tuple[int | None, dict[s
     return (None if unbounded else int(form.evaluate(full))), full
 
 
-def _branch(rows: list[Row], objective: Row, limit: int) -> list[int] | None:
+def _branch_and_bound(
+    rows: list[TableauRow], objective: TableauRow, limit: int
+) -> list[int] | None:
     """Branch and bound: an integer point of least objective."""
     stack: list[dict[tuple[int, int], int]] = [{}]  # (i, s): v for the bound s x_i >= v
     best: list[int] | None = None
@@ -333,7 +339,7 @@ def _branch(rows: list[Row], objective: Row, limit: int) -> list[int] | None:
             return best
         node = stack.pop()
         bounds = [[-v, *(s * (i == name) for name in names)] for (i, s), v in node.items()]
-        relaxed = _relaxed(rows + bounds, objective)
+        relaxed = _rational_minimum(rows + bounds, objective)
         if relaxed is None:
             continue
         bound, vertex = relaxed
@@ -349,7 +355,9 @@ def _branch(rows: list[Row], objective: Row, limit: int) -> list[int] | None:
     raise SystemLimitError(f"no integer point was found or excluded in {limit} boxes")
 
 
-def _relaxed(rows: list[Row], objective: Row) -> tuple[int | None, list[tuple[int, int]]] | None:
+def _rational_minimum(
+    rows: list[TableauRow], objective: TableauRow
+) -> tuple[int | None, list[tuple[int, int]]] | None:
     """The least rational value, rounded up, or None if there is no least; and where it is."""
     names, goal = len(objective) - 1, len(objective) - 1 + len(rows)
     tableau = _Tableau.of(rows, names)
@@ -362,7 +370,7 @@ def _relaxed(rows: list[Row], objective: Row) -> tuple[int | None, list[tuple[in
     return -(-c // k), tableau.vertex()
 
 
-def _in_basis(tableau: _Tableau, objective: Row) -> Row:
+def _in_basis(tableau: _Tableau, objective: TableauRow) -> TableauRow:
     """An objective in the variables of the columns, as a row of the tableau."""
     scale = math.lcm(*(tableau.rows[v][0] for v in range(tableau.free) if v in tableau.rows))
     total = [scale, scale * objective[0], *([0] * tableau.free)]

@@ -17,8 +17,8 @@ from .affine import Affine, Congruence, Constraint, Guard, Quotient
 Vector = tuple[int, ...]
 Matrix = tuple[Vector, ...]
 
-#: How many choices of unknowns are tried as names of what stays free.
-CHOICES = 500
+#: Subsets of the unknowns that are tried as free labels of a solution.
+MAX_CHOICES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class SmithForm:
     @property
     def kernel(self) -> Matrix:
         """A basis of the integer z with A z = 0, one vector each."""
-        return _transposed(self.right)[self.rank :]
+        return _transposed_rows(self.right)[self.rank :]
 
     @property
     def cokernel(self) -> Matrix:
@@ -62,7 +62,7 @@ class SmithForm:
         scaled = [
             [d // a * u for u in row] for a, row in zip(self.invariants, self.left, strict=False)
         ]
-        columns = _transposed(scaled) if scaled else ((),) * len(self.left)
+        columns = _transposed_rows(scaled) if scaled else ((),) * len(self.left)
         return tuple(tuple(_dot(v[: self.rank], c) for c in columns) for v in self.right), d
 
 
@@ -102,8 +102,8 @@ def smith_normal_form(matrix: Sequence[Sequence[int]], columns: int | None = Non
             work.make_positive(rank)
             rank += 1
     return SmithForm(
-        tuple(s[t][t] for t in range(rank)), _frozen(work.u), _transposed(work.vt),
-        _transposed(work.uit), _frozen(work.vi),
+        tuple(s[t][t] for t in range(rank)), _frozen(work.u), _transposed_rows(work.vt),
+        _transposed_rows(work.uit), _frozen(work.vi),
     )  # fmt: skip
 
 
@@ -154,15 +154,15 @@ class _Reduction:
         return True
 
     def add_row(self, i: int, j: int, factor: int) -> None:
-        _add(self.s, i, j, factor)
-        _add(self.u, i, j, factor)
-        _add(self.uit, j, i, -factor)
+        _add_multiple(self.s, i, j, factor)
+        _add_multiple(self.u, i, j, factor)
+        _add_multiple(self.uit, j, i, -factor)
 
     def add_column(self, i: int, j: int, factor: int) -> None:
         for row in self.s:
             row[i] += factor * row[j]
-        _add(self.vt, i, j, factor)
-        _add(self.vi, j, i, -factor)
+        _add_multiple(self.vt, i, j, factor)
+        _add_multiple(self.vi, j, i, -factor)
 
     def make_positive(self, t: int) -> None:
         if self.s[t][t] < 0:
@@ -174,7 +174,7 @@ def _identity(size: int) -> list[list[int]]:
     return [[int(i == j) for j in range(size)] for i in range(size)]
 
 
-def _add(rows: list[list[int]], i: int, j: int, factor: int) -> None:
+def _add_multiple(rows: list[list[int]], i: int, j: int, factor: int) -> None:
     if factor:
         rows[i] = [a + factor * b for a, b in zip(rows[i], rows[j], strict=True)]
 
@@ -183,7 +183,7 @@ def _frozen(rows: Iterable[Iterable[int]]) -> Matrix:
     return tuple(map(tuple, rows))
 
 
-def _transposed(rows: Sequence[Sequence[int]]) -> Matrix:
+def _transposed_rows(rows: Sequence[Sequence[int]]) -> Matrix:
     return tuple(zip(*rows, strict=True))
 
 
@@ -234,23 +234,24 @@ def solve_equations(
         [[form.coefficient(name) for name in unknowns] for form in forms], len(unknowns)
     )
     right = [-form.without(unknowns) for form in forms]
-    turned = [_combined(row, right) for row in smith.left]  # U b
-    divisible = [Congruence(b, a) for b, a in zip(turned, smith.invariants, strict=False)]
-    zero = [Constraint(b, True) for b in turned[smith.rank :]]
+    transformed = [_linear_combination(row, right) for row in smith.left]  # U b
+    divisible = [Congruence(b, a) for b, a in zip(transformed, smith.invariants, strict=False)]
+    zero = [Constraint(b, True) for b in transformed[smith.rank :]]
     guards: dict[Guard, None] = dict.fromkeys(g for g in zero if not g.trivial)
     guards |= dict.fromkeys(g for g in divisible if not g.trivial)
     inverse, divisor = smith.pseudo_inverse
-    special = [_combined(row, right) for row in inverse]
-    kernel = _shortened(smith.kernel)
+    special = [_linear_combination(row, right) for row in inverse]
+    kernel = _reduced_basis(smith.kernel)
     free = _free_unknowns(kernel, len(unknowns))
     if free is None:
         used = {*unknowns, *taken, *(name for form in forms for name in form.names)}
-        labels = _fresh(len(kernel), used)
+        labels = _fresh_names(len(kernel), used)
     else:
         kernel, labels = free[1], tuple(unknowns[u] for u in free[0])
         offsets = [special[u] for u in free[0]]
         special = [
-            p - _combined(tuple(v[u] for v in kernel), offsets) for u, p in enumerate(special)
+            p - _linear_combination(tuple(v[u] for v in kernel), offsets)
+            for u, p in enumerate(special)
         ]
     moves = [
         Affine(tuple(zip(labels, column, strict=True))) for column in zip(*kernel, strict=True)
@@ -260,12 +261,12 @@ def solve_equations(
     return Equations(tuple(zip(unknowns, values, strict=True)), labels, tuple(guards))
 
 
-def _combined(row: Iterable[int], forms: Iterable[Affine]) -> Affine:
+def _linear_combination(row: Iterable[int], forms: Iterable[Affine]) -> Affine:
     return sum((form * c for c, form in zip(row, forms, strict=True)), Affine())
 
 
-def _shortened(kernel: Matrix) -> Matrix:
-    """The basis with vectors shortened by each other, and with positive first entries."""
+def _reduced_basis(kernel: Matrix) -> Matrix:
+    """The lattice basis reduced pairwise, with positive first entries."""
     vectors = [list(v) for v in kernel]
     moved = True
     while moved:
@@ -282,17 +283,17 @@ def _shortened(kernel: Matrix) -> Matrix:
 
 
 def _free_unknowns(kernel: Matrix, unknowns: int) -> tuple[Vector, Matrix] | None:
-    """Unknowns that determine all others over the integers, and the basis they are unit in."""
-    for reverse in islice(combinations(range(unknowns)[::-1], len(kernel)), CHOICES):
+    """Unknowns that determine all others over the integers, and the basis with units there."""
+    for reverse in islice(combinations(range(unknowns)[::-1], len(kernel)), MAX_CHOICES):
         chosen = reverse[::-1]
         minor = smith_normal_form([[v[u] for u in chosen] for v in kernel], len(kernel))
         if minor.rank == len(kernel) and all(a == 1 for a in minor.invariants):
-            inverse = [[_dot(row, c) for c in _transposed(minor.left)] for row in minor.right]
-            columns = _transposed(kernel) if kernel else ()
+            inverse = [[_dot(row, c) for c in _transposed_rows(minor.left)] for row in minor.right]
+            columns = _transposed_rows(kernel) if kernel else ()
             return chosen, tuple(tuple(_dot(row, c) for c in columns) for row in inverse)
     return None
 
 
-def _fresh(count: int, used: set[str]) -> tuple[str, ...]:
+def _fresh_names(count: int, used: set[str]) -> tuple[str, ...]:
     candidates = (f"z{k}" if k else "z" for k in range(count + len(used)))
     return tuple(islice((name for name in candidates if name not in used), count))

@@ -18,10 +18,19 @@ __all__: list[str] = []
 
 
 class Body:
-    """One step of a loop, closed in its own variables.
+    """One step of a loop as expressions in variables of its own.
 
-    Their names are no identifiers, so no variable of a user is one of them, and tell how deep loops
-    are nested inside: operands of a loop may hold variables of loops around it, never its own.
+    Names of these variables are no identifiers, so that no user has them, and contain how deep
+    loops are nested inside, so that operands with variables of an outer loop cannot clash.
+
+    Attributes
+    ----------
+    states, steps, captured : tuple of Var
+        For the states before the step, for slices of scanned operands, for captured operands.
+    outputs : tuple of Expr
+        The states after the step.
+    digest : str
+        Equal for equal bodies.
     """
 
     def __init__(
@@ -53,8 +62,8 @@ class Body:
 
     @cached_property
     def depth(self) -> int:
-        """How many loops stand inside one another in this one."""
-        return depth_of(postorder(self.outputs))
+        """How deep loops are nested, this one included."""
+        return nesting_depth(postorder(self.outputs))
 
     def __repr__(self) -> str:
         return f"body {self.digest}"
@@ -63,7 +72,7 @@ class Body:
         return Body, (self.states, self.steps, self.captured, self.outputs)
 
     def varying(self, names: Collection[str]) -> set[int]:
-        """The states that change with the variables of these names."""
+        """The states that depend on variables of these names, through other states too."""
         known = set(names)
         found: set[int] = {k for k, v in enumerate(self.states) if v.name in known}
         while True:
@@ -74,7 +83,7 @@ class Body:
             known |= {self.states[k].name for k in more}
 
     def reaching(self, states: Collection[int]) -> set[int]:
-        """The states that these depend on, themselves included."""
+        """The states that these depend on, through other states too, themselves included."""
         found = waiting = set(states)
         while waiting:
             names = set().union(*[self.reads[k] for k in waiting])
@@ -83,27 +92,37 @@ class Body:
         return found
 
 
-def depth_of(nodes: Sequence[Expr]) -> int:
+def nesting_depth(nodes: Sequence[Expr]) -> int:
+    """How deep loops are nested in a body of these nodes; 1 if it has none inside."""
     bodies = [p for n in nodes if isinstance(n, Apply) for p in n.params if isinstance(p, Body)]
     return 1 + max([body.depth for body in bodies], default=0)
 
 
-def formal(name: str, shape: Shape, integer: bool = False) -> Var:
+def body_variable(name: str, shape: Shape, integer: bool = False) -> Var:
     """A variable of a body."""
     made: Var = intern(Var, (name, shape, INTEGERS if integer else ()))
     return made
 
 
-def like(prefix: str, v: Var, before: Shape = (), behind: Shape = ()) -> Var:
-    """A variable that belongs to another one, with further axes."""
-    return formal(prefix + v.name, (*before, *v.shape, *behind))
+def derived_variable(prefix: str, v: Var, before: Shape = (), behind: Shape = ()) -> Var:
+    """A variable named after another one, with further axes."""
+    return body_variable(prefix + v.name, (*before, *v.shape, *behind))
 
 
-def cut(outputs: Sequence[Expr], moving: Sequence[Var]) -> tuple[list[Expr], list[Expr], set[int]]:
-    """The nodes that depend on what moves, the largest ones below that do not, and integers there.
+def loop_invariants(
+    outputs: Sequence[Expr], moving: Sequence[Var]
+) -> tuple[list[Expr], list[Expr], set[int]]:
+    """What of a loop body depends on the variables `moving`, and its loop invariants.
 
-    Numbers, unit tensors and whatever has no entries of its own stay inside. Of what unit tensors
-    or broadcasts make larger, the core is taken out, and of a selection tensor the integers.
+    Returns
+    -------
+    inside : list of Expr
+        The nodes that depend on `moving`.
+    invariants : list of Expr
+        The largest expressions below these that do not. Constants are none; of a tensor that unit
+        tensors or broadcasts enlarge it is the core, of a selection tensor the integers.
+    integers : set of int
+        The ids of the invariants that are integers.
     """
     nodes = postorder(outputs)
     depends = set(map(id, moving))
@@ -111,31 +130,31 @@ def cut(outputs: Sequence[Expr], moving: Sequence[Var]) -> tuple[list[Expr], lis
         if any(id(arg) in depends for arg in node.args):
             depends.add(id(node))
     inside = [node for node in nodes if id(node) in depends]
-    plain = plain_below(outputs)
+    plain = constant_below(outputs)
     found: dict[int, Expr] = {}
-    whole: set[int] = set()
+    integers: set[int] = set()
     waiting = [*outputs, *[arg for node in inside for arg in node.args]]
     while waiting:
         node = waiting.pop()
         if id(node) in depends or plain[id(node)]:
             continue
-        if _spreads(node):
+        if _is_enlarged(node):
             waiting.extend(node.args)
         elif selects(node):
             waiting.extend(node.args)
-            whole.update(map(id, node.args))
+            integers.update(map(id, node.args))
         else:
             found[id(node)] = node
-    return inside, list(found.values()), whole
+    return inside, list(found.values()), integers
 
 
-def _spreads(e: Expr) -> bool:
+def _is_enlarged(e: Expr) -> bool:
     unit = isinstance(e, Einsum) and not e.summed and len(set(e.out)) < e.ndim
     return unit or bool(absent_axes(e))
 
 
-def plain_below(roots: Sequence[Expr]) -> dict[int, bool]:
-    """Is nothing below a node a variable or an array of real numbers?"""
+def constant_below(roots: Sequence[Expr]) -> dict[int, bool]:
+    """By id: is there no variable and no array of real numbers below a node?"""
     found: dict[int, bool] = {}
     for node in postorder(roots):
         real = isinstance(node, Const) and node.value.dtype.kind == "f"
@@ -146,6 +165,6 @@ def plain_below(roots: Sequence[Expr]) -> dict[int, bool]:
 
 
 def replaced(roots: Sequence[Expr], values: Mapping[Var, Expr]) -> list[Expr]:
-    """The roots with all these variables replaced at once."""
+    """The roots with these variables replaced simultaneously."""
     by_id: dict[int, Expr] = {id(v): value for v, value in values.items()}
     return rewritten(roots, lambda new, old: by_id.get(id(old), new)) if by_id else list(roots)

@@ -1,7 +1,8 @@
-"""What bodies of `build` and `fold` read at their indices: whether it is there, and if not, guards.
+"""Bounds checks of what bodies of `build` and `fold` read at their indices.
 
-An access is the product with a selection tensor of an integer. Behind a condition on indices, as in
-``where(i > 0, x[i - 1], 0)``, it need only be inside its axis where the condition holds.
+An access is the product with a selection tensor of an integer. In a branch of a condition, as in
+``where(i > 0, x[i - 1], 0)``, it need only be in range where the condition holds; elsewhere a guard
+makes it read entry 0.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from ..support.errors import RangeError
 
 
 @dataclass
-class _Indices:
-    """The indices that are open: their forms by node, their extents by name."""
+class _OpenIndices:
+    """Indices of bodies around an expression: their forms by node, their extents by name."""
 
     forms: dict[int, Affine]
     extents: dict[str, Extent]
 
     def form(self, e: Expr) -> Affine | None:
-        """The form of an integer in open indices and in places along its axes."""
+        """An integer as an affine form in open indices and in indices of its own axes, or None."""
         return place_form(e, self.forms)
 
     def with_axes(self, shape: Shape) -> dict[str, Extent]:
         return {**self.extents, **{f"#{axis}": extent for axis, extent in enumerate(shape)}}
 
     def leaves(self, e: Expr) -> Affine | None:
-        """The integer of a selection that is not known to be inside; None where it is."""
+        """The index of a selection that is not known to be in range; None where it is."""
         form = self.form(e.args[0]) if selects(e) and isinstance(e, Apply) else None
         if form is None or not any(name in self.extents for name in form.names):
             return None
@@ -50,7 +51,7 @@ class _Indices:
 
 
 def checked_accesses(roots: Sequence[Expr]) -> list[Expr]:
-    """Expressions of open indices with guards at accesses behind conditions.
+    """Expressions of open indices with guards at accesses in branches of conditions.
 
     Raises
     ------
@@ -60,12 +61,12 @@ def checked_accesses(roots: Sequence[Expr]) -> list[Expr]:
     found: dict[Var, Extent] = {}
     for root in roots:
         found.update(ranges(root))
-    indices = _Indices(
+    indices = _OpenIndices(
         {id(v): Affine.of(v.name) for v in found}, {v.name: n for v, n in found.items()}
     )
     if not any(indices.leaves(node) is not None for node in postorder(roots)):
         return list(roots)
-    kept = rewritten(roots, lambda new, old: _behind_condition(new, indices))
+    kept = rewritten(roots, lambda new, old: _guarded_choice(new, indices))
     for node in postorder(kept):
         if isinstance(node, Einsum):
             _refuse_outside(node, indices)
@@ -75,7 +76,7 @@ def checked_accesses(roots: Sequence[Expr]) -> list[Expr]:
 # --- conditions -----------------------------------------------------------------------------------
 
 
-def _behind_condition(e: Expr, indices: _Indices) -> Expr:
+def _guarded_choice(e: Expr, indices: _OpenIndices) -> Expr:
     parts = choice(e)
     if parts is None:
         return e
@@ -88,21 +89,21 @@ def _behind_condition(e: Expr, indices: _Indices) -> Expr:
     fails = None
     if holds is not None and len(holds) == 1 and not holds[0].equality:
         fails = [Constraint(-holds[0].form - 1)]
-    first = _Guard(condition, holds, indices).on(one)
-    second = _Guard(logical_not(condition), fails, indices).on(other)
+    first = _BranchCondition(condition, holds, indices).on(one)
+    second = _BranchCondition(logical_not(condition), fails, indices).on(other)
     return e if first is one and second is other else choose(parts[0], first, second)
 
 
 @dataclass
-class _Guard:
-    """A condition on open indices, also as constraints where it is some."""
+class _BranchCondition:
+    """The condition of a branch, also as affine constraints where it can be written so."""
 
     condition: Expr
     constraints: list[Constraint] | None
-    indices: _Indices
+    indices: _OpenIndices
 
     def on(self, branch: Expr) -> Expr:
-        """The branch, which reads the first entries where the condition does not hold."""
+        """The branch, with accesses that read entry 0 where the condition does not hold."""
         if all(self.indices.leaves(node) is None for node in postorder([branch])):
             return branch
         return rewritten([branch], lambda new, old: self.kept(new))[0]
@@ -115,22 +116,22 @@ class _Guard:
         (integer,) = e.args
         if self.constraints is not None:
             names = self.indices.with_axes(integer.shape)
-            wrong = _outside(form, names, e.shape[-1], self.constraints)
+            wrong = _out_of_range(form, names, e.shape[-1], self.constraints)
             if wrong is not None:
-                spelled = [str(c.substitute(_letters(c.form))) for c in self.constraints]
+                spelled = [str(c.substitute(_index_names(c.form))) for c in self.constraints]
                 where = f" where {' and '.join(spelled)}"
-                raise RangeError(_message(_text(form), wrong, e.shape[-1]) + where)
+                raise RangeError(_message(_index_text(form), wrong, e.shape[-1]) + where)
         condition = expand(self.condition, integer.shape)
         return apply(e.op, choose(condition, integer, numeral(0, integer.shape)), params=e.params)
 
 
-# --- places outside -------------------------------------------------------------------------------
+# --- out of range ---------------------------------------------------------------------------------
 
 
-def _outside(
+def _out_of_range(
     form: Affine, extents: Mapping[str, Extent], extent: Extent, context: Sequence[Constraint] = ()
 ) -> int | None:
-    """A place that a form takes and that its axis does not have; None where one is not known."""
+    """A value of a form that is out of range for its axis; None where none is known."""
     used = {name for f in (form, *[c.form for c in context]) for name in f.names}
     if not isinstance(extent, int) or not used <= extents.keys():
         return None
@@ -146,7 +147,7 @@ def _outside(
     return low if low < 0 else high if high >= extent else None
 
 
-def _refuse_outside(node: Einsum, indices: _Indices) -> None:
+def _refuse_outside(node: Einsum, indices: _OpenIndices) -> None:
     forms: dict[int, Affine] = {}
     outside: tuple[int, int, Extent] | None = None
     for arg, word in zip(node.args, node.labels, strict=True):
@@ -155,48 +156,48 @@ def _refuse_outside(node: Einsum, indices: _Indices) -> None:
             continue
         forms[word[-1]] = form
         if indices.leaves(arg) is not None:
-            wrong = _outside(form, indices.with_axes(arg.args[0].shape), arg.shape[-1])
+            wrong = _out_of_range(form, indices.with_axes(arg.args[0].shape), arg.shape[-1])
             outside = outside if wrong is None else (word[-1], wrong, arg.shape[-1])
     if outside is not None:
         label, wrong, extent = outside
-        raise RangeError(_message(_spelled(node, label, forms), wrong, extent))
+        raise RangeError(_message(_access_text(node, label, forms), wrong, extent))
 
 
 def _message(access: str, wrong: int, extent: Extent) -> str:
     return f"{access}: index {wrong} is out of range for an axis of extent {extent}"
 
 
-def _spelled(node: Einsum, label: int, forms: Mapping[int, Affine]) -> str:
+def _access_text(node: Einsum, label: int, forms: Mapping[int, Affine]) -> str:
     """The access as users write it."""
     for arg, word in zip(node.args, node.labels, strict=True):
         if label in word and not selects(arg):
-            keys = [_text(forms[k], "") if k in forms else ":" for k in word]
+            keys = [_index_text(forms[k], "") if k in forms else ":" for k in word]
             name = shown(arg.name) if isinstance(arg, Var) else "an array"
             return f"{name}[{', '.join(keys)}]"
-    return _text(forms[label])
+    return _index_text(forms[label])
 
 
-def _text(form: Affine, around: str = "an index ") -> str:
-    text = str(form.substitute(_letters(form)))
+def _index_text(form: Affine, around: str = "an index ") -> str:
+    text = str(form.substitute(_index_names(form)))
     return f"{around}[{text}]" if around else text
 
 
-def _letters(*forms: Affine) -> dict[str, str]:
-    """Names of indices as users spell them; places along axes by letters."""
+def _index_names(*forms: Affine) -> dict[str, str]:
+    """Names of indices as users spell them; indices of axes as k0, k1, ...."""
     names = [name for form in forms for name in form.names]
     return {name: shown(name) if name[0] != "#" else f"k{name[1:]}" for name in names}
 
 
-def unchecked_accesses(roots: Sequence[Expr], v: Var, extent: Extent) -> list[LabelledExpr]:
-    """Checks, as operands of a product over label 0, of what is read at one index of a loop.
+def runtime_checks(roots: Sequence[Expr], v: Var, extent: Extent) -> list[LabelledExpr]:
+    """Indicators over label 0, the index of a loop, that check accesses at evaluation.
 
-    They hold where integers stay inside their axes, for extents that are known later.
+    They are for accesses that are not known to be in range before extents are.
     """
-    indices = _Indices({id(v): Affine.of(v.name)}, {v.name: extent})
+    indices = _OpenIndices({id(v): Affine.of(v.name)}, {v.name: extent})
     accesses = set()
     for node in postorder(roots):
         form = indices.leaves(node)
         if form is not None and all(label_of(name) is None for name in form.names):
-            what = _text(form)
+            what = _index_text(form)
             accesses.add(Access(form.substitute({v.name: "#0"}), node.shape[-1], what))
     return indicator({0: extent}, [], sorted(accesses)) if accesses else []

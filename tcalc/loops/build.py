@@ -2,7 +2,7 @@
 
 The body is an expression of an integer variable; along the axis of the range the variable is 0, 1,
 2, …. Entries that are picked at affine integers are slices, diagonals and transpositions, so the
-result is the expression that products of whole arrays give (Shaikhha et al., section 5).
+result is the same expression as that of array operations (Shaikhha et al. 2019, section 5).
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ def build(n: Extent, body: Callable[[Any], Any]) -> Any:
     Raises
     ------
     ShapeError
-        For a negative n. `RangeError`, a ShapeError and an IndexError, where an index leaves its
-        axis: here if extents are numbers, else at evaluation. What is behind a condition on indices
-        in `where` need only be inside where the condition holds.
+        For a negative n.
+    RangeError
+        A ShapeError and an IndexError, where an index is out of range: here if extents are numbers,
+        else at evaluation. In a branch of `where` it must be in range where the condition holds.
     TraceError
         A TypeError, for truth values of comparisons, and for indices used outside of their body.
 
@@ -62,16 +63,16 @@ def build(n: Extent, body: Callable[[Any], Any]) -> Any:
            [1., 0., 0.],
            [2., 1., 0.]])
     """
-    extent = checked_extent(n, "build")
+    extent = range_extent(n, "build")
     with Scope() as scope:
-        index = scope.index(parameter(body, 0, "build"), extent)
+        index = scope.index(parameter_name(body, 0, "build"), extent)
         result = body(index)
-        found = over_range(leaves(result, "build"), index, extent)
+        found = over_range(body_results(result, "build"), index, extent)
     refuse_strays(found)
     return trees.rebuild(result, found)
 
 
-def checked_extent(n: object, what: str) -> Extent:
+def range_extent(n: object, what: str) -> Extent:
     """The extent of a range, which no index can be: rows of several lengths are no array."""
     if isinstance(n, Expr):
         raise TypeError(
@@ -86,7 +87,7 @@ def over_range(exprs: list[Expr], index: Var, extent: Extent) -> list[Expr]:
     return with_batch_axis(checked_accesses(exprs), {index: arange(extent)}, extent)
 
 
-def parameter(body: Callable[..., Any], place: int, what: str) -> str:
+def parameter_name(body: Callable[..., Any], place: int, what: str) -> str:
     """The name of a parameter of a body, for messages."""
     if isinstance(body, Expr) or not callable(body):
         raise TypeError(f"{what}: the body is a function of an index, not {body!s:.60}")
@@ -97,8 +98,8 @@ def parameter(body: Callable[..., Any], place: int, what: str) -> str:
     return names[place] if place < len(names) else "the index"
 
 
-def leaves(result: Any, what: str) -> list[Expr]:
-    """What a body gave, as expressions."""
+def body_results(result: Any, what: str) -> list[Expr]:
+    """The leaves of the result of a body, as expressions."""
     found = []
     for leaf in trees.leaves(result):
         try:

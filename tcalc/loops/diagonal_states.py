@@ -1,6 +1,7 @@
-"""Unit tensors through loops: a state that is zero off some diagonal is carried as that diagonal.
+"""Unit tensors in loops: of a state that is zero off a diagonal, only the diagonal is carried.
 
-The derivative of a loop that acts entry by entry, or on the items of a batch, is such a state.
+Tangents of a loop that works entry by entry, or on each item of a batch, are such states. A pattern
+has one label per axis; the expression is zero where indices of axes with equal labels differ.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ from collections.abc import Mapping, Sequence
 from ..graph.nodes import Add, Einsum, Expr, Labels, Var
 from ..graph.normal import einsum
 from ..graph.products import is_zero, zeros_node
-from .body import formal, replaced
+from .body import body_variable, replaced
 
 __all__: list[str] = []
 
 
-def pattern(e: Expr) -> Labels:
-    """One label per axis, the same for axes off whose common diagonal the expression is zero."""
+def diagonal_pattern(e: Expr) -> Labels:
+    """The pattern of an expression, from its unit tensors."""
     if isinstance(e, Einsum) and not e.summed:
         return _canonical(e.out)
     if isinstance(e, Add):
-        return _joined([pattern(term) for term in e.args if not is_zero(term)])
+        return _joined([diagonal_pattern(term) for term in e.args if not is_zero(term)])
     return tuple(range(e.ndim))
 
 
@@ -30,48 +31,54 @@ def _canonical(word: Sequence[object]) -> Labels:
 
 
 def _joined(patterns: Sequence[Labels]) -> Labels:
-    """The pattern of a sum of expressions with these."""
+    """The pattern of a sum of expressions with these patterns."""
     return _canonical(list(zip(*patterns, strict=True)))
 
 
 def embedded(core: Expr, word: Labels) -> Expr:
+    """The expression of this pattern with a given diagonal."""
     return einsum([core], [range(core.ndim)], word)
 
 
-def read(e: Expr, word: Labels) -> Expr:
-    """The core of an expression of this pattern."""
+def core_of_value(e: Expr, word: Labels) -> Expr:
+    """The diagonal of an expression of this pattern, one axis a label."""
     return einsum([e], [word], range(len(set(word))))
 
 
 def repeats(word: Labels) -> bool:
+    """Whether two axes have the same label."""
     return len(set(word)) < len(word)
 
 
-def slices(e: Expr) -> Labels:
-    """The pattern of all slices along the first axis."""
-    first, *word = pattern(e)
+def slice_pattern(e: Expr) -> Labels:
+    """The pattern that all slices along the first axis have."""
+    first, *word = diagonal_pattern(e)
     return _canonical([k if label == first else -1 - label for k, label in enumerate(word)])
 
 
-class Cores:
-    """States by what is carried of them: the pattern, or None for a state that is zero.
+class DiagonalStates:
+    """The diagonals that are carried in place of states, found as a fixed point of patterns.
 
     Attributes
     ----------
     patterns : mapping
-        Patterns of the states that have one.
+        Patterns of the states of which a diagonal is carried, None for those that stay zero.
     following, first : mapping
-        Next and first values of what is carried, by its variable.
+        Next and first values of what is carried, by variable.
     """
 
     def __init__(self, following: Mapping[Var, Expr], first: Mapping[Var, Expr]) -> None:
         known: dict[Var, Labels | None] = {
-            v: None if is_zero(first[v]) else pattern(first[v]) for v in following
+            v: None if is_zero(first[v]) else diagonal_pattern(first[v]) for v in following
         }
         while True:
             after, found = _after(following, known), dict(known)
             for v, e in after.items():
-                words = [w for w in (known[v], None if is_zero(e) else pattern(e)) if w is not None]
+                words = [
+                    w
+                    for w in (known[v], None if is_zero(e) else diagonal_pattern(e))
+                    if w is not None
+                ]
                 found[v] = _joined(words) if words else None
             if found == known:
                 break
@@ -84,14 +91,17 @@ class Cores:
             if v not in self.patterns:
                 self.following[v], self.first[v] = e, first[v]
             elif word is not None:
-                core = core_of(v, word)
-                self.following[core], self.first[core] = read(e, word), read(first[v], word)
+                core = core_variable(v, word)
+                self.following[core], self.first[core] = (
+                    core_of_value(e, word),
+                    core_of_value(first[v], word),
+                )
 
 
-def core_of(v: Var, word: Labels) -> Var:
-    """The variable for the core of another one's values."""
+def core_variable(v: Var, word: Labels) -> Var:
+    """The variable for the diagonal of a state."""
     shape = dict(zip(word, v.shape, strict=True))
-    return formal(v.name + "'", tuple([shape[label] for label in range(len(shape))]))
+    return body_variable(v.name + "'", tuple([shape[label] for label in range(len(shape))]))
 
 
 def _after(following: Mapping[Var, Expr], known: Mapping[Var, Labels | None]) -> dict[Var, Expr]:
@@ -101,6 +111,6 @@ def _after(following: Mapping[Var, Expr], known: Mapping[Var, Labels | None]) ->
         if word is None:
             values[v] = zeros_node(v.shape)
         elif repeats(word):
-            values[v] = embedded(core_of(v, word), word)
+            values[v] = embedded(core_variable(v, word), word)
     after = replaced(list(following.values()), values)
     return dict(zip(following, after, strict=True))

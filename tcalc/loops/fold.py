@@ -1,7 +1,7 @@
 """The front end of `fold`: the body is called once, with the state and the index as variables.
 
-What a loop only adds up needs no loop: it is a sum over the range of the index. Of all else, the
-index is taken away: what is read at the index becomes an array that the loop runs over.
+A state that is only accumulated needs no loop: it is a sum over the range of the index. For all
+other states, what is read at the index becomes an array that the loop scans.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ..ops.elementwise import where
 from ..ops.guard import choice
 from ..ops.reductions import arange, cumsum
 from ..support.errors import ShapeError
-from .bounds_checks import checked_accesses, unchecked_accesses
-from .build import checked_extent, leaves, parameter
-from .closing import folded
+from .bounds_checks import checked_accesses, runtime_checks
+from .build import body_results, parameter_name, range_extent
+from .closure_conversion import folded
 
 
 def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = False) -> Any:
@@ -62,17 +62,17 @@ def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = 
     >>> steps(x=[0.1, 0.2], w=2.0).round(4)
     array([0.0997, 0.3794])
     """
-    extent = checked_extent(n, "fold")
-    inits = leaves(init, "fold: the state before the first step")
+    extent = range_extent(n, "fold")
+    inits = body_results(init, "fold: the state before the first step")
     with Scope() as scope:
-        index = scope.index(parameter(body, 1, "fold"), extent)
+        index = scope.index(parameter_name(body, 1, "fold"), extent)
         states = [scope.number("state", k, e.shape) for k, e in enumerate(inits)]
         result = body(trees.unflatten(init, iter(states)), index)
         _check_nest(init, result, "the state")
-        outputs = leaves(result, "fold")
+        outputs = body_results(result, "fold")
         for k, (before, after) in enumerate(zip(inits, outputs, strict=True)):
             _check_shape(before, after, k, len(inits))
-        loop = _Loop(scope, index, extent, states, checked_accesses(outputs), inits)
+        loop = _Recurrence(scope, index, extent, states, checked_accesses(outputs), inits)
         found = loop.histories() if history else loop.ends()
         del loop
     refuse_strays(found)
@@ -80,7 +80,7 @@ def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = 
 
 
 def _check_nest(init: Any, result: Any, place: str) -> None:
-    """Refuse a body that gives another nest than it got."""
+    """Refuse a body whose result is nested differently from the state."""
     if isinstance(init, dict):
         if isinstance(result, dict) and result.keys() == init.keys():
             for key in init:
@@ -115,8 +115,8 @@ def _check_shape(before: Expr, after: Expr, k: int, count: int) -> None:
         )
 
 
-class _Loop:
-    """States, what becomes of them in one step, and which of them only add up."""
+class _Recurrence:
+    """The states of a fold, their next values, and which of them are only accumulated."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class _Loop:
         self.scope, self.index, self.extent = scope, index, extent
         self.states, self.outputs, self.inits = states, outputs, inits
         added = [_increment(out, s, states) for out, s in zip(outputs, states, strict=True)]
-        # A sum that another state reads must be there at every step.
+        # A sum that another state reads must be known at every step.
         looped = [out for out, part in zip(outputs, added, strict=True) if part is None]
         read = {id(node) for node in postorder(looped)}
         self.added = [
@@ -144,7 +144,7 @@ class _Loop:
         return self._joined(True, lambda items: cumsum(items, 0))
 
     def _joined(self, history: bool, total: Callable[[Expr], Expr]) -> list[Expr]:
-        """Sums of what is added, and the loop over the other states."""
+        """Sums of increments, and the loop over the other states."""
         parts = [part for part in self.added if part is not None]
         sums = iter(with_batch_axis(parts, {self.index: arange(self.extent)}, self.extent))
         others = iter(self._looped(history))
@@ -163,7 +163,7 @@ class _Loop:
         chosen = [k for k, part in enumerate(self.added) if part is None]
         found: dict[int, Expr] = {}
         states, outputs = [self.states[k] for k in chosen], [self.outputs[k] for k in chosen]
-        for group in _independent(states, outputs):
+        for group in _independent_groups(states, outputs):
             ready, steps, scanned = self._scanned([outputs[k] for k in group])
             mine = [states[k] for k in group]
             inits = [self.inits[chosen[k]] for k in group]
@@ -172,13 +172,13 @@ class _Loop:
         return [found[k] for k in range(len(chosen))]
 
     def _scanned(self, outputs: Sequence[Expr]) -> tuple[list[Expr], list[Var], list[Expr]]:
-        """Outputs without the index, the variables of one step, and the arrays of all steps."""
-        at_index = _below(outputs, [self.index])
-        moving = _below(outputs, self.states)
+        """Outputs without the index, variables for slices, and the arrays that are scanned."""
+        at_index = _dependents(outputs, [self.index])
+        moving = _dependents(outputs, self.states)
         accesses = {
             id(node): node
             for node in postorder(outputs)
-            if id(node) in at_index and id(node) not in moving and _picks(node, at_index)
+            if id(node) in at_index and id(node) not in moving and _is_read_at_index(node, at_index)
         }
         steps: dict[int, Var] = {
             at: self.scope.number("entry", k, node.shape, integral(node))
@@ -202,14 +202,14 @@ class _Loop:
         return found, [steps[at] for at in used], [arrays[at] for at in used]
 
     def _places(self, outputs: Sequence[Expr]) -> Expr:
-        """0, 1, … along the loop, with checks that what states are read at is inside of them."""
-        checks = unchecked_accesses(outputs, self.index, self.extent)
+        """0, 1, … along the loop, with checks that indices into states are in range."""
+        checks = runtime_checks(outputs, self.index, self.extent)
         operands: list[LabelledExpr] = [(arange(self.extent), (0,)), *checks]
         ops, words = [op for op, _ in operands], [word for _, word in operands]
         return einsum(ops, words, (0,), ONE, {0: self.extent})
 
 
-def _below(roots: Sequence[Expr], variables: Sequence[Expr]) -> set[int]:
+def _dependents(roots: Sequence[Expr], variables: Sequence[Expr]) -> set[int]:
     """The nodes that depend on variables."""
     found = {id(v) for v in variables}
     for node in postorder(roots):
@@ -218,7 +218,7 @@ def _below(roots: Sequence[Expr], variables: Sequence[Expr]) -> set[int]:
     return found
 
 
-def _picks(node: Expr, at_index: set[int]) -> bool:
+def _is_read_at_index(node: Expr, at_index: set[int]) -> bool:
     """Does a product pick entries at the index?"""
     return isinstance(node, Einsum) and any(
         selects(arg) and id(arg) in at_index for arg in node.args
@@ -226,18 +226,18 @@ def _picks(node: Expr, at_index: set[int]) -> bool:
 
 
 def _increment(out: Expr, state: Var, states: Sequence[Var]) -> Expr | None:
-    """What a step adds to a state, where that depends on no state: also behind a condition."""
+    """What a step adds to a state, if it depends on no state, also in branches of `where`."""
     known = {id(node) for node in postorder([out])}
-    moving = _below([out], states)
+    moving = _dependents([out], states)
 
     def moves(e: Expr) -> bool:
-        return id(e) in moving if id(e) in known else bool(_below([e], states) & {id(e)})
+        return id(e) in moving if id(e) in known else bool(_dependents([e], states) & {id(e)})
 
     rest = [zeros_node(out.shape)]
     while out is not state:
         terms = terms_of(out)
         if len(terms) == 1:
-            part = _chosen(out, state, states)
+            part = _choice_increment(out, state, states)
             return None if part is None else add([*rest, part])
         inside = [t for t in terms if moves(t)]
         if len(inside) != 1:
@@ -247,22 +247,22 @@ def _increment(out: Expr, state: Var, states: Sequence[Var]) -> Expr | None:
     return add(rest)
 
 
-def _chosen(out: Expr, state: Var, states: Sequence[Var]) -> Expr | None:
-    """What a choice, perhaps with its axes permuted, adds to a state in both branches."""
+def _choice_increment(out: Expr, state: Var, states: Sequence[Var]) -> Expr | None:
+    """The increment of a `where`, perhaps transposed, that adds to a state in both branches."""
     parts = choice(out)
     if isinstance(out, Einsum) and len(out.args) == 1 and out.coef == ONE and not out.summed:
         inner, extents = choice(out.args[0]), dict(enumerate(out.extents))
         if inner is not None and len(set(out.out)) == len(out.out):
             c, one, other = (einsum([p], out.labels, out.out, ONE, extents) for p in inner)
             parts = c, one, other
-    if parts is None or _below([parts[0]], states) & {id(parts[0])}:
+    if parts is None or _dependents([parts[0]], states) & {id(parts[0])}:
         return None
     first, second = (_increment(branch, state, states) for branch in parts[1:])
     return None if first is None or second is None else where(parts[0], first, second)
 
 
-def _independent(states: Sequence[Var], outputs: Sequence[Expr]) -> list[list[int]]:
-    """Groups of states of which none reads another's: their loops have nothing in common."""
+def _independent_groups(states: Sequence[Var], outputs: Sequence[Expr]) -> list[list[int]]:
+    """The connected components of states, where a state that reads another is an edge."""
     groups: list[set[int]] = []
     place = {id(s): k for k, s in enumerate(states)}
     for k, out in enumerate(outputs):

@@ -1,7 +1,7 @@
-"""What of a loop needs no loop: computed for all steps at once, where memory allows.
+"""Hoisting: what does not depend on states is computed for all steps at once, if memory allows.
 
-A step on small arrays costs its calls, not its operations; what depends on slices alone is one call
-for all steps. It is held for all steps, so it must not be larger than the slices it is made of.
+A step on small arrays costs its calls, not its operations; what depends on slices alone takes one
+call for all steps. Its values are held for all steps, so they must not be larger than the slices.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from ..graph.applications import rewritten
 from ..graph.extents import Coef, extent_of
 from ..graph.nodes import Add, Apply, Expr, Var, postorder
 from ..graph.normal import add, scale
-from .body import cut, formal
-from .derivatives import Primal, every
-from .normal import Feed, loop
+from .body import body_variable, loop_invariants
+from .derivatives import Primal, at_all_steps
+from .normal_form import LoopOperands, normal_form_loop
 
 __all__: list[str] = []
 
-#: Entries of what is computed for all steps at once, in all, and for each entry that is scanned.
+#: Limits of the entries that are hoisted: in all, and per entry of the scanned slices.
 MOST, TIMES = 1 << 24, 4
 
 
-def ahead(node: Apply, sizes: Mapping[str, int]) -> tuple[Expr, ...] | None:
-    """All outputs of the loop with less in its steps; None where that is nothing."""
-    found = _Ahead(node, sizes)
+def hoisted(node: Apply, sizes: Mapping[str, int]) -> tuple[Expr, ...] | None:
+    """All outputs of the loop with a smaller step; None where nothing is hoisted."""
+    found = _Hoisting(node, sizes)
     body, primal = found.primal.body, found.primal
     outputs = found.singles(found.sums(list(body.outputs)))
     if not found.made:
         return None
-    values = every(primal, list(found.made.values()), primal.operands[1])
+    values = at_all_steps(primal, list(found.made.values()), primal.operands[1])
     scanned = primal.operands[1] | dict(zip(found.made, values, strict=True))
-    feed = Feed(scanned, primal.operands[2])
-    return loop(node.op, body.states, outputs, primal.operands[0], feed, primal.steps)
+    feed = LoopOperands(scanned, primal.operands[2])
+    return normal_form_loop(node.op, body.states, outputs, primal.operands[0], feed, primal.steps)
 
 
-class _Ahead:
-    """Variables for what is computed ahead, as long as there is room for it."""
+class _Hoisting:
+    """Variables for what is hoisted, as long as there is room for its values."""
 
     def __init__(self, node: Apply, sizes: Mapping[str, int]) -> None:
         self.primal = Primal.of(node)
@@ -53,20 +53,20 @@ class _Ahead:
         return prod([extent_of(x, self.sizes) for x in e.shape])
 
     def variable(self, e: Expr) -> Var | None:
-        """The slice of what is computed ahead for an expression; None where it is too large."""
+        """The variable for an expression that is hoisted; None where it is too large."""
         if id(e) not in self.known:
             slices = [v for v in postorder([e]) if isinstance(v, Var) and v in self.width]
             size = self.entries(e)
             if not slices or size > min(self.room, sum([self.width[v] for v in slices])):
                 return None
             self.room -= size
-            self.known[id(e)] = v = formal(f"h{len(self.made)}", e.shape)
+            self.known[id(e)] = v = body_variable(f"h{len(self.made)}", e.shape)
             self.made[v] = e
         return self.known[id(e)]
 
     def sums(self, outputs: list[Expr]) -> list[Expr]:
-        """The terms of a sum that need no loop are one."""
-        inside, free, _ = cut(outputs, self.primal.body.states)
+        """Hoist the terms of a sum that depend on no state, as one expression."""
+        inside, free, _ = loop_invariants(outputs, self.primal.body.states)
         ids = set(map(id, free))
         parts: dict[int, list[Expr]] = {}
         for node in inside:
@@ -78,9 +78,9 @@ class _Ahead:
         )
 
     def singles(self, outputs: list[Expr]) -> list[Expr]:
-        """The largest parts that need no loop; of those that are too large, parts of them."""
-        _, free, whole = cut(outputs, self.primal.body.states)
-        waiting = sorted([e for e in free if id(e) not in whole], key=lambda e: e.order)[::-1]
+        """Hoist the largest invariants that there is room for, or else their operands."""
+        _, free, integers = loop_invariants(outputs, self.primal.body.states)
+        waiting = sorted([e for e in free if id(e) not in integers], key=lambda e: e.order)[::-1]
         change: dict[int, Expr] = {}
         while waiting:
             e = waiting.pop()

@@ -13,18 +13,19 @@ import numpy as np
 
 from ..calculus.transforms import hessian, value_and_grad
 from ..graph.nodes import Expr
-from ..run.binding import Array, by_name
+from ..run.binding import by_name
 from ..run.compile import compile
+from ..support.arrays import Array
 from ..support.progress import Progress
-from .flat import Unknowns
+from .scipy_objective import Unknowns
 
 #: Sufficient decrease of a step (Armijo), and how often it is halved.
-DECREASE, HALVINGS = 1e-4, 50
+DECREASE, MAX_HALVINGS = 1e-4, 50
 #: First damping relative to the Hessian's diagonal, and the factor by which it grows.
-DAMPING, GROWTH, DAMPINGS = 1e-6, 10.0, 24
+FIRST_DAMPING, DAMPING_GROWTH, MAX_DAMPINGS = 1e-6, 10.0, 24
 
 
-class _Descent:
+class _NewtonSearch:
     """The state of one minimisation: the best point so far and what is known there."""
 
     def __init__(self, f: Expr, start: Mapping[str, Any], data: Any, options: Any) -> None:
@@ -38,78 +39,82 @@ class _Descent:
         self.nested: Callable[[Any], Any] = (lambda parts: parts[0]) if single else tuple
         self.first = compile(first, data=data, **options)
         self.second = compile(second, data=data, structured=True, **options)
-        self.x = [np.array(value, _float(value)) for value in start.values()]
+        self.x = [np.array(value, _float_dtype(value)) for value in start.values()]
         self.evaluations = 0
-        self.fun, self.slopes = self.at(self.x)
+        self.fun, self.gradient = self.evaluate(self.x)
         self.hess: Any = None
 
     def named(self, arrays: Any) -> dict[str, Array]:
         return dict(zip(self.unknowns.names, arrays, strict=True))
 
-    def at(self, arrays: Any) -> tuple[float, tuple[Array, ...]]:
+    def evaluate(self, arrays: Any) -> tuple[float, tuple[Array, ...]]:
         self.evaluations += 1
-        value, slopes = self.first(self.named(arrays))
-        return float(value), self.tuple(slopes)
+        value, gradient = self.first(self.named(arrays))
+        return float(value), self.tuple(gradient)
 
-    def tried(self, arrays: Any) -> tuple[float, tuple[Array, ...]]:
+    def evaluate_or_inf(self, arrays: Any) -> tuple[float, tuple[Array, ...]]:
         """The value at a point, infinite where the objective is not defined."""
         try:
-            return self.at(arrays)
+            return self.evaluate(arrays)
         except np.linalg.LinAlgError:
             return float("inf"), ()
 
-    def bend(self) -> None:
-        """The Hessian where the search stands."""
+    def update_hessian(self) -> None:
+        """Compute the Hessian at the current point."""
         self.hess = self.second(self.named(self.x))
 
     def is_minimum(self) -> bool:
         """Is no curvature negative, to working precision?"""
-        slack = np.sqrt(np.finfo(self.x[0].dtype).eps) * self.scale()
+        slack = np.sqrt(np.finfo(self.x[0].dtype).eps) * self.hessian_scale()
         try:
             return bool(self.hess.factor(slack).definite)
         except np.linalg.LinAlgError:
             return False
 
-    def slope(self) -> float:
-        return max([float(np.abs(g).max(initial=0)) for g in self.slopes])
+    def gradient_norm(self) -> float:
+        """The largest entry of the gradient in absolute value."""
+        return max([float(np.abs(g).max(initial=0)) for g in self.gradient])
 
     def direction(self) -> tuple[tuple[Array, ...], float] | None:
-        """A direction of descent and the slope along it, damped until the matrix is definite."""
+        """A descent direction and the slope along it, damped until the matrix is definite."""
         damping = 0.0
-        for _ in range(DAMPINGS):
+        for _ in range(MAX_DAMPINGS):
             try:
                 factor = self.hess.factor(damping)
-                found = factor.solve(self.nested(self.slopes)) if factor.definite else None
+                found = factor.solve(self.nested(self.gradient)) if factor.definite else None
             except np.linalg.LinAlgError:
                 found = None
             if found is not None:
                 step = tuple([-np.asarray(part) for part in self.tuple(found)])
-                along = sum([float(np.vdot(g, p)) for g, p in zip(self.slopes, step, strict=True)])
+                along = sum(
+                    [float(np.vdot(g, p)) for g, p in zip(self.gradient, step, strict=True)]
+                )
                 if along < 0 and np.isfinite(along):
                     return step, along
-            damping = damping * GROWTH or DAMPING * self.scale()
+            damping = damping * DAMPING_GROWTH or FIRST_DAMPING * self.hessian_scale()
         return None
 
-    def scale(self) -> float:
+    def hessian_scale(self) -> float:
+        """The largest entry of the diagonal in absolute value, 1 if that is of no use."""
         parts = self.tuple(self.hess.diagonal())
         largest = max([float(np.abs(part).max(initial=0)) for part in parts])
         return largest if np.isfinite(largest) and largest > 0 else 1.0
 
-    def advance(self, step: tuple[Array, ...], along: float) -> bool:
-        """Go as far along the step as the objective decreases enough; False if nowhere."""
+    def line_search(self, step: tuple[Array, ...], along: float) -> bool:
+        """Halve the step until the objective decreases enough (Armijo); False if it never does."""
         length = 1.0
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             point = [x + length * p for x, p in zip(self.x, step, strict=True)]
-            value, slopes = self.tried(point)
+            value, gradient = self.evaluate_or_inf(point)
             if value <= self.fun + DECREASE * length * along:
                 self.x = [np.asarray(p, x.dtype) for p, x in zip(point, self.x, strict=True)]
-                self.fun, self.slopes = value, slopes
+                self.fun, self.gradient = value, gradient
                 return True
             length /= 2
         return False
 
 
-def _float(value: Any) -> Any:
+def _float_dtype(value: Any) -> Any:
     kind = np.asarray(value).dtype
     return kind if kind == np.float32 else np.float64
 
@@ -126,9 +131,9 @@ def newton(
     """Minimise by damped Newton steps that solve with the compressed Hessian.
 
     Where the Hessian is not positive definite, multiples of the identity are added until it is, so
-    that every step leads down and none to a saddle; steps are halved until the objective decreases
-    (Armijo's rule). Points where the objective is not defined (a matrix that is not positive
-    definite) count as infinite.
+    that every step is one of descent and none leads to a saddle point; steps are halved until the
+    objective decreases (Armijo's rule). Points where the objective is not defined (a matrix that is
+    not positive definite) count as infinite.
 
     Parameters
     ----------
@@ -166,19 +171,19 @@ def newton(
     begin = by_name(start, "the start")
     done, steps = "", 0
     with Progress("newton") as progress:
-        search = _Descent(f, begin, data, options)
+        search = _NewtonSearch(f, begin, data, options)
         if not np.isfinite(search.fun):
             raise ValueError(f"newton: the objective is {search.fun} at the start")
         try:
             while not done:
-                done = _finished(search, steps, tolerance, max_steps)
+                done = _reason_to_stop(search, steps, tolerance, max_steps)
                 if not done:
-                    done = _step(search)
+                    done = _advance(search)
                     steps += not done
                     progress.what = f"newton: step {steps}, f = {search.fun:.6g}"
                     if callback is not None and not done:
                         callback(_result(search, steps, ""))
-            search.bend()
+            search.update_hessian()
             if done == CONVERGED and not search.is_minimum():
                 done = "a stationary point that is no minimum: the Hessian is indefinite"
         except StopIteration:
@@ -191,28 +196,29 @@ def newton(
 CONVERGED = "the gradient vanishes"
 
 
-def _finished(search: _Descent, steps: int, tolerance: float, max_steps: int) -> str:
-    if search.slope() <= tolerance * max(1.0, abs(search.fun)):
+def _reason_to_stop(search: _NewtonSearch, steps: int, tolerance: float, max_steps: int) -> str:
+    """Why the search ends before a step, empty if it goes on."""
+    if search.gradient_norm() <= tolerance * max(1.0, abs(search.fun)):
         return CONVERGED
     return f"no convergence after {steps} steps" if steps >= max_steps else ""
 
 
-def _step(search: _Descent) -> str:
-    """One step; what ended the search if it did."""
-    search.bend()
+def _advance(search: _NewtonSearch) -> str:
+    """One Newton step; the reason to stop, empty if there is none."""
+    search.update_hessian()
     found = search.direction()
     if found is None:
         return "no direction of descent: the Hessian or the gradient is not finite"
-    return "" if search.advance(*found) else "no decrease along the step: at rounding errors"
+    return "" if search.line_search(*found) else "no decrease along the step: at rounding errors"
 
 
-def _result(search: _Descent, steps: int, message: str) -> Any:
+def _result(search: _NewtonSearch, steps: int, message: str) -> Any:
     from scipy.optimize import OptimizeResult
 
     return OptimizeResult(
         x=search.named(search.x),
         fun=search.fun,
-        jac=search.named(search.slopes),
+        jac=search.named(search.gradient),
         hess=search.hess,
         nit=steps,
         nfev=search.evaluations,

@@ -1,4 +1,4 @@
-"""Users' data to arrays: conversion, dimensions, properties, with errors that name the variable."""
+"""Binding of users' data: conversion to arrays, extents of dimensions, checks of properties."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..graph.extents import Shape, extent_of, show_shape
 from ..graph.nodes import Expr, Var
 from ..graph.properties import Property, checked_properties, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
+from ..support.arrays import Array
 from ..support.errors import ShapeError
 
-Array = np.ndarray
 _PYTHON_NUMBERS = (int, float, bool)
 
 
 class Declared(NamedTuple):
-    """What is known of a variable, without its node."""
+    """A variable's declaration: name, shape, properties to check, whether it is of integers."""
 
     name: str
     shape: Shape
@@ -36,7 +36,7 @@ class Declared(NamedTuple):
 
 
 def name_of(key: object, what: str) -> str:
-    """The name that a user's key stands for; variables stand for their names."""
+    """The canonical name of a user's key, a str or a variable; `what` names it in errors."""
     if isinstance(key, Var):
         return key.name
     if not isinstance(key, str):
@@ -45,10 +45,10 @@ def name_of(key: object, what: str) -> str:
 
 
 def by_name(values: Mapping[Any, Any], what: str = "keys of a mapping of data") -> dict[str, Any]:
-    """A mapping of the user's with names for keys."""
+    """A user's mapping with names in place of variables as keys."""
     try:
         plain = type(values) is dict and all(map(str.isascii, values))
-    except TypeError:  # a key that is no text
+    except TypeError:  # a key that is not a str
         plain = False
     if plain:
         return dict(values)
@@ -64,7 +64,7 @@ def by_name(values: Mapping[Any, Any], what: str = "keys of a mapping of data") 
 
 
 def absent(declared: Declared, unused: Sequence[str]) -> str:
-    """What is said of a variable without data; names that nothing reads may be misspelt."""
+    """The message for a variable without data; it lists unused names, which may be misspelt."""
     if declared.name.startswith(PREFIX):
         return f"{shown(declared.name)} is used outside of the body that it belongs to"
     hint = f" (not used: {', '.join(unused)})" if unused else ""
@@ -132,12 +132,12 @@ def _to_integers(array: Array, name: str) -> Array:
 
 
 def is_weak(value: Any) -> bool:
-    """Python's own numbers take the dtype of the arrays they meet."""
+    """Is it a number of Python's, which takes the dtype of the arrays in an operation?"""
     return type(value) in _PYTHON_NUMBERS
 
 
 def checked_extent(name: str, value: Any) -> int:
-    """The extent that a user gives to a dimension."""
+    """The extent that a user gives to a dimension, checked."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
         raise TypeError(f"{name} is a dimension; its extent is a whole number, not {value!r}")
     return int(value)
@@ -147,7 +147,7 @@ def checked_extent(name: str, value: Any) -> int:
 
 
 class ExtentBinding:
-    """Extents of named dimensions, each bound once, and by which argument."""
+    """Extents of named dimensions, and for errors the argument that bound each."""
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
@@ -208,7 +208,7 @@ class ExtentBinding:
     def require(
         self, names: Iterable[str], variables: Mapping[str, Declared], unused: Sequence[str] = ()
     ) -> None:
-        """Refuse to go on without extents; `unused` names data that nothing reads."""
+        """Raise TypeError where extents are missing; `unused` names data that nothing reads."""
         missing = [name for name in names if name not in self.sizes]
         if not missing:
             for extent, found, what in self._derived:
@@ -232,7 +232,7 @@ class ExtentBinding:
 
 
 def check_properties(array: Array, declared: Declared) -> None:
-    """Refuse data that are not what their variable is declared to be."""
+    """Raise ValueError for data without a property that their variable declares."""
     for row in declared.checked:
         if not holds(row, array):
             raise ValueError(
@@ -245,12 +245,13 @@ def check_properties(array: Array, declared: Declared) -> None:
 
 
 class Bound(NamedTuple):
-    """A program, and which arrays it takes (None: all, as they are)."""
+    """A program, the arguments it takes (None: all, unconverted), and the dtype of floats."""
 
     program: Callable[[Sequence[Array]], list[Any]]
     take: list[int] | None
     dtype: np.dtype[Any]
 
     def prepared(self, arrays: Sequence[Array]) -> list[Array]:
+        """The arguments that the program takes, floats in its dtype."""
         taken = [arrays[k] for k in self.take or ()]
         return [a.astype(self.dtype, copy=False) if a.dtype.kind == "f" else a for a in taken]

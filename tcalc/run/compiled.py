@@ -21,11 +21,11 @@ from ..plan.lowering.make import chosen, make_plan
 from ..plan.schedule.memory import check_fits
 from ..plan.steps import Plan
 from ..rules.strategy import simplify
+from ..support.arrays import Array
 from ..support.byte_counts import read_bytes
 from ..support.errors import LinAlgError
 from .backends import named
 from .binding import (
-    Array,
     Bound,
     Declared,
     ExtentBinding,

@@ -1,4 +1,4 @@
-"""Compiled functions whose outputs are compressed: cores by one plan, then layouts around them."""
+"""Compiled functions with compressed outputs: one plan computes the cores, layouts embed them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,26 @@ from ..graph.products import filled, indicates
 from ..ops.selection import checked
 from ..structured.blocks import BlockStructured
 from ..structured.tensor import Structured
-from ..structured.terms.term import Terms
+from ..structured.terms.numeric_terms import Terms
 from ..support.byte_counts import read_bytes
 from .compiled import Compiled
 
-_MAX_LAYOUTS = 64
+_MAX_KEPT = 64
 
 
-class _Variant(NamedTuple):
-    """Forms chosen for some sizes, their distinct cores, and the program that computes these.
+class _CompiledForms(NamedTuple):
+    """The compressed forms for some sizes, and the program that computes their cores.
 
-    `extents` are the dimensions that no array of the program gives.
+    Attributes
+    ----------
+    forms : list of Compressed
+    cores : list of Expr
+        The distinct cores of all forms.
+    places : list of list of int
+        For each form, the numbers of its cores.
+    program : Compiled
+    extents : list of str
+        Dimensions that no argument of the program has.
     """
 
     forms: list[Compressed]
@@ -68,11 +77,13 @@ class CompiledStructured:
             for name in sorted(whole)
         }
         self._sizes = Compiled(self._extents, *self._options)
-        self._variants: dict[tuple[int, ...], _Variant] = {}
-        self._known: dict[Any, tuple[_Variant, list[tuple[Any, Any]], dict[str, int]]] = {}
+        self._variants: dict[tuple[int, ...], _CompiledForms] = {}
+        self._known: dict[Any, tuple[_CompiledForms, list[tuple[Any, Any]], dict[str, int]]] = {}
         self._default = self._variant(self._forms)
         numbers = {"cores": self._default.cores, "extents": self._extents}
-        self._unread = _names(trees.leaves(outputs)) - _names(trees.leaves(numbers))
+        self._unread = _variables_and_dimensions(trees.leaves(outputs)) - _variables_and_dimensions(
+            trees.leaves(numbers)
+        )
 
     def __call__(self, /, *arguments: Any, **values: Any) -> Any:
         key = self._key(arguments, values)
@@ -93,7 +104,7 @@ class CompiledStructured:
         return self._make(made)
 
     def _key(self, arguments: tuple[Any, ...], values: Mapping[str, Any]) -> Any:
-        """What decides sizes, where it is at hand: shapes of arrays, and extents by name."""
+        """Shapes and extents that determine all sizes; None where arguments are no plain arrays."""
         found: list[Any] = []
         for name, value in (*enumerate(arguments), *values.items()):
             if type(value) is np.ndarray:
@@ -105,11 +116,11 @@ class CompiledStructured:
         return tuple(found)
 
     def _known_at(self, key: Any, extents: Mapping[str, Any]) -> Any:
-        """The variant, its layouts and sizes, kept by key where there is one."""
+        """The compiled forms, their layouts and sizes, cached by key."""
         sizes = {name: int(extent) for name, extent in extents.items()}
         variant = self._variant_at(sizes)
         layouts = [form.layout(sizes) for form in variant.forms]
-        if len(self._known) >= _MAX_LAYOUTS:
+        if len(self._known) >= _MAX_KEPT:
             self._known.clear()
         if key is not None:
             self._known[key] = variant, layouts, sizes
@@ -122,38 +133,38 @@ class CompiledStructured:
         return self._whole(self._variant_at(sizes) if nominal else self._default).plan
 
     def plan_for(self, /, **shapes: Any) -> Any:
-        """The plan of the cores at given shapes and extents, nothing allocated."""
+        """The plan of the cores at given shapes and extents, without allocating arrays."""
         read = {name: shape for name, shape in shapes.items() if name not in self._unread}
-        sizes = _bound(variables(self._leaves), shapes)
+        sizes = _sizes_of(variables(self._leaves), shapes)
         known = sizes.keys() >= self._extents.keys()
         variant = self._variant_at(sizes) if known else self._default
         return self._whole(variant).plan_for(**read)
 
-    def _whole(self, variant: _Variant) -> Compiled:
-        """The program, with extents, which read the shapes of variables that the cores do not."""
+    def _whole(self, variant: _CompiledForms) -> Compiled:
+        """The program of cores and extents: these may read variables that the cores do not."""
         numbers = {"cores": variant.cores, "extents": self._extents}
         return Compiled(numbers, *self._options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CompiledStructured, (self._outputs, *self._options)
 
-    def _variant_at(self, sizes: Mapping[str, int]) -> _Variant:
+    def _variant_at(self, sizes: Mapping[str, int]) -> _CompiledForms:
         key = tuple([sizes[name] for name in self._extents])
         found = self._variants.get(key)
         if found is None:
-            if len(self._variants) >= _MAX_LAYOUTS:
+            if len(self._variants) >= _MAX_KEPT:
                 self._variants.clear()
             forms = [form.at(sizes) for form in self._forms]
             same = all(f is g for f, g in zip(forms, self._forms, strict=True))
             found = self._variants[key] = self._default if same else self._variant(forms)
         return found
 
-    def _variant(self, forms: list[Compressed]) -> _Variant:
+    def _variant(self, forms: list[Compressed]) -> _CompiledForms:
         cores, places = self._cores_of(forms)
         bound = extent_names([n for v in variables(cores).values() for n in v.shape])
         free = [name for name in dimensions(cores) if name not in bound]
         program = Compiled(cores, *self._options, lent=True)
-        return _Variant(forms, cores, places, program, free)
+        return _CompiledForms(forms, cores, places, program, free)
 
     def _cores_of(self, forms: list[Compressed]) -> tuple[list[Expr], list[list[int]]]:
         place: dict[int, int] = {}
@@ -170,7 +181,7 @@ class CompiledStructured:
         return cores, places
 
     def _planned(self, tree: Any) -> Callable[[Sequence[Structured]], Any]:
-        """How a subtree of the outputs is made from the tensors of `_leaves`."""
+        """A function that builds a subtree of the outputs from the tensors of `_leaves`."""
         template = hessian_over(tree)
         if template is not None:
             return self._hessian(tree, template)
@@ -185,7 +196,7 @@ class CompiledStructured:
         return lambda made: made[place]
 
     def _hessian(self, tree: Any, template: Any) -> Callable[[Sequence[Structured]], Any]:
-        """Blocks on and above the diagonal; the others are their transposes."""
+        """As `_planned` for a Hessian: blocks below the diagonal are transposes."""
         blocks = trees.leaves(tree)
         count = len(trees.leaves(template))
         place = {}
@@ -205,7 +216,7 @@ class CompiledStructured:
 
 
 def hessian_over(tree: Any) -> Any:
-    """The nest of names of the variables whose Hessian a nest of derivatives is, or None."""
+    """The pytree of variables' names of which a pytree of derivatives is the Hessian, or None."""
     if not isinstance(tree, tuple | list | dict):
         return None
     found = trees.leaves(tree)
@@ -223,30 +234,30 @@ def hessian_over(tree: Any) -> Any:
     row = tree
     while isinstance(row, tuple | list | dict):
         row = next(iter(row.values())) if isinstance(row, dict) else row[0]
-        if len(trees.leaves(row)) == count and _alike(tree, row, row):
+        if len(trees.leaves(row)) == count and _has_leaves(tree, row, row):
             return trees.rebuild(row, [v.name for v in wrt])
     return None
 
 
-def _alike(tree: Any, template: Any, leaf: Any) -> bool:
-    """Whether a tree is the template with the nest of `leaf` at its leaves."""
+def _has_leaves(tree: Any, template: Any, leaf: Any) -> bool:
+    """Whether a pytree is the template with a pytree like `leaf` at its leaves."""
     if isinstance(template, dict):
         return (
             isinstance(tree, dict)
             and list(tree) == list(template)
-            and all(_alike(tree[key], template[key], leaf) for key in template)
+            and all(_has_leaves(tree[key], template[key], leaf) for key in template)
         )
     if isinstance(template, tuple | list):
         return (
             isinstance(tree, tuple | list)
             and len(tree) == len(template)
-            and all(_alike(t, part, leaf) for t, part in zip(tree, template, strict=True))
+            and all(_has_leaves(t, part, leaf) for t, part in zip(tree, template, strict=True))
         )
-    return leaf is None or _alike(tree, leaf, None)
+    return leaf is None or _has_leaves(tree, leaf, None)
 
 
 def _with_tables(form: Compressed, cores: list[Any], sizes: Mapping[str, int]) -> list[Any]:
-    """Factors, and then tables as integers from 0 on for every extent that they index."""
+    """The factors, then the tables with indices checked against every extent they are used for."""
     count = len(form.arrays)
     place = {id(core): k for k, core in enumerate(form.cores) if k >= count}
     tables = [
@@ -256,8 +267,8 @@ def _with_tables(form: Compressed, cores: list[Any], sizes: Mapping[str, int]) -
     return [*cores[:count], *tables]
 
 
-def _bound(known: Mapping[str, Var], shapes: Mapping[str, Any]) -> dict[str, int]:
-    """Dimensions that shapes and extents by name give."""
+def _sizes_of(known: Mapping[str, Var], shapes: Mapping[str, Any]) -> dict[str, int]:
+    """Extents of dimensions from shapes of variables and extents by name."""
     sizes = {name: int(e) for name, e in shapes.items() if isinstance(e, int) and name not in known}
     for name, v in known.items():
         given = shapes.get(name, ())
@@ -268,7 +279,7 @@ def _bound(known: Mapping[str, Var], shapes: Mapping[str, Any]) -> dict[str, int
     return sizes
 
 
-def _names(leaves: Sequence[Expr]) -> set[str]:
+def _variables_and_dimensions(leaves: Sequence[Expr]) -> set[str]:
     return {*variables(leaves), *dimensions(leaves)}
 
 

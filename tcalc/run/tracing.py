@@ -1,8 +1,8 @@
 """Transforms of Python functions on arrays: traced with variables, then transformed as expressions.
 
-Python runs at every call, so a function may read what it likes from outside. The plan is kept by
-the structure of the trace; arrays that the function reads are inputs of it. A function that is
-called with expressions gives expressions, so transforms nest.
+The function is traced at every call, so it may depend on outside state; plans are cached by the
+expressions that a trace gives. Arrays that the function captures are inputs of the plan. A function
+that is called with expressions returns expressions, so transforms nest.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var, variables
 from ..graph.normal import bare, view
 from ..graph.variables import is_masked
-from ..loops.build import leaves
+from ..loops.build import body_results
 from ..ops.arithmetic import as_expr, check_axis
 from ..ops.indexing import index_expr
 from ..rules.strategy import substitute
 from ..support.errors import ShapeError
 from .compiled import Compiled
 
-#: Structures of traces whose plans a function keeps.
-KEPT = 64
+#: Traces whose plans a function caches.
+MAX_TRACES = 64
 
 
-class Inputs:
-    """The variables of one trace, and the arrays or expressions that they stand for."""
+class TraceInputs:
+    """The variables of one trace, and the arrays or expressions that they are bound to."""
 
     def __init__(self, scope: Scope, what: str) -> None:
         self.scope, self.what = scope, what
@@ -46,12 +46,12 @@ class Inputs:
         self.sizes: dict[str, Extent] = {}
 
     def nested(self, shown: str, given: Any) -> Any:
-        """A nest of variables like an argument."""
+        """An argument with variables in place of its leaves."""
         self.structure.append(repr(trees.mapped(lambda _: 0, given)))
         return trees.unflatten(given, iter([self.variable(shown, v) for v in trees.leaves(given)]))
 
     def variable(self, shown: str, value: Any, integers: bool = False) -> Var:
-        """The variable of one array or expression; integers stay such where that is asked for."""
+        """The variable for one array or expression; `integers` keeps integer arrays as such."""
         integer = False
         if isinstance(value, Expr):
             shape = value.shape
@@ -77,8 +77,8 @@ def _array(value: Any, shown: str, what: str) -> np.ndarray:
     return array
 
 
-class Function(ABC):
-    """A transformed function: of arrays it computes, of expressions it gives expressions.
+class TransformedFunction(ABC):
+    """A transformed function: computes with arrays, maps expressions to expressions.
 
     Attributes
     ----------
@@ -93,12 +93,12 @@ class Function(ABC):
         self._kept: dict[Any, tuple[Any, Any, Compiled]] = {}
 
     @abstractmethod
-    def opened(self, inputs: Inputs, args: Sequence[Any]) -> Sequence[Any]:
-        """What the function is called with: variables in place of what is traced."""
+    def opened(self, inputs: TraceInputs, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments for the call of `fun`, with variables in place of what is traced."""
 
     @abstractmethod
-    def transformed(self, inputs: Inputs, result: Any) -> Any:
-        """A nest of expressions of the inputs, from what the function gave."""
+    def transformed(self, inputs: TraceInputs, result: Any) -> Any:
+        """The transform of what `fun` returned, a pytree of expressions."""
 
     def __call__(self, /, *args: Any, **options: Any) -> Any:
         own = Captures()
@@ -109,34 +109,34 @@ class Function(ABC):
             known = {v.name for v in values}
             numeric = numeric and variables(trees.leaves(outputs)).keys() <= known
             if captures is not own and not numeric:
-                return _put(outputs, inputs.values)
+                return _substituted(outputs, inputs.values)
         if numeric:
             return compiled({v.name: value for v, value in values.items()})
-        return _put(outputs, values)
+        return _substituted(outputs, values)
 
     def traced(
         self, args: Sequence[Any], options: Mapping[str, Any]
-    ) -> tuple[Inputs, tuple[Any, Any, Compiled]]:
-        """The inputs of a trace, and what is kept of it: nodes, outputs, how they are computed."""
+    ) -> tuple[TraceInputs, tuple[Any, Any, Compiled]]:
+        """The inputs of a trace, and its cache entry: nodes kept alive, outputs, their program."""
         with Scope() as scope:
-            inputs = Inputs(scope, self.name)
+            inputs = TraceInputs(scope, self.name)
             result = self.fun(*self.opened(inputs, args), **options)
-            exprs = leaves(result, self.name)
+            exprs = body_results(result, self.name)
             shape = trees.mapped(lambda _: 0, result)
             key = (repr(shape), inputs.key, tuple(map(id, exprs)))
             if key not in self._kept:
                 refuse_strays(exprs)
                 with without_captures():
                     outputs = self.transformed(inputs, trees.rebuild(shape, exprs))
-                if len(self._kept) >= KEPT:
+                if len(self._kept) >= MAX_TRACES:
                     self._kept.pop(next(iter(self._kept)), None)
                 nodes = exprs, list(inputs.values)
                 self._kept[key] = nodes, outputs, Compiled(outputs, None, "numpy", None, None, True)
             return inputs, self._kept[key]
 
 
-def _put(outputs: Any, values: Mapping[Var, Any]) -> Any:
-    """A nest of expressions with expressions and arrays in place of variables."""
+def _substituted(outputs: Any, values: Mapping[Var, Any]) -> Any:
+    """A pytree of expressions with values substituted for variables."""
     given: dict[Var, Expr] = {}
     for v, value in values.items():
         given[v] = index_expr(value) if v.integral else as_expr(value)
@@ -146,8 +146,8 @@ def _put(outputs: Any, values: Mapping[Var, Any]) -> Any:
 # --- derivatives ----------------------------------------------------------------------------------
 
 
-class Derived(Function):
-    """Derivatives by arguments; with `directions`, the last argument is one for each."""
+class DerivativeFunction(TransformedFunction):
+    """Derivatives by arguments; with `directions`, the last argument is the direction."""
 
     def __init__(
         self,
@@ -164,12 +164,12 @@ class Derived(Function):
             raise TypeError(f"{name}: argnums is an int or a tuple of them, not {argnums!r}")
         self._chosen: list[int] = chosen
 
-    def opened(self, inputs: Inputs, args: Sequence[Any]) -> Sequence[Any]:
+    def opened(self, inputs: TraceInputs, args: Sequence[Any]) -> Sequence[Any]:
         if self.directions:
             if not args:
                 raise TypeError(f"{self.name}: the last argument is the direction")
             *args, direction = args
-        names, opened = _names(self.fun), list(args)
+        names, opened = _parameter_names(self.fun), list(args)
         wrt = []
         for k in self._chosen:
             if not -len(args) <= k < len(args):
@@ -182,13 +182,13 @@ class Derived(Function):
             inputs.direction = inputs.nested("direction", direction)
         return opened
 
-    def transformed(self, inputs: Inputs, result: Any) -> Any:
+    def transformed(self, inputs: TraceInputs, result: Any) -> Any:
         more = [inputs.direction] if self.directions else []
         return self.transform(result, inputs.wrt, *more)
 
 
-def _names(fun: Callable[..., Any]) -> list[str]:
-    """The names of parameters that stand by position, for messages."""
+def _parameter_names(fun: Callable[..., Any]) -> list[str]:
+    """The names of positional parameters, for error messages."""
     try:
         found = inspect.signature(fun).parameters.values()
     except (TypeError, ValueError):
@@ -199,20 +199,20 @@ def _names(fun: Callable[..., Any]) -> list[str]:
 # --- batches --------------------------------------------------------------------------------------
 
 
-class Batched(Function):
+class BatchedFunction(TransformedFunction):
     """A function of one item, for all items of a batch."""
 
     def __init__(self, fun: Callable[..., Any], in_axes: Any) -> None:
         super().__init__(fun, "vmap")
         self.in_axes = in_axes
 
-    def opened(self, inputs: Inputs, args: Sequence[Any]) -> Sequence[Any]:
+    def opened(self, inputs: TraceInputs, args: Sequence[Any]) -> Sequence[Any]:
         axes = self.in_axes
         if not isinstance(axes, tuple | list):
             axes = [axes] * len(args)
         if len(axes) != len(args):
             raise TypeError(f"vmap: in_axes={self.in_axes!r} for {len(args)} arguments")
-        names = _names(self.fun) + [""] * len(args)
+        names = _parameter_names(self.fun) + [""] * len(args)
         opened = [
             self._items(inputs, names[k] or f"argument {k}", arg, axis)
             for k, (arg, axis) in enumerate(zip(args, axes, strict=True))
@@ -225,7 +225,7 @@ class Batched(Function):
             )  # fmt: skip
         return opened
 
-    def _items(self, inputs: Inputs, shown: str, given: Any, axis: Any) -> Any:
+    def _items(self, inputs: TraceInputs, shown: str, given: Any, axis: Any) -> Any:
         """An argument, or a nest of them, of one item."""
         if axis is None:
             return given
@@ -249,7 +249,7 @@ class Batched(Function):
         inputs.items[item] = view(v, [place, *rest])
         return item
 
-    def transformed(self, inputs: Inputs, result: Any) -> Any:
+    def transformed(self, inputs: TraceInputs, result: Any) -> Any:
         (size,) = set(inputs.sizes.values())
         return trees.rebuild(result, with_batch_axis(trees.leaves(result), inputs.items, size))
 
@@ -257,32 +257,34 @@ class Batched(Function):
 # --- compiled functions ---------------------------------------------------------------------------
 
 
-class _Whole(Function):
-    """A function as it is, of all its arguments by position."""
+class _Untransformed(TransformedFunction):
+    """The function itself, traced in all its positional arguments."""
 
-    def opened(self, inputs: Inputs, args: Sequence[Any]) -> Sequence[Any]:
-        names = _names(self.fun) + [f"argument {k}" for k in range(len(args))]
+    def opened(self, inputs: TraceInputs, args: Sequence[Any]) -> Sequence[Any]:
+        names = _parameter_names(self.fun) + [f"argument {k}" for k in range(len(args))]
         return [inputs.nested(name, arg) for name, arg in zip(names, args, strict=False)]
 
-    def transformed(self, inputs: Inputs, result: Any) -> Any:
+    def transformed(self, inputs: TraceInputs, result: Any) -> Any:
         return result
 
 
 class CompiledFunction:
-    """A function that runs Python once for every structure and shapes of its arguments."""
+    """A function that is traced once for every structure and shapes of its arguments."""
 
     def __init__(
         self, fun: Callable[..., Any], args: Any, backend: str, data: Any, *options: Any
     ) -> None:
         if args is not None or data is not None:
             raise TypeError("a compiled function takes its own arguments: neither args= nor data=")
-        self.function = fun if isinstance(fun, Function) else _Whole(fun, "compile")
+        self.function = (
+            fun if isinstance(fun, TransformedFunction) else _Untransformed(fun, "compile")
+        )
         self._backend, self._options = backend, options
         self._kept: dict[Any, tuple[Any, Compiled]] = {}
 
     def __call__(self, /, *args: Any) -> Any:
         with Scope() as scope:
-            inputs = Inputs(scope, self.function.name)
+            inputs = TraceInputs(scope, self.function.name)
             self.function.opened(inputs, args)
         if inputs.key not in self._kept:
             with Captures() as captures:

@@ -11,7 +11,7 @@ from ..graph import trees
 from ..graph.extents import Extent
 from ..graph.nodes import Expr
 from ..support.errors import TraceError
-from .tracing import Batched, Derived, Function
+from .tracing import BatchedFunction, DerivativeFunction, TransformedFunction
 
 __all__ = [
     "derivative",
@@ -40,7 +40,7 @@ def _transform(
 
     def of_function(
         fun: Callable[..., Any], argnums: int | Sequence[int] = 0, /, *args: Any, **options: Any
-    ) -> Function:
+    ) -> TransformedFunction:
         argnums = options.pop("argnums", argnums)
 
         def derived(result: Any, wrt: Any, *more: Any) -> Any:
@@ -53,7 +53,7 @@ def _transform(
                 raise TraceError(f"{name} is of a function that gives one array, not a nest")
             return apply(result)
 
-        return Derived(fun, name, argnums, derived, bool(directions))
+        return DerivativeFunction(fun, name, argnums, derived, bool(directions))
 
     more = f", and at last {directions}" if directions else ""
     transform.__doc__ = f"""{on_expressions.__doc__}
@@ -83,4 +83,4 @@ def vmap(e: Any, /, in_axes: Any = 0, size: Extent | None = None) -> Any:
         return batch_axes.vmap(e, in_axes, size)
     if size is not None:
         raise TypeError("vmap of a function: the arrays have the size of the batch, not size=")
-    return Batched(e, in_axes)
+    return BatchedFunction(e, in_axes)

@@ -1,4 +1,4 @@
-"""Hessians over several variables: one matrix of compressed blocks, over a nest of arrays."""
+"""Hessians over several variables: one matrix of compressed blocks, over a pytree of arrays."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import numpy as np
 
 from ..graph import trees
 from ..graph.extents import show_shape
+from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
-from .flat_trees import Nested
+from .flat_trees import FlatPytree
 from .solvers.base import Factored, damping_of, not_an_array, read_only
-from .solvers.schur import BlockSolver, DenseBlocks, entries
-from .solvers.several import factor_blocks, first_block_way
+from .solvers.choose_blocks import factor_blocks, first_block_method
+from .solvers.schur import BlockSolver, DenseBlocks, entry_count
 from .solvers.subspace import basis
 from .tensor import Structured, identity_like
-from .terms.contract import Array
 
-_EXACT_DETERMINANT = 2000
+_DENSE_DETERMINANT = 2000
 
 
-class BlockStructured(Nested):
+class BlockStructured(FlatPytree):
     """The Hessian over several variables: what ``compile(hessian(f, (U, V)), structured=True)``
     computes.
 
-    Right-hand sides, products, solutions and diagonals are nests of arrays, nested as the variables
-    were given; plain tuples and dicts. Indexing gives blocks, ``H[0][1]``. Flat orders are C-order,
+    Right-hand sides, products, solutions and diagonals are pytrees of arrays (tuples and dicts),
+    nested as the variables were given. Indexing gives blocks, ``H[0][1]``. Flat orders are C-order,
     variables in the order given.
 
     Attributes
@@ -86,7 +86,7 @@ class BlockStructured(Nested):
     def _all(self) -> list[Structured]:
         return [block for row in self.rows for block in row]
 
-    # --- nests ------------------------------------------------------------------------------------
+    # --- pytrees ----------------------------------------------------------------------------------
 
     def blocks(self) -> Any:
         """The blocks, nested as the variables, twice: ``blocks()[i][j]``."""
@@ -156,7 +156,7 @@ class BlockStructured(Nested):
     # --- products ---------------------------------------------------------------------------------
 
     def __matmul__(self, v: Any) -> Any:
-        """The product with a nest of arrays; further axes are more right-hand sides."""
+        """The product with a pytree of arrays; further axes are more right-hand sides."""
         if isinstance(v, Structured | BlockStructured):
             raise TypeError("compressed tensors multiply nests of arrays; A @ (B @ v) applies two")
         flat, further = self._read(v, "the right-hand side of @", self.dtype)
@@ -178,7 +178,7 @@ class BlockStructured(Nested):
         return np.concatenate(found)
 
     def diagonal(self) -> Any:
-        """The diagonal, as a nest of arrays of the variables' shapes."""
+        """The diagonal, as a pytree of arrays of the variables' shapes."""
         parts = [row[k].diagonal()[()] for k, row in enumerate(self.rows)]
         return trees.unflatten(self.template, iter(parts))
 
@@ -205,7 +205,7 @@ class BlockStructured(Nested):
         import scipy.sparse
         from scipy.sparse.linalg import LinearOperator
 
-        held = sum([entries(block.terms) for block in self._all()])
+        held = sum([entry_count(block.terms) for block in self._all()])
         if 2 * held <= prod(self.shape) and not self._projected():
             rows = [[block.tosparse() for block in row] for row in self.rows]
             return scipy.sparse.csr_array(scipy.sparse.block_array(rows))
@@ -276,7 +276,7 @@ class BlockStructured(Nested):
         try:
             solver, _ = self._factored(0.0)
         except LinAlgError:
-            if self._projected() or self.shape[0] > _EXACT_DETERMINANT:
+            if self._projected() or self.shape[0] > _DENSE_DETERMINANT:
                 raise
             with np.errstate(invalid="ignore"):
                 sign, log = np.linalg.slogdet(self.todense())
@@ -292,10 +292,10 @@ class BlockStructured(Nested):
 
         They are made when they are asked for: products, solves and the diagonal need none.
         """
-        return _Inverse(self, self._factored(0.0))
+        return _FactoredInverse(self, self._factored(0.0))
 
     def explain(self) -> str:
-        """What is held, what it would take dense, and which way solve goes."""
+        """Bytes of the cores and of the dense matrix, the blocks, and the method of `solve`."""
         dense = prod(self.shape) * self.dtype.itemsize
         lines = [
             f"blocks over {', '.join(self._names)}, matrix of shape {show_shape(self.shape)}: "
@@ -309,13 +309,13 @@ class BlockStructured(Nested):
                     f"{count} term{'s' * (count != 1)}, {show_bytes(block.nbytes)}"
                 )
         if found := [text for _, text in self._factors.values()]:
-            way = found[0] + " (factored)"
+            method = found[0] + " (factored)"
         elif self._projected():
-            way = "inside the variables' properties: dense, in coordinates"
+            method = "inside the variables' properties: dense, in coordinates"
         else:
             rows = [[block.terms for block in row] for row in self.rows]
-            way = first_block_way(rows, self._names, self.limit)
-        return "\n".join([*lines, f"  solve: {way}"])
+            method = first_block_method(rows, self._names, self.limit)
+        return "\n".join([*lines, f"  solve: {method}"])
 
     def __repr__(self) -> str:
         names = ", ".join(
@@ -325,14 +325,14 @@ class BlockStructured(Nested):
         return f"<BlockStructured over {names}: {self.nbytes} bytes>"
 
 
-class _Inverse(BlockStructured):
+class _FactoredInverse(BlockStructured):
     """The inverse of blocks by their factor."""
 
     def __init__(self, of: BlockStructured, found: tuple[BlockSolver, str]) -> None:
         held = BlockStructured(of.template, of.rows)
         held._factors[0.0] = found
         self._held, self._solver = held, found[0]
-        Nested.__init__(self, of.template, of._shapes)
+        FlatPytree.__init__(self, of.template, of._shapes)
         self._factors = {}
 
     @cached_property
@@ -358,7 +358,7 @@ class _Inverse(BlockStructured):
         return self._solver.solve(flat)
 
     def diagonal(self) -> Any:
-        """The diagonal, as a nest of arrays of the variables' shapes."""
+        """The diagonal, as a pytree of arrays of the variables' shapes."""
         parts = zip(self._solver.diagonal(), self._shapes, strict=True)
         return trees.unflatten(
             self.template, iter([part.reshape(shape)[()] for part, shape in parts])

@@ -1,4 +1,4 @@
-"""Arrays over a nest of variables as one flat matrix, and back."""
+"""Pytrees of arrays, one for each of several variables, as one flat matrix and back."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ import numpy as np
 
 from ..graph import trees
 from ..graph.extents import show_shape
+from ..support.arrays import Array
 from ..support.errors import ShapeError
-from .solvers.base import numbers
-from .terms.contract import Array
+from .solvers.base import real_array
 
 
-class Nested:
-    """A nest of variables' names, and the shapes of the variables."""
+class FlatPytree:
+    """Conversion between pytrees of arrays and flat matrices.
+
+    Parameters
+    ----------
+    template : nested tuple or dict of str
+        Names of the variables.
+    shapes : sequence of tuple of int
+        Of the variables, in the order of the leaves.
+    """
 
     def __init__(self, template: Any, shapes: Sequence[tuple[int, ...]]) -> None:
         self.template = template
@@ -26,9 +34,12 @@ class Nested:
         self._ends = np.cumsum([0, *self._sizes]).tolist()
 
     def _read(self, given: Any, what: str, dtype: Any) -> tuple[Array, tuple[int, ...]]:
-        """A nest of arrays as one matrix of columns, and the further axes."""
-        leaves = _matched(self.template, given, what)
-        arrays = [numbers(leaf, what) for leaf in leaves]
+        """A pytree of arrays as one matrix, and the shape that its columns had.
+
+        Arrays have the shapes of the variables and any further axes, the same for all.
+        """
+        leaves = _matching_leaves(self.template, given, what)
+        arrays = [real_array(leaf, what) for leaf in leaves]
         further: tuple[int, ...] | None = None
         for name, array, shape in zip(self._names, arrays, self._shapes, strict=True):
             more = array.shape[len(shape) :]
@@ -52,15 +63,17 @@ class Nested:
         return trees.unflatten(self.template, iter([part[()] for part in parts]))
 
 
-def _matched(template: Any, given: Any, what: str) -> list[Any]:
-    """Leaves of a nest that must be nested as the variables are."""
+def _matching_leaves(template: Any, given: Any, what: str) -> list[Any]:
+    """The leaves of `given`, which must have the structure of `template`."""
     if isinstance(template, dict):
         if not isinstance(given, Mapping) or given.keys() != template.keys():
             raise TypeError(f"{what}: a dict with the keys {', '.join(map(repr, template))}")
-        return [leaf for key in template for leaf in _matched(template[key], given[key], what)]
+        return [
+            leaf for key in template for leaf in _matching_leaves(template[key], given[key], what)
+        ]
     if isinstance(template, tuple | list):
         if not isinstance(given, tuple | list) or len(given) != len(template):
             raise TypeError(f"{what}: a tuple of {len(template)}, as the variables were given")
         pairs = zip(template, given, strict=True)
-        return [leaf for part, value in pairs for leaf in _matched(part, value, what)]
+        return [leaf for part, value in pairs for leaf in _matching_leaves(part, value, what)]
     return [given]

@@ -1,6 +1,6 @@
 """Compressed tensors of numbers: products, solves, determinants and inverses without the dense one.
 
-What depends on numbers is in `terms`, ways to solve are in `solvers`.
+`terms` computes with the numbers, `solvers` hold the methods of solving.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 
 from ..graph.extents import show_shape
 from ..graph.subspaces import Slot, projected
+from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
 from ..support.machine import machine_memory
-from .solvers.base import Factored, Solver, damping_of, not_an_array, numbers, read_only
-from .solvers.blocks import arrangement, assembled
-from .solvers.choose import described, factor, first_way
+from .solvers.base import Factored, Solver, damping_of, not_an_array, read_only, real_array
+from .solvers.blocks import arrangement, assemble_blocks
+from .solvers.choose import factor, first_method, term_lines
 from .solvers.subspace import factor_inside, projected_terms
-from .terms.contract import Array
-from .terms.term import Terms, identity
+from .terms.numeric_terms import Terms, identity_terms
 
-_EXACT_DETERMINANT = 2000
+_DENSE_DETERMINANT = 2000
 
 
 class Structured:
@@ -144,7 +144,7 @@ class Structured:
             raise TypeError(
                 "compressed tensors multiply arrays; A @ (B @ v) applies two, todense() densifies"
             )
-        rhs = numbers(v, "the right-hand side of @")
+        rhs = real_array(v, "the right-hand side of @")
         layout = self._terms.layout
         if rhs.shape[: layout.columns] != layout.column_shape:
             raise ShapeError(
@@ -233,7 +233,7 @@ class Structured:
         self._square("blocks")
         terms = self.unprojected()
         found, shape = arrangement(terms.layout), terms.layout.column_shape
-        held = assembled(terms, found)
+        held = assemble_blocks(terms, found)
         tied = terms.layout.tied
         full = [*(shape[k] for k in tied), *(shape[k] for k in found.inner * 2)]
         spread = [slice(None) if k in found.carried else None for k in tied]
@@ -261,8 +261,8 @@ class Structured:
             if self._slots:
                 found = factor_inside(terms, self._columns(), self.limit)
             else:
-                solver, way = factor(terms, self.limit)
-                found = solver, way.text
+                solver, method = factor(terms, self.limit)
+                found = solver, method.text
             self._factors = {damping: found}
         return found
 
@@ -270,7 +270,7 @@ class Structured:
         """Terms with a multiple of the identity."""
         if not damping:
             return self._terms
-        return self._terms.plus(identity(self._terms.layout.column_shape).scaled(damping))
+        return self._terms.plus(identity_terms(self._terms.layout.column_shape).scaled(damping))
 
     def solve(self, g: Any, damping: float = 0) -> Array:
         """x with H x = g, or with (H + damping * identity) x = g.
@@ -284,13 +284,15 @@ class Structured:
         Raises
         ------
         ShapeError
-            For a tensor that is not square, or a right-hand side of another shape. LinAlgError
-            where the matrix is singular to working precision. MemoryLimitError where only a dense
-            matrix would do and does not fit.
+            For a tensor that is not square, or a right-hand side of another shape.
+        LinAlgError
+            If the matrix is singular to working precision.
+        MemoryLimitError
+            If no structure helps and a dense matrix does not fit.
         """
         layout = self._terms.layout
         self._square("solve")
-        rhs = numbers(g, "the right-hand side of solve")
+        rhs = real_array(g, "the right-hand side of solve")
         if rhs.shape[: layout.rows] != layout.row_shape:
             raise ShapeError(
                 f"solve with a tensor of shape {show_shape(self.shape)}: the right-hand side has "
@@ -312,7 +314,7 @@ class Structured:
         try:
             solver, _ = self._factored(0.0)
         except LinAlgError:
-            if self._slots or self._terms.layout.size > _EXACT_DETERMINANT:
+            if self._slots or self._terms.layout.size > _DENSE_DETERMINANT:
                 raise
             with np.errstate(invalid="ignore"):
                 sign, log = np.linalg.slogdet(self.tomatrix())
@@ -330,24 +332,24 @@ class Structured:
         return Structured(solver.inverse().shared(), self._slots, self._limit)
 
     def explain(self) -> str:
-        """What is held, what it would take dense, and which way solve goes."""
+        """Bytes of the cores and of the dense tensor, the terms, and the method of `solve`."""
         layout = self._terms.layout
         dense = prod(self.shape) * self.dtype.itemsize
         lines = [
             f"compressed tensor of shape {show_shape(self.shape)}, {self.dtype}: "
             f"{show_bytes(self.nbytes)} held, dense {show_bytes(dense)}"
         ]
-        lines += described(self._terms)
+        lines += term_lines(self._terms)
         if layout.square:
-            lines.append("  solve: " + self._way())
+            lines.append("  solve: " + self._method())
         return "\n".join(lines)
 
-    def _way(self) -> str:
+    def _method(self) -> str:
         for _, text in self._factors.values():
             return text + " (factored)"
         if self._slots:
             return "inside the subspace of the variable's properties"
-        return first_way(self._terms, self.limit)
+        return first_method(self._terms, self.limit)
 
     def __repr__(self) -> str:
         cores = ", ".join(show_shape(c.shape) for c in self._terms.cores)
@@ -386,4 +388,4 @@ def identity_like(held: Any) -> Any:
             raise TypeError(f"identity_like takes a compressed tensor, not {type(held).__name__}")
         return made()
     held._square("identity_like")
-    return Structured(identity(held.terms.layout.column_shape), held.slots, held._limit)
+    return Structured(identity_terms(held.terms.layout.column_shape), held.slots, held._limit)

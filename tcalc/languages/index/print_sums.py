@@ -16,7 +16,7 @@ from ...graph.extents import Extent, form_of
 from ...graph.nodes import Einsum
 from ...graph.products import indicates
 from ...integers.affine import Affine, Congruence, Constraint, Guard, Quotient
-from ...integers.elimination import Range, solve
+from ...integers.elimination import Range, solve_in_box
 from ...integers.polyhedra import NEVER, System, SystemLimitError, implied
 from ...ops.indicator import conditions
 from .iteration_space import Context
@@ -136,7 +136,7 @@ def _solved(
             whole[f"?q{k}"] = None, None
             forms.append(g.form - Affine.of(f"?q{k}") * g.modulus)
     unknowns = [*[name for name in whole if name not in box], *order]
-    found = solve(forms, unknowns, whole, asked, known)
+    found = solve_in_box(forms, unknowns, whole, asked, known)
     ranges = list(found.ranges)
     places: dict[int, Affine] = {}
     for name, value in found.values:

@@ -12,7 +12,7 @@ from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
-from ...contraction.common_subproducts import Operands
+from ...contraction.common_subproducts import ContractionOperands
 from ...contraction.paths import EXACT_OPERANDS, Path, contraction_path
 from ..steps import Builder, SlotWord, Word
 from .gathers import selected, summed_alone, written
@@ -213,7 +213,7 @@ def _path(
 ) -> Path:
     number = _numbered(factors)
     arrays: dict[int, int] = {}
-    given = Operands(
+    given = ContractionOperands(
         tuple([tuple([number[i] for i in word]) for _, word in factors]),
         tuple([arrays.setdefault(slot, len(arrays)) for slot, _ in factors]),
         tuple([b.symmetries.get(slot, ()) for slot, _ in factors]),

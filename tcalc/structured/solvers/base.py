@@ -1,55 +1,59 @@
-"""What every solver offers and is given."""
+"""The interface of solvers, and the conversions of arguments that they share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..terms.contract import Array
-from ..terms.term import Terms
+from ...support.arrays import Array
+from ..terms.numeric_terms import Terms
+
+#: The blocks of a matrix over several variables, row by row.
+BlockRows = Sequence[Sequence[Terms]]
 
 
 class Unsuitable(Exception):
-    """The numbers are not what a way of solving needs; the next way is tried."""
+    """The numbers lack a property that a method needs; the next method is tried."""
 
 
 class Solver(Protocol):
-    """A factored square tensor.
+    """A factored square tensor."""
 
-    Right-hand sides have the row shape and one more axis, solutions the column shape and that axis.
-    """
-
-    def solve(self, b: Array) -> Array: ...
+    def solve(self, b: Array) -> Array:
+        """The solution, (*column shape, k), of right-hand sides b, (*row shape, k)."""
+        ...
 
     @property
     def definite(self) -> bool:
         """Is the matrix symmetric and positive definite, as far as its factors show?"""
         ...
 
-    def slogdet(self) -> tuple[float, float]: ...
+    def slogdet(self) -> tuple[float, float]:
+        """Sign and logarithm of the absolute value of the determinant."""
+        ...
 
     def inverse(self) -> Terms:
         """The inverse as terms."""
         ...
 
 
-class Way(NamedTuple):
-    """One way to solve: what it is, its operations and bytes, and what makes a `Solver`.
+class SolveMethod(NamedTuple):
+    """A method of solving: its description, predicted cost, and the constructor of its `Solver`.
 
-    `told` says what it is once it is made, where only the numbers show it.
+    `describe` gives the description of a solver where it depends on the numbers.
     """
 
     text: str
     flops: float
     bytes: float
     build: Callable[[Terms], Any]
-    told: Callable[[Any], str] | None = None
+    describe: Callable[[Any], str] | None = None
 
 
 class Factored:
-    """What a factored matrix tells of itself."""
+    """Properties that follow from the factors of a matrix, for users."""
 
     solver: Any
 
@@ -68,8 +72,8 @@ class Factored:
         return self.slogdet()[1]
 
 
-def numbers(value: Any, what: str) -> Array:
-    """A right-hand side as an array of floats."""
+def real_array(value: Any, what: str) -> Array:
+    """A value as an array of float32 or float64; `what` names it in errors."""
     try:
         found = np.asarray(value)
     except ValueError:
@@ -82,7 +86,7 @@ def numbers(value: Any, what: str) -> Array:
 
 
 def damping_of(value: Any) -> float:
-    """What is added to the diagonal, checked."""
+    """The multiple of the identity to add, checked to be a finite number."""
     try:
         found = float(value) if not isinstance(value, str | bytes) else None
     except (TypeError, ValueError):
@@ -95,7 +99,7 @@ def damping_of(value: Any) -> float:
 
 
 def not_an_array(held: Any, *_: Any, **__: Any) -> Any:
-    """Refuse to become an array by the way: NumPy would hold the object itself."""
+    """Refuse implicit conversion to an array: NumPy would wrap the object itself."""
     raise TypeError(
         f"{type(held).__name__} is no array: products are H @ v, sums H + H2 and "
         "H + d * tc.identity_like(H); H.todense() is an array"

@@ -1,4 +1,4 @@
-"""Block diagonal over tied axes: divisions, one block for all, or one block an item."""
+"""Tensors that are block diagonal over tied axes: division, one block repeated, or a batch."""
 
 from __future__ import annotations
 
@@ -9,18 +9,25 @@ from typing import NamedTuple
 import numpy as np
 
 from ...graph.extents import show_shape
+from ...support.arrays import Array
 from ...support.errors import LinAlgError
-from ..terms.contract import Array
-from ..terms.term import Item, Layout, Product, Read, Terms
-from .base import Way
-from .dense import factored
+from ..terms.numeric_terms import Terms
+from ..terms.tensor_layout import CoreProduct, OutputIndex, TableIndex, TensorLayout
+from .base import SolveMethod
+from .dense import factorise
 
 
 class Arrangement(NamedTuple):
-    """Where the axes of a block diagonal tensor go.
+    """The column axes of a block diagonal tensor by what they are to the blocks.
 
-    `carried` tied axes that some term's factors vary along, `shared` tied axes along which the
-    blocks repeat, `inner` axes of a block.
+    Attributes
+    ----------
+    carried : tuple of int
+        Tied axes along which the blocks vary: the batch.
+    shared : tuple of int
+        Tied axes along which one block is repeated.
+    inner : tuple of int
+        Axes of a block.
     """
 
     carried: tuple[int, ...]
@@ -28,25 +35,30 @@ class Arrangement(NamedTuple):
     inner: tuple[int, ...]
 
     def order(self) -> tuple[int, ...]:
+        """The axes in the order batch, block, repetition."""
         return (*self.carried, *self.inner, *self.shared)
 
     def sizes(self, shape: tuple[int, ...]) -> tuple[int, int, int]:
+        """Number of blocks, rows of a block, and repetitions of each block."""
         b, n, s = (
             prod([shape[k] for k in axes]) for axes in (self.carried, self.inner, self.shared)
         )
         return b, n, s
 
 
-def varies(term: Product, item: Item) -> bool:
-    """Whether a term's blocks depend on where they are along a tied axis."""
-    if isinstance(item, Read):
+def varies(term: CoreProduct, item: OutputIndex) -> bool:
+    """Whether a term's blocks vary along the tied axis of an output index."""
+    if isinstance(item, TableIndex):
         return True
-    words = [word for _, word in term.factors] + [i.labels for i in term.out if isinstance(i, Read)]
+    words = [word for _, word in term.factors] + [
+        i.labels for i in term.out if isinstance(i, TableIndex)
+    ]
     return any(item in word for word in words)
 
 
 @lru_cache(1024)
-def arrangement(layout: Layout) -> Arrangement:
+def arrangement(layout: TensorLayout) -> Arrangement:
+    """The axes of a layout sorted into tied ones that vary, tied ones that repeat, and others."""
     axes = range(layout.columns)
     carried = tuple([k for k in layout.tied if any(varies(t, t.out[k]) for t in layout.terms)])
     shared = tuple([k for k in layout.tied if k not in carried])
@@ -54,8 +66,8 @@ def arrangement(layout: Layout) -> Arrangement:
 
 
 @lru_cache(1024)
-def block_items(term: Product, found: Arrangement) -> tuple[Item, ...]:
-    """Output items of a block array: carried axes, inner rows, inner columns."""
+def block_items(term: CoreProduct, found: Arrangement) -> tuple[OutputIndex, ...]:
+    """Output indices of the array of blocks: carried axes, inner rows, inner columns."""
     half = len(term.out) // 2
     rows = [term.out[k] for k in found.inner]
     columns = [term.out[half + k] for k in found.inner]
@@ -63,9 +75,9 @@ def block_items(term: Product, found: Arrangement) -> tuple[Item, ...]:
 
 
 @lru_cache(1024)
-def _held(layout: Layout, found: Arrangement) -> tuple[int, tuple[int, ...]] | None:
-    """The core that is the blocks, and the order of its axes, where there is just one such core."""
-    if len(layout.terms) != 1 or layout.terms[0].reads or len(layout.terms[0].factors) != 1:
+def _only_core(layout: TensorLayout, found: Arrangement) -> tuple[int, tuple[int, ...]] | None:
+    """The core that is the array of blocks itself, and the order of its axes, if there is one."""
+    if len(layout.terms) != 1 or layout.terms[0].has_tables or len(layout.terms[0].factors) != 1:
         return None
     (core, word), items = layout.terms[0].factors[0], block_items(layout.terms[0], found)
     if len(set(word)) < len(word) or sorted(word) != sorted(map(_label, items)):
@@ -73,20 +85,20 @@ def _held(layout: Layout, found: Arrangement) -> tuple[int, tuple[int, ...]] | N
     return core, tuple([word.index(_label(item)) for item in items])
 
 
-def _label(item: Item) -> int:
-    return -1 if isinstance(item, Read) else item
+def _label(item: OutputIndex) -> int:
+    return -1 if isinstance(item, TableIndex) else item
 
 
-def assembled(terms: Terms, found: Arrangement) -> Array:
-    """The blocks, of shape carried + inner + inner; possibly a view of a core."""
+def assemble_blocks(terms: Terms, found: Arrangement) -> Array:
+    """The blocks, an array of shape carried + inner + inner; may be a view of a core."""
     layout = terms.layout
-    if (known := _held(layout, found)) is not None:
+    if (known := _only_core(layout, found)) is not None:
         core, order = known
         held = terms.cores[core].transpose(order).astype(terms.dtype, copy=False)
         return held if terms.coefs[0] == 1 else held * terms.dtype.type(terms.coefs[0])
     shape = layout.column_shape
     carried, inner = ([shape[k] for k in axes] for axes in (found.carried, found.inner))
-    if len(layout.terms) == 1 and not layout.terms[0].reads:
+    if len(layout.terms) == 1 and not layout.terms[0].has_tables:
         items = block_items(layout.terms[0], found)
         labels = layout.terms[0].labels(items)
         if len(labels) == len(items):
@@ -118,11 +130,11 @@ class Empty:
 
 
 class Diagonal:
-    """All axes are tied: division."""
+    """A diagonal tensor, where all axes are tied."""
 
     def __init__(self, terms: Terms) -> None:
         self._layout, self._found = terms.layout, arrangement(terms.layout)
-        held = assembled(terms, self._found)
+        held = assemble_blocks(terms, self._found)
         with np.errstate(divide="ignore"):
             inverse = 1 / held
         good = np.isfinite(held) & np.isfinite(inverse)
@@ -162,12 +174,14 @@ class Diagonal:
     def inverse(self) -> Terms:
         shape = self._layout.column_shape
         axes = tuple(range(len(shape)))
-        product = Product(((0, self._found.carried),), (*axes, *axes), shape)
-        return Terms(Layout(self._layout.shape, len(shape), [product]), (self._inverse,), (1.0,))
+        product = CoreProduct(((0, self._found.carried),), (*axes, *axes), shape)
+        return Terms(
+            TensorLayout(self._layout.shape, len(shape), [product]), (self._inverse,), (1.0,)
+        )
 
 
-class _Cut(NamedTuple):
-    """What `Blocks` knows from the layout alone: sizes, shapes, orders of axes, words."""
+class _BlockShapes(NamedTuple):
+    """What `Blocks` needs of a layout: sizes, shapes, orders of axes, and names for errors."""
 
     found: Arrangement
     sizes: tuple[int, int, int]
@@ -182,12 +196,12 @@ class _Cut(NamedTuple):
 
 
 @lru_cache(1024)
-def _cut(layout: Layout) -> _Cut:
+def _block_shapes(layout: TensorLayout) -> _BlockShapes:
     found, shape = arrangement(layout), layout.column_shape
     b, n, s = found.sizes(shape)
     order = (*found.order(), len(shape))
     batched = bool(found.carried)
-    return _Cut(
+    return _BlockShapes(
         found, (b, n, s), batched, (b, n, n) if batched else (n, n),
         order, tuple(np.argsort(order).tolist()), order == tuple(range(len(shape) + 1)),
         tuple([shape[k] for k in found.order()]),
@@ -200,14 +214,14 @@ class Blocks:
 
     def __init__(self, terms: Terms) -> None:
         self._layout = terms.layout
-        known = _cut(terms.layout)
+        known = _block_shapes(terms.layout)
         (self._found, (self._b, self._n, self._s), self._batched, cut,
          self._order, self._back, self._straight, self._moved, what, item) = known  # fmt: skip
-        blocks = assembled(terms, self._found)
+        blocks = assemble_blocks(terms, self._found)
         try:
-            self.factor = factored(blocks.reshape(cut), what, item)
+            self.factor = factorise(blocks.reshape(cut), what, item)
         except LinAlgError as error:
-            raise _named(error, terms.layout.column_shape, self._found) from None
+            raise _with_block_index(error, terms.layout.column_shape, self._found) from None
 
     def solve(self, b: Array) -> Array:
         columns = b.shape[-1]
@@ -239,12 +253,14 @@ class Blocks:
         columns = tuple([second.get(k, k) for k in rows])
         word = (*found.carried, *found.inner, *(second[k] for k in found.inner))
         extents = (*shape, *(shape[k] for k in found.inner))
-        product = Product(((0, word),), (*rows, *columns), extents)
-        return Terms(Layout(self._layout.shape, rank, [product]), (core,), (1.0,))
+        product = CoreProduct(((0, word),), (*rows, *columns), extents)
+        return Terms(TensorLayout(self._layout.shape, rank, [product]), (core,), (1.0,))
 
 
-def _named(error: LinAlgError, shape: tuple[int, ...], found: Arrangement) -> LinAlgError:
-    """The error with a batch item's place instead of its number."""
+def _with_block_index(
+    error: LinAlgError, shape: tuple[int, ...], found: Arrangement
+) -> LinAlgError:
+    """The error with the indices of a block instead of its number in the batch."""
     text = str(error)
     head, _, rest = text.partition(" block ")
     number, _, tail = rest.partition(" ")
@@ -255,26 +271,26 @@ def _named(error: LinAlgError, shape: tuple[int, ...], found: Arrangement) -> Li
     return LinAlgError(f"{head} block at [{where}] {tail}")
 
 
-def assembly(term: Product, found: Arrangement) -> float:
-    """Operations that it takes to bring one term into blocks."""
+def assembly_flops(term: CoreProduct, found: Arrangement) -> float:
+    """Operations to add one term to the array of blocks."""
     labels = {label for _, word in term.factors for label in word}
     labels.update(term.labels(block_items(term, found)))
     return (1.0 + len(term.factors)) * prod([term.extents[label] for label in labels])
 
 
-def ways(layout: Layout, itemsize: int) -> list[Way]:
+def solve_methods(layout: TensorLayout, itemsize: int) -> list[SolveMethod]:
     """Division, or dense blocks."""
     found = arrangement(layout)
     b, n, s = found.sizes(layout.column_shape)
     if not layout.size:
-        return [Way("nothing to solve: no rows", 0.0, 0.0, Empty)]
+        return [SolveMethod("nothing to solve: no rows", 0.0, 0.0, Empty)]
     if not found.inner:
-        return [Way("diagonal: division", float(b), float(2 * b * itemsize), Diagonal)]
-    flops = b * (n**3 / 3 + 2 * n * n) + sum([assembly(t, found) for t in layout.terms])
+        return [SolveMethod("diagonal: division", float(b), float(2 * b * itemsize), Diagonal)]
+    flops = b * (n**3 / 3 + 2 * n * n) + sum([assembly_flops(t, found) for t in layout.terms])
     if not layout.tied:
         text = f"dense: one {n} x {n} matrix, Cholesky (LDL^T or LU where that fails)"
     else:
         many = f"{b} blocks" if found.carried else f"one block for all {s} items"
         axes = ", ".join(map(str, layout.tied))
         text = f"block diagonal over axis {axes}: {many} of {n} x {n}, Cholesky"
-    return [Way(text, flops, 2.0 * b * n * n * itemsize, Blocks)]
+    return [SolveMethod(text, flops, 2.0 * b * n * n * itemsize, Blocks)]

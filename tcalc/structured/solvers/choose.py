@@ -1,4 +1,4 @@
-"""The ways to solve a square tensor, cheapest first, and the first that its numbers allow."""
+"""Methods for a square tensor, cheapest first, and the first that suits its numbers."""
 
 from __future__ import annotations
 
@@ -8,36 +8,41 @@ from math import prod
 from ...graph.extents import show_shape
 from ...support.byte_counts import show_bytes
 from ...support.errors import MemoryLimitError
-from ..terms.term import Layout, Read, Terms
+from ..terms.numeric_terms import Terms
+from ..terms.tensor_layout import TableIndex, TensorLayout
 from . import blocks, kronecker, lowrank, sparse
-from .base import Solver, Unsuitable, Way
+from .base import SolveMethod, Solver, Unsuitable
 
 
 @lru_cache(1024)
-def ways(layout: Layout, itemsize: int) -> tuple[Way, ...]:
-    """All ways for this structure by predicted operations."""
-    found = blocks.ways(layout, itemsize)
+def solve_methods(layout: TensorLayout, itemsize: int) -> tuple[SolveMethod, ...]:
+    """All methods for this structure, by predicted operations."""
+    found = blocks.solve_methods(layout, itemsize)
     inner = len(layout.tied) < layout.columns
     if inner and layout.size:
-        found += kronecker.ways(layout, itemsize) + sparse.ways(layout, itemsize)
-        found += lowrank.ways(layout, itemsize, lambda base: list(ways(base, itemsize)))
-    return tuple(sorted(found, key=lambda way: way.flops))
+        found += kronecker.solve_methods(layout, itemsize) + sparse.solve_methods(layout, itemsize)
+        found += lowrank.solve_methods(
+            layout, itemsize, lambda base: list(solve_methods(base, itemsize))
+        )
+    return tuple(sorted(found, key=lambda method: method.flops))
 
 
-def factor(terms: Terms, limit: int | None) -> tuple[Solver, Way]:
-    """The tensor factored the cheapest way that fits the memory and the numbers."""
-    found = ways(terms.layout, terms.dtype.itemsize)
-    fitting = [way for way in found if limit is None or way.bytes <= limit]
-    for way in fitting:
+def factor(terms: Terms, limit: int | None) -> tuple[Solver, SolveMethod]:
+    """The solver of the cheapest method that fits the memory and suits the numbers."""
+    found = solve_methods(terms.layout, terms.dtype.itemsize)
+    fitting = [method for method in found if limit is None or method.bytes <= limit]
+    for method in fitting:
         try:
-            solver = way.build(terms)
-            return solver, way if way.told is None else way._replace(text=way.told(solver))
+            solver = method.build(terms)
+            if method.describe is not None:
+                method = method._replace(text=method.describe(solver))
+            return solver, method
         except Unsuitable:
             continue
     raise too_large(terms.layout, terms.dtype.itemsize, limit)
 
 
-def too_large(layout: Layout, itemsize: int, limit: int | None) -> MemoryLimitError:
+def too_large(layout: TensorLayout, itemsize: int, limit: int | None) -> MemoryLimitError:
     """The error where only a dense matrix would do and it does not fit."""
     n = prod(layout.column_shape)
     need, have = show_bytes(2.0 * n * n * itemsize), show_bytes(limit or 0)
@@ -49,21 +54,21 @@ def too_large(layout: Layout, itemsize: int, limit: int | None) -> MemoryLimitEr
     )
 
 
-def first_way(terms: Terms, limit: int | None) -> str:
-    """What `factor` tries first, in words."""
-    for way in ways(terms.layout, terms.dtype.itemsize):
-        if limit is None or way.bytes <= limit:
-            return f"{way.text}, about {way.flops:.2g} operations"
+def first_method(terms: Terms, limit: int | None) -> str:
+    """The description of the method that `factor` tries first."""
+    for method in solve_methods(terms.layout, terms.dtype.itemsize):
+        if limit is None or method.bytes <= limit:
+            return f"{method.text}, about {method.flops:.2g} operations"
     return "does not fit the memory; to_scipy() serves iterative solvers"
 
 
-def described(terms: Terms) -> list[str]:
+def term_lines(terms: Terms) -> list[str]:
     """One line a term: its factors, unit tensors and tables."""
     lines = []
     for term in terms.layout.terms:
         sizes = [show_shape(terms.cores[k].shape) for k, _ in term.factors]
-        tables = len([item for item in term.out if isinstance(item, Read)])
-        labels = [item for item in term.out if not isinstance(item, Read)]
+        tables = len([item for item in term.out if isinstance(item, TableIndex)])
+        labels = [item for item in term.out if not isinstance(item, TableIndex)]
         units = len(labels) - len(set(labels))
         notes = [f"{units} unit tensor{'s' * (units > 1)}"] if units else []
         notes += [f"{tables} axes by tables"] if tables else []

@@ -1,4 +1,4 @@
-"""Factors of dense symmetric or general matrices, alone or many of one size.
+"""Factors of dense symmetric or general matrices, one or a batch.
 
 Cholesky where it succeeds, otherwise LDL^T of a symmetric matrix (Bunch and Kaufman), LU of any
 other. A matrix that is singular to working precision is refused.
@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from ...support.arrays import Array
 from ...support.errors import LinAlgError
-from ..terms.contract import Array
 
-#: Rows up to which many matrices are factored at once, entry by entry, rather than one by one.
+#: Rows up to which a batch is factored entry by entry, vectorised over the matrices.
 VECTORISED = 24
 
-#: Multiplying with the inverse of a small triangular factor is faster than substitution.
-SMALL = 64
+#: Rows up to which multiplying with an inverse triangular factor is faster than substitution.
+EXPLICIT_INVERSE = 64
 
 _NAMES = (
     "lange", "potrf", "pocon", "potrs", "sytrf", "sycon", "sytrs", "getrf", "gecon", "getrs",
@@ -26,7 +26,7 @@ _NAMES = (
 )  # fmt: skip
 
 
-def refuse(what: str, rcond: float) -> LinAlgError:
+def singular_matrix_error(what: str, rcond: float) -> LinAlgError:
     """The error for a matrix that has no inverse to working precision."""
     if rcond != rcond:
         return LinAlgError(f"{what} has entries that are not finite")
@@ -55,9 +55,9 @@ def _lapack(char: str) -> dict[str, Any]:
 
 
 class Dense:
-    """One factored matrix.
+    """One factored matrix (n, n).
 
-    One whose eigenvalues are at least a positive `least` is known to be symmetric.
+    A positive `least` is a lower bound of the eigenvalues of a matrix known to be symmetric.
     """
 
     def __init__(self, a: Array, what: str, least: float = 0.0) -> None:
@@ -84,7 +84,7 @@ class Dense:
             self._factor, self._pivots, _ = call["getrf"](a)
             rcond, _ = call["gecon"](self._factor, norm, norm="1")
         if not rcond >= np.finfo(a.dtype).eps:
-            raise refuse(what, rcond if np.isfinite(norm) else np.nan)
+            raise singular_matrix_error(what, rcond if np.isfinite(norm) else np.nan)
 
     def solve(self, b: Array) -> Array:
         """The solution for columns b."""
@@ -92,7 +92,7 @@ class Dense:
             return np.zeros(b.shape, b.dtype)
         call = self._call
         if self.kind == "Cholesky":
-            if self.n <= SMALL and b.shape[1] >= 4 * self.n:
+            if self.n <= EXPLICIT_INVERSE and b.shape[1] >= 4 * self.n:
                 if self._half is None:
                     # potrf leaves zeros above the diagonal.
                     self._half = call["trtri"](self._factor, lower=1)[0]
@@ -142,10 +142,10 @@ class Dense:
 
 
 class Batch:
-    """Factored matrices of one size, a[k] for every k.
+    """A batch of factored matrices (count, n, n).
 
-    Cholesky factors are made for all at once where matrices are small, otherwise one by one; where
-    one does not exist, every matrix has factors of its own kind.
+    Cholesky factors, vectorised over the batch where matrices are small; if a matrix has none, each
+    is factored as `Dense` chooses.
     """
 
     def __init__(self, a: Array, what: str, least: float = 0.0) -> None:
@@ -172,7 +172,7 @@ class Batch:
                 np.sqrt(held[j, j], out=held[j, j])
                 held[j + 1 :, j] /= held[j, j]
         self._factor = held
-        return _good(np.einsum("iib->bi", held))
+        return _if_regular(np.einsum("iib->bi", held))
 
     def _one_by_one(self, a: Array) -> Array | None:
         potrf = _lapack(a.dtype.char)["potrf"]
@@ -181,7 +181,7 @@ class Batch:
             if info:
                 return None
             self._lower.append(factor)
-        return _good(np.array([np.diagonal(factor) for factor in self._lower]))
+        return _if_regular(np.array([np.diagonal(factor) for factor in self._lower]))
 
     @property
     def kind(self) -> str:
@@ -231,8 +231,8 @@ class Batch:
         return symmetric
 
 
-def _good(pivots: Array) -> Array | None:
-    """The pivots of Cholesky factors, one row a matrix, if none is singular to working precision.
+def _if_regular(pivots: Array) -> Array | None:
+    """The pivots of Cholesky factors (count, n), None if one is singular to working precision.
 
     The squared ratio of pivots bounds the condition from below.
     """
@@ -242,6 +242,6 @@ def _good(pivots: Array) -> Array | None:
     return pivots if bool(good.all()) else None
 
 
-def factored(a: Array, what: str, item: str, least: float = 0.0) -> Any:
+def factorise(a: Array, what: str, item: str, least: float = 0.0) -> Any:
     """Factors of (n, n) or (batch, n, n); `least` is a lower bound of eigenvalues, 0 if unknown."""
     return Dense(a, what, least) if a.ndim == 2 else Batch(a, item, least)

@@ -1,4 +1,4 @@
-"""Variables that are block diagonal together: tied along common axes, in cross blocks too."""
+"""Variables with common tied axes: one block diagonal matrix over all of them."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...graph.nodes import Labels
+from ...support.arrays import Array
 from ...support.errors import LinAlgError
-from ..terms.contract import Array, Labels
-from ..terms.term import Item, Layout, Product, Terms
-from .dense import factored
+from ..terms.numeric_terms import Terms
+from ..terms.tensor_layout import CoreProduct, OutputIndex, TensorLayout
+from .base import BlockRows
+from .dense import factorise
 
-Rows = Sequence[Sequence[Terms]]
 
-
-class Tie(NamedTuple):
-    """Variables by place, and for each its axes that are tied to those of the others, in order."""
+class TiedVariables(NamedTuple):
+    """Numbers of variables, and the axes of each along which they are tied, in one order."""
 
     places: tuple[int, ...]
     axes: tuple[Labels, ...]
 
-    def sizes(self, rows: Rows) -> tuple[int, int]:
+    def sizes(self, rows: BlockRows) -> tuple[int, int]:
         """Number of blocks, and rows of one block."""
         shapes = [rows[k][k].layout.column_shape for k in self.places]
         b = prod([shapes[0][axis] for axis in self.axes[0]])
         return b, sum([prod(shape) // max(1, b) for shape in shapes])
 
 
-def is_tied(layout: Layout, row: int, column: int) -> bool:
-    """Whether entries off the diagonal of a row axis and a column axis are zero in all terms."""
+def are_tied(layout: TensorLayout, row: int, column: int) -> bool:
+    """Whether all entries are zero at which a row index and a column index differ."""
     if layout.shape[row] != layout.column_shape[column]:
         return False
     column += layout.rows
@@ -42,9 +43,9 @@ def is_tied(layout: Layout, row: int, column: int) -> bool:
     return True
 
 
-def ties(rows: Rows) -> list[Tie]:
-    """Groups of two or more coupled variables that are tied along common axes, one a variable."""
-    found: dict[tuple[int, ...], Tie] = {}
+def tied_variables(rows: BlockRows) -> list[TiedVariables]:
+    """Groups of two or more coupled variables with common tied axes."""
+    found: dict[tuple[int, ...], TiedVariables] = {}
     for first in range(len(rows)):
         places, axes = [first], [rows[first][first].layout.tied]
         for other in range(len(rows)):
@@ -54,19 +55,21 @@ def ties(rows: Rows) -> list[Tie]:
                 places, axes = [*places, other], more
         if len(places) > 1:
             order = sorted(range(len(places)), key=places.__getitem__)
-            tie = Tie(tuple([places[k] for k in order]), tuple([axes[k] for k in order]))
+            tie = TiedVariables(tuple([places[k] for k in order]), tuple([axes[k] for k in order]))
             found.setdefault(tie.places, tie)
     return list(found.values())
 
 
-def _extended(rows: Rows, places: list[int], axes: list[Labels], other: int) -> list[Labels] | None:
-    """Axes by which the members and one more variable are tied, None where there are none."""
+def _extended(
+    rows: BlockRows, places: list[int], axes: list[Labels], other: int
+) -> list[Labels] | None:
+    """The tied axes of the members and of one more variable, None where there are none."""
     own = rows[other][other].layout.tied
     kept, matched = [], []
     for n in range(len(axes[0])):
         for axis in own:
             if axis not in matched and all(
-                is_tied(rows[k][other].layout, word[n], axis)
+                are_tied(rows[k][other].layout, word[n], axis)
                 for k, word in zip(places, axes, strict=True)
             ):
                 kept.append(n)
@@ -77,10 +80,10 @@ def _extended(rows: Rows, places: list[int], axes: list[Labels], other: int) -> 
     return [*(tuple([word[n] for n in kept]) for word in axes), tuple(matched)]
 
 
-class Joint:
-    """One dense block an item, over several variables."""
+class JointBlocks:
+    """Block diagonal over the tied axes: each block is dense, over several variables."""
 
-    def __init__(self, rows: Rows, axes: Sequence[Labels]) -> None:
+    def __init__(self, rows: BlockRows, axes: Sequence[Labels]) -> None:
         self._rows, self._axes = rows, axes
         self._shapes = [row[k].layout.column_shape for k, row in enumerate(rows)]
         self._inner = [
@@ -103,18 +106,20 @@ class Joint:
                 whole[(slice(None), *rest)] = self._block(terms, i, j)
         what = f"the {n} x {n} block"
         try:
-            self._factor = factored(whole, what, what)
+            self._factor = factorise(whole, what, what)
         except LinAlgError as error:
             raise LinAlgError(f"{error} (one block an item, over several variables)") from None
 
     def _block(self, terms: Terms, i: int, j: int) -> Array:
-        """The entries of one cross block where the tied axes agree: (batch, rows, columns)."""
+        """The block of two variables where tied indices agree: (batch, rows, columns)."""
         layout = terms.layout
         lead = [self._shapes[i][k] for k in self._inner[i]]
         more = [self._shapes[j][k] for k in self._inner[j]]
         whole = np.zeros((*self._batch, *lead, *more), self._dtype)
         for k, term in enumerate(layout.terms):
-            items: list[Item] = [term.out[axis] for axis in (*self._axes[i], *self._inner[i])]
+            items: list[OutputIndex] = [
+                term.out[axis] for axis in (*self._axes[i], *self._inner[i])
+            ]
             items += [term.out[layout.rows + axis] for axis in self._inner[j]]
             terms.accumulate(whole, k, items)
         return whole.reshape(self._b, self._n[i], self._n[j])
@@ -167,9 +172,9 @@ class Joint:
         for axis, other in zip(self._axes[i], self._axes[j], strict=True):
             columns[other] = axis
         word = (*self._axes[i], *self._inner[i], *(columns[k] for k in self._inner[j]))
-        product = Product(((0, word),), (*rows, *columns), layout.shape)
+        product = CoreProduct(((0, word),), (*rows, *columns), layout.shape)
         core = part.reshape((*self._batch, *lead, *more))
-        return Terms(Layout(layout.shape, layout.columns, [product]), (core,), (1.0,))
+        return Terms(TensorLayout(layout.shape, layout.columns, [product]), (core,), (1.0,))
 
     def diagonal(self) -> list[Array]:
         whole = np.einsum("bii->bi", self._factor.inverse())

@@ -1,8 +1,8 @@
 """Kronecker products, and sums of them that share eigenvectors.
 
-One product A ⊗ B is factored part by part. Where every term is, along each group of axes, the
-identity or a multiple of one symmetric matrix (A ⊗ I + I ⊗ B, A ⊗ B + c I), the eigenvectors of
-these matrices turn the sum into a diagonal.
+One product A ⊗ B is solved with A and with B. Where every term is, along each group of axes, the
+identity or a multiple of one symmetric matrix (A ⊗ I + I ⊗ B, A ⊗ B + c I), the sum is diagonal in
+the eigenvectors of these matrices.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..terms.contract import Array, Labels
-from ..terms.term import Item, Layout, Product, Read, Terms
-from .base import Unsuitable, Way
-from .dense import factored, is_symmetric, refuse
+from ...graph.nodes import Labels
+from ...support.arrays import Array
+from ..terms.numeric_terms import Terms
+from ..terms.tensor_layout import CoreProduct, OutputIndex, TableIndex, TensorLayout
+from .base import SolveMethod, Unsuitable
+from .dense import factorise, is_symmetric, singular_matrix_error
 
 
-class Part(NamedTuple):
-    """Factors of one term that share labels, and the row and column axes that they stand at."""
+class KroneckerFactor(NamedTuple):
+    """A matrix of a Kronecker product: the arrays it is made of, its row and its column axes."""
 
     rows: Labels
     columns: Labels
@@ -28,24 +30,27 @@ class Part(NamedTuple):
 
 
 @lru_cache(1024)
-def parts(term: Product, axes: Labels) -> tuple[Part, ...] | None:
-    """The factors of a term grouped by labels, other than those of tied axes; None if no product.
+def kronecker_factors(term: CoreProduct, axes: Labels) -> tuple[KroneckerFactor, ...] | None:
+    """The term as a Kronecker product over some axes, None if it is none.
 
-    Scalars join the first part.
+    Arrays that share a label, other than labels of tied axes, belong to one factor; scalars belong
+    to the first.
     """
     half = len(term.out) // 2
     rows, columns = ([term.out[o + k] for k in axes] for o in (0, half))
     batch = {term.out[k] for k in range(half) if k not in axes}
-    if term.reads or len({*rows}) < len(axes) or len({*columns}) < len(axes):
+    if term.has_tables or len({*rows}) < len(axes) or len({*columns}) < len(axes):
         return None
-    groups: list[tuple[set[Item], list[tuple[int, Labels]]]] = [({i}, []) for i in rows + columns]
+    groups: list[tuple[set[OutputIndex], list[tuple[int, Labels]]]] = [
+        ({i}, []) for i in rows + columns
+    ]
     for core, word in term.factors:
-        labels: set[Item] = {i for i in word if i not in batch}
+        labels: set[OutputIndex] = {i for i in word if i not in batch}
         joined = [g for g in groups if g[0] & labels]
         groups = [g for g in groups if not g[0] & labels]
         together = [f for _, factors in joined for f in factors]
         groups.append((labels.union(*(g[0] for g in joined)), [*together, (core, word)]))
-    merged: list[tuple[set[Item], list[tuple[int, Labels]]]] = []
+    merged: list[tuple[set[OutputIndex], list[tuple[int, Labels]]]] = []
     for labels, factors in groups:
         same = next((g for g in merged if g[0] & labels), None)
         if same is None:
@@ -59,21 +64,21 @@ def parts(term: Product, axes: Labels) -> tuple[Part, ...] | None:
         elif not (left and right) or _extent(term, left, 0) != _extent(term, right, half):
             return None
         else:
-            found.append(Part(left, right, tuple(factors)))
+            found.append(KroneckerFactor(left, right, tuple(factors)))
     found.sort()
     if loose and found:
         found[0] = found[0]._replace(factors=(*found[0].factors, *loose))
     return tuple(found)
 
 
-def _extent(term: Product, axes: Labels, offset: int) -> int:
+def _extent(term: CoreProduct, axes: Labels, offset: int) -> int:
     """Number of entries along row axes (offset 0) or column axes of a term without tables."""
     items = [term.out[offset + k] for k in axes]
-    return prod([term.extents[i] for i in items if not isinstance(i, Read)])
+    return prod([term.extents[i] for i in items if not isinstance(i, TableIndex)])
 
 
-def matrix(terms: Terms, k: int, part: Part, carried: Labels) -> Array:
-    """The matrix of one part, of shape carried extents + (n, n), without the coefficient."""
+def factor_matrix(terms: Terms, k: int, part: KroneckerFactor, carried: Labels) -> Array:
+    """One factor as an array (*extents of the axes `carried`, n, n), without the coefficient."""
     term = terms.layout.terms[k]
     half = len(term.out) // 2
     items = tuple([term.out[j] for j in (*carried, *part.rows)]) + tuple(
@@ -81,20 +86,20 @@ def matrix(terms: Terms, k: int, part: Part, carried: Labels) -> Array:
     )
     sizes = [terms.layout.column_shape[j] for j in (*carried, *part.rows, *part.columns)]
     whole = np.zeros(sizes, terms.dtype)
-    held = Product(part.factors, items, term.extents)
-    Terms(Layout(sizes, 0, [held]), terms.cores, (1.0,)).accumulate(whole, 0, items)
+    held = CoreProduct(part.factors, items, term.extents)
+    Terms(TensorLayout(sizes, 0, [held]), terms.cores, (1.0,)).accumulate(whole, 0, items)
     n = prod(sizes[len(carried) : len(carried) + len(part.rows)])
     return whole.reshape((*sizes[: len(carried)], n, n))
 
 
 class Kronecker:
-    """One product, factored part by part; a part may stand at other columns than rows."""
+    """One product, each factor solved alone; row and column axes of a factor may differ."""
 
     def __init__(self, terms: Terms) -> None:
         layout = terms.layout
         self._layout, self._shape = layout, layout.column_shape
         axes = tuple([k for k in range(layout.columns) if k not in layout.tied])
-        found = parts(layout.terms[0], axes)
+        found = kronecker_factors(layout.terms[0], axes)
         assert found is not None
         self._parts, self._coef = found, terms.coefs[0]
         self._factors, self._carried, self.matrices = [], [], []
@@ -103,7 +108,7 @@ class Kronecker:
         for number, part in enumerate(found):
             used = {label for _, word in part.factors for label in word}
             carried = tuple([j for j in layout.tied if out[j] in used])
-            held = matrix(terms, 0, part, carried)
+            held = factor_matrix(terms, 0, part, carried)
             if number == 0:
                 held = held * terms.dtype.type(self._coef)
             self.matrices.append(held)
@@ -111,7 +116,7 @@ class Kronecker:
             what = f"the {n} x {n} factor of axis {', '.join(map(str, part.rows))}"
             if carried:
                 held = held.reshape((-1, n, n))
-            self._factors.append(factored(held, what, what + ", item"))
+            self._factors.append(factorise(held, what, what + ", item"))
             self._carried.append(carried)
         self._half = half
 
@@ -153,19 +158,25 @@ class Kronecker:
             sign *= _sign(order, [self._shape[k] for k in axes], axes) ** tied
         return sign, log
 
-    def parts_slogdet(self) -> list[tuple[float, float]]:
-        """Sign and logarithm of the determinant of every part."""
+    def slogdets(self) -> list[tuple[float, float]]:
+        """Sign and logarithm of the determinant of every factor."""
         found = [factor.slogdet() for factor in self._factors]
         return [(float(np.prod(s)), float(np.sum(v))) for s, v in found]
 
-    def square_of(self) -> float:
-        """c where the product is c A ⊗ A, A symmetric; otherwise Unsuitable."""
+    def scale_of_square(self) -> float:
+        """The c of a product c A ⊗ A with symmetric A.
+
+        Raises
+        ------
+        Unsuitable
+            If the product has another form.
+        """
         if len(self._parts) != 2:
             raise Unsuitable("not two parts")
         first, second = self.matrices
         if first.shape != second.shape or not is_symmetric(second):
             raise Unsuitable("two different parts")
-        return _multiple(first, second)
+        return _multiple_of(first, second)
 
     def inverse(self) -> Terms:
         rank, shape, tied = self._layout.columns, self._shape, self._layout.tied
@@ -178,8 +189,8 @@ class Kronecker:
             cores.append(factor.inverse().reshape(sizes))
             factors.append((k, (*carried, *part.columns, *(second[j] for j in part.rows))))
         out = (*range(rank), *second.values())
-        product = Product(tuple(factors), out, (*shape, *shape))
-        return Terms(Layout(self._layout.shape, rank, [product]), cores, (1.0,))
+        product = CoreProduct(tuple(factors), out, (*shape, *shape))
+        return Terms(TensorLayout(self._layout.shape, rank, [product]), cores, (1.0,))
 
 
 def _sign(order: list[int], sizes: list[int], axes: list[int]) -> float:
@@ -198,21 +209,21 @@ def _sign(order: list[int], sizes: list[int], axes: list[int]) -> float:
 # --- sums with common eigenvectors ----------------------------------------------------------------
 
 
-class Common(NamedTuple):
-    """Groups of axes, and for each term and group its part there, or None for the identity."""
+class KroneckerSum(NamedTuple):
+    """Groups of axes; table[term][group] is the factor there, or None for the identity."""
 
     groups: tuple[Labels, ...]
-    table: tuple[tuple[Part | None, ...], ...]
+    table: tuple[tuple[KroneckerFactor | None, ...], ...]
 
 
 @lru_cache(1024)
-def common(layout: Layout) -> Common | None:
-    """The groups of axes that no term joins, where there are two or more."""
+def kronecker_sum(layout: TensorLayout) -> KroneckerSum | None:
+    """The finest groups of axes over which every term is a Kronecker product, if two or more."""
     axes = tuple([k for k in range(layout.columns) if k not in layout.tied])
     found = []
     groups: list[set[int]] = [{k} for k in axes]
     for term in layout.terms:
-        split = parts(term, axes)
+        split = kronecker_factors(term, axes)
         batch = {term.out[k] for k in layout.tied}
         if not split or any(p.rows != p.columns for p in split):
             return None
@@ -227,21 +238,21 @@ def common(layout: Layout) -> Common | None:
     order = tuple(sorted([tuple(sorted(g)) for g in groups]))
     table = []
     for split in found:
-        row: list[Part | None] = []
+        row: list[KroneckerFactor | None] = []
         for group in order:
             inside = [p for p in split if p.rows[0] in group]
             factors = tuple([f for p in inside for f in p.factors])
-            row.append(Part(group, group, factors) if factors else None)
+            row.append(KroneckerFactor(group, group, factors) if factors else None)
         table.append(tuple(row))
-    return Common(order, tuple(table))
+    return KroneckerSum(order, tuple(table))
 
 
-class Eigen:
+class EigenbasisSolver:
     """A sum of Kronecker products in the eigenvectors that its terms have in common."""
 
     def __init__(self, terms: Terms) -> None:
         layout = terms.layout
-        found = common(layout)
+        found = kronecker_sum(layout)
         assert found is not None
         self._layout, self.groups = layout, found.groups
         self.vectors: list[Array] = []
@@ -254,15 +265,15 @@ class Eigen:
             for k, row in enumerate(found.table):
                 if (part := row[g]) is None:
                     continue
-                held = matrix(terms, k, part, ())
-                number = _number(held)
+                held = factor_matrix(terms, k, part, ())
+                number = _multiple_of_identity(held)
                 full[k, g] = number is None
                 if number is not None:
                     scales[k, g] = number
                 elif first is None:
                     first = held
                 else:
-                    scales[k, g] = _multiple(held, first)
+                    scales[k, g] = _multiple_of(held, first)
             if first is None:
                 n = prod([layout.column_shape[axis] for axis in found.groups[g]])
                 first = np.eye(n, dtype=terms.dtype)
@@ -275,7 +286,7 @@ class Eigen:
         size = np.abs(self.values)
         if size.size and not size.min() > np.finfo(terms.dtype).eps * size.max():
             n = layout.size
-            raise refuse(f"the {n} x {n} matrix", float(size.min() / size.max()))
+            raise singular_matrix_error(f"the {n} x {n} matrix", float(size.min() / size.max()))
 
     def solve(self, b: Array) -> Array:
         order = (*(k for group in self.groups for k in group), *self._layout.tied, b.ndim - 1)
@@ -312,8 +323,8 @@ class Eigen:
         cores.append(1 / self.values)
         factors.append((len(self.groups), eigen))
         extents = (*shape, *shape, *self.values.shape)
-        product = Product(tuple(factors), (*range(rank), *second.values()), extents)
-        return Terms(Layout(self._layout.shape, rank, [product]), cores, (1.0,))
+        product = CoreProduct(tuple(factors), (*range(rank), *second.values()), extents)
+        return Terms(TensorLayout(self._layout.shape, rank, [product]), cores, (1.0,))
 
 
 def _spectrum(values: list[Array], scales: Array, full: Array, coefs: tuple[float, ...]) -> Array:
@@ -330,7 +341,7 @@ def _spectrum(values: list[Array], scales: Array, full: Array, coefs: tuple[floa
     return total
 
 
-def _number(a: Array) -> float | None:
+def _multiple_of_identity(a: Array) -> float | None:
     """The number c with a = c * identity, if there is one."""
     diagonal = np.diagonal(a)
     if np.count_nonzero(a) > len(a) or (diagonal != diagonal[0]).any():
@@ -338,7 +349,7 @@ def _number(a: Array) -> float | None:
     return float(diagonal[0])
 
 
-def _multiple(a: Array, of: Array) -> float:
+def _multiple_of(a: Array, of: Array) -> float:
     """The number c with a = c * of."""
     place = int(np.argmax(np.abs(of))) if of.size else 0
     if not of.size or of.flat[place] == 0:
@@ -350,22 +361,28 @@ def _multiple(a: Array, of: Array) -> float:
     return scale
 
 
-def ways(layout: Layout, itemsize: int) -> list[Way]:
-    """A product part by part; a sum by eigenvectors."""
+def solve_methods(layout: TensorLayout, itemsize: int) -> list[SolveMethod]:
+    """A product by its factors, a sum by common eigenvectors."""
     axes = tuple([k for k in range(layout.columns) if k not in layout.tied])
     shape, size = layout.column_shape, layout.size
-    found: list[Way] = []
+    found: list[SolveMethod] = []
     if len(layout.terms) == 1:
-        split = parts(layout.terms[0], axes)
+        split = kronecker_factors(layout.terms[0], axes)
         if split and len(split) > 1:
             n = [prod([shape[k] for k in p.rows]) for p in split]
             text = f"Kronecker: {' ⊗ '.join(f'{k} x {k}' for k in n)}, each factored"
             flops = sum([k**3 / 3 for k in n]) + 2.0 * size * sum(n)
-            found.append(Way(text, flops, 2.0 * itemsize * sum([k * k for k in n]), Kronecker))
-    together = common(layout)
+            found.append(
+                SolveMethod(text, flops, 2.0 * itemsize * sum([k * k for k in n]), Kronecker)
+            )
+    together = kronecker_sum(layout)
     if together is not None:
         n = [prod([shape[k] for k in group]) for group in together.groups]
         text = f"Kronecker sum: eigenvectors of {' and '.join(f'{k} x {k}' for k in n)}"
         flops = sum([9.0 * k**3 for k in n]) + 4.0 * size * sum(n)
-        found.append(Way(text, flops, itemsize * (sum([3.0 * k * k for k in n]) + size), Eigen))
+        found.append(
+            SolveMethod(
+                text, flops, itemsize * (sum([3.0 * k * k for k in n]) + size), EigenbasisSolver
+            )
+        )
     return found

@@ -1,10 +1,10 @@
-"""Something that solves plus a product of few vectors (Woodbury), with the determinant lemma.
+"""Low-rank updates of a tensor that is cheap to solve with: Woodbury, determinant lemma.
 
 Where C is diagonal, or symmetric and made diagonal, U = W |C|^(1/2) and J the signs of C give
 (D + U J U')⁻¹ = D⁻¹ - D⁻¹ U (J + U' D⁻¹ U)⁻¹ U' D⁻¹, whose small matrix is symmetric where D is.
-For any other C the small matrix is I + C W' D⁻¹ W. C need not be invertible, so nothing is lost
-where its rank is less than its size. A positive diagonal D goes half to either side, so that the
-one array held is D^(-1/2) U.
+For any other C the small matrix is I + C W' D⁻¹ W. C need not be invertible, so its
+rank may be less than its size. Of a positive diagonal D the root is applied on both sides, so that
+the one array held is D^(-1/2) U.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from typing import Any
 
 import numpy as np
 
+from ...support.arrays import Array
 from ...support.errors import LinAlgError
-from ..terms.contract import Array
-from ..terms.term import Layout, Product, Terms
-from .base import Solver, Unsuitable, Way
+from ..terms.numeric_terms import Terms
+from ..terms.tensor_layout import CoreProduct, TensorLayout
+from .base import SolveMethod, Solver, Unsuitable
 from .blocks import Diagonal
-from .dense import factored, refuse
-from .lowrank_factors import count, rank, recipe, split
+from .dense import factorise, singular_matrix_error
+from .lowrank_factors import low_rank_split, term_rank, vector_count, vectors_and_couplings
 
 #: Entries of I + C W' D⁻¹ W above which the update cancels digits, so that a solution is refined
 #: once, and above which it may cancel all of them.
-REFINED, LARGE = 1e2, 1e6
+REFINE_ABOVE, DOUBTFUL = 1e2, 1e6
 
 
 class LowRank:
-    """Factors of D + W C W'; tied axes are a batch."""
+    """The solver of D + W C W'; tied axes are a batch."""
 
     def __init__(
         self, terms: Terms, low: tuple[int, ...], build: Callable[[Terms], Solver]
@@ -48,12 +49,12 @@ class LowRank:
             self._base = build(terms.only([k for k in range(len(layout.terms)) if k not in low]))
         except LinAlgError as error:
             raise Unsuitable(str(error)) from None
-        w, c = _diagonal(*recipe(layout, low).collected(terms))
+        w, c = _with_diagonal_coupling(*vectors_and_couplings(layout, low).collected(terms))
         if not self._batch:
             w, c = w[0], c[0]
         self._signs: Array | None = None
         self._c: Array | None = c
-        small = self._general(w, c) if c.ndim == w.ndim else self._halved(w, c)
+        small = self._general(w, c) if c.ndim == w.ndim else self._symmetrised(w, c)
         self._factorise(small)
 
     def _general(self, w: Array, c: Array) -> Array:
@@ -63,8 +64,8 @@ class LowRank:
         np.einsum("...ii->...i", small)[...] += 1
         return small
 
-    def _halved(self, w: Array, c: Array) -> Array:
-        """With the root of |C| on either side, and that of a positive diagonal base."""
+    def _symmetrised(self, w: Array, c: Array) -> Array:
+        """The small matrix J + U' D⁻¹ U, roots of |C| and of a positive diagonal D in U."""
         self._c = None
         roots = np.sqrt(np.abs(c))[..., None, :]
         base = self._base
@@ -96,16 +97,16 @@ class LowRank:
         if self._scale is not None and self._scale.size == 1 and self._signs is None:
             # d I + U U' is itself conditioned as I + U' U / d is, so that no digits cancel.
             growth = 0
-        doubtful, self._refine = not growth <= LARGE, not growth <= REFINED
+        doubtful, self._refine = not growth <= DOUBTFUL, not growth <= REFINE_ABOVE
         self._small = small
         try:
             # I + U' U for real U: no eigenvalue is below 1.
             least = 1.0 if self._scale is not None and self._signs is None else 0.0
-            self._factor = factored(small, "", "", least)
+            self._factor = factorise(small, "", "", least)
         except LinAlgError as error:
             if doubtful:
                 raise Unsuitable(str(error)) from None
-            raise refuse(f"the {size} x {size} matrix", 0.0) from None
+            raise singular_matrix_error(f"the {size} x {size} matrix", 0.0) from None
         if doubtful:
             self._checked()
 
@@ -203,13 +204,15 @@ class LowRank:
         p, q = 2 * columns, 2 * columns + 1
         held = coupling.reshape((*(shape[k] for k in batch), r, r))
         factors = ((0, (*rows, p)), (1, (*batch, p, q)), (2, (*across, q)))
-        product = Product(factors, (*rows, *across), (*shape, *shape, r, r))
-        update = Terms(Layout(self._layout.shape, columns, [product]), (left, held, right), (-1.0,))
+        product = CoreProduct(factors, (*rows, *across), (*shape, *shape, r, r))
+        update = Terms(
+            TensorLayout(self._layout.shape, columns, [product]), (left, held, right), (-1.0,)
+        )
         return base.plus(update)
 
 
-def _diagonal(w: Array, c: Array) -> tuple[Array, Array]:
-    """W C W' with a diagonal C, of as many vectors as C has rank, where one C is symmetric."""
+def _with_diagonal_coupling(w: Array, c: Array) -> tuple[Array, Array]:
+    """W C W' with a diagonal C by its eigenvectors, if it is symmetric and not batched."""
     if c.ndim < w.ndim or len(c) != 1 or not np.array_equal(c, c.mT):
         return w, c
     values, vectors = np.linalg.eigh(c[0])
@@ -220,13 +223,15 @@ def _diagonal(w: Array, c: Array) -> tuple[Array, Array]:
     return w @ vectors[:, kept], values[None, kept]
 
 
-def ways(layout: Layout, itemsize: int, further: Callable[[Layout], list[Way]]) -> list[Way]:
-    """Woodbury, where some terms are of low rank and the others solve cheaply."""
+def solve_methods(
+    layout: TensorLayout, itemsize: int, further: Callable[[TensorLayout], list[SolveMethod]]
+) -> list[SolveMethod]:
+    """Woodbury, where some terms have low rank; `further` gives methods for the others."""
     axes = tuple([k for k in range(layout.columns) if k not in layout.tied])
     shape = layout.column_shape
     n, b = prod([shape[k] for k in axes]), prod([shape[k] for k in layout.tied])
-    low = _low(layout, axes, n)
-    total = count(layout, low)
+    low = _low_rank_terms(layout, axes, n)
+    total = vector_count(layout, low)
     if not low or len(low) == len(layout.terms):
         return []
     base = layout.only([k for k in range(len(layout.terms)) if k not in low])
@@ -241,14 +246,14 @@ def ways(layout: Layout, itemsize: int, further: Callable[[Layout], list[Way]]) 
 
     bytes_ = best.bytes + 3.0 * b * n * total * itemsize
     build: Any = partial(LowRank, low=tuple(low), build=best.build)
-    return [Way(text(total), flops, bytes_, build, lambda made: text(made.rank))]
+    return [SolveMethod(text(total), flops, bytes_, build, lambda made: text(made.rank))]
 
 
-def _low(layout: Layout, axes: Sequence[int], n: int) -> list[int]:
+def _low_rank_terms(layout: TensorLayout, axes: Sequence[int], n: int) -> list[int]:
     """Terms of fewer than n vectors."""
-    found = [split(term, tuple(axes)) for term in layout.terms]
+    found = [low_rank_split(term, tuple(axes)) for term in layout.terms]
     return [
         k
         for k, (term, apart) in enumerate(zip(layout.terms, found, strict=True))
-        if apart is not None and rank(term, apart) < n
+        if apart is not None and term_rank(term, apart) < n
     ]

@@ -1,6 +1,6 @@
-"""The vectors of terms of low rank: W C W' over the distinct vectors W, each vector once.
+"""Terms of low rank as W C W', where W has every distinct vector as one column.
 
-What depends on a layout alone is found once for all its numbers.
+What depends on the layout alone is cached.
 """
 
 from __future__ import annotations
@@ -12,39 +12,48 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..terms.contract import Array, Labels, contract
-from ..terms.term import Layout, Product, Read, Terms
+from ...graph.nodes import Labels
+from ...support.arrays import Array
+from ..terms.array_contraction import contract_arrays
+from ..terms.numeric_terms import Terms
+from ..terms.tensor_layout import CoreProduct, TableIndex, TensorLayout
 
-Factor = tuple[int, Labels]
-Key = tuple[tuple[Factor, ...], Labels]
+LabelledCore = tuple[int, Labels]
+VectorKey = tuple[tuple[LabelledCore, ...], Labels]
 
 
-class Split(NamedTuple):
-    """A term of low rank: vectors of rows and of columns, and the factors between them.
+class LowRankSplit(NamedTuple):
+    """The factors of a term of low rank, by what they carry.
 
-    `rows` and `columns` are factors that carry row or column labels; their other labels are the
-    summed labels `left` and `right`.
+    Attributes
+    ----------
+    rows, columns : tuple of LabelledCore
+        Factors with row labels, and with column labels.
+    middle : tuple of LabelledCore
+        All others.
+    left, right : labels
+        Summed labels of `rows` and of `columns`, which count the vectors.
     """
 
-    rows: tuple[Factor, ...]
-    columns: tuple[Factor, ...]
-    middle: tuple[Factor, ...]
+    rows: tuple[LabelledCore, ...]
+    columns: tuple[LabelledCore, ...]
+    middle: tuple[LabelledCore, ...]
     left: Labels
     right: Labels
 
 
 @lru_cache(1024)
-def split(term: Product, axes: Labels) -> Split | None:
-    """The parts of a term over all axes but the tied ones, None where they are not apart."""
+def low_rank_split(term: CoreProduct, axes: Labels) -> LowRankSplit | None:
+    """A term split over all axes but the tied ones, None where a factor has rows and columns."""
     half = len(term.out) // 2
-    if term.reads:
+    if term.has_tables:
         return None
-    out: list[int] = [item for item in term.out if not isinstance(item, Read)]
+    out: list[int] = [item for item in term.out if not isinstance(item, TableIndex)]
     batch = {out[k] for k in range(half) if k not in axes}
     rows, columns = {out[k] for k in axes}, {out[half + k] for k in axes}
     if rows & columns or (rows | columns) & batch or min(len(rows), len(columns)) < len(axes):
         return None
-    sides: list[list[Factor]] = [[], [], []]
+    sides: list[list[LabelledCore]] = [[], [], []]
     for factor in term.factors:
         word = set(factor[1])
         if word & rows and word & columns:
@@ -55,57 +64,57 @@ def split(term: Product, axes: Labels) -> Split | None:
         tuple(dict.fromkeys([i for _, w in side for i in w if i not in shown]))
         for side in sides[:2]
     )
-    return Split(tuple(sides[0]), tuple(sides[1]), tuple(sides[2]), left, right)
+    return LowRankSplit(tuple(sides[0]), tuple(sides[1]), tuple(sides[2]), left, right)
 
 
-def rank(term: Product, found: Split) -> int:
+def term_rank(term: CoreProduct, found: LowRankSplit) -> int:
     """Number of vectors on the larger side."""
     return max(prod([term.extents[i] for i in side]) for side in (found.left, found.right))
 
 
 class _Vectors(NamedTuple):
-    """Vectors that factors of one term make up, from column `start` of W to before `stop`."""
+    """The product of some factors of a term, which is W[:, start:stop]."""
 
     start: int
     stop: int
-    factors: tuple[Factor, ...]
+    factors: tuple[LabelledCore, ...]
     out: Labels
     extents: tuple[int, ...]
     sizes: tuple[int, int, int]
 
 
-class _Middle(NamedTuple):
-    """A term's entries of C: the product over `items`, which cut into batch, left and right.
+class _Coupling(NamedTuple):
+    """A term's block of C: a product over the labels `items`, of shape (batch, left, right).
 
-    Vectors that meet themselves alone have entries on the diagonal of C, over batch and left.
+    Where every vector is coupled with itself alone, the block is `diagonal`: (batch, left).
     """
 
     term: int
     left: _Vectors
     right: _Vectors
-    layout: Layout
+    layout: TensorLayout
     items: Labels
     sizes: tuple[int, ...]
     diagonal: bool
 
 
-class Recipe(NamedTuple):
-    """How W and C are made from cores."""
+class VectorsAndCouplings(NamedTuple):
+    """How W and C are made from the arrays of a compressed tensor."""
 
     vectors: tuple[_Vectors, ...]
-    middles: tuple[_Middle, ...]
+    couplings: tuple[_Coupling, ...]
     batch: int
     total: int
 
     def collected(self, terms: Terms) -> tuple[Array, Array]:
         """W of shape (batch, n, r); C of shape (batch, r, r), or its diagonals, (batch, r)."""
-        parts = [_entries(terms, v) for v in self.vectors]
+        parts = [_vector_entries(terms, v) for v in self.vectors]
         w = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
-        diagonal = all(m.diagonal for m in self.middles)
+        diagonal = all(m.diagonal for m in self.couplings)
         c = np.zeros((self.batch, *[self.total] * (1 if diagonal else 2)), terms.dtype)
         at = np.arange(self.total)
-        for m in self.middles:
-            block = _between(terms, m)
+        for m in self.couplings:
+            block = _coupling_entries(terms, m)
             rows = slice(m.left.start, m.left.stop)
             if diagonal:
                 c[:, rows] += block
@@ -117,18 +126,18 @@ class Recipe(NamedTuple):
 
 
 @lru_cache(1024)
-def recipe(layout: Layout, low: tuple[int, ...]) -> Recipe:
-    """The distinct vectors of some terms of a layout, and how each term combines them."""
+def vectors_and_couplings(layout: TensorLayout, low: tuple[int, ...]) -> VectorsAndCouplings:
+    """The distinct vectors of some terms of a layout, and how each term couples them."""
     batch, half = layout.tied, layout.columns
     axes = tuple([k for k in range(half) if k not in batch])
-    known: dict[Key, _Vectors] = {}
-    middles: list[_Middle] = []
+    known: dict[VectorKey, _Vectors] = {}
+    couplings: list[_Coupling] = []
     start = 0
     for k in low:
         term = layout.terms[k]
-        found = split(term, axes)
+        found = low_rank_split(term, axes)
         assert found is not None
-        items = [item for item in term.out if not isinstance(item, Read)]
+        items = [item for item in term.out if not isinstance(item, TableIndex)]
         shared = tuple([items[j] for j in batch])
         sides = []
         for factors, step, more in (
@@ -146,44 +155,46 @@ def recipe(layout: Layout, low: tuple[int, ...]) -> Recipe:
                 known[key] = _Vectors(start, start + count, factors, out, term.extents, sizes)
                 start += count
             sides.append(known[key])
-        middles.append(_middle(k, term, found, shared, sides))
+        couplings.append(_coupling(k, term, found, shared, sides))
     b = prod([layout.column_shape[k] for k in batch])
-    return Recipe(tuple(known.values()), tuple(middles), b, start)
+    return VectorsAndCouplings(tuple(known.values()), tuple(couplings), b, start)
 
 
-def count(layout: Layout, low: Sequence[int]) -> int:
+def vector_count(layout: TensorLayout, low: Sequence[int]) -> int:
     """Number of distinct vectors of some terms."""
-    return recipe(layout, tuple(low)).total
+    return vectors_and_couplings(layout, tuple(low)).total
 
 
-def _key(term: Product, factors: tuple[Factor, ...], shown: Labels, more: Labels) -> Key:
-    """What tells vectors from others: factors under canonical labels, and their number."""
+def _key(
+    term: CoreProduct, factors: tuple[LabelledCore, ...], shown: Labels, more: Labels
+) -> VectorKey:
+    """What equal vectors agree in: factors under canonical labels, and their number."""
     rename = {label: k for k, label in enumerate((*shown, *more))}
     named = [(core, tuple([rename[i] for i in word])) for core, word in factors]
     return tuple(sorted(named)), tuple([term.extents[i] for i in more])
 
 
-def _middle(
-    k: int, term: Product, found: Split, batch: Labels, sides: Sequence[_Vectors]
-) -> _Middle:
+def _coupling(
+    k: int, term: CoreProduct, found: LowRankSplit, batch: Labels, sides: Sequence[_Vectors]
+) -> _Coupling:
     left, right = sides
     diagonal = left is right and found.left == found.right
     parts = (batch, found.left) if diagonal else (batch, found.left, found.right)
     items = tuple([label for part in parts for label in part])
     extents = [term.extents[label] for label in items]
-    layout = Layout(extents, 0, [Product(found.middle, items, term.extents)])
+    layout = TensorLayout(extents, 0, [CoreProduct(found.middle, items, term.extents)])
     sizes = tuple([prod([term.extents[i] for i in part]) for part in parts])
-    return _Middle(k, left, right, layout, items, sizes, diagonal)
+    return _Coupling(k, left, right, layout, items, sizes, diagonal)
 
 
-def _entries(terms: Terms, v: _Vectors) -> Array:
+def _vector_entries(terms: Terms, v: _Vectors) -> Array:
     arrays = [terms.cores[c] for c, _ in v.factors]
-    found = contract(arrays, tuple([w for _, w in v.factors]), v.out, v.extents)
+    found = contract_arrays(arrays, tuple([w for _, w in v.factors]), v.out, v.extents)
     return found.reshape(v.sizes).astype(terms.dtype, copy=False)
 
 
-def _between(terms: Terms, m: _Middle) -> Array | float:
-    """The middle factors over left and right vectors; a label on both sides ties them."""
+def _coupling_entries(terms: Terms, m: _Coupling) -> Array | float:
+    """The product of the middle factors, over the vectors that it couples."""
     if not m.items and not m.layout.terms[0].factors:
         return terms.coefs[m.term]
     lone = Terms(m.layout, terms.cores, (terms.coefs[m.term],))

@@ -1,8 +1,8 @@
 """Matrices of blocks over several variables: Schur complements, or one dense matrix.
 
-Variables whose own blocks solve cheaply and that nothing couples are eliminated, the complement in
-all others is dense. Cross blocks with few entries, such as those of tables, stay sparse. Matrices
-are symmetric.
+Variables whose diagonal blocks are cheap to solve with and that are not coupled to each other are
+eliminated; the complement in all others is dense. Off-diagonal blocks with few entries, such as
+those of tables, stay sparse. Matrices are symmetric.
 """
 
 from __future__ import annotations
@@ -13,72 +13,82 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ...support.arrays import Array
 from ...support.errors import LinAlgError
-from ..terms.contract import Array
-from ..terms.term import Layout, Product, Terms
-from .base import Unsuitable
+from ..terms.numeric_terms import Terms
+from ..terms.tensor_layout import CoreProduct, TensorLayout
+from .base import BlockRows, Unsuitable
 from .blocks import arrangement
 from .choose import factor
 from .dense import Dense
 
-#: Share of entries below which a cross block is held sparse.
-SPARSE = 0.25
+#: Share of nonzero entries below which an off-diagonal block is held sparse.
+SPARSE_SHARE = 0.25
 
-#: Entries of one part of a product of which only the diagonal is wanted.
-CHUNK = 1 << 20
+#: Entries held at once of a product of which only the diagonal is wanted.
+DIAGONAL_CHUNK = 1 << 20
 
-Rows = Sequence[Sequence[Terms]]
-Places = Sequence[int]
+VariableIndices = Sequence[int]
 
 
 class BlockSolver(Protocol):
-    """A factored matrix of blocks; flat right-hand sides of all variables, one below the other."""
+    """A factored matrix of blocks over several variables, each flat in C-order."""
 
-    def solve(self, b: Array) -> Array: ...
+    def solve(self, b: Array) -> Array:
+        """The solution, (total size, k), of right-hand sides b of the same shape."""
+        ...
 
     @property
     def definite(self) -> bool:
         """Is the matrix symmetric and positive definite, as far as its factors show?"""
         ...
 
-    def slogdet(self) -> tuple[float, float]: ...
+    def slogdet(self) -> tuple[float, float]:
+        """Sign and logarithm of the absolute value of the determinant."""
+        ...
 
-    def inverse(self) -> list[list[Terms]]: ...
+    def inverse(self) -> list[list[Terms]]:
+        """The inverse, as blocks of pairs of variables."""
+        ...
 
     def diagonal(self) -> list[Array]:
         """The diagonal of the inverse, flat, one array a variable."""
         ...
 
 
-Build = Callable[[Rows], BlockSolver]
+MakeBlockSolver = Callable[[BlockRows], BlockSolver]
 
 
-class BlockWay(NamedTuple):
+class BlockSolveMethod(NamedTuple):
+    """A method for blocks: its description, predicted cost, and the constructor of its solver."""
+
     text: str
     flops: float
     bytes: float
-    build: Build
+    build: MakeBlockSolver
 
 
-def sizes(rows: Rows) -> list[int]:
+def variable_sizes(rows: BlockRows) -> list[int]:
+    """Number of entries of each variable."""
     return [row[k].layout.size for k, row in enumerate(rows)]
 
 
-def entries(terms: Terms) -> int:
+def entry_count(terms: Terms) -> int:
+    """Entries that the terms set, an upper bound of the nonzero ones."""
     return sum([t.entries() for t in terms.layout.terms])
 
 
-def flat_dense(rows: Rows, places: Places) -> Array:
+def flat_dense(rows: BlockRows, places: VariableIndices) -> Array:
     """The blocks of some variables as one matrix."""
-    counts = sizes(rows)
+    counts = variable_sizes(rows)
     return np.block([[rows[i][j].dense().reshape(counts[i], counts[j]) for j in places]
                      for i in places])  # fmt: skip
 
 
 class DenseBlocks:
-    """One dense matrix, possibly in coordinates of a subspace."""
+    """One dense matrix, in coordinates of a subspace where a basis is given."""
 
-    def __init__(self, rows: Rows, basis: Any = None) -> None:
+    def __init__(self, rows: BlockRows, basis: Any = None) -> None:
         self._rows, self._basis = rows, basis
         whole = flat_dense(rows, range(len(rows)))
         if basis is not None:
@@ -103,46 +113,48 @@ class DenseBlocks:
         if self._basis is not None:
             half = self._basis @ whole
             whole = (self._basis @ half.T).T
-        return cut(whole, self._rows)
+        return split_blocks(whole, self._rows)
 
     def diagonal(self) -> list[Array]:
         whole = self._factor.inverse()
         if self._basis is not None:
             whole = (self._basis @ (self._basis @ whole).T).T
-        return np.split(np.diagonal(whole).copy(), np.cumsum(sizes(self._rows))[:-1])
+        return np.split(np.diagonal(whole).copy(), np.cumsum(variable_sizes(self._rows))[:-1])
 
 
-def cut(whole: Array, rows: Rows) -> list[list[Terms]]:
-    """A matrix over all variables as blocks of terms."""
-    ends = np.cumsum([0, *sizes(rows)])
+def split_blocks(whole: Array, rows: BlockRows) -> list[list[Terms]]:
+    """A matrix over all variables, cut into the blocks of pairs of variables."""
+    ends = np.cumsum([0, *variable_sizes(rows)])
     found = []
     for i in range(len(rows)):
         row = []
         for j in range(len(rows)):
             part = whole[ends[i] : ends[i + 1], ends[j] : ends[j + 1]]
             layout = rows[i][j].layout
-            row.append(single(np.ascontiguousarray(part).reshape(layout.shape), layout.columns))
+            row.append(dense_term(np.ascontiguousarray(part).reshape(layout.shape), layout.columns))
         found.append(row)
     return found
 
 
-def single(core: Array, columns: int) -> Terms:
+def dense_term(core: Array, columns: int) -> Terms:
     """A dense array as one term."""
     axes = tuple(range(core.ndim))
-    product = Product(((0, axes),), axes, core.shape)
-    return Terms(Layout(core.shape, columns, [product]), (core,), (1.0,))
+    product = CoreProduct(((0, axes),), axes, core.shape)
+    return Terms(TensorLayout(core.shape, columns, [product]), (core,), (1.0,))
 
 
 class Independent:
-    """Groups of variables that no block couples, each solved alone."""
+    """A block diagonal matrix: uncoupled groups of variables, each with its own solver."""
 
-    def __init__(self, rows: Rows, groups: Sequence[Places], builds: Sequence[Build]) -> None:
+    def __init__(
+        self, rows: BlockRows, groups: Sequence[VariableIndices], builds: Sequence[MakeBlockSolver]
+    ) -> None:
         self._rows, self._groups = rows, groups
         self._each = [
             build([[rows[i][j] for j in group] for i in group])
             for group, build in zip(groups, builds, strict=True)
         ]
-        ends = np.cumsum([0, *sizes(rows)])
+        ends = np.cumsum([0, *variable_sizes(rows)])
         self._flat = [
             np.concatenate([np.arange(ends[k], ends[k + 1]) for k in group]) for group in groups
         ]
@@ -163,7 +175,7 @@ class Independent:
 
     def inverse(self) -> list[list[Terms]]:
         found = [
-            [Terms(Layout(t.layout.shape, t.layout.columns, []), (), ()) for t in row]
+            [Terms(TensorLayout(t.layout.shape, t.layout.columns, []), (), ()) for t in row]
             for row in self._rows
         ]
         for group, solver in zip(self._groups, self._each, strict=True):
@@ -174,10 +186,12 @@ class Independent:
         return found
 
     def diagonal(self) -> list[Array]:
-        return _scattered(self._groups, [solver.diagonal() for solver in self._each])
+        return _in_variable_order(self._groups, [solver.diagonal() for solver in self._each])
 
 
-def _scattered(groups: Sequence[Places], parts: Sequence[Sequence[Array]]) -> list[Array]:
+def _in_variable_order(
+    groups: Sequence[VariableIndices], parts: Sequence[Sequence[Array]]
+) -> list[Array]:
     """Arrays of groups of variables in the order of the variables."""
     found = {
         k: part
@@ -187,12 +201,12 @@ def _scattered(groups: Sequence[Places], parts: Sequence[Sequence[Array]]) -> li
     return [found[k] for k in sorted(found)]
 
 
-class Alone:
-    """One variable: its own solver."""
+class SingleVariable:
+    """A single variable, by the solver of its tensor."""
 
-    def __init__(self, rows: Rows, limit: int | None) -> None:
+    def __init__(self, rows: BlockRows, limit: int | None) -> None:
         self._shape = rows[0][0].layout.column_shape
-        self._solver, self.way = factor(rows[0][0], limit)
+        self._solver, self.method = factor(rows[0][0], limit)
 
     def solve(self, b: Array) -> Array:
         return self._solver.solve(b.reshape((*self._shape, b.shape[1]))).reshape(b.shape)
@@ -212,21 +226,21 @@ class Alone:
 
 
 class Schur:
-    """Groups of variables eliminated; Y = H_ee⁻¹ H_er, complement H_rr - H_re Y."""
+    """Block elimination of groups of variables e: Y = H_ee⁻¹ H_er, complement H_rr - H_re Y."""
 
     def __init__(
         self,
-        rows: Rows,
-        groups: Sequence[Places],
-        builds: Sequence[Build],
+        rows: BlockRows,
+        groups: Sequence[VariableIndices],
+        builds: Sequence[MakeBlockSolver],
         names: str,
     ) -> None:
-        self._rows, self._counts = rows, sizes(rows)
+        self._rows, self._counts = rows, variable_sizes(rows)
         self._gone = [k for group in groups for k in group]
         self._rest = [k for k in range(len(rows)) if k not in self._gone]
         self._dtype = np.result_type(*[t.dtype for row in rows for t in row])
         try:
-            self._own = Independent(*_renamed(rows, groups), builds)
+            self._own = Independent(*_submatrix(rows, groups), builds)
         except LinAlgError as error:
             raise Unsuitable(str(error)) from None
         ends = np.cumsum([0, *self._counts])
@@ -247,9 +261,9 @@ class Schur:
         import scipy.sparse
 
         cross = [[self._rows[e][r] for r in self._rest] for e in self._gone]
-        if all(few(terms) for row in cross for terms in row):
+        if all(is_sparse(terms) for row in cross for terms in row):
             inverse = self._own.inverse()
-            if all(few(terms) for row in inverse for terms in row):
+            if all(is_sparse(terms) for row in inverse for terms in row):
                 right = scipy.sparse.block_array([[t.matrix() for t in row] for row in cross])
                 left = scipy.sparse.block_array([[t.matrix() for t in row] for row in inverse])
                 left, right = self._blocked(left.tocsr(), right.tocsr())
@@ -264,7 +278,7 @@ class Schur:
         return solved, whole.T @ solved
 
     def _blocked(self, inverse: Any, whole: Any) -> tuple[Any, Any]:
-        """Both in small dense blocks, where that takes few zeros more: products are faster."""
+        """Both in block sparse row format, where few more zeros are held: products are faster."""
         extents = [
             arrangement(row[k].layout).sizes(row[k].layout.column_shape)[1]
             for k, row in enumerate(self._rows)
@@ -304,11 +318,11 @@ class Schur:
         own = self._own.inverse()
         for p, i in enumerate(self._rest):
             for q, j in enumerate(self._rest):
-                found[i][j] = _single(small[cuts[p], cuts[q]], rows[i][j].layout)
+                found[i][j] = _dense_block(small[cuts[p], cuts[q]], rows[i][j].layout)
         for s, e in enumerate(self._gone):
             part = y[heights[s] : heights[s + 1]]
             for p, i in enumerate(self._rest):
-                found[e][i] = _single(-(part @ small[:, cuts[p]]), rows[e][i].layout)
+                found[e][i] = _dense_block(-(part @ small[:, cuts[p]]), rows[e][i].layout)
                 found[i][e] = found[e][i].transposed()
             for t, f in enumerate(self._gone):
                 other = y[heights[t] : heights[t + 1]]
@@ -319,7 +333,7 @@ class Schur:
         small = self._complement.inverse()
         own = np.concatenate(self._own.diagonal())
         y = self._y if isinstance(self._y, np.ndarray) else self._y.tocsr()
-        step = max(1, CHUNK // max(1, small.shape[0]))
+        step = max(1, DIAGONAL_CHUNK // max(1, small.shape[0]))
         for low in range(0, len(own), step):
             part = y[low : low + step]
             product = part @ small
@@ -332,33 +346,35 @@ class Schur:
             np.split(values, np.cumsum(counts)[:-1])
             for values, counts in zip((own, np.diagonal(small).copy()), ends, strict=True)
         ]
-        return _scattered([self._gone, self._rest], parts)
+        return _in_variable_order([self._gone, self._rest], parts)
 
 
-def _renamed(rows: Rows, groups: Sequence[Places]) -> tuple[Rows, list[list[int]]]:
-    """The blocks of groups of variables alone, and the groups' places among these."""
+def _submatrix(
+    rows: BlockRows, groups: Sequence[VariableIndices]
+) -> tuple[BlockRows, list[list[int]]]:
+    """The blocks among the variables of all groups, and the groups renumbered in them."""
     places = [k for group in groups for k in group]
     inside = [[rows[i][j] for j in places] for i in places]
     return inside, [[places.index(k) for k in group] for group in groups]
 
 
-def _single(part: Array, layout: Layout) -> Terms:
-    return single(np.ascontiguousarray(part).reshape(layout.shape), layout.columns)
+def _dense_block(part: Array, layout: TensorLayout) -> Terms:
+    return dense_term(np.ascontiguousarray(part).reshape(layout.shape), layout.columns)
 
 
-def _sandwich(left: Array, small: Array, right: Array, layout: Layout) -> Terms:
-    """Left times a small matrix times right', as one term."""
+def _sandwich(left: Array, small: Array, right: Array, layout: TensorLayout) -> Terms:
+    """The product left @ small @ right.T as one term."""
     r = len(small)
     rows, columns = tuple(range(layout.rows)), tuple(range(layout.rows, len(layout.shape)))
     p, q = len(layout.shape), len(layout.shape) + 1
-    product = Product(
+    product = CoreProduct(
         ((0, (*rows, p)), (1, (p, q)), (2, (*columns, q))), (*rows, *columns),
         (*layout.shape, r, r),
     )  # fmt: skip
     cores = left.reshape((*layout.row_shape, r)), small, right.reshape((*layout.column_shape, r))
-    return Terms(Layout(layout.shape, layout.columns, [product]), cores, (1.0,)).shared()
+    return Terms(TensorLayout(layout.shape, layout.columns, [product]), cores, (1.0,)).shared()
 
 
-def few(terms: Terms) -> bool:
-    """Whether a block is better held sparse."""
-    return entries(terms) <= SPARSE * prod(terms.layout.shape)
+def is_sparse(terms: Terms) -> bool:
+    """Whether few entries of a block differ from zero."""
+    return entry_count(terms) <= SPARSE_SHARE * prod(terms.layout.shape)

@@ -1,4 +1,4 @@
-"""Sparse matrices, such as those of tables, by SuperLU with a fill-reducing order."""
+"""Sparse matrices, such as those of terms with tables, by SuperLU with a fill-reducing order."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..terms.contract import Array
-from ..terms.term import Layout, Product, Terms
-from .base import Way
-from .dense import refuse
+from ...support.arrays import Array
+from ..terms.numeric_terms import Terms
+from ..terms.tensor_layout import CoreProduct, TensorLayout
+from .base import SolveMethod
+from .dense import singular_matrix_error
 
 #: Share of entries above which a dense factor is made, and size below which it always is.
-SHARE, LEAST = 0.1, 50
+MAX_SHARE, MIN_ROWS = 0.1, 50
 
 
 class Sparse:
@@ -29,18 +30,18 @@ class Sparse:
         held = terms.matrix().tocsc()
         what = f"the sparse {n} x {n} matrix"
         if not np.isfinite(held.data).all():
-            raise refuse(what, float("nan"))
-        self._factor, self._symmetric = _symmetric(held), True
+            raise singular_matrix_error(what, float("nan"))
+        self._factor, self._symmetric = _symmetric_factor(held), True
         if self._factor is None:
             self._symmetric = False
             try:
                 self._factor = splu(held)
             except RuntimeError:
-                raise refuse(what, 0.0) from None
+                raise singular_matrix_error(what, 0.0) from None
         self._pivots = self._factor.U.diagonal()
         sizes = np.abs(self._pivots)
         if not sizes.min() > np.finfo(self._dtype).eps * sizes.max():
-            raise refuse(what, float(sizes.min() / sizes.max()))
+            raise singular_matrix_error(what, float(sizes.min() / sizes.max()))
 
     def solve(self, b: Array) -> Array:
         flat = np.ascontiguousarray(b.reshape(self._layout.size, b.shape[-1]), self._dtype)
@@ -63,12 +64,14 @@ class Sparse:
         core = self.solve(eye.reshape((*self._layout.row_shape, -1))).reshape(shape)
         axes = tuple(range(len(shape)))
         return Terms(
-            Layout(shape, rank, [Product(((0, axes),), axes, shape)]), (np.array(core),), (1.0,)
+            TensorLayout(shape, rank, [CoreProduct(((0, axes),), axes, shape)]),
+            (np.array(core),),
+            (1.0,),
         )
 
 
-def _symmetric(held: Any) -> Any:
-    """Factors by pivots of the diagonal alone, which exist where the matrix is definite."""
+def _symmetric_factor(held: Any) -> Any:
+    """LU of a symmetric matrix with diagonal pivots; None unless it is positive definite."""
     from scipy.sparse.linalg import splu
 
     if abs(held - held.T).max() > 0:
@@ -92,12 +95,12 @@ def _parity(order: Array) -> float:
     return -1.0 if (n - cycles) % 2 else 1.0
 
 
-def ways(layout: Layout, itemsize: int) -> list[Way]:
+def solve_methods(layout: TensorLayout, itemsize: int) -> list[SolveMethod]:
     """LU of a sparse matrix, where few entries differ from zero."""
     n = layout.size
     held = sum([term.entries() for term in layout.terms])
-    if layout.tied or n < LEAST or held > SHARE * n * n:
+    if layout.tied or n < MIN_ROWS or held > MAX_SHARE * n * n:
         return []
     text = f"sparse: {held} entries of a {n} x {n} matrix, LU"
     # What fills in is not known before; a grid in the plane is typical.
-    return [Way(text, 30.0 * held * sqrt(n), 40.0 * held * itemsize, Sparse)]
+    return [SolveMethod(text, 30.0 * held * sqrt(n), 40.0 * held * itemsize, Sparse)]

@@ -1,7 +1,7 @@
-"""Solving inside the subspace that properties of variables leave: symmetric matrices and others.
+"""Solving inside the subspace of arrays with a property, such as the symmetric matrices.
 
-In general by coordinates, an orthonormal basis of the subspace. A ⊗ A and A ⊗ I + I ⊗ A map
-symmetric matrices to symmetric ones, so that they are solved as they are.
+In general in coordinates, by an orthonormal basis of the subspace. A ⊗ A and A ⊗ I + I ⊗ A map
+symmetric matrices to symmetric ones, so that no coordinates are needed.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ from typing import Any
 import numpy as np
 
 from ...graph.subspaces import Slot, Subspace, projected
-from ..terms.contract import Array
-from ..terms.term import Layout, Product, Terms
+from ...support.arrays import Array
+from ..terms.numeric_terms import Terms
+from ..terms.tensor_layout import CoreProduct, TensorLayout
 from . import kronecker
 from .base import Solver, Unsuitable
 from .choose import too_large
 from .dense import Dense
-from .kronecker import Eigen, Kronecker, parts
+from .kronecker import EigenbasisSolver, Kronecker, kronecker_factors
 
 SYMMETRIC = Subspace(mirror=1)
 
 
 def projected_terms(terms: Terms, slot: Slot) -> Terms:
-    """The projection along a slot written out: twice the terms, and one more factor a term."""
+    """The terms projected onto the subspace of a slot.
+
+    Symmetry doubles the number of terms, zeros outside a triangle are one more factor a term.
+    """
     if slot.subspace.mirror:
         terms = _with_mirrored(terms, slot)
     return _with_mask(terms, slot) if slot.subspace.free else terms
@@ -37,7 +41,7 @@ def _with_mirrored(terms: Terms, slot: Slot) -> Terms:
     order[slot.i], order[slot.j] = slot.j, slot.i
     swapped = [t._replace(out=tuple([t.out[k] for k in order])) for t in layout.terms]
     coefs = tuple([c * slot.subspace.mirror for c in half.coefs])
-    other = Layout(layout.shape, layout.columns, swapped)
+    other = TensorLayout(layout.shape, layout.columns, swapped)
     return half.plus(Terms(other, half.cores, coefs)).shared()
 
 
@@ -48,17 +52,17 @@ def _with_mask(terms: Terms, slot: Slot) -> Terms:
     for k, term in enumerate(layout.terms):
         items = (term.out[slot.i], term.out[slot.j])
         labels = term.labels(items)
-        rows, columns = terms.places(k, labels, items)
+        rows, columns = terms.indices(k, labels, items)
         factor = (len(cores), labels)
         cores.append(free[rows, columns])
-        products.append(Product((*term.factors, factor), term.out, term.extents))
-    return Terms(Layout(layout.shape, layout.columns, products), cores, terms.coefs)
+        products.append(CoreProduct((*term.factors, factor), term.out, term.extents))
+    return Terms(TensorLayout(layout.shape, layout.columns, products), cores, terms.coefs)
 
 
 def basis(shape: Sequence[int], slots: Sequence[Slot]) -> Any:
-    """An orthonormal basis of the subspace of arrays of a shape: a sparse matrix of columns.
+    """An orthonormal basis of the subspace, as columns of a sparse matrix.
 
-    An entry and the one across the diagonal have a column in common, the diagonal one an entry.
+    An entry and its mirror image share a column; an entry on the diagonal has its own.
     """
     import scipy.sparse
 
@@ -85,7 +89,7 @@ def basis(shape: Sequence[int], slots: Sequence[Slot]) -> Any:
 
 
 class Coordinates:
-    """A dense factor in coordinates of the subspace."""
+    """One dense matrix in coordinates of the subspace."""
 
     def __init__(self, terms: Terms, columns: Sequence[Slot], limit: int | None) -> None:
         layout = terms.layout
@@ -116,44 +120,44 @@ class Coordinates:
         half = self._basis @ self._factor.inverse()
         dense = np.asarray((self._basis @ half.T).T, self.dtype).reshape(self._layout.shape)
         axes = tuple(range(dense.ndim))
-        product = Product(((0, axes),), axes, dense.shape)
-        return Terms(Layout(dense.shape, self._layout.columns, [product]), (dense,), (1.0,))
+        product = CoreProduct(((0, axes),), axes, dense.shape)
+        return Terms(TensorLayout(dense.shape, self._layout.columns, [product]), (dense,), (1.0,))
 
 
-def _untwisted(terms: Terms) -> Terms:
-    """Products of two parts with each part at one axis, which on symmetric matrices is the same."""
+def _uncrossed(terms: Terms) -> Terms:
+    """Products with crossed axes, A_il B_jk, uncrossed: on symmetric matrices both are the same."""
     layout = terms.layout
     products = []
     for term in layout.terms:
-        crossed = any(p.rows != p.columns for p in parts(term, (0, 1)) or ())
+        crossed = any(p.rows != p.columns for p in kronecker_factors(term, (0, 1)) or ())
         i, j, k, l = term.out
         products.append(term._replace(out=(i, j, l, k)) if crossed else term)
-    return Terms(Layout(layout.shape, layout.columns, products), terms.cores, terms.coefs)
+    return Terms(TensorLayout(layout.shape, layout.columns, products), terms.cores, terms.coefs)
 
 
-class Symmetric:
+class SymmetricKronecker:
     """A Kronecker product, or a sum of them, that maps symmetric matrices to symmetric ones."""
 
-    _solver: Eigen | Kronecker
+    _solver: EigenbasisSolver | Kronecker
 
     def __init__(self, terms: Terms, slot: Slot, limit: int | None) -> None:
         self._slot = slot
         if terms.layout.columns != 2 or terms.layout.tied:
             raise Unsuitable("further axes")
         self._n = terms.layout.column_shape[0]
-        held = _untwisted(terms)
-        found = kronecker.ways(held.layout, terms.dtype.itemsize)
+        held = _uncrossed(terms)
+        found = kronecker.solve_methods(held.layout, terms.dtype.itemsize)
         if not found or (limit is not None and found[0].bytes > limit):
             raise Unsuitable("no Kronecker product")
-        self.way = found[0]
+        self.method = found[0]
         self._solver = found[0].build(held)
-        if isinstance(self._solver, Eigen):
+        if isinstance(self._solver, EigenbasisSolver):
             same = np.array_equal(self._solver.vectors[0], self._solver.vectors[-1])
             swapped = np.allclose(self._solver.values, self._solver.values.T, 1e-12, 0)
             if not (same and swapped):
                 raise Unsuitable("not symmetric in the two axes")
         else:
-            self._scale = self._solver.square_of()
+            self._scale = self._solver.scale_of_square()
 
     def solve(self, b: Array) -> Array:
         return projected(self._solver.solve(b), self._slot)
@@ -166,10 +170,10 @@ class Symmetric:
         """Of c A ⊗ A: c to the dimension of the subspace, det(A) to n + 1."""
         n = self._n
         size = n * (n + 1) // 2
-        if isinstance(self._solver, Eigen):
+        if isinstance(self._solver, EigenbasisSolver):
             values = self._solver.values[np.tril_indices(n)]
             return float(np.prod(np.sign(values))), float(np.log(np.abs(values)).sum())
-        sign, value = self._solver.parts_slogdet()[1]
+        sign, value = self._solver.slogdets()[1]
         scale = self._scale
         signs = (1 if scale > 0 else -1) ** size * sign ** (n + 1)
         return signs, size * log(abs(scale)) + (n + 1) * value
@@ -179,13 +183,13 @@ class Symmetric:
 
 
 def factor_inside(terms: Terms, columns: Sequence[Slot], limit: int | None) -> tuple[Solver, str]:
-    """The factor of a tensor whose slots are projected, and how it was made."""
+    """The solver of a tensor whose slots are projected, and its description."""
     if len(columns) == 1 and columns[0].subspace == SYMMETRIC:
         try:
-            solver = Symmetric(terms, columns[0], limit)
+            solver = SymmetricKronecker(terms, columns[0], limit)
         except (Unsuitable, np.linalg.LinAlgError):
             pass
         else:
-            return solver, f"inside the symmetric matrices: {solver.way.text}"
+            return solver, f"inside the symmetric matrices: {solver.method.text}"
     made = Coordinates(terms, columns, limit)
     return made, "inside the subspace of the variable's properties: dense, in coordinates"

@@ -1,5 +1,5 @@
 """One compressed term: labels, arrays and tables, without expressions, and how terms are
 contracted.
 
-Reads contraction.
+Reads graph, contraction.
 """

@@ -1,7 +1,7 @@
-"""Products as they are read from a derivative, and the grouping of their factors to cores.
+"""The terms of a derivative, and the grouping of their factors into cores.
 
-Factors that share labels are one core. Selection tensors become tables, and a contraction may stay
-apart as factors where it has fewer products than rows.
+Factors that share labels are one core. Selection tensors become tables, and a contraction stays a
+product of factors where its rank is less than its number of rows.
 """
 
 from __future__ import annotations
@@ -25,22 +25,27 @@ from ..graph.products import (
     split_coef,
 )
 from ..graph.sums import flattened, low_order, structured
-from .bands import banded
+from .bands import Table, banded
 
-MAX_TERMS = 64
-
-
-class Table(NamedTuple):
-    """An output axis that stands at core[labels], an integer array."""
-
-    core: Expr
-    labels: Labels
+#: Terms beyond which products are not distributed over sums.
+MAX_SUMMANDS = 64
 
 
 class Term(NamedTuple):
-    """coef times the product of cores read at labels, embedded by an output.
+    """coef times the product of cores, embedded in an output.
 
-    A label twice in the output is a unit tensor; a label of the cores that is not in it is summed.
+    A label twice in `out` is a unit tensor, a label of the cores that is not in `out` is summed.
+
+    Attributes
+    ----------
+    coef : Coef
+    cores : tuple of Expr
+    labels : tuple of labels
+        One an axis of each core.
+    out : tuple of int or Table
+        One an output axis.
+    extents : tuple
+        By label.
     """
 
     coef: Coef
@@ -50,10 +55,16 @@ class Term(NamedTuple):
     extents: Shape
 
 
-class Piece(NamedTuple):
-    """A term as it is read: a product of operands whose factors are not grouped yet.
+class UngroupedTerm(NamedTuple):
+    """A term before its factors are grouped into cores.
 
-    Summed labels in `hidden` stay apart; all others are summed inside cores.
+    Attributes
+    ----------
+    operands : tuple of (Expr, labels)
+    out, extents, coef
+        As in `Term`.
+    hidden : frozenset of int
+        Summed labels between cores; all others are summed inside a core.
     """
 
     operands: tuple[LabelledExpr, ...]
@@ -63,7 +74,7 @@ class Piece(NamedTuple):
     hidden: frozenset[int] = frozenset()
 
     def key(self) -> tuple[object, ...]:
-        """What pieces of one expression are told apart by."""
+        """Equal for equal terms of one expression."""
         items = [(id(i.core), i.labels) if isinstance(i, Table) else i for i in self.out]
         return tuple([(id(op), word) for op, word in self.operands]), tuple(items), self.hidden
 
@@ -79,18 +90,19 @@ class Piece(NamedTuple):
 # --- reading --------------------------------------------------------------------------------------
 
 
-def parts_of(value: Expr) -> list[Expr]:
-    """Terms of a sum, also of sums inside products that are no core of their own.
+def summands(value: Expr) -> list[Expr]:
+    """The terms of a sum, products distributed over sums that should be no core of their own.
 
-    These are sums of lower order, a larger core than their terms are apart: x_l (A_ik B_j + A_jk
-    B_i); and sums of what stands in other products anyway: x_i y_j + (x_j + y_j) y_i has rank two.
+    These are sums whose terms have fewer axes than the sum, as in x_l (A_ik B_j + A_jk B_i), and
+    sums of factors of other terms: x_i y_j + (x_j + y_j) y_i has rank two.
     """
-    found = flattened(value, _opened, MAX_TERMS)
-    standing = {_base_id(arg) for e in found for arg in _factors(e)}
+    found = flattened(value, _opened_sum, MAX_SUMMANDS)
+    standing = {_unscaled_id(arg) for e in found for arg in _factors(e)}
     return [
         part
         for e in found
-        for part in _distributed(e, lambda arg: standing.issuperset(map(_base_id, arg.args))) or [e]
+        for part in _distributed(e, lambda arg: standing.issuperset(map(_unscaled_id, arg.args)))
+        or [e]
     ]
 
 
@@ -99,7 +111,7 @@ def _factors(e: Expr) -> tuple[Expr, ...]:
     return e.args if isinstance(e, Einsum) and not e.summed and len(e.args) > 1 else ()
 
 
-def _base(e: Expr) -> Expr:
+def _unscaled(e: Expr) -> Expr:
     """What e is a multiple of."""
     rest = split_coef(e)[1]
     axes = tuple(range(e.ndim))
@@ -107,12 +119,12 @@ def _base(e: Expr) -> Expr:
     return rest.args[0] if whole else rest
 
 
-def _base_id(e: Expr) -> int:
-    return id(_base(e))
+def _unscaled_id(e: Expr) -> int:
+    return id(_unscaled(e))
 
 
-def _opened(e: Expr) -> Sequence[Expr] | None:
-    """Terms of a sum, or of one in a product that sets unit tensors or small factors free."""
+def _opened_sum(e: Expr) -> Sequence[Expr] | None:
+    """Terms of a sum, or of a product over a sum of unit tensors or of terms of lower order."""
     return e.args if isinstance(e, Add) else _distributed(e, _is_larger)
 
 
@@ -130,20 +142,27 @@ def _distributed(e: Expr, opens: Callable[[Add], bool]) -> list[Expr] | None:
     return None
 
 
-def piece_of(e: Expr) -> Piece | None:
-    """One product as it stands; None for zero."""
+def ungrouped_term(e: Expr) -> UngroupedTerm | None:
+    """One product as a term; None for zero."""
     axes = tuple(range(e.ndim))
     if not isinstance(e, Einsum) or e.summed:
-        return Piece(((e, axes),), axes, e.shape, ONE)
+        return UngroupedTerm(((e, axes),), axes, e.shape, ONE)
     if e.coef.zero:
         return None
-    return Piece(tuple(zip(e.args, e.labels, strict=True)), e.out, e.extents, e.coef)
+    return UngroupedTerm(tuple(zip(e.args, e.labels, strict=True)), e.out, e.extents, e.coef)
 
 
-class _Segments(NamedTuple):
-    """A contraction with selection tensors that may be tables: their labels, and those of items.
+class _TabledContraction(NamedTuple):
+    """A contraction with selection tensors: a sum of items by segments, that tables may replace.
 
-    `kept` are the labels that a core of all items has besides.
+    Attributes
+    ----------
+    tables : frozenset of int
+        Labels that are selected, one a table.
+    items : labels
+        Summed labels of the items.
+    kept : labels
+        Labels of the core of all items.
     """
 
     tables: frozenset[int]
@@ -151,11 +170,11 @@ class _Segments(NamedTuple):
     kept: Labels
 
     def contracted(self, op: Einsum) -> bool:
-        """Whether the contraction sums items to one axis alone, by segments."""
+        """Whether all items are summed, by segments along one axis."""
         return len(self.tables) == 1 and not set(self.items) & set(op.out)
 
     def saved(self, op: Einsum, sizes: Mapping[str, int]) -> int:
-        """Entries that a core of all items and its tables have less than the contraction."""
+        """How many entries fewer a core of all items and its tables have than the contraction."""
 
         def count(labels: Labels) -> int:
             return prod([extent_of(op.extents[i], sizes) for i in labels])
@@ -163,7 +182,7 @@ class _Segments(NamedTuple):
         return count(op.out) - count(self.kept) - len(self.tables) * count(self.items)
 
 
-def _segments(op: Expr) -> _Segments | None:
+def _tabled_contraction(op: Expr) -> _TabledContraction | None:
     if not isinstance(op, Einsum) or not op.summed:
         return None
     counts = Counter([i for word in op.labels for i in word])
@@ -177,19 +196,19 @@ def _segments(op: Expr) -> _Segments | None:
     tables = frozenset([word[-1] for word in words])
     items = tuple(dict.fromkeys([i for word in words for i in word[:-1]]))
     kept = tuple(dict.fromkeys([i for i in (*op.out, *items) if i not in tables]))
-    return _Segments(tables, items, kept)
+    return _TabledContraction(tables, items, kept)
 
 
-def tabled(piece: Piece, sizes: Mapping[str, int] | None = None) -> Piece:
-    """The piece with selection tensors read as tables, where that keeps fewer entries.
+def with_tables(piece: UngroupedTerm, sizes: Mapping[str, int] | None = None) -> UngroupedTerm:
+    """The term with selection tensors as tables, where fewer entries are then held.
 
-    A contraction that sums items by segments is then opened: a core of all items stands at tables.
-    Without sizes that is where it has more than one axis by segments; entries over two such axes
-    are mostly zero. One contraction is opened at most, or pairs of items would count.
+    A sum of items by segments is replaced by a core of all items whose output index is a table.
+    Without sizes this is done where it has several axes of segments: its entries are mostly zero.
+    It is done for one contraction at most, since pairs of items would be as many as entries.
     """
     best: tuple[int, int] | None = None
     for k, (op, _) in enumerate(piece.operands):
-        if (found := _segments(op)) is None or not isinstance(op, Einsum):
+        if (found := _tabled_contraction(op)) is None or not isinstance(op, Einsum):
             continue
         saved = found.saved(op, sizes) if sizes is not None else 1 - found.contracted(op)
         if saved > 0 and (best is None or saved > best[0]):
@@ -199,15 +218,15 @@ def tabled(piece: Piece, sizes: Mapping[str, int] | None = None) -> Piece:
         op, word = operands[best[1]]
         assert isinstance(op, Einsum)
         operands[best[1] : best[1] + 1] = inlined(op, word, extents)
-    return _read(operands, piece.out, extents, piece.coef)
+    return _read_tables(operands, piece.out, extents, piece.coef)
 
 
-def _read(
+def _read_tables(
     operands: list[LabelledExpr], out: Sequence[int | Table], extents: dict[int, Extent], coef: Coef
-) -> Piece:
-    """Selection tensors whose last label stands only in the output are tables of that axis.
+) -> UngroupedTerm:
+    """The term with tables for output axes whose label is selected, or fixed by an indicator.
 
-    So are indicators that say where an axis stands, those of contractions that they enlarge too.
+    Contractions that an indicator makes larger than their operands are opened for that.
     """
     k = 0
     while k < len(operands):
@@ -228,11 +247,13 @@ def _read(
         else:
             kept.append((op, word))
     full = tuple([extents.get(label, 1) for label in range(max(extents, default=-1) + 1)])
-    return Piece(tuple(kept), tuple(items), full, coef)
+    return UngroupedTerm(tuple(kept), tuple(items), full, coef)
 
 
-def low_rank(piece: Piece, columns: int, sizes: Mapping[str, int]) -> Piece | None:
-    """The piece with one contraction opened, if that has fewer products than rows and columns."""
+def as_low_rank(
+    piece: UngroupedTerm, columns: int, sizes: Mapping[str, int]
+) -> UngroupedTerm | None:
+    """The term with one contraction left as factors, if its rank is below its number of rows."""
     rows, last = set(piece.out[:columns]), set(piece.out[columns:])
     shared = rows & last
     if piece.hidden or any(isinstance(i, Table) for i in piece.out):
@@ -256,18 +277,18 @@ def low_rank(piece: Piece, columns: int, sizes: Mapping[str, int]) -> Piece | No
         ]
         rank = max(prod([extent_of(full[i], sizes) for i in side]) for side in sides)
         if all(sides) and rank < prod(n):
-            return Piece(tuple(operands), piece.out, full, piece.coef, hidden)
+            return UngroupedTerm(tuple(operands), piece.out, full, piece.coef, hidden)
     return None
 
 
 # --- grouping -------------------------------------------------------------------------------------
 
 
-def merged(pieces: Sequence[Piece], shape: Shape) -> list[Piece]:
-    """Pieces with every axis in one core are one core, their sum."""
+def merge_dense(pieces: Sequence[UngroupedTerm], shape: Shape) -> list[UngroupedTerm]:
+    """Terms of one core that has all output axes, without unit tensors, summed to one core."""
     axes = tuple(range(len(shape)))
     dense: list[Expr] = []
-    kept: list[Piece] = []
+    kept: list[UngroupedTerm] = []
     for piece in pieces:
         groups = components(list(piece.operands), set(piece.hidden))
         covered = [{i for _, w in group for i in w} for group in groups]
@@ -281,21 +302,21 @@ def merged(pieces: Sequence[Piece], shape: Shape) -> list[Piece]:
             kept.append(piece)
     if dense:
         total = add(dense)
-        kept.insert(0, Piece(((total, axes),), axes, shape, ONE))
+        kept.insert(0, UngroupedTerm(((total, axes),), axes, shape, ONE))
     return kept
 
 
-class _Use(NamedTuple):
-    """One occurrence of an atom: its labels in the atom's order, and its coefficient."""
+class _AtomUse(NamedTuple):
+    """An occurrence of a core: an expression, the labels of its axes, and a coefficient."""
 
     atom: Expr
     word: Labels
     coef: Coef
 
 
-def grouped(pieces: Sequence[Piece]) -> list[Term]:
-    """Grouped factors as terms; one core for all occurrences of an atom, permuted or scaled."""
-    uses = [_uses(piece) for piece in pieces]
+def grouped_terms(pieces: Sequence[UngroupedTerm]) -> list[Term]:
+    """Terms with factors grouped; transposed and scaled occurrences share one core."""
+    uses = [_atom_uses(piece) for piece in pieces]
     first: dict[int, tuple[Permutation, list[Coef]]] = {}
     for use in [use for row in uses for use in row]:
         order = tuple(sorted(range(len(use.word)), key=lambda axis: use.word[axis]))
@@ -315,8 +336,8 @@ def grouped(pieces: Sequence[Piece]) -> list[Term]:
     return terms
 
 
-def _uses(piece: Piece) -> list[_Use]:
-    """Factors that share labels as one atom each; the first carries the coefficient."""
+def _atom_uses(piece: UngroupedTerm) -> list[_AtomUse]:
+    """Factors that share labels as one core each; the first has the coefficient."""
     extents = dict(enumerate(piece.extents))
     kept = piece.labels | piece.hidden
     groups: dict[frozenset[int], list[LabelledExpr]] = {}
@@ -325,26 +346,26 @@ def _uses(piece: Piece) -> list[_Use]:
         # Weights along summed labels alone are one factor.
         key = frozenset(labels) if labels and labels <= piece.hidden else frozenset([-1 - k])
         groups.setdefault(key, []).extend(group)
-    found: list[_Use] = []
+    found: list[_AtomUse] = []
     coef = piece.coef
     for group in groups.values():
         word = tuple(sorted({label for _, w in group for label in w} & kept))
         local = {i: extents[i] for _, w in group for i in w}
         core = einsum([op for op, _ in group], [w for _, w in group], word, ONE, local)
-        use = _bare(core, word)
+        use = _atom_of(core, word)
         found.append(use._replace(coef=use.coef.by(coef)))
         coef = ONE
-    return found or [_Use(filled(coef, ()), (), ONE)]
+    return found or [_AtomUse(filled(coef, ()), (), ONE)]
 
 
-def _bare(core: Expr, word: Labels) -> _Use:
+def _atom_of(core: Expr, word: Labels) -> _AtomUse:
     """A core without the permutation and the coefficient around it."""
     if isinstance(core, Einsum) and not core.summed and len(core.args) == 1:
         inside = core.labels[0]
         if len(inside) == len(set(inside)) and sorted(inside) == sorted(core.out):
             place = {label: axis for axis, label in enumerate(core.out)}
-            return _Use(core.args[0], tuple([word[place[i]] for i in inside]), core.coef)
+            return _AtomUse(core.args[0], tuple([word[place[i]] for i in inside]), core.coef)
     if isinstance(core, Einsum) and not core.summed and core.coef is not ONE and core.args:
         coef, rest = split_coef(core)
-        return _Use(rest, word, coef)
-    return _Use(core, word, ONE)
+        return _AtomUse(rest, word, coef)
+    return _AtomUse(core, word, ONE)

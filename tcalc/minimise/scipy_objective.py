@@ -1,4 +1,4 @@
-"""Objectives and their exact derivatives over one flat vector, as SciPy's minimisers take them."""
+"""An objective and its exact derivatives over one flat vector, for ``scipy.optimize``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from ..graph import trees
 from ..graph.extents import extent_of, show_shape
 from ..graph.nodes import Expr, Var, dimensions, variables
 from ..graph.variables import var
-from ..run.binding import Array, by_name, name_of
+from ..run.binding import by_name, name_of
 from ..run.compile import compile
+from ..support.arrays import Array
 from ..support.errors import ShapeError
 
 
 class Unknowns:
-    """The variables that are varied, as one flat C-order vector and as arrays by name."""
+    """Variables to minimise over, as one flat C-order vector and as arrays by name."""
 
     def __init__(self, f: Expr, wrt: Any) -> None:
         known = variables([f])
@@ -33,7 +34,7 @@ class Unknowns:
         self.sizes: dict[str, int] = {}
 
     def bind(self, values: Mapping[str, Any]) -> None:
-        """Learn extents from arrays."""
+        """Bind dimensions to the extents of arrays by name."""
         for v in self.variables:
             if v.name in values:
                 shape = np.shape(values[v.name])
@@ -41,9 +42,10 @@ class Unknowns:
                     raise ShapeError(
                         f"{v.name} has shape {show_shape(shape)}, expected {show_shape(v.shape)}"
                     )
-                self.learn(v.shape, shape, v.name)
+                self.bind_shape(v.shape, shape, v.name)
 
-    def learn(self, extents: Any, shape: Any, what: str) -> None:
+    def bind_shape(self, extents: Any, shape: Any, what: str) -> None:
+        """Bind dimensions to the extents of one array; `what` names it in errors."""
         for extent, size in zip(extents, shape, strict=False):
             held = extent
             if isinstance(extent, str):
@@ -54,6 +56,7 @@ class Unknowns:
                 raise ShapeError(f"{what}: extent {extent} is {held} and {size}")
 
     def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the variables, whose dimensions must be bound."""
         missing = [d for d in dimensions(self.variables) if d not in self.sizes]
         if missing:
             raise ShapeError(
@@ -62,10 +65,12 @@ class Unknowns:
         return [tuple([extent_of(e, self.sizes) for e in v.shape]) for v in self.variables]
 
     def flat(self, values: Any) -> Array:
+        """Arrays in the order of `names` as one vector of float64."""
         parts = [np.asarray(value, np.float64).ravel() for value in values]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def arrays(self, x: Any) -> dict[str, Array]:
+        """A vector as arrays by name, views of it."""
         vector = np.asarray(x, np.float64).ravel()
         shapes = self.shapes()
         wanted = sum([prod(shape) for shape in shapes])
@@ -84,7 +89,7 @@ class SciPyFunctions:
     Attributes
     ----------
     names : list of str
-        The variables in the order in which they stand in the vector.
+        The variables, in the order of the vector.
     """
 
     def __init__(self, f: Any, wrt: Any, data: Mapping[Any, Any] | None, options: Any) -> None:
@@ -97,7 +102,7 @@ class SciPyFunctions:
             raise TypeError(f"{', '.join(both)}: both a variable to minimise over and data")
         for v in variables([f]).values():
             if v.name in self._data:
-                self._unknowns.learn(v.shape, np.shape(self._data[v.name]), v.name)
+                self._unknowns.bind_shape(v.shape, np.shape(self._data[v.name]), v.name)
         self._first = compile(value_and_grad(f, tuple(self.names)), **self._options)
         self._later: dict[str, Any] = {}
         self._last: tuple[Array, tuple[Any, Array]] | None = None
@@ -135,7 +140,8 @@ class SciPyFunctions:
         """The Hessian times a vector, without the Hessian."""
         taken = variables([self._f])
         directions = [
-            var(_unused(f"{v.name}_direction", taken), v.shape) for v in self._unknowns.variables
+            var(_fresh_name(f"{v.name}_direction", taken), v.shape)
+            for v in self._unknowns.variables
         ]
         step = self._step("hessp", lambda: hvp(self._f, tuple(self.names), tuple(directions)))
         along = self.unpack(p)
@@ -156,7 +162,7 @@ class SciPyFunctions:
         return self._last[1]
 
 
-def _unused(name: str, taken: Any) -> str:
+def _fresh_name(name: str, taken: Any) -> str:
     while name in taken:
         name += "_"
     return name
@@ -186,8 +192,10 @@ def scipy_functions(
     Raises
     ------
     TypeError
-        For names that are no variables of f. ShapeError for a vector of another length, or where
-        extents are not known from the data: pack a start first.
+        For names that are no variables of f.
+    ShapeError
+        For a vector of another length, or where extents are not known from the data: pack a start
+        first.
 
     Examples
     --------

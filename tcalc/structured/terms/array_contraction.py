@@ -1,7 +1,7 @@
 """Contractions of a few arrays by labels, planned once per labels and extents.
 
-Compressed tensors compute with numbers only: along the contraction path each pair of arrays is one
-matrix product, or one elementwise product where nothing is summed.
+Along the contraction path each pair of arrays is one matrix product, or one elementwise product
+where no label is summed.
 """
 
 from __future__ import annotations
@@ -9,24 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from ...contraction.paths import path_of
+from ...graph.nodes import Labels
+from ...support.arrays import Array
 
-Labels = tuple[int, ...]
-Array = np.ndarray[Any, Any]
-Pair = Callable[[Array, Array], Array]
+PairKernel = Callable[[Array, Array], Array]
 
 
-def contract(
+def contract_arrays(
     arrays: Sequence[Array], words: tuple[Labels, ...], out: Labels, extents: tuple[int, ...]
 ) -> Array:
-    """Sum of the product of arrays[k] read at words[k], over labels that are not in `out`.
+    """The product of arrays[k] with labels words[k], summed over labels that are not in `out`.
 
-    Labels of `out` are distinct. The result may be a view of an operand, and read-only where labels
-    stand in no operand (a broadcast).
+    Labels of `out` are distinct. The result may be a view of an operand, and is read-only where it
+    is broadcast along a label of no operand.
     """
     return _planned(words, out, extents)(arrays)
 
@@ -37,7 +36,13 @@ def _planned(words: tuple[Labels, ...], out: Labels, extents: tuple[int, ...]) -
 
 
 class Contraction:
-    """The contraction path, and what is done to each pair."""
+    """A contraction planned: the path, and a kernel for each pair of operands.
+
+    Attributes
+    ----------
+    fresh : bool
+        Whether the result is a new array, never a view of an operand.
+    """
 
     def __init__(self, words: tuple[Labels, ...], out: Labels, extents: tuple[int, ...]) -> None:
         self.unary: list[tuple[int, list[int], list[int]]] = []
@@ -49,7 +54,7 @@ class Contraction:
                 ranks = {label: rank for rank, label in enumerate(dict.fromkeys(word))}
                 self.unary.append((k, [ranks[i] for i in word], [ranks[i] for i in kept]))
             current.append(kept)
-        self.pairs: list[tuple[int, int, Pair]] = []
+        self.pairs: list[tuple[int, int, PairKernel]] = []
         held = dict(enumerate(current))
         for i, j in path_of(current, out, dict(enumerate(extents))).pairs:
             one, other = held.pop(i), held.pop(j)
@@ -62,11 +67,10 @@ class Contraction:
         placed = [label for label in out if label in last]
         self.order = [last.index(label) for label in placed]
         self.straight = self.order == list(range(len(last)))
-        whole = len(placed) == len(out)
-        self.full = None if whole else tuple([extents[label] for label in out])
+        complete = len(placed) == len(out)
+        self.full = None if complete else tuple([extents[label] for label in out])
         self.spread = tuple([slice(None) if label in last else None for label in out])
-        #: Whether the result is an array of its own.
-        self.fresh = bool(self.pairs) and whole
+        self.fresh = bool(self.pairs) and complete
 
     def __call__(self, arrays: Sequence[Array]) -> Array:
         held = dict(enumerate(arrays))
@@ -83,13 +87,15 @@ class Contraction:
 
 
 def _before(a: Labels, b: Labels, out: Labels) -> bool:
-    """Whether the labels that only a has come before those that only b has in the result."""
+    """Whether the first label of a alone comes before the first of b alone in the result."""
     mine = [out.index(label) for label in a if label not in b and label in out]
     other = [out.index(label) for label in b if label not in a and label in out]
     return bool(mine) and bool(other) and min(mine) < min(other)
 
 
-def _pair(wa: Labels, wb: Labels, keep: set[int], extents: tuple[int, ...]) -> tuple[Pair, Labels]:
+def _pair(
+    wa: Labels, wb: Labels, keep: set[int], extents: tuple[int, ...]
+) -> tuple[PairKernel, Labels]:
     shared = [label for label in wa if label in wb]
     summed = [label for label in shared if label not in keep]
     batch = [label for label in shared if label in keep]
@@ -106,7 +112,7 @@ def _pair(wa: Labels, wb: Labels, keep: set[int], extents: tuple[int, ...]) -> t
     return _matmul(wa, wb, (batch, left, summed, right), sizes, extents), word
 
 
-def _elementwise(wa: Labels, wb: Labels, word: Labels) -> Pair:
+def _elementwise(wa: Labels, wb: Labels, word: Labels) -> PairKernel:
     order_a = [wa.index(label) for label in word if label in wa]
     order_b = [wb.index(label) for label in word if label in wb]
     spread_a = tuple([slice(None) if label in wa else None for label in word])
@@ -125,7 +131,7 @@ def _matmul(
     parts: tuple[list[int], list[int], list[int], list[int]],
     sizes: list[int],
     extents: tuple[int, ...],
-) -> Pair:
+) -> PairKernel:
     batch, left, summed, right = parts
     order_a = [wa.index(label) for label in (*batch, *left, *summed)]
     order_b = [wb.index(label) for label in (*batch, *summed, *right)]

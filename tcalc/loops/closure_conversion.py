@@ -1,4 +1,4 @@
-"""Sequential loops as expressions."""
+"""Closure conversion of loops: what a body reads from outside becomes an operand."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..graph.nodes import Expr, Var
 from ..graph.normal import bare
 from ..graph.variables import check_extent
 from ..support.errors import ShapeError
-from .body import cut, formal
-from .normal import AFTER, LAST, Feed, Steps, loop
-from .row import FOLD
+from .body import body_variable, loop_invariants
+from .fold_row import FOLD
+from .normal_form import AFTER, LAST, LoopOperands, LoopRange, normal_form_loop
 
 
 def folded(
@@ -30,8 +30,8 @@ def folded(
     Parameters
     ----------
     states, steps : sequence of Var
-        What stands for the states before a step, and for one slice of each of `scanned`; variables
-        that stand in no other expression.
+        Variables for the states before a step, and for one slice of each of `scanned`, which occur
+        in no other expression.
     outputs : sequence of Expr
         The states after a step, written with `states`, `steps` and any other expressions.
     inits : sequence of Expr
@@ -53,7 +53,7 @@ def folded(
     ShapeError
         Where a state changes its shape, or a scanned array has not the length of the loop.
     TypeError
-        Where something is no expression, or a variable stands for two things.
+        Where something is no expression, or a variable is given twice.
 
     Examples
     --------
@@ -82,17 +82,17 @@ def folded(
     if not states:
         return []
     roots = [bare(e) for e in outputs]
-    _, free, whole = cut(roots, [*states, *steps])
-    whole |= {id(v) for v in steps if v.integral}
+    _, free, integers = loop_invariants(roots, [*states, *steps])
+    integers |= {id(v) for v in steps if v.integral}
     own, items, fixed = [
-        [formal(f"{letter}{k}@", e.shape, id(e) in whole) for k, e in enumerate(found)]
+        [body_variable(f"{letter}{k}@", e.shape, id(e) in integers) for k, e in enumerate(found)]
         for letter, found in (("s", states), ("x", steps), ("c", free))
     ]
     pairs = zip([*states, *steps, *free], [*own, *items, *fixed], strict=True)
     change: dict[int, Expr] = {id(old): new for old, new in pairs}
     closed = rewritten(roots, lambda new, old: change.get(id(old), new))
-    fed = Feed(dict(zip(items, scanned, strict=True)), dict(zip(fixed, free, strict=True)))
-    made = loop(FOLD, own, closed, inits, fed, Steps(length))
+    fed = LoopOperands(dict(zip(items, scanned, strict=True)), dict(zip(fixed, free, strict=True)))
+    made = normal_form_loop(FOLD, own, closed, inits, fed, LoopRange(length))
     kind = AFTER if history else LAST
     return list(made[kind * len(states) : (kind + 1) * len(states)])
 

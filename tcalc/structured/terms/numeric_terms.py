@@ -1,0 +1,280 @@
+"""Numeric compressed tensors: sums of products of arrays whose output may repeat labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...graph.nodes import Labels
+from ...support.arrays import Array
+from .array_contraction import Contraction, contract_arrays
+from .tensor_layout import (
+    CoreProduct,
+    OutputIndex,
+    TableIndex,
+    TensorLayout,
+    diagonal_term,
+    renumbered_layout,
+    sum_layout,
+    transposed_layout,
+    without_tables,
+)
+
+
+@lru_cache(1024)
+def _multipliers(
+    layout: TensorLayout, further: tuple[int, ...]
+) -> tuple[_TermMultiplier | None, ...]:
+    return tuple([
+        None if t.has_tables else _TermMultiplier(t, layout.rows, layout.row_shape, further)
+        for t in layout.terms
+    ])  # fmt: skip
+
+
+class _TermMultiplier:
+    """The product of one term without tables and a right-hand side with axes `further` behind."""
+
+    def __init__(
+        self, term: CoreProduct, rows: int, shape: tuple[int, ...], further: tuple[int, ...]
+    ) -> None:
+        fresh = tuple(range(len(term.extents), len(term.extents) + len(further)))
+        out = term.out[:rows]
+        words = (*(w for _, w in term.factors), (*without_tables(term.out[rows:]), *fresh))
+        distinct = (*dict.fromkeys(without_tables(out)), *fresh)
+        self.cores = [k for k, _ in term.factors]
+        self.steps = Contraction(words, distinct, (*term.extents, *further))
+        word = (*without_tables(out), *fresh)
+        self.embedded = len(set(word)) < len(word)
+        ranks = {label: rank for rank, label in enumerate(distinct)}
+        self.word, self.diagonal = [ranks[i] for i in word], list(range(len(distinct)))
+        self.shape = (*shape, *further)
+
+    def __call__(self, cores: Sequence[Array], v: Array, coef: float) -> tuple[Array, bool]:
+        """The product, and whether it is a new array; otherwise it may be a view of an operand."""
+        result = self.steps([*(cores[k] for k in self.cores), v])
+        fresh = self.steps.fresh
+        if coef != 1:
+            result, fresh = result * coef, True
+        if self.embedded:
+            dense = np.zeros(self.shape, result.dtype)
+            diagonal_view(dense, self.word, self.diagonal)[...] = result
+            return dense, True
+        return result, fresh
+
+
+def diagonal_view(dense: Array, word: list[int], kept: list[int]) -> Array:
+    """A view of the entries at which axes of the same label have the same index."""
+    view: Array = np.einsum(dense, word, kept)
+    return view
+
+
+class Terms:
+    """A compressed tensor: its layout, one coefficient a term, and the arrays.
+
+    Attributes
+    ----------
+    layout : TensorLayout
+    cores : tuple of ndarray
+        The arrays by number: factors, and integer tables.
+    coefs : tuple of float
+        One a term.
+    dtype : dtype
+        Of the arrays of floats.
+    """
+
+    __slots__ = ("_sparse", "_transpose_of", "coefs", "cores", "dtype", "layout")
+
+    def __init__(
+        self, layout: TensorLayout, cores: Sequence[Array], coefs: Sequence[float]
+    ) -> None:
+        self.layout, self.cores = layout, tuple(cores)
+        self.coefs = tuple(map(float, coefs))
+        kinds = {core.dtype for core in self.cores if core.dtype.kind == "f"}
+        self.dtype: np.dtype[Any] = np.result_type(*kinds) if kinds else np.dtype(np.float64)
+        self._sparse: dict[int, Any] = {}
+        self._transpose_of: Terms | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Terms, (self.layout, self.cores, self.coefs)
+
+    def __repr__(self) -> str:
+        return f"<Terms {self.layout.shape}, {self.layout.terms}, coefficients {self.coefs}>"
+
+    def plus(self, other: Terms) -> Terms:
+        """The sum of two tensors: the terms of both."""
+        if not other.layout.terms:
+            return self
+        layout = sum_layout(self.layout, other.layout, len(self.cores), len(other.cores))
+        return Terms(layout, self.cores + other.cores, self.coefs + other.coefs).shared()
+
+    def shared(self) -> Terms:
+        """The same terms with every array object listed once."""
+        place: dict[int, int] = {}
+        moves = [place.setdefault(id(core), len(place)) for core in self.cores]
+        if len(place) == len(self.cores):
+            return self
+        cores = [self.cores[moves.index(k)] for k in range(len(place))]
+        return Terms(renumbered_layout(self.layout, tuple(moves)), cores, self.coefs)
+
+    def scaled(self, by: float) -> Terms:
+        return Terms(self.layout, self.cores, [c * by for c in self.coefs])
+
+    def transposed(self) -> Terms:
+        """Rows and columns exchanged."""
+        made = Terms(transposed_layout(self.layout), self.cores, self.coefs)
+        made._transpose_of = self
+        return made
+
+    def only(self, keep: Sequence[int]) -> Terms:
+        """The sum of some of the terms."""
+        return Terms(self.layout.only(keep), self.cores, [self.coefs[k] for k in keep])
+
+    def values(self, k: int, labels: Labels) -> Array:
+        """Term k as an array over distinct labels, with extent 1 along labels of no factor."""
+        term = self.layout.terms[k]
+        words = tuple([w for _, w in term.factors])
+        carried = {label for word in words for label in word}
+        arrays = [self.cores[c] for c, _ in term.factors]
+        held = tuple([label for label in labels if label in carried])
+        found = contract_arrays(arrays, words, held, term.extents) * self.coefs[k]
+        return np.asarray(found, self.dtype)[
+            tuple([slice(None) if i in carried else None for i in labels])
+        ]
+
+    def dense(self) -> Array:
+        """The whole tensor as one array."""
+        dense = np.zeros(self.layout.shape, self.dtype)
+        for k, term in enumerate(self.layout.terms):
+            self.accumulate(dense, k, term.out)
+        return dense
+
+    def accumulate(self, dense: Array, k: int, items: Sequence[OutputIndex]) -> None:
+        """Add term k to an array of which axis j is indexed by items[j]."""
+        term = self.layout.terms[k]
+        labels = term.labels(items)
+        values = self.values(k, labels)
+        if not any(isinstance(item, TableIndex) for item in items):
+            if not items:
+                dense[...] += values  # einsum gives no view without axes
+                return
+            ranks = {label: rank for rank, label in enumerate(labels)}
+            view = diagonal_view(
+                dense, [ranks[i] for i in without_tables(items)], [*range(len(labels))]
+            )
+            view += values
+            return
+        if 0 in [term.extents[label] for label in labels]:
+            return
+        indices = self.indices(k, labels, items)
+        flat = np.ravel_multi_index(np.broadcast_arrays(*indices), dense.shape).ravel()
+        full = np.broadcast_to(values, [term.extents[label] for label in labels]).ravel()
+        counted = np.bincount(flat, full, dense.size).reshape(dense.shape)
+        dense += counted.astype(dense.dtype, copy=False)
+
+    def indices(self, k: int, labels: Labels, items: Sequence[OutputIndex]) -> list[Array]:
+        """For each output index, the integers that it takes, as an array over all labels."""
+        term = self.layout.terms[k]
+        found = []
+        for item in items:
+            word = item.labels if isinstance(item, TableIndex) else (item,)
+            index = (
+                self.cores[item.core]
+                if isinstance(item, TableIndex)
+                else np.arange(term.extents[item])
+            )
+            index = index.transpose([word.index(i) for i in labels if i in word])
+            found.append(index[tuple([slice(None) if i in word else None for i in labels])])
+        shape = [term.extents[label] for label in labels]
+        return [np.broadcast_to(index, shape) for index in found] if found else []
+
+    def sparse(self, k: int) -> Any:
+        """Term k as a scipy.sparse matrix, rows and columns in C-order."""
+        import scipy.sparse
+
+        if k not in self._sparse and self._transpose_of is not None:
+            self._sparse[k] = self._transpose_of.sparse(k).T
+        if k not in self._sparse:
+            term, layout = self.layout.terms[k], self.layout
+            labels = term.labels()
+            full = tuple([term.extents[label] for label in labels])
+            values = np.broadcast_to(self.values(k, labels), full).ravel()
+            shape = prod(layout.row_shape), prod(layout.column_shape)
+            indices = self.indices(k, labels, term.out)
+            halves = []
+            for part, extents in (
+                (indices[: layout.rows], layout.row_shape),
+                (indices[layout.rows :], layout.column_shape),
+            ):
+                flat = np.zeros(full, np.intp)
+                for place, extent in zip(part, extents, strict=True):
+                    flat = flat * extent + place
+                halves.append(flat.ravel())
+            self._sparse[k] = scipy.sparse.csr_array((values, tuple(halves)), shape=shape)
+        return self._sparse[k]
+
+    def matrix(self) -> Any:
+        """The sum of all terms as one scipy.sparse matrix, rows and columns in C-order."""
+        import scipy.sparse
+
+        layout = self.layout
+        shape = prod(layout.row_shape), prod(layout.column_shape)
+        if not layout.terms:
+            return scipy.sparse.csr_array(shape, dtype=self.dtype)
+        total = self.sparse(0).tocsr(copy=True)
+        for k in range(1, len(layout.terms)):
+            total = total + self.sparse(k)
+        return total
+
+    def times(self, v: Array) -> Array:
+        """The product over the column axes; further axes of v stay behind the row axes."""
+        layout = self.layout
+        further = v.shape[layout.columns :]
+        dtype = np.result_type(self.dtype, v.dtype)
+        total: Array | None = None
+        for k, multiply in enumerate(_multipliers(layout, further)):
+            if multiply is None:
+                made = (self.sparse(k) @ v.reshape(layout.size, prod(further))).reshape(
+                    (*layout.row_shape, *further)
+                )
+                fresh = True
+            else:
+                made, fresh = multiply(self.cores, v, self.coefs[k])
+            total = (made if fresh else np.array(made)) if total is None else _added(total, made)
+        if total is None:
+            return np.zeros((*layout.row_shape, *further), dtype)
+        return total if total.dtype == dtype else total.astype(dtype)
+
+    def diagonal(self) -> Array:
+        """Entries whose row and column agree, of the column shape."""
+        total = np.zeros(self.layout.column_shape, self.dtype)
+        for k, term in enumerate(self.layout.terms):
+            if term.has_tables:
+                total += self.sparse(k).diagonal().reshape(total.shape)
+            else:
+                merged, items = diagonal_term(term)
+                part = Terms(TensorLayout(total.shape, 0, [merged]), self.cores, [self.coefs[k]])
+                part.accumulate(total, 0, items)
+        return total
+
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum([c.nbytes for c in self.cores])
+
+
+def _added(total: Array, more: Array) -> Array:
+    if total.dtype == more.dtype:
+        total += more
+        return total
+    result: Array = total + more
+    return result
+
+
+def identity_terms(shape: Sequence[int]) -> Terms:
+    """The identity on arrays of a shape."""
+    axes = tuple(range(len(shape)))
+    product = CoreProduct((), (*axes, *axes), tuple(shape))
+    return Terms(TensorLayout((*shape, *shape), len(axes), [product]), (), (1.0,))

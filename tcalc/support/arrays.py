@@ -1,0 +1,13 @@
+"""Array types of annotations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+#: NumPy's array, of any shape and dtype.
+Array = np.ndarray[Any, Any]
+
+#: An array of the namespace that a kernel is given: NumPy's, or another library's.
+NamespaceArray = Any
