@@ -1,0 +1,64 @@
+"""Operators in a language: by signs, by its own words, or by what their formulas are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...graph.formulas import Entry
+from ...support.errors import UnsupportedError
+from .language import Code, Language
+
+#: What languages write by signs.
+ARITHMETIC: dict[str, Callable[..., Code]] = {
+    "add": lambda to, a, b: to.add([a, b]),
+    "subtract": lambda to, a, b: to.add([a, to.negate(b)]),
+    "multiply": lambda to, a, b: to.multiply([a, b]),
+    "divide": lambda to, a, b: to.divide(a, [b]),
+    "negative": lambda to, a: to.negate(a),
+    "matmul": lambda to, a, b: to.matmul(a, b),
+}
+
+
+def applied(
+    language: Language,
+    name: str,
+    args: Sequence[Code],
+    params: Sequence[str] = (),
+    core: int = 0,
+) -> Code | None:
+    """An operator by its name, as `Language.call` takes it; None where there is no word for it."""
+    if name in ARITHMETIC:
+        return ARITHMETIC[name](language, *args)
+    return language.call(name, args, params, core)
+
+
+def written(language: Language, entry: Any, args: Sequence[Code]) -> Code:
+    """A formula of operands.
+
+    Parameters
+    ----------
+    language : Language
+    entry : Entry or number
+        The formula as `graph.formulas.recorded` gives it.
+    args : sequence of Code
+        The operands.
+
+    Raises
+    ------
+    UnsupportedError
+        Where the language has no word for a function in it.
+    """
+    if not isinstance(entry, Entry):
+        return language.number(entry)
+    if not entry.name:
+        return args[int(entry.args[0])]
+    code = applied(language, entry.name, [written(language, arg, args) for arg in entry.args])
+    if code is None:
+        raise unknown(language, entry.name)
+    return code
+
+
+def unknown(language: Language, name: str) -> UnsupportedError:
+    """The error of an operator that cannot be written."""
+    return UnsupportedError(f"no {language.name} source for {name}")
