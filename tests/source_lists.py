@@ -8,15 +8,14 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tcalc.graph.extents import Extent, Shape
-from tcalc.graph.nodes import Var
 from tcalc.integers.affine import Congruence, Constraint
-from tcalc.languages.source.language import NUMBERS, Check, Code, Function, Sample
+from tcalc.languages.source.language import NUMBERS, Check, Code, Function, Operator, Sample
 from tcalc.languages.source.scope import Scope
 
 LIBRARY = """
@@ -60,21 +59,6 @@ def einsum(words, out, *arrays):
         entries = [at(a, [here[k] for k in word]) for word, a in zip(words, arrays)]
         total[tuple(here[k] for k in out)] += math.prod(entries)
     return table([extents[k] for k in out], lambda *place: total[place])
-
-
-def matmul(a, b):
-    p, q = depth(a), depth(b)
-    stack = list(range(3, max(p, q) + 1))
-    rows, columns = [0][:p - 1], [2][:q - 1]
-    words = [*stack[:max(p - 2, 0)], *rows, 1], [*stack[:max(q - 2, 0)], 1, *columns]
-    return einsum(words, [*stack, *rows, *columns], a, b)
-
-
-def tensordot(a, b, left, right):
-    word = [k for k in range(depth(a))]
-    other = [left[right.index(k)] if k in right else 100 + k for k in range(depth(b))]
-    out = [k for k in word + other if not (k in left)]
-    return einsum([word, other], out, a, b)
 
 
 def expand(a, present):
@@ -137,8 +121,25 @@ ENTRIES = {
 }
 
 
-def call(function: str, *args: Any) -> Code:
-    return Code(f"{function}({', '.join([str(getattr(a, 'text', a)) for a in args])})")
+@dataclass(frozen=True)
+class Value(Code):
+    """Source text of a value, and the number of its axes, or of the axes of each of its parts."""
+
+    ndim: int = 0
+    parts: tuple[int, ...] = ()
+
+
+def call(ndim: int, function: str, *args: Any) -> Value:
+    return Value(f"{function}({', '.join([str(getattr(a, 'text', a)) for a in args])})", ndim=ndim)
+
+
+def ndim(*values: Code) -> int:
+    """How many axes values have that are combined entry by entry."""
+    return max([v.ndim for v in values if isinstance(v, Value)], default=0)
+
+
+def each(function: str, *args: Code) -> Value:
+    return call(ndim(*args), "each", function, *args)
 
 
 def listed(texts: Sequence[str]) -> str:
@@ -158,17 +159,17 @@ class Lists:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
 
-    def variable(self, name: str, v: Var) -> Code:
-        return Code(name, name=True)
+    def variable(self, name: str, shape: Shape) -> Code:
+        return Value(name, name=True, ndim=len(shape))
 
     def number(self, value: float) -> Code:
-        return Code(f"({value!r})", weak=True)
+        return Value(f"({value!r})", weak=True)
 
     def array(self, value: np.ndarray) -> Code:
-        return Code(repr(value.tolist()))
+        return Value(repr(value.tolist()), ndim=value.ndim)
 
     def size(self, extent: Extent) -> Code:
-        return Code(f"({self.scope.extent(extent)})")
+        return Value(f"({self.scope.extent(extent)})", weak=True)
 
     def shape(self, shape: Shape) -> str:
         return listed([self.size(extent).text for extent in shape])
@@ -184,47 +185,48 @@ class Lists:
         return replace(c, text=name, name=True, condition="")
 
     def part(self, c: Code, index: int) -> Code:
-        return Code(f"{c.text}[{index}]")
+        assert isinstance(c, Value)
+        return Value(f"{c.text}[{index}]", ndim=c.parts[index])
 
     def transpose(self, c: Code, perm: Sequence[int]) -> Code:
         same = list(perm) == list(range(len(perm)))
         return c if same else self.einsum([c], [range(len(perm))], perm)
 
     def expand(self, c: Code, present: Sequence[bool]) -> Code:
-        return c if all(present) else call("expand", c, list(present))
+        return c if all(present) else call(len(present), "expand", c, list(present))
 
     def diagonal(self, c: Code, word: Sequence[int], out: Sequence[int]) -> Code:
         return self.einsum([c], [word], out)
 
     def broadcast(self, c: Code, shape: Shape) -> Code:
-        return call("each", "lambda zero, x: x", self.full(Code("0.0"), shape), c)
+        return each("lambda zero, x: x", self.full(Code("0.0"), shape), c)
 
     def multiply(self, factors: Sequence[Code]) -> Code:
-        return (
-            factors[0] if len(factors) == 1 else call("each", "lambda *a: math.prod(a)", *factors)
-        )
+        return factors[0] if len(factors) == 1 else each("lambda *a: math.prod(a)", *factors)
 
     def divide(self, c: Code, divisors: Sequence[Code]) -> Code:
-        return call("each", "operator.truediv", c, self.multiply(divisors))
+        return each("operator.truediv", c, self.multiply(divisors))
 
     def negate(self, c: Code) -> Code:
-        return call("each", "operator.neg", c)
+        return each("operator.neg", c)
 
     def add(self, terms: Sequence[Code]) -> Code:
-        return call("each", "lambda *a: sum(a)", *terms)
+        return each("lambda *a: sum(a)", *terms)
 
     def full(self, c: Code, shape: Shape) -> Code:
-        return call("table", self.shape(shape), f"lambda *place: {c.text}")
+        return call(len(shape), "table", self.shape(shape), f"lambda *place: {c.text}")
 
     def embed(self, c: Code, out: Sequence[int], shape: Shape) -> Code:
         extents = dict(zip(out, shape, strict=True))
         return self.einsum([self.broadcast(c, tuple(extents.values()))], [list(extents)], out)
 
     def take(self, c: Code, keys: Sequence[Code | None]) -> Code:
-        return call("take", c, listed([key.text if key else "None" for key in keys]))
+        given = [key for key in keys if key is not None]
+        shown = listed([key.text if key else "None" for key in keys])
+        return call(ndim(c) - len(given) + ndim(*given), "take", c, shown)
 
     def segment_sum(self, c: Code, index: Code, extent: Extent) -> Code:
-        return call("segment_sum", c, index, self.size(extent))
+        return call(ndim(c) - ndim(index) + 1, "segment_sum", c, index, self.size(extent))
 
     def indicator(self, shape: Shape, guards: Sequence[Constraint | Congruence]) -> Code:
         places = [f"i{axis}" for axis in range(len(shape))]
@@ -239,7 +241,7 @@ class Lists:
             )
             tests.append(f"({' + '.join([*terms, str(g.form.constant)])}) {sign} 0")
         entry = f"lambda {', '.join(places)}: float({' and '.join(tests) or 'True'})"
-        return call("table", self.shape(shape), entry)
+        return call(len(shape), "table", self.shape(shape), entry)
 
     def sum(self, c: Code, axes: Sequence[int], ndim: int) -> Code:
         return self.einsum([c], [range(ndim)], [k for k in range(ndim) if k not in axes])
@@ -248,28 +250,31 @@ class Lists:
         return self.einsum([c], [(0, 0)], ())
 
     def matmul(self, a: Code, b: Code) -> Code:
-        return call("matmul", a, b)
+        p, q = ndim(a), ndim(b)
+        stack, row, column = range(3, 1 + max(p, q, 2)), [0][: p - 1], [2][: q - 1]
+        words = [*stack[: max(p - 2, 0)], *row, 1], [*stack[: max(q - 2, 0)], 1, *column]
+        return self.einsum([a, b], words, [*stack, *row, *column])
 
     def inner(self, a: Code, b: Code) -> Code:
-        every = f"list(range(depth({a.text})))"
-        return call("einsum", f"[{every}, {every}]", [], a, b)
+        return self.einsum([a, b], [range(ndim(a))] * 2, ())
 
     def tensordot(self, a: Code, b: Code, axes: tuple[list[int], list[int]]) -> Code:
-        return call("tensordot", a, b, *axes)
+        names = {k: ndim(a) + k for k in range(ndim(b))} | dict(zip(*axes[::-1], strict=True))
+        words = [range(ndim(a)), list(names.values())]
+        return self.einsum([a, b], words, [k for w in words for k in w if k not in axes[0]])
 
     def einsum(
         self, factors: Sequence[Code], words: Sequence[Sequence[int]], out: Sequence[int]
     ) -> Code:
-        return call("einsum", [list(word) for word in words], list(out), *factors)
+        return call(len(out), "einsum", [list(word) for word in words], list(out), *factors)
 
-    def call(
-        self, name: str, args: Sequence[Code], params: Sequence[str], core: int
-    ) -> Code | None:
-        if name == "selection":
-            return call("each", "lambda k, row: float(k == row)", args[0], params[0])
-        if name == "matrix_transpose":
+    def call(self, op: Operator, args: Sequence[Code]) -> Code | None:
+        if op.name == "selection":
+            row = f"lambda k: [float(k == n) for n in range({op.params[0]})]"
+            return call(len(op.shapes[0]), "each", row, *args)
+        if op.name == "matrix_transpose":
             return self.transpose(args[0], (1, 0))
-        return call("each", ENTRIES[name], *args) if name in ENTRIES else None
+        return each(ENTRIES[op.name], *args) if op.name in ENTRIES else None
 
     def constant(self, c: Code) -> Code:
         return c
@@ -278,16 +283,18 @@ class Lists:
         return replace(c, weak=True)
 
     def truth(self, c: Code) -> Code:
-        return replace(call("each", "float", c), condition=c.text)
+        return replace(each("float", c), condition=c.text)
 
     def fold(
         self, step: str, operands: tuple[Sequence[Code], ...], times: Extent, backward: bool
     ) -> Code:
         groups = [listed([c.text for c in group]) for group in operands]
-        return call("fold", step, *groups, self.size(times), backward)
+        last = [ndim(c) for c in operands[0]]
+        parts = (*last, *[n + 1 for n in last] * 2)
+        return replace(call(0, "fold", step, *groups, self.size(times), backward), parts=parts)
 
     def result(self, c: Code, shape: Shape) -> Code:
-        return call("each", "float", c)
+        return each("float", c)
 
     def sequence(self, items: Sequence[Code]) -> Code:
         return Code(f"({''.join([f'{c.text}, ' for c in items])})")

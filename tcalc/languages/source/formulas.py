@@ -7,7 +7,7 @@ from typing import Any
 
 from ...graph.formulas import Entry
 from ...support.errors import UnsupportedError
-from .language import Code, Language
+from .language import Code, Language, Operator
 
 #: What languages write by signs.
 ARITHMETIC: dict[str, Callable[..., Code]] = {
@@ -20,17 +20,11 @@ ARITHMETIC: dict[str, Callable[..., Code]] = {
 }
 
 
-def applied(
-    language: Language,
-    name: str,
-    args: Sequence[Code],
-    params: Sequence[str] = (),
-    core: int = 0,
-) -> Code | None:
-    """An operator by its name, as `Language.call` takes it; None where there is no word for it."""
-    if name in ARITHMETIC:
-        return ARITHMETIC[name](language, *args)
-    return language.call(name, args, params, core)
+def applied(language: Language, op: Operator, args: Sequence[Code]) -> Code | None:
+    """What an operator makes of its operands; None where there is no word for it."""
+    if op.name in ARITHMETIC:
+        return ARITHMETIC[op.name](language, *args)
+    return language.call(op, args)
 
 
 def written(language: Language, entry: Any, args: Sequence[Code]) -> Code:
@@ -53,7 +47,8 @@ def written(language: Language, entry: Any, args: Sequence[Code]) -> Code:
         return language.number(entry)
     if not entry.name:
         return args[int(entry.args[0])]
-    code = applied(language, entry.name, [written(language, arg, args) for arg in entry.args])
+    operands = [written(language, arg, args) for arg in entry.args]
+    code = applied(language, Operator(entry.name), operands)
     if code is None:
         raise unknown(language, entry.name)
     return code

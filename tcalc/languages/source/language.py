@@ -24,7 +24,7 @@ ATOM, PRODUCT, SUM = 2, 1, 0
 
 @dataclass(frozen=True)
 class Code:
-    """Source text of a value; a language may keep more about it in a subclass.
+    """Source text of a value; a language may keep more in a subclass, such as the number of axes.
 
     Attributes
     ----------
@@ -47,6 +47,27 @@ class Code:
     weak: bool = False
     view: bool = False
     condition: str = ""
+
+
+class Operator(NamedTuple):
+    """An operator as it is applied.
+
+    Attributes
+    ----------
+    name : str
+        Of a row, or a function of NumPy that a formula calls.
+    params : sequence of str
+        Its parameters, which are written.
+    core : int
+        How many last axes of the first operand it acts on.
+    shapes : sequence of Shape
+        Of its results; none where a formula calls a function of entries or of one matrix.
+    """
+
+    name: str
+    params: Sequence[str] = ()
+    core: int = 0
+    shapes: Sequence[Shape] = ()
 
 
 class Function(NamedTuple):
@@ -169,8 +190,8 @@ class Language(Protocol):
 
     # --- values ---
 
-    def variable(self, name: str, v: Var) -> Code:
-        """A parameter."""
+    def variable(self, name: str, shape: Shape) -> Code:
+        """An array under the name that it has."""
 
     def number(self, value: float) -> Code:
         """A number, perhaps negative, infinite or no number."""
@@ -266,20 +287,10 @@ class Language(Protocol):
 
     # --- operators ---
 
-    def call(
-        self, name: str, args: Sequence[Code], params: Sequence[str], core: int
-    ) -> Code | None:
-        """An operator by its name, or None where there is no word for it.
+    def call(self, op: Operator, args: Sequence[Code]) -> Code | None:
+        """What an operator makes of its operands, or None where there is no word for it.
 
-        Parameters
-        ----------
-        name : str
-            Of a row, or a function of NumPy that a formula calls; never one that methods above are
-            for (`formulas.ARITHMETIC`).
-        args, params : sequence
-            Operands; parameters, which are written.
-        core : int
-            How many last axes of the first operand it acts on.
+        Operators that methods above are for (`formulas.ARITHMETIC`) do not come here.
         """
 
     def constant(self, c: Code) -> Code:

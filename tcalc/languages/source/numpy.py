@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...graph.extents import Extent, Shape, extent_from
-from ...graph.nodes import Var
 from ...integers.affine import Affine, Congruence, Constraint
 from . import infix
 from .infix import letters, operand, subscripts
-from .language import ATOM, NUMBERS, PRODUCT, Check, Code, Function, Sample, named
+from .language import ATOM, NUMBERS, PRODUCT, Check, Code, Function, Operator, Sample, named
 from .numpy_helpers import DIFFERENCES, FLOATS, HELPERS, SHAPES
 from .scope import Scope
 
@@ -101,7 +100,7 @@ class NumPy:
 
     # --- values ---
 
-    def variable(self, name: str, v: Var) -> Code:
+    def variable(self, name: str, shape: Shape) -> Code:
         return Code(name, name=True, view=True)
 
     def number(self, value: float) -> Code:
@@ -250,15 +249,14 @@ class NumPy:
 
     # --- operators ---
 
-    def call(
-        self, name: str, args: Sequence[Code], params: Sequence[str], core: int
-    ) -> Code | None:
-        template = TEMPLATES.get(name) or (f"np.{name}({{operands}})" if hasattr(np, name) else "")
+    def call(self, op: Operator, args: Sequence[Code]) -> Code | None:
+        own = f"np.{op.name}({{operands}})" if hasattr(np, op.name) else ""
+        template = TEMPLATES.get(op.name) or own
         if not template:
             return None
-        axes = tuple(range(-core, 0))
-        values = {f"p[{k}]": text for k, text in enumerate(params)}
-        values["axes"] = str(axes[0] if core == 1 else axes)
+        axes = tuple(range(-op.core, 0))
+        values = {f"p[{k}]": text for k, text in enumerate(op.params)}
+        values["axes"] = str(axes[0] if op.core == 1 else axes)
         return infix.filled(template, values, args, lambda c: named(self, c))
 
     def constant(self, c: Code) -> Code:

@@ -35,7 +35,7 @@ from ...graph.trees import leaves
 from ...ops.matrix.divided_differences import Scalar, X
 from ..writing.notation import takes_condition
 from .formulas import applied, unknown, written
-from .language import SUM, Code, Function, Language, named, short_enough
+from .language import SUM, Code, Function, Language, Operator, named, short_enough
 from .products import Narrow, Products
 from .registry import LANGUAGES
 from .scope import Scope, parameters, unlike
@@ -219,7 +219,7 @@ class Program:
     def made_of(self, node: Expr) -> Code:
         """A node from its operands."""
         if isinstance(node, Var):
-            return self.language.variable(self.names[node.name], node)
+            return self.language.variable(self.names[node.name], node.shape)
         if isinstance(node, Const):
             return self.language.array(node.value)
         if isinstance(node, Add):
@@ -252,8 +252,7 @@ class Program:
             return language.indicator(*node.params[:2])
         args = self.entrywise(node) if op.elementwise else [self.codes[id(a)] for a in node.args]
         args = [_condition(c) if takes_condition(op, k) else c for k, c in enumerate(args)]
-        core = op.cores(node.params)[0] if op.core else 0
-        code = applied(language, op.spelling.source or op.name, args, self.parameters(node), core)
+        code = applied(language, self.operator(node), args)
         if code is None and op.kernels.formula is not None:
             code = written(language, recorded(op.kernels.formula, len(args)), args)
         if code is None:
@@ -264,6 +263,12 @@ class Program:
             return language.scalar(code)
         truth = op.meaning.range == (0.0, 1.0) and not any(op.meaning.partials)
         return language.truth(code) if truth else code
+
+    def operator(self, node: Apply) -> Operator:
+        op = node.op
+        core = op.cores(node.params)[0] if op.core else 0
+        shapes = [part.shape for part in parts(node)] if op.parts else [node.shape]
+        return Operator(op.spelling.source or op.name, self.parameters(node), core, shapes)
 
     def parameters(self, node: Apply) -> list[str]:
         """Parameters of an operator: extents where they name dimensions, literals, functions."""

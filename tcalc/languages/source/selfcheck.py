@@ -10,7 +10,7 @@ from ...graph.formulas import Formula, recorded
 from ...graph.nodes import Var, dimensions
 from ...graph.properties import PROPERTIES, sample_formula, subspace
 from .formulas import written
-from .language import NUMBERS, Check, Code, Difference, Sample
+from .language import NUMBERS, Check, Difference, Sample
 
 if TYPE_CHECKING:
     from .program import Program
@@ -40,9 +40,10 @@ def shape_check(program: Program, name: str) -> Check:
 def _sample(program: Program, v: Var, sizes: Mapping[str, int], formula: Formula) -> Sample:
     """Numbers for a variable, of which a formula makes the matrices."""
     square = any(PROPERTIES[name].square for name in v.properties)
-    value = written(program.language, recorded(formula, 1), [Code(NUMBERS, name=True)])
-    stack = v.ndim - 2 if square else 0
-    return Sample(program.names[v.name], _shape(v.shape, sizes), value, stack, v.integral)
+    shape, stack = _shape(v.shape, sizes), v.ndim - 2 if square else 0
+    numbers = program.language.variable(NUMBERS, shape[stack:])
+    value = written(program.language, recorded(formula, 1), [numbers])
+    return Sample(program.names[v.name], shape, value, stack, v.integral)
 
 
 def _sizes(program: Program) -> dict[str, int]:
