@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.app.cli import main
 from tcalc.graph.nodes import Apply, postorder
 from tcalc.graph.normal import bare
 from tcalc.languages.source.formulas import ARITHMETIC
@@ -103,6 +104,15 @@ def test_the_self_check_is_text_of_the_language(e: tc.Expr, order: int, tmp_path
         path.write_text(text)
         done = subprocess.run([sys.executable, str(path)], capture_output=True, check=False)
         assert done.returncode == code, done.stderr.decode()
+
+
+def test_the_command_line_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["derive", "x'*x", "--var", "x=n", "--wrt", "x", "--to", "lists"]) == 0
+    assert (
+        capsys.readouterr()
+        .out.rstrip()
+        .endswith(tc.to_code(2 * tc.var("x", "n"), "lists").rstrip()[-40:])
+    )
 
 
 def test_reserved_names_are_those_of_the_language() -> None:

@@ -260,7 +260,7 @@ class NumPy:
         return infix.filled(template, values, args, lambda c: named(self, c))
 
     def constant(self, c: Code) -> Code:
-        return Code(f"{c.text}.astype(dtype)")
+        return Code(f"{operand(c)}.astype(dtype)")
 
     def scalar(self, c: Code) -> Code:
         return Code(f"float({c.text})", weak=True)

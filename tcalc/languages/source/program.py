@@ -49,7 +49,7 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     ----------
     e : expression, or nested tuples, lists and dicts of expressions
     language : str
-        ``"numpy"``.
+        A row of `languages.source.registry`: ``"numpy"``.
     name : str
         Name of the function. Its parameters are the variables, sorted by name, then dimensions that
         no variable has. Names that mean something in the language get an underscore behind.
