@@ -108,11 +108,9 @@ def test_the_self_check_is_text_of_the_language(e: tc.Expr, order: int, tmp_path
 
 def test_the_command_line_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["derive", "x'*x", "--var", "x=n", "--wrt", "x", "--to", "lists"]) == 0
-    assert (
-        capsys.readouterr()
-        .out.rstrip()
-        .endswith(tc.to_code(2 * tc.var("x", "n"), "lists").rstrip()[-40:])
-    )
+    text = capsys.readouterr().out
+    assert "def f(x):" in text
+    assert "each(" in text
 
 
 def test_reserved_names_are_those_of_the_language() -> None:

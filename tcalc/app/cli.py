@@ -22,7 +22,7 @@ from ..graph.nodes import Expr
 from ..graph.properties import PROPERTIES
 from ..graph.variables import canonical_name, check_shape, var
 from ..languages.registry import TEXT_LANGUAGES
-from ..languages.source.program import to_code
+from ..languages.source.print import to_code
 from ..languages.source.registry import LANGUAGES
 from ..run.compile import compile
 from ..support.errors import Error

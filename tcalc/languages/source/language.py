@@ -255,7 +255,11 @@ class Language(Protocol):
     # --- integers as indices ---
 
     def take(self, c: Code, keys: Sequence[Code | None]) -> Code:
-        """An array indexed by arrays of integers; None is all of an axis."""
+        """An array indexed by arrays of integers, which have one shape; None is all of an axis.
+
+        The axes of the integers stand where the axes stood that they index, in front where these
+        were apart.
+        """
 
     def segment_sum(self, c: Code, index: Code, extent: Extent) -> Code:
         """Slices of c added up: `index` says to which of so many places each of them goes."""

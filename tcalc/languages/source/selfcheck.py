@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from ...graph.extents import Shape, extent_of
 from ...graph.formulas import Formula, recorded
@@ -11,9 +10,7 @@ from ...graph.nodes import Var, dimensions
 from ...graph.properties import PROPERTIES, sample_formula, subspace
 from .formulas import written
 from .language import NUMBERS, Check, Difference, Sample
-
-if TYPE_CHECKING:
-    from .program import Program
+from .program import Program
 
 SIZES = (3, 4, 2, 5)
 
