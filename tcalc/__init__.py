@@ -20,7 +20,7 @@ from .languages.index.print import to_index as to_index
 from .languages.latex import to_latex as to_latex
 from .languages.matrix.parse import parse as parse
 from .languages.matrix.print import to_text as to_text
-from .languages.source.program import to_code as to_code
+from .languages.source.print import to_code as to_code
 from .loops.build import build as build
 from .loops.fold import fold as fold
 from .minimise.newton import newton as newton

@@ -198,6 +198,15 @@ def test_self_check_passes(text: str, name: str, order: int, tmp_path: Path) -> 
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_source_of_constant_triangles(tmp_path: Path) -> None:
+    f = tc.linalg.cholesky(tc.einsum("ij,kj->ik", A, A) + tc.eye("n"))
+    values = {"A": np.random.default_rng(1).normal(size=(3, 3))}
+    gradient = tc.grad(tc.sum(f * B), A)
+    values["B"] = values["A"] ** 2
+    found = loaded(tc.to_code(gradient), tmp_path)(**values)
+    np.testing.assert_allclose(found, gradient(**values), rtol=1e-9)
+
+
 def test_self_check_fails_on_wrong_source(tmp_path: Path) -> None:
     source = tc.to_code(tc.grad(parsed("sum((X*w - y).^2)"), "w"), check=True)
     assert executed(source.replace("return 2 *", "return 3 *"), tmp_path)[0] == 1

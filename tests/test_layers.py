@@ -23,7 +23,6 @@ COMMON = "support"
 TYPES_ONLY = {
     ("graph.nodes", "graph.operators"),
     ("graph.arraylike", "graph.nodes"),
-    ("languages.source.selfcheck", "languages.source.program"),
 }
 
 # Longer than a reader takes in at once, and why it is one room nevertheless.

@@ -22,7 +22,8 @@ from ..graph.nodes import Expr
 from ..graph.properties import PROPERTIES
 from ..graph.variables import canonical_name, check_shape, var
 from ..languages.registry import TEXT_LANGUAGES
-from ..languages.source.program import to_code
+from ..languages.source.print import to_code
+from ..languages.source.registry import LANGUAGES
 from ..run.compile import compile
 from ..support.errors import Error
 from ..support.progress import Progress
@@ -32,8 +33,6 @@ from .explain import explain
 #: Languages of input and forms of output by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
 OUTPUT_FORMS = {language.form: language.write for language in TEXT_LANGUAGES.values()}
-#: Source code, which holds the derivatives by several variables in one program.
-SOURCE = "numpy"
 BAD_INPUT = 2
 
 
@@ -76,7 +75,10 @@ def _parser() -> argparse.ArgumentParser:
     derive = command("derive", _derive, "print a derivative as a formula or as code")
     _expression_options(derive)
     derive.add_argument(
-        "--to", default="text", choices=sorted([*OUTPUT_FORMS, SOURCE]), help="form of the output"
+        "--to",
+        default="text",
+        choices=sorted([*OUTPUT_FORMS, *LANGUAGES]),
+        help="form of the output",
     )
     derive.add_argument("--compress", action="store_true", help="print cores and unit tensors")
     derive.add_argument("--explain", action="store_true", help="print what each mode costs")
@@ -157,8 +159,8 @@ def _derive(arguments: Any) -> int:
     blocks = trees.leaves(result)
     if arguments.compress:
         _print_blocks(arguments, [str(compress(b)) for b in blocks])
-    elif arguments.to == SOURCE:
-        print(to_code(result, SOURCE))
+    elif arguments.to in LANGUAGES:  # derivatives by several variables are one program
+        print(to_code(result, arguments.to))
     else:
         _print_blocks(arguments, [OUTPUT_FORMS[arguments.to](b) for b in blocks])
     if arguments.explain:

@@ -1,8 +1,8 @@
-"""Formulas of elementwise operators, recorded: one definition is run, printed and compiled.
+"""Formulas of elementwise operators, and of matrices for self-checks, recorded.
 
-A formula is a function of an array namespace and of operands, such as
-``lambda xp, x: xp.maximum(x, 0)``. Run with `recorded`, it leaves behind what it calls, by NumPy's
-names, so that a language writes it with its own words for these.
+One definition is run, printed and compiled. A formula is a function of an array namespace and of
+operands, such as ``lambda xp, x: xp.maximum(x, 0)``. Run with `recorded`, it leaves behind what it
+calls, by NumPy's names, so that a language writes it with its own words for these.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ def _operator(name: str, swapped: bool = False) -> Callable[[Entry, Any], Entry]
 
 _OPERATORS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power",
+    "matmul": "matmul",
 }  # fmt: skip
 _COMPARISONS = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",

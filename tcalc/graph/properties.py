@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
+from .formulas import Formula
 from .subspaces import Array, Slot, Subspace, intersection, projected
 
 
@@ -39,9 +41,9 @@ class Property:
     step : callable or None
         ``step(direction, array)`` shortens a direction: array + t * direction stays inside for
         small t.
-    source : str
-        NumPy source that takes a matrix ``{0}`` of random numbers above zero into the set, where
-        that is no subspace.
+    formula : callable or None
+        ``formula(xp, array, n)`` takes an n x n matrix of random numbers above zero into the set,
+        where that is no subspace, by functions of an array namespace: for printed self-checks.
     nonnegative, definite : bool
         Is no entry negative? Are the matrices positive definite?
     integral : bool
@@ -56,7 +58,7 @@ class Property:
     test: Callable[[Array], bool] | None = None
     inside: Callable[[Array], Array] | None = None
     step: Callable[[Array, Array], Array] | None = None
-    source: str = "{0}"
+    formula: Formula | None = None
     nonnegative: bool = False
     definite: bool = False
     integral: bool = False
@@ -101,7 +103,8 @@ PROPERTIES = {
         Property("symmetric", mirror=1),
         Property(
             "positive_definite", implies=("symmetric",), definite=True, test=_has_factor,
-            inside=_gram, step=_at_most_unit, source="{0} @ {0}.T + len({0}) * np.eye(len({0}))",
+            inside=_gram, step=_at_most_unit,
+            formula=lambda xp, a, n: a @ xp.matrix_transpose(a) + n * xp.eye(n),
         ),
         Property("diagonal", free="=="),
         Property("lower", free=">="),
@@ -219,10 +222,13 @@ def _projected(a: Array, onto: Subspace) -> Array:
     return projected(a, Slot(a.ndim - 2, a.ndim - 1, onto)) if onto else a
 
 
-def sample_source(numbers: str, names: Iterable[str]) -> str:
-    """NumPy source of `sample`, of random numbers above zero."""
+def sample_formula(names: Iterable[str], n: int) -> Formula:
+    """What `sample` does to an n x n matrix of random numbers above zero, but for rounding."""
     chosen = independent(names)
-    for row in reversed(chosen):
-        numbers = row.source.format(numbers)
-    numbers = _common(chosen).source(numbers)
-    return f"np.floor({numbers}).astype(int)" if any(r.integral for r in chosen) else numbers
+
+    def formula(xp: Any, numbers: Any) -> Any:
+        for row in reversed(chosen):
+            numbers = row.formula(xp, numbers, n) if row.formula else numbers
+        return _common(chosen).formula(xp, numbers)
+
+    return formula

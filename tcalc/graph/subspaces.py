@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .formulas import Formula
+
 Array = np.ndarray
 
 
@@ -24,22 +26,22 @@ class Relation(NamedTuple):
         ``holds(row, column)``, of indices that are integers, arrays or expressions.
     turned : str
         The relation of the transposed matrix.
-    source : str
-        NumPy source of a matrix ``{0}`` with zeros where the relation does not hold.
+    kept : callable
+        ``kept(xp, matrix)`` is the matrix with zeros where the relation does not hold.
     """
 
     holds: Callable[[Any, Any], Any]
     turned: str
-    source: str
+    kept: Formula
 
 
 RELATIONS = {
-    ">=": Relation(operator.ge, "<=", "np.tril({0})"),
-    "<=": Relation(operator.le, ">=", "np.triu({0})"),
-    "==": Relation(operator.eq, "==", "np.diag(np.diag({0}))"),
-    ">": Relation(operator.gt, "<", "np.tril({0}, -1)"),
-    "<": Relation(operator.lt, ">", "np.triu({0}, 1)"),
-    "!=": Relation(operator.ne, "!=", "{0} - np.diag(np.diag({0}))"),
+    ">=": Relation(operator.ge, "<=", lambda xp, a: xp.tril(a)),
+    "<=": Relation(operator.le, ">=", lambda xp, a: xp.triu(a)),
+    "==": Relation(operator.eq, "==", lambda xp, a: xp.diag(xp.diag(a))),
+    ">": Relation(operator.gt, "<", lambda xp, a: xp.tril(a, -1)),
+    "<": Relation(operator.lt, ">", lambda xp, a: xp.triu(a, 1)),
+    "!=": Relation(operator.ne, "!=", lambda xp, a: a - xp.diag(xp.diag(a))),
 }
 
 
@@ -70,12 +72,13 @@ class Subspace(NamedTuple):
             held &= RELATIONS[name].holds(index[:, None], index)
         return held
 
-    def source(self, matrix: str) -> str:
-        """NumPy source of the projection of a matrix."""
+    def formula(self, xp: Any, matrix: Any) -> Any:
+        """The projection of a matrix, by functions of an array namespace."""
         if self.mirror:
-            matrix = f"({matrix} {'+' if self.mirror > 0 else '-'} {matrix}.T) / 2"
+            turned = xp.matrix_transpose(matrix)
+            matrix = (matrix + turned if self.mirror > 0 else matrix - turned) / 2
         for name in self.free:
-            matrix = RELATIONS[name].source.format(matrix)
+            matrix = RELATIONS[name].kept(xp, matrix)
         return matrix
 
 

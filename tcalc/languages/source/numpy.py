@@ -1,54 +1,26 @@
-"""NumPy source: how it spells array operations and operators.
-
-The walker in `program` decides what is computed in which order; a language says how each step is
-written. Values are `Code`: source text, whether it needs parentheses as an operand.
-"""
+"""NumPy source: how it spells array operations and operators."""
 
 from __future__ import annotations
 
+import builtins
+import keyword
 import re
-from collections.abc import Callable, Sequence
-from string import Formatter
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ...graph.extents import Extent, extent_from
-from ...integers.affine import Affine, Congruence
-from .numpy_helpers import HELPERS
+from ...graph.extents import Extent, Shape, extent_from
+from ...integers.affine import Affine, Congruence, Constraint
+from . import infix
+from .infix import letters, operand, subscripts
+from .language import ATOM, NUMBERS, PRODUCT, Check, Code, Function, Operator, Sample, named
+from .numpy_helpers import DIFFERENCES, FLOATS, HELPERS, SHAPES
+from .scope import Scope
 
-ATOM, PRODUCT, SUM = 2, 1, 0
-
-
-class Code(NamedTuple):
-    """Source text of a value.
-
-    Attributes
-    ----------
-    text : str
-    level : int
-        How tightly the outermost operator binds.
-    weak : bool
-        A number of the language, which takes the dtype of the arrays it meets.
-    view : bool
-        May share memory with something else.
-    condition : str
-        The same as truth values.
-    """
-
-    text: str
-    level: int = ATOM
-    weak: bool = False
-    view: bool = False
-    condition: str = ""
-
-
-def letters(word: Sequence[int], names: dict[int, str]) -> str:
-    return "".join([names.setdefault(label, chr(105 + len(names))) for label in word])
-
-
-#: Operators by name: operands are ``{0}``, ``{1}``, all of them ``{operands}``, parameters
-#: ``{p[0]}``, and the axes of a reduction ``{axes}``. Others are NumPy's functions of their name.
+#: Operators by name, as `infix.filled` reads them: parameters are ``{p[0]}``, the axes of a
+#: reduction ``{axes}``. Others are NumPy's functions of their name.
 TEMPLATES = {
     **{
         name: f"special.{name}({{operands}})"
@@ -56,11 +28,6 @@ TEMPLATES = {
             "digamma", "erf", "erfc", "gammaln", "log_ndtr", "ndtr", "polygamma", "xlogy",
         )
     },
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "negative": "-{0}",
-    "divide": "{0} / {1}",
     "reciprocal": "1 / {0}",
     "reciprocal0": "np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
     "power": "{0} ** {1}",
@@ -71,6 +38,7 @@ TEMPLATES = {
     "equal": "({0} == {1})",
     "not_equal": "({0} != {1})",
     "where": "np.where({0}, {1}, {2})",
+    "matrix_transpose": "{0}.T",
     # reductions and vectors
     **{name: f"{{0}}.{name}(axis={{axes}})" for name in ("max", "min", "prod")},
     "norm2": "np.sqrt(({0} * {0}).sum(axis={axes}))",
@@ -122,14 +90,18 @@ class NumPy:
     """NumPy source."""
 
     name = "NumPy"
-    helpers = HELPERS
-    reserved = frozenset({"np", "special", "linalg", "dtype", "floats"})
+    reserved = frozenset(
+        {"np", "special", "linalg", "dtype", "floats", *HELPERS, *keyword.kwlist, *dir(builtins)}
+    )
     width = 68
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
 
     # --- values ---
 
-    def operand(self, c: Code, level: int = ATOM) -> str:
-        return c.text if c.level >= level else f"({c.text})"
+    def variable(self, name: str, shape: Shape) -> Code:
+        return Code(name, name=True, view=True)
 
     def number(self, value: float) -> Code:
         text = repr(value)
@@ -144,108 +116,126 @@ class NumPy:
         entries = re.sub(r"\b(nan|inf)\b", r"np.\1", repr(value.tolist()))
         return Code(f"np.array({entries}, {dtype})")
 
-    def extent(self, array: str, axis: int) -> str:
-        return f"{array}.shape[{axis}]"
+    def size(self, extent: Extent) -> Code:
+        text = self.scope.extent(extent)
+        plain = isinstance(extent, int) or extent.isidentifier()
+        return Code(text if plain else f"({text})", name=text.isidentifier(), weak=True)
 
-    def shape(self, extents: Sequence[str]) -> str:
-        return f"({', '.join(extents)}{',' if len(extents) == 1 else ''})"
+    def shape(self, shape: Shape) -> str:
+        return _tuple([self.size(extent).text for extent in shape])
+
+    def literal(self, value: Any) -> str:
+        return repr(value)
+
+    def functions(self, names: Sequence[str]) -> str:
+        return _tuple(names)
+
+    def assign(self, name: str, c: Code) -> Code:
+        self.scope.lines.append(f"{name} = {c.text}")
+        return replace(c, text=name, level=ATOM, name=True, condition="")
+
+    def part(self, c: Code, index: int) -> Code:
+        return Code(f"{c.text}[{index}]", view=c.view)
 
     # --- views ---
 
     def transpose(self, c: Code, perm: Sequence[int]) -> Code:
-        """Axis k of the result is axis perm[k] of c."""
         if list(perm) == list(range(len(perm))):
             return c
-        text = self.operand(c)
+        text = operand(c)
         if len(perm) == 2:
             return Code(f"{text}.T", view=True)
         return Code(f"{text}.transpose({', '.join(map(str, perm))})", view=True)
 
     def expand(self, c: Code, present: Sequence[bool]) -> Code:
-        """New axes where nothing is present; leading ones come by themselves."""
         start = present.index(True) if True in present else len(present)
         if all(present[start:]):
             return c
         index = ", ".join([":" if p else "None" for p in present[start:]])
-        return Code(f"{self.operand(c)}[{index}]", view=True)
+        return Code(f"{operand(c)}[{index}]", view=True)
 
     def diagonal(self, c: Code, word: Sequence[int], out: Sequence[int]) -> Code:
         if len(word) == 2:
             return Code(f"np.diagonal({c.text})", view=True)
-        names: dict[int, str] = {}
-        return Code(
-            f"np.einsum('{letters(word, names)}->{letters(out, names)}', {c.text})", view=True
-        )
+        return Code(f"np.einsum('{subscripts([word], out)}', {c.text})", view=True)
 
-    def broadcast(self, c: Code, shape: Sequence[str]) -> Code:
+    def broadcast(self, c: Code, shape: Shape) -> Code:
         return Code(f"np.broadcast_to({c.text}, {self.shape(shape)})", view=True)
 
     # --- arithmetic ---
 
     def multiply(self, factors: Sequence[Code]) -> Code:
-        if len(factors) == 1:
-            return factors[0]
-        shown = [self.operand(c, PRODUCT if k == 0 else ATOM) for k, c in enumerate(factors)]
-        return Code(" * ".join(shown), PRODUCT, all(c.weak for c in factors))
+        return infix.product(factors)
 
-    def divide(self, c: Code, divisors: Sequence[str]) -> Code:
-        return Code(" / ".join([self.operand(c, PRODUCT), *divisors]), PRODUCT, c.weak)
+    def divide(self, c: Code, divisors: Sequence[Code]) -> Code:
+        return infix.quotient(c, divisors)
 
     def negate(self, c: Code) -> Code:
-        return Code(f"-{self.operand(c, PRODUCT)}", PRODUCT, c.weak)
+        return infix.negative(c)
 
-    def add(self, terms: Sequence[tuple[bool, Code]]) -> Code:
-        """A sum of terms, each negated or not."""
-        text = ""
-        for negative, c in terms:
-            shown = self.operand(c, PRODUCT)
-            if text:
-                text += f" - {shown}" if negative else f" + {shown}"
-            else:
-                text = f"-{shown}" if negative else shown
-        return Code(text, SUM, all(c.weak for _, c in terms))
+    def add(self, terms: Sequence[Code]) -> Code:
+        return infix.total(terms)
 
-    def full(self, c: Code, shape: Sequence[str]) -> Code:
+    def full(self, c: Code, shape: Shape) -> Code:
         return Code(f"np.full({self.shape(shape)}, {c.text}, dtype)")
 
-    def embed(self, name: str, c: Code, out: Sequence[int], shape: Sequence[str]) -> list[str]:
-        """Statements that write c on a diagonal of zeros."""
+    def embed(self, c: Code, out: Sequence[int], shape: Shape) -> Code:
+        if tuple(out) == (0, 0):
+            return Code(f"np.diag({c.text})")
+        core, name = named(self, c).text, self.scope.fresh()
         names: dict[int, str] = {}
-        places, core = letters(out, names), letters(list(dict.fromkeys(out)), names)
-        return [
-            f"{name} = np.zeros({self.shape(shape)}, {c.text}.dtype)",
-            f"np.einsum('{places}->{core}', {name})[...] = {c.text}",
+        places, kept = letters(out, names), letters(list(dict.fromkeys(out)), names)
+        self.scope.lines += [
+            f"{name} = np.zeros({self.shape(shape)}, {core}.dtype)",
+            f"np.einsum('{places}->{kept}', {name})[...] = {core}",
         ]
-
-    def diag(self, c: Code) -> Code:
-        return Code(f"np.diag({c.text})")
+        return Code(name, name=True)
 
     # --- integers as indices ---
 
     def take(self, c: Code, keys: Sequence[Code | None]) -> Code:
-        """An array indexed by integers, or by `:`."""
         shown = ", ".join([":" if key is None else key.text for key in keys])
-        return Code(f"{self.operand(c)}[{shown}]", view=True)
+        return Code(f"{operand(c)}[{shown}]", view=True)
 
-    def segment_sum(self, c: Code, index: Code, extent: str) -> Code:
-        return Code(f"_segment_sum({c.text}, {index.text}, {extent})")
+    def segment_sum(self, c: Code, index: Code, extent: Extent) -> Code:
+        return Code(f"_segment_sum({c.text}, {index.text}, {self.size(extent).text})")
+
+    def indicator(self, shape: Shape, guards: Sequence[Constraint | Congruence]) -> Code:
+        nones = [", None" * (len(shape) - axis - 1) for axis in range(len(shape))]
+        names = {
+            f"#{axis}": f"np.arange({self.size(n).text})"
+            + (f"[:{nones[axis]}]" if nones[axis] else "")
+            for axis, n in enumerate(shape)
+        }
+        tests = [self._test(g, names) for g in guards]
+        return Code(f"({' & '.join(tests) or 'np.ones(1)'}).astype(dtype)")
+
+    def _test(self, g: Constraint | Congruence, names: dict[str, str]) -> str:
+        """A condition, under names of indices."""
+        terms = [
+            f"{c} * {names.get(n) or self.size(extent_from(Affine.of(n))).text}"
+            for n, c in g.form.terms
+        ]
+        form = " + ".join([*terms, str(g.form.constant)])
+        if isinstance(g, Congruence):
+            return f"(({form}) % {g.modulus} == 0)"
+        return f"({form} {'==' if g.equality else '>='} 0)"
 
     # --- contractions ---
 
     def sum(self, c: Code, axes: Sequence[int], ndim: int) -> Code:
         if len(axes) == ndim:
-            return Code(f"{self.operand(c)}.sum()")
+            return Code(f"{operand(c)}.sum()")
         shown = axes[0] if len(axes) == 1 else tuple(axes)
-        return Code(f"{self.operand(c)}.sum(axis={shown})")
+        return Code(f"{operand(c)}.sum(axis={shown})")
 
     def trace(self, c: Code) -> Code:
         return Code(f"np.trace({c.text})")
 
     def matmul(self, a: Code, b: Code) -> Code:
-        return Code(f"{self.operand(a, PRODUCT)} @ {self.operand(b)}", PRODUCT)
+        return Code(f"{operand(a, PRODUCT)} @ {operand(b)}", PRODUCT)
 
     def inner(self, a: Code, b: Code) -> Code:
-        """The sum of all products of entries."""
         return Code(f"np.vdot({a.text}, {b.text})")
 
     def tensordot(self, a: Code, b: Code, axes: tuple[list[int], list[int]]) -> Code:
@@ -254,111 +244,120 @@ class NumPy:
     def einsum(
         self, factors: Sequence[Code], words: Sequence[Sequence[int]], out: Sequence[int]
     ) -> Code:
-        names: dict[int, str] = {}
-        spec = ",".join([letters(w, names) for w in words]) + "->" + letters(out, names)
-        return Code(f"np.einsum('{spec}', {', '.join([c.text for c in factors])})")
+        operands = ", ".join([c.text for c in factors])
+        return Code(f"np.einsum('{subscripts(words, out)}', {operands})")
 
     # --- operators ---
 
-    def template(self, name: str) -> str:
-        """How an operator is written, operands as fields; empty where there is no word for it."""
-        return TEMPLATES.get(name) or (f"np.{name}({{operands}})" if hasattr(np, name) else "")
+    def call(self, op: Operator, args: Sequence[Code]) -> Code | None:
+        own = f"np.{op.name}({{operands}})" if hasattr(np, op.name) else ""
+        template = TEMPLATES.get(op.name) or own
+        if not template:
+            return None
+        axes = tuple(range(-op.core, 0))
+        values = {f"p[{k}]": text for k, text in enumerate(op.params)}
+        values["axes"] = str(axes[0] if op.core == 1 else axes)
+        return infix.filled(template, values, args, lambda c: named(self, c))
 
-    def apply(self, template: str, values: dict[str, Any], args: Sequence[Code]) -> str:
-        """A template with operands in parentheses where it has none of its own."""
-        parts: list[tuple[str, str]] = []
-        literal = ""
-        for part, field, *_ in Formatter().parse(template):
-            literal += part
-            if field is not None:
-                parts.append((literal, field))
-                literal = ""
-        parts.append((literal, ""))
-        text = ""
-        for k, (before, field) in enumerate(parts):
-            text += before
-            if field.isdigit():
-                after = parts[k + 1][0]
-                enclosed = before.endswith(("(", ", ")) and after.startswith((")", ","))
-                text += args[int(field)].text if enclosed else self.operand(args[int(field)])
-            elif field == "operands":
-                text += ", ".join([c.text for c in args])
-            elif field:
-                text += values[field]
-        return text
+    def constant(self, c: Code) -> Code:
+        return Code(f"{operand(c)}.astype(dtype)")
 
-    def level(self, text: str) -> int:
-        """A name, a call or a parenthesis binds tightly."""
-        head = re.match(r"[\w.]*", text)
-        start = head.end() if head else 0
-        if start == len(text):
-            return ATOM
-        depth = 0
-        for k, character in enumerate(text[start:], start):
-            depth += (character in "([{") - (character in ")]}")
-            if depth == 0:
-                return ATOM if k == len(text) - 1 and character == ")" else SUM
-        return SUM
+    def scalar(self, c: Code) -> Code:
+        return Code(f"float({c.text})", weak=True)
 
-    def truth(self, text: str) -> Code:
-        """Truth values, which are 1 and 0 in arithmetic."""
-        bare = text[1:-1] if text[0] == "(" and self.level(text) == ATOM else text
+    def truth(self, c: Code) -> Code:
+        bare = c.text[1:-1] if c.text[0] == "(" and c.level == ATOM else c.text
         return Code(f"({bare}).astype(dtype)", condition=bare)
 
-    def indicator(self, params: tuple[Any, ...], extent: Callable[[Extent], str]) -> str:
-        """The array that is 1 where conditions on indices hold; `extent` writes an extent."""
-        shape, guards, _ = params
-        nones = [", None" * (len(shape) - axis - 1) for axis in range(len(shape))]
-        names = {
-            f"#{axis}": f"np.arange({extent(n)})" + (f"[:{nones[axis]}]" if nones[axis] else "")
-            for axis, n in enumerate(shape)
-        }
-
-        def spelled(form: Affine) -> str:
-            terms = [
-                f"{c} * {names.get(n) or extent(extent_from(Affine.of(n)))}" for n, c in form.terms
-            ]
-            return " + ".join([*terms, str(form.constant)])
-
-        tests = []
-        for g in guards:
-            if isinstance(g, Congruence):
-                tests.append(f"(({spelled(g.form)}) % {g.modulus} == 0)")
-            else:
-                tests.append(f"({spelled(g.form)} {'==' if g.equality else '>='} 0)")
-        return f"({' & '.join(tests) or f'np.ones({extent(1)})'})"
+    def fold(
+        self, step: str, operands: tuple[Sequence[Code], ...], times: Extent, backward: bool
+    ) -> Code:
+        groups = [_tuple([c.text for c in group]) for group in operands]
+        args = [step, *groups, self.size(times).text, str(backward), "dtype"]
+        return Code(f"_fold({', '.join(args)})", view=True)
 
     # --- the module ---
 
-    def function(
-        self, name: str, params: list[str], sizes: list[str], integers: set[str], body: list[str],
-        result: str, doc: str,
-    ) -> list[str]:  # fmt: skip
-        """The lines of a function; `sizes` are extents that no array has."""
-        arrays = [p for p in params if p not in integers]
-        lines = [f"{p} = floats({p})" for p in arrays]
-        lines += [f"{p} = np.asarray({p})" for p in params if p in integers]
-        if any(re.search(r"(?<!\.)\bdtype\b", line) for line in [*body, result]):
-            lines.append(f"dtype = np.result_type({', '.join([*arrays, '0.0'])})")
-        lines += [*body, f"return {result}"]
-        head = [f"def {name}({', '.join([*params, *sizes])}):", f'    """{doc}"""']
-        return [*head, *[f"    {line}" for line in lines]]
+    def result(self, c: Code, shape: Shape) -> Code:
+        scalar = "" if shape else "[()]"
+        if c.weak:
+            return Code(f"{self.full(c, ()).text}{scalar}")
+        return Code(f"np.array({c.text}){scalar}") if c.view else c
 
-    def module(self, functions: list[list[str]]) -> str:
-        text = "\n\n\n".join(["\n".join(lines) for lines in functions])
+    def sequence(self, items: Sequence[Code]) -> Code:
+        return Code(_tuple([c.text for c in items]))
+
+    def mapping(self, items: Sequence[tuple[Any, Code]]) -> Code:
+        return Code("{" + ", ".join([f"{key!r}: {c.text}" for key, c in items]) + "}")
+
+    def function(self, f: Function) -> list[str]:
+        integers = [p for p, v in f.parameters.items() if v.integral]
+        arrays = [p for p in f.parameters if p not in integers]
+        body = _body(f)
+        lines = [f'"""{f.doc}"""']
+        lines += [f"{p} = floats({p})" for p in arrays]
+        lines += [f"{p} = np.asarray({p})" for p in integers]
+        if any(re.search(r"(?<!\.)\bdtype\b", line) for line in body):
+            lines.append(f"dtype = np.result_type({', '.join([*arrays, '0.0'])})")
+        return _defined(f, [*lines, *body])
+
+    def nested(self, f: Function) -> list[str]:
+        return _defined(f, _body(f))
+
+    def module(self, functions: Sequence[list[str]]) -> str:
+        called = set(re.findall(r"\b(\w+)\(", "\n".join(["\n".join(f) for f in functions])))
+        helpers = [text for name, text in HELPERS.items() if name in called]
+        text = "\n\n\n".join([*helpers, *["\n".join(lines) for lines in functions]])
         uses = [m for m in ("linalg", "special") if re.search(rf"(?<![\w.]){m}\.", text)]
         imports = ["import numpy as np"]
         imports += [f"from scipy import {', '.join(uses)}"] if uses else []
         return "\n".join(imports) + f"\n\n\n{FLOATS}\n\n{text}\n"
 
+    def check(self, check: Check) -> str:
+        lines = ["", "", 'if __name__ == "__main__":']
+        lines += ["    rng = np.random.default_rng(0)", "    values = {}"]
+        for sample in check.samples:
+            shape = _tuple([str(n) for n in sample.shape])
+            lines.append(f"    {NUMBERS} = rng.uniform(0.5, 1.5, {shape})")
+            lines.append(f'    values["{sample.name}"] = {_each(sample)}')
+        found, difference = f"{check.function}(**values{_given(check.sizes)})", check.difference
+        if difference is None:
+            shapes = ", ".join([_tuple([str(n) for n in shape]) for shape in check.shapes])
+            lines += [f"    found = {found}", f"    shapes = [{shapes}]"]
+            return "\n".join(lines) + SHAPES
+        lines.append(f"    found = np.asarray({found})")
+        return "\n".join(lines) + DIFFERENCES.format(
+            x=difference.direction.name,
+            before=difference.before,
+            direction=_each(difference.direction),
+            extra=_given(difference.sizes),
+        )
 
-FLOATS = '''
-def floats(a):
-    """Integers and booleans become float64, float32 stays, numbers take the dtype of arrays."""
-    if isinstance(a, (bool, int, float)):
-        return float(a)
-    a = np.asarray(a)
-    return a if a.dtype.kind == "f" else a.astype(np.float64)
-'''.lstrip()
 
-LANGUAGES: dict[str, type[NumPy]] = {"numpy": NumPy}
+def _tuple(items: Sequence[str]) -> str:
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+def _body(f: Function) -> list[str]:
+    sizes = [f"{name} = {array}.shape[{axis}]" for name, (array, axis) in f.bound.items()]
+    return [*sizes, *f.body, f"return {f.result.text}"]
+
+
+def _defined(f: Function, lines: Sequence[str]) -> list[str]:
+    head = f"def {f.name}({', '.join([*f.parameters, *f.free])}):"
+    return [head, *[f"    {line}" for line in lines]]
+
+
+def _each(sample: Sample) -> str:
+    """The data of a sample: one matrix, or a stack of them."""
+    text = sample.value.text
+    if sample.integral:
+        text = f"np.floor({text}).astype(int)"
+    for _ in range(sample.stack):
+        text = f"np.stack([{text} for {NUMBERS} in {NUMBERS}])"
+    return text
+
+
+def _given(sizes: Mapping[str, int]) -> str:
+    """Further arguments, behind others."""
+    return "".join([f", {name}={size}" for name, size in sizes.items()])

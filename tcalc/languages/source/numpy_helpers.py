@@ -1,4 +1,4 @@
-"""Functions in NumPy that printed programs carry along where they call them.
+"""What printed NumPy programs carry along: functions where they call them, and the self-check.
 
 Data: a function a text, as it is printed. `numpy` says which operator calls which.
 """
@@ -143,3 +143,42 @@ def _svd_gaps(s):
 
 #: Sources by the name of the function.
 HELPERS = {text.split("(")[0].removeprefix("\ndef "): text.strip() for text in SOURCES}
+
+#: What every program makes of its arguments.
+FLOATS = '''
+def floats(a):
+    """Integers and booleans become float64, float32 stays, numbers take the dtype of arrays."""
+    if isinstance(a, (bool, int, float)):
+        return float(a)
+    a = np.asarray(a)
+    return a if a.dtype.kind == "f" else a.astype(np.float64)
+'''.lstrip()
+
+#: The end of a self-check: derivatives against central differences, or shapes.
+DIFFERENCES = """
+    x, step = values["{x}"], 1e-6
+    expected = np.empty(found.shape)
+    for place in np.ndindex(x.shape):
+        a = np.zeros(x.shape)
+        a[place] = 1.0
+        direction = {direction}
+        above = {before}(**{{**values, "{x}": x + step * direction}}{extra})
+        below = {before}(**{{**values, "{x}": x - step * direction}}{extra})
+        expected[(..., *place)] = (above - below) / (2 * step)
+    error = np.abs(found - expected).max(initial=0) / max(1.0, np.abs(expected).max(initial=0))
+    print(f"largest difference from central differences: {{error:.1e}}")
+    if not error < 1e-6:
+        raise SystemExit(1)
+"""
+
+SHAPES = """
+
+    def leaves(tree):
+        if isinstance(tree, dict):
+            tree = tuple(tree.values())
+        return [a for part in tree for a in leaves(part)] if isinstance(tree, tuple) else [tree]
+
+    if [np.shape(a) for a in leaves(found)] != shapes:
+        raise SystemExit(1)
+    print("shapes are as expected")
+"""

@@ -1,49 +1,74 @@
-"""Products in source code: scaling, unit tensors, and contractions as matrix products."""
+"""Products in source code: scaling, unit tensors, and contractions pair by pair.
+
+Contractions become matrix products where they have that form; unit tensors are written onto
+diagonals of zeros.
+"""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 from ...contraction.paths import path_of
-from ...graph.extents import ONE, Coef, Extent, nominal
+from ...graph.extents import ONE, Coef, nominal
 from ...graph.nodes import Einsum, Expr, Labels
-from ...graph.products import Factors, factors_of
+from ...graph.products import Factors
 from ..writing.gathers import Gather, SegmentSum, as_gather, as_segment_sum
-from .numpy import ATOM, Code, NumPy
+from .language import Code, Language, named, short_enough
 
 Operand = tuple[Code, Labels]
 MIN_NAMED = 12
 
 
-class Products(ABC):
-    """Statements so far, the code of every node, and how products of these are written."""
+class Values(Protocol):
+    """What products read of the program that they are part of."""
 
-    def __init__(self, language: NumPy) -> None:
+    def code(self, e: Expr) -> Code:
+        """An operand, which is written already."""
+
+    def inner(self, e: Expr) -> Code:
+        """An expression that need not stand in the whole, written now."""
+
+    def factors(self, node: Einsum) -> Factors:
+        """The product, with contractions that are part of it."""
+
+    def turned(self, e: Expr) -> bool:
+        """Is it a contraction to be written with the axes that its one reader wants?"""
+
+    def shared(self, e: Expr) -> bool:
+        """Is it read more than once?"""
+
+
+class Narrow(NamedTuple):
+    """What an array repeats: a value without the axes along which it is constant.
+
+    Attributes
+    ----------
+    code : Code
+    axes : set of int
+        The axes of the whole array that it has.
+    """
+
+    code: Code
+    axes: set[int]
+
+
+class Products:
+    """How the products of one function are written.
+
+    Parameters
+    ----------
+    language : Language
+        Its scope takes the statements.
+    values : Values
+        What stands around the products.
+    """
+
+    def __init__(self, language: Language, values: Values) -> None:
         self.language = language
-        self.lines: list[str] = []
-        self.codes: dict[int, Code] = {}
-        self.short: dict[int, tuple[Code, set[int]]] = {}
-        self.uses: Counter[int] = Counter()
-        self.turned: set[int] = set()
-        self.whole: dict[int, Factors] = {}
-        self.temporaries = 0
-        self.prefix = "t"
-
-    @abstractmethod
-    def extent(self, extent: Extent) -> str:
-        """An extent in the source."""
-
-    def assign(self, code: Code) -> Code:
-        self.temporaries += 1
-        name = f"{self.prefix}{self.temporaries}"
-        self.lines.append(f"{name} = {code.text}")
-        return code._replace(text=name, level=ATOM, condition="")
-
-    def named(self, code: Code) -> Code:
-        return code if code.text.isidentifier() else self.assign(code)
+        self.values = values
 
     # --- products ---
 
@@ -52,14 +77,14 @@ class Products(ABC):
         language, value = self.language, coef.value
         negative = math.copysign(1, value) < 0 and value == value
         first = [] if abs(value) == 1 and (factors or coef.times) else [language.number(abs(value))]
-        first += [Code(self.extent(d), weak=True) for d in coef.times]
+        first += [language.size(d) for d in coef.times]
         code = language.multiply([*first, *factors])
         if coef.over:
-            code = language.divide(code, [self.extent(d) for d in coef.over])
+            code = language.divide(code, [language.size(d) for d in coef.over])
         return language.negate(code) if negative else code
 
-    def outer(self, node: Einsum) -> Code:
-        """A product without a summed label."""
+    def outer(self, node: Einsum) -> tuple[Code, Narrow | None]:
+        """A product without a summed label, and what it repeats along axes that no operand has."""
         labels = list(dict.fromkeys(node.out))
         scalars: list[Code] = []
         groups: dict[tuple[int, ...], list[Code]] = {}
@@ -68,7 +93,7 @@ class Products(ABC):
                 order = [label for label in labels if label in word]
                 groups.setdefault(tuple(order), []).append(self.aligned(arg, word, order))
             else:
-                scalars.append(self.codes[id(arg)])
+                scalars.append(self.values.code(arg))
         factors = []
         for group in sorted(groups, key=lambda group: (len(group), group)):
             product = self.language.multiply(groups[group])
@@ -77,33 +102,26 @@ class Products(ABC):
         code = factors[0] if plain else self.scaled(node.coef, scalars + factors)
         present = {axis for axis, label in enumerate(labels) if any(label in g for g in groups)}
         if len(labels) < len(node.out):
-            return self.embedded(node, code, bool(factors))
+            return self.embedded(node, code, bool(factors)), None
         if len(present) == len(labels):
-            return code
-        if self.uses[id(node)] > 1 and len(code.text) > MIN_NAMED:
-            code = self.named(code)
-        self.short[id(node)] = (code, present)
-        shape = [self.extent(e) for e in node.shape]
-        return self.language.broadcast(code, shape) if factors else self.language.full(code, shape)
+            return code, None
+        if self.values.shared(node) and len(code.text) > MIN_NAMED:
+            code = named(self.language, code)
+        repeated = self.language.broadcast if factors else self.language.full
+        return repeated(code, node.shape), Narrow(code, present)
 
     def embedded(self, node: Einsum, core: Code, array: bool) -> Code:
-        """A unit tensor times its core, written on a diagonal of zeros."""
-        language = self.language
+        """A unit tensor times its core, which is one number where it is no array."""
         if not array:
-            core = language.full(core, [self.extent(e) for e in node.extents])
-        if node.out == (0, 0):
-            return language.diag(core)
-        core = self.named(core)
-        self.temporaries += 1
-        name = f"{self.prefix}{self.temporaries}"
-        self.lines += language.embed(name, core, node.out, [self.extent(e) for e in node.shape])
-        return Code(name)
+            core = self.language.full(core, node.extents)
+        return self.language.embed(core, node.out, node.shape)
 
     def aligned(self, arg: Expr, word: Labels, order: list[int]) -> Code:
         """An operand with its axes in this order of labels."""
-        if id(arg) in self.turned and isinstance(arg, Einsum):
-            return self.short_enough(self.contraction(arg, [word.index(k) for k in order]))
-        return self.arranged((self.codes[id(arg)], word), order)
+        if self.values.turned(arg) and isinstance(arg, Einsum):
+            turned = self.contraction(arg, [word.index(k) for k in order])
+            return short_enough(self.language, turned)
+        return self.arranged((self.values.code(arg), word), order)
 
     def arranged(self, operand: Operand, order: Sequence[int]) -> Code:
         """The operand with axes in this order, repeated labels read as diagonals."""
@@ -121,9 +139,9 @@ class Products(ABC):
         taken, summed = as_gather(node), as_segment_sum(node)
         if taken is not None or summed is not None:
             return self.indexed(node, taken, summed, order)
-        whole = self.whole.get(id(node)) or factors_of(node)
+        whole = self.values.factors(node)
         spelled = sorted(whole.operands, key=lambda item: any(item[0] is arg for arg in node.args))
-        operands = [(self.codes[id(arg)], word) for arg, word in spelled]
+        operands = [(self.values.code(arg), word) for arg, word in spelled]
         if len(operands) == 1 and operands[0][1] == (0, 0) and not out:
             return language.trace(operands[0][0])
         flat = self.grouped(self.alone_summed([self.distinct(f) for f in operands], out), out)
@@ -152,7 +170,7 @@ class Products(ABC):
         word = (*wanted, *[label for label in joint if label not in wanted])
         found = [(self.pair(a, b, w), w) for w in dict.fromkeys((tuple(joint), word, word[::-1]))]
         code, word = min(found, key=lambda option: len(option[0].text))
-        return self.short_enough(code), word
+        return short_enough(self.language, code), word
 
     def indexed(
         self, node: Einsum, taken: Gather | None, summed: SegmentSum | None, order: Sequence[int]
@@ -160,18 +178,14 @@ class Products(ABC):
         """A gather, or a sum by segments, result axes in this order of the open labels."""
         language = self.language
         if taken is not None:
-            keys = [None if key is None else self.inner(key) for key in taken.keys]
-            code, perm = language.take(self.inner(taken.array), keys), taken.perm
+            keys = [None if key is None else self.values.inner(key) for key in taken.keys]
+            code, perm = language.take(self.values.inner(taken.array), keys), taken.perm
         else:
             assert summed is not None
-            summand, index = self.inner(summed.summand), self.inner(summed.index)
-            code = language.segment_sum(summand, index, self.extent(summed.extent))
+            summand, index = self.values.inner(summed.summand), self.values.inner(summed.index)
+            code = language.segment_sum(summand, index, summed.extent)
             perm = summed.perm
         return language.transpose(code, [perm[node.out.index(label)] for label in order])
-
-    @abstractmethod
-    def inner(self, e: Expr) -> Code:
-        """The code of an expression that need not stand in the whole."""
 
     def distinct(self, operand: Operand) -> Operand:
         """The operand with repeated labels read as diagonals."""
@@ -207,9 +221,6 @@ class Products(ABC):
             return operand
         rest = tuple([label for label in word if label in kept])
         return self.language.sum(code, axes, len(word)), rest
-
-    def short_enough(self, code: Code) -> Code:
-        return self.assign(code) if len(code.text) > self.language.width else code
 
     def pair(self, a: Operand, b: Operand, out: Labels) -> Code:
         """The product of two operands with the labels that are not in `out` summed."""

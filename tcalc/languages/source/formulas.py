@@ -1,0 +1,59 @@
+"""Operators in a language: by signs, by its own words, or by what their formulas are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...graph.formulas import Entry
+from ...support.errors import UnsupportedError
+from .language import Code, Language, Operator
+
+#: What languages write by signs.
+ARITHMETIC: dict[str, Callable[..., Code]] = {
+    "add": lambda to, a, b: to.add([a, b]),
+    "subtract": lambda to, a, b: to.add([a, to.negate(b)]),
+    "multiply": lambda to, a, b: to.multiply([a, b]),
+    "divide": lambda to, a, b: to.divide(a, [b]),
+    "negative": lambda to, a: to.negate(a),
+    "matmul": lambda to, a, b: to.matmul(a, b),
+}
+
+
+def applied(language: Language, op: Operator, args: Sequence[Code]) -> Code | None:
+    """What an operator makes of its operands; None where there is no word for it."""
+    if op.name in ARITHMETIC:
+        return ARITHMETIC[op.name](language, *args)
+    return language.call(op, args)
+
+
+def written(language: Language, entry: Any, args: Sequence[Code]) -> Code:
+    """A formula of operands.
+
+    Parameters
+    ----------
+    language : Language
+    entry : Entry or number
+        The formula as `graph.formulas.recorded` gives it.
+    args : sequence of Code
+        The operands.
+
+    Raises
+    ------
+    UnsupportedError
+        Where the language has no word for a function in it.
+    """
+    if not isinstance(entry, Entry):
+        return language.number(entry)
+    if not entry.name:
+        return args[int(entry.args[0])]
+    operands = [written(language, arg, args) for arg in entry.args]
+    code = applied(language, Operator(entry.name), operands)
+    if code is None:
+        raise unknown(language, entry.name)
+    return code
+
+
+def unknown(language: Language, name: str) -> UnsupportedError:
+    """The error of an operator that cannot be written."""
+    return UnsupportedError(f"no {language.name} source for {name}")

@@ -1,0 +1,10 @@
+"""The languages of source code by name: one row each."""
+
+from __future__ import annotations
+
+from .language import Language
+from .numpy import NumPy
+
+LANGUAGES: dict[str, type[Language]] = {
+    "numpy": NumPy,
+}

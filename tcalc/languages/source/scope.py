@@ -1,0 +1,110 @@
+"""The names and statements of one function, in any language.
+
+Names are letters, digits and underscores of ASCII, which all languages read as one word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from ...graph.extents import Extent
+from ...graph.nodes import Var
+
+
+class Place(NamedTuple):
+    """An axis of an array by its name in the source."""
+
+    array: str
+    axis: int
+
+
+class Scope:
+    """Statements so far, and what is named: parameters, temporaries, dimensions.
+
+    Parameters
+    ----------
+    variables : mapping
+        The variables by the names of the parameters.
+    reserved : collection of str
+        What no name may be.
+    prefix : str
+        Temporaries are this and a number, behind further letters where that is taken.
+
+    Attributes
+    ----------
+    lines : list of str
+        The statements.
+    free : list of str
+        Names of dimensions that no array has.
+    bound : dict
+        Names of dimensions that are read off an axis of an array.
+    """
+
+    def __init__(
+        self, variables: Mapping[str, Var], reserved: Collection[str], prefix: str
+    ) -> None:
+        self.lines: list[str] = []
+        self.free: list[str] = []
+        self.bound: dict[str, Place] = {}
+        self.sizes: dict[str, str] = {}
+        self.variables = variables
+        self.taken = {*variables, *reserved}
+        self.prefix = unlike(prefix, self.taken, "t")
+        self.temporaries = 0
+
+    def fresh(self) -> str:
+        """The name of a temporary."""
+        self.temporaries += 1
+        return f"{self.prefix}{self.temporaries}"
+
+    def extent(self, extent: Extent) -> str:
+        """An extent in the names of this function: a number or an affine form, ``//`` in it."""
+        if isinstance(extent, int):
+            return str(extent)
+        if not re.fullmatch(r"[\w+*/\- ()]+", extent):
+            raise ValueError(f"the extent {extent!r} has no source")
+        return re.sub(r"[^\W\d]\w*", lambda m: self.dimension(m.group()), extent)
+
+    def dimension(self, dim: str) -> str:
+        """The name of a dimension."""
+        if dim not in self.sizes:
+            name = unlike(plain(dim), self.taken.union(self.sizes.values()), "_")
+            self.sizes[dim] = name
+            array = next((p for p, v in self.variables.items() if dim in v.shape), None)
+            if array is None:
+                self.free.append(name)
+            else:
+                self.bound[name] = Place(array, self.variables[array].shape.index(dim))
+        return self.sizes[dim]
+
+    def read(self, texts: Iterable[str]) -> dict[str, Place]:
+        """The bound dimensions that stand in the statements or in further texts."""
+        words = set(re.findall(r"\w+", "\n".join([*self.lines, *texts])))
+        return {name: place for name, place in self.bound.items() if name in words}
+
+
+def parameters(found: Iterable[str], reserved: Collection[str]) -> dict[str, str]:
+    """Names of parameters by those of the variables."""
+    known, names = sorted(found), dict[str, str]()
+    for name in known:
+        shown = plain(name)
+        while shown in reserved or (shown != name and (shown in known or shown in names.values())):
+            shown += "_"
+        names[name] = shown
+    return names
+
+
+def unlike(name: str, taken: Collection[str], suffix: str) -> str:
+    """A name that is not taken, nor its numbered forms."""
+    while any(re.fullmatch(rf"{re.escape(name)}\d*", other) for other in taken):
+        name += suffix
+    return name
+
+
+def plain(name: str) -> str:
+    """A name in ASCII: several spellings of other letters are read as one name."""
+    if name.isascii():
+        return name
+    return "".join([ch if ch.isascii() else "_" for ch in name]) + "_"
