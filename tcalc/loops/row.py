@@ -120,7 +120,7 @@ def _run(xp: Any, params: tuple[Any, ...], *arrays: Array) -> list[Array | None]
 FOLD = Loop(
     "fold", (),
     Meaning((), shape=_shapes, dimensions=_extents),
-    Kernels(_run),
+    Kernels(_run, host=True),
     Spelling(r"\operatorname{{fold}}"),
     tangents=tangents, cotangents=cotangents, batched=for_batch, iteration=_iteration,
     hoisted=ahead, parts=("fold", "fold_after", "fold_before"),

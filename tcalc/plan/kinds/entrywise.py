@@ -27,7 +27,7 @@ def _scratch(xp: Any, result: Result, params: Params) -> Array:
 
 def _ufunc(xp: Any, result: Result, params: Params, *arrays: Array) -> Array:
     op, *rest = params
-    return op.kernels.compute(xp, tuple(rest), *arrays)
+    return xp.asarray(op.kernels.compute(xp, tuple(rest), *arrays), result.dtype)
 
 
 def _numbered(compute: Callable[[float, Array], Array]) -> Reference:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...support.errors import LinAlgError
+from ...support.namespaces import NUMPY
 from . import tiles
 from .kind import Kind, Params, Result, Sizes, broadcast, given
 
@@ -21,26 +22,37 @@ def _made(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
     return broadcast(shape, params, *shapes) if op.elementwise else found
 
 
-def _kernel(xp: Any, result: Result, params: Params, *arrays: Array) -> Array:
+def computed(xp: Any, params: Params, *arrays: Array) -> Any:
+    """What an operator, the first parameter, makes of arrays of a namespace.
+
+    A row that needs NumPy's arrays, and has no portable form, gets such arrays and gives them.
+    """
     op, *rest = params
-    return xp.asarray(op.kernels.compute(xp, tuple(rest), *arrays), result.dtype)
+    kernels = op.kernels
+    if not kernels.host:
+        return kernels.compute(xp, tuple(rest), *arrays)
+    if kernels.portable is not None:
+        return kernels.portable(xp, tuple(rest), *arrays)
+    return kernels.compute(NUMPY, tuple(rest), *[np.asarray(a) for a in arrays])
+
+
+def _kernel(xp: Any, result: Result, params: Params, *arrays: Array) -> Array:
+    return xp.asarray(computed(xp, params, *arrays), result.dtype)
 
 
 def _all_entries(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
     op, *rest = params
-    return (sum([prod(one) for one in op.shape(tuple(rest), *shapes)]),)
+    return (sum([prod(one) for one in op.result_shape(tuple(rest), *shapes)]),)
 
 
 def _kernels(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Array, ...]:
-    op, *rest = params
-    found = op.kernels.compute(xp, tuple(rest), *arrays)
-    return tuple([xp.asarray(one, result.dtype) for one in found])
+    return tuple([xp.asarray(one, result.dtype) for one in computed(xp, params, *arrays)])
 
 
 def _loop(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Array | None, ...]:
     """The last states, those after every step, and those before: None for what is not read."""
     op, *rest, count, read, step = params
-    once = op.loops(tuple(rest), read)
+    once = op.iteration(tuple(rest), read)
     n, m = len(once.states), len(once.slices)
     held = {k: [xp.asarray(arrays[k], result.dtype)] for k in once.following}
     scanned, fixed = arrays[n : n + m], _named(once.fixed, arrays[n + m :])
