@@ -37,8 +37,8 @@ from .ops.reshape import *
 from .ops.views import *
 from .rules.expand import expand as expand
 from .rules.strategy import simplify as simplify
-from .run.compile import Compiled as Compiled
 from .run.compile import compile as compile
+from .run.compiled import Compiled as Compiled
 from .run.structured_results import CompiledStructured as CompiledStructured
 from .run.transforms import *
 from .structured.blocks import BlockStructured as BlockStructured

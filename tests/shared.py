@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tcalc as tc
+from tcalc.run.backends import BACKENDS
 
 X, y, w, c = tc.var("X", ("m", "n")), tc.var("y", "m"), tc.var("w", "n"), tc.var("c")
 A = tc.var("A", ("n", "n"))
@@ -26,3 +29,9 @@ def same(e: Any, compute: Any, **data: Any) -> None:
     found, wanted = e(**given), np.asarray(compute(**{k: np.asarray(v) for k, v in given.items()}))
     assert np.shape(found) == wanted.shape
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
+
+
+def plan_for_machine(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> None:
+    """What is compiled from here on is planned as if machines had these numbers."""
+    for name, row in BACKENDS.items():
+        monkeypatch.setitem(BACKENDS, name, row._replace(machine=replace(row.machine, **fields)))

@@ -1,9 +1,11 @@
-"""Plans compiled by the system's C compiler: the same numbers, whatever way arrays lie."""
+"""Plans compiled by the system's C compiler: the same numbers, whatever way arrays lie.
+
+Cases that all back ends run are in `test_backends`.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,7 @@ import tcalc as tc
 from tcalc.backends.c.rows import entry
 from tcalc.graph.applications import apply
 from tcalc.graph.row import TABLE
-from tests.cases import CASES, Case
-from tests.linalg_cases import CASES as MATRIX_CASES
-from tests.linalg_cases import Case as MatrixCase
-from tests.test_derivatives import DOUBLE, SINGLE, assert_equal, expected
-from tests.test_linalg import outputs, setting
+from tests.test_backends import failure
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, np.inf, -np.inf, np.nan, 1e-30, 3.7, -2.3, 710.0, 20.0]
 
@@ -26,22 +24,7 @@ def compiled(outputs: Any, **options: Any) -> Any:
     return tc.compile(outputs, backend="c", **options)
 
 
-# --- against other engines ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_derivatives(case: Case) -> None:
-    """All of a case's derivatives in one function, so that much is fused."""
-    e = case.expression()
-    wanted = {
-        (v, k): tc.derivative(e, tc.var(v, case.shapes[v]), k) if k else e
-        for v in case.targets
-        for k in range(min(case.order, 2) + 1)
-    }
-    step = compiled(wanted)
-    for dtype, tolerance in ((np.float64, DOUBLE), (np.float32, 10 * SINGLE)):
-        for (v, k), found in step(case.sample(dtype=dtype)).items():
-            assert_equal(found, expected(case, v)[k], tolerance)
+# --- entries ------------------------------------------------------------------------------------
 
 
 ELEMENTWISE = [row for row in TABLE.values() if row.elementwise and row.core]
@@ -214,23 +197,6 @@ def test_in_place_chains() -> None:
 # --- matrices -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", MATRIX_CASES, ids=lambda case: case.name)
-def test_matrix_functions(case: MatrixCase) -> None:
-    """Value, gradient and second derivative as NumPy's kernels find them."""
-    variables, arrays, (directions,) = setting(case, (), {"m": 2, "n": 3, "k": 2}, 1)
-    parts = outputs(case, variables)
-    rng = np.random.default_rng(0)
-    f = sum([tc.sum(e * tc.const(rng.normal(size=e.shape))) for e in parts])
-    wanted: dict[str, Any] = {f"part {k}": e for k, e in enumerate(parts)}
-    for name, x in variables.items():
-        wanted[f"gradient by {name}"] = tc.grad(f, x)
-        wanted[f"second by {name}"] = tc.hvp(f, x, tc.const(directions[name]))
-    numpy = tc.compile(wanted)(arrays)
-    for name, found in compiled(wanted)(arrays).items():
-        scale = abs(numpy[name]).max(initial=1)
-        np.testing.assert_allclose(found, numpy[name], rtol=0, atol=1e-9 * scale)
-
-
 SIZES = (1, 2, 3, 8, 15, 16, 17, 33, 64, 65, 100, 129, 200, 257)
 
 
@@ -327,35 +293,6 @@ def test_matrix_products(m: int, k: int, n: int) -> None:
 
 
 # --- errors and rare cases ------------------------------------------------------------------------
-
-
-def failure(call: Callable[[], Any]) -> str:
-    with pytest.raises(tc.LinAlgError) as caught:
-        call()
-    return str(caught.value)
-
-
-def test_errors_are_those_of_numpy() -> None:
-    A, b = tc.var("A", ("n", "n")), tc.var("b", ("n",))
-    factor = tc.linalg.cholesky(A)
-    U, _ = tc.linalg.syevd(A)
-    indefinite = np.diag([1.0, -1.0, 2.0])
-    cases = [
-        (tc.sum(factor) + tc.sum(A), indefinite),
-        (2 * tc.linalg.solve_triangular(A, b, lower=True) + b, np.diag([1.0, 0.0, 2.0])),
-        (tc.grad(tc.sum(U * A), A), np.eye(3)),
-        (tc.linalg.potri(A) * 2 + A, np.diag([1.0, 0.0, 2.0])),
-    ]
-    for e, a in cases:
-        given = {"A": a, "b": np.ones(3)}
-        given = {k: v for k, v in given.items() if k in e.variables}
-        wanted = failure(lambda e=e, given=given: tc.compile(e)(**given))
-        step = compiled(e)
-        for _ in range(2):
-            assert failure(lambda step=step, given=given: step(**given)) == wanted
-        # A function that failed once works with what it can do.
-        good = {**given, "A": np.diag([1.0, 2.0, 4.0])}
-        np.testing.assert_allclose(step(**good), tc.compile(e)(**good))
 
 
 @pytest.mark.parametrize("n", [1, 5, 40, 100, 260])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.plan.schedule import tiling
+from tcalc.run.backends import BACKENDS
+from tests.shared import plan_for_machine
 
 #: So many rows that layouts are chosen for them and loops run, and so few that neither is done.
 MANY, FEW = 3011, 37
@@ -45,12 +46,10 @@ EACH = [jacobian, gram, softmax]
 def tiles(request, monkeypatch):
     """Loops wherever they can be, with an incomplete last tile."""
     if request.param == "tiles":
-        monkeypatch.setattr(tiling, "LARGE", 64)
-        monkeypatch.setattr(tiling, "TILE", 1 << 11)
-        monkeypatch.setattr(tiling, "WIDE_TILE", 1 << 12)
+        plan_for_machine(monkeypatch, large=64, tile=1 << 11, wide_tile=1 << 12)
 
 
-@pytest.fixture(params=["numpy", "c"])
+@pytest.fixture(params=BACKENDS)
 def backend(request):
     return request.param
 

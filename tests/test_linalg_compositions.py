@@ -23,6 +23,7 @@ from autograd.scipy.linalg import solve_triangular
 
 import tcalc as tc
 from tests.linalg_programs import Program, Reference, Tcalc, generated, read
+from tests.shared import plan_for_machine
 
 FRESH = "TCALC_RANDOM" in os.environ
 COUNT = int(os.environ.get("TCALC_RANDOM", "48"))
@@ -46,19 +47,18 @@ SETTINGS: dict[str, dict[str, float]] = {
         "ops.matrix_cores.BLOCK": 2,
         "ops.matrix.triangular.LARGE": 2,
         "ops.matrix.cholesky_pullback.BLOCK": 2,
-        "plan.products.contract.GRAM_ROWS": 2,
     },
-    "chosen": {"plan.lowering.make.WORTH_CHOOSING": 0},
-    "loops": {
-        "plan.schedule.tiling.TILE": 4,
-        "plan.schedule.tiling.WIDE_TILE": 8,
-        "plan.schedule.tiling.LARGE": 4,
-        "plan.steps.MANY": 1,
-        "plan.steps.SMALLER": 1,
-        "plan.products.axis_order.SHORT": 2,
-        "plan.kinds.tiles.SHORT": 2,
-    },
+    "chosen": {},
+    "loops": {},
 }
+#: What machines have instead, by setting.
+MACHINES: dict[str, dict[str, float]] = {
+    "plain": {},
+    "in place": {"gram_rows": 2},
+    "chosen": {"worth_choosing": 0},
+    "loops": {"tile": 4, "wide_tile": 8, "large": 4, "many": 1, "smaller": 1, "short": 2},
+}
+MACHINES["all"] = {key: value for machine in MACHINES.values() for key, value in machine.items()}
 SETTINGS["all"] = {key: value for setting in SETTINGS.values() for key, value in setting.items()}
 
 
@@ -109,6 +109,7 @@ def close(found: Any, wanted: Any, condition: float, order: int, what: str) -> N
 def patched(monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
     for name, value in SETTINGS[setting].items():
         monkeypatch.setattr(f"tcalc.{name}", value)
+    plan_for_machine(monkeypatch, **MACHINES[setting])
 
 
 def check(seed: int, program: Program, data: dict[str, np.ndarray], thorough: bool) -> bool:

@@ -19,7 +19,9 @@ from tcalc.graph.row import named
 from tcalc.graph.variables import var
 from tcalc.plan.lowering.make import cost, make_plan
 from tcalc.run.compile import compile
+from tcalc.support.machine import NOMINAL_MACHINE
 from tcalc.support.namespaces import NUMPY
+from tests.shared import plan_for_machine
 
 EXTENTS = (0, 1, 2, 3, 5)
 
@@ -206,13 +208,9 @@ def laid_out(rng, array):
 @pytest.mark.parametrize("tile", [1, 4, None])
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graphs(seed, tile, short, monkeypatch):
-    monkeypatch.setattr("tcalc.plan.products.axis_order.SHORT", short)
-    monkeypatch.setattr("tcalc.plan.kinds.tiles.SHORT", short)
+    plan_for_machine(monkeypatch, short=short)
     if tile:
-        monkeypatch.setattr("tcalc.plan.schedule.tiling.WIDE_TILE", 4 * tile)
-        monkeypatch.setattr("tcalc.plan.schedule.tiling.TILE", tile)
-        monkeypatch.setattr("tcalc.plan.schedule.tiling.LARGE", 4)
-        monkeypatch.setattr("tcalc.plan.lowering.make.WORTH_CHOOSING", 0)
+        plan_for_machine(monkeypatch, tile=tile, wide_tile=4 * tile, large=4, worth_choosing=0)
     rng = random.Random(seed)
     roots, values = random_graph(rng, rng.randint(3, 25))
     with np.errstate(all="ignore"):
@@ -264,7 +262,7 @@ def path_time(words, keep, extents, pairs):
         alive -= {i, j}
         needed = set(keep).union(*[held[k] for k in alive])
         result = (held[i] | held[j]) & needed
-        total += pair_time(bits(held[i]), bits(held[j]), bits(result), size)
+        total += pair_time(bits(held[i]), bits(held[j]), bits(result), size, NOMINAL_MACHINE)
         alive.add(len(held))
         held.append(result)
     return total

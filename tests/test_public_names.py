@@ -14,8 +14,7 @@ from tcalc.graph.row import TABLE
 
 # Reached through methods, operators or NumPy's functions only.
 HIDDEN = {
-    "array_function", "array_ufunc", "compile_function", "compile_structured", "diff", "evaluate",
-    "getitem", "project", "rebuild", "repr_latex", "str", "subs",
+    "array_function", "array_ufunc", "diff", "evaluate", "getitem", "repr_latex", "str", "subs",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.structured.tensor import Structured
+from tcalc.structured.terms.contract import Contraction
 
 N, M, K = 4, 3, 2
 SIZES = {"n": N, "m": M, "k": K}
@@ -339,3 +340,11 @@ def test_solutions_do_not_alias_and_inputs_stay() -> None:
             assert found.flags.writeable
             assert not any(np.shares_memory(found, a) for a in (g, *held.cores))
         np.testing.assert_array_equal(g, 1)
+
+
+def test_arrays_are_contracted_along_the_fastest_path():
+    chain = Contraction(((0, 1), (1, 2), (2,)), (0,), (50, 50, 50))
+    assert [(i, j) for i, j, _ in chain.pairs] == [(1, 2), (0, 3)]
+    rng = np.random.default_rng(0)
+    a, b, c = rng.normal(size=(50, 50)), rng.normal(size=(50, 50)), rng.normal(size=50)
+    np.testing.assert_allclose(chain([a, b, c]), a @ (b @ c))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..calculus.accumulate import MODES
+from ..accumulation.orders import MODES
 from ..calculus.transforms import derivative
 from ..compression.compress import compress
 from ..graph import trees

@@ -1,4 +1,4 @@
-"""What runs a plan: one folder a back end.
+"""What runs a plan: the interface, and one folder a back end.
 
-Reads nothing.
+Reads plan.
 """

@@ -1,5 +1,4 @@
-"""Derivatives: accumulation in three orders, batching, projection onto properties; the transforms
-of expressions.
+"""Derivatives as users ask for them: the transforms, projection onto properties, batching.
 
-Reads graph, ops, rules, plan.lowering.
+Reads graph, accumulation, ops, rules, plan.lowering.
 """

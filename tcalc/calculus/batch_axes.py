@@ -8,13 +8,14 @@ from typing import Any
 
 from ..graph import trees
 from ..graph.extents import Extent
-from ..graph.nodes import Derivative, Expr, Var, dimensions, intern, variables
+from ..graph.nodes import Expr, Var, dimensions, variables
 from ..graph.normal import einsum, view
 from ..graph.properties import rows
 from ..graph.variables import canonical_name, check_extent, var
 from ..ops.arithmetic import as_expr
 from ..support.errors import ShapeError
 from .batching import batched
+from .projection import rooted
 
 
 def vmap(e: Any, in_axes: Mapping[Any, int | None], size: Extent | None = None) -> Any:
@@ -131,5 +132,4 @@ def _keeping(value: Expr, root: Expr, items: Mapping[Var, Expr]) -> Expr:
         start -= v.ndim
         words.append(range(start, start + v.ndim))
     origin = einsum(lost, words, ())
-    kept: Expr = intern(Derivative, (0, 0), (value, value, origin))
-    return kept
+    return rooted(value, origin)

@@ -6,10 +6,10 @@ keeps its unit tensors and its number of terms at every order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..graph.extents import ONE, Coef
-from ..graph.nodes import Expr
+from ..graph.nodes import Derivative, Expr, Var, intern
 from ..graph.normal import add, einsum, scale, view
 from ..graph.subspaces import RELATIONS, Slot
 from ..ops.reductions import arange
@@ -20,6 +20,15 @@ def project(value: Expr, slots: Iterable[Slot]) -> Expr:
     for slot in slots:
         value = _project_slot(value, slot)
     return value
+
+
+def rooted(
+    value: Expr, of: Expr, wrt: Sequence[Var] = (), candidates: Sequence[Expr] = ()
+) -> Derivative:
+    """The root that marks a value with where it comes from."""
+    meta = (len(wrt), len(candidates), project)
+    made: Derivative = intern(Derivative, meta, (value, of, *wrt, *candidates))
+    return made
 
 
 def _project_slot(value: Expr, slot: Slot) -> Expr:

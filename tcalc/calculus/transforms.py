@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from ..accumulation.orders import MODES, pullback, pushforward
 from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.bound import readable
 from ..graph.extents import Shape, show_shape
-from ..graph.nodes import Derivative, Expr, Var, declaration, intern, slots_of
+from ..graph.nodes import Derivative, Expr, Var, declaration, slots_of
 from ..graph.normal import bare, view
 from ..graph.variables import canonical_name
 from ..ops.arithmetic import as_expr
 from ..plan.lowering.make import operations
 from ..rules.strategy import simplified, simplify, substitute
 from ..support.errors import ShapeError
-from .accumulate import MODES, pullback, pushforward
-from .projection import project
+from .projection import project, rooted
 
 #: Far above the 64 axes that arrays can have.
 MAX_ORDER = 256
@@ -181,8 +181,7 @@ def keeping(value: Expr, of: Expr) -> Expr:
     """
     if not of.variables.keys() - value.variables.keys():
         return value
-    found: Expr = intern(Derivative, (0, 0), (value, value, of))
-    return found
+    return rooted(value, of)
 
 
 def _expression(e: Any) -> Expr:
@@ -305,11 +304,7 @@ def _distinct(options: list[Expr]) -> list[Expr]:
 
 
 def _mark(options: list[Expr], of: Expr, wrt: tuple[Var, ...]) -> Derivative:
-    candidates = tuple(options) if len(options) > 1 else ()
-    projected = project(options[0], slots_of(of.ndim, wrt))
-    args = (options[0], projected, of, *wrt, *candidates)
-    made: Derivative = intern(Derivative, (len(wrt), len(candidates)), args)
-    return made
+    return rooted(options[0], of, wrt, options if len(options) > 1 else ())
 
 
 surface.update(diff=derivative, subs=subs)

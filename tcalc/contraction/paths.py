@@ -12,20 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from ..support.machine import NOMINAL_MACHINE, Machine
 from .common_subproducts import Operands, Twin, Word, twin
 
 Pairs = tuple[tuple[int, int], ...]
 Known = tuple[tuple[int, int], ...]
 
 EXACT_OPERANDS = 8
-#: Multiply-adds of a matrix product in the time of one elementwise operation.
-GEMM_SPEED = 8.0
 #: Sums of times in another order, for comparison: equal to rounding.
 NEARLY = 1 + 1e-9
-
-
-#: Elementwise operations in the time of taking an entry by an integer, or adding one at its place.
-LOOKUP = 2.0
 
 
 class Path(NamedTuple):
@@ -38,7 +33,11 @@ class Path(NamedTuple):
 
 @lru_cache(maxsize=1 << 14)
 def contraction_path(
-    given: Operands, keep: Word, extents: tuple[int, ...], known: Known = ()
+    given: Operands,
+    keep: Word,
+    extents: tuple[int, ...],
+    known: Known = (),
+    machine: Machine = NOMINAL_MACHINE,
 ) -> Path:
     """The order in which to multiply.
 
@@ -53,16 +52,20 @@ def contraction_path(
     known : tuple of (int, int)
         Sets of operands, as bits, whose product is there and takes no time, and one of the two
         halves that it is a product of: such a set or one operand; not for many operands.
+    machine : Machine
+        Whose speeds times are predicted from.
     """
     words = given.words
     if len(words) > EXACT_OPERANDS:
         found = [_greedy(words, keep, extents, smallest) for smallest in (False, True)]
-        timed = [Path(pairs, words, _path_time(given, keep, extents, pairs)) for pairs in found]
+        timed = [
+            Path(pairs, words, _path_time(given, keep, extents, pairs, machine)) for pairs in found
+        ]
         return min(timed, key=lambda path: path.time)
     if len(words) > 2:
-        return _Search(given, keep, extents, dict(known)).run()
+        return _Search(given, keep, extents, dict(known), machine).run()
     pairs = ((0, 1),) if len(words) == 2 else ()
-    return Path(pairs, words, _path_time(given, keep, extents, pairs))
+    return Path(pairs, words, _path_time(given, keep, extents, pairs, machine))
 
 
 def path_of(words: Sequence[Word], keep: Sequence[int], extents: Mapping[int, int]) -> Path:
@@ -105,10 +108,10 @@ class _Sizes(dict[int, float]):
         return size
 
 
-def pair_time(a: int, b: int, result: int, size: Callable[[int], float]) -> float:
+def pair_time(a: int, b: int, result: int, size: Callable[[int], float], machine: Machine) -> float:
     """Predicted time of one pairwise product, labels given as bits."""
-    traffic = (size(a) + size(b)) / 2 + size(result)
-    return traffic if a | b == result else traffic + size(a | b) / GEMM_SPEED
+    traffic = (size(a) + size(b)) * machine.read + size(result) * machine.write
+    return traffic if a | b == result else traffic + size(a | b) / machine.gemm
 
 
 class _Side(NamedTuple):
@@ -146,10 +149,12 @@ def _product_side(a: _Side, b: _Side, result: int) -> _Side:
     return _joint(a, b) or _Side(result)
 
 
-def _side_time(a: _Side, b: _Side, result: int, size: Callable[[int], float]) -> float:
+def _side_time(
+    a: _Side, b: _Side, result: int, size: Callable[[int], float], machine: Machine
+) -> float:
     """Predicted time of one pairwise product, of selection tensors too."""
     if not a.chosen and not b.chosen:
-        return pair_time(a.labels, b.labels, result, size)
+        return pair_time(a.labels, b.labels, result, size, machine)
     extra = 0.0
     if a.chosen and b.chosen:
         if _joint(a, b) is not None:
@@ -157,7 +162,7 @@ def _side_time(a: _Side, b: _Side, result: int, size: Callable[[int], float]) ->
         extra = size(b.labels)
     elif b.chosen:
         a, b = b, a
-    return extra + LOOKUP * size((b.labels | a.places) & ~a.chosen) + size(result)
+    return extra + machine.lookup * size((b.labels | a.places) & ~a.chosen) + size(result)
 
 
 Tree = int | tuple["Tree", "Tree"]
@@ -170,9 +175,14 @@ class _Search:
     """
 
     def __init__(
-        self, given: Operands, keep: Word, extents: Sequence[int], known: Mapping[int, int]
+        self,
+        given: Operands,
+        keep: Word,
+        extents: Sequence[int],
+        known: Mapping[int, int],
+        machine: Machine,
     ) -> None:
-        self.given, self.known = given, known
+        self.given, self.known, self.machine = given, known, machine
         words, n = given.words, len(given.words)
         self.full = (1 << n) - 1
         self.size = _Sizes(extents).__getitem__
@@ -208,7 +218,7 @@ class _Search:
                 self.trees[subset] = self.trees[half], self.trees[subset ^ half]
             else:
                 self.split(subset, low)
-            reading = self.size(self.kept[subset]) / 2 if self.plain else 0.0
+            reading = self.size(self.kept[subset]) * self.machine.read if self.plain else 0.0
             self.lower[subset] = self.best[subset] + reading
         words, found = self.given.words, self.spelled[self.full]
         spelled = tuple([found.get(k, word) for k, word in enumerate(words)])
@@ -217,26 +227,27 @@ class _Search:
     def split(self, subset: int, low: int) -> None:
         """The best split of a subset; the part with its lowest operand first."""
         kept, lower, size, plain = self.kept, self.lower, self.size, self.plain
+        machine, sides, gemm = self.machine, self.sides, self.machine.gemm
         rest = part = subset ^ low
         result = kept[subset]
         if not plain:
-            self.sides[subset] = _product_side(self.sides[low], self.sides[rest], result)
-        writing = size(result) if plain else 0.0
+            sides[subset] = _product_side(sides[low], sides[rest], result)
+        writing = size(result) * machine.write if plain else 0.0
         least, chosen, pair = float("inf"), low, None
         while part:
             part = (part - 1) & rest
             one, two = part | low, rest ^ part
             same = self.twin(one, two) if self.repeated and part else None
             if same:
-                time = self.best[one] + _side_time(self.sides[one], self.sides[two], result, size)
+                time = self.best[one] + _side_time(sides[one], sides[two], result, size, machine)
             else:
                 time = lower[one] + lower[two] + writing
                 if time >= least:
                     continue
                 if not plain:
-                    time += _side_time(self.sides[one], self.sides[two], result, size)
+                    time += _side_time(sides[one], sides[two], result, size, machine)
                 elif (joined := kept[one] | kept[two]) != result:
-                    time += size(joined) / GEMM_SPEED
+                    time += size(joined) / gemm
             if time * NEARLY < least:
                 least, chosen, pair = time, one, same
         self.best[subset] = least
@@ -299,7 +310,9 @@ def _greedy(words: Sequence[Word], keep: Word, extents: Sequence[int], smallest:
     return tuple(pairs)
 
 
-def _path_time(given: Operands, keep: Word, extents: Sequence[int], pairs: Pairs) -> float:
+def _path_time(
+    given: Operands, keep: Word, extents: Sequence[int], pairs: Pairs, machine: Machine
+) -> float:
     size = _Sizes(extents).__getitem__
     sides = _sides(given)
     uses = [0] * len(extents)
@@ -315,6 +328,6 @@ def _path_time(given: Operands, keep: Word, extents: Sequence[int], pairs: Pairs
                 uses[label] -= 1
                 if uses[label] == 1:
                     result &= ~(1 << label)
-        total += _side_time(sides[i], sides[j], result, size)
+        total += _side_time(sides[i], sides[j], result, size, machine)
         sides.append(_product_side(sides[i], sides[j], result))
     return total

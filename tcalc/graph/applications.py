@@ -6,6 +6,7 @@ is a number; a matrix function of a transpose is the transpose of the function.
 
 from __future__ import annotations
 
+import copyreg
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..support.namespaces import NUMPY
-from .arraylike import surface
 from .canonical import axis_symmetries, closure
 from .extents import ONE, Shape
-from .nodes import Add, Apply, Derivative, Einsum, Expr, Part, Permutation, intern, postorder
+from .nodes import KINDS, Add, Apply, Derivative, Einsum, Expr, Part, Permutation, intern, postorder
 from .normal import add, bare, drop_axes, einsum, unembedded, view
 from .orientation import canonical_axes, inverse
 from .products import numeral, numeric_value, symmetries
@@ -171,7 +171,7 @@ def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
     if isinstance(node, Part):
         return parts(application(args[0]))[node.index]
     assert isinstance(node, Derivative)
-    return args[1]  # projected
+    return node.project(args[0], node.slots)
 
 
 def rewritten(roots: Sequence[Expr], change: Callable[[Expr, Expr], Expr]) -> list[Expr]:
@@ -198,4 +198,12 @@ def rebuild(rows: list[tuple[type[Expr], tuple[Any, ...], list[int]]]) -> Expr:
     return nodes[-1]
 
 
-surface["rebuild"] = rebuild
+def _flat(e: Expr) -> tuple[Any, ...]:
+    """How an expression is pickled: a flat list, as deep ones would exhaust the stack."""
+    nodes = postorder((e,))
+    place = {id(node): k for k, node in enumerate(nodes)}
+    return rebuild, ([(type(n), n.meta, [place[id(a)] for a in n.args]) for n in nodes],)
+
+
+for _kind in KINDS:
+    copyreg.pickle(_kind, _flat)  # here, where the constructors are known

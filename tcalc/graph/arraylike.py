@@ -43,7 +43,15 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
-class ArrayMethods:
+class Evaluated:
+    """What is evaluated by calling it with arrays: expressions, and nests of them."""
+
+    __slots__ = ()
+
+    __call__ = _method("evaluate")
+
+
+class ArrayMethods(Evaluated):
     """What expressions have in common with arrays."""
 
     __slots__ = ()
@@ -96,7 +104,6 @@ class ArrayMethods:
     transpose = _method("transpose")
     subs = _method("subs")
     diff = _method("diff")
-    __call__ = _method("evaluate")
     __str__ = _method("str")
     __repr__ = _method("str")
     _repr_latex_ = _method("repr_latex")

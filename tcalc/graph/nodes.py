@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arraylike import ArrayMethods, surface
+from .arraylike import ArrayMethods
 from .extents import Coef, Shape, extent_names, show_shape
 from .properties import PROPERTIES, subspace
 from .subspaces import Slot
@@ -69,13 +69,6 @@ class Expr(ArrayMethods):
     def variables(self) -> dict[str, Var]:
         """Variables by name, sorted."""
         return variables((self,))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        nodes = postorder((self,))
-        place = {id(node): k for k, node in enumerate(nodes)}
-        return surface["rebuild"], (
-            [(type(n), n.meta, [place[id(a)] for a in n.args]) for n in nodes],
-        )
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in ("_symmetries", "_antisymmetries"):  # found after it is built
@@ -179,8 +172,9 @@ class Derivative(Expr):
     ----------
     inner : Expr
         The value before projection, which is differentiated further.
-    projected : Expr
-        The value in every slot projected onto the subspace of its variable; what the root means.
+    project : callable
+        ``project(inner, slots)`` is the value in every slot projected onto the subspace of its
+        variable; made when it is asked for, as numbers are projected without it.
     of : Expr
         What was differentiated (through all orders).
     wrt : tuple of Var
@@ -190,21 +184,26 @@ class Derivative(Expr):
         The same value as accumulated by other modes, for a choice when sizes are known.
     """
 
-    __slots__ = ("candidates", "inner", "of", "projected", "wrt")
+    __slots__ = ("candidates", "inner", "of", "project", "wrt")
     inner: Expr
-    projected: Expr
+    project: Callable[[Expr, Iterable[Slot]], Expr]
     of: Expr
     wrt: tuple[Var, ...]
     candidates: tuple[Expr, ...]
 
     @property
     def meta(self) -> tuple[Any, ...]:
-        return (len(self.wrt), len(self.candidates))
+        return (len(self.wrt), len(self.candidates), self.project)
 
     @property
     def slots(self) -> list[Slot]:
         """Where it is projected."""
         return slots_of(self.of.ndim, self.wrt)
+
+    @property
+    def projected(self) -> Expr:
+        """What the root means as an operand."""
+        return self.project(self.inner, self.slots)
 
 
 _FIELDS: dict[type[Expr], tuple[str, ...]] = {
@@ -216,6 +215,7 @@ _FIELDS: dict[type[Expr], tuple[str, ...]] = {
     Part: ("index", "shape"),
     Derivative: (),
 }
+KINDS = tuple(_FIELDS)
 _RANK = {kind: rank for rank, kind in enumerate(_FIELDS)}
 _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
@@ -236,9 +236,9 @@ def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ())
         _, out, extents, _ = meta
         fields["shape"] = tuple([extents[label] for label in out])
     elif kind is Derivative:
-        orders, _ = meta
-        fields.update(shape=args[0].shape, inner=args[0], projected=args[1], of=args[2])
-        fields.update(wrt=args[3 : 3 + orders], candidates=args[3 + orders :])
+        orders, _, project = meta
+        fields.update(shape=args[0].shape, inner=args[0], of=args[1], project=project)
+        fields.update(wrt=args[2 : 2 + orders], candidates=args[2 + orders :])
     for field, value in fields.items():
         object.__setattr__(node, field, value)
     with _lock:
@@ -251,6 +251,8 @@ def _exact(kind: type[Expr], meta: tuple[Any, ...]) -> Any:
         return (*meta[:3], meta[3].key())
     if kind is Apply:
         return (meta[0].name, tuple([(type(p), repr(p)) for p in meta[1]]), meta[2])
+    if kind is Derivative:
+        return meta[:2]
     return meta
 
 

@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .arraylike import surface
+from .arraylike import Evaluated
 from .nodes import Expr
 
 
-class Block(tuple[Any, ...]):
+class Block(tuple[Any, ...], Evaluated):
     """A tuple of expressions or further blocks; calling it with arrays evaluates all of them."""
 
     __slots__ = ()
 
-    def __call__(self, /, *args: Any, **values: Any) -> Any:
-        return surface["evaluate"](self, *args, **values)
 
-
-class NamedBlock(dict[Any, Any]):
+class NamedBlock(dict[Any, Any], Evaluated):
     """A dict of expressions or further blocks; calling it with arrays evaluates all of them."""
-
-    def __call__(self, /, *args: Any, **values: Any) -> Any:
-        return surface["evaluate"](self, *args, **values)
 
 
 def is_function(value: object) -> bool:

@@ -1,4 +1,4 @@
 """`build` and `fold`: comprehensions and sequential loops, their derivatives and batches.
 
-Reads integers, graph, ops, rules, calculus.
+Reads integers, graph, accumulation, ops, rules, calculus.
 """

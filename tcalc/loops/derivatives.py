@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..calculus.accumulate import pullbacks, pushforwards
+from ..accumulation.orders import pullbacks, pushforwards
 from ..calculus.batching import batched
 from ..graph.applications import parts, rewritten
 from ..graph.extents import Extent, Shape

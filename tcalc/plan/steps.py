@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..support.byte_counts import show_bytes
+from ..support.machine import NOMINAL_MACHINE, Machine
 from .kinds.table import KINDS
 from .slot_facts import Inverse, Placement
 
@@ -26,9 +27,6 @@ ProductKey = tuple[tuple[Word, ...], Word]
 INPUT, CONST, BUFFER, VIEW, RESULT = "input", "const", "buffer", "view", "result"
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
-
-#: Entries from which a result is large, and how much smaller an operand is that is copied for it.
-MANY, SMALLER = 1 << 16, 16
 
 
 def letters(word: Word) -> str:
@@ -191,8 +189,8 @@ class Plan:
 class Builder:
     """Slots and steps in the making; a step that exists is not made again."""
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self.sizes = sizes
+    def __init__(self, sizes: Mapping[str, int], machine: Machine = NOMINAL_MACHINE) -> None:
+        self.sizes, self.machine = sizes, machine
         self.fixed: set[int] = set()
         self.shapes: list[Sizes] = []
         self.origin: list[str] = []
@@ -341,7 +339,8 @@ class Builder:
         """An operand aligned; a small one that is read across its rows many times is copied."""
         slot, word = operand
         order = tuple([label for label in target if label in word])
-        if order != word and SMALLER * prod(self.shapes[slot]) <= entries and entries >= MANY:
+        many, smaller = self.machine.many, self.machine.smaller
+        if order != word and smaller * prod(self.shapes[slot]) <= entries and entries >= many:
             slot, word = self.ordered(slot, word, order), order
         return self.aligned(slot, word, target)
 

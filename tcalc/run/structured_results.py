@@ -10,7 +10,6 @@ import numpy as np
 from ..calculus.transforms import keeping
 from ..compression.compress import Compressed, compress
 from ..graph import trees
-from ..graph.arraylike import surface
 from ..graph.extents import NOMINAL, Coef, Extent, extent_names, extent_of
 from ..graph.nodes import Derivative, Expr, Var, dimensions, variables
 from ..graph.products import filled, indicates
@@ -19,7 +18,7 @@ from ..structured.blocks import BlockStructured
 from ..structured.tensor import Structured
 from ..structured.terms.term import Terms
 from ..support.byte_counts import read_bytes
-from .compile import Compiled, compile
+from .compiled import Compiled
 
 _MAX_LAYOUTS = 64
 
@@ -67,7 +66,7 @@ class CompiledStructured:
         self._extents = {
             name: keeping(filled(Coef(1, (name,)), ()), whole[name]) for name in sorted(whole)
         }
-        self._sizes = compile(self._extents, *self._options)
+        self._sizes = Compiled(self._extents, *self._options)
         self._variants: dict[tuple[int, ...], _Variant] = {}
         self._known: dict[Any, tuple[_Variant, list[tuple[Any, Any]], dict[str, int]]] = {}
         self._default = self._variant(self._forms)
@@ -132,8 +131,7 @@ class CompiledStructured:
     def _whole(self, variant: _Variant) -> Compiled:
         """The program, with extents, which read the shapes of variables that the cores do not."""
         numbers = {"cores": variant.cores, "extents": self._extents}
-        made: Compiled = compile(numbers, *self._options)
-        return made
+        return Compiled(numbers, *self._options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CompiledStructured, (self._outputs, *self._options)
@@ -283,6 +281,3 @@ def named_extents(form: Compressed) -> list[str]:
             everything.extend(getattr(op, "extents", ()))
             everything.extend(dimensions([a for a in (op, *op.args) if indicates(a)]))
     return sorted(extent_names(everything))
-
-
-surface["compile_structured"] = CompiledStructured

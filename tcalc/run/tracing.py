@@ -16,7 +16,6 @@ import numpy as np
 
 from ..calculus.batching import batched
 from ..graph import trees
-from ..graph.arraylike import surface
 from ..graph.bound import Scope, refuse_strays
 from ..graph.captures import Captures, closed
 from ..graph.extents import Extent
@@ -28,7 +27,7 @@ from ..ops.arithmetic import as_expr, check_axis
 from ..ops.indexing import index_expr
 from ..rules.strategy import substitute
 from ..support.errors import ShapeError
-from .compile import Compiled
+from .compiled import Compiled
 
 #: Structures of traces whose plans a function keeps.
 KEPT = 64
@@ -290,6 +289,3 @@ class CompiledFunction:
             compiled = Compiled(outputs, None, self._backend, data, *self._options)
             self._kept[inputs.key] = list(inputs.values), compiled
         return self._kept[inputs.key][1]({v.name: a for v, a in inputs.values.items()})
-
-
-surface["compile_function"] = CompiledFunction

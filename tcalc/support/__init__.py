@@ -1,4 +1,5 @@
-"""What knows nothing of expressions: errors, byte counts, progress, the memory of this machine.
+"""What knows nothing of expressions: errors, byte counts, progress, the machine that plans are
+for.
 
 Reads nothing.
 """

@@ -7,17 +7,17 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...plan.failures import StepError
 from ...plan.kinds.table import KINDS
-from ...plan.steps import RESULT, VIEW, Loop, Plan, Step
+from ...plan.steps import Step
+from ...plan.tiles import Tiling
 from ...support.errors import Error
-from ..numpy.kernels import KERNELS
-from ..numpy.matrices import Run, Slots
-from ..numpy.tiles import Tiles
+from ..host.slots import Run, Slots
+from ..host.workspaces import Workspaces
 from .library import function
 from .loopnests import Count
 from .matrices import Array, Frame
@@ -40,19 +40,6 @@ def check_addresses() -> None:
     raise Error('backend="c" needs CPython and NumPy\'s own arrays')
 
 
-class Owner(Protocol):
-    """The program that parts belong to."""
-
-    plan: Plan
-    dtype: np.dtype[Any]
-
-    @property
-    def swept(self) -> bool: ...
-    def stays(self, slot: int) -> bool: ...
-    def closure(self, step: Step) -> Run: ...
-    def place(self, made: Callable[[Slots], Any]) -> int: ...
-
-
 class Used(NamedTuple):
     """Slots of a function: those that stay where they are in a workspace, those that come with a
     call, and those of these whose strides may be any."""
@@ -65,8 +52,9 @@ class Used(NamedTuple):
 class _Compiled(ABC):
     """One function of C for every set of strides."""
 
-    def __init__(self, program: Owner) -> None:
-        self.program = program
+    def __init__(self, workspaces: Workspaces) -> None:
+        self.workspaces = workspaces
+        self.plan, self.dtype = workspaces.plan, workspaces.dtype
         self.steps: list[Step] = []
         self.place = 0
         self._used: Used | None = None
@@ -77,11 +65,12 @@ class _Compiled(ABC):
     def used(self) -> Used:
         if self._used is None:
             read = {slot for slot in self.slots() if self.outside(slot)}
-            stay = sorted([slot for slot in read if self.program.stays(slot)])
+            lives = self.workspaces.lives
+            stay = sorted([slot for slot in read if lives.stays(slot)])
             come = sorted(read.difference(stay))
             made = {step.out for step in self.steps}
-            # Arrays of a caller may lie anyhow.
-            free = [slot for slot in come if self.program.swept or slot not in made]
+            # Arrays of a caller may have any strides.
+            free = [slot for slot in come if lives.swept or slot not in made]
             self._used = Used(stay, come, free)
         return self._used
 
@@ -108,7 +97,7 @@ class _Compiled(ABC):
                 return self._variants.get(key)
 
     def _compiled(self, v: Slots) -> Compute | None:
-        dtype = self.program.dtype
+        dtype = self.dtype
         arrays = {slot: v[slot] for slot in (*self.used.stay, *self.used.come)}
         entries = all(
             array.dtype == dtype and not any(s % dtype.itemsize for s in array.strides)
@@ -143,11 +132,11 @@ class _Compiled(ABC):
         return "\n".join(lines) + "\n"
 
     def array(self, a: np.ndarray) -> Array:
-        return Array(a.shape, tuple([s // self.program.dtype.itemsize for s in a.strides]))
+        return Array(a.shape, tuple([s // self.dtype.itemsize for s in a.strides]))
 
     def read_by_others(self) -> Callable[[int, set[int]], bool]:
         """Do other steps than the one that makes a slot and these read it, or the caller?"""
-        plan = self.program.plan
+        plan = self.plan
         readers: dict[int, set[int]] = {}
         for step in plan.steps:
             for a in step.args:
@@ -179,8 +168,8 @@ class Part(_Compiled):
         Bytes that are dropped after it, of results that it could have dropped.
     """
 
-    def __init__(self, program: Owner) -> None:
-        super().__init__(program)
+    def __init__(self, workspaces: Workspaces) -> None:
+        super().__init__(workspaces)
         self.before: list[Run] = []
         self.after: list[Run] = []
         self.new: set[int] = set()
@@ -213,7 +202,7 @@ class Part(_Compiled):
         """One step as NumPy does it, its result where C looks for it."""
         step = self.steps[number]
         if not self._closures:
-            self._closures = [self.program.closure(s) for s in self.steps]
+            self._closures = [self.workspaces.closure(s) for s in self.steps]
         held = v[step.out]
         try:
             if KINDS[step.kind].into_zeros:
@@ -227,34 +216,36 @@ class Part(_Compiled):
 
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         known = {slot: self.array(a) for slot, a in arrays.items()}
-        frame = Frame(self.program.plan, known, self.new)
-        source = Source(frame, self.steps, self.program.dtype.char)
+        frame = Frame(self.plan, known, self.new)
+        source = Source(frame, self.steps, self.dtype.char)
         body = source.body(self.read_by_others())
         return self.whole(f"switch (start) {{ case 0:;\n{body}\n}}", "p")
 
 
 class TiledPart(_Compiled):
-    """A loop over tiles of rows; what exists in it only is memory for one tile."""
+    """A loop over tiles of rows; what exists in it only is memory for one tile.
 
-    def __init__(self, program: Owner, loop: Loop) -> None:
-        super().__init__(program)
-        plan, self.loop = program.plan, loop
-        self.steps = [s for s in loop.steps if plan.origin[s.out] is not VIEW]
-        views = [s for s in loop.steps if plan.origin[s.out] is VIEW]
-        self.views = {s.out: (s.args[0], KERNELS[s.kind](s, program.dtype)) for s in views}
-        self.tiles = tiles = Tiles(plan, loop, program.dtype)
-        results = {s.out for s in self.steps if plan.origin[s.out] is RESULT}
-        self.passing = sorted(results.difference(tiles.results))
-        self.inside = {s.out for s in tiles.passing} | set(self.passing)
-        self.scratch = program.place(lambda slots: tiles.temporaries())
-        self.tiled = tiles.run(self.scratch)
-        self.place = program.place(self.table)
+    Parameters
+    ----------
+    scratch : int
+        The slot with temporaries in buffers.
+    other : Run
+        The loop as it is run for arrays that no function is written for.
+    """
+
+    def __init__(self, workspaces: Workspaces, tiling: Tiling, scratch: int, other: Run) -> None:
+        super().__init__(workspaces)
+        self.tiling, self.loop, self.scratch, self.other = tiling, tiling.loop, scratch, other
+        self.steps = tiling.computing
+        self.views = {s.out: (s.args[0], workspaces.closure(s)) for s in tiling.views}
+        self.inside = {s.out for s in self.steps if s.out not in self.loop.kept}
+        self.place = workspaces.place(self.table)
 
     def slots(self) -> set[int]:
         return {a for step in self.loop.steps for a in (step.out, *step.args)}
 
     def outside(self, slot: int) -> bool:
-        return slot not in self.views and self.program.plan.owner[slot] not in self.inside
+        return slot not in self.views and self.plan.owner[slot] not in self.inside
 
     def table(self, slots: Slots) -> Any:
         stay = [slots[k] for k in self.used.stay]
@@ -263,43 +254,34 @@ class TiledPart(_Compiled):
     def _temporaries(self, slots: Slots) -> dict[int, np.ndarray]:
         """Memory for a tile, by slot; of kernels' results too, which NumPy allocates itself."""
         found = {sliced.slot: array for sliced, array in slots[self.scratch]}
-        for slot in self.passing:
-            shape = list(self.program.plan.shapes[slot])
-            axis = self._axis(slot, len(shape))
-            shape[axis] = shape[axis] // self.loop.rows * self.loop.tile
-            found[slot] = np.empty(shape, self.program.dtype)
+        for sliced in self.tiling.returned_by_tile:
+            shape = sliced.shape(self.plan.shapes[sliced.slot], self.loop.tile)
+            found[sliced.slot] = np.empty(shape, self.dtype)
         return found
 
-    def _axis(self, slot: int, ndim: int) -> int:
-        """The axis along which a tile has a part of the array, or -1."""
-        mode = self.loop.modes.get(slot, "whole")
-        return {"rows": 0, "columns": ndim - 1, "whole": -1}[mode]
-
     def run(self, v: Slots) -> None:
-        shapes, dtype = self.program.plan.shapes, self.program.dtype
-        for slot in self.tiles.results:
-            v[slot] = np.empty(shapes[slot], dtype)
+        for slot in self.tiling.returned:
+            v[slot] = np.empty(self.plan.shapes[slot], self.dtype)
         compute = self.compute(v)
         if compute is None:
-            self.tiled(v)
+            self.other(v)
             return
         compute(0, v[self.place][1], *[id(v[k]) for k in self.used.come])
         for source, bind in self.views.values():
-            if self.program.plan.owner[source] not in self.inside:
+            if self.plan.owner[source] not in self.inside:
                 bind(v)
 
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
-        tile, loop, plan = self.loop.tile, self.loop, self.program.plan
-        itemsize = self.program.dtype.itemsize
+        tile, loop, itemsize = self.loop.tile, self.loop, self.dtype.itemsize
         held: dict[int, np.ndarray] = self._temporaries(v)
         temporaries = list(held)
         # A function of the table's memory: sharing is the same in all workspaces.
         places = {slot: ("tile", a.ctypes.data) for slot, a in held.items()}
         starts = [f"real *p{slot} = q{slot};" for slot in temporaries]
         for slot, array in arrays.items():
-            axis = self._axis(slot, array.ndim)
-            held[slot] = part = array if axis < 0 else _first(array, axis, loop.rows, tile)
-            step = 0 if axis < 0 else part.shape[axis] // tile * array.strides[axis] // itemsize
+            cut = self.tiling.cut(slot)
+            held[slot] = cut.part(array, 0, tile) if cut else array
+            step = cut.ratio * array.strides[cut.axis] // itemsize if cut else 0
             starts.append(f"real *p{slot} = q{slot} + r * {step}L;")
         slots: Slots = [held.get(k) for k in range(len(v))]
         for slot, (source, bind) in self.views.items():
@@ -308,8 +290,8 @@ class TiledPart(_Compiled):
             apart = (held[slot].ctypes.data - held[source].ctypes.data) // itemsize
             starts.append(f"real *p{slot} = p{source} + {apart}L;")
         known = {slot: self._moving(slot, a) for slot, a in held.items()}
-        frame = Frame(plan, known, (), loop.sums, places)
-        written = Source(frame, self.steps, self.program.dtype.char)
+        frame = Frame(self.plan, known, (), loop.sums, places)
+        written = Source(frame, self.steps, self.dtype.char)
         if written.returns:
             return None
         sizes = {slot: arrays[slot].size for slot in sorted(loop.sums)}
@@ -324,14 +306,9 @@ class TiledPart(_Compiled):
         return self.whole("\n".join(lines), "q", temporaries)
 
     def _moving(self, slot: int, array: np.ndarray) -> Array:
-        found, axis = self.array(array), self._axis(slot, array.ndim)
-        if axis < 0:
+        found, cut = self.array(array), self.tiling.cut(slot)
+        if cut is None:
             return found
-        count = Count(self.loop.tile, array.shape[axis] // self.loop.tile)
-        return found._replace(shape=(*found.shape[:axis], count, *found.shape[axis + 1 :]))
-
-
-def _first(array: np.ndarray, axis: int, rows: int, tile: int) -> np.ndarray:
-    """The part of an array that the first tile sees."""
-    stop = array.shape[axis] // rows * tile
-    return array[:stop] if axis == 0 else array[..., :stop]
+        shape = list(found.shape)
+        shape[cut.axis] = Count(self.loop.tile, cut.ratio)
+        return found._replace(shape=tuple(shape))

@@ -6,8 +6,7 @@ other strides. Matrices go to routines of our own, on the BLAS that SciPy brings
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -15,8 +14,15 @@ import numpy as np
 
 from ...plan.kinds.table import KINDS
 from ...plan.steps import RESULT, VIEW, Loop, Plan, Step, Unit
-from ..numpy.kernels import allocation, cleared, dropped
-from ..numpy.program import Program
+from ...plan.tiles import Tiling
+from ...support.machine import Machine
+from ..host.program import Binder, Program
+from ..host.slots import Run, allocation, cleared, dropped
+from ..host.tiles import temporaries
+from ..host.workspaces import Workspaces
+from ..interface import BackEnd
+from ..numpy.program import Units, numpy_closures
+from ..numpy.tiles import tiled
 from .compiler import command
 from .functions import Part, TiledPart, check_addresses
 from .source import expressible, tileable
@@ -26,95 +32,89 @@ MOST = 400
 #: Bytes that nobody reads any more with which a function ends.
 FREED = 1 << 20
 
+MACHINE = Machine()
 
-class CProgram(Program):
-    """A plan bound to a dtype, as `Program`, most of its steps compiled."""
 
-    def __init__(self, plan: Plan, dtype: np.dtype[Any], given: bool = False) -> None:
+def bind(plan: Plan, dtype: np.dtype[Any], swept: bool = False) -> Program:
+    """The plan as functions of C, between steps that NumPy does."""
+    closures = numpy_closures(dtype, lambda inner: bind(inner, dtype, swept=True))
+    workspaces = Workspaces(plan, dtype, swept, closures)
+    return Program(workspaces, Parts(workspaces, Units(workspaces)))
+
+
+def available() -> None:
+    """Raises an Error where there is no C compiler, or another Python."""
+    command()
+    check_addresses()
+
+
+class Parts:
+    """Runs of steps as functions; `others` binds what has no form in C."""
+
+    def __init__(self, workspaces: Workspaces, others: Binder) -> None:
+        self._workspaces, self._others = workspaces, others
         self._open: Part | None = None
-        super().__init__(plan, dtype, given)
 
-    @staticmethod
-    def available() -> None:
-        """Raises an Error where there is no C compiler, or another Python."""
-        command()
-        check_addresses()
+    def runs(self, unit: Unit) -> list[Run]:
+        plan = self._workspaces.plan
+        if isinstance(unit, Loop):
+            return [*self.finish(), *self._loop(unit)]
+        if expressible(plan, unit):
+            return self._compiled(unit)
+        found = self._others.runs(unit)
+        if self._open is not None and plan.origin[unit.out] is VIEW and unit.kind != "part":
+            self._open.before += found
+            return []
+        return [*self.finish(), *found]
 
-    def stays(self, slot: int) -> bool:
-        """Is the slot the same array in all calls that use one workspace?"""
-        plan = self.plan
-        if plan.origin[slot] is VIEW and slot not in plan.fixed:
-            return slot in self._still
-        home = plan.home[slot]
-        if home is not None:
-            return home >= 0
-        given = plan.owner[slot] < len(plan.inputs)
-        return slot in plan.fixed and not given and (not self.swept or slot in plan.consts)
+    def _loop(self, loop: Loop) -> list[Run]:
+        workspaces = self._workspaces
+        if not tileable(workspaces.plan, loop):
+            return self._others.runs(loop)
+        tiling = Tiling(workspaces.plan, loop)
+        births = [run for step in tiling.kept for run in workspaces.lives.ready(step)]
+        scratch = workspaces.place(lambda slots: temporaries(tiling, workspaces.dtype))
+        other = tiled(tiling, workspaces, scratch)
+        return [*births, TiledPart(workspaces, tiling, scratch, other).run]
 
-    def _add(self, unit: Unit) -> None:
-        if isinstance(unit, Step) and unit.out not in self.plan.fixed:
-            if not self._is_static(unit) and expressible(self.plan, unit):
-                self._compiled(unit)
-                return
-            bound = self.plan.origin[unit.out] is VIEW and unit.kind != "part"
-            if self._open is not None and (bound or self._is_static(unit)):
-                with self._before(self._open):
-                    super()._add(unit)
-                return
-        self._close()
-        if isinstance(unit, Loop) and tileable(self.plan, unit):
-            for step in unit.steps:
-                if step.out in unit.kept:
-                    self._birth(step)
-            self._runs.append(TiledPart(self, unit).run)
+    def _compiled(self, step: Step) -> list[Run]:
+        full = self._open is None or len(self._open.steps) >= MOST
+        found = self.finish() if full else []
+        part = self._open = self._open or Part(self._workspaces)
+        plan, lives = self._workspaces.plan, self._workspaces.lives
+        if plan.origin[step.out] is RESULT:
+            dtype = self._workspaces.dtype
+            part.before.append(allocation(step.out, plan.shapes, (), np.empty, dtype))
         else:
-            super()._add(unit)
-
-    def _compiled(self, step: Step) -> None:
-        if self._open is None or len(self._open.steps) >= MOST:
-            self._close()
-            self._open = Part(self)
-        part = self._open
-        with self._before(part):
-            if self.plan.origin[step.out] is RESULT:
-                self._runs.append(allocation(step.out, self.plan.shapes, (), np.empty, self.dtype))
-            elif self._birth(step, clear=False) and KINDS[step.kind].into_zeros:
+            birth = lives.birth(step)
+            part.before += birth
+            if birth and KINDS[step.kind].into_zeros:
                 part.new.add(step.out)
         part.steps.append(step)
+        return found
 
-    @contextmanager
-    def _before(self, part: Part) -> Iterator[None]:
-        """What is to be run goes before a part."""
-        held, self._runs = self._runs, part.before
-        try:
-            yield
-        finally:
-            self._runs = held
+    def drop(self, slots: Sequence[int]) -> list[Run]:
+        part, plan = self._open, self._workspaces.plan
+        if part is None:
+            return self._others.drop(slots)
+        part.after.append(dropped(slots))
+        part.idle += sum([prod(plan.shapes[slot]) for slot in slots]) * plan.itemsize
+        return self.finish() if part.idle >= FREED else []
 
-    def _end(self, slots: Sequence[int]) -> None:
-        if self._open is None:
-            super()._end(slots)
-            return
-        part = self._open
-        part.after.append(dropped(tuple(slots)))
-        part.idle += sum([prod(self.plan.shapes[slot]) for slot in slots]) * self.plan.itemsize
-        if part.idle >= FREED:
-            self._close()
-
-    def _close(self) -> None:
+    def finish(self) -> list[Run]:
+        """Ends the function that steps are collected for."""
         part, self._open = self._open, None
         if part is None:
-            return
+            return []
         if part.worthwhile:
-            part.place = self.place(part.table)
-            self._runs += [*part.before, part.run]
-        else:
-            self._runs += part.before
-            for step in part.steps:
-                if KINDS[step.kind].into_zeros and step.out not in part.new:
-                    self._runs.append(cleared(step.out))
-                self._runs.append(self.closure(step))
-        self._runs += part.after
+            part.place = self._workspaces.place(part.table)
+            return [*part.before, part.run, *part.after]
+        runs = list(part.before)
+        for step in part.steps:
+            if KINDS[step.kind].into_zeros and step.out not in part.new:
+                runs.append(cleared(step.out))
+            runs.append(self._workspaces.closure(step))
+        return [*runs, *part.after]
 
-    def _finish(self) -> None:
-        self._close()
+
+C_BACKEND = BackEnd(bind, available, MACHINE)

@@ -15,7 +15,9 @@ from ...plan.failures import StepError, without_entries
 from ...plan.kinds.kind import Result
 from ...plan.kinds.table import KINDS
 from ...plan.steps import INPUT, Output, Plan, Step
+from ...support.machine import NOMINAL_MACHINE
 from ...support.namespaces import NUMPY
+from ..interface import BackEnd
 
 Array = Any
 
@@ -30,10 +32,6 @@ class Program:
             for step in plan.steps
             if step.kind == "loop"
         }
-
-    @staticmethod
-    def available() -> None:
-        """Raises an Error where the back end lacks something; NumPy is always there."""
 
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
         with np.errstate(all="ignore"):
@@ -84,3 +82,7 @@ class Program:
         array = self._returned(values, output)
         lent = self.plan.origin[output.slot] is INPUT
         return array if lent else self.xp.array(array)[()]
+
+
+#: The plans of NumPy, so that all kinds have their references computed.
+FUNCTIONAL_BACKEND = BackEnd(Program, available=lambda: None, machine=NOMINAL_MACHINE)

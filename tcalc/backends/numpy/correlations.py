@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...plan.steps import Step
-from .matrices import Maker, Run, Slots
+from ..host.slots import Run, Slots
+from .matrices import Maker
 
 Array = np.ndarray[Any, Any]
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from ...ops.selection import checked
 from ...plan.steps import Step
-from .matrices import Array, Maker, Run, Slots
+from ..host.slots import Array, Run, Slots
+from .matrices import Maker
 
 
 def _index(step: Step, dtype: np.dtype[Any]) -> Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from math import prod
 from typing import Any
@@ -12,50 +12,14 @@ import numpy as np
 from ...plan.failures import without_entries
 from ...plan.steps import Step
 from ...support.namespaces import NUMPY
+from ..host.slots import Array, Run, Slots, dropped
 from .correlations import CORRELATIONS
 from .gathers import TABLES
-from .matrices import MATRICES, Array, Maker, Run, Slots
+from .matrices import MATRICES, Maker
 from .strided import WINDOWS
 
 #: NumPy divides with wider instructions than it inverts.
 FASTER: dict[Callable[..., Any], Callable[..., Any]] = {np.reciprocal: partial(np.divide, 1)}
-
-
-def allocation(
-    slot: int,
-    shapes: Sequence[tuple[int, ...]],
-    others: Sequence[int],
-    new: Callable[..., Array],
-    dtype: np.dtype[Any],
-) -> Run:
-    """Binds a slot, and others in the same memory, to a new array."""
-    shape = shapes[slot]
-    same = [other for other in others if shapes[other] == shape]
-    reshaped = [(other, shapes[other]) for other in others if shapes[other] != shape]
-
-    def run(v: Slots) -> None:
-        array = v[slot] = new(shape, dtype)
-        for other in same:
-            v[other] = array
-        for other, extents in reshaped:
-            v[other] = array.reshape(extents)
-
-    return run
-
-
-def cleared(slot: int) -> Run:
-    def run(v: Slots) -> None:
-        v[slot].fill(0)
-
-    return run
-
-
-def dropped(slots: tuple[int, ...]) -> Run:
-    def run(v: Slots) -> None:
-        for slot in slots:
-            v[slot] = None
-
-    return run
 
 
 def _unary(apply: Callable[[Any, Step], Any]) -> Maker:

@@ -12,10 +12,8 @@ from ...ops.matrix_cores import mirrored
 from ...plan.steps import Step
 from ...support.errors import LinAlgError
 from ...support.namespaces import NUMPY
+from ..host.slots import Array, Run, Slots
 
-Array = np.ndarray
-Slots = list[Any]
-Run = Callable[[Slots], None]
 Maker = Callable[[Step, "np.dtype[Any]"], Run]
 
 SINGULAR = "inv: the matrix is singular"

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...plan.steps import Step
-from .matrices import Maker, Run, Slots
+from ..host.slots import Run, Slots
+from .matrices import Maker
 
 #: An affine form: a number, and a coefficient for every axis.
 Form = tuple[int, tuple[int, ...]]

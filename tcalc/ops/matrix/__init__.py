@@ -1,4 +1,4 @@
 """Rows of linear algebra: families of factorisations closed under differentiation.
 
-Reads graph, ops.
+Reads graph, accumulation, ops.
 """

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.arraylike import surface
+from ...accumulation.orders import reverse
 from ...graph.nodes import Apply, Einsum, Expr, Var, postorder
-from ...graph.normal import bare
 from ...graph.variables import var
 from ...support.errors import UnsupportedError
 from ...support.namespaces import NUMPY
@@ -43,7 +42,7 @@ class Scalar:
         self.expr, self.order = expr, order
         self.derivatives = [expr]
         for _ in range(order):
-            self.derivatives.append(bare(surface["diff"](self.derivatives[-1], X)))
+            self.derivatives += reverse(self.derivatives[-1], [X])
         self.nodes = [_checked(e) for e in self.derivatives]
 
     def __call__(self, k: int, x: Array, xp: Any = NUMPY) -> Array:

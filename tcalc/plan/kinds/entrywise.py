@@ -1,4 +1,4 @@
-"""Kinds with an entry of the result for every entry of the broadcast operands."""
+"""Kinds with an entry of the result for every entry of the broadcast operands, but operators."""
 
 from __future__ import annotations
 
@@ -23,11 +23,6 @@ def _fill(xp: Any, result: Result, params: Params) -> Array:
 
 def _scratch(xp: Any, result: Result, params: Params) -> Array:
     return xp.zeros(result.shape, result.dtype)
-
-
-def _ufunc(xp: Any, result: Result, params: Params, *arrays: Array) -> Array:
-    op, *rest = params
-    return xp.asarray(op.kernels.compute(xp, tuple(rest), *arrays), result.dtype)
 
 
 def _numbered(compute: Callable[[float, Array], Array]) -> Reference:
@@ -68,8 +63,4 @@ ENTRYWISE: Sequence[Kind] = [
     _quick("multiply", "", _binary(operator.mul)),
     _quick("add", "", _binary(operator.add)),
     _quick("subtract", "", _binary(operator.sub)),
-    Kind(
-        name="ufunc", params={"operator": "a row with a ufunc", "*params": "those of the row"},
-        shape=broadcast, flops=None, reference=_ufunc, tiles=tiles.entrywise, in_place="any",
-    ),
 ]  # fmt: skip

@@ -11,11 +11,9 @@ from ...graph.row import Factorisation
 from ...ops.matrix.inverse import SINGULAR
 from ...support.errors import LinAlgError
 from .kind import Kind, Params, Result, Sizes, kept
+from .operators import OPERATOR
 
 Array = Any
-
-#: Substitution and factorisation against matrix products.
-_SPEED = 0.75
 
 
 def _factor(xp: Any, result: Result, params: Params, a: Array) -> Any:
@@ -75,33 +73,32 @@ def _solve(xp: Any, result: Result, params: Params, a: Array, b: Array) -> Array
         raise LinAlgError(SINGULAR) from error
 
 
-_OPERATOR = {"operator": "the row", "*params": "those of the row"}
-
 FACTORISATIONS = [
     Kind(
         name="factor", params={"operator": "a factorisation of plans, whose result is any object"},
         shape=kept, flops=None, reference=_factor, allocates=True,
     ),
     Kind(
-        name="finish", params=_OPERATOR,
+        name="finish", params=OPERATOR,
         shape=_made, flops=None, reference=_finish, allocates=True,
     ),
     Kind(
-        name="over", params=_OPERATOR,
-        shape=kept, flops=None, speed=_SPEED, reference=_over, in_place="first", waits=True,
+        name="over", params=OPERATOR,
+        shape=kept, flops=None, speed="factorisation", reference=_over,
+        in_place="first", waits=True,
     ),
     Kind(
         name="solve",
         params={"transposed": "is it the transpose of the matrix?",
                 "factored": "is the first operand its LU factors?"},
-        shape=_columns, flops=_solve_flops, speed=_SPEED, reference=_solve, allocates=True,
-        inverts=("general",), solves="solve",
+        shape=_columns, flops=_solve_flops, speed="factorisation", reference=_solve,
+        allocates=True, inverts=("general",), solves="solve",
     ),
     Kind(
         name="trisolve",
         params={"transposed": "is it the transpose of the triangle?",
                 "name": "the row of the inverse, for errors"},
-        shape=_columns, flops=_substitution, speed=_SPEED, reference=_trisolve, allocates=True,
-        inverts=("lower", "positive"), solves="solve_triangular",
+        shape=_columns, flops=_substitution, speed="factorisation", reference=_trisolve,
+        allocates=True, inverts=("lower", "positive"), solves="solve_triangular",
     ),
 ]  # fmt: skip

@@ -13,6 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ...support.machine import Machine
+
 Sizes = tuple[int, ...]
 Params = tuple[Any, ...]
 
@@ -24,13 +26,15 @@ Reading = tuple[int, Sequence[str], str]
 class Access(NamedTuple):
     """What is known of a step: extents and parameters.
 
-    `turned` are the operands that are transposed views of matrices which are not wide.
+    `turned` are the operands that are transposed views of matrices which are not wide; `machine`
+    says which arrays are small, and which are wide.
     """
 
     shape: Sizes
     shapes: tuple[Sizes, ...]
     params: Params
     turned: tuple[bool, ...]
+    machine: Machine
 
 
 class Result(NamedTuple):
@@ -91,8 +95,8 @@ class Kind:
     flops : callable or None
         ``flops(shape, params, *shapes)`` are the additions and multiplications; None where
         whoever makes a step says how many, as operators differ.
-    speed : float
-        How fast operations are, as a fraction of those of a matrix product; 0: one entry at a time.
+    speed : str
+        How fast operations are: as a Machine's speed of this name.
     tiles : callable or None
         How a step runs on a few rows at a time (see `tiles`); None where it cannot.
     view : bool
@@ -126,7 +130,7 @@ class Kind:
     shape: Callable[..., Sizes]
     params: Mapping[str, str] = field(default_factory=dict)
     flops: Callable[..., float] | None = nothing
-    speed: float = 0
+    speed: Literal["gemm", "factorisation", "correlation", "elementwise"] = "elementwise"
     tiles: Callable[[Access], Reading | None] | None = None
     view: bool = False
     allocates: bool = False

@@ -1,4 +1,4 @@
-"""Kinds that run an operator's own kernel: one result, several, or a loop."""
+"""Kinds that run an operator: as a ufunc, its own kernel for one result or several, a loop."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _kernel(xp: Any, result: Result, params: Params, *arrays: Array) -> Array:
 
 def _all_entries(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
     op, *rest = params
-    return (sum([prod(one) for one in op.result_shape(tuple(rest), *shapes)]),)
+    return (sum([prod(one) for one in op.meaning.shape(tuple(rest), *shapes)]),)
 
 
 def _kernels(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Array, ...]:
@@ -78,18 +78,22 @@ def _named(variables: Any, arrays: Any) -> Mapping[str, Array]:
     return {v.name: array for v, array in zip(variables, arrays, strict=True)}
 
 
-_OPERATOR = {"operator": "the row", "*params": "those of the row"}
+OPERATOR = {"operator": "the row", "*params": "those of the row"}
 
 OPERATORS = [
     Kind(
-        name="kernel", params=_OPERATOR,
+        name="ufunc", params=OPERATOR,
+        shape=broadcast, flops=None, reference=_kernel, tiles=tiles.entrywise, in_place="any",
+    ),
+    Kind(
+        name="kernel", params=OPERATOR,
         shape=_made, flops=None, reference=_kernel, tiles=tiles.operator,
         allocates=True, may_return=True,
     ),
     # The result is a tuple of arrays, which steps of the kind `part` read.
     Kind(
-        name="kernels", params=_OPERATOR,
-        shape=_all_entries, flops=None, speed=0.75, reference=_kernels,
+        name="kernels", params=OPERATOR,
+        shape=_all_entries, flops=None, speed="factorisation", reference=_kernels,
         allocates=True, may_return=True,
     ),
     Kind(

@@ -113,7 +113,7 @@ PRODUCTS = [
     Kind(name="vecdot", shape=_batch, flops=_twice_read, reference=_vecdot, tiles=tiles.inner),
     Kind(
         name="matmul",
-        shape=_rows_by_columns, flops=_multiply_adds, speed=1, reference=_matmul,
+        shape=_rows_by_columns, flops=_multiply_adds, speed="gemm", reference=_matmul,
         tiles=tiles.batched,
     ),
     Kind(
@@ -123,14 +123,14 @@ PRODUCTS = [
                      "and whether an operand is a triangle whose zeros leave less to sum; what is "
                      "in the other half is not said",
         },
-        shape=_dotted, flops=_multiply_adds, speed=1, reference=_matmul, tiles=tiles.product,
+        shape=_dotted, flops=_multiply_adds, speed="gemm", reference=_matmul, tiles=tiles.product,
     ),
     Kind(
         name="einsum", params={"spec": "labels of both operands and of the result"},
         shape=_spelled, flops=_every_term, reference=_einsum, tiles=tiles.spelled,
     ),
     # X' diag(d) X; the third operand is memory for as many entries as X has.
-    Kind(name="gram", shape=_square, flops=_gram_flops, speed=1, reference=_gram),
+    Kind(name="gram", shape=_square, flops=_gram_flops, speed="gemm", reference=_gram),
     # Many operands are copied for one product.
     Kind(
         name="correlate",
@@ -138,6 +138,6 @@ PRODUCTS = [
             "few": "how many axes of the windows, the first ones, have few entries together",
             "keeps_many": "are these summed, and the others kept, or the other way round?",
         },
-        shape=_kept, flops=_every_entry, speed=1 / 4, reference=_correlate,
+        shape=_kept, flops=_every_entry, speed="correlation", reference=_correlate,
     ),
 ]  # fmt: skip

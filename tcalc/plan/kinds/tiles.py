@@ -10,23 +10,9 @@ from math import prod
 
 from .kind import Access, Reading, Sizes
 
-#: Extent of the last axis below which NumPy's loops over it cost more than what they do, and below
-#: which they cost more than moving another one there.
-SHORT, FEW = 64, 16
-#: Multiply-adds per entry of a batch up to which they are made for the whole batch, one at a time.
-UNROLLED = 128
-#: Entries of an operand that every tile of a matrix product reads, and of a result it adds to.
-SMALL, SUM = 1 << 14, 1 << 12
 
-
-def is_wide(shape: Sizes) -> bool:
-    """Is it the last axis that a loop runs over?"""
-    few = len(shape) > 1 and shape[0] < FEW and prod(shape[:-1]) <= UNROLLED
-    return few and shape[-1] >= SHORT
-
-
-def _mode(shape: Sizes) -> str:
-    return "columns" if is_wide(shape) else "rows"
+def _mode(step: Access, shape: Sizes) -> str:
+    return "columns" if step.machine.is_wide(shape) else "rows"
 
 
 # --- entrywise steps and functions of rows --------------------------------------------------------
@@ -35,7 +21,7 @@ def _mode(shape: Sizes) -> str:
 def entrywise(step: Access) -> Reading | None:
     """An entry of the result for every entry of the broadcast operands."""
     shape = step.shape
-    if not is_wide(shape):
+    if not step.machine.is_wide(shape):
         return _by_rows(step, len(shape)) if shape else None
     length = shape[-1]
     modes = []
@@ -60,7 +46,11 @@ def operator(step: Access) -> Reading | None:
     if not step.shape or len(step.shapes) != 1 or op.core[0] not in (1, -1):
         return None
     (shape,) = step.shapes
-    if len(shape) != len(step.shape) + 1 or shape[0] != step.shape[0] or is_wide(step.shape):
+    if (
+        len(shape) != len(step.shape) + 1
+        or shape[0] != step.shape[0]
+        or step.machine.is_wide(step.shape)
+    ):
         return None
     return shape[0], ["rows"], "rows"
 
@@ -80,7 +70,7 @@ def summed(step: Access) -> Reading | None:
     (shape,) = step.shapes
     if not shape:
         return None
-    mode, axis = _mode(shape), len(shape) - 1 if is_wide(shape) else 0
+    mode, axis = _mode(step, shape), len(shape) - 1 if step.machine.is_wide(shape) else 0
     if axis in step.params:
         return shape[axis], [mode], "sum"
     result = "columns" if mode == "columns" and len(step.shape) > 1 else "rows"
@@ -92,7 +82,7 @@ def summed(step: Access) -> Reading | None:
 
 def transposed(step: Access) -> Reading | None:
     last = len(step.shape) - 1
-    axis = step.params.index(last if is_wide(step.shapes[0]) else 0)
+    axis = step.params.index(last if step.machine.is_wide(step.shapes[0]) else 0)
     return _viewed(step, axis, [step.params[axis]]) if axis in (0, last) else None
 
 
@@ -143,7 +133,7 @@ def placed(step: Access) -> Reading | None:
 
 def _long(step: Access) -> int:
     """The axis of the result whose entries are rows."""
-    return len(step.shape) - 1 if is_wide(step.shape) else 0
+    return len(step.shape) - 1 if step.machine.is_wide(step.shape) else 0
 
 
 def _viewed(step: Access, axis: int, places: Sequence[int | None]) -> Reading | None:
@@ -184,14 +174,14 @@ def product(step: Access) -> Reading | None:
     if step.params:  # of which one half is wanted: a tile's rows have that of other columns each
         return None
     (first, second), turned = step.shapes, step.turned
-    wide = turned[0] or is_wide(first)
-    result = is_wide(step.shape) or len(first) == 1
-    if result and is_wide(second) and prod(first) <= SMALL:
-        return second[1], ["whole", "columns"], _mode(step.shape)
-    if prod(step.shape) <= SUM and not turned[1] and (wide or len(first) == 1):
+    wide = turned[0] or step.machine.is_wide(first)
+    result = step.machine.is_wide(step.shape) or len(first) == 1
+    if result and step.machine.is_wide(second) and prod(first) <= step.machine.small:
+        return second[1], ["whole", "columns"], _mode(step, step.shape)
+    if prod(step.shape) <= step.machine.summed and not turned[1] and (wide or len(first) == 1):
         return second[0], ["columns" if wide else "rows", "rows"], "sum"
-    if turned[1] and len(first) == 1 and prod(first) <= SMALL:
+    if turned[1] and len(first) == 1 and prod(first) <= step.machine.small:
         return second[1], ["whole", "columns"], "rows"
-    if prod(second) <= SMALL and len(first) == 2 and not wide:
+    if prod(second) <= step.machine.small and len(first) == 2 and not wide:
         return first[0], ["rows", "whole"], "rows"
     return None

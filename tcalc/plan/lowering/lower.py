@@ -43,17 +43,15 @@ class Lowering:
     def __init__(
         self,
         roots: Sequence[Expr],
-        sizes: Mapping[str, int],
+        b: Builder,
         fixed: Collection[str],
         way: Way,
         inner: Planner,
     ) -> None:
-        self.b = Builder(sizes)
-        self.sizes = sizes
+        self.b, self.sizes = b, b.sizes
         self.values: dict[int, Value] = {}
-        self.sums = Sums(self.b)
-        self.inner = inner
-        self.b.dense_inverses = way.dense_inverses
+        self.sums = Sums(b)
+        self.inner, b.dense_inverses = inner, way.dense_inverses
         self.taken: set[int] = set()
         nodes = postorder(roots)
         variables = {node.name: node for node in nodes if isinstance(node, Var)}
@@ -72,7 +70,7 @@ class Lowering:
         )
         needed = {id(root) for root in roots}
         products: dict[int, Factors] = {}
-        size = partial(extent_of, sizes=sizes)
+        size = partial(extent_of, sizes=self.sizes)
         for node in reversed(nodes):
             if id(node) not in needed:
                 continue
@@ -185,7 +183,7 @@ class Lowering:
             shape = tuple([extent_of(whole.extents[label], self.sizes) for label in out])
             own = x[0], tuple([target.index(label) for label in x[1]])
             target = tuple(range(len(out)))
-            order = spread(target, dict(enumerate(shape)))
+            order = spread(self.b, target, dict(enumerate(shape)))
             where = found.where._replace(forms=tuple([found.where.forms[k] for k in order]))
             x = placed(self.b, own, where, tuple([shape[k] for k in order])), order
         read = dict(zip(out, target, strict=True))
@@ -320,7 +318,8 @@ class Lowering:
 
     def _turned(self, x: Operand, axes: Word) -> Operand:
         """Many short vectors, which are read along the long axis."""
-        return along(self.b, x, spread(axes, sized(self.b, x))) if len(x[1]) == len(axes) else x
+        b, whole = self.b, len(x[1]) == len(axes)
+        return along(b, x, spread(b, axes, sized(b, x))) if whole else x
 
     def _selection(self, e: Expr) -> Value:
         """A slot that stands for the tensor; only its integers are an array."""

@@ -6,23 +6,21 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from ...contraction.paths import GEMM_SPEED
 from ...graph.extents import NOMINAL
 from ...graph.nodes import Einsum, Expr, dimensions, postorder
 from ...graph.normal import bare
+from ...support.machine import NOMINAL_MACHINE, Machine
 from ..kinds.table import KINDS
 from ..products.triangular_halves import halved
 from ..schedule.memory import assign
 from ..schedule.tiling import grouped
-from ..steps import Output, Plan, Step
+from ..steps import Builder, Output, Plan, Step
 from .factoring import factored
 from .fusion import fused
 from .lower import Lowering, Planner
 from .spellings import Way, ahead, multiplied_out
 
-#: Time per node from which other spellings and ways of lowering are tried (each takes a fraction
-#: of a millisecond a node), from which values of a root are compared, and what one must save.
-WORTH_CHOOSING, WORTH_COMPARING = 1e4, 1e3
+#: What another spelling or way of lowering must save.
 SAVED = 0.99
 #: Nodes up to which every way is tried with every spelling.
 FEW = 64
@@ -40,14 +38,16 @@ def make_plan(
     fixed: Collection[str] = (),
     choose: bool = True,
     lent: bool = False,
+    machine: Machine = NOMINAL_MACHINE,
 ) -> Plan:
     """The plan that computes the roots, given extents of all dimensions.
 
     `fixed` names variables whose values never change: what depends on nothing else is kept.
     Without `choose` the roots are lowered as they are spelled, which is quicker. Where inputs are
-    `lent`, an output that is one of them, or its transpose, is no copy of it.
+    `lent`, an output that is one of them, or its transpose, is no copy of it. The `machine` decides
+    between plans of equal results.
     """
-    given = _given(sizes, itemsize, fixed, choose, lent)
+    given = _given(sizes, itemsize, fixed, choose, lent, machine)
     if choose:
         lowering, outputs, *_ = _cheapest(ahead(fused(roots), sizes), given)
     else:
@@ -83,6 +83,7 @@ class _Given(NamedTuple):
     sizes: Mapping[str, int]
     fixed: Collection[str]
     lent: bool
+    machine: Machine
     inner: Planner
 
 
@@ -92,16 +93,19 @@ def _given(
     fixed: Collection[str] = (),
     choose: bool = True,
     lent: bool = False,
+    machine: Machine = NOMINAL_MACHINE,
 ) -> _Given:
     steps: dict[tuple[int, ...], Plan] = {}
 
     def inner(step: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str]) -> Plan:
         key = tuple(map(id, step))
         if key not in steps:
-            steps[key] = make_plan(step, sizes, itemsize, fixed=fixed, choose=choose)
+            steps[key] = make_plan(
+                step, sizes, itemsize, fixed=fixed, choose=choose, machine=machine
+            )
         return steps[key]
 
-    return _Given(sizes, fixed, lent, inner)
+    return _Given(sizes, fixed, lent, machine, inner)
 
 
 class Lowered(NamedTuple):
@@ -117,7 +121,7 @@ class Lowered(NamedTuple):
 
     def worth(self, nodes: int) -> bool:
         """Is there enough work to choose?"""
-        return self.time - self.loops >= WORTH_CHOOSING * nodes
+        return self.time - self.loops >= self.lowering.b.machine.worth_choosing * nodes
 
 
 #: Roots lowered, and how they were spelled.
@@ -125,13 +129,14 @@ Tried = tuple[Lowered, Sequence[Expr]]
 
 
 def _lowered(roots: Sequence[Expr], given: _Given, way: Way = WAYS[0]) -> Lowered:
-    lowering = Lowering(roots, given.sizes, given.fixed, way, given.inner)
+    b = Builder(given.sizes, given.machine)
+    lowering = Lowering(roots, b, given.fixed, way, given.inner)
     outputs = [lowering.output(root, k, given.lent) for k, root in enumerate(roots)]
     results = [o.slot for o in outputs]
-    lowering.b.drop_unused(results)
-    halved(lowering.b, results)
-    steps = lowering.b.steps
-    return Lowered(lowering, outputs, _time(steps), _time([s for s in steps if s.kind == "loop"]))
+    b.drop_unused(results)
+    halved(b, results)
+    loops = [s for s in b.steps if s.kind == "loop"]
+    return Lowered(lowering, outputs, _time(b.steps, b.machine), _time(loops, b.machine))
 
 
 def _cheapest(roots: Sequence[Expr], given: _Given) -> Lowered:
@@ -176,12 +181,16 @@ def _others(roots: Sequence[Expr], spellings: Sequence[list[Expr]]) -> list[list
     return list(found.values())
 
 
-def _time(steps: Sequence[Step]) -> float:
+def _time(steps: Sequence[Step], machine: Machine) -> float:
     """Predicted time of steps in units of one elementwise operation."""
-    return sum([step.flops / (KINDS[step.kind].speed * GEMM_SPEED or 1) for step in steps])
+    return sum([step.flops / machine.speed(KINDS[step.kind].speed) for step in steps])
 
 
-def chosen(options: Sequence[Sequence[Expr]], sizes: Mapping[str, int]) -> list[Expr]:
+def chosen(
+    options: Sequence[Sequence[Expr]],
+    sizes: Mapping[str, int],
+    machine: Machine = NOMINAL_MACHINE,
+) -> list[Expr]:
     """Of the values that every root may have, the one that takes the least time at these sizes.
 
     As much care is taken as there is time to be saved in calls: none for a small problem, and for
@@ -190,9 +199,9 @@ def chosen(options: Sequence[Sequence[Expr]], sizes: Mapping[str, int]) -> list[
     first = [values[0] for values in options]
     if all(len(values) == 1 for values in options):
         return first
-    given = _given(sizes)
+    given = _given(sizes, machine=machine)
     total = _lowered(first, given).time
-    if total < WORTH_COMPARING * len(postorder(first)):
+    if total < machine.worth_comparing * len(postorder(first)):
         return first
     places: dict[Any, int] = {}  # a block and its transpose are found once, and alike
     found = []

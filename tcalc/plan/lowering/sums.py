@@ -124,7 +124,7 @@ class Sums:
         if extra:
             sizes = dict(zip(one[1], self.b.shapes[one[0]], strict=True))
             sizes.update(zip(two[1], self.b.shapes[two[0]], strict=True))
-            target = spread(tuple(sorted(two[1] + extra)), sizes)
+            target = spread(self.b, tuple(sorted(two[1] + extra)), sizes)
         one, two = along(self.b, one, target), along(self.b, two, target)
         if sign == other:
             return sign, (self.b.binary("add", one, two, target), target)
@@ -141,7 +141,7 @@ class Sums:
     ) -> tuple[int, Operand]:
         """Arrays that stand in zeros, those at the same places as one, onto the other terms."""
         axes = tuple(range(len(shape)))
-        sign, target, held = 1, spread(axes, dict(enumerate(shape))), -1
+        sign, target, held = 1, spread(self.b, axes, dict(enumerate(shape))), -1
         if total is not None:
             sign, (slot, word) = total
             target = word if len(word) == len(shape) else target

@@ -9,30 +9,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from ..kinds.tiles import FEW, SHORT, UNROLLED
 from ..steps import VIEW, Builder, Word
 
 Operand = tuple[int, Word]
 
 
-def spread(target: Word, sizes: Mapping[int, int]) -> Word:
+def spread(b: Builder, target: Word, sizes: Mapping[int, int]) -> Word:
     """The axes of a broadcast result: a long one last, another one first, short ones between."""
-    if len(target) < 2 or sizes[target[-1]] >= SHORT:
+    if len(target) < 2 or sizes[target[-1]] >= b.machine.short:
         return target
     first, second, *_ = sorted(target, key=lambda label: -sizes[label])
-    if len(target) > 2 and sizes[second] >= SHORT:
+    if len(target) > 2 and sizes[second] >= b.machine.short:
         middle = [label for label in target if label not in (first, second)]
         return (first, *middle, second)
-    return lengthwise(target, sizes)
+    return lengthwise(b, target, sizes)
 
 
-def lengthwise(word: Word, sizes: Mapping[int, int]) -> Word:
+def lengthwise(b: Builder, word: Word, sizes: Mapping[int, int]) -> Word:
     """The labels with the long one last, where a short one is and all others have few entries."""
-    if len(word) < 2 or sizes[word[-1]] >= FEW:
+    if len(word) < 2 or sizes[word[-1]] >= b.machine.shortest:
         return word
     longest = max(word, key=lambda label: sizes[label])
     others = prod([sizes[label] for label in word if label != longest])
-    if sizes[longest] < SHORT or others > UNROLLED:
+    if sizes[longest] < b.machine.short or others > b.machine.unrolled:
         return word
     return (*[label for label in word if label != longest], longest)
 
@@ -47,7 +46,7 @@ def sized(b: Builder, *operands: Operand) -> dict[int, int]:
 def entrywise(b: Builder, operands: Sequence[Operand], target: Word) -> Word:
     """The order of axes of an entrywise result: that of the operands where they lie alike."""
     alike = all(word == target and b.origin[slot] is not VIEW for slot, word in operands if word)
-    return target if alike else lengthwise(target, sized(b, *operands))
+    return target if alike else lengthwise(b, target, sized(b, *operands))
 
 
 def along(b: Builder, x: Operand, target: Word) -> Operand:
@@ -55,7 +54,7 @@ def along(b: Builder, x: Operand, target: Word) -> Operand:
     slot, word = x
     if not word or target[-1] not in word or word[-1] == target[-1]:
         return x
-    if lengthwise(word, sized(b, x))[-1] != target[-1]:
+    if lengthwise(b, word, sized(b, x))[-1] != target[-1]:
         return x
     outside = [label for label in word if label not in target]
     order = (*outside, *[label for label in target if label in word])
@@ -67,10 +66,11 @@ def unrolled(b: Builder, x: Operand, y: Operand, batch: Word) -> Word | None:
     sizes = sized(b, x, y)
     work = prod([n for label, n in sizes.items() if label not in batch])
     longest = max(batch, key=lambda label: sizes[label], default=None)
-    if longest is None or sizes[longest] < SHORT or work > UNROLLED:
+    if longest is None or sizes[longest] < b.machine.short or work > b.machine.unrolled:
         return None
     if any(
-        longest in word and sizes[word[-1]] >= FEW and word[-1] != longest for _, word in (x, y)
+        longest in word and sizes[word[-1]] >= b.machine.shortest and word[-1] != longest
+        for _, word in (x, y)
     ):
         return None
     return (*[label for label in batch if label != longest], longest)

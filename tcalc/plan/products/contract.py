@@ -23,8 +23,6 @@ Extents = Mapping[int, int]
 
 #: Products among a product's factors that are looked for.
 MAX_KNOWN = 16
-#: Rows of a Gram matrix from which half a matrix product saves more than scaling rows costs.
-GRAM_ROWS = 64
 
 
 def product(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents) -> Operand:
@@ -220,7 +218,8 @@ def _path(
     )
     kept = tuple(sorted([number[label] for label in out]))
     there = tuple([(places, found.half) for places, found in known.items()])
-    return contraction_path(given, kept, tuple([extents[label] for label in number]), there)
+    lengths = tuple([extents[label] for label in number])
+    return contraction_path(given, kept, lengths, there, b.machine)
 
 
 class Known(NamedTuple):
@@ -283,6 +282,8 @@ def gram(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents) -
     """
     if len(operands) < 3 or any(slot in b.selections for slot, _ in operands):
         return None
+    if "gram" not in b.machine.forms:
+        return None
     for i, j in combinations(range(len(operands)), 2):
         (slot, one), (other, two) = operands[i], operands[j]
         if slot != other:
@@ -298,7 +299,7 @@ def gram(b: Builder, operands: Sequence[Operand], out: Word, extents: Extents) -
             and set(left + right) == set(out)
             and len(left + right) == len(out)
             and len(set(one)) == len(one)
-            and prod([extents[label] for label in left]) >= GRAM_ROWS
+            and prod([extents[label] for label in left]) >= b.machine.gram_rows
         ):
             return _gram(b, operands[i], rest, (rows, left, right), extents)
     return None

@@ -12,9 +12,6 @@ from math import prod
 
 from ..steps import Builder, Word
 
-#: How many times the entries of an array a view must have for its windows to overlap.
-OVERLAP = 1.5
-
 
 def correlated(
     b: Builder, x: tuple[int, Word], y: tuple[int, Word], keep: Collection[int]
@@ -23,9 +20,11 @@ def correlated(
     slot, word = x
     base = b.windows.get(slot)
     shared = tuple([label for label in word if label in y[1]])
-    if base is None or not shared or any(label in keep for label in shared):
+    if "correlate" not in b.machine.forms or base is None or not shared:
         return None
-    if prod(b.shapes[slot]) <= OVERLAP * prod(b.shapes[base]):
+    if any(label in keep for label in shared):
+        return None
+    if prod(b.shapes[slot]) <= b.machine.overlap * prod(b.shapes[base]):
         return None
     sizes = {**dict(zip(y[1], b.shapes[y[0]], strict=True))}
     sizes.update(zip(word, b.shapes[slot], strict=True))

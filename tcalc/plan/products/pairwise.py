@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ..steps import MANY, SMALLER, VIEW, Builder, ProductKey, Word, letters
+from ..steps import VIEW, Builder, ProductKey, Word, letters
 from .axis_order import Operand, along, entrywise, sized, spread, unrolled
 from .correlations import correlated
 from .solves import solvable, solved
-
-#: Multiply-adds per entry of a batch up to which a matrix kernel's call costs more than its work.
-TINY = 32
 
 
 def contract(b: Builder, x: Operand, y: Operand, keep: set[int], want: Word) -> Operand:
@@ -103,8 +100,8 @@ def _upright(b: Builder, x: Operand, y: Operand, own: Word) -> bool:
     return (
         x[1][: len(own)] == own
         and bool(own)
-        and sizes[0] >= MANY
-        and SMALLER * sizes[1] <= sizes[0]
+        and sizes[0] >= b.machine.many
+        and b.machine.smaller * sizes[1] <= sizes[0]
     )
 
 
@@ -127,10 +124,10 @@ def _broadcast_order(b: Builder, x: Operand, y: Operand, want: Word) -> Word:
     if not extra:
         return entrywise(b, (x, y), x[1])
     if len(want) == len(x[1]) + len(extra):
-        return spread(want, sized(b, x, y))
+        return spread(b, want, sized(b, x, y))
     shared = [label for label in x[1] if label in y[1]]
     own = [label for label in x[1] if label not in y[1]]
-    return spread((*shared, *own, *extra), sized(b, x, y))
+    return spread(b, (*shared, *own, *extra), sized(b, x, y))
 
 
 def _inner(b: Builder, x: Operand, y: Operand, batch: Word, summed: Word) -> Operand:
@@ -153,7 +150,7 @@ def _tiny(b: Builder, x: Operand, y: Operand, groups: tuple[Word, Word, Word]) -
     """Is calling a matrix kernel for every entry of the batch dearer than what it does there?"""
     sizes = sized(b, x, y)
     left, summed, right = [prod([sizes[label] for label in group]) for group in groups]
-    return min(left, right) == 1 and left * summed * right <= TINY
+    return min(left, right) == 1 and left * summed * right <= b.machine.tiny
 
 
 def _looped(b: Builder, x: Operand, y: Operand, out: Word) -> Operand:
@@ -222,7 +219,7 @@ def _around(b: Builder, x: Operand, y: Operand, summed: Word, own: Word) -> Oper
     Those in front are a batch, so that x is read as it lies.
     """
     word, sizes = x[1], sized(b, x, y)
-    if not _adjacent(word, summed) or prod([sizes[label] for label in own]) > TINY:
+    if not _adjacent(word, summed) or prod([sizes[label] for label in own]) > b.machine.tiny:
         return None
     at = word.index(summed[0])
     before, after = word[:at], word[at + len(summed) :]

@@ -9,9 +9,6 @@ from ..steps import Builder, Word
 
 Operand = tuple[int, Word]
 
-#: A dense inverse that exists anyway is multiplied with more columns than rows / NARROW.
-NARROW = 4
-
 
 def solvable(b: Builder, inverse: Operand, other: Operand, summed: Word) -> bool:
     """Is this an inverse times columns, few of them where the inverse is needed in full?"""
@@ -21,7 +18,7 @@ def solvable(b: Builder, inverse: Operand, other: Operand, summed: Word) -> bool
     if len(mine) != 2 or len(summed) != 1 or mine & set(other[1]) - {summed[0]}:
         return False
     n = b.shapes[inverse[0]][0]
-    return not b.dense_inverses or NARROW * prod(b.shapes[other[0]]) <= n * n
+    return not b.dense_inverses or b.machine.narrow * prod(b.shapes[other[0]]) <= n * n
 
 
 def solved(b: Builder, inverse: Operand, other: Operand, label: int) -> Operand:

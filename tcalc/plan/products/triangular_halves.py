@@ -9,17 +9,14 @@ from collections.abc import Collection
 
 from ..steps import Builder, Step
 
-#: Rows, and summed entries, from which half a product may be faster than the whole one.
-ROWS, DEPTH = 96, 64
-#: Work of the panels as a fraction of the whole product, and where an operand is a triangle too.
-FRACTION, SHORTER = 0.6, 0.4
-
 
 def halved(b: Builder, results: Collection[int]) -> None:
     """Note on products which half is wanted: "lower", "upper" or, with its mirror, "symmetric".
 
     And note whether an operand is a triangle whose zeros leave less to sum.
     """
+    if "half" not in b.machine.forms:
+        return
     candidates = [s for s in b.steps if s.kind == "dot" and _is_large(b, s) and not s.params]
     if not candidates:
         return
@@ -31,23 +28,25 @@ def halved(b: Builder, results: Collection[int]) -> None:
     for slot in results:
         readers.pop(b.owner[slot], None)
     halves = {s.out: _half(b, s, readers.get(s.out, []), triangles) for s in candidates}
-    b.steps = [_by_half(s, half, triangles) if (half := halves.get(s.out)) else s for s in b.steps]
+    b.steps = [
+        _by_half(b, s, half, triangles) if (half := halves.get(s.out)) else s for s in b.steps
+    ]
 
 
-def _by_half(step: Step, half: str, triangles: dict[int, str]) -> Step:
+def _by_half(b: Builder, step: Step, half: str, triangles: dict[int, str]) -> Step:
     """The step with what panels need: which half, and whether a triangle's zeros shorten sums."""
     one, two = (triangles.get(slot) for slot in step.args)
     first, second = ("upper", "lower") if half == "upper" else ("lower", "upper")
     short = one == first or two == second
-    fraction = SHORTER if short else FRACTION
+    fraction = b.machine.triangle if short else b.machine.half
     return step._replace(params=(half, short), flops=step.flops * fraction)
 
 
 def _is_large(b: Builder, step: Step) -> bool:
     """Is it a large square product, and not of a matrix with itself, which is quick anyway?"""
     one, two = step.args
-    square = len(step.shape) == 2 and step.shape[0] == step.shape[1] >= ROWS
-    return square and b.shapes[one][-1] >= DEPTH and b.owner[one] != b.owner[two]
+    square = len(step.shape) == 2 and step.shape[0] == step.shape[1] >= b.machine.half_rows
+    return square and b.shapes[one][-1] >= b.machine.half_depth and b.owner[one] != b.owner[two]
 
 
 def _triangles(b: Builder) -> dict[int, str]:

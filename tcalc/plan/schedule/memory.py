@@ -186,15 +186,19 @@ def _other_peak(b: Builder, units: Sequence[Unit], last: dict[int, int], itemsiz
 # --- limits ---------------------------------------------------------------------------------------
 
 
-def check_fits(plan: Plan, limit: int | None) -> None:
-    """Refuse a plan that needs more than the limit, or without one more than the machine has."""
+def check_fits(plan: Plan, limit: int | None, memory: int | None = None) -> None:
+    """Refuse a plan that needs more than the limit, or without one more than there is.
+
+    The `memory` there is: that of a machine; None for what this process may have.
+    """
     for slot, perm in plan.outputs:
         shape = plan.shapes[slot]
         shape = shape if perm is None else tuple([shape[k] for k in perm])
         _check_array(shape, plan.itemsize, "the result is an array")
     for step in plan.steps:
         _check_array(step.shape, plan.itemsize, "a step needs an array")
-    allowed = machine_memory() if limit is None else limit
+    there = machine_memory() if memory is None else memory
+    allowed = there if limit is None else limit
     if allowed is None or plan.peak_bytes <= allowed:
         return
     whose, hint = "allowed", ""

@@ -12,20 +12,10 @@ from math import prod
 
 from ..kinds.kind import Access
 from ..kinds.table import KINDS
-from ..kinds.tiles import is_wide
 from ..steps import VIEW, Builder, Loop, Step
 
-#: Entries of one tile of the largest array in a loop; and where that is a long last axis after few
-#: short ones, of which most other arrays there have fewer.
-TILE, WIDE_TILE = 1 << 15, 1 << 17
-#: Entries from which an array is worth a loop, and worth being made twice instead of kept.
-LARGE = 2 * TILE
 #: Postponed steps that are looked past for more steps of one loop.
 WINDOW = 64
-#: Entrywise steps that are made again rather than kept.
-CHAIN = 4
-#: Steps that one transposed operand must be worth.
-TURNED = 1
 
 
 def reading(b: Builder, step: Step) -> tuple[int, dict[int, str], str] | None:
@@ -36,7 +26,7 @@ def reading(b: Builder, step: Step) -> tuple[int, dict[int, str], str] | None:
     tiles = KINDS[step.kind].tiles
     shapes = tuple([b.shapes[a] for a in step.args])
     turned = [a in b.turned and n[1] >= n[0] for a, n in zip(step.args, shapes, strict=True)]
-    found = tiles and tiles(Access(step.shape, shapes, step.params, tuple(turned)))
+    found = tiles and tiles(Access(step.shape, shapes, step.params, tuple(turned), b.machine))
     if not found:
         return None
     length, read, result = found
@@ -113,14 +103,15 @@ class _Growing:
     def _is_wide(self) -> bool:
         b = self.b
         return any(
-            self.modes.get(slot) == "columns" and is_wide(b.shapes[slot]) for slot in self.written
+            self.modes.get(slot) == "columns" and b.machine.is_wide(b.shapes[slot])
+            for slot in self.written
         )
 
     @property
     def worthwhile(self) -> bool:
         computing = [s for s in self.steps if self.b.origin[s.out] is not VIEW]
-        fewest = 2 + TURNED * self._turned()
-        return len(computing) >= fewest and self.rows * self.row_entries() >= LARGE
+        fewest = 2 + self.b.machine.turned * self._turned()
+        return len(computing) >= fewest and self.rows * self.row_entries() >= self.b.machine.large
 
     def _turned(self) -> int:
         """Large transposed matrices of others that are read, of which a tile is slow to read."""
@@ -128,13 +119,14 @@ class _Growing:
             step.kind == "transpose"
             and step.out in self.modes
             and self.b.owner[step.out] not in self.owners
-            and prod(step.shape) >= LARGE
+            and prod(step.shape) >= self.b.machine.large
             for step in self.b.steps
         ])  # fmt: skip
 
     def finished(self, read: set[int]) -> Loop:
         """The loop, given the owners of memory that others read."""
-        size = WIDE_TILE if self._is_wide() else TILE
+        machine = self.b.machine
+        size = machine.wide_tile if self._is_wide() else machine.tile
         tile = min(self.rows, max(1, size // self.row_entries()))
         tile = -(-self.rows // -(-self.rows // tile))  # of equal lengths
         return Loop(
@@ -153,10 +145,12 @@ class _Growing:
 def grouped(b: Builder, results: Sequence[int]) -> list[Step | Loop]:
     """The steps of a plan in an order of execution, runs of them as loops."""
     _delay_in_place(b)
-    if not any(prod(s.shape) >= LARGE for s in b.steps):
+    large = b.machine.large
+    if "tile" not in b.machine.forms or not any(prod(s.shape) >= large for s in b.steps):
         return list(b.steps)
     eras = _eras(b)
-    lengths = {step.shape[-1] for step in b.steps if is_wide(step.shape) and _large(b, step)}
+    wide = [step for step in b.steps if b.machine.is_wide(step.shape)]
+    lengths = {step.shape[-1] for step in wide if _large(b, step)}
     units: list[Step | _Growing] = []
     waiting = list(b.steps)
     while waiting:
@@ -231,12 +225,12 @@ def _large(b: Builder, step: Step) -> bool:
     """Does the step compute with an array that is worth a loop?"""
     if b.origin[step.out] is VIEW:
         return False
-    return any(prod(b.shapes[slot]) >= LARGE for slot in (step.out, *step.args))
+    return any(prod(b.shapes[slot]) >= b.machine.large for slot in (step.out, *step.args))
 
 
 def _along(b: Builder, step: Step, lengths: Collection[int]) -> bool:
     """Does the step compute with as many rows as a large wide array has?"""
-    if b.origin[step.out] is VIEW or not (is_wide(step.shape) or len(step.shape) == 1):
+    if b.origin[step.out] is VIEW or not (b.machine.is_wide(step.shape) or len(step.shape) == 1):
         return False
     return step.shape[-1] in lengths
 
@@ -301,13 +295,13 @@ class _Copies:
         return new
 
     def chain(self, owner: int) -> int:
-        """Quick steps that make an array from small ones; more than CHAIN if it is not cheap."""
+        """Quick steps that make an array from small ones; more than the machine's chain if dear."""
         if owner in self.length:
             return self.length[owner]
         b, step, found = self.b, self.maker.get(owner), 1
         size = prod(b.shapes[owner])
-        if step is None or not KINDS[step.kind].quick or owner in b.fixed or size < LARGE:
-            found = CHAIN + 1
+        if step is None or not KINDS[step.kind].quick or owner in b.fixed or size < b.machine.large:
+            found = b.machine.chain + 1
         else:
             for source in {b.owner[a] for a in step.args}:
                 if 4 * prod(b.shapes[source]) > size:
@@ -318,7 +312,7 @@ class _Copies:
     def copy(self, slot: int) -> int:
         """The slot made again, in the same way; views and other shapes of one memory included."""
         b, owner = self.b, self.b.owner[slot]
-        if self.chain(owner) > CHAIN:
+        if self.chain(owner) > b.machine.chain:
             return slot
         if slot not in self.copies:
             step, origin = self.maker.get(slot), b.origin[slot]

@@ -1,10 +1,8 @@
-"""Derivatives of expressions: the local rule of each node kind, three orders of accumulation.
+"""Three orders of accumulation on the linearised graph: forward, reverse, cross-country.
 
-A tangent of a node carries the node's axes and then those of the input; a cotangent carries the
-axes of the output and then those of the node. Forward mode multiplies partials from the input on,
-reverse mode from the output on (Laue, Mitterreiter, Giesen 2020, Theorems 5-7 and 8-10), and
-cross-country mode in order of tensor order: vectors first, then matrices, and so on. All three
-build products with `tcalc.graph.normal.einsum`, where a unit tensor is a repeated output label.
+Forward mode multiplies partials from the input on, reverse mode from the output on, and
+cross-country mode in order of tensor order: vectors first, then matrices, and so on (Laue,
+Mitterreiter, Giesen 2020). All three use the local rules of `partials`.
 """
 
 from __future__ import annotations
@@ -13,108 +11,13 @@ import heapq
 from collections.abc import Mapping, Sequence
 
 from ..graph.applications import application, parts
-from ..graph.extents import ONE, Shape
-from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Part, Var, postorder
-from ..graph.normal import add, einsum, terms_of
+from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var, postorder
+from ..graph.normal import add, einsum
 from ..graph.products import zeros_node
-from ..graph.row import Loop, batch_axes
+from ..graph.row import Loop
+from .partials import operands, pull, push, unit
 
 Edges = dict[int, dict[int, Expr]]
-
-
-def unit(shape: Shape) -> Expr:
-    """The derivative of a tensor of this shape with respect to itself."""
-    axes = tuple(range(len(shape)))
-    return einsum([], [], axes + axes, ONE, dict(enumerate(shape)))
-
-
-# --- local rules ----------------------------------------------------------------------------------
-
-
-def operands(node: Expr) -> tuple[Expr, ...]:
-    """What a node is a function of: one output of an operator, of the operator's operands."""
-    return node.args[0].args if isinstance(node, Part) else node.args
-
-
-def push(node: Expr, k: int, tangent: Expr) -> Expr | None:
-    """The part of a node's tangent that comes through operand k; None where it is zero."""
-    if isinstance(node, Add):
-        return tangent
-    if isinstance(node, Apply) and node.op.meaning.pushforward is not None:
-        return node.op.meaning.pushforward(k, tangent, node)
-    directions = tangent.ndim - operands(node)[k].ndim
-    if isinstance(node, Einsum):
-        extra = _fresh(len(node.extents), directions)
-        read, result = node.labels[k] + extra, node.out + extra
-        return _replaced(node, k, tangent, read, result)
-    batch, out, core = _core_words(node, k)
-    extra = _fresh(len(batch + out + core), directions)
-    return _times_partial(node, k, tangent, batch + core + extra, batch + out + extra)
-
-
-def pull(node: Expr, k: int, cotangent: Expr) -> Expr | None:
-    """The contribution of a node's cotangent to that of its operand k; None where it is zero."""
-    if isinstance(node, Add):
-        return cotangent
-    if isinstance(node, Apply) and node.op.meaning.pullback is not None:
-        return node.op.meaning.pullback(k, cotangent, node)
-    lead = cotangent.ndim - node.ndim
-    if isinstance(node, Einsum):
-        extra = _fresh(len(node.extents), lead)
-        return _replaced(node, k, cotangent, extra + node.out, extra + node.labels[k])
-    batch, out, core = _core_words(node, k)
-    extra = _fresh(len(batch + out + core), lead)
-    return _times_partial(node, k, cotangent, extra + batch + out, extra + batch + core)
-
-
-def _fresh(first: int, count: int) -> Labels:
-    return tuple(range(first, first + count))
-
-
-def _replaced(node: Einsum, k: int, other: Expr, read: Labels, result: Labels) -> Expr:
-    """The product with `other`, read at its labels, for operand k (Theorems 5 and 8)."""
-    ops = [*node.args[:k], other, *node.args[k + 1 :]]
-    words = [*node.labels[:k], read, *node.labels[k + 1 :]]
-    return einsum(ops, words, result, node.coef, dict(enumerate(node.extents)))
-
-
-def _times_partial(node: Expr, k: int, other: Expr, read: Labels, result: Labels) -> Expr | None:
-    """The product of an operator's derivative with `other` (Theorems 6, 7, 9 and 10).
-
-    A derivative of more axes than either side is a sum of contractions larger than their operands
-    (the Jacobian of a factorisation has n**4 entries): it is multiplied term by term, never
-    written out.
-    """
-    partial = local(node, k)
-    if partial is None:
-        return None
-    large = partial.ndim > max(node.ndim, operands(node)[k].ndim)
-    word = tuple(range(partial.ndim))
-    return add(
-        [
-            einsum([part, other], [word, read], result)
-            for part in (terms_of(partial) if large else [partial])
-        ]
-    )
-
-
-def local(node: Expr, k: int) -> Expr | None:
-    """An operator's derivative by operand k: shape batch + core of the output + core of k."""
-    whole = application(node)
-    row = whole.op.meaning.partials[k]
-    partial = row[node.index] if isinstance(row, tuple) and isinstance(node, Part) else row
-    outputs = parts(whole) if isinstance(node, Part) else (node,)
-    return partial(*whole.args, *outputs) if callable(partial) else None
-
-
-def _core_words(node: Expr, k: int) -> tuple[Labels, Labels, Labels]:
-    """Labels of the batch, of the output's core, of the core of operand k."""
-    b = batch_axes(application(node))
-    o = node.ndim
-    return _fresh(0, b), _fresh(b, o - b), _fresh(o, operands(node)[k].ndim - b)
-
-
-# --- orders of accumulation -----------------------------------------------------------------------
 
 
 def dependent(roots: Sequence[Expr], wrt: Sequence[Var]) -> list[Expr]:

@@ -1,0 +1,108 @@
+"""What a back end is, and what it makes of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..plan.steps import Plan
+from ..support.machine import Machine
+
+Array = np.ndarray
+
+
+class Program(Protocol):
+    """A plan bound to a dtype: what is called again and again.
+
+    Calls may come from several threads at once, and share nothing that they write to; they may
+    also be nested. A program is never pickled: who holds one keeps what it is made of, and binds
+    it again elsewhere.
+    """
+
+    def __call__(self, arrays: Sequence[Array], /) -> list[Any]:
+        """The plan's outputs.
+
+        Parameters
+        ----------
+        arrays : sequence of numpy.ndarray
+            One for each of ``plan.inputs``, of the shapes the plan was made for and the program's
+            dtype, or of integers where the variable is one of integers; with any strides. They are
+            not written to. Inputs in ``plan.fixed`` are the same arrays in all calls: what depends
+            on nothing else may be computed at the first call and kept.
+
+        Returns
+        -------
+        list
+            One for each of ``plan.outputs``, with its axes in the order that is asked for: arrays
+            that nobody else holds and that the program never writes to again (but where inputs
+            are lent, an output may be one of them, or a view of it); scalars for outputs without
+            axes.
+
+        Raises
+        ------
+        StepError
+            Where a step finds a matrix that it cannot do with, with the step, from the
+            LinAlgError. Warnings of floating point operations are not given.
+        """
+
+
+class Sweep(Protocol):
+    """A plan bound for loops, one call of which runs it many times.
+
+    A step of kind "loop" has the plan of one iteration as its last parameter; its operator's kernel
+    gets a `Sweep` in its place.
+    """
+
+    dtype: np.dtype[Any]
+
+    def sweep(
+        self,
+        count: int,
+        fixed: Mapping[str, Array],
+        moving: Mapping[str, Iterable[Array]],
+        into: Sequence[Iterable[Array]],
+    ) -> None:
+        """Run `count` times, one time after the other: what is written may be read by the next.
+
+        Parameters
+        ----------
+        count : int
+        fixed : mapping
+            Arrays by name that are the same each time; what ``plan.fixed`` says is computed once a
+            sweep.
+        moving : mapping
+            By name, one array for each time.
+        into : sequence of iterable of numpy.ndarray
+            For each output one contiguous array for each time, of the output's shape and the
+            program's dtype, to be written to.
+
+        Raises
+        ------
+        LinAlgError
+            With the number of the time at which it came up.
+        """
+
+
+class BackEnd(NamedTuple):
+    """One row of the table of back ends.
+
+    A new one is a folder with such a row, and a line in `tcalc.run.backends`.
+
+    Attributes
+    ----------
+    bind : callable
+        A Program, given a plan and the dtype of its floating point arrays: float64, or float32.
+        Called once per set of extents and dtypes, under a lock: what costs much may wait for the
+        first call.
+    available : callable
+        Raises an Error that says what is missing where the back end cannot run; otherwise does
+        nothing. Asked whenever an expression is compiled, before anything is planned.
+    machine : Machine
+        What its plans are made for.
+    """
+
+    bind: Callable[[Plan, np.dtype[Any]], Program]
+    available: Callable[[], None]
+    machine: Machine

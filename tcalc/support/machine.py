@@ -1,0 +1,113 @@
+"""What plans know of hardware, and of the back end that runs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+Sizes = tuple[int, ...]
+
+#: Forms of which a plan has others that compute the same: half a product of a matrix with itself
+#: under weights, sums over overlapping windows by tiles of copies, the wanted half of a product by
+#: panels, and runs of steps over tiles that stay in cache.
+FORMS = frozenset({"gram", "correlate", "half", "tile"})
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Speeds and sizes that decide between plans of equal results.
+
+    Each back end has its own. The numbers given here were measured with NumPy on a common
+    processor. Sizes are entries of arrays where nothing else is said; speeds are operations in the
+    time of one elementwise operation of NumPy's.
+
+    Attributes
+    ----------
+    gemm, factorisation, correlation, elementwise : float
+        Speeds of matrix products, of factorisations and solves, of sums over overlapping windows
+        (many of their operands are copied for one product), and of all other steps.
+    read, write, lookup : float
+        Times of reading and of writing an entry of a matrix product, and of taking an entry by an
+        integer or adding one at its place.
+    memory : int, optional
+        Bytes that a call may allocate; by default what this process may have.
+    forms : frozenset of str
+        Those of `FORMS` that the back end has kernels for.
+    tile, wide_tile : int
+        Entries of one tile of the largest array in a loop; and where that is a long last axis after
+        few short ones, of which most other arrays there have fewer.
+    large : int
+        Entries from which an array is worth a loop, and worth being made twice instead of kept.
+    chain, turned : int
+        Entrywise steps that are made again rather than kept; and steps of a loop that reading one
+        transposed operand must be worth.
+    small, summed : int
+        Entries of an operand that every tile of a matrix product reads, and of a result it adds to.
+    short, shortest : int
+        Extent of the last axis below which loops over it cost more than what they do, and below
+        which they cost more than moving another one there.
+    unrolled, tiny : int
+        Multiply-adds per entry of a batch up to which they are made for the whole batch, one at a
+        time; and those of a matrix kernel that are cheaper than calling it.
+    many, smaller : int
+        Entries from which a result is large, and how much smaller an operand is that is copied for
+        it.
+    gram_rows, half_rows, half_depth : int
+        Rows from which half a weighted product is faster than a whole one; rows, and summed
+        entries, from which the half of any product may be.
+    half, triangle : float
+        Work of half a product as a fraction of the whole one, and where an operand is a triangle.
+    overlap : float
+        How many times the entries of an array a view has from which its windows overlap.
+    narrow : int
+        A dense inverse that exists anyway is multiplied with more columns than rows / narrow.
+    worth_choosing, worth_comparing : float
+        Time per node from which other spellings and ways of lowering are tried (each takes a
+        fraction of a millisecond a node), and from which values of a root are compared.
+    """
+
+    gemm: float = 8.0
+    factorisation: float = 6.0
+    correlation: float = 2.0
+    elementwise: float = 1.0
+    read: float = 0.5
+    write: float = 1.0
+    lookup: float = 2.0
+    memory: int | None = None
+    forms: frozenset[str] = FORMS
+    tile: int = 1 << 15
+    wide_tile: int = 1 << 17
+    large: int = 1 << 16
+    chain: int = 4
+    turned: int = 1
+    small: int = 1 << 14
+    summed: int = 1 << 12
+    short: int = 64
+    shortest: int = 16
+    unrolled: int = 128
+    tiny: int = 32
+    many: int = 1 << 16
+    smaller: int = 16
+    gram_rows: int = 64
+    half_rows: int = 96
+    half_depth: int = 64
+    half: float = 0.6
+    triangle: float = 0.4
+    overlap: float = 1.5
+    narrow: int = 4
+    worth_choosing: float = 1e4
+    worth_comparing: float = 1e3
+
+    def speed(self, name: str) -> float:
+        """The speed of this name."""
+        found: float = getattr(self, name)
+        return found
+
+    def is_wide(self, shape: Sizes) -> bool:
+        """Is it the last axis that a loop over such an array runs over?"""
+        few = len(shape) > 1 and shape[0] < self.shortest and prod(shape[:-1]) <= self.unrolled
+        return few and shape[-1] >= self.short
+
+
+#: What is assumed where no back end is named: NumPy, on a common processor.
+NOMINAL_MACHINE = Machine()

@@ -1,0 +1,217 @@
+"""The table of kinds of steps: rows are complete, and NumPy's kernels compute the references.
+
+Steps are those of plans for the tables of cases, on the arrays that stand there in these plans.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.backends.functional.program import Program
+from tcalc.backends.numpy.kernels import KERNELS
+from tcalc.ops.matrix.inverse import LU
+from tcalc.plan.kinds.table import KINDS
+from tcalc.plan.steps import Plan, Step
+from tcalc.support.namespaces import NUMPY
+from tests import loop_cases, place_cases
+from tests.cases import CASES
+from tests.linalg_cases import CASES as MATRIX_CASES
+from tests.test_backends import of_matrices, of_places
+
+#: Different steps of one kind that are tried.
+MANY = 60
+
+DOUBLE = np.dtype(np.float64)
+
+
+class Made(NamedTuple):
+    """A step, what it reads, and what the reference makes of it."""
+
+    step: Step
+    arrays: list[Any]
+    result: Any
+
+
+class Traced(Program):
+    """A program that remembers all steps."""
+
+    seen: list[Made]
+
+    def _run(self, step: Step, arrays: Any) -> Any:
+        result = super()._run(step, arrays)
+        self.seen.append(Made(step, list(arrays), result))
+        return result
+
+
+def programs() -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Outputs of all cases, and their arrays."""
+    for case in CASES:
+        e = case.expression()
+        x = tc.var(case.targets[0], case.shapes[case.targets[0]])
+        yield [e, *[tc.derivative(e, x, k) for k in (1, 2)]], case.sample()
+    for case in MATRIX_CASES:
+        yield of_matrices(case)
+    for case in place_cases.CASES:
+        yield of_places(case)
+    for case in loop_cases.CASES:
+        yield loop_cases.expression(case, 3), loop_cases.data(case, 3)
+    yield products()
+
+
+def products() -> tuple[Any, dict[str, Any]]:
+    """Large ones, of which one half is enough."""
+    rng = np.random.default_rng(0)
+    A, B, d = tc.var("A", (170, 170)), tc.var("B", (170, 170)), tc.var("d", (170,))
+    L = tc.linalg.cholesky(A)
+    e = [tc.grad(tc.sum(B * L), A), A.T @ (d[:, None] * A), (A @ B) * L, (L @ B) * L.T]
+    a = rng.normal(size=(170, 170))
+    return e, {
+        "A": a @ a.T + np.eye(170),
+        "B": rng.normal(size=(170, 170)),
+        "d": rng.normal(size=170),
+    }
+
+
+@cache
+def steps() -> dict[str, list[Made]]:
+    """Steps of all plans by kind, those that differ in extents or parameters."""
+    found: dict[str, dict[Any, Made]] = {}
+    for outputs, arrays in programs():
+        plan = tc.compile(outputs).plan_for(**{n: np.shape(a) for n, a in arrays.items()})
+        for made in traced(plan, [arrays[name] for name in plan.inputs]):
+            shapes = tuple([np.shape(a) for a in made.arrays if isinstance(a, np.ndarray)])
+            key = shapes, made.step.shape, repr(made.step.params)
+            found.setdefault(made.step.kind, {}).setdefault(key, made)
+    return {kind: list(several.values()) for kind, several in found.items()}
+
+
+def traced(plan: Plan, arrays: list[Any]) -> list[Made]:
+    program = Traced(plan, DOUBLE)
+    program.seen = []
+    program([np.asarray(a) for a in arrays])
+    return program.seen
+
+
+def some(kind: str) -> list[Made]:
+    """A few steps of a kind, from all over the cases."""
+    found = steps().get(kind, [])
+    return found[:: max(1, len(found) // MANY)]
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def test_every_kind_has_a_kernel_and_every_kernel_a_kind() -> None:
+    # A loop is run by a program of its own.
+    assert KERNELS.keys() | {"loop"} == KINDS.keys()
+    assert all(name == kind.name for name, kind in KINDS.items())
+
+
+def test_every_kind_is_exercised() -> None:
+    assert steps().keys() == KINDS.keys()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_are_those_of_the_row(kind: str) -> None:
+    names = list(KINDS[kind].params)
+    least = len([name for name in names if not name.startswith("*")])
+    assert not any(name.startswith("*") for name in names[:-1])
+    for made in some(kind):
+        assert len(made.step.params) >= least
+        assert len(made.step.params) == least or least < len(names)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_extents_and_operations_are_those_of_the_row(kind: str) -> None:
+    row = KINDS[kind]
+    for step, arrays, result in some(kind):
+        shapes = [np.shape(a) if isinstance(a, np.ndarray | np.generic) else () for a in arrays]
+        if all(isinstance(a, np.ndarray | np.generic) for a in arrays):
+            assert row.shape(step.shape, step.params, *shapes) == step.shape
+            halved = kind == "dot" and step.params
+            if row.flops is not None and not halved:
+                assert row.flops(step.shape, step.params, *shapes) == step.flops
+        if isinstance(result, np.ndarray | np.generic):
+            assert np.shape(result) == step.shape
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_facts_fit_together(kind: str) -> None:
+    row = KINDS[kind]
+    assert not (row.view and row.allocates)
+    assert not (row.in_place and (row.view or row.allocates))
+    assert not row.into_zeros or (row.cheap and not row.in_place)
+    assert not row.quick or row.in_place == "any"
+    assert bool(row.inverts) == bool(row.solves)
+    assert not inspect.signature(row.reference).parameters.keys() & {"out"}
+
+
+# --- kernels --------------------------------------------------------------------------------------
+
+
+def reads_factors(step: Step) -> bool:
+    """Is the first operand what a factorisation makes: for references the matrix itself?"""
+    if step.kind == "finish":
+        return step.params[0].kernels.factor is LU
+    return step.kind == "solve" and bool(step.params[1])
+
+
+def run(made: Made, over: int | None = None) -> Any:
+    """What NumPy's kernel makes of copies of the arrays, over one of them or beside them."""
+    step, row = made.step, KINDS[made.step.kind]
+    v: list[Any] = [None] * (max(step.out, *step.args, 0) + 1)
+    for slot, array in zip(step.args, made.arrays, strict=True):
+        v[slot] = array.copy() if isinstance(array, np.ndarray) else array
+    if reads_factors(step):
+        v[step.args[0]] = LU.compute(NUMPY, (), v[step.args[0]])
+    if not row.view and not row.allocates:
+        empty = np.zeros if row.into_zeros else np.empty
+        v[step.out] = empty(step.shape) if over is None else v[over]
+        if over is None and not row.into_zeros:
+            v[step.out].fill(np.nan)
+    with np.errstate(all="ignore"):
+        KERNELS[step.kind](step, DOUBLE)(v)
+    return v[step.out]
+
+
+def agree(found: Any, made: Made) -> None:
+    """Equal but for rounding; of half a product, the half that is wanted."""
+    wanted = made.result
+    if isinstance(wanted, tuple):
+        for one, other in zip(found, wanted, strict=True):
+            agree(one, made._replace(result=other))
+        return
+    if made.step.kind == "dot" and made.step.params:
+        half = {"lower": np.tril, "upper": np.triu}.get(made.step.params[0], np.asarray)
+        found, wanted = half(found), half(wanted)
+    size = np.abs(wanted).max(initial=1, where=np.isfinite(wanted))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10 * size, err_msg=str(made.step))
+    assert np.shape(found) == np.shape(wanted)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"scratch", "loop", "factor"}))
+def test_kernels_against_references(kind: str) -> None:
+    for made in some(kind):
+        agree(run(made), made)
+
+
+@pytest.mark.parametrize("kind", [name for name, row in KINDS.items() if row.in_place])
+def test_kernels_over_their_operands(kind: str) -> None:
+    done = 0
+    for made in some(kind):
+        step = made.step
+        slots = step.args[:1] if KINDS[kind].in_place == "first" else step.args
+        for slot, array in zip(slots, made.arrays, strict=False):
+            alone = step.args.count(slot) == 1 or kind in ("multiply", "add", "subtract")
+            if np.shape(array) == step.shape and np.asarray(array).dtype == DOUBLE and alone:
+                arrays = [np.array(a, order="C") for a in made.arrays]
+                agree(run(made._replace(arrays=arrays), slot), made)
+                done += 1
+    assert done

@@ -1,0 +1,46 @@
+"""The algebra of sums: terms, distribution, and what terms share."""
+
+from __future__ import annotations
+
+import tcalc as tc
+from tcalc.graph.nodes import Add, Einsum
+from tcalc.graph.normal import add, distribute, terms_of
+from tcalc.graph.sums import collected, flattened, lone_factors, most_shared
+
+x, y, z, w = (tc.var(name, ("n",)) for name in "xyzw")
+A, B, C = (tc.var(name, ("n", "n")) for name in "ABC")
+
+
+def inner(e):
+    return e.args if isinstance(e, Add) else None
+
+
+def test_a_product_is_distributed_over_one_sum_or_several():
+    e = (x + y) * (z - w)
+    assert isinstance(e, Einsum)
+    sums = {k: arg.args for k, arg in enumerate(e.args)}
+    assert len(distribute(e, {0: sums[0]})) == 2
+    assert set(distribute(e, sums)) == {x * z, y * z, -(x * w), -(y * w)}
+    assert add(distribute(e, sums)) is tc.expand(e)
+
+
+def test_sums_in_sums_stay_shut_where_there_are_too_many_terms():
+    nested = tc.exp(x) + (y + (z + w) * 2) * 2
+    opened = flattened(nested, lambda e: t if len(t := terms_of(e)) > 1 else None)
+    assert set(opened) == {tc.exp(x), 2 * y, 4 * z, 4 * w}
+    assert flattened(nested, lambda e: terms_of(e) if len(terms_of(e)) > 1 else None, 1) == list(
+        inner(nested)
+    )
+
+
+def test_equal_terms_are_merged_and_what_cancels_goes():
+    assert collected([x, y, x, -y]) == [2 * x]
+    assert collected([x, -x]) == []
+
+
+def test_the_factor_that_most_terms_share():
+    terms = [tc.outer(x, y), tc.outer(x, z), tc.outer(w, y), A]
+    found = most_shared(map(lone_factors, terms), lambda shared: shared.factor.order)
+    assert found is not None
+    assert (found[0].factor, found[1]) == (x, [0, 1])
+    assert most_shared([[1, 2], [3]], int) is None
