@@ -61,7 +61,9 @@ class Iteration(NamedTuple):
 
 
 class Factorisation(NamedTuple):
-    """A factorisation that exists in plans only: ``compute(xp, params, a)`` gives any object."""
+    """A factorisation that exists in plans on NumPy only: ``compute(xp, params, a)`` gives any
+    object.
+    """
 
     name: str
     compute: Callable[..., Any]
@@ -135,8 +137,16 @@ class Kernels:
     Attributes
     ----------
     compute : callable
-        ``compute(xp, params, *arrays)``: `xp` is the array namespace, which rows that need LAPACK
-        or SciPy do not use. The result may share memory with an operand.
+        ``compute(xp, params, *arrays)`` with an array namespace `xp`; may return an operand's
+        memory. A pure function, also of arrays that cannot be written to: by functions of `xp`,
+        operators, and methods that arrays of all libraries have (reductions and `reshape`, which
+        as NumPy's functions cost small arrays twice the time).
+    host : bool
+        `compute` needs NumPy's arrays, whatever `xp` is: LAPACK routines that no other namespace
+        has. Whoever runs it for another namespace converts operands and results.
+    portable : callable or None
+        Of a `host` row, ``portable(xp, params, *arrays)``: the same as a pure function, where the
+        namespace has functions for it. For NumPy it would be slower.
     ufunc : str
         The same as one NumPy ufunc, empty where there is none.
     formula : callable or None
@@ -148,13 +158,16 @@ class Kernels:
         The factorisation of the operand from which `finish` computes the result; it is a step of
         its own, shared by all operators of one operand that need it.
     finish : callable or None
-        ``finish(xp, params, factor)``.
+        ``finish(xp, params, factor)``: pure, as `compute`, where the factor is an operator's
+        result; for NumPy only where it is that of a `Factorisation`.
     over : callable or None
         ``over(xp, params, array)`` turns an array that holds the operand (of `finish`, where there
-        is one: the factor) into the result, in place.
+        is one: the factor) into the result, in place, and so for NumPy only.
     """
 
     compute: Callable[..., Any]
+    host: bool = False
+    portable: Callable[..., Any] | None = None
     ufunc: str = ""
     formula: Formula | None = None
     flops: float = 1.0

@@ -122,7 +122,7 @@ def _run_steps(
 FOLD = Loop(
     "fold", (),
     Meaning((), shape=_shapes, dimensions=_extents),
-    Kernels(_run_steps),
+    Kernels(_run_steps, host=True),
     Spelling(r"\operatorname{{fold}}"),
     tangents=loop_pushforward, cotangents=loop_pullback, batched=batched_loop, iteration=_iteration,
     hoisted=hoisted, parts=("fold", "fold_after", "fold_before"),

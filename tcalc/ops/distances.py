@@ -5,8 +5,6 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..graph.applications import apply
 from ..graph.extents import Coef
 from ..graph.nodes import Expr
@@ -44,8 +42,12 @@ def _kernel(xp: Any, params: tuple[Any, ...], a: Any, b: Any) -> Any:
         from scipy.spatial.distance import cdist
 
         return cdist(a, b, "sqeuclidean")
+    return _portable(xp, params, a, b)
+
+
+def _portable(xp: Any, params: tuple[Any, ...], a: Any, b: Any) -> Any:
     difference = a[..., :, None, :] - b[..., None, :, :]
-    return np.einsum("...k,...k->...", difference, difference)
+    return xp.einsum("...k,...k->...", difference, difference)
 
 
 SQUARED_DISTANCES = Op(
@@ -54,7 +56,7 @@ SQUARED_DISTANCES = Op(
         (_partial_left, _partial_right), shape=lambda params, a, b: (*a[:-1], b[-2]),
         domain=((-2, 2), (-2, 2)),
     ),
-    Kernels(_kernel, flops=3),
+    Kernels(_kernel, host=True, portable=_portable, flops=3),
     Spelling(r"\operatorname{{squared\_distances}}({0}, {1})"),
 )  # fmt: skip
 

@@ -229,7 +229,7 @@ digamma: Function = elementwise(
 )  # fmt: skip
 polygamma: Function = elementwise(
     "polygamma", None, lambda n, x, y: polygamma(n + 1, x), latex=r"\psi^{{({0})}}({1})",
-    domain=((1, 1), (0.5, 4)),
+    kernel=lambda xp, n, x: xp.polygamma(xp.asarray(n, int), x), domain=((1, 1), (0.5, 4)),
     safe=(None, 1), flops=50,
 )  # fmt: skip
 

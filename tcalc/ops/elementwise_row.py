@@ -22,6 +22,7 @@ def elementwise(
     *partials: Partial,
     latex: str,
     formula: Formula | None = None,
+    kernel: Formula | None = None,
     infix: str = "",
     domain: tuple[tuple[float, float], ...] | None = None,
     range: tuple[float, float] = INFINITE,
@@ -32,9 +33,10 @@ def elementwise(
     """A row without core axes.
 
     Its formula, from which its kernel, its source and its C come, is a function of an array
-    namespace and the operands; where none is given, it is NumPy's or SciPy's function of that name.
+    namespace and the operands; where none is given, it is NumPy's or SciPy's function of that name,
+    which `kernel` calls where namespaces differ in what it takes.
     """
-    known = formula or (lambda xp, *arrays: getattr(xp, name)(*arrays))
+    known = formula or kernel or (lambda xp, *arrays: getattr(xp, name)(*arrays))
     row = Op(
         name, (0,) * len(partials),
         Meaning(

@@ -69,16 +69,31 @@ def linear(name: str, core: int, kernel: Any, shape: Any, pullback: Any, printed
 # --- triangles and diagonals ----------------------------------------------------------------------
 
 
-def _triangle(xp: Any, n: int, params: tuple[Any, ...]) -> tuple[Any, ...]:
+def _triangle(xp: Any, n: int, params: tuple[Any, ...]) -> Any:
     offset, lower = params
-    indices: tuple[Any, ...] = (xp.tril_indices if lower else xp.triu_indices)(n, offset)
-    return indices
+    return (xp.tril if lower else xp.triu)(xp.ones((n, n), bool), offset)
 
 
-def _diagonal(xp: Any, n: int, params: tuple[Any, ...]) -> tuple[Any, ...]:
+def _diagonal(xp: Any, n: int, params: tuple[Any, ...]) -> Any:
     (offset,) = params
-    k = xp.arange(n - abs(offset))
-    return k + max(0, -offset), k + max(0, offset)
+    return xp.eye(n, k=offset, dtype=bool)
+
+
+def _by_rows(xp: Any, v: Any, chosen: Any, params: tuple[Any, ...]) -> Any:
+    """Every row of a triangle is a run of the vector: of one that ends, or starts, at a column."""
+    count = chosen.sum(axis=-1)
+    start = xp.cumsum(count) - count
+    n = len(chosen)
+    if not params[1]:
+        start = start + count - n
+    some = xp.concatenate([v, xp.zeros((*v.shape[:-1], 1), v.dtype)], axis=-1)
+    return xp.take(some, start[:, None] + xp.arange(n), axis=-1, mode="clip")
+
+
+def _as_column(xp: Any, v: Any, chosen: Any, params: tuple[Any, ...]) -> Any:
+    (offset,) = params
+    before, after = (xp.zeros((*v.shape[:-1], max(0, k)), v.dtype) for k in (-offset, offset))
+    return xp.concatenate([before, v, after], axis=-1)[..., None]
 
 
 def _triangle_extent(rows: int) -> int:
@@ -93,19 +108,24 @@ def _identity(entries: int) -> int:
     return entries
 
 
-def _pair(names: tuple[str, str], places: Any, extent: Any, rows: Any) -> list[Op]:
-    """Rows that take entries out of square matrices, and put them back among zeros."""
+def _pair(names: tuple[str, str], where: Any, spread: Any, extent: Any, rows: Any) -> list[Op]:
+    """Rows that take entries out of square matrices, and put them back among zeros.
+
+    `where` says which entries of a matrix they are, in C order; `spread` are matrices, or columns
+    that are repeated, with a vector's entries there and anything elsewhere.
+    """
 
     def extract(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
-        return a[(..., *places(xp, a.shape[-1], params))]
+        n = a.shape[-1]
+        (places,) = xp.nonzero(where(xp, n, params).reshape(n * n))
+        return xp.take(a.reshape((*a.shape[:-2], n * n)), places, axis=-1)
 
     def extracted(params: tuple[Any, ...], shape: Shape) -> Shape:
         return (*shape[:-2], extent(shape[-1] - abs(params[0])))
 
     def make(xp: Any, params: tuple[Any, ...], v: Any) -> Any:
-        found = xp.zeros(made(params, v.shape), v.dtype)
-        found[(..., *places(xp, found.shape[-1], params))] = v
-        return found
+        chosen = where(xp, made(params, v.shape)[-1], params)
+        return xp.where(chosen, spread(xp, v, chosen, params), 0)
 
     def made(params: tuple[Any, ...], shape: Shape) -> Shape:
         n = rows(shape[-1]) + abs(params[0])
@@ -119,9 +139,11 @@ def _pair(names: tuple[str, str], places: Any, extent: Any, rows: Any) -> list[O
 
 
 EXTRACTTRIAN, MAKETRIAN = _pair(
-    ("extracttrian", "maketrian"), _triangle, _triangle_extent, _triangle_rows
+    ("extracttrian", "maketrian"), _triangle, _by_rows, _triangle_extent, _triangle_rows
 )
-EXTRACTDIAG, MAKEDIAG = _pair(("extractdiag", "makediag"), _diagonal, _identity, _identity)
+EXTRACTDIAG, MAKEDIAG = _pair(
+    ("extractdiag", "makediag"), _diagonal, _as_column, _identity, _identity
+)
 
 
 def _offset(name: str, offset: object) -> int:

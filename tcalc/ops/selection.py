@@ -23,6 +23,8 @@ from .reductions import arange
 def checked(index: Any, extent: int, what: str) -> np.ndarray[Any, Any]:
     """Integers from 0 to extent - 1; negative ones count from the end.
 
+    Of any library's array: whether entries are in range is found out on the host.
+
     Raises
     ------
     RangeError
@@ -52,7 +54,8 @@ def _shape(params: tuple[Any, ...], shape: Shape) -> Shape:
 
 def _kernel(xp: Any, params: tuple[Any, ...], index: Any) -> Any:
     extent = params[0]
-    return (checked(index, extent, "")[..., None] == xp.arange(extent)).astype(np.float64)
+    places = xp.asarray(checked(index, extent, ""))
+    return xp.asarray(places[..., None] == xp.arange(extent), xp.float64)
 
 
 SELECTION = Selection(

@@ -46,7 +46,7 @@ class Program:
     def _computed(self, arrays: Sequence[Array]) -> dict[int, Array]:
         """Arrays by slot."""
         plan, xp = self.plan, self.xp
-        values = dict(enumerate(arrays))
+        values = {slot: xp.asarray(array) for slot, array in enumerate(arrays)}
         for slot, array in plan.consts.items():
             values[slot] = xp.asarray(array, None if slot in plan.integers else self.dtype)
         for step in plan.steps:

@@ -25,10 +25,6 @@ NOT_DEFINITE = "cholesky: the matrix is not positive definite"
 
 
 def _cholesky(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
-    if xp is np and a.ndim == 2 and len(a) >= LARGE:
-        factor = np.array(a, order="C")
-        _over(xp, params, factor)
-        return factor
     factor = attempt(NOT_DEFINITE, xp.linalg.cholesky, a)
     refuse(NOT_DEFINITE, xp.isnan(xp.diagonal(factor, axis1=-2, axis2=-1)).any(axis=-1))
     return factor

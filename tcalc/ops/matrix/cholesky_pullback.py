@@ -60,6 +60,15 @@ def _pullback(xp: Any, params: tuple[Any, ...], factor: Any, bar: Any) -> Any:
     return found
 
 
+def _portable(xp: Any, params: tuple[Any, ...], factor: Any, bar: Any) -> Any:
+    """X' (T + T' - diag T) X / 2 for T the lower triangle of L' C."""
+    upper = xp.swapaxes(xp.tril(factor), -1, -2)
+    product = upper @ bar
+    inner = xp.tril(product) + xp.swapaxes(xp.tril(product, -1), -1, -2)
+    left = xp.linalg.solve(upper, inner)
+    return xp.linalg.solve(upper, xp.swapaxes(left, -1, -2)) / 2
+
+
 def _swept(factor: Any, bar: Any) -> Any:
     """The pullback by blocks of columns, the last first (Murray 2016).
 
@@ -100,7 +109,7 @@ def _of_block(trsm: Any, factor: Any, bar: Any) -> Any:
 CHOLESKY_PULLBACK = Op(
     "cholesky_pullback", (2, 2),
     Meaning((_partial_factor, _partial_bar), shape=lambda params, factor, bar: bar),
-    Kernels(_pullback, flops=1),
+    Kernels(_pullback, host=True, portable=_portable, flops=1),
     Spelling(r"\operatorname{{pullback}}({0}, {1})"),
 )  # fmt: skip
 

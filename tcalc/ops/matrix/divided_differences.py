@@ -45,9 +45,9 @@ class Scalar:
             self.derivatives += reverse(self.derivatives[-1], [X])
         self.nodes = [_checked(e) for e in self.derivatives]
 
-    def __call__(self, k: int, x: Array) -> Array:
+    def __call__(self, k: int, x: Array, xp: Any = NUMPY) -> Array:
         """The k-th derivative of every entry."""
-        return evaluate(self.nodes[k], x)
+        return evaluate(self.nodes[k], x, xp)
 
     def raised(self) -> Scalar:
         """The same function with one more derivative."""
@@ -85,23 +85,24 @@ def _checked(e: Expr) -> list[Expr]:
     return nodes
 
 
-def evaluate(nodes: list[Expr], x: Array) -> Array:
-    """An expression of X at an array, entry by entry."""
+def evaluate(nodes: list[Expr], x: Array, xp: Any = NUMPY) -> Array:
+    """An expression of X at an array of a namespace, entry by entry."""
     values: dict[int, Any] = {}
     for node in nodes:
         args = [values[id(arg)] for arg in node.args]
         if isinstance(node, Var):
             value: Any = x
         elif isinstance(node, Einsum):
-            value = np.float64(node.coef.value)
+            value = xp.float64(node.coef.value)
             for arg in args:
                 value = value * arg
         elif isinstance(node, Apply):
-            value = np.asarray(node.op.kernels.compute(NUMPY, node.params, *args), np.float64)
+            value = xp.asarray(node.op.kernels.compute(xp, node.params, *args), xp.float64)
         else:
             value = sum(args[1:], args[0])
         values[id(node)] = value
-    return np.broadcast_to(values[id(nodes[-1])], x.shape)
+    found: Array = xp.broadcast_to(values[id(nodes[-1])], x.shape)
+    return found
 
 
 # --- divided differences --------------------------------------------------------------------------

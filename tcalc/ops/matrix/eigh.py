@@ -30,7 +30,7 @@ NO_CONVERGENCE = "eigh: no convergence, as with entries that are not finite"
 def _eigh(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
     a = symmetric(xp, a)
     if a.ndim > 2 or len(a) < LARGE or not xp.isfinite(a).all():
-        return tuple(attempt(NO_CONVERGENCE, xp.linalg.eigh, a))
+        return _decomposed(xp, a)
     import scipy.linalg
 
     (syevd,) = scipy.linalg.get_lapack_funcs(("syevd",), (a,))
@@ -38,6 +38,14 @@ def _eigh(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
     w, v, failed = syevd(a.T, lower=0, overwrite_a=1)
     refuse(NO_CONVERGENCE, failed != 0)
     return w, v
+
+
+def _portable(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+    return _decomposed(xp, symmetric(xp, a))
+
+
+def _decomposed(xp: Any, a: Any) -> Any:
+    return tuple(attempt(NO_CONVERGENCE, xp.linalg.eigh, a))
 
 
 def _eigh_shapes(params: tuple[Any, ...], shape: Shape) -> tuple[Shape, Shape]:
@@ -57,12 +65,11 @@ def _gaps(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
     size = xp.abs(w).max(axis=-1, initial=0)[..., None]
     rounding = max(n, FEW) * xp.finfo(w.dtype).eps * size
     if params[0] != "epsilon" and (w[..., 1:] - w[..., :-1] > rounding).all():
-        difference.reshape((*w.shape[:-1], n * n))[..., :: n + 1] = xp.inf
-        return xp.divide(1, difference, out=difference)
+        return 1 / xp.where(difference == 0, xp.inf, difference)
     off = ~xp.eye(n, dtype=bool)
     tied = off & (xp.abs(difference) <= rounding[..., None])
     if params[0] == "epsilon":
-        sign = xp.where(difference < 0, -1, 1).astype(w.dtype)
+        sign = xp.asarray(xp.where(difference < 0, -1, 1), w.dtype)
         difference = xp.maximum(xp.abs(difference), EPSILON) * sign
     elif xp.any(tied):
         if params[0] == "raise":
@@ -72,7 +79,7 @@ def _gaps(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
             )
             refuse(problem, tied.any(axis=(-2, -1)))
         difference = xp.where(tied, xp.nan, difference)
-    return xp.where(off, 1 / xp.where(off, difference, 1), 0).astype(w.dtype)
+    return xp.asarray(xp.where(off, 1 / xp.where(off, difference, 1), 0), w.dtype)
 
 
 def _gaps_partial(w: Expr, f: Expr) -> Expr:
@@ -109,7 +116,7 @@ EIGH = {
     kind: Op(
         "eigh" if kind == "raise" else f"eigh_{kind}", (2,),
         Meaning(((_eigenvalue_partial, _eigenvector_partial(kind)),), shape=_eigh_shapes),
-        Kernels(_eigh, flops=9.0),
+        Kernels(_eigh, host=True, portable=_portable, flops=9.0),
         Spelling(
             r"\operatorname{{eigh}}({0})", symbols=(r"\lambda", r"V_{\mathrm{eig}}"),
             written=lambda node: ("eigh", node.args[0]),
@@ -149,10 +156,10 @@ def _signs(xp: Any, params: tuple[Any, ...], v: Any) -> Any:
         return xp.ones(v.shape[:-1], v.dtype)
     above, below = v.max(axis=-2), -v.min(axis=-2)
     if (above != below).all():
-        return xp.where(above < below, -1, 1).astype(v.dtype)
+        return xp.asarray(xp.where(above < below, -1, 1), v.dtype)
     top = xp.abs(v).argmax(axis=-2)[..., None, :]
     largest = xp.take_along_axis(v, top, axis=-2)[..., 0, :]
-    return xp.where(largest < 0, -1, 1).astype(v.dtype)
+    return xp.asarray(xp.where(largest < 0, -1, 1), v.dtype)
 
 
 SIGNS = Op(

@@ -144,7 +144,7 @@ def _row(full: str, name: str, order: int) -> Op:
             (None,) * (order + 1), shape=lambda params, s, *directions: s, transposes=True,
             pushforward=_pushforward, pullback=_pullback,
         ),
-        Kernels(_kernel(name), flops=25.0 * 3**order),
+        Kernels(_kernel(name), host=True, flops=25.0 * 3**order),
         Spelling(
             rf"\operatorname{{{{{name}}}}}({fields})" if not order
             else rf"\operatorname{{{{L}}}}_{{{{\mathrm{{{{{name}}}}}}}}}({fields})",

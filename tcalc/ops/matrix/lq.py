@@ -5,6 +5,8 @@ Seeger et al. 2018, section 3 and appendix.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...graph.applications import apply, apply_all
@@ -22,7 +24,7 @@ __all__ = ["gelqf", "lq", "qr"]
 FIRST = "first"
 
 
-def _lq(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
+def _kernel(orthogonal: Callable[[Any, Any], Any], xp: Any, params: Any, a: Any) -> Any:
     name, lines = params
     m, n = a.shape[-2:]
     if m > n:
@@ -32,26 +34,29 @@ def _lq(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
             f"{name} needs at least as many {more} as {less}, as is assumed of named dimensions, "
             f"not {shown}"
         )
-    q, factor = _orthogonal(xp, a)
-    diagonal = factor.diagonal(0, -2, -1)
+    q, factor = orthogonal(xp, a)
+    diagonal = xp.diagonal(factor, 0, -2, -1)
     # What is left of a row beside the rows before it, at the size of the row's rounding errors.
     rounding = n * xp.finfo(a.dtype).eps * xp.sqrt(xp.einsum("...ij,...ij->...i", a, a))
     dependent = (xp.abs(diagonal) <= rounding).any(axis=-1)
     refuse(f"{name}: the {lines} are linearly dependent", dependent)
     sign = xp.sign(diagonal)
-    factor *= sign[..., None, :]
-    q *= sign[..., :, None]
-    return factor, q
+    return factor * sign[..., None, :], q * sign[..., :, None]
 
 
-def _orthogonal(xp: Any, a: Any) -> tuple[Any, Any]:
+def _turned(xp: Any, a: Any) -> tuple[Any, Any]:
     """Orthonormal rows and a lower triangle whose product, triangle first, is a."""
-    m = a.shape[-2]
+    q, r = xp.linalg.qr(xp.swapaxes(a, -1, -2))
+    return xp.swapaxes(q, -1, -2), xp.swapaxes(r, -1, -2)
+
+
+def _reflected(xp: Any, a: Any) -> tuple[Any, Any]:
+    """The same by LAPACK on the memory of one matrix, without copies of it."""
     if a.ndim > 2 or not a.size:
-        q, r = xp.linalg.qr(xp.swapaxes(a, -1, -2))
-        return xp.swapaxes(q, -1, -2), xp.swapaxes(r, -1, -2)
+        return _turned(xp, a)
     import scipy.linalg
 
+    m = len(a)
     geqrf, orgqr = scipy.linalg.get_lapack_funcs(("geqrf", "orgqr"), (a,))
     # Row-major memory is the transpose in column-major order, so that the rows are the columns.
     reflectors, scales, _, _ = geqrf(a.T, lwork=LARGE * m)
@@ -120,7 +125,7 @@ def _written(node: Apply) -> tuple[str, Expr]:
 LQ = Op(
     "lq", (2,),
     Meaning(((_lq_partial_l, _lq_partial_q),), shape=_lq_shapes, triangular=True),
-    Kernels(_lq, flops=4.0),
+    Kernels(partial(_kernel, _reflected), host=True, portable=partial(_kernel, _turned), flops=4.0),
     Spelling(
         r"\operatorname{{lq}}({0})", symbols=(r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}"),
         written=_written,

@@ -37,7 +37,8 @@ def _kernel(xp: Any, params: tuple[Any, ...], a: Any, w: Any, v: Any, *direction
 
 def _trace_kernel(xp: Any, params: tuple[Any, ...], a: Any, w: Any, v: Any) -> Any:
     with np.errstate(all="ignore"):
-        return params[0](0, np.asarray(w, np.float64)).sum(axis=-1).astype(w.dtype)
+        values = params[0](0, xp.asarray(w, xp.float64), xp)
+        return xp.asarray(values.sum(axis=-1), w.dtype)
 
 
 def _build(g: Scalar) -> Build:
@@ -73,7 +74,7 @@ def _row(name: str, order: int) -> Op:
             (None,) * (order + 3), shape=lambda params, s, *others: s, self_adjoint=True,
             pushforward=_pushforward, pullback=_pullback,
         ),
-        Kernels(_kernel, flops=4.0 * 2**order),
+        Kernels(_kernel, host=True, flops=4.0 * 2**order),
         Spelling(
             rf"\operatorname{{{{{'D' if order else 'fun'}}}}}({', '.join(shown)})",
             shown=(0, *range(3, order + 3)), source="matrix_function",

@@ -147,7 +147,7 @@ def _gaps(xp: Any, params: tuple[Any, ...], s: Any) -> Any:
         refuse(EQUAL[kind], tied.any(axis=(-2, -1)))
     share = row / xp.where(total > 0, total, 1)
     found = xp.where(tied, instead, share / xp.where(off & ~tied, difference, 1))
-    return xp.where(off, found, 0).astype(s.dtype)
+    return xp.asarray(xp.where(off, found, 0), s.dtype)
 
 
 def _gaps_partial(s: Expr, k: Expr) -> Expr:
@@ -178,7 +178,7 @@ def _inverse(xp: Any, params: tuple[Any, ...], s: Any) -> Any:
     """1 / s; zero singular values as the caller asked."""
     (kind,) = params
     if kind == "epsilon":
-        return (1 / xp.maximum(s, EPSILON)).astype(s.dtype)
+        return xp.asarray(1 / xp.maximum(s, EPSILON), s.dtype)
     zero = s <= _rounding(xp, s)
     if kind != "nan" and kind not in NORMS:
         problem = (
@@ -187,7 +187,7 @@ def _inverse(xp: Any, params: tuple[Any, ...], s: Any) -> Any:
         )
         refuse(problem, zero.any(axis=-1))
     instead = 0 if kind in NORMS else xp.nan
-    return xp.where(zero, instead, 1 / xp.where(zero, 1, s)).astype(s.dtype)
+    return xp.asarray(xp.where(zero, instead, 1 / xp.where(zero, 1, s)), s.dtype)
 
 
 def _inverse_partial(s: Expr, x: Expr) -> Expr:

@@ -46,28 +46,27 @@ ZERO = "tri_inverse: a zero on the diagonal"
 
 
 def _tri_inverse(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
-    import scipy.linalg
-
-    diagonal = xp.diagonal(a, axis1=-2, axis2=-1)
-    refuse(ZERO, (diagonal == 0).any(axis=-1))
-    found = np.zeros_like(a)
-    (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (a,))
-    for at in np.ndindex(a.shape[:-2]) if a.size else ():
-        found[at], _ = trtri(np.tril(a[at]), lower=1)
-    return found
+    """By the transpose, whose LU factors are itself and the identity: nothing is eliminated."""
+    _refuse_zeros(xp, a)
+    return xp.swapaxes(xp.linalg.inv(xp.swapaxes(xp.tril(a), -1, -2)), -1, -2)
 
 
 def _tri_inverse_over(xp: Any, params: tuple[Any, ...], a: Any) -> None:
     """In place; LAPACK sees row-major memory as the transpose."""
-    if a.ndim > 2 or len(a) < LARGE:
-        a[...] = _tri_inverse(xp, params, a)
-        return
     import scipy.linalg
 
-    refuse(ZERO, (a.diagonal() == 0).any())
-    without_upper(a)
+    _refuse_zeros(xp, a)
     (trtri,) = scipy.linalg.get_lapack_funcs(("trtri",), (a,))
-    trtri(a.T, lower=0, overwrite_c=1)
+    if a.ndim == 2 and len(a) >= LARGE:
+        without_upper(a)
+        trtri(a.T, lower=0, overwrite_c=1)
+        return
+    for at in np.ndindex(a.shape[:-2]) if a.size else ():
+        a[at], _ = trtri(np.tril(a[at]), lower=1)
+
+
+def _refuse_zeros(xp: Any, a: Any) -> None:
+    refuse(ZERO, (xp.diagonal(a, axis1=-2, axis2=-1) == 0).any(axis=-1))
 
 
 def _tri_inverse_partial(a: Expr, x: Expr) -> Expr:

@@ -1,4 +1,4 @@
 """What a step of a plan may be: one row a kind, with its facts and a reference.
 
-Reads ops, ops.matrix.
+Reads graph, ops, ops.matrix.
 """

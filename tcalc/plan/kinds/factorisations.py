@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...graph.operators import Factorisation
 from ...ops.matrix.inverse import SINGULAR
 from ...support.errors import LinAlgError
 from .kind import Kind, Params, Result, Sizes, kept
@@ -16,7 +17,8 @@ Array = Any
 
 
 def _factor(xp: Any, result: Result, params: Params, a: Array) -> Any:
-    return params[0].compute(xp, (), xp.asarray(a, result.dtype))
+    """The matrix itself: a factorisation is any object that its users know how to read."""
+    return xp.asarray(a, result.dtype)
 
 
 def _made(shape: Sizes, params: Params, first: Sizes) -> Sizes:
@@ -27,7 +29,9 @@ def _made(shape: Sizes, params: Params, first: Sizes) -> Sizes:
 
 def _finish(xp: Any, result: Result, params: Params, factor: Any) -> Array:
     op, *rest = params
-    return xp.asarray(op.kernels.finish(xp, tuple(rest), factor), result.dtype)
+    exists = isinstance(op.kernels.factor, Factorisation)  # in plans only
+    compute = op.kernels.compute if exists else op.kernels.finish
+    return xp.asarray(compute(xp, tuple(rest), factor), result.dtype)
 
 
 def _over(xp: Any, result: Result, params: Params, a: Array) -> Array:
@@ -48,8 +52,11 @@ def _trisolve(xp: Any, result: Result, params: Params, a: Array, b: Array) -> Ar
     transposed, name = params
     if not xp.all(xp.diagonal(a)):
         raise LinAlgError(f"{name}: a zero on the diagonal")
-    triangle = xp.tril(a)
-    return xp.linalg.solve(xp.transpose(triangle) if transposed else triangle, b)
+    upper = xp.transpose(xp.tril(a))
+    if transposed:
+        return xp.linalg.solve(upper, b)
+    # Reversed, the triangle is an upper one too: no row is exchanged, nothing eliminated.
+    return xp.flip(xp.linalg.solve(xp.flip(xp.transpose(upper)), xp.flip(b, 0)), 0)
 
 
 def _solve_flops(shape: Sizes, params: Params, *shapes: Sizes) -> float:
@@ -58,25 +65,12 @@ def _solve_flops(shape: Sizes, params: Params, *shapes: Sizes) -> float:
     return flops + (flops if factored else flops + 2 * shape[0] ** 3 / 3)
 
 
-def _solve(xp: Any, result: Result, params: Params, a: Any, b: Array) -> Array:
-    transposed, factored = params
-    matrix = _multiplied(xp, *a) if factored else a
+def _solve(xp: Any, result: Result, params: Params, a: Array, b: Array) -> Array:
+    transposed, _ = params
     try:
-        return xp.linalg.solve(xp.transpose(matrix) if transposed else matrix, b)
+        return xp.linalg.solve(xp.transpose(a) if transposed else a, b)
     except np.linalg.LinAlgError as error:
         raise LinAlgError(SINGULAR) from error
-
-
-def _multiplied(xp: Any, lu: Array, pivots: Array, zero: int) -> Array:
-    """The matrix of which these are the factors, of its transpose, as LAPACK gives them."""
-    if zero:
-        raise LinAlgError(SINGULAR)
-    order = list(range(len(lu)))
-    for k, pivot in enumerate(pivots):
-        order[k], order[pivot] = order[pivot], order[k]
-    lower = xp.tril(lu, -1) + xp.eye(len(lu), dtype=lu.dtype)
-    rows = xp.matmul(lower, xp.triu(lu))
-    return xp.transpose(rows[xp.argsort(xp.asarray(order, dtype=int))])
 
 
 FACTORISATIONS = [

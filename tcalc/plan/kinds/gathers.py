@@ -15,7 +15,7 @@ Array = Any
 
 def _index(xp: Any, result: Result, params: Params, a: Array) -> Array:
     extent, what = params
-    return checked(a, extent, what)
+    return xp.asarray(checked(a, extent, what))
 
 
 def _own(xp: Any, extent: int, behind: int) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...support.errors import LinAlgError
+from ...support.namespaces import NUMPY
 from . import tiles
 from .kind import Kind, Params, Result, Sizes, broadcast, given
 
@@ -21,9 +22,22 @@ def _made(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
     return broadcast(shape, params, *shapes) if op.elementwise else found
 
 
-def _kernel(xp: Any, result: Result, params: Params, *arrays: Array) -> Array:
+def computed(xp: Any, params: Params, *arrays: Array) -> Any:
+    """What an operator, the first parameter, makes of arrays of a namespace.
+
+    A row that needs NumPy's arrays, and has no portable form, gets such arrays and gives them.
+    """
     op, *rest = params
-    return xp.asarray(op.kernels.compute(xp, tuple(rest), *arrays), result.dtype)
+    kernels = op.kernels
+    if not kernels.host:
+        return kernels.compute(xp, tuple(rest), *arrays)
+    if kernels.portable is not None:
+        return kernels.portable(xp, tuple(rest), *arrays)
+    return kernels.compute(NUMPY, tuple(rest), *[np.asarray(a) for a in arrays])
+
+
+def _kernel(xp: Any, result: Result, params: Params, *arrays: Array) -> Array:
+    return xp.asarray(computed(xp, params, *arrays), result.dtype)
 
 
 def _all_entries(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
@@ -32,9 +46,7 @@ def _all_entries(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
 
 
 def _kernels(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Array, ...]:
-    op, *rest = params
-    found = op.kernels.compute(xp, tuple(rest), *arrays)
-    return tuple([xp.asarray(one, result.dtype) for one in found])
+    return tuple([xp.asarray(one, result.dtype) for one in computed(xp, params, *arrays)])
 
 
 def _loop(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Array | None, ...]:
