@@ -15,8 +15,8 @@ import numpy as np
 
 from tcalc.graph.extents import Extent, Shape
 from tcalc.integers.affine import Congruence, Constraint
-from tcalc.languages.source.language import NUMBERS, Check, Code, Function, Operator, Sample
-from tcalc.languages.source.scope import Scope
+from tcalc.languages.source.language import NUMBERS, Check, Code, FunctionText, Operator, Sample
+from tcalc.languages.source.scope import FunctionScope
 
 LIBRARY = """
 import collections, itertools, math, operator
@@ -156,7 +156,7 @@ class Lists:
     )
     width = 70
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: FunctionScope) -> None:
         self.scope = scope
 
     def variable(self, name: str, shape: Shape) -> Code:
@@ -302,7 +302,7 @@ class Lists:
     def mapping(self, items: Sequence[tuple[Any, Code]]) -> Code:
         return Code("{" + "".join([f"{key!r}: {c.text}, " for key, c in items]) + "}")
 
-    def function(self, f: Function) -> list[str]:
+    def function(self, f: FunctionText) -> list[str]:
         sizes = [f"{n} = len({p.array}{'[0]' * p.axis})" for n, p in f.bound.items()]
         lines = [f'"""{f.doc}"""', *sizes, *f.body, f"return {f.result.text}"]
         given = ", ".join([*f.parameters, *f.free])

@@ -11,7 +11,7 @@ import tcalc as tc
 from tcalc.graph import normal
 from tcalc.graph.extents import ONE, Extent, extent_from, form_of
 from tcalc.integers.affine import Affine, Congruence, Constraint, Guard
-from tcalc.ops.indicator import Access, index, indicator
+from tcalc.ops.indicator import CheckedAccess, index, indicator
 
 SEEDS = 60
 PER_SEED = 10
@@ -109,10 +109,10 @@ def test_what_is_no_indicator() -> None:
 def test_accesses_are_checked() -> None:
     i = index(0)
     with pytest.raises(IndexError, match=r"x.i.1.: index 3 is out of range .* extent 3"):
-        indicator({0: 3}, [], [Access(i + 1, 3, "x[i+1]")])
+        indicator({0: 3}, [], [CheckedAccess(i + 1, 3, "x[i+1]")])
     guard = Constraint(1 - i)
-    assert indicator({0: 3}, [guard], [Access(i + 1, 3, "x[i+1]")])
-    ((held, word),) = indicator({0: "m"}, [guard], [Access(i + 1, "n", "x[i+1]")])
+    assert indicator({0: 3}, [guard], [CheckedAccess(i + 1, 3, "x[i+1]")])
+    ((held, word),) = indicator({0: "m"}, [guard], [CheckedAccess(i + 1, "n", "x[i+1]")])
     e = normal.einsum([held], [word], ())
     assert e(m=5, n=3) == 2
     with pytest.raises(tc.ShapeError, match="index 2 is out of range"):

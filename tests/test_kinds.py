@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.backends.functional.program import Program
+from tcalc.backends.functional.program import FunctionalProgram
 from tcalc.backends.numpy.kernels import KERNELS
 from tcalc.ops.matrix.inverse import LU
 from tcalc.plan.kinds.table import KINDS
@@ -39,7 +39,7 @@ class Made(NamedTuple):
     result: Any
 
 
-class Traced(Program):
+class Traced(FunctionalProgram):
     """A program that remembers all steps."""
 
     seen: list[Made]

@@ -15,7 +15,7 @@ from tcalc.graph.applications import apply
 from tcalc.graph.extents import Coef
 from tcalc.graph.nodes import Add, Einsum, Var, postorder
 from tcalc.graph.normal import add, einsum, scale
-from tcalc.graph.operators import named
+from tcalc.graph.operators import operator_named
 from tcalc.graph.variables import var
 from tcalc.plan.lowering.make import cost, make_plan
 from tcalc.run.compile import compile
@@ -170,7 +170,7 @@ def random_graph(rng, size):
         kind = rng.random()
         e = rng.choice(pool)
         if kind < 0.3:
-            op = named(rng.choice(["sin", "tanh", "sigmoid", "softplus", "sign"]))
+            op = operator_named(rng.choice(["sin", "tanh", "sigmoid", "softplus", "sign"]))
             new = apply(op, e)
         elif kind < 0.6:
             terms = [t for t in pool if t.shape == e.shape]
@@ -233,8 +233,8 @@ def test_random_graphs(seed, tile, short, monkeypatch):
 def test_long_arrays_run_in_tiles(dtype):
     z, y, W = var("z", "n"), var("y", "n"), var("W", ("n", "k"))
     f = (y * z).sum() + sum_of_exp(y * z)
-    rows = einsum([apply(named("exp"), W), z], [(0, 1), (0,)], (0, 1))
-    function = compile([f, apply(named("tanh"), y * z), rows, rows.sum(0), rows.sum(1)])
+    rows = einsum([apply(operator_named("exp"), W), z], [(0, 1), (0,)], (0, 1))
+    function = compile([f, apply(operator_named("tanh"), y * z), rows, rows.sum(0), rows.sum(1)])
     rng = np.random.default_rng(0)
     a, b = rng.random(100_003).astype(dtype), rng.random(100_003).astype(dtype)
     c = rng.random((100_003, 3)).astype(dtype)
@@ -247,7 +247,7 @@ def test_long_arrays_run_in_tiles(dtype):
 
 
 def sum_of_exp(e):
-    return apply(named("exp"), e).sum()
+    return apply(operator_named("exp"), e).sum()
 
 
 # --- paths ----------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def test_flops_count_multiply_and_add():
 
 def test_peak_memory_of_a_chain_does_not_grow():
     x = var("x", "n")
-    e, sin = x, named("sin")
+    e, sin = x, operator_named("sin")
     for _ in range(50):
         e = apply(sin, e)
     assert cost(e, {"n": 1000})[1] == 8000
@@ -348,7 +348,7 @@ def test_peak_memory_of_a_chain_does_not_grow():
 
 def test_deep_chain():
     x = var("x", "n")
-    e, sin, cos = x, named("sin"), named("cos")
+    e, sin, cos = x, operator_named("sin"), operator_named("cos")
     for k in range(100_000):
         e = apply(cos if k % 2 else sin, e)
     expected = value = np.array([0.5, 1.0])

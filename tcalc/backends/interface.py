@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..plan.steps import Plan
+from ..support.arrays import Array
 from ..support.machine import Machine
-
-Array = np.ndarray
 
 
 class Program(Protocol):

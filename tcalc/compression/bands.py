@@ -15,7 +15,7 @@ from ..graph.normal import add, einsum, scale
 from ..graph.products import LabelledExpr, filled, indicates
 from ..integers.affine import Affine, Constraint, Guard
 from ..ops.elementwise import maximum, minimum
-from ..ops.indicator import Access, conditions, index, indicator, label_of, renamed
+from ..ops.indicator import CheckedAccess, conditions, index, indicator, label_of, renamed
 from ..ops.reductions import arange
 
 
@@ -58,7 +58,7 @@ def banded(
     """
     others = [(op, word) for op, word in operands if not indicates(op)]
     guards: list[Guard] = []
-    accesses: list[Access] = []
+    accesses: list[CheckedAccess] = []
     for op, word in operands:
         if indicates(op):
             guards += conditions(op.params, word)

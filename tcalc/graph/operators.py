@@ -269,7 +269,7 @@ class Op:
         return shapes[0][: len(shapes[0]) - self.cores(params)[0]]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (self.family[0], self.family[1:]) if self.family else (named, (self.name,))
+        return (self.family[0], self.family[1:]) if self.family else (operator_named, (self.name,))
 
     def __repr__(self) -> str:
         return self.name
@@ -330,7 +330,7 @@ def effort(factor: Op | Factorisation) -> float:
 TABLE: dict[str, Op] = {}
 
 
-def named(name: str) -> Op:
+def operator_named(name: str) -> Op:
     return TABLE[name]
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..support.arrays import Array
 from .formulas import Formula
-from .subspaces import Array, Slot, Subspace, intersection, projected
+from .subspaces import Slot, Subspace, intersection, projected
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..support.arrays import Array
 from .formulas import Formula
-
-Array = np.ndarray
 
 
 class Relation(NamedTuple):

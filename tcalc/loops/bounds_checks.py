@@ -23,7 +23,7 @@ from ..ops.affine_entries import conjunction, inside, place_form
 from ..ops.arithmetic import expand
 from ..ops.elementwise import logical_not
 from ..ops.guard import choice, choose
-from ..ops.indicator import Access, indicator, label_of
+from ..ops.indicator import CheckedAccess, indicator, label_of
 from ..support.errors import RangeError
 
 
@@ -199,5 +199,5 @@ def runtime_checks(roots: Sequence[Expr], v: Var, extent: Extent) -> list[Labell
         form = indices.leaves(node)
         if form is not None and all(label_of(name) is None for name in form.names):
             what = _index_text(form)
-            accesses.add(Access(form.substitute({v.name: "#0"}), node.shape[-1], what))
+            accesses.add(CheckedAccess(form.substitute({v.name: "#0"}), node.shape[-1], what))
     return indicator({0: extent}, [], sorted(accesses)) if accesses else []

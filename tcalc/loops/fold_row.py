@@ -15,7 +15,7 @@ from typing import Any
 
 from ..graph.extents import Shape, extent_names, extent_of
 from ..graph.operators import Iteration, Kernels, Loop, Meaning, Spelling
-from ..support.arrays import NamespaceArray
+from ..support.arrays import AnyArray
 from .body import Body
 from .derivatives import batched_loop, loop_pullback, loop_pushforward
 from .hoisting import hoisted
@@ -69,7 +69,7 @@ class _StateMemory:
     """
 
     def __init__(
-        self, xp: Any, init: NamespaceArray, count: int, kept: bool, backward: bool, dtype: Any
+        self, xp: Any, init: AnyArray, count: int, kept: bool, backward: bool, dtype: Any
     ) -> None:
         self.memory = xp.empty((_held_values(count, kept), *init.shape), dtype)
         rows = range(len(self.memory))
@@ -77,21 +77,19 @@ class _StateMemory:
         self.last = self.memory[self.order[count if kept else count % 2], ...]
         self.memory[self.order[0], ...] = init
 
-    def before(self) -> Iterator[NamespaceArray]:
+    def before(self) -> Iterator[AnyArray]:
         return _slices(self.memory, cycle(self.order))
 
-    def after(self) -> Iterator[NamespaceArray]:
+    def after(self) -> Iterator[AnyArray]:
         return islice(self.before(), 1, None)
 
 
-def _slices(array: NamespaceArray, order: Iterable[int]) -> Iterator[NamespaceArray]:
+def _slices(array: AnyArray, order: Iterable[int]) -> Iterator[AnyArray]:
     """Slices along the first axis, arrays even where they have no axes."""
     return map(array.__getitem__, zip(order, repeat(...), strict=False))
 
 
-def _run_steps(
-    xp: Any, params: tuple[Any, ...], *arrays: NamespaceArray
-) -> list[NamespaceArray | None]:
+def _run_steps(xp: Any, params: tuple[Any, ...], *arrays: AnyArray) -> list[AnyArray | None]:
     """The outputs that are read, None for the others.
 
     The last three parameters are the number of steps, the outputs that are read, and the compiled
@@ -110,7 +108,7 @@ def _run_steps(
         moving[v.name] = _slices(array, order)
     fixed = {v.name: a for v, a in zip(body.captured, arrays[n + m :], strict=True)}
     step.sweep(count, fixed, moving, [values.after() for values in held.values()])
-    results: list[NamespaceArray | None] = [None] * (3 * n)
+    results: list[AnyArray | None] = [None] * (3 * n)
     for k, values in held.items():
         results[k] = values.last
         if k in kept:

@@ -17,7 +17,7 @@ from ..graph.products import indicates, is_number, is_zero, numeral
 from ..integers.affine import Affine, Constraint
 from .arithmetic import add, multiply, subtract
 from .guard import chooses
-from .indicator import Access, index, indicator, label_of
+from .indicator import CheckedAccess, index, indicator, label_of
 from .reductions import arange
 
 #: Sums and products inside each other, up to which an integer is read as an affine form.
@@ -124,7 +124,7 @@ def picked(e: Expr, extent: Extent) -> Expr | None:
     extents: dict[int, Extent] = dict(enumerate((*e.shape, extent)))
     accesses = []
     if not inside(form, {f"#{axis}": size for axis, size in enumerate(e.shape)}, extent):
-        accesses = [Access(form, extent, f"an index [{spelled(form)}]")]
+        accesses = [CheckedAccess(form, extent, f"an index [{spelled(form)}]")]
     operands = indicator(extents, [Constraint(index(n) - form, True)], accesses)
     ops, words = [op for op, _ in operands], [word for _, word in operands]
     return einsum(ops, words, range(n + 1), ONE, extents)

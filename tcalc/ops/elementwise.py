@@ -13,7 +13,7 @@ from ..graph.applications import apply
 from ..graph.extents import number
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import scale
-from ..graph.operators import named
+from ..graph.operators import operator_named
 from ..graph.products import is_number, numeric_value, split_coef
 from . import arithmetic
 from .arithmetic import as_expr, broadcast, public
@@ -307,7 +307,9 @@ def where(condition: object, a: object, b: object) -> Expr:
         return left if value else right
     if left is right:
         return left
-    return apply(named("where"), c, guarded(truth(c), left), guarded(logical_not(c), right))
+    return apply(
+        operator_named("where"), c, guarded(truth(c), left), guarded(logical_not(c), right)
+    )
 
 
 @public
@@ -345,7 +347,7 @@ def power(a: object, b: object) -> Expr:
 
 def whole_power(e: Expr) -> tuple[Expr, int] | None:
     """The base and the exponent, where e is a power with a whole number from 3 on."""
-    if not isinstance(e, Apply) or e.op is not named("power"):
+    if not isinstance(e, Apply) or e.op is not operator_named("power"):
         return None
     base, exponent = e.args
     value = numeric_value(exponent)

@@ -11,7 +11,7 @@ from ..graph.applications import apply
 from ..graph.extents import ONE
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum
-from ..graph.operators import Op, named
+from ..graph.operators import Op, operator_named
 from ..graph.products import numeral
 
 Place = tuple[Expr, Labels]
@@ -19,7 +19,7 @@ Place = tuple[Expr, Labels]
 
 def chooses(op: Op) -> bool:
     """Is a row the choice between two branches by a condition?"""
-    return op is named("where")
+    return op is operator_named("where")
 
 
 def choice(e: Expr) -> tuple[Expr, Expr, Expr] | None:
@@ -32,7 +32,7 @@ def choice(e: Expr) -> tuple[Expr, Expr, Expr] | None:
 
 def choose(condition: Expr, one: Expr, other: Expr) -> Expr:
     """The choice between branches of one shape that need no guard."""
-    return apply(named("where"), condition, one, other)
+    return apply(operator_named("where"), condition, one, other)
 
 
 def guarded(condition: Expr, branch: Expr) -> Expr:

@@ -30,7 +30,7 @@ from .slicing import cut, cut_operands, integer_operands, is_integer
 
 __all__ = ["segment_sum", "take"]
 
-Labels = tuple[int, ...]
+IndexLabels = tuple[int, ...]
 
 
 def getitem(a: Expr, key: object) -> Expr:
@@ -77,7 +77,7 @@ def getitem(a: Expr, key: object) -> Expr:
     return normal.einsum(ops, words, out, ONE, extents)
 
 
-def _stretched(shape: Shape, target: Shape, labels: Labels) -> Labels:
+def _stretched(shape: Shape, target: Shape, labels: IndexLabels) -> IndexLabels:
     """Labels of an index array that is broadcast; a stretched axis has a label of its own."""
     skip = len(target) - len(shape)
     return tuple(

@@ -28,7 +28,7 @@ from ..support.errors import RangeError
 MAX_AXES = 4
 
 
-class Access(NamedTuple):
+class CheckedAccess(NamedTuple):
     """A form that must stay inside an extent, wherever the conditions on its indices hold."""
 
     form: Affine
@@ -36,7 +36,7 @@ class Access(NamedTuple):
     what: str
 
 
-Params = tuple[tuple[Extent, ...], tuple[Guard, ...], tuple[Access, ...]]
+IndicatorParams = tuple[tuple[Extent, ...], tuple[Guard, ...], tuple[CheckedAccess, ...]]
 
 
 def index(label: int) -> Affine:
@@ -45,7 +45,7 @@ def index(label: int) -> Affine:
 
 
 def indicator(
-    extents: Mapping[int, Extent], guards: Iterable[Guard], accesses: Iterable[Access] = ()
+    extents: Mapping[int, Extent], guards: Iterable[Guard], accesses: Iterable[CheckedAccess] = ()
 ) -> list[LabelledExpr]:
     """Operands of a product that are 1 where conditions on its labels hold, and 0 elsewhere.
 
@@ -101,14 +101,14 @@ def _canonical(
     labels: Sequence[int],
     extents: Mapping[int, Extent],
     guards: Sequence[Guard],
-    accesses: Sequence[Access],
-) -> tuple[Labels, Params]:
+    accesses: Sequence[CheckedAccess],
+) -> tuple[Labels, IndicatorParams]:
     """The order of axes in which the parameters are least, and the parameters."""
-    found: list[tuple[Any, Labels, Params]] = []
+    found: list[tuple[Any, Labels, IndicatorParams]] = []
     orders = permutations(labels) if len(labels) <= MAX_AXES else [tuple(labels)]
     for word in orders:
         names = {f"#{label}": f"#{axis}" for axis, label in enumerate(word)}
-        params: Params = (
+        params: IndicatorParams = (
             tuple([extents[label] for label in word]),
             tuple(sorted([g.substitute(names) for g in guards], key=_rank)),
             tuple(sorted([a._replace(form=a.form.substitute(names)) for a in accesses])),
@@ -136,14 +136,15 @@ def at_sizes(form: Affine, sizes: Mapping[str, int]) -> Affine:
     )
 
 
-def bound(params: tuple[Any, ...], sizes: Mapping[str, int]) -> Params:
+def bound(params: tuple[Any, ...], sizes: Mapping[str, int]) -> IndicatorParams:
     """The parameters with numbers in place of dimensions."""
     extents, guards, accesses = params
     return (
         tuple([extent_of(e, sizes) for e in extents]),
         tuple([_guard(g, at_sizes(g.form, sizes)) for g in guards]),
         tuple([
-            Access(at_sizes(a.form, sizes), extent_of(a.extent, sizes), a.what) for a in accesses
+            CheckedAccess(at_sizes(a.form, sizes), extent_of(a.extent, sizes), a.what)
+            for a in accesses
         ]),
     )  # fmt: skip
 
@@ -159,7 +160,7 @@ def renamed(form: Affine, word: Labels) -> Affine:
     return form.substitute({f"#{axis}": f"#{label}" for axis, label in enumerate(word)})
 
 
-def conditions(params: Params, word: Labels) -> list[Guard]:
+def conditions(params: IndicatorParams, word: Labels) -> list[Guard]:
     """The conditions of a row, on the labels under which it stands."""
     return [_guard(g, renamed(g.form, word)) for g in params[1]]
 
@@ -182,7 +183,7 @@ def corners(form: Affine, extents: Mapping[int, int]) -> tuple[int, int]:
     return low, high
 
 
-def check(params: Params) -> None:
+def check(params: IndicatorParams) -> None:
     """Refuse accesses that leave their extents.
 
     Raises

@@ -13,7 +13,7 @@ from ..graph.nodes import Expr, Var
 from ..graph.products import LabelledExpr
 from ..integers.affine import Affine, Constraint
 from ..support.errors import TraceError
-from .indicator import Access, index, indicator
+from .indicator import CheckedAccess, index, indicator
 from .selection import checked
 
 
@@ -82,7 +82,7 @@ def cut_operands(e: Expr, axis: int, key: slice, found: Cut, label: int) -> list
     extent = e.shape[axis]
     extents = {axis: extent, label: found.extent}
     form = index(label) * found.step + found.start
-    accesses = [] if found.safe else [Access(form, extent, _shown(e, _spelled(key)))]
+    accesses = [] if found.safe else [CheckedAccess(form, extent, _shown(e, _spelled(key)))]
     return indicator(extents, [Constraint(index(axis) - form, True)], accesses)
 
 
@@ -99,7 +99,7 @@ def integer_operands(e: Expr, axis: int, key: int) -> list[LabelledExpr]:
         place = Affine((), int(checked(number, extent, str(number))))
         return indicator({axis: extent}, [Constraint(index(axis) - place, True)])
     form = _end(number, form_of(extent))
-    access = Access(form, extent, _shown(e, str(number)))
+    access = CheckedAccess(form, extent, _shown(e, str(number)))
     return indicator({axis: extent}, [Constraint(index(axis) - form, True)], [access])
 
 

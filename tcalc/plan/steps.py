@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..support.arrays import Sizes
 from ..support.byte_counts import show_bytes
 from ..support.machine import NOMINAL_MACHINE, Machine
 from .kinds.table import KINDS
@@ -21,7 +22,6 @@ from .slot_facts import Inverse, Placement
 Word = tuple[int, ...]
 #: A slot and the labels of its axes.
 SlotWord = tuple[int, Word]
-Sizes = tuple[int, ...]
 #: Words of two slots with labels numbered in order, and the numbers that are not summed.
 ProductKey = tuple[tuple[Word, ...], Word]
 

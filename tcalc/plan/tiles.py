@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..support.arrays import Sizes
 from .kinds.table import KINDS
-from .steps import BUFFER, RESULT, VIEW, Plan, Sizes, Step, TiledLoop
+from .steps import BUFFER, RESULT, VIEW, Plan, Step, TiledLoop
 
 
 class Sliced(NamedTuple):

@@ -14,7 +14,7 @@ BACKENDS: dict[str, BackEnd] = {
 }
 
 
-def named(name: object) -> BackEnd:
+def backend_named(name: object) -> BackEnd:
     """The back end of this name, if it can run here.
 
     Raises

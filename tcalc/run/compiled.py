@@ -24,7 +24,7 @@ from ..rules.strategy import simplify
 from ..support.arrays import Array
 from ..support.byte_counts import read_bytes
 from ..support.errors import LinAlgError
-from .backends import named
+from .backends import backend_named
 from .binding import (
     Bound,
     Declared,
@@ -65,7 +65,9 @@ class Compiled:
     ) -> None:
         self._options, self._outputs = (args, backend, data, memory_limit, check, lent), outputs
         self._roots = _leaves(outputs)
-        self._engine = _Engine(self._roots, named(backend), read_bytes(memory_limit), check, lent)
+        self._engine = _Engine(
+            self._roots, backend_named(backend), read_bytes(memory_limit), check, lent
+        )
         self._args = argument_names(args)
         self._data = self._engine.bound({} if data is None else by_name(data, "keys of data="))
 
@@ -126,7 +128,7 @@ def _engine_of(roots: Roots) -> _Engine:
     key = tuple(map(id, roots))
     found = _engines.get(key)
     if found is None:
-        engine = _Engine(roots, named("numpy"), None, True)
+        engine = _Engine(roots, backend_named("numpy"), None, True)
         forget = _engines.pop  # bound now: at interpreter exit the module's names are gone
         watch = [weakref.ref(root, lambda _: forget(key, None)) for root in roots]
         _engines[key] = found = (watch, engine)

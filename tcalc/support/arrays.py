@@ -1,4 +1,4 @@
-"""Array types of annotations."""
+"""Types of arrays and of their extents, for annotations."""
 
 from __future__ import annotations
 
@@ -10,4 +10,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 #: An array of the namespace that a kernel is given: NumPy's, or another library's.
-NamespaceArray = Any
+AnyArray = Any
+
+#: Extents of an array.
+Sizes = tuple[int, ...]

@@ -10,7 +10,7 @@ from functools import cache
 from math import prod
 from pathlib import Path, PurePosixPath
 
-Sizes = tuple[int, ...]
+from ..support.arrays import Sizes
 
 #: Forms of which a plan has others that compute the same: half a product of a matrix with itself
 #: under weights, sums over overlapping windows by tiles of copies, the wanted half of a product by

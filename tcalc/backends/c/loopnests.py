@@ -11,12 +11,12 @@ from collections.abc import Collection, Sequence
 from math import prod
 from typing import NamedTuple
 
+from ...support.arrays import Sizes
+
 #: Extent from which two loops go by tiles, and the tiles' extent.
 LONG, TILE = 32, 32
 #: Cost of reading and of writing an entry that is not next to the one before.
 APART, APART_WRITTEN = 8, 12
-
-Sizes = tuple[int, ...]
 
 
 class Count(int):

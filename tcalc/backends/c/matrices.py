@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from math import prod
 from typing import Any, NamedTuple
 
-from ...plan.steps import Plan, Sizes, Step
+from ...plan.steps import Plan, Step
+from ...support.arrays import Sizes
 from .loopnests import COperand, CStatement, Nest, aligned
 from .rows import REDUCTIONS, ROUTINES
 

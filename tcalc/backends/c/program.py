@@ -16,7 +16,7 @@ from ...plan.kinds.table import KINDS
 from ...plan.steps import RESULT, VIEW, Plan, Step, TiledLoop, Unit
 from ...plan.tiles import Tiling
 from ...support.machine import Machine
-from ..host.program import Binder, Program
+from ..host.program import Binder, HostProgram
 from ..host.slots import Run, allocation, cleared, dropped
 from ..host.tiles import temporaries
 from ..host.workspaces import Workspaces
@@ -35,11 +35,11 @@ FREED = 1 << 20
 MACHINE = Machine()
 
 
-def bind(plan: Plan, dtype: np.dtype[Any], swept: bool = False) -> Program:
+def bind(plan: Plan, dtype: np.dtype[Any], swept: bool = False) -> HostProgram:
     """The plan as functions of C, between steps that NumPy does."""
     closures = numpy_closures(dtype, lambda inner: bind(inner, dtype, swept=True))
     workspaces = Workspaces(plan, dtype, swept, closures)
-    return Program(workspaces, Parts(workspaces, Units(workspaces)))
+    return HostProgram(workspaces, CompiledRuns(workspaces, Units(workspaces)))
 
 
 def available() -> None:
@@ -48,7 +48,7 @@ def available() -> None:
     check_addresses()
 
 
-class Parts:
+class CompiledRuns:
     """Runs of steps as functions; `others` binds what has no form in C."""
 
     def __init__(self, workspaces: Workspaces, others: Binder) -> None:

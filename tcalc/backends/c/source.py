@@ -12,7 +12,8 @@ from itertools import zip_longest
 from math import inf, prod
 from typing import Any, NamedTuple
 
-from ...plan.steps import VIEW, Plan, Sizes, Step, TiledLoop
+from ...plan.steps import VIEW, Plan, Step, TiledLoop
+from ...support.arrays import Sizes
 from .loopnests import COperand, Count, CStatement, Nest
 from .matrices import CALLS, Frame
 from .rows import REDUCTIONS, ROUTINES, SPREAD

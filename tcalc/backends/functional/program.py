@@ -15,35 +15,34 @@ from ...plan.failures import StepError, without_entries
 from ...plan.kinds.kind import Result
 from ...plan.kinds.table import KINDS
 from ...plan.steps import INPUT, Output, Plan, Step
+from ...support.arrays import AnyArray
 from ...support.machine import NOMINAL_MACHINE
 from ...support.namespaces import NUMPY
 from ..interface import BackEnd
 
-Array = Any
 
-
-class Program:
+class FunctionalProgram:
     """A plan bound to a dtype and an array namespace; calling it gives a list of fresh outputs."""
 
     def __init__(self, plan: Plan, dtype: np.dtype[Any], xp: Any = NUMPY) -> None:
         self.plan, self.dtype, self.xp = plan, dtype, xp
         self._loops = {
-            step.out: Program(step.params[-1], dtype, xp)
+            step.out: FunctionalProgram(step.params[-1], dtype, xp)
             for step in plan.steps
             if step.kind == "loop"
         }
 
-    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
+    def __call__(self, arrays: Sequence[AnyArray]) -> list[AnyArray]:
         with np.errstate(all="ignore"):
             values = self._computed(arrays)
             return [self._own(values, output) for output in self.plan.outputs]
 
-    def by_name(self, arrays: Mapping[str, Array]) -> list[Array]:
+    def by_name(self, arrays: Mapping[str, AnyArray]) -> list[AnyArray]:
         """The outputs of an iteration of a loop, which nobody writes to."""
         values = self._computed([arrays[name] for name in self.plan.inputs])
         return [self._returned(values, output) for output in self.plan.outputs]
 
-    def _computed(self, arrays: Sequence[Array]) -> dict[int, Array]:
+    def _computed(self, arrays: Sequence[AnyArray]) -> dict[int, AnyArray]:
         """Arrays by slot."""
         plan, xp = self.plan, self.xp
         values = {slot: xp.asarray(array) for slot, array in enumerate(arrays)}
@@ -53,7 +52,7 @@ class Program:
             values[step.out] = self._run(step, [self._read(values, slot) for slot in step.args])
         return values
 
-    def _run(self, step: Step, arrays: Sequence[Array]) -> Array:
+    def _run(self, step: Step, arrays: Sequence[AnyArray]) -> AnyArray:
         params, result = step.params, Result(step.shape, self.dtype)
         if step.out in self._loops:
             params = (*params[:-1], self._loops[step.out].by_name)
@@ -67,17 +66,17 @@ class Program:
                 raise
             raise empty from error
 
-    def _read(self, values: Mapping[int, Array], slot: int) -> Array:
+    def _read(self, values: Mapping[int, AnyArray], slot: int) -> AnyArray:
         """An array, perhaps one that was made under another shape."""
         if slot in values:
             return values[slot]
         return self.xp.reshape(values[self.plan.owner[slot]], self.plan.shapes[slot])
 
-    def _returned(self, values: Mapping[int, Array], output: Output) -> Array:
+    def _returned(self, values: Mapping[int, AnyArray], output: Output) -> AnyArray:
         array = self._read(values, output.slot)
         return array if output.perm is None else self.xp.transpose(array, output.perm)
 
-    def _own(self, values: Mapping[int, Array], output: Output) -> Array:
+    def _own(self, values: Mapping[int, AnyArray], output: Output) -> AnyArray:
         """An output that nobody else holds, but where an input is lent."""
         array = self._returned(values, output)
         lent = self.plan.origin[output.slot] is INPUT
@@ -85,4 +84,4 @@ class Program:
 
 
 #: The plans of NumPy, so that all kinds have their references computed.
-FUNCTIONAL_BACKEND = BackEnd(Program, available=lambda: None, machine=NOMINAL_MACHINE)
+FUNCTIONAL_BACKEND = BackEnd(FunctionalProgram, available=lambda: None, machine=NOMINAL_MACHINE)

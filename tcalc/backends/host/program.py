@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...plan.steps import RESULT, Output, Plan, Unit
+from ...support.arrays import Array
 from ...support.errors import LinAlgError
-from .slots import Array, Run, Slots
+from .slots import Run, Slots
 from .targets import Targets
 from .workspaces import Workspaces
 
@@ -35,7 +36,7 @@ class Binder(Protocol):
         """All units are there."""
 
 
-class Program:
+class HostProgram:
     """A plan bound to a dtype; calling it with input arrays gives a list of fresh outputs.
 
     Where results go into arrays of the caller, it is not called: see `sweep`.

@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...plan.failures import StepError
-from ...plan.steps import Sizes, Step
+from ...plan.steps import Step
+from ...support.arrays import Array, Sizes
 
-Array = np.ndarray
 #: One entry for every slot of a plan, and behind them what a program needs besides.
 Slots = list[Any]
 #: A step, or several, bound to numbers of slots.

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...plan.steps import RESULT, Plan
-from .slots import Array, Slots
+from ...support.arrays import Array
+from .slots import Slots
 
 
 class Targets:

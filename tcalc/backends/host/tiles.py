@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...plan.steps import Sizes
 from ...plan.tiles import Sliced, Tiling
-from .slots import Array
+from ...support.arrays import Array, Sizes
 
 
 def temporaries(tiling: Tiling, dtype: np.dtype[Any]) -> list[tuple[Sliced, Array]]:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...plan.steps import Plan, TiledLoop, Unit
+from ...support.arrays import Array
 from .lifetimes import Lifetimes
-from .slots import Array, Closures, Run, Slots
+from .slots import Closures, Run, Slots
 
 #: Workspaces above this size are freed after every call.
 KEPT_BYTES = 1 << 28

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...plan.steps import Step
+from ...support.arrays import Array
 from ..host.slots import Run, Slots
 from .matrices import Maker
-
-Array = np.ndarray[Any, Any]
 
 #: Entries of windows that are copied at a time, of a line that are correlated at a time, and of two
 #: lines whose inner products are taken at a time.

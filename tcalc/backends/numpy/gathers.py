@@ -9,7 +9,8 @@ import numpy as np
 
 from ...ops.selection import checked
 from ...plan.steps import Step
-from ..host.slots import Array, Run, Slots
+from ...support.arrays import Array
+from ..host.slots import Run, Slots
 from .matrices import Maker
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from ...plan.failures import without_entries
 from ...plan.steps import Step
+from ...support.arrays import Array
 from ...support.namespaces import NUMPY
-from ..host.slots import Array, Run, Slots, dropped
+from ..host.slots import Run, Slots, dropped
 from .correlations import CORRELATIONS
 from .gathers import TABLES
 from .matrices import MATRICES, Maker

@@ -10,9 +10,10 @@ import numpy as np
 
 from ...ops.matrix_cores import mirrored
 from ...plan.steps import Step
+from ...support.arrays import Array
 from ...support.errors import LinAlgError
 from ...support.namespaces import NUMPY
-from ..host.slots import Array, Run, Slots
+from ..host.slots import Run, Slots
 
 Maker = Callable[[Step, "np.dtype[Any]"], Run]
 

@@ -11,7 +11,7 @@ from ...plan.steps import Plan, Step, TiledLoop, Unit
 from ...plan.tiles import Tiling
 from ...support.machine import NOMINAL_MACHINE
 from ...support.namespaces import NUMPY
-from ..host.program import Program
+from ..host.program import HostProgram
 from ..host.slots import Closures, Run, Slots, dropped
 from ..host.tiles import temporaries
 from ..host.workspaces import Workspaces
@@ -22,11 +22,11 @@ from .tiles import tiled
 MACHINE = NOMINAL_MACHINE
 
 
-def bind(plan: Plan, dtype: np.dtype[Any], swept: bool = False) -> Program:
+def bind(plan: Plan, dtype: np.dtype[Any], swept: bool = False) -> HostProgram:
     """The plan as closures over NumPy's functions."""
     closures = numpy_closures(dtype, lambda inner: bind(inner, dtype, swept=True))
     workspaces = Workspaces(plan, dtype, swept, closures)
-    return Program(workspaces, Units(workspaces))
+    return HostProgram(workspaces, Units(workspaces))
 
 
 def numpy_closures(dtype: np.dtype[Any], inner: Callable[[Plan], Sweep]) -> Closures:

@@ -9,7 +9,8 @@ import numpy as np
 from ...plan.kinds.table import KINDS
 from ...plan.steps import Step
 from ...plan.tiles import Sliced, Tiling
-from ..host.slots import Array, Closures, Run, Slots
+from ...support.arrays import Array
+from ..host.slots import Closures, Run, Slots
 from ..host.workspaces import Workspaces
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...graph.extents import form_of, show_shape
 from ...graph.products import LabelledExpr
 from ...integers.affine import Affine, Constraint
-from ...ops.indicator import Access, index, indicator, label_of
+from ...ops.indicator import CheckedAccess, index, indicator, label_of
 from ...ops.selection import selection
 from ...support.errors import RangeError
 from ..reading.lexer import line_and_column
@@ -76,7 +76,7 @@ class Entries:
 
     def inside(
         self, place: int, axis: int, form: Affine, context: Context
-    ) -> tuple[list[Access], Context]:
+    ) -> tuple[list[CheckedAccess], Context]:
         """Check that a place is inside an axis; what must be checked when extents are known."""
         node = self.tree.nodes[place]
         extent = self.arrays.array(node).expr.shape[axis]
@@ -88,7 +88,9 @@ class Entries:
         system = self.space.known([form, form_of(extent)], context)
         if any(label_of(name) is None for name in system.names) or not isinstance(extent, int):
             return [
-                Access(form, extent, f"{line_and_column(self.tree.text, node.start)}: {text}")
+                CheckedAccess(
+                    form, extent, f"{line_and_column(self.tree.text, node.start)}: {text}"
+                )
             ], near
         span = self.space.span(form, context)
         if span is None or (span[0] >= 0 and span[1] < extent):

@@ -13,7 +13,7 @@ from ...graph.normal import add, einsum, scale, view
 from ...graph.operators import TABLE, Op
 from ...graph.products import LabelledExpr, filled, numeral
 from ...integers.affine import Affine, Guard
-from ...ops.indicator import Access, indicator, label_of
+from ...ops.indicator import CheckedAccess, indicator, label_of
 from ...ops.reductions import arange
 from ...support.errors import ShapeError
 from ..reading.lexer import WORDS
@@ -162,7 +162,7 @@ def labelled_affine(form: Affine, extents: Mapping[int, Extent]) -> Labelled:
 
 
 def mask_of(
-    guards: Iterable[Guard], extents: Mapping[int, Extent], accesses: Iterable[Access] = ()
+    guards: Iterable[Guard], extents: Mapping[int, Extent], accesses: Iterable[CheckedAccess] = ()
 ) -> Labelled:
     """1 where conditions hold, else 0."""
     operands = indicator(extents, guards, accesses)

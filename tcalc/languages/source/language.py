@@ -16,7 +16,7 @@ import numpy as np
 from ...graph.extents import Extent, Shape
 from ...graph.nodes import Var
 from ...integers.affine import Congruence, Constraint
-from .scope import Place, Scope
+from .scope import FunctionScope, Place
 
 #: How tightly the outermost operator of a text binds.
 ATOM, PRODUCT, SUM = 2, 1, 0
@@ -70,7 +70,7 @@ class Operator(NamedTuple):
     shapes: Sequence[Shape] = ()
 
 
-class Function(NamedTuple):
+class FunctionText(NamedTuple):
     """A function whose statements are written.
 
     Attributes
@@ -184,9 +184,9 @@ class Language(Protocol):
     name: str
     reserved: frozenset[str]
     width: int
-    scope: Scope
+    scope: FunctionScope
 
-    def __init__(self, scope: Scope) -> None: ...
+    def __init__(self, scope: FunctionScope) -> None: ...
 
     # --- values ---
 
@@ -338,10 +338,10 @@ class Language(Protocol):
     def mapping(self, items: Sequence[tuple[Any, Code]]) -> Code:
         """Results by name; keys are strings and numbers."""
 
-    def function(self, f: Function) -> list[str]:
+    def function(self, f: FunctionText) -> list[str]:
         """The lines of a function of the module."""
 
-    def nested(self, f: Function) -> list[str]:
+    def nested(self, f: FunctionText) -> list[str]:
         """The lines of a function inside this one, whose parameters have the program's dtype."""
 
     def module(self, functions: Sequence[list[str]]) -> str:

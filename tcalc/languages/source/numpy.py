@@ -15,9 +15,9 @@ from ...graph.extents import Extent, Shape, extent_from
 from ...integers.affine import Affine, Congruence, Constraint
 from . import infix
 from .infix import letters, operand, subscripts
-from .language import ATOM, NUMBERS, PRODUCT, Check, Code, Function, Operator, Sample, named
+from .language import ATOM, NUMBERS, PRODUCT, Check, Code, FunctionText, Operator, Sample, named
 from .numpy_helpers import DIFFERENCES, FLOATS, HELPERS, SHAPES
-from .scope import Scope
+from .scope import FunctionScope
 
 #: Operators by name, as `infix.filled` reads them: parameters are ``{p[0]}``, the axes of a
 #: reduction ``{axes}``. Others are NumPy's functions of their name.
@@ -95,7 +95,7 @@ class NumPy:
     )
     width = 68
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: FunctionScope) -> None:
         self.scope = scope
 
     # --- values ---
@@ -290,7 +290,7 @@ class NumPy:
     def mapping(self, items: Sequence[tuple[Any, Code]]) -> Code:
         return Code("{" + ", ".join([f"{key!r}: {c.text}" for key, c in items]) + "}")
 
-    def function(self, f: Function) -> list[str]:
+    def function(self, f: FunctionText) -> list[str]:
         integers = [p for p, v in f.parameters.items() if v.integral]
         arrays = [p for p in f.parameters if p not in integers]
         body = _body(f)
@@ -301,7 +301,7 @@ class NumPy:
             lines.append(f"dtype = np.result_type({', '.join([*arrays, '0.0'])})")
         return _defined(f, [*lines, *body])
 
-    def nested(self, f: Function) -> list[str]:
+    def nested(self, f: FunctionText) -> list[str]:
         return _defined(f, _body(f))
 
     def module(self, functions: Sequence[list[str]]) -> str:
@@ -338,12 +338,12 @@ def _tuple(items: Sequence[str]) -> str:
     return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
 
 
-def _body(f: Function) -> list[str]:
+def _body(f: FunctionText) -> list[str]:
     sizes = [f"{name} = {array}.shape[{axis}]" for name, (array, axis) in f.bound.items()]
     return [*sizes, *f.body, f"return {f.result.text}"]
 
 
-def _defined(f: Function, lines: Sequence[str]) -> list[str]:
+def _defined(f: FunctionText, lines: Sequence[str]) -> list[str]:
     head = f"def {f.name}({', '.join([*f.parameters, *f.free])}):"
     return [head, *[f"    {line}" for line in lines]]
 

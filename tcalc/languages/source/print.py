@@ -6,7 +6,7 @@ from typing import Any
 
 from ...calculus.transforms import jacobian
 from ...graph.nodes import Derivative
-from .program import Program
+from .program import SourceProgram
 from .registry import LANGUAGES
 from .selfcheck import difference_check, shape_check
 
@@ -37,13 +37,13 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     usable = isinstance(name, str) and name.isidentifier() and name not in spelling.reserved
     if not usable:
         raise ValueError(f"a function needs an identifier of its own as name, not {name!r}")
-    program = Program(spelling, e)
+    program = SourceProgram(spelling, e)
     functions = [program.function(name)]
     if check and isinstance(e, Derivative):
         before = e.of
         for v in e.wrt[:-1]:
             before = jacobian(before, v)
-        earlier = Program(spelling, before)
+        earlier = SourceProgram(spelling, before)
         functions.append(earlier.function(f"{name}_before"))
         checked = difference_check(program, earlier, e.wrt, name)
     elif check:

@@ -22,7 +22,7 @@ Operand = tuple[Code, Labels]
 MIN_NAMED = 12
 
 
-class Values(Protocol):
+class NodeCodes(Protocol):
     """What products read of the program that they are part of."""
 
     def code(self, e: Expr) -> Code:
@@ -66,7 +66,7 @@ class Products:
         What stands around the products.
     """
 
-    def __init__(self, language: Language, values: Values) -> None:
+    def __init__(self, language: Language, values: NodeCodes) -> None:
         self.language = language
         self.values = values
 

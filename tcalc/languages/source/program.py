@@ -34,12 +34,12 @@ from ...graph.trees import leaves
 from ...ops.matrix.divided_differences import Scalar, X
 from ..writing.notation import takes_condition
 from .formulas import applied, unknown, written
-from .language import SUM, Code, Function, Language, Operator, named, short_enough
+from .language import SUM, Code, FunctionText, Language, Operator, named, short_enough
 from .products import Narrow, Products
-from .scope import Scope, parameters, unlike
+from .scope import FunctionScope, parameters, unlike
 
 
-class Program:
+class SourceProgram:
     """The statements of one function, and of its `products` what they read of it.
 
     Parameters
@@ -67,7 +67,7 @@ class Program:
         self.names = parameters(self.variables, language.reserved) if names is None else names
         taken = language.reserved.union(self.names.values())
         given = {self.names[v.name]: v for v in self.variables.values()}
-        self.scope = Scope(given, taken, prefix)
+        self.scope = FunctionScope(given, taken, prefix)
         self.language = language(self.scope)
         self.products = Products(self.language, self)
         self.nestings = 0
@@ -81,7 +81,7 @@ class Program:
         self.ends = {id(root) for root in self.roots}
         self.made: list[Expr] = []  # nodes with code must live as long as it
 
-    def function(self, name: str) -> Function:
+    def function(self, name: str) -> FunctionText:
         """The whole as a function of all variables, in the order of their names."""
         result = self.walked()
         given = {p: self.scope.variables[p] for p in sorted(self.scope.variables)}
@@ -95,11 +95,11 @@ class Program:
 
     def finished(
         self, name: str, given: Mapping[str, Var], result: Code, free: Sequence[str] = ()
-    ) -> Function:
+    ) -> FunctionText:
         """The function of what is written."""
         body = tuple(self.scope.lines)
         bound = self.scope.read([result.text])
-        return Function(name, given, free, bound, body, result, _doc(self.roots))
+        return FunctionText(name, given, free, bound, body, result, _doc(self.roots))
 
     def result(self, tree: Any) -> Code:
         if isinstance(tree, dict):
@@ -263,7 +263,9 @@ class Program:
         """The name of a function inside this one."""
         self.nestings += 1
         name = f"{unlike(stem, self.scope.taken, '_')}{self.nestings}"
-        inner = Program(type(self.language), tree, names, f"{self.scope.prefix}{self.nestings}_")
+        inner = SourceProgram(
+            type(self.language), tree, names, f"{self.scope.prefix}{self.nestings}_"
+        )
         result = inner.walked()
         for dim, size in inner.scope.sizes.items():
             if size in inner.scope.free:

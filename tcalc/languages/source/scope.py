@@ -20,7 +20,7 @@ class Place(NamedTuple):
     axis: int
 
 
-class Scope:
+class FunctionScope:
     """Statements so far, and what is named: parameters, temporaries, dimensions.
 
     Parameters

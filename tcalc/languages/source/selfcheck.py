@@ -10,12 +10,14 @@ from ...graph.nodes import Var, dimensions
 from ...graph.properties import PROPERTIES, sample_formula, subspace
 from .formulas import written
 from .language import NUMBERS, Check, Difference, Sample
-from .program import Program
+from .program import SourceProgram
 
 SIZES = (3, 4, 2, 5)
 
 
-def difference_check(program: Program, before: Program, wrt: tuple[Var, ...], name: str) -> Check:
+def difference_check(
+    program: SourceProgram, before: SourceProgram, wrt: tuple[Var, ...], name: str
+) -> Check:
     """That the function `name` agrees with differences of `name`_before."""
     sizes = _sizes(program)
     direction = _sample(program, wrt[-1], sizes, subspace(wrt[-1].properties).formula)
@@ -23,7 +25,7 @@ def difference_check(program: Program, before: Program, wrt: tuple[Var, ...], na
     return shape_check(program, name)._replace(difference=difference)
 
 
-def shape_check(program: Program, name: str) -> Check:
+def shape_check(program: SourceProgram, name: str) -> Check:
     """That the function `name` returns arrays of the right shapes."""
     sizes = _sizes(program)
     samples = []
@@ -34,7 +36,7 @@ def shape_check(program: Program, name: str) -> Check:
     return Check(name, samples, _free(program, sizes), shapes, None)
 
 
-def _sample(program: Program, v: Var, sizes: Mapping[str, int], formula: Formula) -> Sample:
+def _sample(program: SourceProgram, v: Var, sizes: Mapping[str, int], formula: Formula) -> Sample:
     """Numbers for a variable, of which a formula makes the matrices."""
     square = any(PROPERTIES[name].square for name in v.properties)
     shape, stack = _shape(v.shape, sizes), v.ndim - 2 if square else 0
@@ -43,12 +45,12 @@ def _sample(program: Program, v: Var, sizes: Mapping[str, int], formula: Formula
     return Sample(program.names[v.name], shape, value, stack, v.integral)
 
 
-def _sizes(program: Program) -> dict[str, int]:
+def _sizes(program: SourceProgram) -> dict[str, int]:
     dims = dimensions([*program.roots, *program.variables.values()])
     return {dim: SIZES[k % len(SIZES)] for k, dim in enumerate(dims)}
 
 
-def _free(program: Program, sizes: Mapping[str, int]) -> dict[str, int]:
+def _free(program: SourceProgram, sizes: Mapping[str, int]) -> dict[str, int]:
     """Dimensions that are parameters because no array has them."""
     scope = program.scope
     return {name: sizes[dim] for dim, name in scope.sizes.items() if name in scope.free}

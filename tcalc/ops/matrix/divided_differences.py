@@ -17,10 +17,9 @@ import numpy as np
 from ...accumulation.orders import reverse
 from ...graph.nodes import Apply, Einsum, Expr, Var, postorder
 from ...graph.variables import var
+from ...support.arrays import Array
 from ...support.errors import UnsupportedError
 from ...support.namespaces import NUMPY
-
-Array = np.ndarray
 
 #: The variable of scalar functions.
 X = var("x")
@@ -47,7 +46,7 @@ class Scalar:
 
     def __call__(self, k: int, x: Array, xp: Any = NUMPY) -> Array:
         """The k-th derivative of every entry."""
-        return evaluate(self.nodes[k], x, xp)
+        return evaluate_scalar(self.nodes[k], x, xp)
 
     def raised(self) -> Scalar:
         """The same function with one more derivative."""
@@ -85,7 +84,7 @@ def _checked(e: Expr) -> list[Expr]:
     return nodes
 
 
-def evaluate(nodes: list[Expr], x: Array, xp: Any = NUMPY) -> Array:
+def evaluate_scalar(nodes: list[Expr], x: Array, xp: Any = NUMPY) -> Array:
     """An expression of X at an array of a namespace, entry by entry."""
     values: dict[int, Any] = {}
     for node in nodes:

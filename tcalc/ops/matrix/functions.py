@@ -18,6 +18,7 @@ from ...graph.extents import Coef
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import scale
 from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...support.arrays import Array
 from ..arithmetic import as_expr, public
 from ..elementwise import exp, log, sqrt
 from ..matrix_cores import refuse, square
@@ -37,7 +38,6 @@ from .nilpotent import by_schur, exponential, logarithm, parts_of, root
 
 __all__ = ["expm", "logm", "sqrtm"]
 
-Array = np.ndarray
 
 SCALARS = {"expm": exp, "sqrtm": sqrt, "logm": log}
 RESULT = {"sqrtm": "square root", "logm": "logarithm"}

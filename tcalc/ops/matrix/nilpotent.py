@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray
-Parts = list[Any]
+from ...support.arrays import Array
+
+JetParts = list[Any]
 
 #: Numerator of the [9/9] Padé approximant of exp, whose error is below rounding at norm 1.
 PADE = (
@@ -27,9 +28,9 @@ LOG_NODES = 10
 MAX_ROOTS = 64
 
 
-def parts_of(a: Array, directions: list[Array]) -> Parts:
+def parts_of(a: Array, directions: list[Array]) -> JetParts:
     """A + e1 E1 + ... + ek Ek."""
-    found: Parts = [None] * 2 ** len(directions)
+    found: JetParts = [None] * 2 ** len(directions)
     found[0] = a
     for k, e in enumerate(directions):
         found[2**k] = e
@@ -40,17 +41,17 @@ def plus(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
-def scaled(a: Parts, factor: Any) -> Parts:
+def scaled(a: JetParts, factor: Any) -> JetParts:
     return [None if x is None else x * factor for x in a]
 
 
-def total(a: Parts, b: Parts) -> Parts:
+def total(a: JetParts, b: JetParts) -> JetParts:
     return [plus(x, y) for x, y in zip(a, b, strict=True)]
 
 
-def product(a: Parts, b: Parts, least: int = 0) -> Parts:
+def product(a: JetParts, b: JetParts, least: int = 0) -> JetParts:
     """a b; from `least` = 1 on without what the value of a contributes."""
-    found: Parts = []
+    found: JetParts = []
     for whole in range(len(a)):
         sum_: Any = None
         for part in range(least, whole + 1):
@@ -60,9 +61,9 @@ def product(a: Parts, b: Parts, least: int = 0) -> Parts:
     return found
 
 
-def inverse(a: Parts) -> Parts:
+def inverse(a: JetParts) -> JetParts:
     """From (a0 + n) y = 1: y_S = -y_0 times what n y has at S."""
-    y: Parts = [np.linalg.inv(a[0])]
+    y: JetParts = [np.linalg.inv(a[0])]
     for whole in range(1, len(a)):
         rest: Any = None
         for part in range(1, whole + 1):
@@ -72,14 +73,14 @@ def inverse(a: Parts) -> Parts:
     return y
 
 
-def identity(a: Parts) -> Parts:
+def identity(a: JetParts) -> JetParts:
     return [np.eye(a[0].shape[-1], dtype=a[0].dtype), *[None] * (len(a) - 1)]
 
 
 # --- the exponential ------------------------------------------------------------------------------
 
 
-def exponential(a: Parts) -> Parts:
+def exponential(a: JetParts) -> JetParts:
     """Scaling and squaring, each matrix of a batch as often as it needs."""
     size = np.abs(a[0]).sum(axis=-2).max(axis=-1)
     _, times = np.frexp(size)  # size < 2 ** times
@@ -99,8 +100,8 @@ def exponential(a: Parts) -> Parts:
     return found
 
 
-def _chosen(which: Array, new: Parts, old: Parts) -> Parts:
-    found: Parts = []
+def _chosen(which: Array, new: JetParts, old: JetParts) -> JetParts:
+    found: JetParts = []
     for x, y in zip(new, old, strict=True):
         both = x is None and y is None
         found.append(
@@ -135,9 +136,9 @@ def triangular_root(t: Array) -> Array:
     return r
 
 
-def root(t: Parts) -> Parts:
+def root(t: JetParts) -> JetParts:
     """The principal square root: r_S solves r r_S + r_S r = t_S - (products of smaller parts)."""
-    r: Parts = [triangular_root(t[0])]
+    r: JetParts = [triangular_root(t[0])]
     for whole in range(1, len(t)):
         rest = t[whole]
         for part in range(1, whole):
@@ -147,14 +148,14 @@ def root(t: Parts) -> Parts:
     return r
 
 
-def logarithm(t: Parts) -> Parts:
+def logarithm(t: JetParts) -> JetParts:
     """Inverse scaling and squaring; the approximant as partial fractions (Higham 2008, 11.4)."""
     n, times = t[0].shape[-1], 0
     while np.abs(t[0] - np.eye(n)).sum(axis=-2).max(initial=0) > NEAR and times < MAX_ROOTS:
         t, times = root(t), times + 1
     x = total(t, scaled(identity(t), -1))
     nodes, weights = np.polynomial.legendre.leggauss(LOG_NODES)
-    found: Parts = [None] * len(t)
+    found: JetParts = [None] * len(t)
     for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
         # x / (1 + node x) = (1 - 1 / (1 + node x)) / node, which cancels in the value only.
         term = inverse(total(identity(t), scaled(x, node)))
@@ -164,7 +165,9 @@ def logarithm(t: Parts) -> Parts:
     return found
 
 
-def by_schur(function: Callable[[Parts], Parts], t: Array, u: Array, es: list[Array]) -> Array:
+def by_schur(
+    function: Callable[[JetParts], JetParts], t: Array, u: Array, es: list[Array]
+) -> Array:
     """The last part of a function at A = u t u*, in the basis where the value is triangular."""
     adjoint = np.conj(np.swapaxes(u, -1, -2))
     last = function(parts_of(t, [adjoint @ e @ u for e in es]))[-1]

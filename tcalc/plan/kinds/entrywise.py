@@ -6,31 +6,31 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...support.arrays import AnyArray
 from . import tiles
 from .kind import Kind, Params, Result, broadcast, given, kept, one_each
 
-Array = Any
-Reference = Callable[..., Array]
+Reference = Callable[..., AnyArray]
 
 
-def _copy(xp: Any, result: Result, params: Params, a: Array) -> Array:
+def _copy(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     return xp.asarray(xp.broadcast_to(a, result.shape), result.dtype)
 
 
-def _fill(xp: Any, result: Result, params: Params) -> Array:
+def _fill(xp: Any, result: Result, params: Params) -> AnyArray:
     return xp.full(result.shape, params[0], result.dtype)
 
 
-def _scratch(xp: Any, result: Result, params: Params) -> Array:
+def _scratch(xp: Any, result: Result, params: Params) -> AnyArray:
     return xp.zeros(result.shape, result.dtype)
 
 
-def _numbered(compute: Callable[[float, Array], Array]) -> Reference:
+def _numbered(compute: Callable[[float, AnyArray], AnyArray]) -> Reference:
     """The reference of a kind with one operand and a number."""
     return lambda xp, result, params, a: compute(params[0], a)
 
 
-def _binary(compute: Callable[[Array, Array], Array]) -> Reference:
+def _binary(compute: Callable[[AnyArray, AnyArray], AnyArray]) -> Reference:
     """The reference of a kind with two operands."""
     return lambda xp, result, params, a, b: compute(a, b)
 

@@ -9,14 +9,13 @@ import numpy as np
 
 from ...graph.operators import Factorisation
 from ...ops.matrix.inverse import SINGULAR
+from ...support.arrays import AnyArray, Sizes
 from ...support.errors import LinAlgError
-from .kind import Kind, Params, Result, Sizes, kept
+from .kind import Kind, Params, Result, kept
 from .operators import OPERATOR
 
-Array = Any
 
-
-def _factor(xp: Any, result: Result, params: Params, a: Array) -> Any:
+def _factor(xp: Any, result: Result, params: Params, a: AnyArray) -> Any:
     """The matrix itself: a factorisation is any object that its users know how to read."""
     return xp.asarray(a, result.dtype)
 
@@ -27,14 +26,14 @@ def _made(shape: Sizes, params: Params, first: Sizes) -> Sizes:
     return found
 
 
-def _finish(xp: Any, result: Result, params: Params, factor: Any) -> Array:
+def _finish(xp: Any, result: Result, params: Params, factor: Any) -> AnyArray:
     op, *rest = params
     exists = isinstance(op.kernels.factor, Factorisation)  # in plans only
     compute = op.kernels.compute if exists else op.kernels.finish
     return xp.asarray(compute(xp, tuple(rest), factor), result.dtype)
 
 
-def _over(xp: Any, result: Result, params: Params, a: Array) -> Array:
+def _over(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     op, *rest = params
     compute = op.kernels.compute if op.kernels.finish is None else op.kernels.finish
     return xp.asarray(compute(xp, tuple(rest), a), result.dtype)
@@ -48,7 +47,7 @@ def _substitution(shape: Sizes, params: Params, *shapes: Sizes) -> float:
     return shape[0] * prod(shape)
 
 
-def _trisolve(xp: Any, result: Result, params: Params, a: Array, b: Array) -> Array:
+def _trisolve(xp: Any, result: Result, params: Params, a: AnyArray, b: AnyArray) -> AnyArray:
     transposed, name = params
     if not xp.all(xp.diagonal(a)):
         raise LinAlgError(f"{name}: a zero on the diagonal")
@@ -65,7 +64,7 @@ def _solve_flops(shape: Sizes, params: Params, *shapes: Sizes) -> float:
     return flops + (flops if factored else flops + 2 * shape[0] ** 3 / 3)
 
 
-def _solve(xp: Any, result: Result, params: Params, a: Array, b: Array) -> Array:
+def _solve(xp: Any, result: Result, params: Params, a: AnyArray, b: AnyArray) -> AnyArray:
     transposed, _ = params
     try:
         return xp.linalg.solve(xp.transpose(a) if transposed else a, b)

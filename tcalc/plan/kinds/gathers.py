@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 
 from ...ops.selection import checked
-from .kind import Kind, Params, Result, Sizes, given, kept, one_each, one_read
+from ...support.arrays import AnyArray, Sizes
+from .kind import Kind, Params, Result, given, kept, one_each, one_read
 
-Array = Any
 
-
-def _index(xp: Any, result: Result, params: Params, a: Array) -> Array:
+def _index(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     extent, what = params
     return xp.asarray(checked(a, extent, what))
 
 
-def _own(xp: Any, extent: int, behind: int) -> Array:
+def _own(xp: Any, extent: int, behind: int) -> AnyArray:
     """The values of a label that stands so many axes from the end."""
     return xp.reshape(xp.arange(extent), (-1,) + (1,) * (behind - 1))
 
@@ -32,7 +31,7 @@ def _joint_flops(shape: Sizes, params: Params, *shapes: Sizes) -> float:
     return 2 * prod(shape) * (len(params) - 1)
 
 
-def _joint(xp: Any, result: Result, params: Params, *arrays: Array) -> Array:
+def _joint(xp: Any, result: Result, params: Params, *arrays: AnyArray) -> AnyArray:
     total = 0
     for extent, place, behind in params:
         total = total * extent + (_own(xp, extent, behind) if place < 0 else arrays[place])
@@ -44,11 +43,11 @@ def _taken(shape: Sizes, params: Params, array: Sizes, index: Sizes) -> Sizes:
     return (*array[:axis], *index, *array[axis + 1 :])
 
 
-def _take(xp: Any, result: Result, params: Params, a: Array, index: Array) -> Array:
+def _take(xp: Any, result: Result, params: Params, a: AnyArray, index: AnyArray) -> AnyArray:
     return xp.take(a, index, axis=params[0])
 
 
-def totals(xp: Any, result: Result, flat: Array, values: Array) -> Array:
+def totals(xp: Any, result: Result, flat: AnyArray, values: AnyArray) -> AnyArray:
     """Values added up by places in the C order of the result; places behind its end are none."""
     size = prod(result.shape)
     weights = xp.reshape(xp.broadcast_to(values, flat.shape), (-1,))
@@ -61,7 +60,7 @@ def _by_segment(shape: Sizes, params: Params, array: Sizes, index: Sizes) -> Siz
     return (shape[0], *[n for k, n in enumerate(array) if k != axis])
 
 
-def _segments(xp: Any, result: Result, params: Params, a: Array, index: Array) -> Array:
+def _segments(xp: Any, result: Result, params: Params, a: AnyArray, index: AnyArray) -> AnyArray:
     (axis,) = params
     index, columns = xp.reshape(index, (-1, 1)), prod(result.shape[1:])
     rows = a if axis < 0 else xp.moveaxis(a, axis, 0)
@@ -69,11 +68,11 @@ def _segments(xp: Any, result: Result, params: Params, a: Array, index: Array) -
     return totals(xp, result, flat, xp.reshape(rows, flat.shape))
 
 
-def _count(xp: Any, result: Result, params: Params, index: Array) -> Array:
+def _count(xp: Any, result: Result, params: Params, index: AnyArray) -> AnyArray:
     return totals(xp, result, index, xp.ones((), result.dtype))
 
 
-def _onehot(xp: Any, result: Result, params: Params, index: Array) -> Array:
+def _onehot(xp: Any, result: Result, params: Params, index: AnyArray) -> AnyArray:
     values = xp.arange(prod(result.shape[index.ndim :]))
     found = xp.reshape(index, (-1, 1)) == values
     return xp.asarray(xp.reshape(found, result.shape), result.dtype)
@@ -83,7 +82,7 @@ def _selected(shape: Sizes, params: Params, array: Sizes, *integers: Sizes) -> f
     return prod(np.broadcast_shapes(*integers))
 
 
-def _add_at(xp: Any, result: Result, params: Params, a: Array, *integers: Array) -> Array:
+def _add_at(xp: Any, result: Result, params: Params, a: AnyArray, *integers: AnyArray) -> AnyArray:
     coef, where = params
     flat = 0
     for n, (place, behind) in zip(result.shape, where, strict=True):

@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ...support.arrays import Sizes
 from ...support.machine import Machine
 
-Sizes = tuple[int, ...]
 Params = tuple[Any, ...]
 
 #: The number of rows, how a tile reads each operand (its "rows", "columns", or the "whole"), and
@@ -23,7 +23,7 @@ Params = tuple[Any, ...]
 Reading = tuple[int, Sequence[str], str]
 
 
-class Access(NamedTuple):
+class StepAccess(NamedTuple):
     """What is known of a step: extents and parameters.
 
     `turned` are the operands that are transposed views of matrices which are not wide; `machine`
@@ -131,7 +131,7 @@ class Kind:
     params: Mapping[str, str] = field(default_factory=dict)
     flops: Callable[..., float] | None = nothing
     speed: Literal["gemm", "factorisation", "correlation", "elementwise"] = "elementwise"
-    tiles: Callable[[Access], Reading | None] | None = None
+    tiles: Callable[[StepAccess], Reading | None] | None = None
     view: bool = False
     allocates: bool = False
     may_return: bool = False

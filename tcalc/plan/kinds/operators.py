@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ...support.arrays import AnyArray, Sizes
 from ...support.errors import LinAlgError
 from ...support.namespaces import NUMPY
 from . import tiles
-from .kind import Kind, Params, Result, Sizes, broadcast, given
-
-Array = Any
+from .kind import Kind, Params, Result, broadcast, given
 
 
 def _made(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
@@ -22,7 +21,7 @@ def _made(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
     return broadcast(shape, params, *shapes) if op.elementwise else found
 
 
-def computed(xp: Any, params: Params, *arrays: Array) -> Any:
+def computed(xp: Any, params: Params, *arrays: AnyArray) -> Any:
     """What an operator, the first parameter, makes of arrays of a namespace.
 
     A row that needs NumPy's arrays, and has no portable form, gets such arrays and gives them.
@@ -36,7 +35,7 @@ def computed(xp: Any, params: Params, *arrays: Array) -> Any:
     return kernels.compute(NUMPY, tuple(rest), *[np.asarray(a) for a in arrays])
 
 
-def _kernel(xp: Any, result: Result, params: Params, *arrays: Array) -> Array:
+def _kernel(xp: Any, result: Result, params: Params, *arrays: AnyArray) -> AnyArray:
     return xp.asarray(computed(xp, params, *arrays), result.dtype)
 
 
@@ -45,11 +44,13 @@ def _all_entries(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
     return (sum([prod(one) for one in op.meaning.shape(tuple(rest), *shapes)]),)
 
 
-def _kernels(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Array, ...]:
+def _kernels(xp: Any, result: Result, params: Params, *arrays: AnyArray) -> tuple[AnyArray, ...]:
     return tuple([xp.asarray(one, result.dtype) for one in computed(xp, params, *arrays)])
 
 
-def _loop(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Array | None, ...]:
+def _loop(
+    xp: Any, result: Result, params: Params, *arrays: AnyArray
+) -> tuple[AnyArray | None, ...]:
     """The last states, those after every step, and those before: None for what is not read."""
     op, *rest, count, read, step = params
     once = op.iteration(tuple(rest), read)
@@ -66,7 +67,7 @@ def _loop(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Arra
             raise LinAlgError(f"{error}, at step {number} of {count} of a loop") from error
         for rows, array in zip(held.values(), after, strict=True):
             rows.append(array)
-    outputs: dict[int, Array] = {}
+    outputs: dict[int, AnyArray] = {}
     for k, rows in held.items():
         every = xp.stack(rows[::-1] if once.backward else rows)
         late, early = (every[:-1], every[1:]) if once.backward else (every[1:], every[:-1])
@@ -74,7 +75,7 @@ def _loop(xp: Any, result: Result, params: Params, *arrays: Array) -> tuple[Arra
     return tuple([outputs.get(k) for k in range(3 * n)])
 
 
-def _named(variables: Any, arrays: Any) -> Mapping[str, Array]:
+def _named(variables: Any, arrays: Any) -> Mapping[str, AnyArray]:
     return {v.name: array for v, array in zip(variables, arrays, strict=True)}
 
 

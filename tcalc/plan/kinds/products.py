@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from ...support.arrays import AnyArray, Sizes
 from . import tiles
-from .kind import Kind, Params, Result, Sizes, one_read
-
-Array = Any
+from .kind import Kind, Params, Result, one_read
 
 
 def _left(shape: Sizes, params: Params, first: Sizes) -> Sizes:
     return tuple([n for axis, n in enumerate(first) if axis not in params])
 
 
-def _sum(xp: Any, result: Result, params: Params, a: Array) -> Array:
+def _sum(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     return xp.sum(a, axis=params)
 
 
@@ -30,7 +29,7 @@ def _twice_read(shape: Sizes, params: Params, first: Sizes, second: Sizes) -> fl
     return 2 * prod(first)
 
 
-def _vecdot(xp: Any, result: Result, params: Params, a: Array, b: Array) -> Array:
+def _vecdot(xp: Any, result: Result, params: Params, a: AnyArray, b: AnyArray) -> AnyArray:
     return xp.sum(a * b, axis=-1)
 
 
@@ -46,7 +45,7 @@ def _multiply_adds(shape: Sizes, params: Params, first: Sizes, second: Sizes) ->
     return 2 * prod(shape) * first[-1]
 
 
-def _matmul(xp: Any, result: Result, params: Params, a: Array, b: Array) -> Array:
+def _matmul(xp: Any, result: Result, params: Params, a: AnyArray, b: AnyArray) -> AnyArray:
     return xp.matmul(a, b)
 
 
@@ -66,7 +65,7 @@ def _every_term(shape: Sizes, params: Params, *shapes: Sizes) -> float:
     return 2 * prod(_labelled(params, shapes).values())
 
 
-def _einsum(xp: Any, result: Result, params: Params, a: Array, b: Array) -> Array:
+def _einsum(xp: Any, result: Result, params: Params, a: AnyArray, b: AnyArray) -> AnyArray:
     return xp.einsum(params[0], a, b)
 
 
@@ -79,7 +78,14 @@ def _gram_flops(shape: Sizes, params: Params, matrix: Sizes, *others: Sizes) -> 
     return m * n * (n + 2)
 
 
-def _gram(xp: Any, result: Result, params: Params, x: Array, d: Array, rows: Array) -> Array:
+def _gram(
+    xp: Any,
+    result: Result,
+    params: Params,
+    x: AnyArray,
+    d: AnyArray,
+    rows: AnyArray,
+) -> AnyArray:
     return xp.matmul(xp.transpose(x), d[:, None] * x)
 
 
@@ -99,7 +105,9 @@ def _every_entry(shape: Sizes, params: Params, windows: Sizes, other: Sizes) -> 
     return 2 * prod(shape) * prod([windows[k] for k in _summed(len(windows), params)])
 
 
-def _correlate(xp: Any, result: Result, params: Params, windows: Array, other: Array) -> Array:
+def _correlate(
+    xp: Any, result: Result, params: Params, windows: AnyArray, other: AnyArray
+) -> AnyArray:
     axes = _summed(windows.ndim, params)
     last = range(other.ndim - len(axes), other.ndim)
     return xp.tensordot(other, windows, axes=(tuple(last), tuple(axes)))

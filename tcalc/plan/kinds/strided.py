@@ -5,12 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from ...support.arrays import AnyArray, Sizes
 from . import tiles
 from .gathers import totals
-from .kind import Kind, Params, Result, Sizes, given
+from .kind import Kind, Params, Result, given
 from .views import AffinePlace, places
-
-Array = Any
 
 #: How entries are placed: `counts` are the extents of the array with all its labels, `forms` the
 #: place on every axis of the result, a number and a coefficient for every label.
@@ -22,8 +21,8 @@ _PATTERN = {"pattern": "for every axis of the result, the axis of the operand th
 
 
 def _scattered(
-    xp: Any, result: Result, counts: Sizes, forms: tuple[AffinePlace, ...], a: Array
-) -> Array:
+    xp: Any, result: Result, counts: Sizes, forms: tuple[AffinePlace, ...], a: AnyArray
+) -> AnyArray:
     """An array's entries at their places in zeros."""
     inside, flat = xp.ones(counts, bool), xp.zeros(counts, int)
     for n, form in zip(result.shape, forms, strict=True):
@@ -32,7 +31,7 @@ def _scattered(
     return totals(xp, result, xp.where(inside, flat, prod(result.shape)), a)
 
 
-def _repeated(xp: Any, result: Result, pattern: tuple[int, ...], a: Array) -> Array:
+def _repeated(xp: Any, result: Result, pattern: tuple[int, ...], a: AnyArray) -> AnyArray:
     """A unit tensor's entries: labels that stand several times."""
     labels = range(max(pattern, default=-1) + 1)
     extents = dict(zip(pattern, result.shape, strict=True))
@@ -40,11 +39,11 @@ def _repeated(xp: Any, result: Result, pattern: tuple[int, ...], a: Array) -> Ar
     return _scattered(xp, result, tuple([extents[k] for k in labels]), forms, a)
 
 
-def _embed(xp: Any, result: Result, params: Params, a: Array) -> Array:
+def _embed(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     return _repeated(xp, result, params[0], a)
 
 
-def _embed_add(xp: Any, result: Result, params: Params, onto: Array, a: Array) -> Array:
+def _embed_add(xp: Any, result: Result, params: Params, onto: AnyArray, a: AnyArray) -> AnyArray:
     return onto + _repeated(xp, result, params[0], a)
 
 
@@ -52,7 +51,7 @@ def _padded(shape: Sizes, params: Params, first: Sizes) -> Sizes:
     return tuple([n + before + after for n, (before, after) in zip(first, params, strict=True)])
 
 
-def _pad(xp: Any, result: Result, params: Params, a: Array) -> Array:
+def _pad(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     return xp.pad(a, params)
 
 
@@ -60,12 +59,12 @@ def _one_placed(shape: Sizes, params: Params, *shapes: Sizes) -> float:
     return prod(params[0])
 
 
-def _place(xp: Any, result: Result, params: Params, a: Array) -> Array:
+def _place(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     counts, forms = params
     return _scattered(xp, result, counts, forms, a)
 
 
-def _place_add(xp: Any, result: Result, params: Params, onto: Array, a: Array) -> Array:
+def _place_add(xp: Any, result: Result, params: Params, onto: AnyArray, a: AnyArray) -> AnyArray:
     counts, forms = params
     return onto + _scattered(xp, result, counts, forms, a)
 

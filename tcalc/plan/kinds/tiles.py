@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from .kind import Access, Reading, Sizes
+from ...support.arrays import Sizes
+from .kind import Reading, StepAccess
 
 
-def _mode(step: Access, shape: Sizes) -> str:
+def _mode(step: StepAccess, shape: Sizes) -> str:
     return "columns" if step.machine.is_wide(shape) else "rows"
 
 
 # --- entrywise steps and functions of rows --------------------------------------------------------
 
 
-def entrywise(step: Access) -> Reading | None:
+def entrywise(step: StepAccess) -> Reading | None:
     """An entry of the result for every entry of the broadcast operands."""
     shape = step.shape
     if not step.machine.is_wide(shape):
@@ -31,14 +32,14 @@ def entrywise(step: Access) -> Reading | None:
     return length, modes, "columns"
 
 
-def _by_rows(step: Access, ndim: int) -> Reading:
+def _by_rows(step: StepAccess, ndim: int) -> Reading:
     """Operands with the first axis of the result are sliced, others are broadcast along it."""
     length = step.shape[0]
     full = [len(shape) == ndim and shape[0] == length for shape in step.shapes]
     return length, ["rows" if sliced else "whole" for sliced in full], "rows"
 
 
-def operator(step: Access) -> Reading | None:
+def operator(step: StepAccess) -> Reading | None:
     """An entrywise function, or one of each vector of a batch."""
     op = step.params[0]
     if op.elementwise:
@@ -55,17 +56,17 @@ def operator(step: Access) -> Reading | None:
     return shape[0], ["rows"], "rows"
 
 
-def inner(step: Access) -> Reading | None:
+def inner(step: StepAccess) -> Reading | None:
     """Inner products of a batch."""
     return _by_rows(step, len(step.shape) + 1) if step.shape else None
 
 
-def batched(step: Access) -> Reading | None:
+def batched(step: StepAccess) -> Reading | None:
     """Products of a batch of matrices."""
     return _by_rows(step, 3) if len(step.shape) == 3 else None
 
 
-def summed(step: Access) -> Reading | None:
+def summed(step: StepAccess) -> Reading | None:
     """A sum over axes, which are the parameters."""
     (shape,) = step.shapes
     if not shape:
@@ -80,20 +81,20 @@ def summed(step: Access) -> Reading | None:
 # --- steps that move axes -------------------------------------------------------------------------
 
 
-def transposed(step: Access) -> Reading | None:
+def transposed(step: StepAccess) -> Reading | None:
     last = len(step.shape) - 1
     axis = step.params.index(last if step.machine.is_wide(step.shapes[0]) else 0)
     return _viewed(step, axis, [step.params[axis]]) if axis in (0, last) else None
 
 
-def inserted(step: Access) -> Reading | None:
+def inserted(step: StepAccess) -> Reading | None:
     if not step.shape:
         return None
     axis = _long(step)
     return _viewed(step, axis, [sum(step.params[:axis])]) if step.params[axis] else None
 
 
-def windowed(step: Access) -> Reading | None:
+def windowed(step: StepAccess) -> Reading | None:
     """For a window that is a slice, where every axis is read by one label of its own, in order."""
     if not step.shape:
         return None
@@ -107,7 +108,7 @@ def windowed(step: Access) -> Reading | None:
     return _viewed(step, axis, [place]) if whole else None
 
 
-def spelled(step: Access) -> Reading | None:
+def spelled(step: StepAccess) -> Reading | None:
     """A product whose labels are spelled as NumPy's einsum has them."""
     if not step.shape:
         return None
@@ -117,7 +118,7 @@ def spelled(step: Access) -> Reading | None:
     return _moved(step, axis, places)
 
 
-def placed(step: Access) -> Reading | None:
+def placed(step: StepAccess) -> Reading | None:
     """Entries at affine places, perhaps onto another array."""
     if not step.shape:
         return None
@@ -131,18 +132,18 @@ def placed(step: Access) -> Reading | None:
     return _moved(step, axis, [*[axis] * len(onto), place if place >= 0 else None])
 
 
-def _long(step: Access) -> int:
+def _long(step: StepAccess) -> int:
     """The axis of the result whose entries are rows."""
     return len(step.shape) - 1 if step.machine.is_wide(step.shape) else 0
 
 
-def _viewed(step: Access, axis: int, places: Sequence[int | None]) -> Reading | None:
+def _viewed(step: StepAccess, axis: int, places: Sequence[int | None]) -> Reading | None:
     """A tile of a view is a view of a tile."""
     found = _moved(step, axis, places)
     return None if found is None or "whole" in found[1] else found
 
 
-def _moved(step: Access, axis: int, places: Sequence[int | None]) -> Reading | None:
+def _moved(step: StepAccess, axis: int, places: Sequence[int | None]) -> Reading | None:
     """The axis of every operand that is this one of the result must be its first or its last."""
     length = step.shape[axis]
     modes = []
@@ -169,7 +170,7 @@ def _alone(forms: Sequence[tuple[int, ...]], axis: int) -> int | None:
 # --- matrix products ------------------------------------------------------------------------------
 
 
-def product(step: Access) -> Reading | None:
+def product(step: StepAccess) -> Reading | None:
     """A matrix product with a small factor, or with a small result that is summed over rows."""
     if step.params:  # of which one half is wanted: a tile's rows have that of other columns each
         return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...support.arrays import AnyArray, Sizes
 from . import tiles
-from .kind import Kind, Params, Result, Sizes, given, stated
+from .kind import Kind, Params, Result, given, stated
 
-Array = Any
 #: An affine place on an axis: a number, and a coefficient for every label.
 AffinePlace = tuple[int, tuple[int, ...]]
 
@@ -17,7 +17,7 @@ def _transposed(shape: Sizes, params: Params, first: Sizes) -> Sizes:
     return tuple([first[axis] for axis in params])
 
 
-def _transpose(xp: Any, result: Result, params: Params, a: Array) -> Array:
+def _transpose(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     return xp.transpose(a, params)
 
 
@@ -26,12 +26,12 @@ def _inserted(shape: Sizes, params: Params, first: Sizes) -> Sizes:
     return tuple([next(extents) if present else 1 for present in params])
 
 
-def _reshape(xp: Any, result: Result, params: Params, a: Array) -> Array:
+def _reshape(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     """What `insert` does too."""
     return xp.reshape(a, result.shape)
 
 
-def _broadcast(xp: Any, result: Result, params: Params, a: Array) -> Array:
+def _broadcast(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     return xp.broadcast_to(a, result.shape)
 
 
@@ -40,12 +40,12 @@ def _crossed(shape: Sizes, params: Params, first: Sizes) -> Sizes:
     return (*[n for k, n in enumerate(first) if k not in params], min(first[one], first[two]))
 
 
-def _diagonal(xp: Any, result: Result, params: Params, a: Array) -> Array:
+def _diagonal(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     one, two = params
     return xp.diagonal(a, 0, one, two)
 
 
-def places(xp: Any, counts: Sizes, form: AffinePlace) -> Array:
+def places(xp: Any, counts: Sizes, form: AffinePlace) -> AnyArray:
     """Where a form points to, for all values below `counts` of its labels, each on its own axis."""
     found, coefs = form
     for k, c in enumerate(coefs):
@@ -56,11 +56,11 @@ def places(xp: Any, counts: Sizes, form: AffinePlace) -> Array:
     return found
 
 
-def _window(xp: Any, result: Result, params: Sequence[AffinePlace], a: Array) -> Array:
+def _window(xp: Any, result: Result, params: Sequence[AffinePlace], a: AnyArray) -> AnyArray:
     return a[tuple([places(xp, result.shape, form) for form in params])]
 
 
-def _part(xp: Any, result: Result, params: Params, several: Sequence[Array]) -> Array:
+def _part(xp: Any, result: Result, params: Params, several: Sequence[AnyArray]) -> AnyArray:
     return several[params[0]]
 
 

@@ -16,11 +16,12 @@ from ...graph.nodes import Apply, Expr, Part
 from ...graph.operators import Factorisation, Iteration, Loop, Op, effort
 from ...graph.products import indicates, symmetries
 from ...ops.indicator import bound
+from ...support.arrays import Sizes
 from ..failures import shortened
 from ..products.axis_order import along, entrywise, sized, spread
 from ..products.gathers import written
 from ..slot_facts import Inverse
-from ..steps import Builder, Plan, Sizes, SlotWord, Word
+from ..steps import Builder, Plan, SlotWord, Word
 from .sums import Sums, Value
 
 #: The plan of one step of a loop, at extents of its dimensions, with what is the same in all.

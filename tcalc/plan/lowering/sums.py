@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import NamedTuple
 
+from ...support.arrays import Sizes
 from ..products.axis_order import along, entrywise, spread
 from ..products.gathers import added_at, written
 from ..products.strided import placed
 from ..slot_facts import Placement
-from ..steps import Builder, Sizes, SlotWord, Word
+from ..steps import Builder, SlotWord, Word
 
 
 class Value(NamedTuple):

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
-from ..steps import Builder, Sizes, SlotWord, Word
+from ...support.arrays import Sizes
+from ..steps import Builder, SlotWord, Word
 from .axis_order import sized
 from .pairwise import merged, reduce, times
 

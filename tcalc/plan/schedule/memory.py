@@ -13,23 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...graph.extents import show_shape
+from ...support.arrays import Sizes
 from ...support.byte_counts import show_bytes
 from ...support.errors import MemoryLimitError, ShapeError
 from ...support.machine import machine_memory
 from ..kinds.table import KINDS
-from ..steps import (
-    BUFFER,
-    RESULT,
-    VIEW,
-    Builder,
-    Output,
-    Plan,
-    Sizes,
-    Step,
-    TiledLoop,
-    Unit,
-    steps_of,
-)
+from ..steps import BUFFER, RESULT, VIEW, Builder, Output, Plan, Step, TiledLoop, Unit, steps_of
 
 _ALIGN = 64
 #: What NumPy can address, and how many axes its arrays have at most.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
-from ..kinds.kind import Access
+from ..kinds.kind import StepAccess
 from ..kinds.table import KINDS
 from ..steps import VIEW, Builder, Step, TiledLoop
 
@@ -26,7 +26,7 @@ def reading(b: Builder, step: Step) -> tuple[int, dict[int, str], str] | None:
     tiles = KINDS[step.kind].tiles
     shapes = tuple([b.shapes[a] for a in step.args])
     turned = [a in b.turned and n[1] >= n[0] for a, n in zip(step.args, shapes, strict=True)]
-    found = tiles and tiles(Access(step.shape, shapes, step.params, tuple(turned), b.machine))
+    found = tiles and tiles(StepAccess(step.shape, shapes, step.params, tuple(turned), b.machine))
     if not found:
         return None
     length, read, result = found
