@@ -1,4 +1,4 @@
 """Plans on NumPy: one closure a step.
 
-Reads ops, plan.kinds, plan, backends, backends.host.
+Reads ops, ops.matrix, plan.kinds, plan, backends, backends.host.
 """

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ops.matrix.inverse import SINGULAR
 from ...ops.matrix_cores import mirrored
 from ...plan.steps import Step
 from ...support.arrays import Array
@@ -16,8 +17,6 @@ from ...support.namespaces import NUMPY
 from ..host.slots import Run, Slots
 
 Maker = Callable[[Step, "np.dtype[Any]"], Run]
-
-SINGULAR = "inv: the matrix is singular"
 
 
 #: Entries of a result, and most summed entries, from which and up to which clearing it matters.

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...plan.kinds.views import AffinePlace
 from ...plan.steps import Step
 from ..host.slots import Run, Slots
 from .matrices import Maker
-
-#: An affine form: a number, and a coefficient for every axis.
-AffinePlace = tuple[int, tuple[int, ...]]
 
 
 def _window(step: Step, dtype: np.dtype[Any]) -> Run:
