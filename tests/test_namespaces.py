@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.backends.functional.program import FUNCTIONAL_BACKEND, FunctionalProgram
+from tcalc.backends.functional.program import BACKEND, FunctionalProgram
 from tcalc.graph.operators import TABLE, Op
 from tcalc.integers.affine import Congruence, Constraint
 from tcalc.ops.indicator import index
@@ -33,7 +33,7 @@ FASTER = {
 HOST = {"expm", "logm", "sqrtm", "matrix_function", "fold"}
 
 
-ON_JAX = FUNCTIONAL_BACKEND._replace(bind=lambda plan, dtype: FunctionalProgram(plan, dtype, JAX))
+ON_JAX = BACKEND._replace(bind=lambda plan, dtype: FunctionalProgram(plan, dtype, JAX))
 
 
 @pytest.fixture(autouse=True)

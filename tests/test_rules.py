@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.backends.numpy.program import NUMPY_BACKEND
+from tcalc.backends.numpy.program import BACKEND
 from tcalc.plan.lowering.make import make_plan
 from tcalc.rules import strategy
 from tcalc.rules.strategy import ALL_RULES, Rule, simplify
@@ -75,7 +75,7 @@ def both_sides(rule: Rule, count: int = 3) -> tuple[tc.Expr, tc.Expr, list[str]]
 def as_it_stands(e: tc.Expr, arrays: dict[str, np.ndarray]) -> np.ndarray:
     """The value without simplification, which evaluating would do first."""
     plan = make_plan([e], {})
-    return NUMPY_BACKEND.bind(plan, np.dtype(float))([arrays[name] for name in plan.inputs])[0]
+    return BACKEND.bind(plan, np.dtype(float))([arrays[name] for name in plan.inputs])[0]
 
 
 @pytest.mark.parametrize("rule", SCALAR)

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
-from ..backends.c.program import C_BACKEND
-from ..backends.functional.program import FUNCTIONAL_BACKEND
-from ..backends.interface import BackEnd
-from ..backends.numpy.program import NUMPY_BACKEND
+from collections import UserDict
+from importlib import import_module
+from typing import Any
 
-BACKENDS: dict[str, BackEnd] = {
-    "numpy": NUMPY_BACKEND,
-    "c": C_BACKEND,
-    "functional": FUNCTIONAL_BACKEND,
-}
+from ..backends.interface import BackEnd
+
+
+class _Rows(UserDict[str, BackEnd]):
+    """Rows by name, each imported when it is first asked for, with all that it needs.
+
+    Parameters
+    ----------
+    modules : dict
+        The module that has a back end's row, `BACKEND`, by the back end's name.
+    """
+
+    def __init__(self, modules: dict[str, str]) -> None:
+        self.data: dict[str, Any] = dict(modules)
+
+    def __getitem__(self, name: str) -> BackEnd:
+        row = self.data[name]
+        if isinstance(row, str):
+            row = self.data[name] = import_module(row, __package__).BACKEND
+        found: BackEnd = row
+        return found
+
+
+BACKENDS = _Rows(
+    {
+        "numpy": "..backends.numpy.program",
+        "c": "..backends.c.program",
+        "functional": "..backends.functional.program",
+    }
+)
 
 
 def backend_named(name: object) -> BackEnd:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from pathlib import Path, PurePosixPath
 
 from ..support.arrays import Sizes
 
@@ -131,11 +130,13 @@ def machine_memory() -> int | None:
 
 
 def group_limits(
-    membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
+    membership: str | os.PathLike[str] = "/proc/self/cgroup",
+    root: str | os.PathLike[str] = "/sys/fs/cgroup",
 ) -> Iterator[int]:
     """Memory limits of the control groups of this process and of the groups around them."""
     try:
-        lines = membership.read_text().splitlines()
+        with open(membership) as file:
+            lines = file.read().splitlines()
     except (OSError, ValueError):
         return
     for line in lines:
@@ -144,12 +145,13 @@ def group_limits(
         if not controllers:
             base, name = root, "memory.max"
         elif "memory" in controllers.split(","):
-            base, name = root / "memory", "memory.limit_in_bytes"
+            base, name = os.path.join(root, "memory"), "memory.limit_in_bytes"
         else:
             continue
-        group = PurePosixPath(path.lstrip("/"))
-        for place in (group, *group.parents):
+        group = [part for part in path.split("/") if part]
+        for depth in range(len(group), -1, -1):
             try:
-                yield int((base / place / name).read_text())
+                with open(os.path.join(base, *group[:depth], name)) as file:
+                    yield int(file.read())
             except (OSError, ValueError):  # no such file from in here, or the word "max"
                 continue

@@ -117,4 +117,4 @@ class CompiledRuns:
         return [*runs, *part.after]
 
 
-C_BACKEND = BackEnd(bind, available, MACHINE)
+BACKEND = BackEnd(bind, available, MACHINE)

@@ -84,4 +84,4 @@ class FunctionalProgram:
 
 
 #: The plans of NumPy, so that all kinds have their references computed.
-FUNCTIONAL_BACKEND = BackEnd(FunctionalProgram, available=lambda: None, machine=NOMINAL_MACHINE)
+BACKEND = BackEnd(FunctionalProgram, available=lambda: None, machine=NOMINAL_MACHINE)

@@ -74,4 +74,4 @@ class Units:
         return []
 
 
-NUMPY_BACKEND = BackEnd(bind, available=lambda: None, machine=MACHINE)
+BACKEND = BackEnd(bind, available=lambda: None, machine=MACHINE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from ...graph.extents import Shape, show_shape
 from ...graph.nodes import Var
 from ...support.errors import ParseError
+from ..reading.library import closest_name
 from ..reading.parser import COMPARISON
 from ..reading.tree import Node, SyntaxTree
 from .factorisations import FACTORISATION_RULES
@@ -146,8 +146,8 @@ class _Inference:
         name = node.name
         if signature_of(name):
             return self.tree.error(f"`{name}` is a function; write {name}(…)", node.at)
-        close = difflib.get_close_matches(name, [*self.declared, *self.context.undeclared, "pi"], 1)
-        hint = f"did you mean `{close[0]}`? Otherwise " if close else ""
+        close = closest_name(name, [*self.declared, *self.context.undeclared, "pi"])
+        hint = f"did you mean `{close}`? Otherwise " if close else ""
         return self.tree.error(
             f"unknown name `{name}`: {hint}declare its shape, such as {name}=() for a scalar, "
             f'{name}=("n",) for a column, {name}=("m", "n") for a matrix',

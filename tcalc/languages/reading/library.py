@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -33,4 +32,6 @@ LIBRARY: dict[str, Callable[..., Any]] = {
 
 def closest_name(name: str, known: Iterable[str]) -> str:
     """The known name that is most similar to a misspelled one, or nothing."""
+    import difflib  # not needed by who spells well
+
     return next(iter(difflib.get_close_matches(name, sorted(known), 1)), "")
