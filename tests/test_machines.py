@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.contraction.common_subproducts import Operands
+from tcalc.contraction.common_subproducts import ContractionOperands
 from tcalc.contraction.paths import contraction_path
 from tcalc.plan.kinds.table import KINDS
 from tcalc.plan.lowering.make import make_plan
@@ -75,7 +75,7 @@ def test_machines_have_the_speeds_of_all_kinds() -> None:
 
 def test_paths_are_kept_by_machine() -> None:
     """Where matrix products are as slow as all else, one that sums much is avoided."""
-    given = Operands(((0, 1), (1, 2), (2,)), (0, 1, 2), ((), (), ()), (0, 0, 0))
+    given = ContractionOperands(((0, 1), (1, 2), (2,)), (0, 1, 2), ((), (), ()), (0, 0, 0))
     times = []
     for gemm in (8.0, 1.0, 8.0):
         machine = replace(NOMINAL_MACHINE, gemm=gemm)

@@ -84,9 +84,14 @@ def _operand_count(operands: Sequence[LabelledExpr]) -> int:
 
 
 def _nested_time(e: Einsum, opens: Admits, size: Size) -> float:
-    """Predicted time of the product computed in parts that have exact paths."""
-    found, over = _flattened(e, opens, EXACT_OPERANDS)
-    return _time(found, size) + sum([_nested_time(part, opens, size) for part in over])
+    """Predicted time of as many operands as may be flattened, in parts that have exact paths."""
+    total, count, waiting = 0.0, 0, [e]
+    while waiting and count < MANY_OPERANDS:
+        found, over = _flattened(waiting.pop(), opens, EXACT_OPERANDS)
+        total += _time(found, size)
+        count += len(found.operands)
+        waiting += over
+    return total
 
 
 def _time(product: Factors, size: Size) -> float:

@@ -281,7 +281,7 @@ def solve_in_box(
     The adjoint of y[i] = sum(k) w[k] x[i+k] sums over the i and k with i+k = j:
 
     >>> i, j, k = map(Affine.of, "ijk")
-    >>> found = solve([i + k - j], ["i", "k"], {"i": "m", "k": "n"})
+    >>> found = solve_in_box([i + k - j], ["i", "k"], {"i": "m", "k": "n"})
     >>> print(*found.ranges, *(f"{name}={value}" for name, value in found.values))
     k=max(0,j-m+1)..min(j,n-1) i=j-k k=k
     """

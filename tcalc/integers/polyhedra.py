@@ -237,7 +237,7 @@ def irredundant(system: System, context: Iterable[Constraint] = ()) -> System:
     --------
     >>> i, n = Affine.of("i"), Affine.of("n")
     >>> box = System([Constraint(i), Constraint(n - 1 - i)])
-    >>> print(simplified(box & [Constraint(n), Constraint(2 * i + n)]))
+    >>> print(irredundant(box & [Constraint(n), Constraint(2 * i + n)]))
     n >= i+1 and i >= 0
     """
     known = System(tuple(context))
