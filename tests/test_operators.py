@@ -26,7 +26,8 @@ WITH_CORE = sorted(
     (
         row
         for row in TABLE.values()
-        if not (row.elementwise or isinstance(row, Selection)) and row.core
+        if row.core and not row.elementwise and not isinstance(row, Selection)
+        if not row.spelling.shown  # operands that follow from others cannot be drawn freely
     ),
     key=str,
 )

@@ -1,4 +1,4 @@
-"""Pushforward, pullback and batches of loops, which are loops themselves.
+"""Pushforward and pullback of loops, which are loops themselves.
 
 The pushforward is a loop over tangents of the states that scans the states of the primal loop. The
 pullback is a loop over cotangents in the opposite direction; cotangents of scanned and captured
@@ -13,12 +13,12 @@ from typing import NamedTuple
 from ..accumulation.orders import pullbacks, pushforwards
 from ..calculus.batching import with_batch_axis
 from ..graph.applications import parts, rewritten
-from ..graph.extents import Extent, Shape
+from ..graph.extents import Shape
 from ..graph.nodes import Apply, Expr, Var, postorder
 from ..graph.normal import add, einsum, terms_of, view
 from ..graph.operators import Differentials
 from ..graph.products import zeros_node
-from .body import Body, body_variable, derived_variable, replaced
+from .body import Body, derived_variable, replaced
 from .normal_form import AFTER, BEFORE, LAST, LoopOperands, LoopRange, normal_form_loop
 
 __all__: list[str] = []
@@ -127,7 +127,7 @@ class _StateCotangents(NamedTuple):
                 bar = given[kind * n + k]
                 if bar is not None:
                     into[k] = derived_variable(letter, v, outer)
-                    found.scanned[into[k]] = _move_axis(bar, len(outer), 0)
+                    found.scanned[into[k]] = move_axis(bar, len(outer), 0)
         return found
 
     def seed(self, k: int) -> Expr:
@@ -135,7 +135,7 @@ class _StateCotangents(NamedTuple):
         return add([self.carried[k], self.direct[k]]) if k in self.direct else self.carried[k]
 
 
-def _move_axis(e: Expr, axis: int, to: int) -> Expr:
+def move_axis(e: Expr, axis: int, to: int) -> Expr:
     """The expression with one axis moved."""
     order = [k for k in range(e.ndim) if k != axis]
     order.insert(to, axis)
@@ -164,7 +164,7 @@ def loop_pullback(node: Apply, given: Differentials, wanted: Sequence[bool]) -> 
     direct = {k: e for k, e in zip(rest, found[len(needed) :], strict=True) if e is not None}
     short = primal.shortened(list(direct.values()))
     for k, e in zip(direct, at_all_steps(primal, short, items), strict=True):
-        results[k] = _move_axis(e, 0, len(outer)) if k < n + len(body.steps) else _sum_of_steps(e)
+        results[k] = move_axis(e, 0, len(outer)) if k < n + len(body.steps) else _sum_of_steps(e)
     return results
 
 
@@ -195,49 +195,3 @@ def at_all_steps(primal: Primal, found: Sequence[Expr], items: Mapping[Var, Expr
     inside = {id(node) for node in postorder(found)}
     axes = {v: item for v, item in items.items() if id(v) in inside}
     return replaced(with_batch_axis(found, axes, primal.steps.length), primal.operands[2])
-
-
-# --- batches --------------------------------------------------------------------------------------
-
-
-def batched_loop(node: Apply, args: Differentials, extent: Extent) -> tuple[Expr, ...]:
-    """One loop over the states of all items of a batch; states equal for all are not batched."""
-    primal = Primal.of(node)
-    body, n = primal.body, len(primal.body.states)
-    given = {v: a for v, a in zip(body.formals, args, strict=True) if a is not None}
-    several = body.varying([v.name for v in given])
-    wide = {
-        v: derived_variable("b", v, (extent,)) for k, v in enumerate(body.states) if k in several
-    }
-    pairs = zip(body.states, primal.operands[0], strict=True)
-    inits = [_batch_operand(given.get(v), e, v in wide, extent) for v, e in pairs]
-    scanned, captured = dict(primal.operands[1]), dict(primal.operands[2])
-    for v, a in given.items():
-        if v in scanned or v in captured:
-            integer = v.integral
-            wide[v] = body_variable("b" + v.name, (extent, *v.shape), integer)
-            fed = scanned if v in scanned else captured
-            fed[wide[v]] = _move_axis(a, 1, 0) if v in scanned else a
-    changed = with_batch_axis([body.outputs[k] for k in sorted(several)], dict(wide), extent)
-    outputs = list(body.outputs)
-    for k, e in zip(sorted(several), changed, strict=True):
-        outputs[k] = e
-    states = [wide.get(v, v) for v in body.states]
-    made = normal_form_loop(
-        node.op, states, outputs, inits, LoopOperands(scanned, captured), primal.steps
-    )
-    found = []
-    for k, e in enumerate(made):
-        if k % n not in several:
-            found.append(_batch_operand(None, e, True, extent))
-        else:
-            found.append(e if k < n else _move_axis(e, 1, 0))
-    return tuple(found)
-
-
-def _batch_operand(a: Expr | None, e: Expr, wide: bool, extent: Extent) -> Expr:
-    """The operand for all items of a batch, broadcast where it has no batch axis."""
-    if a is not None or not wide:
-        return e if a is None else a
-    (found,) = with_batch_axis([e], {}, extent)
-    return found

@@ -16,8 +16,9 @@ from typing import Any
 from ..graph.extents import Shape, extent_names, extent_of
 from ..graph.operators import Iteration, Kernels, Loop, Meaning, Spelling
 from ..support.arrays import AnyArray
+from .batches import batched_loop
 from .body import Body
-from .derivatives import batched_loop, loop_pullback, loop_pushforward
+from .derivatives import loop_pullback, loop_pushforward
 from .hoisting import hoisted
 
 __all__: list[str] = []
