@@ -160,12 +160,16 @@ def _ufunc(step: Step, dtype: np.dtype[Any]) -> Run:
 
 
 def _kernel(step: Step, dtype: np.dtype[Any]) -> Run:
-    op, *rest = step.params
-    args, o, kernel, params = step.args, step.out, op.kernels.compute, tuple(rest)
+    op, *params = step.params
+    args, o = step.args, step.out
+    # A formula by itself is one call of Python less, which small arrays feel.
+    formula = op.kernels.formula
+    first = (NUMPY,) if formula else (NUMPY, tuple(params))
+    compute = formula or op.kernels.compute
 
     def run(v: Slots) -> None:
         try:
-            v[o] = np.asarray(kernel(NUMPY, params, *[v[k] for k in args]), dtype)
+            v[o] = np.asarray(compute(*first, *[v[k] for k in args]), dtype)
         except ValueError as error:
             empty = without_entries(step, [v[k] for k in args])
             if empty is None or isinstance(error, np.linalg.LinAlgError):
