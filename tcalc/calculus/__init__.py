@@ -1,4 +1,5 @@
-"""Derivatives as users ask for them: the transforms, projection onto properties, batching.
+"""Derivatives as users ask for them: the transforms, the choice among orders by predicted cost,
+projection onto properties, a batch axis for every node.
 
 Reads graph, accumulation, ops, rules, plan.lowering.
 """

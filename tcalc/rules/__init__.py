@@ -1,5 +1,5 @@
-"""Named equalities, the strategy that applies them, and the facts (signs, definiteness) that they
-ask for.
+"""Named equalities: algebra, stable forms, factorisations, eigenvalues; the strategy that applies
+them, and the facts (signs, definiteness) that they ask for.
 
 Reads graph, ops, ops.matrix.
 """

@@ -1,5 +1,5 @@
-"""Expressions to functions of arrays: binding data to dimensions, compiling, traced functions,
-structured results.
+"""Expressions to functions of arrays: binding data to dimensions, compiling, traced Python
+functions, structured results, the table of back ends.
 
 Reads graph, ops, rules, plan, plan.schedule, plan.lowering, backends, calculus, loops,
 structured.terms, structured, compression.

@@ -1,4 +1,4 @@
-"""The einsum language.
+"""The einsum language: printed.
 
 Reads graph, languages.writing.
 """

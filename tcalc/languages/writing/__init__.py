@@ -1,4 +1,5 @@
-"""What printers share: notation, layout, the forms of products, sums, gathers and loops.
+"""What printers share: notation, parentheses, layout, the forms of products, sums, gathers and
+loops.
 
 Reads integers, graph, ops.
 """

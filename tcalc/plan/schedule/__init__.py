@@ -1,4 +1,4 @@
-"""Steps in time and memory: tiles that stay in cache, buffers by lifetime, the predicted peak.
+"""Steps in time and memory: which steps run tile by tile, buffers by lifetime, the predicted peak.
 
 Reads graph, plan.kinds, plan.
 """
