@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,16 @@ class Property:
     @property
     def subspace(self) -> Subspace:
         return intersection([self.mirror], [self.free])
+
+    @cached_property
+    def tests(self) -> list[Callable[[Array], bool]]:
+        """What data must pass, also for what the property implies."""
+        found = [test for name in self.implies for test in PROPERTIES[name].tests]
+        if self.mirror:
+            found.append(lambda a: _mirrored(a, self.mirror))
+        if self.free:
+            found.append(lambda a: not ((a != 0) & ~self.subspace.mask(a.shape[-1])).any())
+        return [*found, self.test] if self.test else found
 
 
 # --- sets that are no subspaces -------------------------------------------------------------------
@@ -174,12 +184,7 @@ def holds(row: Property, a: Array) -> bool:
     of the other: only one of them is read.
     """
     with np.errstate(all="ignore"):
-        return (
-            all(holds(PROPERTIES[name], a) for name in row.implies)
-            and (not row.mirror or _mirrored(a, row.mirror))
-            and (not row.free or not bool(((a != 0) & ~row.subspace.mask(a.shape[-1])).any()))
-            and (row.test is None or row.test(a))
-        )
+        return all(test(a) for test in row.tests)
 
 
 def _mirrored(a: Array, sign: int) -> bool:
