@@ -41,7 +41,10 @@ def _kernel(orthogonal: Callable[[Any, Any], Any], xp: Any, params: Any, a: Any)
     dependent = (xp.abs(diagonal) <= rounding).any(axis=-1)
     refuse(f"{name}: the {lines} are linearly dependent", dependent)
     sign = xp.sign(diagonal)
-    return factor * sign[..., None, :], q * sign[..., :, None]
+    # Arrays of our own: in place where arrays can be written to.
+    factor *= sign[..., None, :]
+    q *= sign[..., :, None]
+    return factor, q
 
 
 def _turned(xp: Any, a: Any) -> tuple[Any, Any]:
