@@ -32,7 +32,7 @@ from .explain import explain
 
 #: Languages of input and forms of output by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
-OUTPUT_FORMS = {language.form: language.write for language in TEXT_LANGUAGES.values()}
+OUTPUT_FORMS = {row.form: row.write for row in TEXT_LANGUAGES.values() if row.write}
 BAD_INPUT = 2
 
 

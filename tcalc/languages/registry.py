@@ -21,14 +21,14 @@ class TextLanguage(NamedTuple):
     ----------
     form : str
         Its name as a form of output.
-    write : callable
-        The text of an expression.
+    write : callable or None
+        The text of an expression; None for what is only read.
     read : callable or None
         The expression of a text and of declarations by name; None for what is only written.
     """
 
     form: str
-    write: Callable[[Any], str]
+    write: Callable[[Any], str] | None = None
     read: Callable[..., Expr] | None = None
 
 

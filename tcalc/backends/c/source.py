@@ -156,14 +156,9 @@ class Source:
 
     def _entry(self, step: Step) -> str:
         """C for an entry of the result, for steps whose operands are broadcast to it."""
-        if step.kind in _BINARY:
-            return f"({{0}} {_BINARY[step.kind]} {{1}})"
-        if step.kind in _NUMBERED:
-            return _NUMBERED[step.kind].format(_number(step.params[0]))
-        if step.kind == "copy":
-            return "{0}"
-        if step.kind == "fill":
-            return _number(step.params[0])
+        if step.kind in _ENTRIES:
+            number = "".join(map(_number, step.params[:1]))
+            return _ENTRIES[step.kind].replace("{number}", number)
         if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
             return written_entry(step.params[0]).replace("{f}", self.suffix)
         return ""
@@ -223,8 +218,17 @@ def _alike(one: Sizes, two: Sizes) -> bool:
     )
 
 
-_BINARY = {"multiply": "*", "add": "+", "subtract": "-"}
-_NUMBERED = {"scale": "({{0}} * {})", "shift": "({{0}} + {})", "minus_from": "({} - {{0}})"}
+#: C for an entry of the result, by kind: of entries of the operands, and the step's number.
+_ENTRIES = {
+    "copy": "{0}",
+    "fill": "{number}",
+    "scale": "({0} * {number})",
+    "shift": "({0} + {number})",
+    "minus_from": "({number} - {0})",
+    "multiply": "({0} * {1})",
+    "add": "({0} + {1})",
+    "subtract": "({0} - {1})",
+}
 
 
 def _number(value: float) -> str:
@@ -245,8 +249,7 @@ def _spread(step: Step) -> Any:
 
 #: Kinds of which every step has a form.
 _PLAIN = frozenset({
-    *_BINARY, *_NUMBERED, "copy", "fill", "sum", "vecdot", "einsum", "dot", "matmul", "trisolve",
-    "embed", "embed_add",
+    *_ENTRIES, "sum", "vecdot", "einsum", "dot", "matmul", "trisolve", "embed", "embed_add",
 })  # fmt: skip
 
 

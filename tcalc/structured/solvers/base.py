@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -36,6 +36,15 @@ class Solver(Protocol):
 
     def inverse(self) -> Terms:
         """The inverse as terms."""
+        ...
+
+
+@runtime_checkable
+class Scaling(Protocol):
+    """What a factored diagonal tensor can do besides: scale vectors on both of its sides."""
+
+    def root(self) -> Array | None:
+        """D^(-1/2), of the column shape or with extents 1, where D is positive."""
         ...
 
 

@@ -20,8 +20,7 @@ from ...support.arrays import Array
 from ...support.errors import LinAlgError
 from ..terms.numeric_terms import Terms
 from ..terms.tensor_layout import CoreProduct, TensorLayout
-from .base import SolveMethod, Solver, Unsuitable
-from .blocks import Diagonal
+from .base import Scaling, SolveMethod, Solver, Unsuitable
 from .dense import factorise, singular_matrix_error
 from .lowrank_factors import low_rank_split, term_rank, vector_count, vectors_and_couplings
 
@@ -69,7 +68,7 @@ class LowRank:
         self._c = None
         roots = np.sqrt(np.abs(c))[..., None, :]
         base = self._base
-        self._scale = base.root() if isinstance(base, Diagonal) else None
+        self._scale = base.root() if isinstance(base, Scaling) else None
         if self._scale is not None:
             scale = self._scale
             if scale.size > 1:
