@@ -22,6 +22,8 @@ import numpy as np
 from .compiler import CONTRACTED, loaded
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
 
+#: Parts of one text, of which later ones use earlier ones.
+C_SOURCES = ("products.c", "triangles.c", "columns.c")
 #: BLAS functions in the order in which the routines take them.
 BLAS = ("gemm", "gemv", "syrk")
 #: Rows of square products that are measured, and how many more multiplications behave alike.
@@ -58,7 +60,8 @@ def prelude(char: str) -> str:
 
 @cache
 def _source() -> str:
-    return Path(__file__).with_name("routines.c").read_text(encoding="utf-8")
+    folder = Path(__file__).with_name("routines")
+    return "\n".join([(folder / name).read_text(encoding="utf-8") for name in C_SOURCES])
 
 
 def _names() -> list[str]:
