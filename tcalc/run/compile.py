@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..graph import trees
 from ..graph.nodes import Var
-from .compiled import Compiled
+from .compiled import Compiled, Values
 from .structured_results import CompiledStructured
 from .tracing import CompiledFunction
-
-Values = Mapping[str, Any]
 
 
 def compile(
