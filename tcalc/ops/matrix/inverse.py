@@ -128,11 +128,15 @@ def _transposed(e: Expr) -> Expr:
 
 
 INV = _matrix_row(
-    "inv", _inv_partial, Kernels(_inv, flops=for_each_row(4 / 3), factor=LU, finish=_inv_finish), "{0}^{{-1}}", True,
-    inverts="general",
+    "inv", _inv_partial, Kernels(_inv, flops=for_each_row(4 / 3), factor=LU, finish=_inv_finish),
+    "{0}^{{-1}}", True, inverts="general",
 )  # fmt: skip
 ADJ = _matrix_row(
-    "adj", _adj_partial, Kernels(_adjugate, flops=for_each_row(26)), r"\operatorname{{adj}}({0})", True
+    "adj",
+    _adj_partial,
+    Kernels(_adjugate, flops=for_each_row(26)),
+    r"\operatorname{{adj}}({0})",
+    True,
 )
 DET = _matrix_row(
     "det", lambda a, y: _transposed(adj(a)),

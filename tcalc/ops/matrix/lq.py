@@ -135,7 +135,9 @@ def _written(node: Apply) -> tuple[str, Expr]:
 LQ = Op(
     "lq", (2,),
     Meaning(((_lq_partial_l, _lq_partial_q),), shape=_lq_shapes, triangular=True),
-    Kernels(partial(_kernel, _reflected), host=True, portable=partial(_kernel, _turned), flops=_flops),
+    Kernels(
+        partial(_kernel, _reflected), host=True, portable=partial(_kernel, _turned), flops=_flops,
+    ),
     Spelling(
         r"\operatorname{{lq}}({0})", symbols=(r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}"),
         written=_written,
