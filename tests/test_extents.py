@@ -51,7 +51,10 @@ def test_forms_have_one_text(text: str) -> None:
         assert extent_of(found, SIZES) == value
 
 
-@pytest.mark.parametrize("text", ["n/2", "n*(n+1)/3", "", "n+", "2n", "(n", "n//m", "n**m", "n//0", "n)", "min(", "min()"])
+@pytest.mark.parametrize(
+    "text",
+    ["n/2", "n*(n+1)/3", "", "n+", "2n", "(n", "n//m", "n**m", "n//0", "n)", "min(", "min()"],
+)
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         affine_extent(text)
