@@ -110,10 +110,10 @@ def _log_diagonal(e: Expr) -> Expr | None:
     (inner,), (word,) = e.args, e.labels
     if isinstance(inner, Add):
         terms = distribute(e, {0: inner.args})
-        read = [_log_diagonal(t) if isinstance(t, Einsum) else None for t in terms]
-        if all(f is None for f in read):
+        halves = [_log_diagonal(t) if isinstance(t, Einsum) else None for t in terms]
+        if all(half is None for half in halves):
             return None
-        return add([t if f is None else f for f, t in zip(read, terms, strict=True)])
+        return add([t if half is None else half for half, t in zip(halves, terms, strict=True)])
     if not isinstance(inner, Apply) or inner.op is not TABLE["log"] or word[-1] in e.out:
         return None
     (read,) = inner.args
