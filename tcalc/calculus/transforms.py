@@ -83,23 +83,70 @@ def check_order(order: Any) -> int:
 
 
 def grad(f: Any, x: Any, mode: str = "auto") -> Any:
-    """The gradient of a scalar expression, of x's shape (see `derivative`)."""
+    """The gradient of a scalar expression (see `derivative`).
+
+    Parameters
+    ----------
+    f : Expr
+        Of shape ().
+    x : variable, name of a variable, or a nested tuple or dict of these
+    mode : {"auto", "forward", "reverse", "cross-country"}
+
+    Returns
+    -------
+    Derivative of x's shape, or a nest of them where x is a nest.
+    """
     _scalar(f, "grad")
     return derivative(f, x, 1, mode)
 
 
 def value_and_grad(f: Any, x: Any, mode: str = "auto") -> trees.Block:
-    """The scalar expression itself and its gradient."""
+    """The scalar expression itself and its gradient, as one nest.
+
+    Parameters
+    ----------
+    f : Expr
+        Of shape ().
+    x : variable, name of a variable, or a nested tuple or dict of these
+    mode : {"auto", "forward", "reverse", "cross-country"}
+
+    Returns
+    -------
+    tuple of the expression and what `grad` gives; callable and compiled as one.
+    """
     return trees.Block((as_root(f), grad(f, x, mode)))
 
 
 def jacobian(e: Any, x: Any, mode: str = "auto") -> Any:
-    """The Jacobian, of shape ``e.shape + x.shape`` (see `derivative`)."""
+    """The Jacobian (see `derivative`).
+
+    Parameters
+    ----------
+    e : Expr
+    x : variable, name of a variable, or a nested tuple or dict of these
+    mode : {"auto", "forward", "reverse", "cross-country"}
+
+    Returns
+    -------
+    Derivative of shape ``e.shape + x.shape``, or a nest of them where x is a nest.
+    """
     return derivative(e, x, 1, mode)
 
 
 def hessian(f: Any, x: Any, mode: str = "auto") -> Any:
-    """The Hessian of a scalar expression; a nested tuple of blocks where x is a nest."""
+    """The Hessian of a scalar expression.
+
+    Parameters
+    ----------
+    f : Expr
+        Of shape ().
+    x : variable, name of a variable, or a nested tuple or dict of these
+    mode : {"auto", "forward", "reverse", "cross-country"}
+
+    Returns
+    -------
+    Derivative of shape ``x.shape + x.shape``; a nested tuple of blocks where x is a nest.
+    """
     _scalar(f, "hessian")
     return derivative(f, x, 2, mode)
 

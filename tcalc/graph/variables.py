@@ -28,6 +28,11 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
         Of square matrices in the last two axes, onto which derivatives are projected: {square}.
         Of entries: {entries}.
 
+    Returns
+    -------
+    Var
+        The same object for the same name, shape and properties.
+
     Examples
     --------
     >>> import tcalc as tc
