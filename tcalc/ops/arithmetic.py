@@ -368,6 +368,10 @@ def var(a: object, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> 
 
 def array_ufunc(self: Expr, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     name = ALIASES.get(ufunc.__name__, ufunc.__name__)
+    if options.get("out") is not None:
+        raise TraceError(
+            "an array of numbers cannot hold an expression: in place of a += e write a = a + e"
+        )
     if method != "__call__" or name not in surface or options:
         raise TraceError(f"np.{ufunc.__name__} ({method}) does not take expressions")
     return surface[name](*inputs)

@@ -43,14 +43,14 @@ PARAMETERS = {
     ),
     "factor": Parameter("expression or array_like", "A triangular factor of Cholesky's."),
     "high": Parameter("expression, array_like or None", "The upper bound; None leaves it open."),
-    "k": Parameter("int, optional", "The diagonal: above the main one, or below it where negative."),
+    "k": Parameter("int, optional", "Above the main diagonal, or below it where negative."),
     "keepdims": Parameter(_FLAG, "Leave the axes in place, with extent 1."),
     "low": Parameter("expression, array_like or None", "The lower bound; None leaves it open."),
     "lower": Parameter(_FLAG, "Is it the lower triangle, not the upper?"),
     "m": _OPERAND,
     "more": Parameter("int", "Further axes, where these are not given as one sequence."),
     "n": Parameter("int or str", "An extent, or of `matrix_power` the exponent."),
-    "offset": Parameter("int, optional", "The diagonal: above the main one, or below it."),
+    "offset": Parameter("int, optional", "Above the main diagonal, or below it where negative."),
     "ord": Parameter('{None, "fro", "nuc", 1, 2, inf}, optional', "The norm, as NumPy's."),
     "rightside": Parameter(_FLAG, "Does the matrix stand on the right of b?"),
     "shape": Parameter("int, str or tuple of these", "Extents; names are dimensions."),
@@ -59,7 +59,7 @@ PARAMETERS = {
     "transpose": Parameter(_FLAG, "Is the matrix transposed?"),
     "transpose_a": Parameter(_FLAG, "Is the first matrix transposed?"),
     "transpose_b": Parameter(_FLAG, "Is the second matrix transposed?"),
-    "v": Parameter("expression or array_like", "Vectors in the last axis; leading axes are a batch."),
+    "v": Parameter("expression or array_like", "Vectors in the last axis."),
 }
 
 #: Sections that stand behind those of parameters and results.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ...graph.extents import Shape, show_shape
 from ...graph.nodes import Var
 from ...support.errors import ParseError
-from ..reading.library import closest_name
+from ...support.misspelt import closest_name
 from ..reading.parser import COMPARISON
 from ..reading.tree import Node, SyntaxTree
 from .factorisations import FACTORISATION_RULES
