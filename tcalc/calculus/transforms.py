@@ -87,10 +87,8 @@ def grad(f: Any, x: Any, mode: str = "auto") -> Any:
 
     Parameters
     ----------
-    f : Expr
-        Of shape ().
-    x : variable, name of a variable, or a nested tuple or dict of these
-    mode : {"auto", "forward", "reverse", "cross-country"}
+    f, x, mode
+        As for `derivative`; f is of shape ().
 
     Returns
     -------
@@ -105,10 +103,8 @@ def value_and_grad(f: Any, x: Any, mode: str = "auto") -> trees.Block:
 
     Parameters
     ----------
-    f : Expr
-        Of shape ().
-    x : variable, name of a variable, or a nested tuple or dict of these
-    mode : {"auto", "forward", "reverse", "cross-country"}
+    f, x, mode
+        As for `derivative`; f is of shape ().
 
     Returns
     -------
@@ -122,9 +118,8 @@ def jacobian(e: Any, x: Any, mode: str = "auto") -> Any:
 
     Parameters
     ----------
-    e : Expr
-    x : variable, name of a variable, or a nested tuple or dict of these
-    mode : {"auto", "forward", "reverse", "cross-country"}
+    e, x, mode
+        As for `derivative`.
 
     Returns
     -------
@@ -138,10 +133,8 @@ def hessian(f: Any, x: Any, mode: str = "auto") -> Any:
 
     Parameters
     ----------
-    f : Expr
-        Of shape ().
-    x : variable, name of a variable, or a nested tuple or dict of these
-    mode : {"auto", "forward", "reverse", "cross-country"}
+    f, x, mode
+        As for `derivative`; f is of shape ().
 
     Returns
     -------
