@@ -23,7 +23,7 @@ from ..ops.arithmetic import as_expr
 from ..plan.lowering.make import operations
 from ..rules.strategy import simplified, simplify, substitute
 from ..support.errors import ShapeError
-from .projection import as_root, derivative_root, project
+from .projection import as_root, derivative_root, keeping_variables, project
 
 #: Far above the 64 axes that arrays can have.
 MAX_ORDER = 256
@@ -271,16 +271,6 @@ def subs(e: Expr, values: Mapping[Any, Any]) -> Expr:
             )
         chosen[target] = new
     return substitute(bare(e), chosen)
-
-
-def keeping_variables(value: Expr, of: Expr) -> Expr:
-    """The value, as a root that keeps the variables of `of` where some are not in it any more.
-
-    Their arrays may still be passed and bind dimensions, as for any derivative.
-    """
-    if not of.variables.keys() - value.variables.keys():
-        return value
-    return derivative_root(value, of)
 
 
 def _value(root: Expr) -> Expr:
