@@ -40,7 +40,7 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
     >>> tc.var("X", ("m", "n")).shape
     ('m', 'n')
     """
-    if not isinstance(name, str) or not name.isidentifier():
+    if not isinstance(name, str) or not str.isidentifier(name):
         raise ValueError(f"a variable needs an identifier as name, not {name!r}")
     name = canonical_name(name)
     extents = check_shape(shape, f"the shape of {name}")
@@ -82,7 +82,7 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
     checked: list[Extent] = []
     for extent in shape:
         if isinstance(extent, str):
-            checked.append(_named_extent(extent, what))
+            checked.append(_named_extent(str.__str__(extent), what))
         elif isinstance(extent, int | np.integer) and not isinstance(extent, bool):
             if extent < 0:
                 raise ShapeError(f"{what}: extent {extent} is negative")
@@ -109,8 +109,12 @@ def _named_extent(extent: str, what: str) -> Extent:
 
 
 def canonical_name(name: str) -> str:
-    """The name as Python reads keywords: the micro sign is a mu, a ligature its letters."""
-    return name if name.isascii() else unicodedata.normalize("NFKC", name)
+    """The name as Python reads keywords: the micro sign is a mu, a ligature its letters.
+
+    What is not a plain str becomes one: a subclass may show itself as anything.
+    """
+    plain = str.__str__(name)
+    return plain if plain.isascii() else unicodedata.normalize("NFKC", plain)
 
 
 def check_extent(extent: object, what: str) -> Extent:

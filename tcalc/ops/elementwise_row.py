@@ -30,6 +30,7 @@ def elementwise(
     safe: tuple[float | None, ...] = (),
     flops: float = 1.0,
     integral: bool = False,
+    positive_of: tuple[int, ...] = (),
 ) -> Function:
     """A row without core axes.
 
@@ -42,7 +43,7 @@ def elementwise(
         name, (0,) * len(partials),
         Meaning(
             partials, domain=domain or (_ANY,) * len(partials), range=range, safe=safe,
-            integral=integral,
+            integral=integral, positive_of=positive_of,
         ),
         Kernels(
             lambda xp, params, *arrays: known(xp, *arrays),

@@ -76,9 +76,16 @@ def _lse(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
     return total + top.reshape(total.shape) if x.size else total
 
 
-MAX = _reduction("max", _ties, lambda xp, p, x: x.max(axis=_axes(p[0])), r"\max({0})")
-MIN = _reduction("min", _ties, lambda xp, p, x: x.min(axis=_axes(p[0])), r"\min({0})")
-PROD = _reduction("prod", _without_each, lambda xp, p, x: x.prod(axis=_axes(p[0])), r"\prod({0})")
+MAX = _reduction(
+    "max", _ties, lambda xp, p, x: x.max(axis=_axes(p[0])), r"\max({0})", positive_of=(0,)
+)
+MIN = _reduction(
+    "min", _ties, lambda xp, p, x: x.min(axis=_axes(p[0])), r"\min({0})", positive_of=(0,)
+)
+PROD = _reduction(
+    "prod", _without_each, lambda xp, p, x: x.prod(axis=_axes(p[0])), r"\prod({0})",
+    positive_of=(0,),
+)  # fmt: skip
 LOGSUMEXP = _reduction(
     "logsumexp", lambda x, y: exp(x - along(y, x)), _lse,
     r"\operatorname{{logsumexp}}({0})", flops=12,
