@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..support.errors import ShapeError
+from ..support.misspelt import closest_name
 from .bound_variables import readable
 from .extents import Extent, Shape, affine_extent, show_shape
 from .nodes import Const, Var, intern
@@ -30,6 +31,11 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
         Of square matrices in the last two axes, onto which derivatives are projected: {square}.
         Of entries: {entries}.
 
+    Returns
+    -------
+    Var
+        The same object for the same name, shape and properties.
+
     Examples
     --------
     >>> import tcalc as tc
@@ -43,7 +49,7 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
     chosen = []
     for prop, value in properties.items():
         if prop not in PROPERTIES:
-            raise TypeError(f"{name}: unknown property {prop!r}; one of {', '.join(PROPERTIES)}")
+            raise TypeError(f"{name}: unknown property {prop!r}{_suggested(prop)}")
         if value:
             chosen.append(prop)
     square = [prop for prop in chosen if PROPERTIES[prop].square]
@@ -51,6 +57,14 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
         raise ShapeError(f"{name} is {square[0]} and so must be square, not {show_shape(extents)}")
     found: Var = intern(Var, (name, extents, tuple(sorted(with_implied(chosen)))))
     return found
+
+
+def _suggested(prop: str) -> str:
+    """What may be meant by an unknown property, and which ones there are."""
+    known = {word: name for name, row in PROPERTIES.items() for word in (name, *row.also)}
+    close = closest_name(prop.replace("-", "_").replace(" ", "_").lower(), known)
+    meant = f"; did you mean `{known[close]}`?" if close else "."
+    return f"{meant} Properties are {', '.join(PROPERTIES)}"
 
 
 def _listed(square: bool) -> str:

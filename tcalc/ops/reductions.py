@@ -109,11 +109,13 @@ def _reduce(row: Op, a: object, axis: Axis, keepdims: bool) -> Expr:
 
 @public
 def max(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """The largest entry over axes; entries that tie share its derivative evenly."""
     return _reduce(MAX, a, axis, keepdims)
 
 
 @public
 def min(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """The smallest entry over axes; entries that tie share its derivative evenly."""
     return _reduce(MIN, a, axis, keepdims)
 
 
@@ -125,11 +127,13 @@ def prod(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
 
 @public
 def logsumexp(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """log(sum(exp(a))) over axes, without overflow."""
     return _reduce(LOGSUMEXP, a, axis, keepdims)
 
 
 @public
 def log_softmax(a: object, axis: Axis = -1) -> Expr:
+    """a - logsumexp(a), by default over the last axis."""
     e = as_expr(a)
     return e - arithmetic.expand(logsumexp(e, axis, keepdims=True), e.shape)
 
@@ -142,6 +146,7 @@ def softmax(a: object, axis: Axis = -1) -> Expr:
 
 @public
 def std(a: object, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Expr:
+    """The standard deviation over axes: the square root of `numpy.var`."""
     return sqrt(arithmetic.var(a, axis, ddof, keepdims))
 
 
