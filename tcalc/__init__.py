@@ -53,5 +53,4 @@ from .support.errors import ShapeError as ShapeError
 from .support.errors import TraceError as TraceError
 from .support.errors import UnsupportedError as UnsupportedError
 from .support.limits import limits as limits
-
-__version__ = "0.1.0"
+from .support.version import __version__ as __version__

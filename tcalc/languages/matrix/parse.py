@@ -18,10 +18,11 @@ from ...graph.products import filled, numeral, numeric_value
 from ...graph.variables import var
 from ...support.errors import ParseError, ShapeError, UnsupportedError
 from ...support.limits import for_text
+from ..reading.calls import ArrayTree
 from ..reading.declarations import declared_variables
 from ..reading.lexer import literal
 from ..reading.library import LIBRARY
-from ..reading.tree import Node, SyntaxTree
+from ..reading.tree import Node
 from .functions import OPERATOR_FUNCTIONS, implementation
 from .inference import Typed, infer
 from .syntax import factor_source, matrix_syntax_tree
@@ -72,7 +73,7 @@ def parse(text: str, /, **declarations: Any) -> Expr:
 class _ExpressionBuilder:
     """The expression of every node, operands first, by the library's functions."""
 
-    def __init__(self, tree: SyntaxTree, typed: Typed, declared: Mapping[str, Var]) -> None:
+    def __init__(self, tree: ArrayTree, typed: Typed, declared: Mapping[str, Var]) -> None:
         self.tree = tree
         self.typed = typed
         self.built: list[Expr] = []
@@ -90,6 +91,7 @@ class _ExpressionBuilder:
             "prefix": self.prefix,
             "postfix": lambda node: _call("transpose", self.built[node.args[0]]),
             "infix": self.infix,
+            "einsum": self.einsum,
             "call": self.call,
         }
         self.functions: dict[str, Callable[..., Expr]] = {
@@ -150,6 +152,11 @@ class _ExpressionBuilder:
             return scale(left, inverse_extent(divisor.name))
         return _call(OPERATOR_FUNCTIONS[node.name], left, right)
 
+    def einsum(self, node: Node) -> Expr:
+        form = self.tree.forms[len(self.built)]
+        operands = [self.built[place] for place in node.args]
+        return _call("einsum", form.text, *operands, sizes=form.sizes)
+
     def kronecker(self, node: Node, left: Expr, right: Expr) -> Expr:
         kinds = tuple(map(self.kind, node.args))
         if kinds == ("column", "row"):
@@ -195,9 +202,9 @@ class _ExpressionBuilder:
         return _call("broadcast_to", value, self.shape())
 
 
-def _call(name: str, *args: Any) -> Expr:
+def _call(name: str, *args: Any, **options: Any) -> Expr:
     """A function of the library."""
-    found: Expr = LIBRARY[name](*args)
+    found: Expr = LIBRARY[name](*args, **options)
     return found
 
 
