@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from numbers import Real
@@ -134,7 +134,6 @@ def within(name: str, size: int) -> None:
     spend(name, 0)
 
 
-@contextmanager
 def limits(
     *,
     nodes: float | None = None,
@@ -143,7 +142,7 @@ def limits(
     characters: float | None = None,
     digits: float | None = None,
     terms: float | None = None,
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Bound what the code inside may take: ``with tc.limits(nodes=100_000, seconds=2):``.
 
     Text may ask for much in few words. What reads it (`parse` and its like, the command line) runs
@@ -168,12 +167,17 @@ def limits(
     terms : number, optional
         Terms of one extent, such as the two of ``n-1``.
 
+    Returns
+    -------
+    context manager
+        For one ``with``. ``math.inf`` allows all.
+
     Raises
     ------
     LimitError
         Inside: what grew, how far it may, what takes less. Its attribute `limit` is the name.
     TypeError, ValueError
-        For a limit that is no number, or below 0. ``math.inf`` allows all.
+        For a limit that is no number, or below 0.
 
     Examples
     --------
@@ -195,8 +199,7 @@ expression takes less, and tc.limits(nodes=…), or --limit nodes=… on the com
             raise TypeError(f"{name}= is a number, not {value!r}")
         if not value >= 0:
             raise ValueError(f"{name}= is 0 or more, not {value!r}")
-    with _inside(allowed):
-        yield
+    return _inside(allowed)
 
 
 def for_text(entry: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
