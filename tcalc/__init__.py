@@ -51,5 +51,4 @@ from .support.errors import ParseError as ParseError
 from .support.errors import ShapeError as ShapeError
 from .support.errors import TraceError as TraceError
 from .support.errors import UnsupportedError as UnsupportedError
-
-__version__ = "0.1.0"
+from .support.version import __version__ as __version__

@@ -96,7 +96,6 @@ PARSE_ERRORS = [
     ("a + (x > 1)", 1, 8, ["where"]),
     ("where(x, x > 1, y)", 1, 12, ["where"]),
     ("where(a < b < c, x, y)", 1, 13, ["chain"]),
-    ("T3*x", 1, 1, ["shape (n, n, n)", "index"]),
     ("eye", 1, 1, ["size of eye", "eye(n)"]),
     ("a + eye*2", 1, 5, ["eye(n)"]),
     ("tr(eye)", 1, 4, ["eye(n)"]),
@@ -112,6 +111,7 @@ PARSE_ERRORS = [
 ]
 
 SHAPE_ERRORS = [
+    ("T3*x", 1, 3, ["shape (n, n, n)", "#('ijk,k->ij', T, x)"]),
     ("x*y", 1, 2, ["`x` is a column of shape (n,)", "x'*y", "x*y'", "x.*y"]),
     ("x'*y'", 1, 3, ["`x'` is a row", "x'*y''"]),
     ("(x + y)*(x - y)", 1, 8, ["(x + y)'*(x - y)", "(x + y).*(x - y)"]),

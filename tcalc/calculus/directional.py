@@ -17,12 +17,11 @@ from ..graph.normal import add, einsum
 from ..ops.arithmetic import as_expr
 from ..rules.strategy import simplify
 from ..support.errors import ShapeError
-from .projection import as_root, project
+from .projection import as_root, keeping_variables, project
 from .transforms import (
     check_mode,
     derivative,
     grad,
-    keeping_variables,
     require_scalar,
     unprojected,
     variables_named,

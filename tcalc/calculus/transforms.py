@@ -88,23 +88,63 @@ def check_order(order: Any) -> int:
 
 
 def grad(f: Any, x: Any, mode: str = "auto") -> Any:
-    """The gradient of a scalar expression, of x's shape (see `derivative`)."""
+    """The gradient of a scalar expression (see `derivative`).
+
+    Parameters
+    ----------
+    f, x, mode
+        As for `derivative`; f is of shape ().
+
+    Returns
+    -------
+    Derivative of x's shape, or a nest of them where x is a nest.
+    """
     require_scalar(f, "grad")
     return derivative(f, x, 1, mode)
 
 
 def value_and_grad(f: Any, x: Any, mode: str = "auto") -> trees.Block:
-    """The scalar expression itself and its gradient."""
+    """The scalar expression itself and its gradient, as one nest.
+
+    Parameters
+    ----------
+    f, x, mode
+        As for `derivative`; f is of shape ().
+
+    Returns
+    -------
+    tuple of the expression and what `grad` gives; callable and compiled as one.
+    """
     return trees.Block((as_root(f), grad(f, x, mode)))
 
 
 def jacobian(e: Any, x: Any, mode: str = "auto") -> Any:
-    """The Jacobian, of shape ``e.shape + x.shape`` (see `derivative`)."""
+    """The Jacobian (see `derivative`).
+
+    Parameters
+    ----------
+    e, x, mode
+        As for `derivative`.
+
+    Returns
+    -------
+    Derivative of shape ``e.shape + x.shape``, or a nest of them where x is a nest.
+    """
     return derivative(e, x, 1, mode)
 
 
 def hessian(f: Any, x: Any, mode: str = "auto") -> Any:
-    """The Hessian of a scalar expression; a nested tuple of blocks where x is a nest."""
+    """The Hessian of a scalar expression.
+
+    Parameters
+    ----------
+    f, x, mode
+        As for `derivative`; f is of shape ().
+
+    Returns
+    -------
+    Derivative of shape ``x.shape + x.shape``; a nested tuple of blocks where x is a nest.
+    """
     require_scalar(f, "hessian")
     return derivative(f, x, 2, mode)
 
@@ -141,16 +181,6 @@ def subs(e: Expr, values: Mapping[Any, Any]) -> Expr:
             )
         chosen[target] = new
     return substitute(bare(e), chosen)
-
-
-def keeping_variables(value: Expr, of: Expr) -> Expr:
-    """The value, as a root that keeps the variables of `of` where some are not in it any more.
-
-    Their arrays may still be passed and bind dimensions, as for any derivative.
-    """
-    if not of.variables.keys() - value.variables.keys():
-        return value
-    return derivative_root(value, of)
 
 
 def unprojected(root: Expr) -> Expr:

@@ -60,6 +60,23 @@ class Iteration(NamedTuple):
         return self.states + self.slices + self.fixed
 
 
+#: Operations, given the shapes of all operands.
+Count = Callable[..., float]
+
+
+def for_each_row(number: float) -> Count:
+    """So many operations for every entry of the first operand and every entry of its last axis.
+
+    For matrices of n rows that is number * n**3 each, for vectors of n entries number * n**2.
+    """
+    return lambda shape, *others: number * math.prod(shape) * shape[-1]
+
+
+def for_each_entry(number: float) -> Count:
+    """So many operations for every entry of the largest operand."""
+    return lambda *shapes: number * max([1, *map(math.prod, shapes)])
+
+
 class Factorisation(NamedTuple):
     """A factorisation that exists in plans on NumPy only: ``compute(xp, params, a)`` gives any
     object.
@@ -67,7 +84,7 @@ class Factorisation(NamedTuple):
 
     name: str
     compute: Callable[..., Any]
-    flops: float
+    flops: Count
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +123,11 @@ class Meaning:
         Is the result symmetric positive definite?
     triangular : bool
         Is the result, the first of several, lower triangular?
+    positive_diagonal : bool
+        Is the diagonal of the result, the first of several, above 0?
+    positive_of : tuple of int
+        The operands of which it follows that the result is above (or at least) 0 if they are; empty
+        where nothing does.
     integral : bool
         Is the result an integer where all operands are?
     dimensions : callable or None
@@ -126,6 +148,8 @@ class Meaning:
     symmetric: bool = False
     definite: bool = False
     triangular: bool = False
+    positive_diagonal: bool = False
+    positive_of: tuple[int, ...] = ()
     integral: bool = False
     dimensions: Callable[[tuple[Any, ...]], set[str]] | None = None
 
@@ -152,8 +176,10 @@ class Kernels:
     formula : callable or None
         ``formula(xp, *arrays)`` of an elementwise row that is made of others, by functions of `xp`
         and Python's operators: written where a language has no function of the row's name.
-    flops : float
-        Operations per entry of the largest operand, times the last extent for matrix functions.
+    flops : float or callable
+        Additions and multiplications, a function counted as about ten: of each entry of the largest
+        operand, or ``flops(*shapes)`` of operands with these shapes. Those of the factor, where
+        there is one, come on top.
     factor : Op or Factorisation or None
         The factorisation of the operand from which `finish` computes the result; it is a step of
         its own, shared by all operators of one operand that need it.
@@ -170,7 +196,7 @@ class Kernels:
     portable: Callable[..., Any] | None = None
     ufunc: str = ""
     formula: Formula | None = None
-    flops: float = 1.0
+    flops: float | Count = 1.0
     factor: Op | Factorisation | None = None
     finish: Callable[..., Any] | None = None
     over: Callable[..., None] | None = None
@@ -321,9 +347,10 @@ class Loop(Op):
     hoisted: Callable[[Apply, Mapping[str, int]], tuple[Expr, ...] | None]
 
 
-def effort(factor: Op | Factorisation) -> float:
-    """Operations of a factorisation per entry and row."""
-    return factor.kernels.flops if isinstance(factor, Op) else factor.flops
+def operations(row: Op | Factorisation, *shapes: Sequence[int]) -> float:
+    """Operations of one application, or of what is left of it once its factor is there."""
+    flops = row.kernels.flops if isinstance(row, Op) else row.flops
+    return (flops if callable(flops) else for_each_entry(flops))(*shapes)
 
 
 #: All rows by name.

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..support.errors import ShapeError
+from ..support.misspelt import closest_name
 from .bound_variables import readable
 from .extents import Extent, Shape, affine_extent, show_shape
 from .nodes import Const, Var, intern
@@ -28,20 +29,25 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
         Of square matrices in the last two axes, onto which derivatives are projected: {square}.
         Of entries: {entries}.
 
+    Returns
+    -------
+    Var
+        The same object for the same name, shape and properties.
+
     Examples
     --------
     >>> import tcalc as tc
     >>> tc.var("X", ("m", "n")).shape
     ('m', 'n')
     """
-    if not isinstance(name, str) or not name.isidentifier():
+    if not isinstance(name, str) or not str.isidentifier(name):
         raise ValueError(f"a variable needs an identifier as name, not {name!r}")
     name = canonical_name(name)
     extents = check_shape(shape, f"the shape of {name}")
     chosen = []
     for prop, value in properties.items():
         if prop not in PROPERTIES:
-            raise TypeError(f"{name}: unknown property {prop!r}; one of {', '.join(PROPERTIES)}")
+            raise TypeError(f"{name}: unknown property {prop!r}{_suggested(prop)}")
         if value:
             chosen.append(prop)
     square = [prop for prop in chosen if PROPERTIES[prop].square]
@@ -49,6 +55,14 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
         raise ShapeError(f"{name} is {square[0]} and so must be square, not {show_shape(extents)}")
     found: Var = intern(Var, (name, extents, tuple(sorted(with_implied(chosen)))))
     return found
+
+
+def _suggested(prop: str) -> str:
+    """What may be meant by an unknown property, and which ones there are."""
+    known = {word: name for name, row in PROPERTIES.items() for word in (name, *row.also)}
+    close = closest_name(prop.replace("-", "_").replace(" ", "_").lower(), known)
+    meant = f"; did you mean `{known[close]}`?" if close else "."
+    return f"{meant} Properties are {', '.join(PROPERTIES)}"
 
 
 def _listed(square: bool) -> str:
@@ -68,7 +82,7 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
     checked: list[Extent] = []
     for extent in shape:
         if isinstance(extent, str):
-            checked.append(_named_extent(extent, what))
+            checked.append(_named_extent(str.__str__(extent), what))
         elif isinstance(extent, int | np.integer) and not isinstance(extent, bool):
             if extent < 0:
                 raise ShapeError(f"{what}: extent {extent} is negative")
@@ -95,8 +109,12 @@ def _named_extent(extent: str, what: str) -> Extent:
 
 
 def canonical_name(name: str) -> str:
-    """The name as Python reads keywords: the micro sign is a mu, a ligature its letters."""
-    return name if name.isascii() else unicodedata.normalize("NFKC", name)
+    """The name as Python reads keywords: the micro sign is a mu, a ligature its letters.
+
+    What is not a plain str becomes one: a subclass may show itself as anything.
+    """
+    plain = str.__str__(name)
+    return plain if plain.isascii() else unicodedata.normalize("NFKC", plain)
 
 
 def check_extent(extent: object, what: str) -> Extent:

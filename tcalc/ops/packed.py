@@ -61,7 +61,7 @@ def linear(name: str, core: int, kernel: Any, shape: Any, pullback: Any, printed
         Meaning(
             (_partial,), shape=shape, domain=((-2.0, 2.0),), pushforward=_push, pullback=pullback,
         ),
-        Kernels(kernel),
+        Kernels(kernel, flops=0),
         Spelling(rf"\operatorname{{{{{printed or name}}}}}({{0}})", printed=printed),
     )  # fmt: skip
 

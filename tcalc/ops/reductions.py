@@ -112,9 +112,16 @@ def _norm(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
         return found if np.all(safe) else _scaled_norm(np, params, x)
 
 
-MAX = _reduction("max", _ties, lambda xp, p, x: x.max(axis=_axes(p[0])), r"\max({0})")
-MIN = _reduction("min", _ties, lambda xp, p, x: x.min(axis=_axes(p[0])), r"\min({0})")
-PROD = _reduction("prod", _without_each, lambda xp, p, x: x.prod(axis=_axes(p[0])), r"\prod({0})")
+MAX = _reduction(
+    "max", _ties, lambda xp, p, x: x.max(axis=_axes(p[0])), r"\max({0})", positive_of=(0,)
+)
+MIN = _reduction(
+    "min", _ties, lambda xp, p, x: x.min(axis=_axes(p[0])), r"\min({0})", positive_of=(0,)
+)
+PROD = _reduction(
+    "prod", _without_each, lambda xp, p, x: x.prod(axis=_axes(p[0])), r"\prod({0})",
+    positive_of=(0,),
+)  # fmt: skip
 LOGSUMEXP = _reduction(
     "logsumexp", lambda x, y: exp(x - along(y, x)), _lse,
     r"\operatorname{{logsumexp}}({0})", flops=12,
@@ -138,11 +145,13 @@ def _reduce(row: Op, a: object, axis: Axis, keepdims: bool) -> Expr:
 
 @public
 def max(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """The largest entry over axes; entries that tie share its derivative evenly."""
     return _reduce(MAX, a, axis, keepdims)
 
 
 @public
 def min(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """The smallest entry over axes; entries that tie share its derivative evenly."""
     return _reduce(MIN, a, axis, keepdims)
 
 
@@ -154,11 +163,13 @@ def prod(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
 
 @public
 def logsumexp(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """log(sum(exp(a))) over axes, without overflow."""
     return _reduce(LOGSUMEXP, a, axis, keepdims)
 
 
 @public
 def log_softmax(a: object, axis: Axis = -1) -> Expr:
+    """a - logsumexp(a), by default over the last axis."""
     e = as_expr(a)
     return e - arithmetic.expand(logsumexp(e, axis, keepdims=True), e.shape)
 
@@ -171,6 +182,7 @@ def softmax(a: object, axis: Axis = -1) -> Expr:
 
 @public
 def std(a: object, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Expr:
+    """The standard deviation over axes: the square root of `numpy.var`."""
     return sqrt(arithmetic.var(a, axis, ddof, keepdims))
 
 

@@ -61,6 +61,14 @@ def to_index(e: Expr) -> str:
     Sums have bounds, accesses are affine, and what is zero elsewhere has a guard, as in Urban and
     van der Smagt (2017). Parts that are long and used more than once are statements of their own.
 
+    Parameters
+    ----------
+    e : Expr
+
+    Returns
+    -------
+    str
+
     Raises
     ------
     UnsupportedError

@@ -138,9 +138,10 @@ class _IndexParser(Parser):
             self.open("call", token.text, token.start)
         self.place += 1
 
-    def guard(self) -> None:
+    def guard(self) -> bool:
         self.open("guard", "[", self.token.start)
         self.place += 1
+        return True
 
     def wanted(self, bracket: Open) -> str:
         if bracket.kind in ("low", "high"):

@@ -16,8 +16,9 @@ from ...integers.affine import Affine, Guard
 from ...ops.indicator import CheckedAccess, indicator, label_of
 from ...ops.reductions import arange
 from ...support.errors import ShapeError
+from ...support.misspelt import closest_name
 from ..reading.lexer import WORDS
-from ..reading.library import LIBRARY, closest_name
+from ..reading.library import LIBRARY
 
 #: Functions of entries that are no row of the operator table: the least and the greatest number of
 #: arguments.

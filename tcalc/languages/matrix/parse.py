@@ -17,10 +17,11 @@ from ...graph.operators import TABLE
 from ...graph.products import filled, numeral, numeric_value
 from ...graph.variables import var
 from ...support.errors import ParseError, ShapeError, UnsupportedError
+from ..reading.calls import ArrayTree
 from ..reading.declarations import declared_variables
 from ..reading.lexer import literal
 from ..reading.library import LIBRARY
-from ..reading.tree import Node, SyntaxTree
+from ..reading.tree import Node
 from .functions import OPERATOR_FUNCTIONS, implementation
 from .inference import Typed, infer
 from .syntax import factor_source, matrix_syntax_tree
@@ -68,7 +69,7 @@ def parse(text: str, /, **declarations: Any) -> Expr:
 class _ExpressionBuilder:
     """The expression of every node, operands first, by the library's functions."""
 
-    def __init__(self, tree: SyntaxTree, typed: Typed, declared: Mapping[str, Var]) -> None:
+    def __init__(self, tree: ArrayTree, typed: Typed, declared: Mapping[str, Var]) -> None:
         self.tree = tree
         self.typed = typed
         self.built: list[Expr] = []
@@ -86,6 +87,7 @@ class _ExpressionBuilder:
             "prefix": self.prefix,
             "postfix": lambda node: _call("transpose", self.built[node.args[0]]),
             "infix": self.infix,
+            "einsum": self.einsum,
             "call": self.call,
         }
         self.functions: dict[str, Callable[..., Expr]] = {
@@ -146,6 +148,11 @@ class _ExpressionBuilder:
             return scale(left, inverse_extent(divisor.name))
         return _call(OPERATOR_FUNCTIONS[node.name], left, right)
 
+    def einsum(self, node: Node) -> Expr:
+        form = self.tree.forms[len(self.built)]
+        operands = [self.built[place] for place in node.args]
+        return _call("einsum", form.text, *operands, sizes=form.sizes)
+
     def kronecker(self, node: Node, left: Expr, right: Expr) -> Expr:
         kinds = tuple(map(self.kind, node.args))
         if kinds == ("column", "row"):
@@ -191,9 +198,9 @@ class _ExpressionBuilder:
         return _call("broadcast_to", value, self.shape())
 
 
-def _call(name: str, *args: Any) -> Expr:
+def _call(name: str, *args: Any, **options: Any) -> Expr:
     """A function of the library."""
-    found: Expr = LIBRARY[name](*args)
+    found: Expr = LIBRARY[name](*args, **options)
     return found
 
 

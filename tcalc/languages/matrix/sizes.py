@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from ...graph.extents import Extent
 from ..reading.tree import Node
-from .types import Type, TypingContext
+from .types import AXES, Type, TypingContext
 
 #: What states the size of the words that can go without.
 WITH_SIZE = {"eye": "eye(n)", "vector": "vector(a, n)", "matrix": "matrix(a, m, n)"}
@@ -35,10 +35,10 @@ class SizeRules:
         left, right = (self.context.types[place] for place in node.args)
         if "scalar" in (left.kind, right.kind):
             return right if left.kind == "scalar" else left
-        if left.kind == right.kind:
+        if left.kind == right.kind and left.kind in AXES:
             pairs = zip(left.dims, right.dims, strict=True)
             return Type(left.kind, tuple([self.merged(a, b, node) for a, b in pairs]))
-        if left.kind != "matrix" and right.kind != "matrix":
+        if {left.kind, right.kind} == {"column", "row"}:
             column, row = (left, right) if left.kind == "column" else (right, left)
             return Type("matrix", (*column.dims, *row.dims))
         raise self.context.refused(

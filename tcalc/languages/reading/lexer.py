@@ -15,13 +15,19 @@ MAX_TEXT = 2**22
 #: A dot belongs to a number only where it does not start an operator or a range: 1./x, 0..4.
 _NUMBER = r"(?:[0-9]+(?:\.(?![.*/^'])[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NAME = r"[^\W\d²³¹ᵀ][^\W²³¹ᵀ]*"
+#: How an einsum form begins: #('ij,jk->ik', which is no comment and no transpose.
+_FORM = r"""#(?=\([ \t]*['"])"""
+_QUOTED = re.compile(r"""[ \t]*('[^'\n]*'|"[^"\n]*")""")
 
 #: Words that literals may be.
 WORDS = {"True": True, "False": False, "inf": math.inf}
 
 
 class Token(NamedTuple):
-    """Part of the text: `kind` is number, name, op, newline or end; `text` its plain spelling."""
+    """Part of the text: `text` is its plain spelling.
+
+    `kind` is number, name, op, newline, end or, of an einsum form, quoted.
+    """
 
     kind: str
     text: str
@@ -35,13 +41,14 @@ class Lexicon:
     Parameters
     ----------
     operators : tuple of str
-        Operators and punctuation.
+        Operators and punctuation; with `#` among them einsum forms ``#('ij->ji', …)`` are read.
     comments : str
         Characters that start a comment, which ends with the line.
     synonyms : mapping
         Other spellings of operators.
     hints : mapping
-        What other languages write, and what is written here instead.
+        What other languages write, and what is written here instead; of operators, where they are
+        not between operands.
     """
 
     def __init__(
@@ -53,13 +60,18 @@ class Lexicon:
     ) -> None:
         self.synonyms = dict(synonyms)
         self.hints = dict(hints or {})
-        foreign = "|".join([_alone(word) for word in self.hints]) or "(?!)"
+        comment = f"|[{re.escape(comments)}][^\\n]*" if comments else ""
         words = sorted([*operators, *synonyms], key=lambda word: (-len(word), word))
+        foreign = "|".join([_alone(word) for word in self.hints if word not in words]) or "(?!)"
         self.pattern = re.compile(
-            rf"(?P<hint>{foreign})|(?P<newline>\n)"
-            rf"|(?P<blank>[ \t\r\u00a0]+|[{re.escape(comments)}][^\n]*)"
+            rf"(?P<form>{_FORM if '#' in words else '(?!)'})|(?P<hint>{foreign})|(?P<newline>\n)"
+            rf"|(?P<blank>[ \t\r\u00a0]+{comment})"
             rf"|(?P<number>{_NUMBER})|(?P<name>{_NAME})|(?P<op>{'|'.join(map(re.escape, words))})"
         )
+
+    def misused(self, word: str, text: str, place: int) -> ParseError:
+        """The error for an operator of another language."""
+        return ParseError(f"there is no `{word}` here; {self.hints[word]}", text, place)
 
     def tokens(self, text: str) -> list[Token]:
         """All tokens, newlines inside brackets left out, closed by a token `end`."""
@@ -73,8 +85,13 @@ class Lexicon:
                 raise ParseError(f"unexpected character {_shown(text[place])}", text, place)
             kind, word = str(match.lastgroup), match.group()
             if kind == "hint":
-                raise ParseError(f"there is no `{word}` here; {self.hints[word]}", text, place)
+                raise self.misused(word, text, place)
             start, place = place, match.end()
+            if kind == "form":
+                found += [Token("op", "#", start, place), Token("op", "(", place, place + 1)]
+                found.append(_quoted(text, place + 1))
+                place, depth = found[-1].end, depth + 1
+                continue
             if kind == "blank" or (kind == "newline" and depth):
                 continue
             if kind == "op":
@@ -90,6 +107,15 @@ class Lexicon:
             found.append(Token(kind, word, start, place))
         found.append(Token("end", "", place, place))
         return found
+
+
+def _quoted(text: str, place: int) -> Token:
+    """The quoted letters of an einsum form; its text is what stands between the quotes."""
+    found = _QUOTED.match(text, place)
+    if found is None:
+        at = place + len(text[place:]) - len(text[place:].lstrip(" \t"))
+        raise ParseError("this quote is never closed on its line", text, at)
+    return Token("quoted", found.group(1)[1:-1], *found.span(1))
 
 
 def _alone(word: str) -> str:

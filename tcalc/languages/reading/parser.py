@@ -85,7 +85,7 @@ class Parser(ABC):
     assigned : dict
         The value of every earlier statement by its name.
     operands : dict
-        What a token does that begins an operand.
+        What a token does that begins an operand; it returns whether more of it follows.
     operators : dict
         What a token does behind an operand; it returns whether another operand follows.
     """
@@ -102,7 +102,7 @@ class Parser(ABC):
         self.values: list[int] = []
         self.depth = 0
         self.powered = False
-        self.operands: dict[str, Callable[[], None]] = {
+        self.operands: dict[str, Callable[[], bool]] = {
             "(": self.parenthesis,
             **dict.fromkeys(grammar.signs, self.sign),
         }
@@ -206,23 +206,26 @@ class Parser(ABC):
                     break
                 self.applied()
             elif token.kind == "op" and token.text in self.operands:
-                self.operands[token.text]()
+                if not self.operands[token.text]():
+                    return
             else:
                 raise self.missing()
         self.place += 1
         self.complete()
 
-    def parenthesis(self) -> None:
+    def parenthesis(self) -> bool:
         self.open("(", "(", self.token.start)
         self.place += 1
+        return True
 
-    def sign(self) -> None:
+    def sign(self) -> bool:
         top = self.stack[-1] if self.stack else None
         if top and top.level == SIGN:
             raise self.fail("an exponent has one sign; put more in parentheses")
         level = SIGN if top and top.level == POWER else UNARY
         self.stack.append(Open("prefix", self.token.text, self.token.start, level))
         self.place += 1
+        return True
 
     def missing(self) -> ParseError:
         top = self.stack[-1] if self.stack else None
@@ -245,6 +248,8 @@ class Parser(ABC):
             return self.operators[token.text]()
         if token.kind in ("number", "name") or token.text in BRACKETS:
             raise self.juxtaposed()
+        if token.text in self.grammar.lexicon.hints:
+            raise self.grammar.lexicon.misused(token.text, self.text, token.start)
         raise self.fail(f"a statement is {self.grammar.statement}, and a comparison is ==")
 
     def juxtaposed(self) -> ParseError:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...graph.applications import apply
 from ...graph.nodes import Apply, Expr
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ...support.arrays import Array
 from ..arithmetic import as_expr, public
 from ..matrix_cores import attempt, square
@@ -93,7 +93,7 @@ def _row(name: str, order: int) -> Op:
             (None,) * (order + 1), shape=lambda params, s, *directions: s, transposes=True,
             pushforward=_pushforward, pullback=_pullback,
         ),
-        Kernels(_kernel, host=True, flops=20.0 * 3**order),
+        Kernels(_kernel, host=True, flops=for_each_row(26.0 * 3**order)),
         Spelling(
             rf"\operatorname{{{{adj}}}}({fields})" if not order
             else rf"\operatorname{{{{L}}}}_{{{{\mathrm{{{{adj}}}}}}}}({fields})",

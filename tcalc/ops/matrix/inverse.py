@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from ...graph.applications import apply, core_swap
 from ...graph.extents import Coef, Shape
 from ...graph.nodes import Expr
 from ...graph.normal import einsum, view
-from ...graph.operators import Factorisation, Kernels, Meaning, Op, Partial, Spelling
+from ...graph.operators import Factorisation, Kernels, Meaning, Op, Partial, Spelling, for_each_row
 from .. import arithmetic
 from ..arithmetic import as_expr, public
 from ..elementwise_row import Function
@@ -90,7 +92,11 @@ def _slogdet(xp: Any, factor: Any) -> tuple[Any, Any]:
     return sign, xp.sum(xp.log(xp.abs(diagonal)))
 
 
-LU = Factorisation("lu", _lu, 2 / 3)
+def _of_diagonal(shape: Sequence[int]) -> float:
+    return 11 * prod(shape[:-1])
+
+
+LU = Factorisation("lu", _lu, for_each_row(2 / 3))
 
 
 def _transposed(e: Expr) -> Expr:
@@ -98,13 +104,13 @@ def _transposed(e: Expr) -> Expr:
 
 
 INV = _matrix_row(
-    "inv", _inv_partial, Kernels(_inv, flops=2, factor=LU, finish=_inv_finish), "{0}^{{-1}}", True,
-    inverts="general",
+    "inv", _inv_partial, Kernels(_inv, flops=for_each_row(4 / 3), factor=LU, finish=_inv_finish),
+    "{0}^{{-1}}", True, inverts="general",
 )  # fmt: skip
 DET = _matrix_row(
     "det", lambda a, y: _transposed(adj(a)),
     Kernels(
-        lambda xp, p, x: xp.linalg.det(x), flops=2 / 3, factor=LU,
+        lambda xp, p, x: xp.linalg.det(x), flops=_of_diagonal, factor=LU,
         finish=lambda xp, p, lu: _slogdet(xp, lu)[0] * xp.exp(_slogdet(xp, lu)[1]),
     ),
     r"\det({0})", False,
@@ -112,7 +118,7 @@ DET = _matrix_row(
 LOGDET = _matrix_row(
     "logdet", lambda a, y: _transposed(inv(a)),
     Kernels(
-        lambda xp, p, x: xp.linalg.slogdet(x)[1], flops=2 / 3, factor=LU,
+        lambda xp, p, x: xp.linalg.slogdet(x)[1], flops=_of_diagonal, factor=LU,
         finish=lambda xp, p, lu: _slogdet(xp, lu)[1],
     ),
     r"\log\left|\det({0})\right|", False,
@@ -120,7 +126,7 @@ LOGDET = _matrix_row(
 DET_SIGN = _matrix_row(
     "det_sign", None,
     Kernels(
-        lambda xp, p, x: xp.linalg.slogdet(x)[0], flops=2 / 3, factor=LU,
+        lambda xp, p, x: xp.linalg.slogdet(x)[0], flops=_of_diagonal, factor=LU,
         finish=lambda xp, p, lu: _slogdet(xp, lu)[0],
     ),
     r"\operatorname{{sign}}\det({0})", False,
