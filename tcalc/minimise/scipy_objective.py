@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..calculus.transforms import hessian, hvp, value_and_grad
+from ..calculus.directional import hvp
+from ..calculus.transforms import hessian, value_and_grad
 from ..graph import trees
 from ..graph.extents import extent_of, show_shape, solved_for
 from ..graph.nodes import Expr, Var, dimensions, variables
