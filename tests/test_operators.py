@@ -38,7 +38,7 @@ PARAMS: dict[str, tuple[Any, ...]] = {
     "cumsum": (False,),
     "gaps": ("raise",),
     "lq": ("lq", "rows"),
-    "svd": (False, "raise"),
+    "svd": ("raise",),
     "svd_gaps": ("raise",),
     "svd_reciprocal": ("raise",),
     "extracttrian": (-1, True),

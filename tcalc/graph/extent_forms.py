@@ -91,17 +91,19 @@ def _over(form: Affine, divisor: int) -> str:
 
 
 def least(forms: Iterable[Affine]) -> Affine:
-    """The least of forms; where two differ by a number, one of them is left out."""
+    """The least of forms; those that are never less than others are left out."""
     kept: list[Affine] = []
     for form in sorted(set(forms)):
-        ends = [form - other for other in kept]
-        if any(not d.terms and d.constant >= 0 for d in ends):
-            continue
-        kept = [other for other, d in zip(kept, ends, strict=True) if d.terms]
-        kept.append(form)
+        if not any(_never_less(form, other) for other in kept):
+            kept = [*[other for other in kept if not _never_less(other, form)], form]
     if len(kept) == 1:
         return kept[0]
     return Affine.of(f"min({','.join(sorted(text_of(form) for form in kept))})")
+
+
+def _never_less(form: Affine, other: Affine) -> bool:
+    rest = form - other
+    return is_nonnegative(rest) if rest.terms else rest.constant >= 0
 
 
 # --- exact quotients ------------------------------------------------------------------------------
@@ -126,6 +128,11 @@ def is_exact(form: Affine, divisor: int) -> bool:
         not form.evaluate(dict(zip(names, values, strict=True))) % divisor
         for values in product(range(divisor), repeat=len(names))
     )
+
+
+def triangle_entries(rows: Affine) -> Affine:
+    """How many entries a triangle of so many rows has."""
+    return floor_divided(times(rows, rows + 1), 2)
 
 
 def triangle_rows(entries: Affine) -> Affine | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..graph.applications import apply
-from ..graph.extent_forms import floor_divided, times, triangle_rows
+from ..graph.extent_forms import triangle_entries, triangle_rows
 from ..graph.extents import ONE, Shape, extent_from, form_of, show_shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum
@@ -97,10 +97,6 @@ def _as_column(xp: Any, v: Any, chosen: Any, params: tuple[Any, ...]) -> Any:
     return xp.concatenate([before, v, after], axis=-1)[..., None]
 
 
-def _triangle_extent(rows: Affine) -> Affine:
-    return floor_divided(times(rows, rows + 1), 2)
-
-
 def _triangle_rows(entries: Affine) -> Affine:
     rows = triangle_rows(entries)
     assert rows is not None
@@ -142,7 +138,7 @@ def _pair(names: tuple[str, str], where: Any, spread: Any, extent: Any, rows: An
 
 
 EXTRACTTRIAN, MAKETRIAN = _pair(
-    ("extracttrian", "maketrian"), _triangle, _by_rows, _triangle_extent, _triangle_rows
+    ("extracttrian", "maketrian"), _triangle, _by_rows, triangle_entries, _triangle_rows
 )
 EXTRACTDIAG, MAKEDIAG = _pair(
     ("extractdiag", "makediag"), _diagonal, _as_column, _identity, _identity
