@@ -357,11 +357,13 @@ def whole_power(e: Expr) -> tuple[Expr, int] | None:
 
 @public
 def greater(a: object, b: object) -> Expr:
+    """a > b of every entry: 1 or 0."""
     return less(b, a)
 
 
 @public
 def greater_equal(a: object, b: object) -> Expr:
+    """a >= b of every entry: 1 or 0."""
     return less_equal(b, a)
 
 

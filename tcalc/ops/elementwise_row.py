@@ -12,6 +12,7 @@ from ..graph.formulas import Formula
 from ..graph.nodes import Expr
 from ..graph.operators import INFINITE, Kernels, Meaning, Op, Partial, Spelling
 from .arithmetic import broadcast, public
+from .docstrings import documented
 
 Function = Callable[..., Expr]
 _ANY = (-2.0, 2.0)
@@ -58,6 +59,7 @@ def elementwise(
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``{name}`` of every entry, with NumPy's broadcasting."
+    documented(function, ("x", "y", "z")[: len(partials)], "Of the operands' broadcast shape.")
     return public(function)
 
 
