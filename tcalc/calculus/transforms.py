@@ -176,7 +176,8 @@ def jvp(e: Any, x: Any, v: Any) -> Expr:
         seeds[target] = seed
     if len({s.shape[t.ndim :] for t, s in seeds.items()}) > 1:
         raise ShapeError("jvp: all directions need the same further axes")
-    return keeping_variables(simplify(pushforward(simplify(_value(root)), seeds)), root)
+    found = simplify(pushforward(simplify(_value(root)), seeds))
+    return keeping_variables(found, root.variables.values())
 
 
 def vjp(e: Any, x: Any, u: Any) -> Any:
@@ -211,7 +212,7 @@ def vjp(e: Any, x: Any, u: Any) -> Any:
     wrt = trees.leaves(targets)
     found = pullback(value, seed, wrt)
     parts = [
-        keeping_variables(project(simplify(p), slots_of(lead, (t,))), root)
+        keeping_variables(project(simplify(p), slots_of(lead, (t,))), root.variables.values())
         for p, t in zip(found, wrt, strict=True)
     ]
     return trees.rebuild(targets, parts)
