@@ -25,6 +25,7 @@ from ..languages.source.print import to_code
 from ..languages.source.registry import LANGUAGES
 from ..run.compile import compile
 from ..support.errors import Error
+from ..support.limits import LIMITS, for_text, limits
 from ..support.progress import Progress
 from ..support.version import __version__
 from .check import check
@@ -42,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser().parse_args(
             _quoted_expressions(list(sys.argv[1:] if argv is None else argv))
         )
-        status: int = arguments.run(arguments)
+        with limits(**dict(arguments.limit)):
+            status: int = arguments.run(arguments)
         return status
     except (Error, ValueError, TypeError, OSError) as problem:
         print(f"tcalc: {problem}", file=sys.stderr)
@@ -70,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, run: Callable[[Any], int], about: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=about, description=about)
-        sub.set_defaults(run=run)
+        sub.set_defaults(run=run, limit=[])
         return sub
 
     derive = command("derive", _derive, "print a derivative as a formula or as code")
@@ -113,6 +115,17 @@ def _expression_options(parser: argparse.ArgumentParser) -> None:
         "--var", action="append", default=[], metavar="NAME=m,n[:property]",
         help="declare a variable: extents or dimension names, empty for a scalar",
     )  # fmt: skip
+    parser.add_argument(
+        "--limit", action="append", default=[], type=_limit, metavar="NAME=NUMBER",
+        help=f"how far symbolic work may grow: {', '.join(LIMITS)}",
+    )  # fmt: skip
+
+
+def _limit(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    if name not in LIMITS:
+        raise argparse.ArgumentTypeError(f"limits are {', '.join(LIMITS)}, such as nodes=1e6")
+    return name, float(value)
 
 
 def _names(text: str) -> list[str]:
@@ -166,6 +179,7 @@ def _derived(arguments: Any, e: Expr) -> Any:
         )
 
 
+@for_text
 def _derive(arguments: Any) -> int:
     e = _read(arguments, _declared(arguments.var))
     result = _derived(arguments, e)
@@ -206,6 +220,7 @@ def _arrays(path: str) -> dict[str, Any]:
         raise ValueError(f"{path} is not an .npz file with arrays of numbers") from None
 
 
+@for_text
 def _eval(arguments: Any) -> int:
     data = _arrays(arguments.data)
     declared: dict[str, Any] = {name: value.shape for name, value in data.items()}
@@ -223,6 +238,7 @@ def _eval(arguments: Any) -> int:
     return 0
 
 
+@for_text
 def _check(arguments: Any) -> int:
     e = _read(arguments, _declared(arguments.var))
     names = _wrt(arguments) or list(e.variables)

@@ -24,7 +24,9 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
     name : str
         An identifier.
     shape : tuple of int and str
-        Extents; names are dimensions bound by the arrays at evaluation. `()` is a scalar.
+        Extents; names are dimensions bound by the arrays at evaluation. `()` is a scalar. A form
+        in names is an extent too: ``"n-1"``, ``"m*n"``, ``"n*(n-1)/2"`` (where a quotient is exact
+        for all n; ``//`` rounds down), ``"min(m,n)"``. One with a single unknown name binds it.
     **properties : bool
         Of square matrices in the last two axes, onto which derivatives are projected: {square}.
         Of entries: {entries}.
@@ -95,13 +97,14 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
 
 
 def _named_extent(extent: str, what: str) -> Extent:
-    """A dimension name, or an affine form in such names."""
+    """A dimension name, or a form in such names."""
     try:
         affine_extent(extent)  # before other letters are read as digits or operators
         found = affine_extent(canonical_name(extent))
     except ValueError:
         raise ShapeError(
-            f"{what}: {extent!r} is neither a dimension name nor an affine form in such names"
+            f"{what}: {extent!r} is neither a dimension name nor a form in such names, "
+            "as n-1, 2*n, m*n, n*(n-1)/2 or min(m,n)"
         ) from None
     if isinstance(found, int) and found < 0:
         raise ShapeError(f"{what}: extent {extent} is negative")

@@ -351,6 +351,7 @@ class _Engine:
     def plan_for(self, roots: Roots, data: Values, shapes: Mapping[str, Any]) -> Plan:
         dims = self._bound_by(data)
         dims.bind_given(shapes, self.variables, self.dimensions)
+        dims.solve()
         free = [d for d in self.dimensions if d.isidentifier() and d not in dims.sizes]
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""

@@ -154,9 +154,10 @@ def labelled_affine(form: Affine, extents: Mapping[int, Extent]) -> Labelled:
     terms = [Labelled(numeral(form.constant), ())] if form.constant or not form.terms else []
     for name, c in form.terms:
         label = label_of(name)
-        value = filled(extent_coef(extent_from(Affine.of(name))), ())
         word: Labels = ()
-        if label is not None:
+        if label is None:
+            value = filled(extent_coef(extent_from(Affine.of(name))), ())
+        else:
             value, word = arange(extents[label]), (label,)
         terms.append(labelled_multiple(Labelled(value, word), c))
     return labelled_sum(terms, extents)

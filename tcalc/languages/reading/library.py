@@ -7,6 +7,7 @@ from typing import Any
 
 from ...ops import arithmetic, diagonals, elementwise, packed, reductions, reshape, views
 from ...ops.matrix import (
+    adjugate,
     cholesky,
     eigh,
     functions,
@@ -20,7 +21,7 @@ from ...ops.matrix import (
 
 MODULES = (
     arithmetic, views, elementwise, reductions, reshape, diagonals, packed,
-    inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
+    adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
 )  # fmt: skip
 
 #: What these modules make public, and the variance, whose name is another function in `tcalc`.

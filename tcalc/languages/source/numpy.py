@@ -42,7 +42,7 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "matrix_transpose": "{0}.T",
     # reductions and vectors
     **{name: f"{{0}}.{name}(axis={{axes}})" for name in ("max", "min", "prod")},
-    "norm2": "np.sqrt(({0} * {0}).sum(axis={axes}))",
+    "norm2": "_norm2({0}, {axes})",
     "logsumexp": "special.logsumexp({0}, axis={axes})",
     "cumsum": lambda backward: "np.cumsum({0}[..., ::-1], axis=-1)[..., ::-1]"
     if backward == "True"
@@ -52,7 +52,7 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "selection": "np.asarray({0})[..., None] % {p[0]} == np.arange({p[0]})",
     "squared_distances": "np.square({0}[..., :, None, :] - {1}[..., None, :, :]).sum(-1)",
     # matrices
-    "adj": "np.linalg.det({0}) * np.linalg.inv({0})",
+    **dict.fromkeys(("adj", "adj_frechet"), "_adj({operands})"),
     "cholesky": "np.linalg.cholesky({0})",
     "cholesky_pullback": "_cholesky_pullback({0}, {1})",
     "column_signs": "_signs({0})",

@@ -7,6 +7,29 @@ from __future__ import annotations
 
 SOURCES = (
     """
+def _adj(a, *directions):
+    from itertools import permutations
+
+    u, s, v = np.linalg.svd(a)
+    q, n, eye = len(directions) + 1, a.shape[-1], np.eye(a.shape[-1], dtype=a.dtype)
+    left, right = np.swapaxes(u, -1, -2), np.swapaxes(v, -1, -2)
+    places = np.indices((n,) * q).reshape(q, -1)
+    taken = (places[:, :, None] == np.arange(n)).sum(axis=0)
+    others = np.where(taken, 1, s[..., None, :]).prod(axis=-1) * (taken <= 1).all(axis=-1)
+    others = others.reshape(*s.shape[:-1], *(n,) * q)
+    inner = np.zeros((), a.dtype)
+    for order in permutations(range(q)):
+        operands = [others, [..., *range(q)]]
+        for k, e in enumerate(directions):
+            operands += [left @ e @ right, [..., k, order[k]]]
+        sign = np.linalg.det(eye[list(order) + list(range(q, n))]) if n >= q else 0
+        last = [order[-1], q - 1] if order[-1] < q - 1 else [q - 1]
+        term = sign * np.einsum(*operands, [..., *last])
+        inner = inner + (term if len(last) > 1 else term[..., None] * eye)
+    sign = np.linalg.det(u) * np.linalg.det(v)
+    return (right @ (sign[..., None, None] * inner) @ left).astype(a.dtype)
+""",
+    """
 def _cholesky_pullback(a, b):
     a = np.tril(a)
     m = np.tril(np.swapaxes(a, -1, -2) @ b)
@@ -85,6 +108,14 @@ def _maketrian(v, offset, lower):
     """
 def _merge(a, core, target):
     return a.reshape(a.shape[:a.ndim - core] + target)
+""",
+    """
+def _norm2(a, axis):
+    top = np.abs(a).max(axis=axis, keepdims=True, initial=0)
+    scale = np.exp2(np.floor(np.log2(top, out=np.zeros_like(top), where=top > 0)))
+    scale = np.where(np.isfinite(scale), scale, np.ones_like(top))
+    found = np.sqrt(np.square(a / scale).sum(axis=axis))
+    return found * scale.reshape(found.shape)
 """,
     """
 def _rounding(w):

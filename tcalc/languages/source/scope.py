@@ -63,12 +63,12 @@ class FunctionScope:
         return f"{self.prefix}{self.temporaries}"
 
     def extent(self, extent: Extent) -> str:
-        """An extent in the names of this function: a number or an affine form, ``//`` in it."""
+        """An extent in the names of this function: a number or a form, ``//`` and ``min`` in it."""
         if isinstance(extent, int):
             return str(extent)
-        if not re.fullmatch(r"[\w+*/\- ()]+", extent):
+        if not re.fullmatch(r"[\w+*/\- (),]+", extent):
             raise ValueError(f"the extent {extent!r} has no source")
-        return re.sub(r"[^\W\d]\w*", lambda m: self.dimension(m.group()), extent)
+        return re.sub(r"[^\W\d]\w*\b(?!\()", lambda m: self.dimension(m.group()), extent)
 
     def dimension(self, dim: str) -> str:
         """The name of a dimension."""
