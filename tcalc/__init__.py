@@ -34,6 +34,7 @@ from .ops.matrix.inverse import *
 from .ops.matrix.norms import *
 from .ops.reductions import *
 from .ops.reshape import *
+from .ops.special import *
 from .ops.views import *
 from .rules.expand import expand as expand
 from .rules.strategy import simplify as simplify
