@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.graph.extents import canonical_number, doubles_of, inverse_of, product_of, sum_of
+from tcalc.graph.extents import canonical_number, doubles_of, product_of, quotient_of, sum_of
 
 a, x = tc.var("a"), tc.var("x", "n")
 EXTREME = [1e-308, 1e-308, 1e308, 1e308, 3.0, -2.0]
@@ -87,7 +87,7 @@ def test_numbers_stay_doubles_where_doubles_hold_them() -> None:
                 np.testing.assert_allclose(found, wanted, rtol=3e-16)
     assert isinstance(product_of(1e-200, 1e-200), Decimal)
     assert isinstance(canonical_number(Decimal(3)), int)
-    assert inverse_of(4) == 0.25
+    assert quotient_of(1, 4) == 0.25
     assert math.prod(doubles_of(product_of(1e200, 1e200))) == math.inf
 
 

@@ -28,6 +28,14 @@ class EinsumStyle(Style):
 def to_einsum(e: Expr) -> str:
     """The expression in the einsum language: lines `name = expr`, then one expression.
 
+    Parameters
+    ----------
+    e : Expr
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> import tcalc as tc
