@@ -129,7 +129,7 @@ class FormulaLayout:
         extra = call_parameters(node)
         if not node.op.elementwise or not node.args:
             args = [self.forms[id(arg)].plain for arg in node.args]
-            args = [args[k] for k in node.op.spelling.shown] or args
+            args = [args[k] for k in self.style.shown(node.op)] or args
             return self.settled(node, self.style.call(node.op, extra, args, [False]), None)
 
         found = abbreviation(node) if self.matrix else None
@@ -155,7 +155,8 @@ class FormulaLayout:
             fragment = repeated(node, loop, self.style, self.names, forms, settled, self.inner)
             return self.settled(node, fragment, None)
         args = [self.forms[id(arg)].plain for arg in whole.args]
-        return self.settled(node, self.style.output(whole.op, node.index, args), None)
+        output = self.style.output(whole.op, node.index, call_parameters(whole), args)
+        return self.settled(node, output, None)
 
     def inner(
         self, roots: Sequence[Expr], known: dict[int, NodeForm]
@@ -353,7 +354,8 @@ class FormulaLayout:
         self, node: Einsum, arg: Expr, letters: tuple[str, ...], fresh: Iterator[str]
     ) -> list[tuple[Expr, str]]:
         """An operand, or in its place the operands of a contraction in einsum form."""
-        if node.summed or self.forms[id(arg)].matrix or not isinstance(arg, Einsum):
+        repeated = sum([other is arg for other in node.args]) > 1
+        if repeated or node.summed or self.forms[id(arg)].matrix or not isinstance(arg, Einsum):
             return [(arg, "".join(letters))]
         local = dict(zip(arg.out, letters, strict=True))
         for label in range(len(arg.extents)):
