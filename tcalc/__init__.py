@@ -46,11 +46,12 @@ from .structured.blocks import BlockStructured as BlockStructured
 from .structured.tensor import Structured as Structured
 from .structured.tensor import identity_like as identity_like
 from .support.errors import Error as Error
+from .support.errors import LimitError as LimitError
 from .support.errors import LinAlgError as LinAlgError
 from .support.errors import MemoryLimitError as MemoryLimitError
 from .support.errors import ParseError as ParseError
 from .support.errors import ShapeError as ShapeError
 from .support.errors import TraceError as TraceError
 from .support.errors import UnsupportedError as UnsupportedError
-
-__version__ = "0.1.0"
+from .support.limits import limits as limits
+from .support.version import __version__ as __version__

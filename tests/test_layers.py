@@ -41,6 +41,7 @@ NAME_PLACES = (
 OTHER_MEANINGS = {
     "languages.latex": {"iota"},  # the Greek letter
     "integers.elimination": {"floor", "max", "min"},  # bounds of sums
+    "graph.extent_forms": {"min"},  # of extents
 }
 
 

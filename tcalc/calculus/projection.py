@@ -37,6 +37,16 @@ def derivative_root(
     return made
 
 
+def keeping_variables(value: Expr, of: Expr) -> Expr:
+    """The value, as a root that keeps the variables of `of` where some are not in it any more.
+
+    Their arrays may still be passed and bind dimensions, as for any derivative.
+    """
+    if not of.variables.keys() - value.variables.keys():
+        return value
+    return derivative_root(value, of)
+
+
 def _project_slot(value: Expr, slot: Slot) -> Expr:
     i, j, (mirror, free) = slot
     if mirror:

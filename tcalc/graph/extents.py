@@ -1,7 +1,8 @@
 """Extents of indices and the scalar coefficients of products.
 
-An extent is an int, the name of a dimension that arrays bind at evaluation, or the text of an
-affine form in such names: `n-1` after a slice, `(n+1)//2` with a stride. Equal forms have one text.
+An extent is an int, the name of a dimension that arrays bind at evaluation, or the text of a form
+in such names: `n-1` after a slice, `(n+1)//2` with a stride, `m*n` where axes are merged,
+`min(m,n)` along a diagonal. Equal forms have one text.
 A coefficient is a number times a monomial in extents: the trace of the identity is n, a mean
 divides by n.
 """
@@ -9,13 +10,22 @@ divides by n.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ..integers.affine import Affine, Quotient
+from ..integers.affine import Affine, factors_of
 from ..support.errors import ShapeError
+from .extent_forms import (
+    Least,
+    atom_of,
+    atoms_in,
+    least,
+    parsed,
+    settled,
+    text_of,
+    times,
+    value_of,
+)
 
 #: Extent assumed for every dimension that no array has bound.
 NOMINAL = 100
@@ -98,14 +108,27 @@ def number(value: Number) -> Coef:
 
 def extent_coef(extent: Extent) -> Coef:
     """Multiplication by an extent: a summed index that no operand has."""
-    return Coef(extent) if isinstance(extent, int) else Coef(1, (extent,))
+    if isinstance(extent, int):
+        return Coef(extent)
+    value, names = _monomial(extent)
+    return Coef(value, names)
 
 
 def inverse_extent(extent: Extent) -> Coef:
     """Division by an extent, as a mean does."""
     if isinstance(extent, int):
         return Coef(canonical_number(1 / extent) if extent else math.nan)
-    return Coef(1, (), (extent,))
+    value, names = _monomial(extent)
+    return Coef(canonical_number(1 / value), (), names)
+
+
+def _monomial(extent: str) -> tuple[int, tuple[str, ...]]:
+    """A number and the factors that an extent is a product of."""
+    form = Affine() if extent.isidentifier() else form_of(extent)
+    if len(form.terms) != 1 or form.constant:
+        return 1, (extent,)
+    ((name, value),) = form.terms
+    return value, tuple(sorted(factors_of(name)))
 
 
 def show_shape(shape: Shape) -> str:
@@ -113,124 +136,38 @@ def show_shape(shape: Shape) -> str:
     return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
-# --- affine extents -------------------------------------------------------------------------------
-
-_TOKEN = re.compile(r"\s*(//|[^\W\d]\w*|\d+|[-+*()])")
+# --- extents as forms -----------------------------------------------------------------------------
 
 
 def form_of(extent: Extent) -> Affine:
-    """The affine form that an extent is, in names and in quotients rounded down."""
+    """The form that an extent is."""
     if isinstance(extent, int):
         return Affine((), extent)
-    return Affine.of(extent) if extent.isidentifier() else _parsed(extent)
+    return Affine.of(extent) if extent.isidentifier() else parsed(extent)
 
 
 def extent_from(form: Affine) -> Extent:
     """The extent of this form: its number, or its one text."""
-    return _text(form) if form.terms else form.constant
+    form = settled(form)
+    return text_of(form) if form.terms else form.constant
 
 
-def _text(form: Affine) -> str:
-    """The form as Python reads it, quotients with a factor in parentheses."""
-    shown = {n: f"({n})" for n, c in form.terms if c != 1 and not n.isidentifier()}
-    return str(form.substitute(shown))
+def extent_product(extents: Iterable[Extent]) -> Extent:
+    """How many entries axes of these extents have."""
+    whole = Affine((), 1)
+    for extent in extents:
+        whole = times(whole, form_of(extent))
+    return extent_from(whole)
 
 
-def floor_divided(form: Affine, divisor: int) -> Affine:
-    """A form over a positive number, rounded down: what divides goes in front."""
-    inner = Quotient(form, divisor)
-    form, divisor = inner.form, inner.divisor
-    whole = Affine(tuple((n, c // divisor) for n, c in form.terms), form.constant // divisor)
-    rest = form - whole * divisor
-    if not rest.terms:
-        return whole
-    (name, one), *others = rest.terms
-    atom = _atoms(name) if one == 1 and not others else None
-    if atom is not None:  # a quotient of a quotient
-        return whole + floor_divided(atom[0] + rest.constant * atom[1], atom[1] * divisor)
-    single = len(rest.terms) == 1 and not rest.constant and rest.terms[0][1] == 1
-    single = single and rest.names[0].isidentifier()
-    shown = _text(rest)
-    return whole + Affine.of(f"{shown}//{divisor}" if single else f"({shown})//{divisor}")
+def least_extent(*extents: Extent) -> Extent:
+    """The smallest of extents."""
+    return extent_from(least(map(form_of, extents)))
 
 
 def affine_extent(text: str) -> Extent:
-    """The extent that a user spells; ValueError where it is no affine form in names."""
+    """The extent that a user spells; ValueError where it is no form in names."""
     return extent_from(form_of(text))
-
-
-@lru_cache(1024)
-def _parsed(text: str) -> Affine:
-    found = _TOKEN.findall(text)
-    if "".join(found) != "".join(text.split()) or not found:
-        raise ValueError(text)
-    tokens = iter([*found, ""])
-    form, last = _sum(tokens, text)
-    if last:
-        raise ValueError(text)
-    return form
-
-
-def _sum(tokens: Iterator[str], text: str) -> tuple[Affine, str]:
-    """A sum of terms, and the token behind it."""
-    token = next(tokens)
-    sign = -1 if token == "-" else 1
-    total, token = _term(next(tokens) if token in ("+", "-") else token, tokens, text, sign)
-    while token in ("+", "-"):
-        sign = -1 if token == "-" else 1
-        term, token = _term(next(tokens), tokens, text)
-        total += term * sign
-    return total, token
-
-
-def _term(token: str, tokens: Iterator[str], text: str, sign: int = 1) -> tuple[Affine, str]:
-    """A product of numbers and at most one other form, perhaps divided; the token behind it."""
-    term, operator = Affine((), sign), "*"
-    while True:
-        if token == "(":
-            factor, token = _sum(tokens, text)
-            if token != ")":
-                raise ValueError(text)
-        elif token and (token.isdecimal() or token.isidentifier()):
-            factor = Affine((), int(token)) if token.isdecimal() else Affine.of(token)
-        else:
-            raise ValueError(text)
-        if operator == "//":
-            if factor.terms or factor.constant < 1:
-                raise ValueError(text)
-            term = floor_divided(term, factor.constant)
-        elif term.terms and factor.terms:
-            raise ValueError(text)
-        else:
-            term = term * factor.constant if not factor.terms else factor * term.constant
-        operator = next(tokens)
-        if operator not in ("*", "//"):
-            return term, operator
-        token = next(tokens)
-
-
-@lru_cache(1024)
-def _atoms(name: str) -> tuple[Affine, int] | None:
-    """The form and the divisor of a quotient among the names of a form; None for a plain name."""
-    if name.isidentifier():
-        return None
-    inside, _, divisor = name.rpartition("//")
-    return form_of(inside), int(divisor)
-
-
-def never_larger(form: Affine) -> Affine | None:
-    """A form in names alone that is never larger; None where quotients have other factors."""
-    found = Affine((), form.constant)
-    for name, c in form.terms:
-        atom = _atoms(name)
-        if atom is None:
-            found += Affine.of(name) * c
-        elif c % atom[1] or not all(n.isidentifier() for n in atom[0].names):
-            return None
-        else:
-            least = atom[0] - (atom[1] - 1) if c > 0 else atom[0]
-            found += least * (c // atom[1])
-    return found
 
 
 def extent_names(extents: Iterable[Extent]) -> set[str]:
@@ -242,20 +179,13 @@ def extent_names(extents: Iterable[Extent]) -> set[str]:
         if extent.isidentifier():
             found.add(extent)
             continue
-        for name in form_of(extent).names:
-            atom = _atoms(name)
-            waiting += [name] if atom is None else [_text(atom[0])]
+        for name in atoms_in(form_of(extent)):
+            atom = atom_of(name)
+            if atom is None:
+                found.add(name)
+            else:
+                waiting += map(text_of, atom.forms if isinstance(atom, Least) else atom[:1])
     return found
-
-
-def value_of(form: Affine, sizes: Mapping[str, int]) -> int:
-    """The number that a form is once dimensions have extents; it may be negative."""
-    total = form.constant
-    for name, coefficient in form.terms:
-        atom = _atoms(name)
-        value = sizes[name] if atom is None else value_of(atom[0], sizes) // atom[1]
-        total += coefficient * value
-    return total
 
 
 def extent_of(extent: Extent, sizes: Mapping[str, int]) -> int:
@@ -280,3 +210,26 @@ def extent_of(extent: Extent, sizes: Mapping[str, int]) -> int:
 def nominal(extent: Extent) -> int:
     """An extent where nothing is known of its dimensions."""
     return max(1, value_of(form_of(extent), dict.fromkeys(extent_names([extent]), NOMINAL)))
+
+
+def solved_for(extent: Extent, value: int, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The one dimension that is not known yet, where the extent is a number at one value of it."""
+    missing = extent_names([extent]) - sizes.keys()
+    if len(missing) != 1:
+        return {}
+    (name,) = missing
+    form = form_of(extent)
+
+    def at(n: int) -> int:
+        return value_of(form, {**sizes, name: n})
+
+    low, high = 0, 1
+    while at(high) < value:
+        if high > _EXACT:
+            return {}
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if at(middle) >= value else (middle + 1, high)
+    unique = at(low) == value != at(low + 1) and (not low or at(low - 1) != value)
+    return {name: low} if unique else {}

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..support.limits import spend
 from .arraylike import ArrayMethods
 from .extents import Coef, Shape, extent_names, show_shape
 from .properties import PROPERTIES, subspace
@@ -223,6 +224,7 @@ _lock = threading.Lock()
 
 def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ()) -> Any:
     """The node of this kind, meta and operands: the one that exists, or a new one."""
+    spend("nodes")
     key: Any = (kind, _exact(kind, meta), tuple(map(id, args)))
     node = _table.get(key)
     if node is not None:
@@ -295,6 +297,7 @@ def postorder(roots: Iterable[Expr]) -> list[Expr]:
             done = path.pop()
             if done is not None:
                 found.append(done)
+    spend("steps", len(found))
     return found
 
 

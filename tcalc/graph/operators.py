@@ -123,6 +123,11 @@ class Meaning:
         Is the result symmetric positive definite?
     triangular : bool
         Is the result, the first of several, lower triangular?
+    positive_diagonal : bool
+        Is the diagonal of the result, the first of several, above 0?
+    positive_of : tuple of int
+        The operands of which it follows that the result is above (or at least) 0 if they are; empty
+        where nothing does.
     integral : bool
         Is the result an integer where all operands are?
     dimensions : callable or None
@@ -143,6 +148,8 @@ class Meaning:
     symmetric: bool = False
     definite: bool = False
     triangular: bool = False
+    positive_diagonal: bool = False
+    positive_of: tuple[int, ...] = ()
     integral: bool = False
     dimensions: Callable[[tuple[Any, ...]], set[str]] | None = None
 

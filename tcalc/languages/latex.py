@@ -300,6 +300,14 @@ class Latex(Style):
 def to_latex(e: Expr) -> str:
     r"""The expression as LaTeX, without dollar signs.
 
+    Parameters
+    ----------
+    e : Expr
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> import tcalc as tc

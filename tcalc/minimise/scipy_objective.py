@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..calculus.transforms import hessian, hvp, value_and_grad
+from ..calculus.directional import hvp
+from ..calculus.transforms import hessian, value_and_grad
 from ..graph import trees
-from ..graph.extents import extent_of, show_shape
+from ..graph.extents import extent_of, show_shape, solved_for
 from ..graph.nodes import Expr, Var, dimensions, variables
 from ..graph.variables import var
 from ..run.binding import by_name, name_of
@@ -50,6 +51,7 @@ class Unknowns:
             held = extent
             if isinstance(extent, str):
                 if not extent.isidentifier():  # checked when it is evaluated
+                    self.sizes.update(solved_for(extent, size, self.sizes))
                     continue
                 held = self.sizes.setdefault(extent, size)
             if held != size:

@@ -21,6 +21,7 @@ from ..graph.normal import bare
 from ..graph.products import is_number, numeral
 from ..graph.variables import check_shape, const_node, is_masked
 from ..support.errors import ShapeError, TraceError, UnsupportedError
+from .docstrings import documented
 
 __all__ = [
     "add",
@@ -59,6 +60,7 @@ ALIASES = {
 
 def public(function: F) -> F:
     """Make a function reachable from operators, methods and NumPy's own functions."""
+    documented(function)
     surface[function.__name__] = function
     return function
 
@@ -146,6 +148,7 @@ def expand(e: Expr, shape: Shape) -> Expr:
 
 @public
 def broadcast_to(a: object, shape: Extent | Sequence[Extent]) -> Expr:
+    """An array repeated to a shape, as `numpy.broadcast_to`; it is never stored."""
     e, target = as_expr(a), check_shape(shape, "broadcast_to")
     if broadcast_shapes(e.shape, target) != target:
         raise ShapeError(f"shape {show_shape(e.shape)} does not broadcast to {show_shape(target)}")
@@ -167,27 +170,32 @@ def broadcast(*operands: object) -> list[Expr]:
 
 @public
 def add(a: object, b: object) -> Expr:
+    """a + b of every entry, with NumPy's broadcasting."""
     return normal.add(broadcast(a, b))
 
 
 @public
 def subtract(a: object, b: object) -> Expr:
+    """a - b of every entry, with NumPy's broadcasting."""
     left, right = broadcast(a, b)
     return normal.add([left, negative(right)])
 
 
 @public
 def negative(a: object) -> Expr:
+    """-a of every entry."""
     return normal.scale(as_expr(a), Coef(-1))
 
 
 @public
 def positive(a: object) -> Expr:
+    """The operand as it is, as an expression."""
     return as_expr(a)
 
 
 @public
 def multiply(a: object, b: object) -> Expr:
+    """a * b of every entry, with NumPy's broadcasting."""
     left, right = as_expr(a), as_expr(b)
     for number, other in ((left, right), (right, left)):
         if not number.shape and is_number(number):
@@ -199,6 +207,7 @@ def multiply(a: object, b: object) -> Expr:
 
 @public
 def square(a: object) -> Expr:
+    """a * a of every entry."""
     e = as_expr(a)
     return multiply(e, e)
 
@@ -236,6 +245,10 @@ def dot(a: object, b: object) -> Expr:
 
 @public
 def tensordot(a: object, b: object, axes: int | Sequence[Any] = 2) -> Expr:
+    """Sums over pairs of axes of the outer product, as `numpy.tensordot`.
+
+    `axes` is how many of the last ones of a meet the first ones of b, or two lists of axes.
+    """
     left, right = as_expr(a), as_expr(b)
     pairs = _summed_axes(axes, left.ndim, right.ndim)
     second = list(range(left.ndim, left.ndim + right.ndim))
@@ -324,6 +337,7 @@ def keep(e: Expr, axes: Sequence[int], keepdims: bool) -> Expr:
 
 @public
 def sum(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """The sum over axes, of all entries by default."""
     e = as_expr(a)
     axes = chosen_axes(axis, e.ndim, "sum")
     rest = [k for k in range(e.ndim) if k not in axes]
@@ -332,6 +346,7 @@ def sum(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
 
 @public
 def mean(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """The mean over axes, of all entries by default."""
     e = as_expr(a)
     coef = ONE
     for k in chosen_axes(axis, e.ndim, "mean"):
@@ -353,6 +368,10 @@ def var(a: object, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> 
 
 def array_ufunc(self: Expr, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     name = ALIASES.get(ufunc.__name__, ufunc.__name__)
+    if options.get("out") is not None:
+        raise TraceError(
+            "an array of numbers cannot hold an expression: in place of a += e write a = a + e"
+        )
     if method != "__call__" or name not in surface or options:
         raise TraceError(f"np.{ufunc.__name__} ({method}) does not take expressions")
     return surface[name](*inputs)

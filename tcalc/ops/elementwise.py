@@ -93,6 +93,7 @@ exp: Function = elementwise(
 )  # fmt: skip
 expm1: Function = elementwise(
     "expm1", lambda x, y: exp(x), latex=r"\operatorname{{expm1}}({0})", safe=(0,), flops=10,
+    positive_of=(0,),
 )  # fmt: skip
 exp2: Function = elementwise(
     "exp2", lambda x, y: y * math.log(2), latex="2^{{{0}}}", range=POSITIVE, safe=(0,), flops=10,
@@ -102,7 +103,7 @@ log: Function = elementwise(
 )  # fmt: skip
 log1p: Function = elementwise(
     "log1p", lambda x, y: reciprocal(1 + x), latex=r"\log(1 + {0})", domain=INSIDE, safe=(0,),
-    flops=10,
+    flops=10, positive_of=(0,),
 )  # fmt: skip
 log2: Function = elementwise(
     "log2", lambda x, y: reciprocal(x) / math.log(2), latex=r"\log_2({0})", domain=ABOVE_ZERO,
@@ -126,7 +127,7 @@ xlogy: Function = elementwise(
 
 reciprocal: Function = elementwise(
     "reciprocal", lambda x, y: -y * y, latex=r"\frac{{1}}{{{0}}}",
-    domain=ABOVE_ZERO, safe=(1,),
+    domain=ABOVE_ZERO, safe=(1,), positive_of=(0,),
 )  # fmt: skip
 reciprocal0: Function = elementwise(
     "reciprocal0", lambda x, y: -y * y, latex=r"{0}^{{+}}", domain=ABOVE_ZERO,
@@ -135,17 +136,17 @@ reciprocal0: Function = elementwise(
 )  # fmt: skip
 sqrt: Function = elementwise(
     "sqrt", lambda x, y: 0.5 * reciprocal(y), latex=r"\sqrt{{{0}}}", domain=ABOVE_ZERO,
-    range=NONNEGATIVE, safe=(1,), flops=4,
+    range=NONNEGATIVE, safe=(1,), flops=4, positive_of=(0,),
 )  # fmt: skip
 _divide: Function = elementwise(
     "divide", lambda a, b, y: reciprocal(b), lambda a, b, y: -(y * reciprocal(b)),
     latex=r"\frac{{{0}}}{{{1}}}", infix="./", domain=((-2, 2), (0.1, 3)),
-    safe=(None, 1),
+    safe=(None, 1), positive_of=(0, 1),
 )  # fmt: skip
 _power: Function = elementwise(
     "power", lambda a, b, y: b * power(a, _exponent(b) - 1),
     lambda a, b, y: y * log(where(equal(a, 0), 1, a)), latex="{0}^{{{1}}}",
-    infix=".^", domain=((0.1, 3), (-2, 2)), safe=(1, None), flops=20,
+    infix=".^", domain=((0.1, 3), (-2, 2)), safe=(1, None), flops=20, positive_of=(0,),
 )  # fmt: skip
 hypot: Function = elementwise(
     "hypot", lambda a, b, y: a * reciprocal0(y), lambda a, b, y: b * reciprocal0(y),
@@ -237,7 +238,7 @@ polygamma: Function = elementwise(
 
 abs: Function = elementwise(
     "abs", lambda x, y: sign(x), latex=r"\left|{0}\right|", range=NONNEGATIVE, domain=((0.1, 2),),
-    integral=True,
+    integral=True, positive_of=(0,),
 )  # fmt: skip
 sign: Function = elementwise(
     "sign", None, latex=r"\operatorname{{sign}}({0})", range=(-1, 1), domain=((0.1, 2),),
@@ -252,12 +253,12 @@ mod: Function = elementwise(
 maximum: Function = elementwise(
     "maximum", lambda a, b, y: less(b, a) + 0.5 * equal(a, b),
     lambda a, b, y: less(a, b) + 0.5 * equal(a, b), latex=r"\max({0}, {1})",
-    domain=((0.1, 1), (1.1, 2)), integral=True,
+    domain=((0.1, 1), (1.1, 2)), integral=True, positive_of=(0, 1),
 )  # fmt: skip
 minimum: Function = elementwise(
     "minimum", lambda a, b, y: less(a, b) + 0.5 * equal(a, b),
     lambda a, b, y: less(b, a) + 0.5 * equal(a, b), latex=r"\min({0}, {1})",
-    domain=((0.1, 1), (1.1, 2)), integral=True,
+    domain=((0.1, 1), (1.1, 2)), integral=True, positive_of=(0, 1),
 )  # fmt: skip
 
 less: Function = elementwise(
@@ -356,11 +357,13 @@ def whole_power(e: Expr) -> tuple[Expr, int] | None:
 
 @public
 def greater(a: object, b: object) -> Expr:
+    """a > b of every entry: 1 or 0."""
     return less(b, a)
 
 
 @public
 def greater_equal(a: object, b: object) -> Expr:
+    """a >= b of every entry: 1 or 0."""
     return less_equal(b, a)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..graph.bound_variables import PREFIX, shown
-from ..graph.extents import Shape, extent_of, show_shape
+from ..graph.extents import Shape, extent_names, extent_of, show_shape, solved_for
 from ..graph.nodes import Expr, Var
 from ..graph.properties import Property, checked_properties, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
@@ -205,11 +205,24 @@ class ExtentBinding:
             f"dimension {name}: {by} has extent {extent}{where}, but {other} has extent {known}"
         )
 
+    def solve(self) -> None:
+        """Bind dimensions that are the only unknown ones of an extent: n by a shape ("2*n",)."""
+        known = -1
+        while known < len(self.sizes):
+            known = len(self.sizes)
+            for extent, found, what in self._derived:
+                for name, value in solved_for(extent, found, self.sizes).items():
+                    self._bind(name, value, f"{what}, which is {extent}; so {name}")
+
     def require(
         self, names: Iterable[str], variables: Mapping[str, Declared], unused: Sequence[str] = ()
     ) -> None:
         """Raise TypeError where extents are missing; `unused` names data that nothing reads."""
+        names = list(names)
         missing = [name for name in names if name not in self.sizes]
+        if missing and self._derived:
+            self.solve()
+            missing = [name for name in names if name not in self.sizes]
         if not missing:
             for extent, found, what in self._derived:
                 wanted = extent_of(extent, self.sizes)
@@ -218,7 +231,7 @@ class ExtentBinding:
             return
         hints = []
         for name in missing:
-            having = [d.name for d in variables.values() if name in d.shape]
+            having = [d.name for d in variables.values() if name in extent_names(d.shape)]
             hints.append(" or ".join([*having, f"{name}="]))
         why = f" ({', '.join(unused)} cancelled or never stood in the expression)" if unused else ""
         what = "extent of dimension" if len(missing) == 1 else "extents of dimensions"

@@ -12,7 +12,7 @@ import numpy as np
 from ..backends.interface import BackEnd
 from ..graph import trees
 from ..graph.arraylike import surface
-from ..graph.extents import NOMINAL
+from ..graph.extents import NOMINAL, show_shape
 from ..graph.nodes import Const, Derivative, Expr, Var, dimensions, postorder, variables
 from ..graph.subspaces import projected
 from ..ops.arithmetic import as_expr
@@ -108,6 +108,14 @@ class Compiled:
     def __reduce__(self) -> tuple[Any, ...]:
         return Compiled, (self._outputs, *self._options)
 
+    def __repr__(self) -> str:
+        """What it takes, first `args` and then by name, and the shapes of its outputs."""
+        known = self._engine.variables
+        names = [n for n in dict.fromkeys([*self._args, *known]) if n in known.keys() - self._data]
+        taken = ", ".join([f"{n} {show_shape(known[n].shape)}" for n in names])
+        bound = f", bound: {', '.join(self._data)}" if self._data else ""
+        return f"<Compiled {_shapes(self._outputs)} of {taken or 'no variables'}{bound}>"
+
 
 def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:
     """The value of an expression, or of a nest of them, given arrays by keyword or in a mapping."""
@@ -119,6 +127,17 @@ def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:
 
 
 surface["evaluate"] = evaluate
+
+
+def _shapes(outputs: Any) -> str:
+    """The shapes of a nest of outputs, nested as these are."""
+    if isinstance(outputs, dict):
+        shown = [f"{key!r}: {_shapes(value)}" for key, value in outputs.items()]
+        return f"{{{', '.join(shown)}}}"
+    if isinstance(outputs, tuple | list):
+        return f"[{', '.join(map(_shapes, outputs))}]"
+    return show_shape(outputs.shape)
+
 
 _engines: dict[tuple[int, ...], tuple[Any, _Engine]] = {}
 
@@ -317,6 +336,7 @@ class _Engine:
     def plan_for(self, roots: Roots, data: Values, shapes: Mapping[str, Any]) -> Plan:
         dims = self._bound_by(data)
         dims.bind_given(shapes, self.variables, self.dimensions)
+        dims.solve()
         free = [d for d in self.dimensions if d.isidentifier() and d not in dims.sizes]
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..calculus.transforms import keeping_variables
+from ..calculus.projection import keeping_variables
 from ..compression.compress import Compressed, compress
 from ..graph import trees
 from ..graph.extents import NOMINAL, Coef, Extent, extent_names, extent_of

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ...graph.extent_forms import floor_divided, times
 from ...graph.extents import (
     extent_coef,
     extent_from,
     extent_names,
-    floor_divided,
     inverse_extent,
     show_shape,
 )
@@ -28,10 +28,12 @@ from ...graph.variables import var
 from ...integers.affine import Affine
 from ...ops.arithmetic import broadcast
 from ...ops.matrix.divided_differences import Scalar
-from ...support.errors import Error, ParseError, ShapeError
+from ...support.errors import Error, LimitError, ParseError, ShapeError
+from ...support.limits import for_text
+from ...support.misspelt import closest_name
 from ..reading.calls import ArrayTree
 from ..reading.declarations import declared_variables
-from ..reading.library import LIBRARY, closest_name
+from ..reading.library import LIBRARY
 from ..reading.tree import Node
 from .rows import called_row, option, row_named
 from .syntax import FUNCTIONS_TOO, einsum_syntax_tree
@@ -51,6 +53,7 @@ ENTRY_FUNCTIONS = ("where", "square", "clip", "greater", "greater_equal")
 NUMBERS = {"pi": math.pi, "inf": math.inf, "nan": math.nan}
 
 
+@for_text
 def parse_einsum(text: str, /, **declarations: Any) -> Expr:
     """The expression that a text of the einsum language stands for.
 
@@ -78,6 +81,8 @@ def parse_einsum(text: str, /, **declarations: Any) -> Expr:
         Text that is not in the language; the message shows the place and what was expected.
     ShapeError
         Operands that do not fit; the message names both and their shapes.
+    LimitError
+        Text that asks for more than its share of work (see `limits`).
 
     Notes
     -----
@@ -150,7 +155,7 @@ class _ExpressionBuilder:
             try:
                 self.forms.append(self.form(node))
                 self.built.append(self.rules[node.kind](node))
-            except ParseError:
+            except (ParseError, LimitError):
                 raise
             except ShapeError as error:
                 placed = str(error).startswith(str(self.tree.error("", node.at)).split(" ")[0])
@@ -329,8 +334,8 @@ def _integer(operator: str, forms: list[Affine]) -> Affine | None:
     left, right = forms if len(forms) == 2 else (Affine(), forms[0])
     if operator in ("+", "-"):
         return left + right * (1 if operator == "+" else -1)
-    if operator == "*" and not (left.terms and right.terms):
-        return right * left.constant if right.terms else left * right.constant
+    if operator == "*":
+        return times(left, right)
     if operator == "//" and not right.terms and right.constant > 0:
         return floor_divided(left, right.constant)
     return None

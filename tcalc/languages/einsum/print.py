@@ -51,6 +51,14 @@ def to_einsum(e: Expr) -> str:
 
     `parse_einsum` reads it.
 
+    Parameters
+    ----------
+    e : Expr
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> import tcalc as tc

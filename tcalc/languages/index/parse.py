@@ -12,6 +12,7 @@ from ...graph.extents import extent_coef, extent_names, show_shape
 from ...graph.nodes import Expr, Var
 from ...graph.products import filled, numeral
 from ...ops.indicator import index
+from ...support.limits import for_text
 from ...support.trampoline import Steps, run
 from ..reading.declarations import declared_variables
 from ..reading.tree import Node, SyntaxStatement
@@ -40,6 +41,7 @@ from .values import (
 )
 
 
+@for_text
 def parse_index(text: str, /, **declarations: Any) -> Expr:
     """The expression that a text of the index language stands for.
 
@@ -62,6 +64,8 @@ def parse_index(text: str, /, **declarations: Any) -> Expr:
     ShapeError
         Indices whose ranges disagree, and entries read outside of an array: a `RangeError`, here
         where extents are numbers, else at evaluation.
+    LimitError
+        Text that asks for more than its share of work (see `limits`).
 
     Notes
     -----

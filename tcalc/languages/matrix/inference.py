@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ...graph.extents import Shape
 from ...graph.nodes import Var
 from ...support.errors import ParseError
+from ...support.misspelt import closest_name
 from ..reading.calls import ArrayTree
-from ..reading.library import closest_name
 from ..reading.parser import COMPARISON
 from ..reading.tree import Node
 from ..reading.unification import DimensionUnifier

@@ -17,6 +17,7 @@ from ...graph.operators import TABLE
 from ...graph.products import filled, numeral, numeric_value
 from ...graph.variables import var
 from ...support.errors import ParseError, ShapeError, UnsupportedError
+from ...support.limits import for_text
 from ..reading.calls import ArrayTree
 from ..reading.declarations import declared_variables
 from ..reading.lexer import literal
@@ -30,6 +31,7 @@ from .types import MATRIX_PRODUCTS
 MAX_MATRIX_POWER = 1_000_000
 
 
+@for_text
 def parse(text: str, /, **declarations: Any) -> Expr:
     """The expression that a text of the matrix language stands for.
 
@@ -54,6 +56,8 @@ def parse(text: str, /, **declarations: Any) -> Expr:
         Text that is not in the language; the message shows the place and what was expected.
     ShapeError
         Operands that do not fit; the message names both, their shapes and the index.
+    LimitError
+        Text that asks for more than its share of work (see `limits`).
 
     Examples
     --------

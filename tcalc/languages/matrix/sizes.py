@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...graph.extents import Extent
+from ...graph.extents import extent_product
 from ..reading.tree import Node
 from .types import AXES, Type, TypingContext
 
@@ -92,7 +92,7 @@ class SizeRules:
             left, right = dimensions.extent(a), dimensions.extent(b)
             if left is None or right is None:
                 break
-            extent = _merged(left, right)
+            extent = extent_product((left, right))
             if not dimensions.unify(product, dimensions.rigid(extent)):
                 known = dimensions.extent(product)
                 shown = " and ".join(map(self.context.describe, node.args))
@@ -103,11 +103,3 @@ class SizeRules:
             if any(dimensions.extent(dim) is None for dim in self.context.types[place].dims):
                 message = f"the size of {node.name} does not follow from its use; write"
                 raise self.tree.error(f"{message} {WITH_SIZE[node.name]}", node.at)
-
-
-def _merged(a: Extent, b: Extent) -> Extent:
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
-    if 1 in (a, b):
-        return b if a == 1 else a
-    return f"{a}*{b}"

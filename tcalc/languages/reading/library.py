@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from ...ops import arithmetic, diagonals, elementwise, packed, reductions, reshape, views
 from ...ops.matrix import (
+    adjugate,
     cholesky,
     eigh,
     functions,
@@ -20,7 +21,7 @@ from ...ops.matrix import (
 
 MODULES = (
     arithmetic, views, elementwise, reductions, reshape, diagonals, packed,
-    inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
+    adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
 )  # fmt: skip
 
 #: What these modules make public, and the variance, whose name is another function in `tcalc`.
@@ -28,10 +29,3 @@ LIBRARY: dict[str, Callable[..., Any]] = {
     **{name: getattr(module, name) for module in MODULES for name in module.__all__},
     "var": arithmetic.var,
 }
-
-
-def closest_name(name: str, known: Iterable[str]) -> str:
-    """The known name that is most similar to a misspelled one, or nothing."""
-    import difflib  # not needed by who spells well
-
-    return next(iter(difflib.get_close_matches(name, sorted(known), 1)), "")

@@ -31,6 +31,9 @@ class NodeCodes(Protocol):
     def inner(self, e: Expr) -> Code:
         """An expression that need not stand in the whole, written now."""
 
+    def integer(self, e: Expr) -> Code:
+        """An array of integers that indexes, written now."""
+
     def factors(self, node: Einsum) -> Factors:
         """The product, with contractions that are part of it."""
 
@@ -178,11 +181,11 @@ class Products:
         """A gather, or a sum by segments, result axes in this order of the open labels."""
         language = self.language
         if taken is not None:
-            keys = [None if key is None else self.values.inner(key) for key in taken.keys]
+            keys = [None if key is None else self.values.integer(key) for key in taken.keys]
             code, perm = language.take(self.values.inner(taken.array), keys), taken.perm
         else:
             assert summed is not None
-            summand, index = self.values.inner(summed.summand), self.values.inner(summed.index)
+            summand, index = self.values.inner(summed.summand), self.values.integer(summed.index)
             code = language.segment_sum(summand, index, summed.extent)
             perm = summed.perm
         return language.transpose(code, [perm[node.out.index(label)] for label in order])

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...graph.extents import Coef, Extent, Shape
 from ...graph.operators import Op
+from ...support.limits import exceeded, largest, spend
 
 Rope = Any  #: str, or a tuple of ropes
 
@@ -68,15 +69,20 @@ class Fragment(NamedTuple):
 
 
 def rope_text(rope: Rope) -> str:
-    """The text of a rope."""
+    """The text of a rope; LimitError where what is shared makes it too long."""
     parts: list[str] = []
     stack = [rope]
+    length, allowed = 0, largest("characters")
     while stack:
         item = stack.pop()
         if isinstance(item, str):
             parts.append(item)
+            length += len(item)
+            if length > allowed:
+                raise exceeded("characters", allowed)
         else:
             stack.extend(reversed(item))
+    spend("steps", len(parts))
     return "".join(parts)
 
 

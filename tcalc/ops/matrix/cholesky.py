@@ -58,7 +58,10 @@ def _cholesky_partial(a: Expr, factor: Expr) -> Expr:
 
 CHOLESKY = Op(
     "cholesky", (2,),
-    Meaning((_cholesky_partial,), shape=same, symmetric=True, triangular=True),
+    Meaning(
+        (_cholesky_partial,), shape=same, symmetric=True, triangular=True,
+        positive_diagonal=True,
+    ),
     Kernels(_cholesky, flops=for_each_row(1 / 3), over=_over),
     Spelling(r"\operatorname{{chol}}({0})"),
 )  # fmt: skip

@@ -134,7 +134,10 @@ def _written(node: Apply) -> tuple[str, Expr]:
 #: Its parameters are the function that the user called, and what that calls the rows.
 LQ = Op(
     "lq", (2,),
-    Meaning(((_lq_partial_l, _lq_partial_q),), shape=_lq_shapes, triangular=True),
+    Meaning(
+        ((_lq_partial_l, _lq_partial_q),), shape=_lq_shapes, triangular=True,
+        positive_diagonal=True,
+    ),
     Kernels(
         partial(_kernel, _reflected), host=True, portable=partial(_kernel, _turned), flops=_flops,
     ),
