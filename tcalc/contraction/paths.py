@@ -215,9 +215,10 @@ class _ExactSearch:
         self.repeated = len(set(given.arrays)) < n
         self.plain = not any(given.chosen)
         self.sides = [_OperandLabels(k) for k in self.kept]
-        self.best = [0.0] * (self.full + 1)
-        #: Lower bound of the time of a subset as one side of a split: computing and reading it.
-        self.lower = [0.0] * (self.full + 1)
+        #: The time of every subset, and a lower bound of it as one side of a split: computing and
+        #: reading it. What never changes takes no time, but inside of what is made once.
+        self.once = [0.0] * (self.full + 1), [0.0] * (self.full + 1)
+        self.paid = ([0.0] * (self.full + 1), [0.0] * (self.full + 1)) if given.fixed else self.once
         self.trees: list[Tree] = [0] * (self.full + 1)
         self.spelled: list[dict[int, Labels]] = [{} for _ in range(self.full + 1)]
 
@@ -235,14 +236,16 @@ class _ExactSearch:
             else:
                 self.split(subset, low)
             reading = self.size(self.kept[subset]) * self.machine.read if self.plain else 0.0
-            self.lower[subset] = self.best[subset] + reading
+            for best, lower in (self.once, self.paid):
+                lower[subset] = best[subset] + reading
         words, found = self.given.words, self.spelled[self.full]
         spelled = tuple([found.get(k, word) for k, word in enumerate(words)])
-        return Path(_pairs_of(self.trees[self.full], len(words)), spelled, self.best[self.full])
+        return Path(_pairs_of(self.trees[self.full], len(words)), spelled, self.paid[0][self.full])
 
     def split(self, subset: int, low: int) -> None:
         """The best split of a subset; the part with its lowest operand first."""
-        kept, lower, size, plain = self.kept, self.lower, self.size, self.plain
+        kept, size, plain = self.kept, self.size, self.plain
+        best, lower = self.paid if subset & ~self.given.fixed else self.once
         machine, sides, gemm = self.machine, self.sides, self.machine.gemm
         rest = part = subset ^ low
         result = kept[subset]
@@ -255,7 +258,7 @@ class _ExactSearch:
             one, two = part | low, rest ^ part
             same = self.isomorphism(one, two) if self.repeated and part else None
             if same:
-                time = self.best[one] + _product_time(sides[one], sides[two], result, size, machine)
+                time = best[one] + _product_time(sides[one], sides[two], result, size, machine)
             else:
                 time = lower[one] + lower[two] + writing
                 if time >= least:
@@ -266,7 +269,9 @@ class _ExactSearch:
                     time += size(joined) / gemm
             if time * ROUNDING < least:
                 least, chosen, pair = time, one, same
-        self.best[subset] = least
+        self.once[0][subset] = least
+        if subset & ~self.given.fixed:
+            self.paid[0][subset] = least
         self.join(subset, chosen, pair)
 
     def isomorphism(self, one: int, two: int) -> Isomorphism | None:

@@ -218,6 +218,7 @@ def _path(
         tuple([arrays.setdefault(slot, len(arrays)) for slot, _ in factors]),
         tuple([b.symmetries.get(slot, ()) for slot, _ in factors]),
         tuple([len(b.selections.get(slot, ())) for slot, _ in factors]),
+        sum([1 << k for k, (slot, _) in enumerate(factors) if slot in b.fixed]),
     )
     kept = tuple(sorted([number[label] for label in out]))
     there = tuple([(places, found.half) for places, found in known.items()])
