@@ -12,6 +12,7 @@ import numpy as np
 from ..backends.interface import BackEnd
 from ..graph import trees
 from ..graph.arraylike import surface
+from ..graph.declarations import declared as declared_variable
 from ..graph.extents import NOMINAL, show_shape
 from ..graph.nodes import Const, Derivative, Expr, Var, dimensions, postorder, variables
 from ..graph.subspaces import projected
@@ -172,6 +173,7 @@ class _Engine:
         self.needed = [self.variables[name] for name in variables(values)]
         self.optional = [d for d in self.variables.values() if d not in self.needed]
         self.dimensions = [d for d in dimensions(roots) if d not in self.variables]
+        self.unbound = set(self.dimensions).difference(*[d.shape for d in self.variables.values()])
         self.constants = {
             n.value.dtype for n in postorder(values) if isinstance(n, Const) and "f" in n._dtype
         }
@@ -270,12 +272,25 @@ class _Engine:
         found: list[Any] = [
             (name, checked_extent(name, values[name])) for name in self.dimensions if name in values
         ]
-        for declared in self.optional:
+        for declared in [*self.optional, *self._elsewhere(values)]:
             value = values.get(declared.name)
             if value is not None:
                 array = to_array(value, declared)
                 found.append((declared, array.shape, "weak" if is_weak(value) else array.dtype))
         return found
+
+    def _elsewhere(self, values: Values) -> list[Declared]:
+        """Variables that only their declarations know, with dimensions that no other one has.
+
+        They cancelled while the expression was built: x - x is a vector of zeros, whose extent is
+        that of x still.
+        """
+        found = []
+        for name in values.keys() - self.variables.keys() if self.unbound else ():
+            v = declared_variable(name)
+            if v is not None and self.unbound.intersection(v.shape) and not v.integral:
+                found += [Declared.of(v)] if np.ndim(values[name]) == v.ndim else []
+        return sorted(found)
 
     def _bind(self, roots: Roots, key: list[Any], arrays: list[Array], unused: list[str]) -> Bound:
         """The program for these extents and dtypes, made now and kept."""

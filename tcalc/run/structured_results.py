@@ -74,7 +74,7 @@ class CompiledStructured:
             for e in named_extents(f)
         }
         self._extents = {
-            name: keeping_variables(filled(Coef(1, (name,)), ()), whole[name])
+            name: keeping_variables(filled(Coef(1, (name,)), ()), whole[name].variables.values())
             for name in sorted(whole)
         }
         self._sizes = Compiled(self._extents, *self._options)

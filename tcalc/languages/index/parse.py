@@ -14,7 +14,7 @@ from ...graph.products import filled, numeral
 from ...ops.indicator import index
 from ...support.limits import for_text
 from ...support.trampoline import Steps, run
-from ..reading.declarations import declared_variables
+from ..reading.declarations import declared_variables, keeping_used
 from ..reading.tree import Node, SyntaxStatement
 from .arrays import Arrays, OffsetArray
 from .conditions import Conditions
@@ -82,7 +82,8 @@ def parse_index(text: str, /, **declarations: Any) -> Expr:
     [-1. -2. -4.]
     """
     declared = declared_variables(text, declarations)
-    return _ExpressionBuilder(index_syntax_tree(text), declared).run()
+    tree = index_syntax_tree(text)
+    return keeping_used(_ExpressionBuilder(tree, declared).run(), tree, declared)
 
 
 class _ExpressionBuilder:

@@ -331,8 +331,9 @@ def _stable(leaf: Any) -> Expr:
 def _variables(tree: Any) -> dict[str, Var]:
     """Variables, also of what was differentiated: they stay parameters even if they cancelled."""
     found = leaves(tree)
-    origins = [leaf.of for leaf in found if isinstance(leaf, Derivative)]
-    return variables([*map(bare, found), *origins])
+    roots = [leaf for leaf in found if isinstance(leaf, Derivative)]
+    kept = [e for root in roots for e in (root.of, *root.kept)]
+    return variables([*map(bare, found), *kept])
 
 
 def _indices(node: Expr) -> tuple[Expr, ...]:
