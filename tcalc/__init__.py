@@ -27,6 +27,7 @@ from .loops.fold import fold as fold
 from .minimise.newton import newton as newton
 from .minimise.scipy_objective import scipy_functions as scipy_functions
 from .ops.arithmetic import *
+from .ops.declared import elementwise as elementwise
 from .ops.diagonals import *
 from .ops.elementwise import *
 from .ops.indexing import *

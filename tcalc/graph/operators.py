@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .extents import Extent, Shape
@@ -223,6 +223,9 @@ class Spelling:
         application is not printed as that.
     source : str
         For rows of a family: the function that printed programs call.
+    code : mapping
+        By the name of a language of source, how it is written there, with operands as in `latex`:
+        for functions that languages cannot know.
     """
 
     latex: str
@@ -232,6 +235,7 @@ class Spelling:
     printed: str = ""
     written: Callable[[Apply], tuple[str, Expr]] | None = None
     source: str = ""
+    code: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,6 +362,15 @@ TABLE: dict[str, Op] = {}
 
 
 def operator_named(name: str) -> Op:
+    """The row of this name.
+
+    Raises
+    ------
+    KeyError
+        Where there is none: an expression of a function that was declared elsewhere.
+    """
+    if name not in TABLE:
+        raise KeyError(f"there is no operator {name}: declare it with elementwise() before loading")
     return TABLE[name]
 
 

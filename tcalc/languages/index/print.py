@@ -230,7 +230,8 @@ class _Writer:
             )
         if sign and len(args) == 2:
             return Fragment(("[", within(args[0], SUM), f" {sign} ", within(args[1], SUM), "]"))
-        return Fragment((node.op.name, "(", join_ropes(", ", [signed(a) for a in args]), ")"))
+        name = node.op.spelling.printed or node.op.name
+        return Fragment((name, "(", join_ropes(", ", [signed(a) for a in args]), ")"))
 
     def reduction(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """An operator over the last axes: it binds indices as a sum does."""
