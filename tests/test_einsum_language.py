@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -159,6 +162,18 @@ def test_long_and_deep_texts_are_read() -> None:
     assert len(tc.parse_einsum("+".join([f"x{k}" for k in range(3000)])).args) == 3000
     assert tc.parse_einsum("(" * 5000 + "A" + ")" * 5000).shape == tc.parse_einsum("A").shape
     assert tc.parse_einsum("-" * 4999 + "A").ndim == 2
+
+
+def test_rows_of_families_are_made_when_they_are_read() -> None:
+    script = (
+        "import tcalc as tc\n"
+        "print(tc.parse_einsum('logm_frechet3(A, A, A, A) + adj_frechet2(A, A, A)'))\n"
+        "print(tc.parse_einsum('matrix_function(A, eigvals(A), eigvecs(A), exp(x))'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "logm_frechet3" in done.stdout
 
 
 def test_the_registry_reads_what_it_writes() -> None:

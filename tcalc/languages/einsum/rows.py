@@ -13,15 +13,18 @@ from ...graph.operators import TABLE, Indicator, Loop, Op, Selection
 from ...graph.variables import const_node
 from ...integers.affine import Congruence, Constraint, Guard
 from ...ops.indicator import CheckedAccess
-from ...ops.matrix.functions import SCALARS, frechet_row
 from ...ops.matrix.spectral import spectral_row, trace_row
 from ..reading.lexer import WORDS
 
-_DERIVED = re.compile(r"(\w+)_frechet(\d*)")
+_DERIVED = re.compile(r"(\w+)_frechet(\d?)")
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _COMPARED = re.compile(r"(.*?)(==|>=)(.*)")
 _MODULO = re.compile(r"(.*) mod (\d+) == 0")
 _INSIDE = re.compile(r"0 <= (.*) < (.*)")
+
+
+spectral_row(0)  # members of families are made when they are asked for
+trace_row()
 
 
 class _FormulaText(str):
@@ -42,24 +45,22 @@ class RowCall(NamedTuple):
 
 def row_named(name: str) -> RowCall | None:
     """The row that a name means, alone or as one of its results; None for other names."""
-    if (found := _DERIVED.fullmatch(name)) is not None:
-        return _derivative(found[1], int(found[2] or 1))
-    if name == "matrix_function_trace":
-        return RowCall(trace_row(), -1)
-    op = TABLE.get(name)
+    op = TABLE.get(name) or _member(name)
     if op is not None and op.outputs == 1:
         return RowCall(op, -1)
     rows = [op for op in TABLE.values() if name in op.parts and not isinstance(op, Loop)]
     return RowCall(rows[0], rows[0].parts.index(name)) if rows else None
 
 
-def _derivative(name: str, order: int) -> RowCall | None:
-    """A row of a family, which may not have been made before; of an order that prints as digits."""
-    if order > 20:
+def _member(name: str) -> Op | None:
+    """The row of a derivative, which may not have been made before."""
+    found = _DERIVED.fullmatch(name)
+    first = TABLE.get(found[1]) if found else None
+    if found is None or first is None or not first.family:
         return None
-    if name == "matrix_function":
-        return RowCall(spectral_row(order), -1)
-    return RowCall(frechet_row(name, order), -1) if name in SCALARS else None
+    maker, *given, _ = first.family
+    made: Op = maker(*given, int(found[2] or 1))
+    return made
 
 
 def called_row(row: RowCall, operands: Sequence[Expr], texts: Sequence[str], scalar: Any) -> Expr:
