@@ -252,6 +252,9 @@ class Op:
         What it is, how it is computed, how it is written.
     parts : tuple of str
         Printed names of the outputs of a row with several; each output is a `Part`.
+    params : tuple of tuples
+        The parameters that the row admits, or one of each sort, for operands whose core has extents
+        of 3: tests apply the row with each. Empty: none, or the number of core axes.
     family : tuple
         A function and its arguments that make the row, for families with any number of rows, which
         are made when they are needed: also when an expression is unpickled.
@@ -263,6 +266,7 @@ class Op:
     kernels: Kernels
     spelling: Spelling
     parts: tuple[str, ...] = ()
+    params: tuple[tuple[Any, ...], ...] = ()
     family: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
@@ -284,6 +288,11 @@ class Op:
     def domain(self) -> tuple[tuple[float, float], ...]:
         """Where each operand may be sampled."""
         return self.meaning.domain or (SAMPLED,) * len(self.core)
+
+    @property
+    def admitted(self) -> tuple[tuple[Any, ...], ...]:
+        """Parameters that the row may be applied with."""
+        return self.params or (((1,), (2,)) if -1 in self.core else ((),))
 
     @property
     def elementwise(self) -> bool:

@@ -118,6 +118,7 @@ SVD = Op(
         written=lambda node: ("norm" if node.params[1] in NORMS else "svd", node.args[0]),
     ),
     parts=("svd_u", "svd_s", "svd_vh"),
+    params=tuple([(False, kind) for kind in (*DEGENERATE, *NORMS)]),
 )  # fmt: skip
 
 
@@ -180,6 +181,7 @@ GAPS = Op(
     Meaning((_gaps_partial,), shape=lambda params, s: (*s, s[-1])),
     Kernels(_gaps, flops=for_each_row(5)),
     Spelling(r"\operatorname{{gaps}}({0})"),
+    params=tuple([(kind,) for kind in (*DEGENERATE, *NORMS, "norm")]),
 )  # fmt: skip
 
 
@@ -209,6 +211,7 @@ INVERSE = Op(
     Meaning((_inverse_partial,), shape=lambda params, s: s),
     Kernels(_inverse),
     Spelling(r"\operatorname{{reciprocal}}({0})"),
+    params=tuple([(kind,) for kind in (*DEGENERATE, *NORMS)]),
 )  # fmt: skip
 
 
