@@ -14,6 +14,7 @@ from .compression.compress import Compressed as Compressed
 from .compression.compress import compress as compress
 from .graph.nodes import Expr as Expr
 from .graph.variables import var as var
+from .languages.einsum.parse import parse_einsum as parse_einsum
 from .languages.einsum.print import to_einsum as to_einsum
 from .languages.index.parse import parse_index as parse_index
 from .languages.index.print import to_index as to_index

@@ -116,8 +116,8 @@ class Parser(ABC):
         """Push the node of a name that stands alone."""
 
     @abstractmethod
-    def applied(self) -> None:
-        """Open the bracket behind a name, and go on behind it."""
+    def applied(self) -> bool:
+        """Open the bracket behind a name, and go on behind it; does an operand follow?"""
 
     @abstractmethod
     def closed(self, bracket: Open, args: Positions) -> None:
@@ -201,7 +201,8 @@ class Parser(ABC):
                 if following.kind != "op" or following.text not in BRACKETS:
                     self.named()
                     break
-                self.applied()
+                if not self.applied():
+                    return
             elif token.kind == "op" and token.text in self.operands:
                 if not self.operands[token.text]():
                     return

@@ -291,7 +291,17 @@ class Style:
             (name, "(", join_ropes(", ", ropes), ")"), ATOM, *fragment_size(args, 3 + len(ropes))
         )
 
-    def output(self, op: Op, index: int, args: Sequence[Fragment]) -> Fragment:
+    def named(self, op: Op) -> str:
+        """The name of an operator in calls."""
+        return op.spelling.printed or op.name
+
+    def shown(self, op: Op) -> Sequence[int]:
+        """The operands that calls of an operator show; empty: all."""
+        return op.spelling.shown
+
+    def output(
+        self, op: Op, index: int, extra: Sequence[tuple[str, Any]], args: Sequence[Fragment]
+    ) -> Fragment:
         """One output of an operator that has several."""
         return self.function(op.parts[index], args)
 
@@ -332,7 +342,7 @@ class Style:
             else p
             for k, p in enumerate(args)
         ]
-        return self.function(op.spelling.printed or op.name, taken, shown)
+        return self.function(self.named(op), taken, shown)
 
     def infix(self, op: Op, args: Sequence[Fragment], scalar: Sequence[bool]) -> Fragment:
         sign = op.spelling.infix
