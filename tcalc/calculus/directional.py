@@ -68,7 +68,7 @@ def jvp(e: Any, x: Any, v: Any, mode: str = "auto") -> Expr:
         found = pushforward(simplify(unprojected(root)), seeds)
     else:
         found = add([_along(derivative(root, t, 1, mode), s, t.ndim) for t, s in seeds.items()])
-    return keeping_variables(project(simplify(found), _slots(root, 0)), root)
+    return keeping_variables(project(simplify(found), _slots(root, 0)), root.variables.values())
 
 
 def vjp(e: Any, x: Any, u: Any, mode: str = "auto") -> Any:
@@ -110,7 +110,7 @@ def vjp(e: Any, x: Any, u: Any, mode: str = "auto") -> Any:
     else:
         found = [_against(derivative(root, t, 1, mode), seed, root.ndim) for t in wrt]
     parts = [
-        keeping_variables(project(simplify(p), slots_of(lead, (t,))), root)
+        keeping_variables(project(simplify(p), slots_of(lead, (t,))), root.variables.values())
         for p, t in zip(found, wrt, strict=True)
     ]
     return trees.rebuild(targets, parts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .extents import Extent, Shape
@@ -223,6 +223,9 @@ class Spelling:
         application is not printed as that.
     source : str
         For rows of a family: the function that printed programs call.
+    code : mapping
+        By the name of a language of source, how it is written there, with operands as in `latex`:
+        for functions that languages cannot know.
     """
 
     latex: str
@@ -232,6 +235,7 @@ class Spelling:
     printed: str = ""
     written: Callable[[Apply], tuple[str, Expr]] | None = None
     source: str = ""
+    code: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,6 +252,9 @@ class Op:
         What it is, how it is computed, how it is written.
     parts : tuple of str
         Printed names of the outputs of a row with several; each output is a `Part`.
+    params : tuple of tuples
+        The parameters that the row admits, or one of each sort, for operands whose core has extents
+        of 3: tests apply the row with each. Empty: none, or the number of core axes.
     family : tuple
         A function and its arguments that make the row, for families with any number of rows, which
         are made when they are needed: also when an expression is unpickled.
@@ -259,6 +266,7 @@ class Op:
     kernels: Kernels
     spelling: Spelling
     parts: tuple[str, ...] = ()
+    params: tuple[tuple[Any, ...], ...] = ()
     family: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
@@ -280,6 +288,11 @@ class Op:
     def domain(self) -> tuple[tuple[float, float], ...]:
         """Where each operand may be sampled."""
         return self.meaning.domain or (SAMPLED,) * len(self.core)
+
+    @property
+    def admitted(self) -> tuple[tuple[Any, ...], ...]:
+        """Parameters that the row may be applied with."""
+        return self.params or (((1,), (2,)) if -1 in self.core else ((),))
 
     @property
     def elementwise(self) -> bool:
@@ -358,6 +371,15 @@ TABLE: dict[str, Op] = {}
 
 
 def operator_named(name: str) -> Op:
+    """The row of this name.
+
+    Raises
+    ------
+    KeyError
+        Where there is none: an expression of a function that was declared elsewhere.
+    """
+    if name not in TABLE:
+        raise KeyError(f"there is no operator {name}: declare it with elementwise() before loading")
     return TABLE[name]
 
 

@@ -14,7 +14,7 @@ from ..graph import trees
 from ..graph.extents import extent_of, show_shape, solved_for
 from ..graph.nodes import Expr, Var, dimensions, variables
 from ..graph.variables import var
-from ..run.binding import by_name, name_of
+from ..run.binding import OwnData, by_name, name_of
 from ..run.compile import compile
 from ..support.arrays import Array
 from ..support.errors import ShapeError
@@ -97,7 +97,7 @@ class SciPyFunctions:
     def __init__(self, f: Any, wrt: Any, data: Mapping[Any, Any] | None, options: Any) -> None:
         self._unknowns = Unknowns(f, wrt)
         self.names = self._unknowns.names
-        self._data = by_name(data or {})
+        self._data = OwnData.of(data)
         self._f, self._options = f, {**options, "data": self._data}
         both = [name for name in self.names if name in self._data]
         if both:

@@ -16,7 +16,7 @@ from ..graph import normal
 from ..graph.arraylike import surface
 from ..graph.captures import captured
 from ..graph.extents import ONE, Coef, Extent, Shape, inverse_extent, show_shape
-from ..graph.nodes import Expr
+from ..graph.nodes import Expr, check_declarations
 from ..graph.normal import bare
 from ..graph.products import is_number, numeral
 from ..graph.variables import check_shape, const_node, is_masked
@@ -161,6 +161,7 @@ def broadcast(*operands: object) -> list[Expr]:
     first = exprs[0].shape
     if all(e.shape == first for e in exprs):
         return exprs
+    check_declarations(exprs)
     shape = broadcast_shapes(*[e.shape for e in exprs])
     return [expand(e, shape) for e in exprs]
 
@@ -218,6 +219,7 @@ def matmul(a: object, b: object) -> Expr:
     left, right = as_expr(a), as_expr(b)
     if not left.ndim or not right.ndim:
         raise ShapeError("matmul needs operands with at least one axis; use * for scalars")
+    check_declarations([left, right])
     inner = (left.shape[-1], right.shape[max(right.ndim - 2, 0)])
     if inner[0] != inner[1]:
         raise ShapeError(

@@ -233,6 +233,7 @@ IOTA = Op(
     Meaning((), shape=lambda params: (params[0],)),
     Kernels(lambda xp, params: xp.arange(params[0])),
     Spelling(r"\iota"),
+    params=((3,), ("n",)),
 )  # fmt: skip
 
 
@@ -257,6 +258,7 @@ CUMSUM = Op(
     ),
     Kernels(_cumulate),
     Spelling(r"\operatorname{{cumsum}}({0})"),
+    params=((False,), (True,)),
 )  # fmt: skip
 
 

@@ -165,6 +165,11 @@ class Plan:
         return tuple([step for unit in self.units for step in steps_of(unit)])
 
     @property
+    def flops_once(self) -> float:
+        """The operations of what depends on constants and bound data only."""
+        return sum([step.flops for step in self.steps if step.out in self.fixed])
+
+    @property
     def largest(self) -> Step | None:
         """The step with the largest result in memory of its own."""
         made = [s for s in self.steps if self.origin[s.out] is not VIEW]

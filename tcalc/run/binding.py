@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,6 +130,32 @@ def _to_integers(array: Array, name: str) -> Array:
     if wrong.any():
         raise TypeError(f"{name} is an integer variable, its data hold {array[wrong].flat[0]}")
     return array.astype(np.intp)
+
+
+class OwnData(dict[str, Any]):
+    """Values by name that nobody else can change: copied once, arrays read-only."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__({name: _own(value) for name, value in values.items()})
+
+    @staticmethod
+    def of(values: Mapping[Any, Any] | None) -> OwnData:
+        """The values, copied if they are not one's own already."""
+        if isinstance(values, OwnData):
+            return values
+        return OwnData({} if values is None else by_name(values, "keys of data="))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OwnData, (dict(self),)
+
+
+def _own(value: Any) -> Any:
+    if is_weak(value) or isinstance(value, Expr):
+        return value
+    copied = deepcopy(value)
+    if isinstance(copied, np.ndarray):
+        copied.flags.writeable = False
+    return copied
 
 
 def is_weak(value: Any) -> bool:
@@ -258,13 +285,32 @@ def check_properties(array: Array, declared: Declared) -> None:
 
 
 class Bound(NamedTuple):
-    """A program, the arguments it takes (None: all, unconverted), and the dtype of floats."""
+    """A program for arrays of some extents and dtypes.
+
+    Attributes
+    ----------
+    program : callable
+    take : list of int or None
+        The arguments it takes, of those given at a call and then those held; None: all in order.
+    dtype : dtype
+        That of floats.
+    held : list of Array
+        Data that were bound before, in this dtype.
+    """
 
     program: Callable[[Sequence[Array]], list[Any]]
     take: list[int] | None
     dtype: np.dtype[Any]
+    held: list[Array]
 
-    def prepared(self, arrays: Sequence[Array]) -> list[Array]:
-        """The arguments that the program takes, floats in its dtype."""
-        taken = [arrays[k] for k in self.take or ()]
-        return [a.astype(self.dtype, copy=False) if a.dtype.kind == "f" else a for a in taken]
+    def run(self, arrays: list[Array]) -> list[Any]:
+        """The results, given the arguments that are not held."""
+        if self.take is None:
+            return self.program(arrays + self.held)
+        given = [in_dtype(a, self.dtype) for a in arrays] + self.held
+        return self.program([given[k] for k in self.take])
+
+
+def in_dtype(a: Array, dtype: np.dtype[Any]) -> Array:
+    """Floats in this dtype; integers as they are."""
+    return a.astype(dtype, copy=False) if a.dtype.kind == "f" else a

@@ -14,7 +14,7 @@ from ...graph.products import filled, numeral
 from ...ops.indicator import index
 from ...support.limits import for_text
 from ...support.trampoline import Steps, run
-from ..reading.declarations import declared_variables
+from ..reading.declarations import declared_variables, keeping_used
 from ..reading.tree import Node, SyntaxStatement
 from .arrays import Arrays, OffsetArray
 from .conditions import Conditions
@@ -82,7 +82,8 @@ def parse_index(text: str, /, **declarations: Any) -> Expr:
     [-1. -2. -4.]
     """
     declared = declared_variables(text, declarations)
-    return _ExpressionBuilder(index_syntax_tree(text), declared).run()
+    tree = index_syntax_tree(text)
+    return keeping_used(_ExpressionBuilder(tree, declared).run(), tree, declared)
 
 
 class _ExpressionBuilder:
@@ -163,6 +164,8 @@ class _ExpressionBuilder:
         if node.name == "~":
             return (yield self.conditions.condition(place, context))
         value: Labelled = yield self.value(node.args[0], context)
+        if node.name == "-" and self.tree.nodes[node.args[0]].kind == "number":
+            return Labelled(numeral(-float(self.tree.nodes[node.args[0]].name)), ())  # 0 has a sign
         return labelled_multiple(value, -1) if node.name == "-" else value
 
     def infix(self, place: int, node: Node, context: Context) -> Steps:

@@ -19,7 +19,7 @@ from ...graph.variables import var
 from ...support.errors import ParseError, ShapeError, UnsupportedError
 from ...support.limits import for_text
 from ..reading.calls import ArrayTree
-from ..reading.declarations import declared_variables
+from ..reading.declarations import declared_variables, keeping_used
 from ..reading.lexer import literal
 from ..reading.library import LIBRARY
 from ..reading.tree import Node
@@ -67,7 +67,8 @@ def parse(text: str, /, **declarations: Any) -> Expr:
     """
     declared = declared_variables(text, declarations)
     tree = matrix_syntax_tree(text)
-    return _ExpressionBuilder(tree, infer(tree, declared), declared).run()
+    builder = _ExpressionBuilder(tree, infer(tree, declared), declared)
+    return keeping_used(builder.run(), tree, builder.variables)
 
 
 class _ExpressionBuilder:
@@ -77,9 +78,9 @@ class _ExpressionBuilder:
         self.tree = tree
         self.typed = typed
         self.built: list[Expr] = []
-        self.names: dict[str, Expr] = {"pi": numeral(math.pi), **declared}
-        for name, found in typed.undeclared.items():
-            self.names[name] = var(name, typed.shape(found))
+        undeclared = {name: var(name, typed.shape(t)) for name, t in typed.undeclared.items()}
+        self.variables = {**declared, **undeclared}
+        self.names: dict[str, Expr] = {"pi": numeral(math.pi), **self.variables}
         for name in typed.numbers:
             self.names[name] = filled(extent_coef(name), ())
         self.rules: dict[str, Callable[[Node], Expr]] = {
@@ -132,8 +133,12 @@ class _ExpressionBuilder:
         return self.typed.shape(self.typed.types[len(self.built)])
 
     def prefix(self, node: Node) -> Expr:
-        operand = self.built[node.args[0]]
-        return _call("negative", operand) if node.name == "-" else operand
+        operand, literal = self.built[node.args[0]], self.tree.nodes[node.args[0]]
+        if node.name != "-":
+            return operand
+        if literal.kind == "number":
+            return numeral(-float(literal.name))  # as 0 has a sign
+        return _call("negative", operand)
 
     def infix(self, node: Node) -> Expr:
         left, right = (self.built[place] for place in node.args)

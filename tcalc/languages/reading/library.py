@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...ops import arithmetic, diagonals, elementwise, packed, reductions, reshape, views
+from ...ops import arithmetic, diagonals, elementwise, packed, reductions, reshape, special, views
+from ...ops.declared import DECLARED
 from ...ops.matrix import (
     adjugate,
     cholesky,
@@ -20,12 +22,14 @@ from ...ops.matrix import (
 )
 
 MODULES = (
-    arithmetic, views, elementwise, reductions, reshape, diagonals, packed,
+    arithmetic, views, elementwise, special, reductions, reshape, diagonals, packed,
     adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
 )  # fmt: skip
 
-#: What these modules make public, and the variance, whose name is another function in `tcalc`.
-LIBRARY: dict[str, Callable[..., Any]] = {
-    **{name: getattr(module, name) for module in MODULES for name in module.__all__},
-    "var": arithmetic.var,
-}
+#: What these modules make public, the variance, whose name is another function in `tcalc`, and
+#: what users declare.
+LIBRARY: Mapping[str, Callable[..., Any]] = ChainMap(
+    {name: getattr(module, name) for module in MODULES for name in module.__all__},
+    {"var": arithmetic.var},
+    DECLARED,
+)

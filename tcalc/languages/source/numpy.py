@@ -26,11 +26,13 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     **{
         name: f"special.{name}({{operands}})"
         for name in (
-            "digamma", "erf", "erfc", "gammaln", "log_ndtr", "ndtr", "polygamma", "xlogy",
+            "digamma", "erf", "erfc", "gammaln", "log_ndtr", "ndtr", "xlogy",
         )
     },
+    "polygamma": "special.polygamma({0}, {1}).astype(dtype)",
     "reciprocal": "1 / {0}",
     "reciprocal0": "np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
+    "inverse_mills": "_inverse_mills({0}, {1})",
     "power": "{0} ** {1}",
     "less": "({0} < {1})",
     "less_equal": "({0} <= {1})",

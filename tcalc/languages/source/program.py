@@ -35,6 +35,7 @@ from ...ops.matrix.divided_differences import Scalar, X
 from ...rules.strategy import simplify
 from ..writing.notation import takes_condition
 from .formulas import applied, unknown, written
+from .infix import filled
 from .language import SUM, Code, FunctionText, Language, Operator, named, short_enough
 from .products import Narrow, Products
 from .scope import FunctionScope, parameters, plain_key, unlike
@@ -242,6 +243,9 @@ class SourceProgram:
         else:
             args = [self.operand(node, k) for k in range(len(node.args))]
         args = [_condition(c) if takes_condition(op, k) else c for k, c in enumerate(args)]
+        own = op.spelling.code.get(language.name.lower())
+        if own is not None:
+            return filled(own, {}, args, lambda c: named(language, c))
         code = applied(language, self.operator(node), args)
         if code is None and op.kernels.formula is not None:
             code = written(language, recorded(op.kernels.formula, len(args)), args)
@@ -331,8 +335,9 @@ def _stable(leaf: Any) -> Expr:
 def _variables(tree: Any) -> dict[str, Var]:
     """Variables, also of what was differentiated: they stay parameters even if they cancelled."""
     found = leaves(tree)
-    origins = [leaf.of for leaf in found if isinstance(leaf, Derivative)]
-    return variables([*map(bare, found), *origins])
+    roots = [leaf for leaf in found if isinstance(leaf, Derivative)]
+    kept = [e for root in roots for e in (root.of, *root.kept)]
+    return variables([*map(bare, found), *kept])
 
 
 def _indices(node: Expr) -> tuple[Expr, ...]:

@@ -96,6 +96,7 @@ GAPS = Op(
     Meaning((_gaps_partial,), shape=lambda params, s: (*s, s[-1])),
     Kernels(_gaps, flops=for_each_row(2)),
     Spelling(r"\operatorname{{gaps}}({0})"),
+    params=tuple([(kind,) for kind in DEGENERATE]),
 )  # fmt: skip
 
 

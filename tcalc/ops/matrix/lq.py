@@ -145,6 +145,7 @@ LQ = Op(
         written=_written,
     ),
     parts=("lq_l", "lq_q"),
+    params=(("lq", "rows"), ("qr", "columns")),
 )  # fmt: skip
 
 UPPER_ONES = Op(
@@ -152,18 +153,21 @@ UPPER_ONES = Op(
     Meaning((), shape=lambda params: (params[0], params[0])),
     Kernels(lambda xp, params: xp.triu(xp.ones((params[0], params[0])), 1)),
     Spelling("N"),
+    params=((3,), ("n",)),
 )  # fmt: skip
 LEADING_ROWS = Op(
     "leading_rows", (),
     Meaning((), shape=lambda params: params),
     Kernels(lambda xp, params: xp.eye(*params)),
     Spelling("E"),
+    params=((2, 3), ("m", "n")),
 )  # fmt: skip
 LOWER_TRAPEZOID = Op(
     "lower_trapezoid", (),
     Meaning((), shape=lambda params: params),
     Kernels(lambda xp, params: xp.tril(xp.ones(params))),
     Spelling("M"),
+    params=((3, 2), ("m", "n")),
 )  # fmt: skip
 
 

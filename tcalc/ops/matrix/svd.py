@@ -123,6 +123,7 @@ SVD = Op(
         written=lambda node: ("norm" if node.params[0] in NORMS else "svd", node.args[0]),
     ),
     parts=("svd_u", "svd_s", "svd_vh"),
+    params=tuple([(kind,) for kind in (*DEGENERATE, *NORMS)]),
 )  # fmt: skip
 
 
@@ -185,6 +186,7 @@ GAPS = Op(
     Meaning((_gaps_partial,), shape=lambda params, s: (*s, s[-1])),
     Kernels(_gaps, flops=for_each_row(5)),
     Spelling(r"\operatorname{{gaps}}({0})"),
+    params=tuple([(kind,) for kind in (*DEGENERATE, *NORMS, "norm")]),
 )  # fmt: skip
 
 
@@ -214,6 +216,7 @@ INVERSE = Op(
     Meaning((_inverse_partial,), shape=lambda params, s: s),
     Kernels(_inverse),
     Spelling(r"\operatorname{{reciprocal}}({0})"),
+    params=tuple([(kind,) for kind in (*DEGENERATE, *NORMS)]),
 )  # fmt: skip
 
 

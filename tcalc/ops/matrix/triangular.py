@@ -23,12 +23,14 @@ LOWER_HALF = Op(
         lambda xp, params: xp.tril(xp.ones((params[0], params[0])), -1) + xp.eye(params[0]) / 2,
     ),
     Spelling("P"),
+    params=((3,), ("n",)),
 )  # fmt: skip
 LOWER_ONES = Op(
     "lower_ones", (),
     Meaning((), shape=lambda params: (params[0], params[0]), triangular=True),
     Kernels(lambda xp, params: xp.tril(xp.ones((params[0], params[0])))),
     Spelling("M"),
+    params=((3,), ("n",)),
 )  # fmt: skip
 
 

@@ -171,7 +171,8 @@ class Operators:
         words = (*[tuple(range(len(self.b.shapes[a]))) for a in args], ())
         key = (e.op.name, repr(e.params), read)
         params = (e.op, *e.params, count, read, plan)
-        slot = self.b.emit("loop", tuple(args), shape, words, params, key, count * plan.flops)
+        flops = plan.flops_once + count * (plan.flops - plan.flops_once)
+        slot = self.b.emit("loop", tuple(args), shape, words, params, key, flops)
         return Value(slot, (), 1)
 
     def _turned(self, x: SlotWord, axes: Word) -> SlotWord:
