@@ -108,6 +108,8 @@ class Meaning:
         Is the result, the first of several, lower triangular?
     integral : bool
         Is the result an integer where all operands are?
+    places : bool
+        Is the result an integer, whatever the operands are: places along an axis?
     dimensions : callable or None
         ``dimensions(params)`` are the names of dimensions in the parameters, where these are not
         extents themselves.
@@ -127,6 +129,7 @@ class Meaning:
     definite: bool = False
     triangular: bool = False
     integral: bool = False
+    places: bool = False
     dimensions: Callable[[tuple[Any, ...]], set[str]] | None = None
 
 

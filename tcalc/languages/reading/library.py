@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...ops import arithmetic, diagonals, elementwise, packed, reductions, reshape, views
+from ...ops import (
+    arithmetic,
+    diagonals,
+    einsum,
+    elementwise,
+    packed,
+    products,
+    reductions,
+    reshape,
+    special,
+    views,
+)
 from ...ops.matrix import (
     cholesky,
     eigh,
@@ -19,7 +30,8 @@ from ...ops.matrix import (
 )
 
 MODULES = (
-    arithmetic, views, elementwise, reductions, reshape, diagonals, packed,
+    arithmetic, views, elementwise, special, reductions, reshape, diagonals, packed,
+    products, einsum,
     inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
 )  # fmt: skip
 

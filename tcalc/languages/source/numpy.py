@@ -25,9 +25,11 @@ TEMPLATES = {
     **{
         name: f"special.{name}({{operands}})"
         for name in (
-            "digamma", "erf", "erfc", "gammaln", "log_ndtr", "ndtr", "polygamma", "xlogy",
+            "beta", "betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "log_ndtr", "logit",
+            "ndtr", "polygamma", "xlogy",
         )
     },
+    "spherical_jn": "special.spherical_jn(np.asarray({0}, int), {1})",
     "reciprocal": "1 / {0}",
     "reciprocal0": "np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
     "power": "{0} ** {1}",
