@@ -15,6 +15,7 @@ from .compression.compress import Compressed as Compressed
 from .compression.compress import compress as compress
 from .graph.nodes import Expr as Expr
 from .graph.variables import var as var
+from .languages.einsum.parse import parse_einsum as parse_einsum
 from .languages.einsum.print import to_einsum as to_einsum
 from .languages.index.parse import parse_index as parse_index
 from .languages.index.print import to_index as to_index
@@ -30,10 +31,12 @@ from .minimise.scipy_objective import scipy_functions as scipy_functions
 from .ops.arithmetic import *
 from .ops.axes import *
 from .ops.constructors import *
+from .ops.declared import elementwise as elementwise
 from .ops.diagonals import *
 from .ops.differences import *
 from .ops.einsum import *
 from .ops.elementwise import *
+from .ops.entrywise import *
 from .ops.indexing import *
 from .ops.joining import *
 from .ops.matrix.inverse import *
@@ -57,11 +60,12 @@ from .structured.blocks import BlockStructured as BlockStructured
 from .structured.tensor import Structured as Structured
 from .structured.tensor import identity_like as identity_like
 from .support.errors import Error as Error
+from .support.errors import LimitError as LimitError
 from .support.errors import LinAlgError as LinAlgError
 from .support.errors import MemoryLimitError as MemoryLimitError
 from .support.errors import ParseError as ParseError
 from .support.errors import ShapeError as ShapeError
 from .support.errors import TraceError as TraceError
 from .support.errors import UnsupportedError as UnsupportedError
-
-__version__ = "0.1.0"
+from .support.limits import limits as limits
+from .support.version import __version__ as __version__

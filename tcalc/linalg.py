@@ -26,10 +26,11 @@ inv(A)'
 """
 
 from .ops.diagonals import trace
+from .ops.matrix.adjugate import adj
 from .ops.matrix.cholesky import cholesky
 from .ops.matrix.eigh import eigh, eigvalsh, syevd
 from .ops.matrix.functions import expm, logm, sqrtm
-from .ops.matrix.inverse import adj, det, inv, logdet, slogdet, solve
+from .ops.matrix.inverse import det, inv, logdet, slogdet, solve
 from .ops.matrix.lapack_names import (
     cho_solve,
     gemm,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -35,3 +36,10 @@ def plan_for_machine(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> None:
     """What is compiled from here on is planned as if machines had these numbers."""
     for name, row in BACKENDS.items():
         monkeypatch.setitem(BACKENDS, name, row._replace(machine=replace(row.machine, **fields)))
+
+
+def run_source(e: Any, data: Mapping[str, Any], **options: Any) -> Any:
+    """What the printed NumPy program of an expression computes."""
+    scope: dict[str, Any] = {}
+    exec(tc.to_code(e, "numpy", name="printed", **options), scope)
+    return scope["printed"](*[data[name] for name in sorted(data)])

@@ -156,7 +156,7 @@ class Lists:
     )
     width = 70
 
-    def __init__(self, scope: FunctionScope) -> None:
+    def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
         self.scope = scope
 
     def variable(self, name: str, shape: Shape) -> Code:

@@ -131,15 +131,10 @@ def test_attributes() -> None:
 
 def test_two_declarations_of_one_name() -> None:
     other = tc.var("w", "k")
-    e = tc.sum(w) + tc.sum(other)
-    for use in (
-        lambda: e.variables,
-        lambda: e(w=[1.0]),
-        lambda: tc.grad(e, w),
-        lambda: tc.compile(e),
-    ):
-        with pytest.raises(ValueError, match=r"w .*twice|twice.*w"):
-            use()
+    with pytest.raises(ValueError, match=r"w is declared twice: \(n,\) and \(k,\)"):
+        tc.sum(w) + tc.sum(other)
+    with pytest.raises(ValueError, match=r"w is declared twice"):
+        tc.compile((tc.sum(w), tc.sum(other)))
     with pytest.raises(ValueError, match="w"):
         tc.grad(tc.sum(w), other)
 

@@ -17,7 +17,7 @@ from tests.cases import CASES, Case
 from tests.test_derivatives import DOUBLE, SINGLE, assert_equal, expected
 from tests.test_fold import COUNT, by_jax, targets
 from tests.test_linalg import outputs, setting
-from tests.test_operators import ELEMENTWISE, WITH_CORE, points, with_core
+from tests.test_operators import APPLIED, ELEMENTWISE, points, with_core
 
 #: Expressions by name, and arrays.
 Wanted = tuple[dict[str, tc.Expr], dict[str, Any]]
@@ -125,13 +125,18 @@ def test_elementwise_rows(row: Op, backend: str) -> None:
     check((wanted, arrays), backend, 1e-12)
 
 
-@pytest.mark.parametrize("row", WITH_CORE, ids=str)
-def test_rows_with_a_core(row: Op, backend: str) -> None:
-    parts, variables, arrays = with_core(row)
+def of_row(row: Op, params: tuple[Any, ...]) -> Wanted:
+    """Its parts, with what their squares have as gradients."""
+    parts, variables, arrays = with_core(row, params)
     wanted = {f"part {k}": e for k, e in enumerate(parts)}
     for (k, e), x in ((item, x) for item in enumerate(parts) for x in variables):
         wanted[f"gradient of part {k} by {x}"] = tc.grad(tc.sum(e * e), x)
-    check((wanted, arrays), backend)
+    return wanted, arrays
+
+
+@pytest.mark.parametrize(("row", "params"), APPLIED, ids=str)
+def test_rows_with_a_core(row: Op, params: tuple[Any, ...], backend: str) -> None:
+    check(of_row(row, params), backend)
 
 
 # --- errors ---------------------------------------------------------------------------------------

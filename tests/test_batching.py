@@ -16,7 +16,7 @@ from tcalc.graph.operators import TABLE, Op, Selection
 from tcalc.ops.matrix_cores import symmetric_part
 from tcalc.support.errors import RangeError
 from tests.cases import BY_NAME, CASES, EXTENTS
-from tests.test_operators import PARAMS, close
+from tests.test_operators import close
 
 SIZES = (0, 1, 3)
 #: Cases in which the first variable stands.
@@ -51,7 +51,7 @@ def agrees(e: Any, arrays: Arrays, names: set[str], count: int, size: Any, tol: 
 
 def with_row(row: Op) -> tuple[tuple[tc.Expr, ...], list[tc.Expr], Callable[[int], Arrays]]:
     """Outputs of the row on one item, its variables, and data of a batch of them."""
-    params = PARAMS.get(row.name, (1,) if -1 in row.core else ())
+    params = row.admitted[0]
     cores = row.cores(params)
     variables = [tc.var(f"x{k}", (3,) * axes) for k, axes in enumerate(cores)]
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tcalc
 from tcalc.app.cli import main
 from tcalc.graph.operators import TABLE
 
@@ -33,6 +35,8 @@ PRINTED: list[tuple[list[str], str]] = [
     (["-1"], "-1"),
     (["-x"], "-x"),
     (["sum(x.*y)", "--wrt", "x,y"], "d/dx: y\nd/dy: x"),
+    (["sum(x.*y)", "--wrt", "x", "--wrt", "y"], "d/dx: y\nd/dy: x"),
+    (["sum(x.*y)*a", "--wrt", "x,y", "--wrt", "a"], "d/dx: a*y\nd/dy: a*x\nd/da: x'*y"),
     (["sum(x.*y)", "--wrt", "x, y", "--order", "2"],
      "d2/dx dx: matrix(0, n, n)\nd2/dx dy: eye(n)\nd2/dy dx: eye(n)\nd2/dy dy: matrix(0, n, n)"),
     (["sum(x.*y)", "--wrt", "x,y", "--order", "0"], "x'*y"),
@@ -67,7 +71,6 @@ REFUSED: list[tuple[list[str], list[str]]] = [
     (["derive", "x*y", "--var", "x=n", "--var", "y=n"], ["1:2", "`x`", "`y`", "x'*y"]),
     (["derive", "(x\n+ $"], ["2:3", "'$'"]),
     (["derive", "lgo(x)"], ["did you mean `log`"]),
-    (["derive", "sum(T)", "--var", "T=2,2,2"], ["(2, 2, 2)"]),
     (["derive", "x", "extra"], ["extra"]),
     (["derive", "x", "--unknown"], ["--unknown"]),
     (["derive", "sum(x)", "--wrt", "q"], ["'q' is no variable", "x"]),
@@ -88,6 +91,9 @@ REFUSED: list[tuple[list[str], list[str]]] = [
     (["derive", "x", "--var", "x=²"], ["'²'"]),
     (["derive", "x", "--var", "x=n,,m"], ["'' is neither a dimension name"]),
     (["derive", "x", "--var", "x=n:odd"], ["'x=n:odd'", "symmetric"]),
+    (["derive", "S", "--var", "S=n,n:symetric"], ["'symetric'", "did you mean `symmetric`"]),
+    (["derive", "S", "--var", "S=n,n:psd"], ["'psd'", "did you mean `positive_definite`"]),
+    (["derive", "S", "--var", "S=n,n:lower-triangular"], ["did you mean `lower`"]),
     (["derive", "x", "--var", "x=n:symmetric"], ["square", "(n,)"]),
     (["derive", "x", "--var", "x=n", "--var", "x=m"], ["x is declared already"]),
     (["eval", "sum(w)"], ["--data"]),
@@ -119,6 +125,7 @@ REFUSED: list[tuple[list[str], list[str]]] = [
 CHECKED = [
     [LOSS, *DECLARED, "--wrt", "w"],
     [LOSS, *DECLARED, "--wrt", "w,X", "--order", "2"],
+    [LOSS, *DECLARED, "--wrt", "w", "--wrt", "X"],
     ["-logdet(S)", "--var", "S=n,n:positive_definite", "--order", "2"],
     ["norm2(X*w - y)", "--mode", "forward"],
     ["sum(max(x, 0).^2)", "--order", "3", "--seed", "7"],
@@ -170,6 +177,12 @@ def test_bad_input(
     assert err.startswith(("tcalc: ", "usage: "))
 
 
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert run(capsys, "--version") == (0, f"tcalc {stated}\n", "")
+    assert tcalc.__version__ == stated
+
+
 def test_source_runs(capsys: pytest.CaptureFixture[str]) -> None:
     _, source, _ = run(capsys, "derive", LOSS, *DECLARED, "--wrt", "w", "--to", "numpy")
     scope: dict[str, Any] = {}
@@ -189,6 +202,8 @@ def test_explain_stands_beside_the_output(capsys: pytest.CaptureFixture[str]) ->
 def test_eval(capsys: pytest.CaptureFixture[str], files: Path) -> None:
     assert run(capsys, "eval", "-sum(X*w - y)", "--data", "data.npz") == (0, "-13.0\n", "")
     assert run(capsys, "eval", "sum(w)", "--data", "data.npz", "--var", "w=k")[1] == "3.0\n"
+    argv = ["eval", "sum(w)*sum(y)", "--data", "data.npz", "--wrt", "w", "--wrt", "y"]
+    assert run(capsys, *argv) == (0, "d/dw: [2. 2. 2.]\nd/dy: [3. 3.]\n", "")
     argv = ["eval", "norm2(X*w - y)^2", "--data", "data.npz", "--wrt"]
     assert run(capsys, *argv, "w", "--order", "2", "--out", "result.npz") == (0, "", "")
     X = np.load("data.npz")["X"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import functools
 import inspect
+import keyword
 import operator
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +19,14 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.graph.applications import apply
 from tcalc.graph.nodes import Add, Apply, Const, Einsum, Expr, Var, dimensions, postorder
 from tcalc.graph.normal import bare
+from tcalc.graph.operators import Op
+from tcalc.languages.source.numpy_helpers import HELPERS
 from tcalc.support.namespaces import NUMPY
 from tests.printed import DERIVED, FIXED, A, B, C, Q, V, X, c, high_order, parsed, x, z
+from tests.test_operators import ELEMENTWISE, points
 
 
 def naive(e: Expr, values: dict[str, np.ndarray], sizes: dict[str, int]) -> Any:
@@ -175,7 +183,37 @@ def test_names_that_mean_something_in_the_source_are_renamed(tmp_path: Path) -> 
     np.testing.assert_allclose(result, [value * np.sin(value) * value])
 
 
-@pytest.mark.parametrize("bad", ["1f", "lambda", "f(x)", "f\nimport os", ""])
+class Posing(str):
+    """A str that says of itself what it is not."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "x; raise SystemExit"
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+    def isidentifier(self) -> bool:
+        return True
+
+    def isascii(self) -> bool:
+        return True
+
+
+#: What a function cannot be called: no identifiers, words of the language, and what they read as.
+BAD_NAMES = [
+    "1f", "f(x)", "f\nimport os", "", "__init__", "__name__", "__f",
+    *keyword.kwlist, *[name for name in dir(builtins) if name.isidentifier()],
+    "np", "special", "linalg", "dtype", "floats", "_check", *HELPERS,
+    "\uff50\uff52\uff49\uff4e\uff54",  # print in full width
+    Posing("f(x)"), Posing("print"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", BAD_NAMES, ids=str.__str__)
 def test_function_names_and_languages_are_checked(bad: str) -> None:
     with pytest.raises(ValueError, match="identifier"):
         tc.to_code(x, name=bad)
@@ -196,6 +234,108 @@ def test_self_check_passes(text: str, name: str, order: int, tmp_path: Path) -> 
         [sys.executable, str(path)], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def run(e: Any, **values: Any) -> Any:
+    """What the source computes, in a namespace of its own."""
+    scope: dict[str, Any] = {}
+    exec(tc.to_code(e), scope)
+    return scope["f"](**values)
+
+
+@pytest.mark.parametrize("name", ["_", "match", "type_", "values", "found", "computed", "f_before"])
+def test_other_names_are_taken_as_they_are(name: str, tmp_path: Path) -> None:
+    source = tc.to_code(tc.grad(tc.sum(x * x), x), name=name, check=True)
+    assert executed(source, tmp_path)[0] == 0
+    np.testing.assert_allclose(loaded(source, tmp_path, name)(np.ones(2)), [2, 2])
+
+
+def test_names_and_keys_are_plain_text() -> None:
+    v = tc.var(Posing("v"), (Posing("p"), Posing("p+1")))
+    assert {type(text) for text in (v.name, *v.shape)} == {str}
+    source = tc.to_code({Posing("key"): tc.sum(v) * tc.eye("q")}, name=Posing("computed"))
+    assert "raise" not in source
+    assert ast.parse(source)
+    assert list(run({Posing("key"): 2 * v}, v=np.ones((1, 2)))) == ["key"]
+
+
+@pytest.mark.parametrize("key", ["a'\"\\\n\ud800", 0, -3, 2**62, True, 1.5, -0.0, np.inf, -np.inf,
+                                 np.float64(0.1), np.str_("k")])  # fmt: skip
+def test_keys_read_back(key: Any) -> None:
+    ((found, value),) = run({key: 2 * c}, c=1.0).items()
+    assert found == key
+    assert type(found) in (str, int, float, bool)
+    assert value == 2
+
+
+@pytest.mark.parametrize("key", [np.nan, None, (1,), b"a", 1j, 2**63, x])
+def test_other_keys_are_refused(key: Any) -> None:
+    with pytest.raises(TypeError, match="keys of outputs"):
+        tc.to_code({key: c})
+
+
+#: Text whose value overflows as it stands, and where.
+STABLE = [
+    ("log(1 + exp(c))", {"c": 800.0}),
+    ("1/(1 + exp(c))", {"c": 800.0}),
+    ("log(sum(exp(x)))", {"x": np.array([1e3, 999.0, -1e3])}),
+    ("exp(x)/sum(exp(x))", {"x": np.array([1e3, 999.0, -1e3])}),
+    (
+        "sum(log(1 + exp(-y .* (X*w))))",
+        {
+            "X": np.array([[1e3, 2.0], [3.0, -1e3]]),
+            "w": np.array([3.0, -2.0]),
+            "y": np.array([1.0, -1.0]),
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize(("text", "at"), STABLE, ids=[text for text, _ in STABLE])
+def test_source_is_of_the_stable_form(text: str, at: dict[str, Any], order: int) -> None:
+    e = tc.parse(text, X=("m", "n"), y="m", w="n", x="n", c=())
+    e = tc.derivative(e, next(iter(at.keys() & {"c", "x", "w"})), order)
+    found, expected = run(e, **at), e(**at)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-300)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if len(r.core) < 3], ids=str)
+def test_numbers_of_python_are_taken(row: Op, order: int) -> None:
+    names = [tc.var(f"x{k}") for k in range(len(row.core))]
+    at = {v.name: float(p[0]) for v, p in zip(names, points(row, 1), strict=True)}
+    e = apply(row, *names)
+    if order and row.meaning.partials[-1] is not None:
+        e = tc.derivative(e, names[-1], order)
+    np.testing.assert_allclose(run(e, **at), e(**at), rtol=1e-12)
+
+
+k, g = tc.arange(12), tc.var("g", 12, integer=True)
+BIG = 2**50 + 1
+
+#: Integers, and the same in Python's arithmetic.
+INTEGERS = [
+    (BIG * k + 3, lambda k, g: BIG * k + 3),
+    (BIG * g + 3, lambda k, g: BIG * g[k] + 3),
+    (BIG * k * k - g, lambda k, g: BIG * k * k - g[k]),
+    (tc.abs(-BIG * k), lambda k, g: BIG * k),
+    (tc.maximum(BIG * k, g), lambda k, g: max(BIG * k, g[k])),
+    (tc.floor(BIG * k) + (g < 3), lambda k, g: BIG * k + (g[k] < 3)),
+    (tc.where(g < 3, BIG * g, k), lambda k, g: BIG * g[k] if g[k] < 3 else k),
+    (BIG * g[tc.mod(BIG * k, 12)], lambda k, g: BIG * g[BIG * k % 12]),
+]
+
+
+@pytest.mark.parametrize(("integers", "same"), INTEGERS, ids=[str(e) for e, _ in INTEGERS])
+def test_integers_that_index_are_exact(integers: tc.Expr, same: Callable[..., int]) -> None:
+    v = tc.var("v", 8)
+    at = {"v": np.arange(8.0) ** 2, "g": np.arange(12)[::-1].copy()}
+    e = v[tc.mod(integers, 8)]
+    places = [same(place, at["g"].tolist()) % 8 for place in range(12)]
+    found = run(e, **{name: at[name] for name in e.variables})
+    np.testing.assert_array_equal(found, at["v"][places])
 
 
 def test_source_of_constant_triangles(tmp_path: Path) -> None:

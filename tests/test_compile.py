@@ -369,3 +369,10 @@ def test_plan_for():
     r = tc.var("B", (2, 3)) @ tc.var("v", 3) - tc.var("u", 2)
     compressed = tc.compile(tc.hessian(r @ r, "v"), structured=True)
     assert compressed.plan_for(B=(2, 3), v=3, u=2).flops == compressed.plan.flops
+
+
+def test_a_compiled_function_tells_its_arguments_and_results() -> None:
+    compiled = tc.compile({"f": X @ w, "g": (w, tc.sum(w))}, args=("w",), data={"X": XV})
+    assert repr(compiled) == "<Compiled {'f': (m,), 'g': [(n,), ()]} of w (n,), bound: X>"
+    assert repr(tc.compile(X @ w, args=("w",))) == "<Compiled (m,) of w (n,), X (m, n)>"
+    assert repr(tc.compile(tc.eye(3))) == "<Compiled (3, 3) of no variables>"

@@ -34,13 +34,14 @@ LINES = 400
 NAME_PLACES = (
     "ops.*", "loops.*", "numpy.*", "rules.*", "graph.arraylike", "graph.formulas", "linalg",
     "__init__", "backends.c.rows", "languages.source.*", "languages.reading.*",
-    "languages.matrix.*", "languages.index.*",
+    "languages.matrix.*", "languages.index.*", "languages.einsum.*",
 )  # fmt: skip
 
 # Words that name an operator and also something else: these mean the other thing.
 OTHER_MEANINGS = {
     "languages.latex": {"iota", "beta", "gamma"},  # the Greek letters
     "integers.elimination": {"ceil", "floor", "max", "min"},  # bounds of sums
+    "graph.extent_forms": {"min"},  # of extents
 }
 
 

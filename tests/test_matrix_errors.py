@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import tcalc as tc
 from tcalc.graph import nodes
 from tcalc.languages.matrix.functions import FUNCTIONS, available, signature_of
-from tcalc.languages.reading.lexer import MAX_TEXT
+from tcalc.languages.reading.lexer import MAX_DEPTH, MAX_TEXT
 from tcalc.languages.reading.library import LIBRARY
-from tcalc.languages.reading.parser import MAX_DEPTH
 
 DECLARED: dict[str, Any] = {
     **dict.fromkeys(("a", "b", "c"), ()),
@@ -96,7 +95,6 @@ PARSE_ERRORS = [
     ("a + (x > 1)", 1, 8, ["where"]),
     ("where(x, x > 1, y)", 1, 12, ["where"]),
     ("where(a < b < c, x, y)", 1, 13, ["chain"]),
-    ("T3*x", 1, 1, ["shape (n, n, n)", "index"]),
     ("eye", 1, 1, ["size of eye", "eye(n)"]),
     ("a + eye*2", 1, 5, ["eye(n)"]),
     ("tr(eye)", 1, 4, ["eye(n)"]),
@@ -112,6 +110,7 @@ PARSE_ERRORS = [
 ]
 
 SHAPE_ERRORS = [
+    ("T3*x", 1, 3, ["shape (n, n, n)", "#('ijk,k->ij', T, x)"]),
     ("x*y", 1, 2, ["`x` is a column of shape (n,)", "x'*y", "x*y'", "x.*y"]),
     ("x'*y'", 1, 3, ["`x'` is a row", "x'*y''"]),
     ("(x + y)*(x - y)", 1, 8, ["(x + y)'*(x - y)", "(x + y).*(x - y)"]),

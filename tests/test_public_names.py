@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from importlib import import_module
-from inspect import getsource
+from inspect import getdoc, getsource, isfunction, signature
 from pkgutil import walk_packages
 from types import ModuleType
 
@@ -14,6 +15,7 @@ import tcalc as tc
 from tcalc import ops
 from tcalc.graph.arraylike import surface
 from tcalc.graph.operators import TABLE
+from tcalc.ops.declared import DECLARED
 
 # Reached through methods, operators or NumPy's functions only.
 HIDDEN = {
@@ -63,4 +65,26 @@ def test_operators_are_public() -> None:
     }  # fmt: skip
     # Rows of a family are made when an expression needs them; its first one is public.
     known = {name for name, row in TABLE.items() if reachable(name) or row.family}
-    assert not TABLE.keys() - internal - known
+    declared = {name for name, row in TABLE.items() if row.spelling.printed in DECLARED}
+    assert not TABLE.keys() - internal - known - declared
+
+
+FUNCTIONS = {
+    name: getattr(module, name)
+    for module in (tc, tc.linalg)
+    for name in dir(module)
+    if not name.startswith("_") and isfunction(getattr(module, name))
+}
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_every_public_function_tells_its_parameters_and_results(name: str) -> None:
+    function = FUNCTIONS[name]
+    text = getdoc(function) or ""
+    wanted = ["Parameters\n----------\n", "Returns\n-------\n"]
+    places = [text.find(section) for section in wanted if text.count(section) == 1]
+    assert 0 < places[0] < places[-1] if signature(function).parameters else wanted[1] in text
+    section = text.split(wanted[0])[-1].split(wanted[1])[0]
+    entries = re.findall(r"^([\w*, \\]+?)(?: :.*)?$", section, re.MULTILINE)
+    told = {word.strip(" *\\") for entry in entries for word in entry.split(",")}
+    assert not signature(function).parameters.keys() - told - {"operands", "args", "options"}

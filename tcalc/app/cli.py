@@ -19,14 +19,15 @@ from ..calculus.transforms import derivative
 from ..compression.compress import compress
 from ..graph import trees
 from ..graph.nodes import Expr
-from ..graph.properties import PROPERTIES
 from ..graph.variables import canonical_name, check_shape, var
 from ..languages.registry import TEXT_LANGUAGES
 from ..languages.source.print import to_code
 from ..languages.source.registry import LANGUAGES
 from ..run.compile import compile
 from ..support.errors import Error
+from ..support.limits import LIMITS, for_text, limits
 from ..support.progress import Progress
+from ..support.version import __version__
 from .check import check
 from .explain import explain
 
@@ -42,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser().parse_args(
             _quoted_expressions(list(sys.argv[1:] if argv is None else argv))
         )
-        status: int = arguments.run(arguments)
+        with limits(**dict(arguments.limit)):
+            status: int = arguments.run(arguments)
         return status
     except (Error, ValueError, TypeError, OSError) as problem:
         print(f"tcalc: {problem}", file=sys.stderr)
@@ -65,11 +67,12 @@ def _quoted_expressions(argv: list[str]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tcalc", description="Derivatives of tensor expressions.")
+    parser.add_argument("--version", action="version", version=f"tcalc {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, run: Callable[[Any], int], about: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=about, description=about)
-        sub.set_defaults(run=run)
+        sub.set_defaults(run=run, limit=[])
         return sub
 
     derive = command("derive", _derive, "print a derivative as a formula or as code")
@@ -102,7 +105,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _expression_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("expression", help='text such as "sum((X*w - y).^2)"')
-    parser.add_argument("--wrt", help="variable, or several as a,b")
+    parser.add_argument(
+        "--wrt", action="append", type=_names, help="variable, or several as a,b; may stand again"
+    )
     parser.add_argument("--order", type=int, default=1)
     parser.add_argument("--mode", default="auto", choices=("auto", *MODES))
     parser.add_argument("--language", default="matrix", choices=sorted(READERS))
@@ -110,6 +115,26 @@ def _expression_options(parser: argparse.ArgumentParser) -> None:
         "--var", action="append", default=[], metavar="NAME=m,n[:property]",
         help="declare a variable: extents or dimension names, empty for a scalar",
     )  # fmt: skip
+    parser.add_argument(
+        "--limit", action="append", default=[], type=_limit, metavar="NAME=NUMBER",
+        help=f"how far symbolic work may grow: {', '.join(LIMITS)}",
+    )  # fmt: skip
+
+
+def _limit(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    if name not in LIMITS:
+        raise argparse.ArgumentTypeError(f"limits are {', '.join(LIMITS)}, such as nodes=1e6")
+    return name, float(value)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _wrt(arguments: Any) -> list[str]:
+    """The variables to differentiate by; none where the option is not given."""
+    return [name for names in arguments.wrt or () for name in names]
 
 
 def _seed(text: str) -> int:
@@ -131,11 +156,12 @@ def _declared(rows: Sequence[str]) -> dict[str, Expr]:
             raise ValueError(f"--var {row!r}: expected NAME=extents, such as X=m,n")
         if name in found:
             raise ValueError(f"--var {row!r}: {name} is declared already")
-        if set(chosen) - PROPERTIES.keys():
-            raise ValueError(f"--var {row!r}: properties are {', '.join(PROPERTIES)}")
         sizes = [int(w) if re.fullmatch(r"-?[0-9]+", w) else w for w in words if words != [""]]
         shape = check_shape(sizes, f"--var {row!r}")
-        found[name] = var(name, shape, **dict.fromkeys(chosen, True))
+        try:
+            found[name] = var(name, shape, **dict.fromkeys(chosen, True))
+        except TypeError as problem:
+            raise ValueError(f"--var {row!r}: {problem}") from None
     return found
 
 
@@ -144,15 +170,16 @@ def _read(arguments: Any, declared: dict[str, Any]) -> Expr:
 
 
 def _derived(arguments: Any, e: Expr) -> Any:
-    if arguments.wrt is None:
+    names = _wrt(arguments)
+    if not names:
         return e
-    names = [n.strip() for n in arguments.wrt.split(",")]
     with Progress("deriving"):
         return derivative(
             e, names[0] if len(names) == 1 else tuple(names), arguments.order, arguments.mode
         )
 
 
+@for_text
 def _derive(arguments: Any) -> int:
     e = _read(arguments, _declared(arguments.var))
     result = _derived(arguments, e)
@@ -174,7 +201,7 @@ def _print_blocks(arguments: Any, texts: Sequence[str]) -> None:
     if len(texts) == 1:
         print(texts[0])
         return
-    names = [n.strip() for n in arguments.wrt.split(",")]
+    names = _wrt(arguments)
     power = arguments.order if arguments.order > 1 else ""
     for word, text in zip(product(names, repeat=arguments.order), texts, strict=True):
         label = f"d{power}/{' '.join([f'd{name}' for name in word])}:"
@@ -193,6 +220,7 @@ def _arrays(path: str) -> dict[str, Any]:
         raise ValueError(f"{path} is not an .npz file with arrays of numbers") from None
 
 
+@for_text
 def _eval(arguments: Any) -> int:
     data = _arrays(arguments.data)
     declared: dict[str, Any] = {name: value.shape for name, value in data.items()}
@@ -206,18 +234,18 @@ def _eval(arguments: Any) -> int:
         names = ["result"] if len(values) == 1 else [f"result{k}" for k in range(len(values))]
         np.savez(arguments.out, **dict(zip(names, values, strict=True)))
     else:
-        for part in trees.leaves(value):
-            print(part)
+        _print_blocks(arguments, [str(part) for part in trees.leaves(value)])
     return 0
 
 
+@for_text
 def _check(arguments: Any) -> int:
     e = _read(arguments, _declared(arguments.var))
-    names = [arguments.wrt] if arguments.wrt else list(e.variables)
+    names = _wrt(arguments) or list(e.variables)
     if not names:
         raise ValueError("the expression has no variable to differentiate by")
     worst = 0
-    for name in (n.strip() for word in names for n in word.split(",")):
+    for name in names:
         with Progress(f"checking {name}"):
             report = check(e, name, arguments.order, arguments.mode, arguments.seed)
         print(f"{name}, order {arguments.order}: {report}")

@@ -84,6 +84,11 @@ def explain(e: Expr, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explan
     **sizes : int
         Extents of dimensions; the others count 100.
 
+    Returns
+    -------
+    Explanation
+        Its text is a table; `rows` are its lines.
+
     Examples
     --------
     >>> import tcalc as tc

@@ -9,12 +9,12 @@ from typing import Any
 from ..graph import trees
 from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var, dimensions, variables
-from ..graph.normal import einsum, view
+from ..graph.normal import view
 from ..graph.properties import property_rows
 from ..graph.variables import canonical_name, check_extent, var
 from ..support.errors import ShapeError
 from .batching import with_batch_axis
-from .projection import as_root, derivative_root
+from .projection import as_root, keeping_variables
 
 
 def vmap(e: Any, in_axes: Mapping[Any, int | None], size: Extent | None = None) -> Any:
@@ -60,11 +60,13 @@ def vmap(e: Any, in_axes: Mapping[Any, int | None], size: Extent | None = None) 
     known = variables(roots)
     extent = _size(size, roots)
     items: dict[Var, Expr] = {}
+    batched: dict[Var, Var] = {}
     for v, axis in _axes(in_axes, known).items():
         batch = _with_axis(v, axis, extent)
+        batched[v] = batch
         items[v] = view(batch, [axis, *[k for k in range(batch.ndim) if k != axis]])
     found = [
-        _keeping_variables(value, root, items)
+        keeping_variables(value, [batched.get(v, v) for v in root.variables.values()])
         for value, root in zip(with_batch_axis(roots, items, extent), roots, strict=True)
     ]
     return trees.rebuild(e, found)
@@ -110,21 +112,3 @@ def _with_axis(v: Var, axis: int, extent: Extent) -> Var:
             f"vmap: {v.name} is {min(inside)} in its last two axes; the batch axis stands before"
         )
     return var(v.name, shape, **dict.fromkeys(v.properties, True))
-
-
-def _keeping_variables(value: Expr, root: Expr, items: Mapping[Var, Expr]) -> Expr:
-    """The value, as a root that keeps variables of its origin which are not in it any more.
-
-    Their arrays may still be passed, and bind the size of the batch.
-    """
-    have = value.variables
-    lost = [items.get(v, v) for name, v in root.variables.items() if name not in have]
-    if not lost:
-        return value
-    total = sum(v.ndim for v in lost)
-    words, start = [], total
-    for v in lost:
-        start -= v.ndim
-        words.append(range(start, start + v.ndim))
-    origin = einsum(lost, words, ())
-    return derivative_root(value, origin)

@@ -29,12 +29,26 @@ def as_root(value: object) -> Expr:
 
 
 def derivative_root(
-    value: Expr, of: Expr, wrt: Sequence[Var] = (), candidates: Sequence[Expr] = ()
+    value: Expr,
+    of: Expr,
+    wrt: Sequence[Var] = (),
+    candidates: Sequence[Expr] = (),
+    kept: Sequence[Var] = (),
 ) -> Derivative:
     """The root that marks a value as the derivative of `of` by `wrt` (see `Derivative`)."""
     meta = (len(wrt), len(candidates), project)
-    made: Derivative = intern(Derivative, meta, (value, of, *wrt, *candidates))
+    made: Derivative = intern(Derivative, meta, (value, of, *wrt, *candidates, *kept))
     return made
+
+
+def keeping_variables(value: Expr, used: Iterable[Var]) -> Expr:
+    """The value, as a root that keeps those of some variables that are not in it any more.
+
+    Their arrays may still be passed and bind dimensions, as for any derivative.
+    """
+    left = value.variables
+    lost = {v.name: v for v in used if v.name not in left}
+    return derivative_root(value, value, kept=list(lost.values())) if lost else value
 
 
 def _project_slot(value: Expr, slot: Slot) -> Expr:

@@ -1,4 +1,4 @@
-"""The public transforms: gradients, Jacobians, Hessians, higher orders, and products with vectors.
+"""The public transforms: gradients, Jacobians, Hessians, higher orders.
 
 One pipeline for all of them: simplify the expression, accumulate partial derivatives in the order a
 mode names, simplify the result, and mark its root with where it comes from.
@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ..accumulation.orders import MODES, pullback, pushforward
+from ..accumulation.orders import MODES
 from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.bound_variables import readable
 from ..graph.extents import Shape, show_shape
-from ..graph.nodes import Derivative, Expr, Var, declaration, slots_of
+from ..graph.nodes import Derivative, Expr, Var, declaration
 from ..graph.normal import bare, view
 from ..graph.variables import canonical_name
 from ..ops.arithmetic import as_expr
 from ..plan.lowering.make import operations
 from ..rules.strategy import simplified, simplify, substitute
 from ..support.errors import ShapeError
-from .projection import as_root, derivative_root, project
+from .projection import as_root, derivative_root
 
 #: Far above the 64 axes that arrays can have.
 MAX_ORDER = 256
@@ -62,15 +62,20 @@ def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
     ('n', 'n')
     """
     root = as_root(e)
-    if mode not in ("auto", *MODES):
-        raise ValueError(f"mode {mode!r}: one of 'auto', " + ", ".join(map(repr, MODES)))
-    targets = _variables(x, root) if check_order(order) else ()
+    check_mode(mode)
+    targets = variables_named(x, root) if check_order(order) else ()
     wrt = trees.leaves(targets)
     result: Any = root
     for _ in range(order):
         rows = _next_order(trees.leaves(result), wrt, mode)
         result = trees.rebuild(result, [trees.rebuild(targets, row) for row in rows])
     return result
+
+
+def check_mode(mode: Any) -> None:
+    """Refuse what is no mode."""
+    if mode not in ("auto", *MODES):
+        raise ValueError(f"mode {mode!r}: one of 'auto', " + ", ".join(map(repr, MODES)))
 
 
 def check_order(order: Any) -> int:
@@ -83,120 +88,65 @@ def check_order(order: Any) -> int:
 
 
 def grad(f: Any, x: Any, mode: str = "auto") -> Any:
-    """The gradient of a scalar expression, of x's shape (see `derivative`)."""
-    _scalar(f, "grad")
+    """The gradient of a scalar expression (see `derivative`).
+
+    Parameters
+    ----------
+    f, x, mode
+        As for `derivative`; f is of shape ().
+
+    Returns
+    -------
+    Derivative of x's shape, or a nest of them where x is a nest.
+    """
+    require_scalar(f, "grad")
     return derivative(f, x, 1, mode)
 
 
 def value_and_grad(f: Any, x: Any, mode: str = "auto") -> trees.Block:
-    """The scalar expression itself and its gradient."""
+    """The scalar expression itself and its gradient, as one nest.
+
+    Parameters
+    ----------
+    f, x, mode
+        As for `derivative`; f is of shape ().
+
+    Returns
+    -------
+    tuple of the expression and what `grad` gives; callable and compiled as one.
+    """
     return trees.Block((as_root(f), grad(f, x, mode)))
 
 
 def jacobian(e: Any, x: Any, mode: str = "auto") -> Any:
-    """The Jacobian, of shape ``e.shape + x.shape`` (see `derivative`)."""
+    """The Jacobian (see `derivative`).
+
+    Parameters
+    ----------
+    e, x, mode
+        As for `derivative`.
+
+    Returns
+    -------
+    Derivative of shape ``e.shape + x.shape``, or a nest of them where x is a nest.
+    """
     return derivative(e, x, 1, mode)
 
 
 def hessian(f: Any, x: Any, mode: str = "auto") -> Any:
-    """The Hessian of a scalar expression; a nested tuple of blocks where x is a nest."""
-    _scalar(f, "hessian")
+    """The Hessian of a scalar expression.
+
+    Parameters
+    ----------
+    f, x, mode
+        As for `derivative`; f is of shape ().
+
+    Returns
+    -------
+    Derivative of shape ``x.shape + x.shape``; a nested tuple of blocks where x is a nest.
+    """
+    require_scalar(f, "hessian")
     return derivative(f, x, 2, mode)
-
-
-def jvp(e: Any, x: Any, v: Any) -> Expr:
-    """The product of the Jacobian with v: the directional derivative of e along v, by forward mode.
-
-    Parameters
-    ----------
-    e : Expr
-    x : variable, name of a variable, or a nested tuple or dict of these
-    v : array_like or Expr, or a nest of them like x
-        Of x's shape, or with further axes, the same for all of a nest, for several directions.
-
-    Returns
-    -------
-    Expr
-        Of shape ``e.shape`` and then the further axes.
-
-    Raises
-    ------
-    ShapeError
-        Where shapes do not fit. ValueError where `v` is no nest like x.
-    """
-    root = as_root(e)
-    seeds: dict[Var, Expr] = {}
-    for target, direction in _pairs(_variables(x, root), v, "jvp"):
-        seed = as_expr(direction)
-        if seed.shape[: target.ndim] != target.shape:
-            raise ShapeError(
-                f"jvp: the direction for {target.name} has shape {show_shape(seed.shape)}, "
-                f"expected {show_shape(target.shape)}"
-            )
-        seeds[target] = seed
-    if len({s.shape[t.ndim :] for t, s in seeds.items()}) > 1:
-        raise ShapeError("jvp: all directions need the same further axes")
-    return keeping_variables(simplify(pushforward(simplify(_value(root)), seeds)), root)
-
-
-def vjp(e: Any, x: Any, u: Any) -> Any:
-    """The product of u with the Jacobian, by reverse mode.
-
-    Parameters
-    ----------
-    e : Expr
-    x : variable, name of a variable, or a nested tuple or dict of these
-    u : array_like or Expr
-        Of e's shape, or with further axes in front for several products.
-
-    Returns
-    -------
-    Expr, or a nest of them where x is a nest
-        Of the further axes and then x's shape, projected onto the properties of x.
-
-    Raises
-    ------
-    ShapeError
-        Where the shape of `u` does not end in that of `e`.
-    """
-    root = as_root(e)
-    seed = as_expr(u)
-    value = simplify(_value(root))
-    lead = seed.ndim - value.ndim
-    if lead < 0 or seed.shape[lead:] != value.shape:
-        raise ShapeError(
-            f"vjp: u has shape {show_shape(seed.shape)}, expected {show_shape(value.shape)}"
-        )
-    targets = _variables(x, root)
-    wrt = trees.leaves(targets)
-    found = pullback(value, seed, wrt)
-    parts = [
-        keeping_variables(project(simplify(p), slots_of(lead, (t,))), root)
-        for p, t in zip(found, wrt, strict=True)
-    ]
-    return trees.rebuild(targets, parts)
-
-
-def hvp(f: Any, x: Any, v: Any) -> Any:
-    """The product of the Hessian of a scalar expression with v, by forward over reverse mode.
-
-    Parameters
-    ----------
-    f : Expr
-        Of shape ().
-    x : variable, name of a variable, or a nested tuple or dict of these
-    v : array_like or Expr, or a nest of them like x
-        Directions, as for `jvp`.
-
-    Returns
-    -------
-    Expr, or a nest of them where x is a nest
-        Of x's shape and then further axes of the directions.
-    """
-    _scalar(f, "hvp")
-    root = as_root(f)
-    targets = _variables(x, root)
-    return trees.mapped(lambda g: jvp(g, targets, v), grad(root, targets, "reverse"))
 
 
 def subs(e: Expr, values: Mapping[Any, Any]) -> Expr:
@@ -233,22 +183,12 @@ def subs(e: Expr, values: Mapping[Any, Any]) -> Expr:
     return substitute(bare(e), chosen)
 
 
-def keeping_variables(value: Expr, of: Expr) -> Expr:
-    """The value, as a root that keeps the variables of `of` where some are not in it any more.
-
-    Their arrays may still be passed and bind dimensions, as for any derivative.
-    """
-    if not of.variables.keys() - value.variables.keys():
-        return value
-    return derivative_root(value, of)
-
-
-def _value(root: Expr) -> Expr:
+def unprojected(root: Expr) -> Expr:
     """What is differentiated further: a derivative without its projection."""
     return root.inner if isinstance(root, Derivative) else root
 
 
-def _scalar(f: Any, name: str) -> None:
+def require_scalar(f: Any, name: str) -> None:
     shape: Shape = as_root(f).shape
     if shape:
         raise ShapeError(
@@ -257,7 +197,7 @@ def _scalar(f: Any, name: str) -> None:
         )
 
 
-def _variables(x: Any, root: Expr) -> Any:
+def variables_named(x: Any, root: Expr) -> Any:
     """The nest of variables that `x` names."""
     known = root.variables
 
@@ -289,22 +229,6 @@ def _same(variable: Var, known: Mapping[str, Var]) -> Var:
             f"{other.name} {declaration(other)} in the expression"
         )
     return variable
-
-
-def _pairs(targets: Any, values: Any, what: str) -> list[tuple[Var, Any]]:
-    """Variables and their directions, of nests that must have the same structure."""
-    if isinstance(targets, dict):
-        if not isinstance(values, Mapping) or values.keys() != targets.keys():
-            names = ", ".join(map(repr, targets))
-            raise ValueError(f"{what}: directions for a dict are a dict with the keys {names}")
-        return [pair for key in targets for pair in _pairs(targets[key], values[key], what)]
-    if isinstance(targets, tuple):
-        given = values if isinstance(values, tuple | list) else [values]
-        if len(given) != len(targets):
-            raise ValueError(f"{what}: {len(given)} directions for {len(targets)} variables")
-        pairs = zip(targets, given, strict=True)
-        return [pair for t, v in pairs for pair in _pairs(t, v, what)]
-    return [(targets, values)]
 
 
 def _next_order(parts: list[Expr], wrt: list[Var], mode: str) -> list[list[Derivative]]:
@@ -339,7 +263,7 @@ def _mirrored(root: Derivative) -> Derivative:
 
 
 def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
-    value = simplify(_value(root))
+    value = simplify(unprojected(root))
     of: Expr = root
     before: tuple[Var, ...] = ()
     if isinstance(root, Derivative) and root.wrt:

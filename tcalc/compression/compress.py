@@ -161,6 +161,15 @@ def compress(e: Expr) -> Compressed:
 
     Compressed tensors of one shape add, and numbers multiply them.
 
+    Parameters
+    ----------
+    e : Expr
+        A derivative knows which of its axes are rows; the axes of others split in halves.
+
+    Returns
+    -------
+    Compressed
+
     Examples
     --------
     >>> import tcalc as tc

@@ -31,12 +31,15 @@ class ContractionOperands(NamedTuple):
     chosen : tuple of int
         How many last labels of each operand a selection tensor selects by the others; 0 for arrays
         of numbers. Empty if there are no selection tensors.
+    fixed : int
+        The operands, as bits, that never change: products of these are made once.
     """
 
     words: tuple[Labels, ...]
     arrays: tuple[int, ...]
     symmetries: tuple[tuple[Labels, ...], ...]
     chosen: tuple[int, ...] = ()
+    fixed: int = 0
 
 
 class Isomorphism(NamedTuple):

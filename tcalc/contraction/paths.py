@@ -1,8 +1,9 @@
 """Contraction paths: the order in which the operands of a product are multiplied pairwise.
 
-Exact over all binary trees (outer products too) for few operands, the better of two greedy paths
-for many. The measure is predicted time in units of one elementwise operation: entries read and
-written, and multiply-adds of a matrix product, which run faster than elementwise ones.
+Exact over all binary trees (outer products too) for few operands, and for chains of many; for other
+products of many the better of two greedy paths. The measure is predicted time in units of one
+elementwise operation: entries read and written, and multiply-adds of a matrix product, which run
+faster than elementwise ones.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 from ..graph.nodes import Labels
 from ..support.machine import NOMINAL_MACHINE, Machine
+from .chains import chain_of, chain_pairs
 from .common_subproducts import ContractionOperands, Isomorphism, isomorphism
 
 Pairs = tuple[tuple[int, int], ...]
@@ -69,6 +71,10 @@ def contraction_path(
     """
     words = given.words
     if len(words) > EXACT_OPERANDS:
+        chain = None if any(given.chosen) else chain_of(words, keep, extents)
+        if chain is not None:
+            pairs = tuple(chain_pairs(chain, machine))
+            return Path(pairs, words, _path_time(given, keep, extents, pairs, machine))
         found = [_greedy(words, keep, extents, smallest) for smallest in (False, True)]
         timed = [
             Path(pairs, words, _path_time(given, keep, extents, pairs, machine)) for pairs in found
@@ -112,10 +118,11 @@ class EntryCounts(dict[int, float]):
         self.extents = extents
 
     def __missing__(self, mask: int) -> float:
-        size = 1.0
-        for label, extent in enumerate(self.extents):
-            if mask >> label & 1:
-                size *= extent
+        size, rest = 1.0, mask
+        while rest:
+            lowest = rest & -rest
+            size *= self.extents[lowest.bit_length() - 1]
+            rest ^= lowest
         self[mask] = size
         return size
 
@@ -215,9 +222,10 @@ class _ExactSearch:
         self.repeated = len(set(given.arrays)) < n
         self.plain = not any(given.chosen)
         self.sides = [_OperandLabels(k) for k in self.kept]
-        self.best = [0.0] * (self.full + 1)
-        #: Lower bound of the time of a subset as one side of a split: computing and reading it.
-        self.lower = [0.0] * (self.full + 1)
+        #: The time of every subset, and a lower bound of it as one side of a split: computing and
+        #: reading it. What never changes takes no time, but inside of what is made once.
+        self.once = [0.0] * (self.full + 1), [0.0] * (self.full + 1)
+        self.paid = ([0.0] * (self.full + 1), [0.0] * (self.full + 1)) if given.fixed else self.once
         self.trees: list[Tree] = [0] * (self.full + 1)
         self.spelled: list[dict[int, Labels]] = [{} for _ in range(self.full + 1)]
 
@@ -235,14 +243,16 @@ class _ExactSearch:
             else:
                 self.split(subset, low)
             reading = self.size(self.kept[subset]) * self.machine.read if self.plain else 0.0
-            self.lower[subset] = self.best[subset] + reading
+            for best, lower in (self.once, self.paid):
+                lower[subset] = best[subset] + reading
         words, found = self.given.words, self.spelled[self.full]
         spelled = tuple([found.get(k, word) for k, word in enumerate(words)])
-        return Path(_pairs_of(self.trees[self.full], len(words)), spelled, self.best[self.full])
+        return Path(_pairs_of(self.trees[self.full], len(words)), spelled, self.paid[0][self.full])
 
     def split(self, subset: int, low: int) -> None:
         """The best split of a subset; the part with its lowest operand first."""
-        kept, lower, size, plain = self.kept, self.lower, self.size, self.plain
+        kept, size, plain = self.kept, self.size, self.plain
+        best, lower = self.paid if subset & ~self.given.fixed else self.once
         machine, sides, gemm = self.machine, self.sides, self.machine.gemm
         rest = part = subset ^ low
         result = kept[subset]
@@ -255,7 +265,7 @@ class _ExactSearch:
             one, two = part | low, rest ^ part
             same = self.isomorphism(one, two) if self.repeated and part else None
             if same:
-                time = self.best[one] + _product_time(sides[one], sides[two], result, size, machine)
+                time = best[one] + _product_time(sides[one], sides[two], result, size, machine)
             else:
                 time = lower[one] + lower[two] + writing
                 if time >= least:
@@ -266,7 +276,9 @@ class _ExactSearch:
                     time += size(joined) / gemm
             if time * ROUNDING < least:
                 least, chosen, pair = time, one, same
-        self.best[subset] = least
+        self.once[0][subset] = least
+        if subset & ~self.given.fixed:
+            self.paid[0][subset] = least
         self.join(subset, chosen, pair)
 
     def isomorphism(self, one: int, two: int) -> Isomorphism | None:
@@ -333,19 +345,17 @@ def _path_time(
 ) -> float:
     size = EntryCounts(extents).__getitem__
     sides = _operand_labels(given)
-    uses = [0] * len(extents)
-    for word in (*given.words, keep):
-        for label in word:
-            uses[label] += 1
+    uses = Counter([label for word in (*given.words, keep) for label in word])
     total = 0.0
     for i, j in pairs:
         a, b = sides[i].labels, sides[j].labels
-        result = a | b
-        for label in range(len(extents)):
-            if a & b & 1 << label:
-                uses[label] -= 1
-                if uses[label] == 1:
-                    result &= ~(1 << label)
+        result, shared = a | b, a & b
+        while shared:
+            label = (shared & -shared).bit_length() - 1
+            shared ^= 1 << label
+            uses[label] -= 1
+            if uses[label] == 1:
+                result ^= 1 << label
         total += _product_time(sides[i], sides[j], result, size, machine)
         sides.append(_product_labels(sides[i], sides[j], result))
     return total

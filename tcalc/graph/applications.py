@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..support.limits import spend
 from ..support.namespaces import NUMPY
 from .canonical import axis_symmetries, closure
 from .extents import ONE, Shape
@@ -200,6 +201,7 @@ def rewritten(roots: Sequence[Expr], change: Callable[[Expr, Expr], Expr]) -> li
     """The roots after a change of every node: ``change(new, old)``, operands changed already."""
     done: dict[int, Expr] = {}
     for node in postorder(roots):
+        spend("steps")
         new = with_args(node, [done[id(arg)] for arg in node.args]) if node.args else node
         done[id(node)] = change(new, node)
     return [done[id(root)] for root in roots]

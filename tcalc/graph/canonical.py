@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
+from ..support.limits import spend
 from .extents import Shape
 from .nodes import Expr, Labels, Permutation, Var
 from .properties import subspace
@@ -88,6 +89,7 @@ class CanonicalLabelling:
         """Split colours by the places of their labels until nothing changes (at least once)."""
         classes = 0
         while classes < len(set(colours)):
+            spend("steps", 2 * len(self.labels) + 2 * self.n_labels)
             classes = len(set(colours))
             words = [
                 (self.ranks[k], least(tuple([colours[i] for i in word]), self.symmetries[k]))

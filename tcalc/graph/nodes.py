@@ -25,7 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..support.limits import spend
 from .arraylike import ArrayMethods
+from .declarations import declare, meeting
 from .extents import Coef, Shape, extent_names, show_shape
 from .properties import PROPERTIES, subspace
 from .subspaces import Slot
@@ -48,13 +50,16 @@ class Expr(ArrayMethods):
         Operands.
     """
 
-    __slots__ = ("__weakref__", "_antisymmetries", "_symmetries", "args", "order", "shape")
+    __slots__ = (
+        "__weakref__", "_antisymmetries", "_symmetries", "_twice", "args", "order", "shape",
+    )  # fmt: skip
 
     args: tuple[Expr, ...]
     shape: Shape
     order: tuple[int, str, bytes]
     _symmetries: tuple[Permutation, ...] | None
     _antisymmetries: tuple[Permutation, ...]
+    _twice: tuple[int, dict[str, Var]]
 
     @property
     def ndim(self) -> int:
@@ -179,17 +184,20 @@ class Derivative(Expr):
         What was differentiated (through all orders).
     wrt : tuple of Var
         One variable per order; `shape` is of.shape and then the shapes of these. Empty where the
-        root only keeps the variables of `of`.
+        root only keeps variables.
     candidates : tuple of Expr
         The same value as accumulated by other modes, for a choice when sizes are known.
+    kept : tuple of Var
+        Variables that cancelled: their arrays may be passed, and bind dimensions.
     """
 
-    __slots__ = ("candidates", "inner", "of", "project", "wrt")
+    __slots__ = ("candidates", "inner", "kept", "of", "project", "wrt")
     inner: Expr
     project: Callable[[Expr, Iterable[Slot]], Expr]
     of: Expr
     wrt: tuple[Var, ...]
     candidates: tuple[Expr, ...]
+    kept: tuple[Var, ...]
 
     @property
     def meta(self) -> tuple[Any, ...]:
@@ -219,30 +227,51 @@ NODE_KINDS = tuple(_FIELDS)
 _RANK = {kind: rank for rank, kind in enumerate(_FIELDS)}
 _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
+_NEVER: tuple[int, dict[str, Var]] = (0, {})
 
 
 def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ()) -> Any:
     """The node of this kind, meta and operands: the one that exists, or a new one."""
+    spend("nodes")
     key: Any = (kind, _exact(kind, meta), tuple(map(id, args)))
     node = _table.get(key)
     if node is not None:
         return node
+    if len(args) > 1 and kind is not Derivative:
+        check_declarations(args)
     node = object.__new__(kind)
     fields = dict(zip(_FIELDS[kind], meta, strict=False))
-    fields.update(args=args, _symmetries=None, _antisymmetries=(), order=_order(kind, meta, args))
+    fields.update(args=args, _symmetries=None, _antisymmetries=(), _twice=_NEVER)
+    fields.update(order=_order(kind, meta, args))
     if kind is Add:
         fields["shape"] = args[0].shape
     elif kind is Einsum:
         _, out, extents, _ = meta
         fields["shape"] = tuple([extents[label] for label in out])
     elif kind is Derivative:
-        orders, _, project = meta
+        orders, others, project = meta
+        last = 2 + orders + others
         fields.update(shape=args[0].shape, inner=args[0], of=args[1], project=project)
-        fields.update(wrt=args[2 : 2 + orders], candidates=args[2 + orders :])
+        fields.update(wrt=args[2 : 2 + orders], candidates=args[2 + orders : last])
+        fields.update(kept=args[last:])
     for field, value in fields.items():
         object.__setattr__(node, field, value)
     with _lock:
-        return _table.setdefault(key, node)
+        node = _table.setdefault(key, node)
+    if kind is Var:
+        declare(meta[0], node)
+    return node
+
+
+def check_declarations(nodes: Iterable[Expr]) -> None:
+    """Refuse nodes that are to be put together where these declare one name differently."""
+    found = meeting(nodes)
+    if found is not None:
+        raise _declared_twice(*found)
+
+
+def _declared_twice(one: Var, other: Var) -> ValueError:
+    return ValueError(f"{one.name} is declared twice: {declaration(one)} and {declaration(other)}")
 
 
 def _exact(kind: type[Expr], meta: tuple[Any, ...]) -> Any:
@@ -295,6 +324,7 @@ def postorder(roots: Iterable[Expr]) -> list[Expr]:
             done = path.pop()
             if done is not None:
                 found.append(done)
+    spend("steps", len(found))
     return found
 
 
@@ -305,9 +335,7 @@ def variables(roots: Iterable[Expr]) -> dict[str, Var]:
         if isinstance(node, Var):
             other = found.setdefault(node.name, node)
             if other is not node:
-                raise ValueError(
-                    f"{node.name} is declared twice: {declaration(other)} and {declaration(node)}"
-                )
+                raise _declared_twice(other, node)
     return dict(sorted(found.items()))
 
 

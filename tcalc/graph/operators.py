@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .extents import Extent, Shape
@@ -60,6 +60,23 @@ class Iteration(NamedTuple):
         return self.states + self.slices + self.fixed
 
 
+#: Operations, given the shapes of all operands.
+Count = Callable[..., float]
+
+
+def for_each_row(number: float) -> Count:
+    """So many operations for every entry of the first operand and every entry of its last axis.
+
+    For matrices of n rows that is number * n**3 each, for vectors of n entries number * n**2.
+    """
+    return lambda shape, *others: number * math.prod(shape) * shape[-1]
+
+
+def for_each_entry(number: float) -> Count:
+    """So many operations for every entry of the largest operand."""
+    return lambda *shapes: number * max([1, *map(math.prod, shapes)])
+
+
 class Factorisation(NamedTuple):
     """A factorisation that exists in plans on NumPy only: ``compute(xp, params, a)`` gives any
     object.
@@ -67,7 +84,7 @@ class Factorisation(NamedTuple):
 
     name: str
     compute: Callable[..., Any]
-    flops: float
+    flops: Count
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +123,11 @@ class Meaning:
         Is the result symmetric positive definite?
     triangular : bool
         Is the result, the first of several, lower triangular?
+    positive_diagonal : bool
+        Is the diagonal of the result, the first of several, above 0?
+    positive_of : tuple of int
+        The operands of which it follows that the result is above (or at least) 0 if they are; empty
+        where nothing does.
     integral : bool
         Is the result an integer where all operands are?
     places : bool
@@ -128,6 +150,8 @@ class Meaning:
     symmetric: bool = False
     definite: bool = False
     triangular: bool = False
+    positive_diagonal: bool = False
+    positive_of: tuple[int, ...] = ()
     integral: bool = False
     places: bool = False
     dimensions: Callable[[tuple[Any, ...]], set[str]] | None = None
@@ -155,8 +179,10 @@ class Kernels:
     formula : callable or None
         ``formula(xp, *arrays)`` of an elementwise row that is made of others, by functions of `xp`
         and Python's operators: written where a language has no function of the row's name.
-    flops : float
-        Operations per entry of the largest operand, times the last extent for matrix functions.
+    flops : float or callable
+        Additions and multiplications, a function counted as about ten: of each entry of the largest
+        operand, or ``flops(*shapes)`` of operands with these shapes. Those of the factor, where
+        there is one, come on top.
     factor : Op or Factorisation or None
         The factorisation of the operand from which `finish` computes the result; it is a step of
         its own, shared by all operators of one operand that need it.
@@ -173,7 +199,7 @@ class Kernels:
     portable: Callable[..., Any] | None = None
     ufunc: str = ""
     formula: Formula | None = None
-    flops: float = 1.0
+    flops: float | Count = 1.0
     factor: Op | Factorisation | None = None
     finish: Callable[..., Any] | None = None
     over: Callable[..., None] | None = None
@@ -200,6 +226,9 @@ class Spelling:
         application is not printed as that.
     source : str
         For rows of a family: the function that printed programs call.
+    code : mapping
+        By the name of a language of source, how it is written there, with operands as in `latex`:
+        for functions that languages cannot know.
     """
 
     latex: str
@@ -209,6 +238,7 @@ class Spelling:
     printed: str = ""
     written: Callable[[Apply], tuple[str, Expr]] | None = None
     source: str = ""
+    code: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +255,9 @@ class Op:
         What it is, how it is computed, how it is written.
     parts : tuple of str
         Printed names of the outputs of a row with several; each output is a `Part`.
+    params : tuple of tuples
+        The parameters that the row admits, or one of each sort, for operands whose core has extents
+        of 3: tests apply the row with each. Empty: none, or the number of core axes.
     family : tuple
         A function and its arguments that make the row, for families with any number of rows, which
         are made when they are needed: also when an expression is unpickled.
@@ -236,6 +269,7 @@ class Op:
     kernels: Kernels
     spelling: Spelling
     parts: tuple[str, ...] = ()
+    params: tuple[tuple[Any, ...], ...] = ()
     family: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
@@ -257,6 +291,11 @@ class Op:
     def domain(self) -> tuple[tuple[float, float], ...]:
         """Where each operand may be sampled."""
         return self.meaning.domain or (SAMPLED,) * len(self.core)
+
+    @property
+    def admitted(self) -> tuple[tuple[Any, ...], ...]:
+        """Parameters that the row may be applied with."""
+        return self.params or (((1,), (2,)) if -1 in self.core else ((),))
 
     @property
     def elementwise(self) -> bool:
@@ -324,9 +363,10 @@ class Loop(Op):
     hoisted: Callable[[Apply, Mapping[str, int]], tuple[Expr, ...] | None]
 
 
-def effort(factor: Op | Factorisation) -> float:
-    """Operations of a factorisation per entry and row."""
-    return factor.kernels.flops if isinstance(factor, Op) else factor.flops
+def operations(row: Op | Factorisation, *shapes: Sequence[int]) -> float:
+    """Operations of one application, or of what is left of it once its factor is there."""
+    flops = row.kernels.flops if isinstance(row, Op) else row.flops
+    return (flops if callable(flops) else for_each_entry(flops))(*shapes)
 
 
 #: All rows by name.
@@ -334,6 +374,15 @@ TABLE: dict[str, Op] = {}
 
 
 def operator_named(name: str) -> Op:
+    """The row of this name.
+
+    Raises
+    ------
+    KeyError
+        Where there is none: an expression of a function that was declared elsewhere.
+    """
+    if name not in TABLE:
+        raise KeyError(f"there is no operator {name}: declare it with elementwise() before loading")
     return TABLE[name]
 
 

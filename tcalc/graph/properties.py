@@ -49,6 +49,8 @@ class Property:
         Is no entry negative? Are the matrices positive definite?
     integral : bool
         Are the entries integers? Then nothing is differentiated by the variable.
+    also : tuple of str
+        What others call it, for a message that tells the name here.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Property:
     nonnegative: bool = False
     definite: bool = False
     integral: bool = False
+    also: tuple[str, ...] = ()
 
     @property
     def subspace(self) -> Subspace:
@@ -105,24 +108,25 @@ def _in_proportion(direction: Array, a: Array) -> Array:
     return found
 
 
-INTEGER = Property("integer", square=False, integral=True)
+INTEGER = Property("integer", square=False, integral=True, also=("int", "index"))
 
 #: The table: properties by name.
 PROPERTIES = {
     row.name: row
     for row in (
-        Property("symmetric", mirror=1),
+        Property("symmetric", mirror=1, also=("sym", "hermitian", "self_adjoint")),
         Property(
             "positive_definite", implies=("symmetric",), definite=True, test=_has_factor,
             inside=_gram, step=_at_most_unit,
             formula=lambda xp, a, n: a @ xp.matrix_transpose(a) + n * xp.eye(n),
+            also=("pd", "spd", "psd", "posdef", "positive_semidefinite"),
         ),
-        Property("diagonal", free="=="),
-        Property("lower", free=">="),
-        Property("upper", free="<="),
+        Property("diagonal", free="==", also=("diag",)),
+        Property("lower", free=">=", also=("tril", "lower_triangular")),
+        Property("upper", free="<=", also=("triu", "upper_triangular")),
         Property(
             "nonnegative", square=False, nonnegative=True, test=lambda a: not bool((a < 0).any()),
-            inside=lambda a: np.abs(a) + 0.1, step=_in_proportion,
+            inside=lambda a: np.abs(a) + 0.1, step=_in_proportion, also=("nonneg", "positive"),
         ),
         INTEGER,
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..support.errors import ShapeError
+from ..support.misspelt import closest_name
 from .bound_variables import readable
 from .extents import Extent, Shape, affine_extent, show_shape
 from .nodes import Const, Var, intern
@@ -23,10 +24,17 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
     name : str
         An identifier.
     shape : tuple of int and str
-        Extents; names are dimensions bound by the arrays at evaluation. `()` is a scalar.
+        Extents; names are dimensions bound by the arrays at evaluation. `()` is a scalar. A form
+        in names is an extent too: ``"n-1"``, ``"m*n"``, ``"n*(n-1)/2"`` (where a quotient is exact
+        for all n; ``//`` rounds down), ``"min(m,n)"``. One with a single unknown name binds it.
     **properties : bool
         Of square matrices in the last two axes, onto which derivatives are projected: {square}.
         Of entries: {entries}.
+
+    Returns
+    -------
+    Var
+        The same object for the same name, shape and properties.
 
     Examples
     --------
@@ -34,14 +42,14 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
     >>> tc.var("X", ("m", "n")).shape
     ('m', 'n')
     """
-    if not isinstance(name, str) or not name.isidentifier():
+    if not isinstance(name, str) or not str.isidentifier(name):
         raise ValueError(f"a variable needs an identifier as name, not {name!r}")
     name = canonical_name(name)
     extents = check_shape(shape, f"the shape of {name}")
     chosen = []
     for prop, value in properties.items():
         if prop not in PROPERTIES:
-            raise TypeError(f"{name}: unknown property {prop!r}; one of {', '.join(PROPERTIES)}")
+            raise TypeError(f"{name}: unknown property {prop!r}{_suggested(prop)}")
         if value:
             chosen.append(prop)
     square = [prop for prop in chosen if PROPERTIES[prop].square]
@@ -49,6 +57,14 @@ def var(name: str, shape: Extent | Iterable[Extent] = (), **properties: bool) ->
         raise ShapeError(f"{name} is {square[0]} and so must be square, not {show_shape(extents)}")
     found: Var = intern(Var, (name, extents, tuple(sorted(with_implied(chosen)))))
     return found
+
+
+def _suggested(prop: str) -> str:
+    """What may be meant by an unknown property, and which ones there are."""
+    known = {word: name for name, row in PROPERTIES.items() for word in (name, *row.also)}
+    close = closest_name(prop.replace("-", "_").replace(" ", "_").lower(), known)
+    meant = f"; did you mean `{known[close]}`?" if close else "."
+    return f"{meant} Properties are {', '.join(PROPERTIES)}"
 
 
 def _listed(square: bool) -> str:
@@ -68,7 +84,7 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
     checked: list[Extent] = []
     for extent in shape:
         if isinstance(extent, str):
-            checked.append(_named_extent(extent, what))
+            checked.append(_named_extent(str.__str__(extent), what))
         elif isinstance(extent, int | np.integer) and not isinstance(extent, bool):
             if extent < 0:
                 raise ShapeError(f"{what}: extent {extent} is negative")
@@ -81,13 +97,14 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
 
 
 def _named_extent(extent: str, what: str) -> Extent:
-    """A dimension name, or an affine form in such names."""
+    """A dimension name, or a form in such names."""
     try:
         affine_extent(extent)  # before other letters are read as digits or operators
         found = affine_extent(canonical_name(extent))
     except ValueError:
         raise ShapeError(
-            f"{what}: {extent!r} is neither a dimension name nor an affine form in such names"
+            f"{what}: {extent!r} is neither a dimension name nor a form in such names, "
+            "as n-1, 2*n, m*n, n*(n-1)/2 or min(m,n)"
         ) from None
     if isinstance(found, int) and found < 0:
         raise ShapeError(f"{what}: extent {extent} is negative")
@@ -95,8 +112,12 @@ def _named_extent(extent: str, what: str) -> Extent:
 
 
 def canonical_name(name: str) -> str:
-    """The name as Python reads keywords: the micro sign is a mu, a ligature its letters."""
-    return name if name.isascii() else unicodedata.normalize("NFKC", name)
+    """The name as Python reads keywords: the micro sign is a mu, a ligature its letters.
+
+    What is not a plain str becomes one: a subclass may show itself as anything.
+    """
+    plain = str.__str__(name)
+    return plain if plain.isascii() else unicodedata.normalize("NFKC", plain)
 
 
 def check_extent(extent: object, what: str) -> Extent:
@@ -106,8 +127,10 @@ def check_extent(extent: object, what: str) -> Extent:
 
 
 def const_node(value: np.ndarray) -> Const:
-    """The node of an array; the bits are copied."""
-    data = np.ascontiguousarray(value)
+    """The node of an array; the bits are copied, but all kinds of nan are one."""
+    data, nan = np.ascontiguousarray(value), np.isnan(value)
+    if nan.any():
+        data = np.where(nan, np.array(np.nan, data.dtype), data)
     found: Const = intern(Const, (data.dtype.str, value.shape, data.tobytes()))
     return found
 

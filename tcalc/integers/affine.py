@@ -3,13 +3,19 @@
 An access `x[i+2*k-1]` has an affine form as its index; boxes of labels and ranges of sums are
 conditions on such forms (Urban and van der Smagt 2017, section 4). Numbers are Python's integers,
 so nothing overflows. All values are immutable, hashable and in a canonical order.
+
+A name may be a product of names, `m*n`: where axes are merged, a label's coefficient is the extent
+of another. Substituting numbers for the dimensions makes such forms affine; whoever solves or
+bounds forms before that takes a product as one more unknown.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import index
 from typing import Any
 
@@ -19,6 +25,38 @@ import numpy as np
 IntegerValue = int | np.ndarray[Any, Any]
 
 _INT64_END = 2**63
+
+
+@lru_cache(4096)
+def split_top(text: str, mark: str) -> tuple[str, ...]:
+    """The parts of a text between marks that stand outside of parentheses."""
+    parts, depth = [""], 0
+    for piece in re.split(rf"([()]|{re.escape(mark)})", text):
+        depth += (piece == "(") - (piece == ")")
+        if piece == mark and not depth:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return tuple(parts)
+
+
+def factors_of(name: str) -> tuple[str, ...]:
+    """The names whose product a name is: itself, unless it is one."""
+    if "*" not in name or len(split_top(name, "//")) > 1:
+        return (name,)
+    return tuple([_unwrapped(part) for part in split_top(name, "*")])
+
+
+def _unwrapped(part: str) -> str:
+    return part[1:-1] if part[0] == "(" else part
+
+
+def product_of(names: Iterable[str]) -> str:
+    """The name of a product of names."""
+    parts = sorted(f for name in names for f in factors_of(name))
+    if len(parts) == 1:
+        return parts[0]
+    return "*".join([f"({f})" if "//" in f and f[-1] != ")" else f for f in parts])
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -95,6 +133,17 @@ class Affine:
     def __rsub__(self, other: int) -> Affine:
         return -self + other
 
+    def times(self, other: Affine) -> Affine:
+        """The product of two forms, its terms in products of names."""
+        if not self.terms or not other.terms:
+            return self * other.constant if not other.terms else other * self.constant
+        crossed = [
+            (product_of((one, two)), c * d) for one, c in self.terms for two, d in other.terms
+        ]
+        more = [(n, c * other.constant) for n, c in self.terms]
+        more += [(n, c * self.constant) for n, c in other.terms]
+        return Affine((*crossed, *more), self.constant * other.constant)
+
     def divided(self, divisor: int) -> Affine:
         """Coefficients over a number that divides them; the constant is rounded down."""
         terms = tuple((name, c // divisor) for name, c in self.terms)
@@ -102,7 +151,7 @@ class Affine:
 
     def substitute(self, values: Mapping[str, Affine | int | str]) -> Affine:
         """Forms, numbers or other names in place of names, all at once."""
-        parts = [(Affine.of(values.get(name, name)), c) for name, c in self.terms]
+        parts = [(_substituted(name, values), c) for name, c in self.terms]
         terms = tuple((name, c * d) for part, c in parts for name, d in part.terms)
         return Affine(terms, self.constant + sum(part.constant * c for part, c in parts))
 
@@ -111,7 +160,10 @@ class Affine:
 
         Arrays compute in 64 bits where that cannot overflow, and in Python's integers otherwise.
         """
-        given = [(c, values[name]) for name, c in self.terms]
+        given = [
+            (c, values[name] if name in values else math.prod(values[f] for f in factors_of(name)))
+            for name, c in self.terms
+        ]
         dtype = _wide_enough(given, self.constant)
         total: IntegerValue = self.constant
         for c, value in given:
@@ -124,10 +176,20 @@ class Affine:
         if not any(c > 0 for _, c in self.terms) and (self.constant > 0 or not self.terms):
             parts = [str(self.constant)] + [_term(n, c) for n, c in self.terms]
         else:
-            ordered = sorted(self.terms, key=lambda term: (term[1] < 0, term[0]))
+            ordered = sorted(self.terms, key=lambda t: (t[1] < 0, -t[0].count("*"), t[0]))
             parts = [_term(n, c) for n, c in ordered]
             parts += [f"{self.constant:+d}"] if self.constant else []
         return "".join(parts).removeprefix("+")
+
+
+def _substituted(name: str, values: Mapping[str, Affine | int | str]) -> Affine:
+    """The form in place of a name, or of what it is a product of."""
+    if name in values or "*" not in name:
+        return Affine.of(values.get(name, name))
+    found = Affine((), 1)
+    for factor in factors_of(name):
+        found = found.times(Affine.of(values.get(factor, factor)))
+    return found
 
 
 def _term(name: str, coefficient: int) -> str:

@@ -12,12 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from ..support.limits import spend
 from .affine import Affine, Constraint, Guard, IntegerValue, Quotient
 from .polyhedra import System, SystemLimitError, irredundant
 from .smith import solve_equations
 
 #: Inequalities that one elimination may produce.
 MAX_INEQUALITIES = 200
+
+#: What an inequality that is produced counts among the steps of a budget.
+ELIMINATED = 10
 
 #: What `Affine.of` takes.
 AffineLike = int | str | Affine
@@ -175,6 +179,7 @@ def _eliminate_one(system: System, name: str, limit: int) -> tuple[Range, System
             f"eliminating {name} from {len(system.constraints)} inequalities gives"
             f" {len(below) * len(above) + len(others)}, more than {limit}"
         )
+    spend("steps", ELIMINATED * len(below) * len(above))
     crossed = [_eliminated_pair(c, d, name) for c in below for d in above]
     lower = tuple(sorted(_solved_for(c, name) for c in below))
     upper = tuple(sorted(_solved_for(c, name) for c in above))

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from ..support.errors import Error
+from ..support.errors import LimitError
+from ..support.limits import spend
 from .affine import Affine, Constraint, IntegerValue
 from .smith import solve_equations
 
@@ -26,7 +27,7 @@ TableauRow = list[int]
 NEVER = Constraint(Affine((), -1))
 
 
-class SystemLimitError(Error):
+class SystemLimitError(LimitError):
     """A system of inequalities exceeds a limit of the search."""
 
 
@@ -144,6 +145,7 @@ class _Tableau:
 
     def pivot(self, basic: int, column: int) -> None:
         """Exchange a basic variable for the one of a column."""
+        spend("steps", len(self.rows) * len(self.columns))
         row, at = self.rows.pop(basic), column + 2
         sign = 1 if row[at] > 0 else -1
         new = [-sign * q for q in row]

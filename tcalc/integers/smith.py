@@ -12,6 +12,7 @@ from itertools import combinations, islice
 from operator import index
 
 from ..support.errors import ShapeError
+from ..support.limits import spend
 from .affine import Affine, Congruence, Constraint, Guard, Quotient
 
 Vector = tuple[int, ...]
@@ -154,11 +155,13 @@ class _Reduction:
         return True
 
     def add_row(self, i: int, j: int, factor: int) -> None:
+        spend("steps", len(self.s) + len(self.vt))
         _add_multiple(self.s, i, j, factor)
         _add_multiple(self.u, i, j, factor)
         _add_multiple(self.uit, j, i, -factor)
 
     def add_column(self, i: int, j: int, factor: int) -> None:
+        spend("steps", len(self.s) + len(self.vt))
         for row in self.s:
             row[i] += factor * row[j]
         _add_multiple(self.vt, i, j, factor)

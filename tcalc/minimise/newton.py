@@ -13,7 +13,7 @@ import numpy as np
 
 from ..calculus.transforms import hessian, value_and_grad
 from ..graph.nodes import Expr
-from ..run.binding import by_name
+from ..run.binding import OwnData, by_name
 from ..run.compile import compile
 from ..support.arrays import Array
 from ..support.progress import Progress
@@ -37,8 +37,9 @@ class _NewtonSearch:
         first, second = value_and_grad(f, wanted), hessian(f, wanted)
         self.tuple: Callable[[Any], Any] = (lambda found: (found,)) if single else tuple
         self.nested: Callable[[Any], Any] = (lambda parts: parts[0]) if single else tuple
-        self.first = compile(first, data=data, **options)
-        self.second = compile(second, data=data, structured=True, **options)
+        own = OwnData.of(data)
+        self.first = compile(first, data=own, **options)
+        self.second = compile(second, data=own, structured=True, **options)
         self.x = [np.array(value, _float_dtype(value)) for value in start.values()]
         self.evaluations = 0
         self.fun, self.gradient = self.evaluate(self.x)

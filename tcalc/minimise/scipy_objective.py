@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..calculus.transforms import hessian, hvp, value_and_grad
+from ..calculus.directional import hvp
+from ..calculus.transforms import hessian, value_and_grad
 from ..graph import trees
-from ..graph.extents import extent_of, show_shape
+from ..graph.extents import extent_of, show_shape, solved_for
 from ..graph.nodes import Expr, Var, dimensions, variables
 from ..graph.variables import var
-from ..run.binding import by_name, name_of
+from ..run.binding import OwnData, by_name, name_of
 from ..run.compile import compile
 from ..support.arrays import Array
 from ..support.errors import ShapeError
@@ -50,6 +51,7 @@ class Unknowns:
             held = extent
             if isinstance(extent, str):
                 if not extent.isidentifier():  # checked when it is evaluated
+                    self.sizes.update(solved_for(extent, size, self.sizes))
                     continue
                 held = self.sizes.setdefault(extent, size)
             if held != size:
@@ -95,7 +97,7 @@ class SciPyFunctions:
     def __init__(self, f: Any, wrt: Any, data: Mapping[Any, Any] | None, options: Any) -> None:
         self._unknowns = Unknowns(f, wrt)
         self.names = self._unknowns.names
-        self._data = by_name(data or {})
+        self._data = OwnData.of(data)
         self._f, self._options = f, {**options, "data": self._data}
         both = [name for name in self.names if name in self._data]
         if both:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..graph.extents import ONE, Coef, Extent, form_of, never_larger
+from ..graph.extent_forms import never_larger
+from ..graph.extents import ONE, Coef, Extent, extent_product, form_of
 from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Var, postorder
 from ..graph.normal import einsum
 from ..graph.operators import Op
@@ -93,9 +94,9 @@ def _form_inside(e: Expr, known: dict[int, Affine], depth: int) -> Affine | None
 
 def _multiple(coef: Coef) -> Affine | None:
     """A coefficient as a form: an integer, or one of an extent."""
-    if not isinstance(coef.value, int) or coef.over or len(coef.times) > 1:
+    if not isinstance(coef.value, int) or coef.over:
         return None
-    return (form_of(coef.times[0]) if coef.times else Affine((), 1)) * coef.value
+    return form_of(extent_product(coef.times)) * coef.value
 
 
 def inside(form: Affine, extents: Mapping[str, Extent], extent: Extent) -> bool:

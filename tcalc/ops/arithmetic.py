@@ -27,11 +27,12 @@ from ..graph.extents import (
     number,
     show_shape,
 )
-from ..graph.nodes import Expr
+from ..graph.nodes import Expr, check_declarations
 from ..graph.normal import bare
 from ..graph.products import is_number, numeral
 from ..graph.variables import check_shape, const_node, is_masked
 from ..support.errors import ShapeError, TraceError, UnsupportedError
+from .docstrings import documented
 
 __all__ = [
     "add",
@@ -55,6 +56,7 @@ Axis = int | Sequence[int] | None
 
 def public(function: F) -> F:
     """Make a function reachable from operators, methods and NumPy's own functions."""
+    documented(function)
     surface[function.__name__] = function
     return function
 
@@ -142,6 +144,7 @@ def expand(e: Expr, shape: Shape) -> Expr:
 
 @public
 def broadcast_to(a: object, shape: Extent | Sequence[Extent]) -> Expr:
+    """An array repeated to a shape, as `numpy.broadcast_to`; it is never stored."""
     e, target = as_expr(a), check_shape(shape, "broadcast_to")
     if broadcast_shapes(e.shape, target) != target:
         raise ShapeError(f"shape {show_shape(e.shape)} does not broadcast to {show_shape(target)}")
@@ -154,6 +157,7 @@ def broadcast(*operands: object) -> list[Expr]:
     first = exprs[0].shape
     if all(e.shape == first for e in exprs):
         return exprs
+    check_declarations(exprs)
     shape = broadcast_shapes(*[e.shape for e in exprs])
     return [expand(e, shape) for e in exprs]
 
@@ -163,27 +167,32 @@ def broadcast(*operands: object) -> list[Expr]:
 
 @public
 def add(a: object, b: object) -> Expr:
+    """a + b of every entry, with NumPy's broadcasting."""
     return normal.add(broadcast(a, b))
 
 
 @public
 def subtract(a: object, b: object) -> Expr:
+    """a - b of every entry, with NumPy's broadcasting."""
     left, right = broadcast(a, b)
     return normal.add([left, negative(right)])
 
 
 @public
 def negative(a: object) -> Expr:
+    """-a of every entry."""
     return normal.scale(as_expr(a), Coef(-1))
 
 
 @public
 def positive(a: object) -> Expr:
+    """The operand as it is, as an expression."""
     return as_expr(a)
 
 
 @public
 def multiply(a: object, b: object) -> Expr:
+    """a * b of every entry, with NumPy's broadcasting."""
     left, right = as_expr(a), as_expr(b)
     for factor, other in ((left, right), (right, left)):
         if not factor.shape and is_number(factor):
@@ -195,6 +204,7 @@ def multiply(a: object, b: object) -> Expr:
 
 @public
 def square(a: object) -> Expr:
+    """a * a of every entry."""
     e = as_expr(a)
     return multiply(e, e)
 
@@ -205,6 +215,7 @@ def matmul(a: object, b: object) -> Expr:
     left, right = as_expr(a), as_expr(b)
     if not left.ndim or not right.ndim:
         raise ShapeError("matmul needs operands with at least one axis; use * for scalars")
+    check_declarations([left, right])
     inner = (left.shape[-1], right.shape[max(right.ndim - 2, 0)])
     if inner[0] != inner[1]:
         raise ShapeError(
@@ -232,6 +243,10 @@ def dot(a: object, b: object) -> Expr:
 
 @public
 def tensordot(a: object, b: object, axes: int | Sequence[Any] = 2) -> Expr:
+    """Sums over pairs of axes of the outer product, as `numpy.tensordot`.
+
+    `axes` is how many of the last ones of a meet the first ones of b, or two lists of axes.
+    """
     left, right = as_expr(a), as_expr(b)
     pairs = _summed_axes(axes, left.ndim, right.ndim)
     second = list(range(left.ndim, left.ndim + right.ndim))
@@ -295,6 +310,7 @@ def keep(e: Expr, axes: Sequence[int], keepdims: bool) -> Expr:
 
 @public
 def sum(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """The sum over axes, of all entries by default."""
     e = as_expr(a)
     axes = chosen_axes(axis, e.ndim, "sum")
     rest = [k for k in range(e.ndim) if k not in axes]
@@ -303,6 +319,7 @@ def sum(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
 
 @public
 def mean(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """The mean over axes, of all entries by default."""
     e = as_expr(a)
     coef = ONE
     for k in chosen_axes(axis, e.ndim, "mean"):

@@ -122,6 +122,7 @@ def broadcast_arrays(*arrays: object) -> tuple[Expr, ...]:
 
 @public
 def swapaxes(a: object, axis1: int, axis2: int) -> Expr:
+    """Two axes in each other's place."""
     e = as_expr(a)
     order = list(range(e.ndim))
     i, j = (check_axis(k, e.ndim, "swapaxes") for k in (axis1, axis2))

@@ -42,11 +42,13 @@ def full_like(a: object, fill_value: object, shape: Shaped = None) -> Expr:
 
 @public
 def zeros_like(a: object, shape: Shaped = None) -> Expr:
+    """Zeros in the shape of a, or in another."""
     return zeros(as_expr(a).shape if shape is None else shape)
 
 
 @public
 def ones_like(a: object, shape: Shaped = None) -> Expr:
+    """Ones in the shape of a, or in another."""
     return ones(as_expr(a).shape if shape is None else shape)
 
 

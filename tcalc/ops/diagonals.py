@@ -71,11 +71,13 @@ def eye(n: Extent, m: Extent | None = None, k: int = 0) -> Expr:
 
 @public
 def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
+    """A diagonal of two axes, as a last axis."""
     return _read(a, offset, axis1, axis2, False)
 
 
 @public
 def trace(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
+    """The sum of a diagonal of two axes."""
     return _read(a, offset, axis1, axis2, True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -50,13 +51,18 @@ def _portable(xp: Any, params: tuple[Any, ...], a: Any, b: Any) -> Any:
     return xp.einsum("...k,...k->...", difference, difference)
 
 
+def _flops(a: Sequence[int], b: Sequence[int]) -> float:
+    """A difference, a product and an addition for every pair of rows and every entry of them."""
+    return 3 * prod(a) * b[-2]
+
+
 SQUARED_DISTANCES = Op(
     "squared_distances", (2, 2),
     Meaning(
         (_partial_left, _partial_right), shape=lambda params, a, b: (*a[:-1], b[-2]),
         domain=((-2, 2), (-2, 2)),
     ),
-    Kernels(_kernel, host=True, portable=_portable, flops=3),
+    Kernels(_kernel, host=True, portable=_portable, flops=_flops),
     Spelling(r"\operatorname{{squared\_distances}}({0}, {1})"),
 )  # fmt: skip
 

@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 from ..graph.applications import apply
-from ..graph.extents import number
-from ..graph.nodes import Apply, Expr
+from ..graph.extents import number, quotient_of
+from ..graph.nodes import Apply, Einsum, Expr
 from ..graph.normal import scale
 from ..graph.operators import operator_named
 from ..graph.products import is_number, numeric_value, split_coef
@@ -31,16 +31,12 @@ __all__ = [
     "clip",
     "cos",
     "cosh",
-    "digamma",
     "divide",
     "equal",
-    "erf",
-    "erfc",
     "exp",
     "exp2",
     "expm1",
     "floor",
-    "gammaln",
     "greater",
     "greater_equal",
     "hypot",
@@ -51,21 +47,20 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
-    "log_ndtr",
     "logaddexp",
+    "logcosh",
     "logical_and",
     "logical_not",
     "logical_or",
     "maximum",
     "minimum",
     "mod",
-    "ndtr",
     "not_equal",
-    "polygamma",
     "power",
     "reciprocal",
     "reciprocal0",
     "relu",
+    "sech",
     "sigmoid",
     "sign",
     "sin",
@@ -88,6 +83,11 @@ def _reciprocal0(xp: Any, x: Any) -> Any:
     return xp.where(zero, 0 * x, 1 / (x + zero))
 
 
+def _logcosh(xp: Any, x: Any) -> Any:
+    large = xp.abs(x) + xp.log1p(xp.exp(-2 * xp.abs(x))) - math.log(2)
+    return xp.where(xp.abs(x) < 1, xp.log1p(2 * xp.sinh(x / 2) ** 2), large)
+
+
 # --- exponentials and logarithms ------------------------------------------------------------------
 
 exp: Function = elementwise(
@@ -95,6 +95,7 @@ exp: Function = elementwise(
 )  # fmt: skip
 expm1: Function = elementwise(
     "expm1", lambda x, y: exp(x), latex=r"\operatorname{{expm1}}({0})", safe=(0,), flops=10,
+    positive_of=(0,),
 )  # fmt: skip
 exp2: Function = elementwise(
     "exp2", lambda x, y: y * math.log(2), latex="2^{{{0}}}", range=POSITIVE, safe=(0,), flops=10,
@@ -104,7 +105,7 @@ log: Function = elementwise(
 )  # fmt: skip
 log1p: Function = elementwise(
     "log1p", lambda x, y: reciprocal(1 + x), latex=r"\log(1 + {0})", domain=INSIDE, safe=(0,),
-    flops=10,
+    flops=10, positive_of=(0,),
 )  # fmt: skip
 log2: Function = elementwise(
     "log2", lambda x, y: reciprocal(x) / math.log(2), latex=r"\log_2({0})", domain=ABOVE_ZERO,
@@ -128,7 +129,7 @@ xlogy: Function = elementwise(
 
 reciprocal: Function = elementwise(
     "reciprocal", lambda x, y: -y * y, latex=r"\frac{{1}}{{{0}}}",
-    domain=ABOVE_ZERO, safe=(1,),
+    domain=ABOVE_ZERO, safe=(1,), positive_of=(0,),
 )  # fmt: skip
 reciprocal0: Function = elementwise(
     "reciprocal0", lambda x, y: -y * y, latex=r"{0}^{{+}}", domain=ABOVE_ZERO,
@@ -137,17 +138,17 @@ reciprocal0: Function = elementwise(
 )  # fmt: skip
 sqrt: Function = elementwise(
     "sqrt", lambda x, y: 0.5 * reciprocal(y), latex=r"\sqrt{{{0}}}", domain=ABOVE_ZERO,
-    range=NONNEGATIVE, safe=(1,), flops=4,
+    range=NONNEGATIVE, safe=(1,), flops=4, positive_of=(0,),
 )  # fmt: skip
 _divide: Function = elementwise(
     "divide", lambda a, b, y: reciprocal(b), lambda a, b, y: -(y * reciprocal(b)),
     latex=r"\frac{{{0}}}{{{1}}}", infix="./", domain=((-2, 2), (0.1, 3)),
-    safe=(None, 1),
+    safe=(None, 1), positive_of=(0, 1),
 )  # fmt: skip
 _power: Function = elementwise(
     "power", lambda a, b, y: b * power(a, _exponent(b) - 1),
     lambda a, b, y: y * log(where(equal(a, 0), 1, a)), latex="{0}^{{{1}}}",
-    infix=".^", domain=((0.1, 3), (-2, 2)), safe=(1, None), flops=20,
+    infix=".^", domain=((0.1, 3), (-2, 2)), safe=(1, None), flops=20, positive_of=(0,),
 )  # fmt: skip
 hypot: Function = elementwise(
     "hypot", lambda a, b, y: a * reciprocal0(y), lambda a, b, y: b * reciprocal0(y),
@@ -183,7 +184,15 @@ cosh: Function = elementwise(
     "cosh", lambda x, y: sinh(x), latex=r"\cosh({0})", range=(1, math.inf), safe=(0,), flops=10,
 )  # fmt: skip
 tanh: Function = elementwise(
-    "tanh", lambda x, y: 1 - y * y, latex=r"\tanh({0})", range=(-1, 1), flops=10,
+    "tanh", lambda x, y: sech(x) * sech(x), latex=r"\tanh({0})", range=(-1, 1), flops=10,
+)  # fmt: skip
+sech: Function = elementwise(
+    "sech", lambda x, y: -y * tanh(x), latex=r"\operatorname{{sech}}({0})", range=UNIT,
+    formula=lambda xp, x: 1 / xp.cosh(x), flops=12,
+)  # fmt: skip
+logcosh: Function = elementwise(
+    "logcosh", lambda x, y: tanh(x), latex=r"\log\cosh({0})", range=NONNEGATIVE,
+    formula=_logcosh, flops=40,
 )  # fmt: skip
 
 # --- sigmoid family -------------------------------------------------------------------------------
@@ -202,44 +211,11 @@ relu: Function = elementwise(
     formula=lambda xp, x: xp.maximum(x, 0), domain=((0.1, 2),),
 )  # fmt: skip
 
-# --- special functions ----------------------------------------------------------------------------
-
-erf: Function = elementwise(
-    "erf", lambda x, y: exp(-x * x) * (2 / math.sqrt(math.pi)), latex=r"\operatorname{{erf}}({0})",
-    range=(-1, 1), flops=20,
-)  # fmt: skip
-erfc: Function = elementwise(
-    "erfc", lambda x, y: exp(-x * x) * (-2 / math.sqrt(math.pi)),
-    latex=r"\operatorname{{erfc}}({0})", range=(0, 2),
-    flops=20,
-)  # fmt: skip
-ndtr: Function = elementwise(
-    "ndtr", lambda x, y: exp(-0.5 * x * x) / math.sqrt(2 * math.pi), latex=r"\Phi({0})", range=UNIT,
-    flops=20,
-)  # fmt: skip
-log_ndtr: Function = elementwise(
-    "log_ndtr", lambda x, y: exp(-0.5 * x * x - y) / math.sqrt(2 * math.pi), latex=r"\log\Phi({0})",
-    range=(-math.inf, 0), flops=20,
-)  # fmt: skip
-gammaln: Function = elementwise(
-    "gammaln", lambda x, y: digamma(x), latex=r"\log\Gamma({0})",
-    domain=((0.5, 4),), safe=(1,), flops=20,
-)  # fmt: skip
-digamma: Function = elementwise(
-    "digamma", lambda x, y: polygamma(1, x), latex=r"\psi({0})",
-    domain=((0.5, 4),), safe=(1,), flops=20,
-)  # fmt: skip
-polygamma: Function = elementwise(
-    "polygamma", None, lambda n, x, y: polygamma(n + 1, x), latex=r"\psi^{{({0})}}({1})",
-    kernel=lambda xp, n, x: xp.polygamma(xp.asarray(n, int), x), domain=((1, 1), (0.5, 4)),
-    safe=(None, 1), flops=50,
-)  # fmt: skip
-
 # --- piecewise ------------------------------------------------------------------------------------
 
 abs: Function = elementwise(
     "abs", lambda x, y: sign(x), latex=r"\left|{0}\right|", range=NONNEGATIVE, domain=((0.1, 2),),
-    integral=True,
+    integral=True, positive_of=(0,),
 )  # fmt: skip
 sign: Function = elementwise(
     "sign", None, latex=r"\operatorname{{sign}}({0})", range=(-1, 1), domain=((0.1, 2),),
@@ -254,12 +230,12 @@ mod: Function = elementwise(
 maximum: Function = elementwise(
     "maximum", lambda a, b, y: less(b, a) + 0.5 * equal(a, b),
     lambda a, b, y: less(a, b) + 0.5 * equal(a, b), latex=r"\max({0}, {1})",
-    domain=((0.1, 1), (1.1, 2)), integral=True,
+    domain=((0.1, 1), (1.1, 2)), integral=True, positive_of=(0, 1),
 )  # fmt: skip
 minimum: Function = elementwise(
     "minimum", lambda a, b, y: less(a, b) + 0.5 * equal(a, b),
     lambda a, b, y: less(b, a) + 0.5 * equal(a, b), latex=r"\min({0}, {1})",
-    domain=((0.1, 1), (1.1, 2)), integral=True,
+    domain=((0.1, 1), (1.1, 2)), integral=True, positive_of=(0, 1),
 )  # fmt: skip
 
 stop_gradient: Function = elementwise(
@@ -324,10 +300,10 @@ def where(condition: object, a: object = None, b: object = None) -> Expr:
 def divide(a: object, b: object) -> Expr:
     """a / b; a number below the line is a coefficient, a number above it a reciprocal."""
     left, right = as_expr(a), as_expr(b)
-    value = numeric_value(right)
-    if value and math.isfinite(1 / value):
+    value = right.coef.value if isinstance(right, Einsum) and is_number(right) else 0
+    if value and numeric_value(right) is not None and not math.isnan(quotient_of(1, value)):
         left, _ = broadcast(left, right)
-        return scale(left, number(1 / value))
+        return scale(left, number(quotient_of(1, value)))
     left, right = broadcast(left, right)
     if is_number(left) or len(set(getattr(left, "out", ()))) < len(getattr(left, "out", ())):
         return arithmetic.multiply(left, reciprocal(right))
@@ -364,11 +340,13 @@ def whole_power(e: Expr) -> tuple[Expr, int] | None:
 
 @public
 def greater(a: object, b: object) -> Expr:
+    """a > b of every entry: 1 or 0."""
     return less(b, a)
 
 
 @public
 def greater_equal(a: object, b: object) -> Expr:
+    """a >= b of every entry: 1 or 0."""
     return less_equal(b, a)
 
 

@@ -12,6 +12,7 @@ from ..graph.formulas import Formula
 from ..graph.nodes import Expr
 from ..graph.operators import INFINITE, Kernels, Meaning, Op, Partial, Spelling
 from .arithmetic import broadcast, public
+from .docstrings import documented
 
 Function = Callable[..., Expr]
 _ANY = (-2.0, 2.0)
@@ -29,6 +30,7 @@ def elementwise(
     safe: tuple[float | None, ...] = (),
     flops: float = 1.0,
     integral: bool = False,
+    positive_of: tuple[int, ...] = (),
 ) -> Function:
     """A row without core axes.
 
@@ -41,7 +43,7 @@ def elementwise(
         name, (0,) * len(partials),
         Meaning(
             partials, domain=domain or (_ANY,) * len(partials), range=range, safe=safe,
-            integral=integral,
+            integral=integral, positive_of=positive_of,
         ),
         Kernels(
             lambda xp, params, *arrays: known(xp, *arrays),
@@ -57,6 +59,7 @@ def elementwise(
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``{name}`` of every entry, with NumPy's broadcasting."
+    documented(function, ("x", "y", "z")[: len(partials)], "Of the operands' broadcast shape.")
     return public(function)
 
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..graph.applications import apply
-from ..graph.extents import ONE, Extent, extent_names, extent_of, value_of
+from ..graph.extent_forms import value_of
+from ..graph.extents import ONE, Extent, extent_names, extent_of
 from ..graph.nodes import Labels
 from ..graph.normal import einsum
 from ..graph.operators import Indicator, Kernels, Meaning, Spelling

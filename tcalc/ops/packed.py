@@ -54,15 +54,19 @@ def _partial(x: Expr, y: Expr) -> Expr:
     return _push(0, einsum([], [], (*range(batch), *core, *core), ONE, extents), y)
 
 
-def linear(name: str, core: int, kernel: Any, shape: Any, pullback: Any, printed: str = "") -> Op:
+def linear(
+    name: str, core: int, kernel: Any, shape: Any, pullback: Any, printed: str = "",
+    params: tuple[tuple[Any, ...], ...] = (),
+) -> Op:  # fmt: skip
     """A row that is linear in its one operand; `pullback` is the transposed map."""
     return Op(
         name, (core,),
         Meaning(
             (_partial,), shape=shape, domain=((-2.0, 2.0),), pushforward=_push, pullback=pullback,
         ),
-        Kernels(kernel),
+        Kernels(kernel, flops=0),
         Spelling(rf"\operatorname{{{{{printed or name}}}}}({{0}})", printed=printed),
+        params=params,
     )  # fmt: skip
 
 
@@ -108,7 +112,10 @@ def _identity(entries: int) -> int:
     return entries
 
 
-def _pair(names: tuple[str, str], where: Any, spread: Any, extent: Any, rows: Any) -> list[Op]:
+def _pair(
+    names: tuple[str, str], where: Any, spread: Any, extent: Any, rows: Any,
+    params: tuple[tuple[Any, ...], ...],
+) -> list[Op]:  # fmt: skip
     """Rows that take entries out of square matrices, and put them back among zeros.
 
     `where` says which entries of a matrix they are, in C order; `spread` are matrices, or columns
@@ -133,17 +140,19 @@ def _pair(names: tuple[str, str], where: Any, spread: Any, extent: Any, rows: An
 
     first, second = names
     return [
-        linear(first, 2, extract, extracted, _transposed_row(second)),
-        linear(second, 1, make, made, _transposed_row(first)),
+        linear(first, 2, extract, extracted, _transposed_row(second), params=params),
+        linear(second, 1, make, made, _transposed_row(first), params=params),
     ]
 
 
 EXTRACTTRIAN, MAKETRIAN = _pair(
-    ("extracttrian", "maketrian"), _triangle, _by_rows, _triangle_extent, _triangle_rows
-)
+    ("extracttrian", "maketrian"), _triangle, _by_rows, _triangle_extent, _triangle_rows,
+    ((0, True), (0, False), (-1, True), (1, False)),
+)  # fmt: skip
 EXTRACTDIAG, MAKEDIAG = _pair(
-    ("extractdiag", "makediag"), _diagonal, _as_column, _identity, _identity
-)
+    ("extractdiag", "makediag"), _diagonal, _as_column, _identity, _identity,
+    ((0,), (1,), (-2,)),
+)  # fmt: skip
 
 
 def _offset(name: str, offset: object) -> int:

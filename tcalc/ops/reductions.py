@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ..graph.applications import apply
 from ..graph.extents import ONE, Extent, Shape
 from ..graph.nodes import Apply, Expr
@@ -73,12 +75,12 @@ def _without_each(x: Expr, y: Expr) -> Expr:
 
 
 def _reduction(
-    name: str, partial: Any, kernel: Any, latex: str, flops: float = 1.0, **meaning: Any
+    name: str, partial: Any, kernels: Any, latex: str, flops: float = 1.0, **meaning: Any
 ) -> Op:
     return Op(
         name, (-1,),
         Meaning((partial,), domain=((0.1, 2.0),), **meaning),
-        Kernels(kernel, flops=flops),
+        kernels if isinstance(kernels, Kernels) else Kernels(kernels, flops=flops),
         Spelling(latex),
     )  # fmt: skip
 
@@ -91,17 +93,58 @@ def _lse(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
     return total + top.reshape(total.shape) if x.size else total
 
 
-MAX = _reduction("max", _ties, lambda xp, p, x: x.max(axis=_axes(p[0])), r"\max({0})")
-MIN = _reduction("min", _ties, lambda xp, p, x: x.min(axis=_axes(p[0])), r"\min({0})")
-PROD = _reduction("prod", _without_each, lambda xp, p, x: x.prod(axis=_axes(p[0])), r"\prod({0})")
+def _root_of_squares(xp: Any, axes: tuple[int, ...], x: Any) -> Any:
+    return xp.sqrt((x * x).sum(axis=axes))
+
+
+def _scaled_norm(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
+    """The norm of x over a power of two near its largest entry, times that power: no square of an
+    entry that counts leaves the range of the format (Blue 1978).
+    """
+    axes = _axes(params[0])
+    if not x.size:
+        return _root_of_squares(xp, axes, x)
+    top = xp.abs(x).max(axis=axes, keepdims=True)
+    scale = xp.where(xp.isfinite(top) & (top > 0), top, xp.ones_like(top))
+    scale = xp.exp2(xp.clip(xp.floor(xp.log2(scale)), *_exponents(xp, x)))
+    found = _root_of_squares(xp, axes, x / scale)
+    return found * scale.reshape(found.shape)
+
+
+def _exponents(xp: Any, x: Any) -> tuple[int, int]:
+    """Powers of two by which any number may be divided."""
+    kind = xp.finfo(x.dtype) if x.dtype.kind == "f" else xp.finfo(float)
+    return int(kind.minexp), int(kind.maxexp) - 1
+
+
+def _norm(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
+    """By the plain formula, and by the scaled one where squares may leave the range."""
+    with np.errstate(over="ignore", under="ignore"):
+        found = _root_of_squares(np, _axes(params[0]), x)
+        kind = np.finfo(found.dtype)
+        # Below this, entries whose squares underflow have more than rounding's part of the sum.
+        safe = (found > kind.tiny**0.5 / kind.eps) & (found < np.inf)
+        return found if np.all(safe) else _scaled_norm(np, params, x)
+
+
+MAX = _reduction(
+    "max", _ties, lambda xp, p, x: x.max(axis=_axes(p[0])), r"\max({0})", positive_of=(0,)
+)
+MIN = _reduction(
+    "min", _ties, lambda xp, p, x: x.min(axis=_axes(p[0])), r"\min({0})", positive_of=(0,)
+)
+PROD = _reduction(
+    "prod", _without_each, lambda xp, p, x: x.prod(axis=_axes(p[0])), r"\prod({0})",
+    positive_of=(0,),
+)  # fmt: skip
 LOGSUMEXP = _reduction(
     "logsumexp", lambda x, y: exp(x - along(y, x)), _lse,
     r"\operatorname{{logsumexp}}({0})", flops=12,
 )  # fmt: skip
 NORM2 = _reduction(
     "norm2", lambda x, y: x * along(reciprocal0(y), x),
-    lambda xp, p, x: xp.sqrt((x * x).sum(axis=_axes(p[0]))),
-    r"\left\|{0}\right\|", range=NONNEGATIVE, flops=2,
+    Kernels(_norm, host=True, portable=_scaled_norm, flops=2),
+    r"\left\|{0}\right\|", range=NONNEGATIVE,
 )  # fmt: skip
 
 
@@ -117,11 +160,13 @@ def _reduce(row: Op, a: object, axis: Axis, keepdims: bool) -> Expr:
 
 @public
 def max(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """The largest entry over axes; entries that tie share its derivative evenly."""
     return _reduce(MAX, a, axis, keepdims)
 
 
 @public
 def min(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """The smallest entry over axes; entries that tie share its derivative evenly."""
     return _reduce(MIN, a, axis, keepdims)
 
 
@@ -133,11 +178,13 @@ def prod(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
 
 @public
 def logsumexp(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """log(sum(exp(a))) over axes, without overflow."""
     return _reduce(LOGSUMEXP, a, axis, keepdims)
 
 
 @public
 def log_softmax(a: object, axis: Axis = -1) -> Expr:
+    """a - logsumexp(a), by default over the last axis."""
     e = as_expr(a)
     return e - arithmetic.expand(logsumexp(e, axis, keepdims=True), e.shape)
 
@@ -150,6 +197,7 @@ def softmax(a: object, axis: Axis = -1) -> Expr:
 
 @public
 def std(a: object, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Expr:
+    """The standard deviation over axes: the square root of `numpy.var`."""
     return sqrt(arithmetic.var(a, axis, ddof, keepdims))
 
 
@@ -213,6 +261,7 @@ IOTA = Op(
     Meaning((), shape=lambda params: (params[0],)),
     Kernels(lambda xp, params: xp.arange(params[0])),
     Spelling(r"\iota"),
+    params=((3,), ("n",)),
 )  # fmt: skip
 
 
@@ -237,6 +286,7 @@ CUMSUM = Op(
     ),
     Kernels(_cumulate),
     Spelling(r"\operatorname{{cumsum}}({0})"),
+    params=((False,), (True,)),
 )  # fmt: skip
 
 

@@ -36,7 +36,10 @@ def _reshape_back(k: int, cotangent: Expr, node: Apply) -> Expr:
 
 
 #: Entries of the last axes, as many as the first parameter says, in C order in another shape.
-MERGE = linear("merge_axes", -1, _reshape, _reshape_shape, _reshape_back, printed="reshape")
+MERGE = linear(
+    "merge_axes", -1, _reshape, _reshape_shape, _reshape_back, printed="reshape",
+    params=((1, (3, 1)), (2, (9,)), (2, (1, 9))),
+)  # fmt: skip
 
 
 # --- reshape --------------------------------------------------------------------------------------

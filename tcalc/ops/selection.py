@@ -63,6 +63,7 @@ SELECTION = Selection(
     Meaning((None,), shape=_shape, domain=((1.0, 1.0),), range=(0.0, 1.0)),
     Kernels(_kernel),
     Spelling(r"\operatorname{{selection}}({0})"),
+    params=((3,), ("n",)),
 )  # fmt: skip
 
 

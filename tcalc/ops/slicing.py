@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.bound_variables import is_bound, readable
-from ..graph.extents import Extent, extent_from, floor_divided, form_of
+from ..graph.extent_forms import floor_divided
+from ..graph.extents import Extent, extent_from, form_of
 from ..graph.nodes import Expr, Var
 from ..graph.products import LabelledExpr
 from ..integers.affine import Affine, Constraint

@@ -1,100 +1,108 @@
-"""More elementwise functions, under the names of NumPy and `scipy.special`.
-
-Rows, and functions that are compositions of rows.
-"""
+"""Special functions: the error function's family, and the gamma function's."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ..graph.nodes import Expr
-from ..support.errors import UnsupportedError
-from .arithmetic import as_expr, broadcast, multiply, public, subtract
-from .elementwise import (
-    ABOVE_ZERO,
-    INSIDE,
-    abs,
-    digamma,
-    divide,
-    equal,
-    floor,
-    hypot,
-    isnan,
-    less,
-    logaddexp,
-    logical_and,
-    logical_not,
-    logical_or,
-    maximum,
-    minimum,
-    mod,
-    not_equal,
-    reciprocal,
-    sigmoid,
-    sqrt,
-    where,
-)
-from .elementwise_row import Function, elementwise
-from .views import zeros
+from .arithmetic import as_expr, public
+from .elementwise import exp, maximum, reciprocal, sigmoid
+from .elementwise_row import UNIT, Function, elementwise
 
 __all__ = [
-    "arccosh",
-    "arcsinh",
-    "arctanh",
     "beta",
     "betaln",
-    "cbrt",
-    "ceil",
-    "deg2rad",
+    "digamma",
+    "erf",
+    "erfc",
     "expit",
-    "floor_divide",
-    "fmax",
-    "fmin",
     "gamma",
-    "heaviside",
-    "imag",
-    "isfinite",
-    "isinf",
-    "logaddexp2",
-    "logical_xor",
+    "gammaln",
+    "inverse_mills",
+    "log_ndtr",
     "logit",
-    "nan_to_num",
+    "ndtr",
+    "polygamma",
     "psi",
-    "rad2deg",
-    "rint",
-    "round",
-    "select",
     "sinc",
     "spherical_jn",
-    "trunc",
 ]
 
-# --- rows -----------------------------------------------------------------------------------------
 
-arcsinh: Function = elementwise(
-    "arcsinh", lambda x, y: reciprocal(hypot(x, 1)), latex=r"\operatorname{{arsinh}}({0})", flops=20
-)
-arccosh: Function = elementwise(
-    "arccosh", lambda x, y: reciprocal(sqrt(x - 1) * sqrt(x + 1)),
-    latex=r"\operatorname{{arcosh}}({0})", domain=((1.2, 4.0),), range=(0.0, math.inf), safe=(2,),
+def _inverse_mills(xp: Any, n: Any, x: Any) -> Any:
+    found = x
+    for order in np.unique(np.asarray(n)):
+        found = xp.where(n == order, _mills_derivative(xp, int(order), x), found)
+    return found
+
+
+def _mills_derivative(xp: Any, n: int, x: Any) -> Any:
+    """The derivative of order n of h = phi / Phi, the density over the distribution function.
+
+    Where x is above `low`, by h' = -h (x + h) and Leibniz's rule. Below, x + h is a difference of
+    nearly equal numbers: there -x is z, and h - z is the continued fraction 1/(z + 2/(z + 3/...)),
+    whose Taylor coefficients are found from the last quotient to the first (Abramowitz and Stegun,
+    26.2.14; Gautschi, SIAM Review 9 (1967), 24-82). The last one has the fixed point
+    t = k / (z + t) for its tail.
+    """
+    low, depth = ((-8, 8), (-4, 24), (-3, 40))[min(n, 2)]
+    high = xp.minimum(xp.maximum(x, low), 60)  # beyond, h is 0
+    h = [xp.exp(-0.5 * high * high) / (xp.ndtr(high) * math.sqrt(2 * math.pi))]
+    u = [high + h[0]]
+    for k in range(n):
+        h.append(-sum(math.comb(k, j) * h[j] * u[k - j] for j in range(k + 1)))
+        u.append(h[-1] + (k == 0))
+    z = -xp.minimum(x, low)
+    t = [2 * (depth + 1) / (z + xp.sqrt(z * z + 4 * (depth + 1)))]
+    for m in range(1, n + 1):
+        t.append((t[m - 1] - sum(t[j] * t[m - j] for j in range(1, m))) / (2 * t[0] + z))
+    for k in range(depth, 0, -1):
+        below = [z + t[0], *[a - 1 for a in t[1:2]], *t[2:]]
+        t = [k / below[0]]
+        for m in range(1, n + 1):
+            t.append(-sum(below[j] * t[m - j] for j in range(1, m + 1)) / below[0])
+    tail = t[n] * math.factorial(n) + (z if n == 0 else -(n == 1))
+    return xp.where(x > low, h[n], tail)
+
+
+erf: Function = elementwise(
+    "erf", lambda x, y: exp(-x * x) * (2 / math.sqrt(math.pi)), latex=r"\operatorname{{erf}}({0})",
+    range=(-1, 1), flops=20,
+)  # fmt: skip
+erfc: Function = elementwise(
+    "erfc", lambda x, y: exp(-x * x) * (-2 / math.sqrt(math.pi)),
+    latex=r"\operatorname{{erfc}}({0})", range=(0, 2),
     flops=20,
 )  # fmt: skip
-arctanh: Function = elementwise(
-    "arctanh", lambda x, y: reciprocal((1 - x) * (1 + x)),
-    latex=r"\operatorname{{artanh}}({0})", domain=INSIDE, safe=(0,), flops=20,
+ndtr: Function = elementwise(
+    "ndtr", lambda x, y: exp(-0.5 * x * x) / math.sqrt(2 * math.pi), latex=r"\Phi({0})", range=UNIT,
+    flops=20,
 )  # fmt: skip
-cbrt: Function = elementwise(
-    "cbrt", lambda x, y: reciprocal(3 * y * y), latex=r"\sqrt[3]{{{0}}}", domain=ABOVE_ZERO,
-    safe=(1,), flops=20,
+log_ndtr: Function = elementwise(
+    "log_ndtr", lambda x, y: inverse_mills(0, x), latex=r"\log\Phi({0})", range=(-math.inf, 0),
+    flops=20,
 )  # fmt: skip
-ceil: Function = elementwise(
-    "ceil", None, latex=r"\lceil {0} \rceil", domain=((0.1, 0.9),), integral=True
-)
-rint: Function = elementwise(
-    "rint", None, latex=r"\operatorname{{rint}}({0})", domain=((0.1, 0.4),), integral=True
-)
+inverse_mills: Function = elementwise(
+    "inverse_mills", None, lambda n, x, y: inverse_mills(n + 1, x),
+    latex=r"(\varphi/\Phi)^{{({0})}}({1})", kernel=_inverse_mills, domain=((1, 1), (-4, 4)),
+    flops=200,
+)  # fmt: skip
+gammaln: Function = elementwise(
+    "gammaln", lambda x, y: digamma(x), latex=r"\log\Gamma({0})",
+    domain=((0.5, 4),), safe=(1,), flops=20,
+)  # fmt: skip
+digamma: Function = elementwise(
+    "digamma", lambda x, y: polygamma(1, x), latex=r"\psi({0})",
+    domain=((0.5, 4),), safe=(1,), flops=20,
+)  # fmt: skip
+polygamma: Function = elementwise(
+    "polygamma", None, lambda n, x, y: polygamma(n + 1, x), latex=r"\psi^{{({0})}}({1})",
+    kernel=lambda xp, n, x: xp.polygamma(xp.asarray(n, int), x), domain=((1, 1), (0.5, 4)),
+    safe=(None, 1), flops=50,
+)  # fmt: skip
 gamma: Function = elementwise(
     "gamma", lambda x, y: y * digamma(x), latex=r"\Gamma({0})", domain=((0.5, 4),), safe=(1,),
     flops=20,
@@ -126,7 +134,7 @@ def _bessel_slope(n: Expr, x: Expr) -> Expr:
     return (below - (n + 1) * spherical_jn(n + 1, x)) / (2 * n + 1)
 
 
-# --- compositions ---------------------------------------------------------------------------------
+# --- other names ----------------------------------------------------------------------------------
 
 
 @public
@@ -145,117 +153,3 @@ def expit(x: object) -> Expr:
 def sinc(x: object) -> Expr:
     """sin(pi x) / (pi x), and 1 at 0: all derivatives are right there, too."""
     return spherical_jn(0, math.pi * as_expr(x))
-
-
-@public
-def deg2rad(x: object) -> Expr:
-    return multiply(x, math.pi / 180)
-
-
-@public
-def rad2deg(x: object) -> Expr:
-    return multiply(x, 180 / math.pi)
-
-
-@public
-def logaddexp2(x1: object, x2: object) -> Expr:
-    """log2(2^x1 + 2^x2)."""
-    half = math.log(2)
-    return divide(logaddexp(multiply(x1, half), multiply(x2, half)), half)
-
-
-@public
-def trunc(x: object) -> Expr:
-    """Rounded towards 0."""
-    e = as_expr(x)
-    return where(less(e, 0), ceil(e), floor(e))
-
-
-@public
-def round(a: object, decimals: int = 0) -> Expr:
-    """Rounded to decimals, halves to even, as `numpy.round`; the derivative is 0."""
-    if not decimals:
-        return rint(a)
-    power = 10.0**-decimals if decimals < 0 else 10.0**decimals
-    if decimals < 0:
-        return multiply(rint(divide(a, power)), power)
-    return divide(rint(multiply(a, power)), power)
-
-
-@public
-def floor_divide(x1: object, x2: object) -> Expr:
-    """The quotient rounded down; the derivative is 0."""
-    return rint(divide(subtract(x1, mod(x1, x2)), x2))
-
-
-def _ignoring_nan(x1: object, x2: object, larger: Function) -> Expr:
-    a, b = broadcast(x1, x2)
-    return where(isnan(a), b, where(isnan(b), a, larger(a, b)))
-
-
-@public
-def fmax(x1: object, x2: object) -> Expr:
-    """The larger one; of a number and nan, the number."""
-    return _ignoring_nan(x1, x2, maximum)
-
-
-@public
-def fmin(x1: object, x2: object) -> Expr:
-    """The smaller one; of a number and nan, the number."""
-    return _ignoring_nan(x1, x2, minimum)
-
-
-@public
-def isinf(x: object) -> Expr:
-    return equal(abs(x), math.inf)
-
-
-@public
-def isfinite(x: object) -> Expr:
-    return less(abs(x), math.inf)
-
-
-@public
-def heaviside(x1: object, x2: object) -> Expr:
-    """0 below 0, 1 above 0, x2 at 0; nan at nan."""
-    e = as_expr(x1)
-    return where(isnan(e), e, where(equal(e, 0), x2, less(0, e)))
-
-
-@public
-def logical_xor(x1: object, x2: object) -> Expr:
-    a, b = broadcast(x1, x2)
-    one, other = not_equal(a, 0), not_equal(b, 0)
-    return logical_and(logical_or(one, other), logical_not(logical_and(one, other)))
-
-
-@public
-def nan_to_num(
-    x: object, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
-) -> Expr:
-    """Numbers in place of nan and infinities, as `numpy.nan_to_num`; their derivative is 0."""
-    e, largest = as_expr(x), float(np.finfo(np.float64).max)
-    e = where(isnan(e), nan, e)
-    e = where(equal(e, math.inf), largest if posinf is None else posinf, e)
-    return where(equal(e, -math.inf), -largest if neginf is None else neginf, e)
-
-
-@public
-def imag(val: object) -> Expr:
-    """0: all numbers are real."""
-    return zeros(as_expr(val).shape)
-
-
-@public
-def select(condlist: object, choicelist: object, default: object = 0) -> Expr:
-    """The choice of the first condition that holds, as `numpy.select`."""
-    conditions, choices = (
-        list(given) if isinstance(given, list | tuple) else [given]
-        for given in (condlist, choicelist)
-    )
-    if len(conditions) != len(choices) or not conditions:
-        raise UnsupportedError(f"select: {len(conditions)} conditions and {len(choices)} choices")
-    found = as_expr(default)
-    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
-        found = where(condition, choice, found)
-    return found

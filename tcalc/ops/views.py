@@ -22,6 +22,7 @@ __all__ = [
 
 @public
 def transpose(a: object, axes: Sequence[int] | int | None = None, *more: int) -> Expr:
+    """The array with its axes in another order, by default the reverse one."""
     e = as_expr(a)
     if isinstance(axes, int):
         axes = (axes, *more)
@@ -37,6 +38,7 @@ def transpose(a: object, axes: Sequence[int] | int | None = None, *more: int) ->
 
 @public
 def matrix_transpose(a: object) -> Expr:
+    """The array with its last two axes exchanged."""
     e = as_expr(a)
     if e.ndim < 2:
         raise ShapeError("a matrix transpose needs at least two axes")
@@ -48,9 +50,11 @@ def matrix_transpose(a: object) -> Expr:
 
 @public
 def zeros(shape: Extent | Sequence[Extent] = ()) -> Expr:
+    """An array of zeros; it is never stored."""
     return filled(Coef(0), check_shape(shape, "zeros"))
 
 
 @public
 def ones(shape: Extent | Sequence[Extent] = ()) -> Expr:
+    """An array of ones; it is never stored."""
     return filled(ONE, check_shape(shape, "ones"))

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..support.arrays import Sizes
 from ..support.byte_counts import show_bytes
+from ..support.limits import spend
 from ..support.machine import NOMINAL_MACHINE, Machine
 from .kinds.table import KINDS
 from .slot_facts import Inverse, Placement
@@ -27,6 +28,9 @@ ProductKey = tuple[tuple[Word, ...], Word]
 
 #: Where the memory of a slot comes from.
 INPUT, CONST, BUFFER, VIEW, RESULT = "input", "const", "buffer", "view", "result"
+
+#: What a step of a plan counts among the steps of a budget.
+PLANNED = 50
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
 
@@ -161,6 +165,11 @@ class Plan:
         return tuple([step for unit in self.units for step in steps_of(unit)])
 
     @property
+    def flops_once(self) -> float:
+        """The operations of what depends on constants and bound data only."""
+        return sum([step.flops for step in self.steps if step.out in self.fixed])
+
+    @property
     def largest(self) -> Step | None:
         """The step with the largest result in memory of its own."""
         made = [s for s in self.steps if self.origin[s.out] is not VIEW]
@@ -252,6 +261,7 @@ class Builder:
             if row.flops is not None and flops is None:
                 flops = row.flops(shape, params, *[self.shapes[a] for a in args])
             assert flops is not None
+            spend("steps", PLANNED)
             self.steps.append(Step(kind, found, args, words, shape, flops, params, self.names))
             if not row.cheap and self.fixed.issuperset(args):
                 self.fixed.add(found)

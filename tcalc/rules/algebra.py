@@ -6,18 +6,21 @@ import math
 from collections.abc import Sequence
 
 from ..graph.applications import apply
-from ..graph.extents import Coef, number
+from ..graph.extents import ONE, Coef, number
 from ..graph.nodes import Apply, Einsum, Expr
 from ..graph.normal import einsum, scale
 from ..graph.operators import TABLE
 from ..graph.products import numeric_value, split_coef
 from ..ops.arithmetic import sum
 from ..ops.elementwise import abs, cos, exp, log, power, sign, sin, sqrt
-from ..ops.reductions import NORM2, norm
+from ..ops.reductions import NORM2, PROD, norm, prod
+from .facts import is_positive
 from .strategy import rule
 
 ALGEBRA, POWERS = "algebra", "powers"
 ABOVE = (0.0, math.inf)
+#: Functions that are powers, and of which degree where no operand says it.
+DEGREES = {"power": 0.0, "sqrt": 0.5, "reciprocal": -1.0}
 
 rule("log-of-exp", ALGEBRA, lambda a: log(exp(a)), lambda a: a, domain=(-700.0, 700.0))
 rule("exp-of-log", ALGEBRA, lambda a: exp(log(a)), lambda a: a, domain=ABOVE)
@@ -26,6 +29,52 @@ rule("sign-times-abs", ALGEBRA, lambda a: sign(a) * abs(a), lambda a: a)
 rule("abs-squared", POWERS, lambda a: abs(a) * abs(a), lambda a: a * a)
 rule("sqrt-squared", POWERS, lambda a: sqrt(a) * sqrt(a), lambda a: a, domain=ABOVE)
 rule("sqrt-of-square", POWERS, lambda a: sqrt(a * a), lambda a: abs(a))
+
+
+def _abs_of_positive(e: Expr) -> Expr | None:
+    (arg,) = e.args
+    return arg if is_positive(arg) else None
+
+
+def _log_of_power(e: Expr) -> Expr | None:
+    """log(c p^k) = log(c) + k log(p), for p known not to be negative."""
+    (inner,) = e.args
+    if isinstance(inner, Apply) and inner.op.name in DEGREES:
+        base, *exponent = inner.args
+        degree = numeric_value(exponent[0]) if exponent else DEGREES[inner.op.name]
+        return scale(log(base), number(degree)) if degree and is_positive(base, False) else None
+    if not isinstance(inner, Einsum) or inner.summed or not inner.args:
+        return None
+    base, word, coef = inner.args[0], inner.labels[0], inner.coef
+    alike = all(a is base and w == word for a, w in zip(inner.args, inner.labels, strict=True))
+    changes = len(inner.args) > 1 or coef != ONE
+    whole = len(set(inner.out)) == len(inner.out) and not set(inner.out) - set(word)
+    if not (alike and changes and whole and coef == Coef(coef.value) and coef.value > 0):
+        return None
+    read = einsum([base], [word], inner.out)
+    if not is_positive(read, False):
+        return None
+    return scale(log(read), Coef(len(inner.args))) + math.log(coef.value)
+
+
+def _log_of_product(e: Expr) -> Expr | None:
+    """The logarithm of a product over axes as a sum, which neither overflows nor underflows."""
+    (inner,) = e.args
+    if not isinstance(inner, Apply) or inner.op is not PROD or not is_positive(inner.args[0]):
+        return None
+    (factors,) = inner.args
+    return sum(log(factors), tuple(range(inner.ndim, factors.ndim)))
+
+
+rule("abs-of-positive", ALGEBRA, lambda a: abs(exp(a)), lambda a: exp(a), "abs", _abs_of_positive)
+rule(
+    "log-of-power", ALGEBRA, lambda a: log(3 * exp(a) * exp(a)),
+    lambda a: 2 * log(exp(a)) + math.log(3), "log", _log_of_power,
+)  # fmt: skip
+rule(
+    "log-of-product", ALGEBRA, lambda a: log(prod(exp(a))), lambda a: sum(log(exp(a))), "log",
+    _log_of_product, shape=(3,),
+)  # fmt: skip
 
 
 def _factor(e: Expr) -> tuple[Expr, int]:

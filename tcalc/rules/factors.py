@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 from ..graph.applications import core_swap
 from ..graph.extents import ONE, Coef, Extent, extent_coef
-from ..graph.nodes import Apply, Einsum, Expr, Var
-from ..graph.normal import einsum, scale, view
+from ..graph.nodes import Add, Apply, Einsum, Expr, Var
+from ..graph.normal import add, distribute, einsum, scale, view
 from ..graph.operators import TABLE
 from ..graph.products import LabelledExpr, inlined
 from ..graph.properties import subspace
@@ -107,6 +107,12 @@ def _log_diagonal(e: Expr) -> Expr | None:
     if not e.summed or len(e.args) != 1:
         return None
     (inner,), (word,) = e.args, e.labels
+    if isinstance(inner, Add):
+        terms = distribute(e, {0: inner.args})
+        halves = [_log_diagonal(t) if isinstance(t, Einsum) else None for t in terms]
+        if all(half is None for half in halves):
+            return None
+        return add([t if half is None else half for half, t in zip(halves, terms, strict=True)])
     if not isinstance(inner, Apply) or inner.op is not TABLE["log"] or word[-1] in e.out:
         return None
     (read,) = inner.args
@@ -117,7 +123,7 @@ def _log_diagonal(e: Expr) -> Expr | None:
     if not _is_factor(factor) or axes != (*range(n), n, n) or read.out != tuple(range(n + 1)):
         return None
     found = scale(logdet_definite(factor.args[0]), Coef(0.5))
-    return einsum([found], [word[:-1]], e.out)
+    return einsum([found], [word[:-1]], e.out, e.coef, dict(enumerate(e.extents)))
 
 
 def _cancelled(e: Expr) -> Expr | None:

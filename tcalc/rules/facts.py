@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Var
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Part, Var
 from ..graph.properties import PROPERTIES
 
 #: How many levels of operands a proof looks at.
@@ -21,8 +21,10 @@ def is_positive(e: Expr, strictly: bool = True, depth: int = MAX_PROOF_DEPTH) ->
     if isinstance(e, Var):
         return not strictly and any(PROPERTIES[name].nonnegative for name in e.properties)
     if isinstance(e, Apply):
-        low = e.op.meaning.range[0]
-        return low > 0 or (not strictly and low == 0)
+        low, of = e.op.meaning.range[0], e.op.meaning.positive_of
+        if low > 0 or (not strictly and low == 0):
+            return True
+        return bool(of) and all(is_positive(e.args[k], strictly, depth - 1) for k in of)
     if isinstance(e, Add):
         if not all(is_positive(t, False, depth - 1) for t in e.args):
             return False
@@ -33,9 +35,21 @@ def is_positive(e: Expr, strictly: bool = True, depth: int = MAX_PROOF_DEPTH) ->
         return False
     counts = Counter([(id(a), w) for a, w in zip(e.args, e.labels, strict=True)])
     return all(
-        (not strictly and counts[id(a), w] % 2 == 0) or is_positive(a, strictly, depth - 1)
+        (not strictly and counts[id(a), w] % 2 == 0)
+        or _is_positive_diagonal(a, w, depth - 1)
+        or is_positive(a, strictly, depth - 1)
         for a, w in zip(e.args, e.labels, strict=True)
     )
+
+
+def _is_positive_diagonal(e: Expr, word: Labels, depth: int) -> bool:
+    """Are only diagonals read of matrices, which have no entry there that is not above 0?"""
+    if e.ndim < 2 or word[-1] != word[-2]:
+        return False
+    whole = e.args[0] if isinstance(e, Part) else e
+    first = not isinstance(e, Part) or e.index == 0
+    known = isinstance(whole, Apply) and whole.op.meaning.positive_diagonal
+    return (known and first) or is_definite(e, True, depth)
 
 
 def is_definite(e: Expr, strictly: bool = True, depth: int = MAX_PROOF_DEPTH) -> bool:

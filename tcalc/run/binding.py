@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..graph.bound_variables import PREFIX, shown
-from ..graph.extents import Shape, extent_of, show_shape
+from ..graph.extents import Shape, extent_names, extent_of, show_shape, solved_for
 from ..graph.nodes import Expr, Var
 from ..graph.properties import Property, checked_properties, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
@@ -131,6 +132,32 @@ def _to_integers(array: Array, name: str) -> Array:
     return array.astype(np.intp)
 
 
+class OwnData(dict[str, Any]):
+    """Values by name that nobody else can change: copied once, arrays read-only."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__({name: _own(value) for name, value in values.items()})
+
+    @staticmethod
+    def of(values: Mapping[Any, Any] | None) -> OwnData:
+        """The values, copied if they are not one's own already."""
+        if isinstance(values, OwnData):
+            return values
+        return OwnData({} if values is None else by_name(values, "keys of data="))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OwnData, (dict(self),)
+
+
+def _own(value: Any) -> Any:
+    if is_weak(value) or isinstance(value, Expr):
+        return value
+    copied = deepcopy(value)
+    if isinstance(copied, np.ndarray):
+        copied.flags.writeable = False
+    return copied
+
+
 def is_weak(value: Any) -> bool:
     """Is it a number of Python's, which takes the dtype of the arrays in an operation?"""
     return type(value) in _PYTHON_NUMBERS
@@ -205,11 +232,24 @@ class ExtentBinding:
             f"dimension {name}: {by} has extent {extent}{where}, but {other} has extent {known}"
         )
 
+    def solve(self) -> None:
+        """Bind dimensions that are the only unknown ones of an extent: n by a shape ("2*n",)."""
+        known = -1
+        while known < len(self.sizes):
+            known = len(self.sizes)
+            for extent, found, what in self._derived:
+                for name, value in solved_for(extent, found, self.sizes).items():
+                    self._bind(name, value, f"{what}, which is {extent}; so {name}")
+
     def require(
         self, names: Iterable[str], variables: Mapping[str, Declared], unused: Sequence[str] = ()
     ) -> None:
         """Raise TypeError where extents are missing; `unused` names data that nothing reads."""
+        names = list(names)
         missing = [name for name in names if name not in self.sizes]
+        if missing and self._derived:
+            self.solve()
+            missing = [name for name in names if name not in self.sizes]
         if not missing:
             for extent, found, what in self._derived:
                 wanted = extent_of(extent, self.sizes)
@@ -218,7 +258,7 @@ class ExtentBinding:
             return
         hints = []
         for name in missing:
-            having = [d.name for d in variables.values() if name in d.shape]
+            having = [d.name for d in variables.values() if name in extent_names(d.shape)]
             hints.append(" or ".join([*having, f"{name}="]))
         why = f" ({', '.join(unused)} cancelled or never stood in the expression)" if unused else ""
         what = "extent of dimension" if len(missing) == 1 else "extents of dimensions"
@@ -245,13 +285,32 @@ def check_properties(array: Array, declared: Declared) -> None:
 
 
 class Bound(NamedTuple):
-    """A program, the arguments it takes (None: all, unconverted), and the dtype of floats."""
+    """A program for arrays of some extents and dtypes.
+
+    Attributes
+    ----------
+    program : callable
+    take : list of int or None
+        The arguments it takes, of those given at a call and then those held; None: all in order.
+    dtype : dtype
+        That of floats.
+    held : list of Array
+        Data that were bound before, in this dtype.
+    """
 
     program: Callable[[Sequence[Array]], list[Any]]
     take: list[int] | None
     dtype: np.dtype[Any]
+    held: list[Array]
 
-    def prepared(self, arrays: Sequence[Array]) -> list[Array]:
-        """The arguments that the program takes, floats in its dtype."""
-        taken = [arrays[k] for k in self.take or ()]
-        return [a.astype(self.dtype, copy=False) if a.dtype.kind == "f" else a for a in taken]
+    def run(self, arrays: list[Array]) -> list[Any]:
+        """The results, given the arguments that are not held."""
+        if self.take is None:
+            return self.program(arrays + self.held)
+        given = [in_dtype(a, self.dtype) for a in arrays] + self.held
+        return self.program([given[k] for k in self.take])
+
+
+def in_dtype(a: Array, dtype: np.dtype[Any]) -> Array:
+    """Floats in this dtype; integers as they are."""
+    return a.astype(dtype, copy=False) if a.dtype.kind == "f" else a

@@ -12,7 +12,8 @@ import numpy as np
 from ..backends.interface import BackEnd
 from ..graph import trees
 from ..graph.arraylike import surface
-from ..graph.extents import NOMINAL
+from ..graph.declarations import declared as declared_variable
+from ..graph.extents import NOMINAL, show_shape
 from ..graph.nodes import Const, Derivative, Expr, Var, dimensions, postorder, variables
 from ..graph.subspaces import projected
 from ..ops.arithmetic import as_expr
@@ -29,11 +30,13 @@ from .binding import (
     Bound,
     Declared,
     ExtentBinding,
+    OwnData,
     absent,
     argument_names,
     by_name,
     check_properties,
     checked_extent,
+    in_dtype,
     is_weak,
     to_array,
 )
@@ -63,13 +66,14 @@ class Compiled:
         check: bool,
         lent: bool = False,
     ) -> None:
-        self._options, self._outputs = (args, backend, data, memory_limit, check, lent), outputs
+        own = OwnData.of(data)
+        self._options, self._outputs = (args, backend, own, memory_limit, check, lent), outputs
         self._roots = _leaves(outputs)
         self._engine = _Engine(
             self._roots, backend_named(backend), read_bytes(memory_limit), check, lent
         )
         self._args = argument_names(args)
-        self._data = self._engine.bound({} if data is None else by_name(data, "keys of data="))
+        self._data = self._engine.bound(own)
 
     def __call__(self, /, *arguments: Any, **values: Any) -> Any:
         """The outputs, given arrays by keyword, in one mapping, or by position in `args`' order."""
@@ -79,7 +83,7 @@ class Compiled:
             if not self._data.keys().isdisjoint(values):
                 twice = ", ".join(sorted(self._data.keys() & values.keys()))
                 raise TypeError(f"{twice} is bound by data= already")
-            values.update(self._data)
+            values.update(self._engine.unread)
         found, outputs = self._engine.run(self._roots, values), self._outputs
         return found[0] if isinstance(outputs, Expr) else trees.unflatten(outputs, iter(found))
 
@@ -108,6 +112,14 @@ class Compiled:
     def __reduce__(self) -> tuple[Any, ...]:
         return Compiled, (self._outputs, *self._options)
 
+    def __repr__(self) -> str:
+        """What it takes, first `args` and then by name, and the shapes of its outputs."""
+        known = self._engine.variables
+        names = [n for n in dict.fromkeys([*self._args, *known]) if n in known.keys() - self._data]
+        taken = ", ".join([f"{n} {show_shape(known[n].shape)}" for n in names])
+        bound = f", bound: {', '.join(self._data)}" if self._data else ""
+        return f"<Compiled {_shapes(self._outputs)} of {taken or 'no variables'}{bound}>"
+
 
 def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:
     """The value of an expression, or of a nest of them, given arrays by keyword or in a mapping."""
@@ -119,6 +131,17 @@ def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:
 
 
 surface["evaluate"] = evaluate
+
+
+def _shapes(outputs: Any) -> str:
+    """The shapes of a nest of outputs, nested as these are."""
+    if isinstance(outputs, dict):
+        shown = [f"{key!r}: {_shapes(value)}" for key, value in outputs.items()]
+        return f"{{{', '.join(shown)}}}"
+    if isinstance(outputs, tuple | list):
+        return f"[{', '.join(map(_shapes, outputs))}]"
+    return show_shape(outputs.shape)
+
 
 _engines: dict[tuple[int, ...], tuple[Any, _Engine]] = {}
 
@@ -150,6 +173,7 @@ class _Engine:
         self.needed = [self.variables[name] for name in variables(values)]
         self.optional = [d for d in self.variables.values() if d not in self.needed]
         self.dimensions = [d for d in dimensions(roots) if d not in self.variables]
+        self.unbound = set(self.dimensions).difference(*[d.shape for d in self.variables.values()])
         self.constants = {
             n.value.dtype for n in postorder(values) if isinstance(n, Const) and "f" in n._dtype
         }
@@ -160,35 +184,47 @@ class _Engine:
             if isinstance(root, Derivative)
             for slot in root.slots
         ]
-        self.fixed: frozenset[str] = frozenset()
+        #: Data bound once, by name: those that are read, as arrays and as entries of keys, and
+        #: those that only say extents.
+        self.data: dict[str, Any] = {}
+        self.held: list[Array] = []
+        self.held_key: list[Any] = []
+        self.unread: dict[str, Any] = {}
+        self.given = self.needed
         self.programs: dict[Any, Bound] = {}
         self.lock = threading.Lock()
 
     def bound(self, data: Values) -> dict[str, Any]:
         """Data converted and checked once."""
-        result = {k: v for k, v in data.items() if k in self.variables or k in self.dimensions}
+        self.data = {k: v for k, v in data.items() if k in self.variables or k in self.dimensions}
         checked = {d.name for _, d in self.checked}
         dims = ExtentBinding()
-        for name, value in result.items():
+        for name, value in self.data.items():
             declared = self.variables.get(name)
             if declared is None:
                 dims.bind_extent(name, checked_extent(name, value))
                 continue
-            array = to_array(value, declared)
+            array, entry = _entry(value, declared)
+            array.flags.writeable = False
             dims.bind_shape(declared, array.shape)
+            if name in checked:
+                check_properties(array, declared)
+            if declared in self.needed:
+                self.held.append(array)
+                self.held_key.append(entry)
             if not is_weak(value):
-                result[name] = array
-                if name in checked:
-                    check_properties(array, declared)
-                    checked.remove(name)
-        self.checked = [(k, d) for k, d in self.checked if d.name in checked]
-        self.fixed = frozenset(result)
-        return result
+                self.data[name] = array
+        self.given = [d for d in self.needed if d.name not in self.data]
+        self.needed = [*self.given, *[d for n in self.data for d in self.needed if d.name == n]]
+        self.checked = [(k, d) for k, d in enumerate(self.given) if d.name in checked]
+        read = {d.name for d in self.needed}
+        self.unread = {name: value for name, value in self.data.items() if name not in read}
+        return self.data
 
     def run(self, roots: Roots, values: Values) -> list[Any]:
         key: list[Any] = []
         arrays: list[Any] = []
-        for declared in self.needed:
+        for declared in self.given:
             value = values.get(declared.name)
             if (
                 type(value) is np.ndarray
@@ -200,21 +236,22 @@ class _Engine:
             elif value is None:
                 return self.run(roots, self._renamed(values, declared))
             else:
-                weak = is_weak(value)
-                value = to_array(value, declared)
-                key.append((value.shape, "weak" if weak else value.dtype.char))
+                value, entry = _entry(value, declared)
+                key.append(entry)
             arrays.append(value)
+        if self.held:
+            key += self.held_key
         if len(values) > len(arrays):
             key += self._further(values)
         bound = self.programs.get(tuple(key))
         if bound is None:
-            bound = self._bind(roots, key, arrays, self._unused(values))
+            bound = self._bind(roots, key, arrays + self.held, self._unused(values))
         for k, declared in self.checked:
             check_properties(arrays[k], declared)
         try:
-            results = bound.program(arrays if bound.take is None else bound.prepared(arrays))
+            results = bound.run(arrays)
         except StepError as error:
-            raise self._explained(error, roots, values) from error.__cause__
+            raise self._explained(error, roots, {**self.data, **values}) from error.__cause__
         for k, slot in self.projections:
             results[k] = projected(results[k], slot, owned=True)
         return results
@@ -235,12 +272,25 @@ class _Engine:
         found: list[Any] = [
             (name, checked_extent(name, values[name])) for name in self.dimensions if name in values
         ]
-        for declared in self.optional:
+        for declared in [*self.optional, *self._elsewhere(values)]:
             value = values.get(declared.name)
             if value is not None:
                 array = to_array(value, declared)
                 found.append((declared, array.shape, "weak" if is_weak(value) else array.dtype))
         return found
+
+    def _elsewhere(self, values: Values) -> list[Declared]:
+        """Variables that only their declarations know, with dimensions that no other one has.
+
+        They cancelled while the expression was built: x - x is a vector of zeros, whose extent is
+        that of x still.
+        """
+        found = []
+        for name in values.keys() - self.variables.keys() if self.unbound else ():
+            v = declared_variable(name)
+            if v is not None and self.unbound.intersection(v.shape) and not v.integral:
+                found += [Declared.of(v)] if np.ndim(values[name]) == v.ndim else []
+        return sorted(found)
 
     def _bind(self, roots: Roots, key: list[Any], arrays: list[Array], unused: list[str]) -> Bound:
         """The program for these extents and dtypes, made now and kept."""
@@ -269,7 +319,8 @@ class _Engine:
                 take = None
             if len(self.programs) >= _MAX_PROGRAMS:
                 self.programs.pop(next(iter(self.programs)))
-            self.programs[tuple(key)] = found = Bound(program, take, dtype)
+            held = [in_dtype(a, dtype) for a in self.held]
+            self.programs[tuple(key)] = found = Bound(program, take, dtype, held)
         return found
 
     def _explained(self, error: StepError, roots: Roots, values: Values) -> LinAlgError:
@@ -317,6 +368,7 @@ class _Engine:
     def plan_for(self, roots: Roots, data: Values, shapes: Mapping[str, Any]) -> Plan:
         dims = self._bound_by(data)
         dims.bind_given(shapes, self.variables, self.dimensions)
+        dims.solve()
         free = [d for d in self.dimensions if d.isidentifier() and d not in dims.sizes]
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""
@@ -325,7 +377,13 @@ class _Engine:
 
     def _plan(self, values: Roots, dims: ExtentBinding, itemsize: int = 8, note: str = "") -> Plan:
         machine, sizes = self.backend.machine, dims.sizes
-        return make_plan(values, sizes, itemsize, note, self.fixed, True, self.lent, machine)
+        return make_plan(values, sizes, itemsize, note, self.data, True, self.lent, machine)
+
+
+def _entry(value: Any, declared: Declared) -> tuple[Array, Any]:
+    """An argument as an array, and what programs are told apart by."""
+    array = to_array(value, declared)
+    return array, (array.shape, "weak" if is_weak(value) else array.dtype.char)
 
 
 def _value(root: Expr) -> Expr:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..calculus.transforms import keeping_variables
+from ..calculus.projection import keeping_variables
 from ..compression.compress import Compressed, compress
 from ..graph import trees
 from ..graph.extents import NOMINAL, Coef, Extent, extent_names, extent_of
@@ -18,6 +18,7 @@ from ..structured.blocks import BlockStructured
 from ..structured.tensor import Structured
 from ..structured.terms.numeric_terms import Terms
 from ..support.byte_counts import read_bytes
+from .binding import OwnData
 from .compiled import Compiled
 
 _MAX_KEPT = 64
@@ -61,7 +62,7 @@ class CompiledStructured:
         check: bool,
     ) -> None:
         self._outputs = outputs
-        self._options = args, backend, data, memory_limit, check
+        self._options = args, backend, OwnData.of(data), memory_limit, check
         self._leaves: list[Expr] = []
         self._make = self._planned(outputs)
         self._forms = [compress(leaf) for leaf in self._leaves]
@@ -73,7 +74,7 @@ class CompiledStructured:
             for e in named_extents(f)
         }
         self._extents = {
-            name: keeping_variables(filled(Coef(1, (name,)), ()), whole[name])
+            name: keeping_variables(filled(Coef(1, (name,)), ()), whole[name].variables.values())
             for name in sorted(whole)
         }
         self._sizes = Compiled(self._extents, *self._options)

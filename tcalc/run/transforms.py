@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..calculus import batch_axes, transforms
+from ..calculus import batch_axes, directional, transforms
 from ..graph import trees
 from ..graph.extents import Extent
 from ..graph.nodes import Expr
@@ -72,9 +72,9 @@ grad = _transform(transforms.grad)
 value_and_grad = _transform(transforms.value_and_grad)
 jacobian = _transform(transforms.jacobian, several=True)
 hessian = _transform(transforms.hessian)
-hvp = _transform(transforms.hvp, "the direction")
-jvp = _transform(transforms.jvp, "the direction", several=True)
-vjp = _transform(transforms.vjp, "the cotangent of the result")
+hvp = _transform(directional.hvp, "the direction")
+jvp = _transform(directional.jvp, "the direction", several=True)
+vjp = _transform(directional.vjp, "the cotangent of the result")
 
 
 @functools.wraps(batch_axes.vmap)

@@ -381,6 +381,14 @@ def identity_like(held: Any) -> Any:
     """The identity of the shape of a square compressed tensor.
 
     Inside the subspace, where its variable has properties.
+
+    Parameters
+    ----------
+    held : Structured or BlockStructured
+
+    Returns
+    -------
+    Structured or BlockStructured
     """
     if not isinstance(held, Structured):
         made = getattr(held, "identity", None)

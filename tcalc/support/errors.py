@@ -33,6 +33,20 @@ class MemoryLimitError(Error, MemoryError):
     """A plan needs more memory than the caller allows."""
 
 
+class LimitError(Error, RuntimeError):
+    """Work that grows beyond a limit (see `tcalc.limits`).
+
+    Attributes
+    ----------
+    limit : str
+        The name of the limit in `tcalc.limits`; empty where it is fixed.
+    """
+
+    def __init__(self, message: str, limit: str = "") -> None:
+        self.limit = limit
+        super().__init__(message)
+
+
 class ParseError(Error, ValueError):
     """Text that is not in the language.
 
@@ -66,6 +80,8 @@ def clip(line: str, column: int, width: int = 76) -> tuple[str, int]:
 
 
 # Where users find them, which tracebacks and pickles name.
-for _public in (Error, ShapeError, TraceError, UnsupportedError, LinAlgError, MemoryLimitError):
+for _public in (
+    Error, ShapeError, TraceError, UnsupportedError, LinAlgError, MemoryLimitError, LimitError,
+    ParseError,
+):  # fmt: skip
     _public.__module__ = "tcalc"
-ParseError.__module__ = "tcalc"

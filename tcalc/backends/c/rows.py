@@ -115,12 +115,33 @@ REDUCTION_FUNCTIONS = f"""
 enum {{ COLUMNS = 64 }};
 {_EXTREME.format(name="_max", kind="max", sign=">")}
 {_EXTREME.format(name="_min", kind="min", sign="<")}
+/* The norm of entries s apart, over a power of two near the largest: squares stay in range. */
+static real _scaled_norm2(const real *x, long n, long s) {{
+    real top = 0, sum = 0;
+    int power, nan = 0;
+    for (long i = 0; i < n; i++) {{
+        top = F(fabs)(x[i * s]) > top ? F(fabs)(x[i * s]) : top;
+        nan |= x[i * s] != x[i * s];
+    }}
+    if (nan || !isfinite(top) || top == 0)
+        return nan ? (real)NAN : top;
+    F(frexp)(top, &power);
+    for (long i = 0; i < n; i++) {{
+        real part = F(ldexp)(x[i * s], -power);
+        sum += part * part;
+    }}
+    return F(ldexp)(F(sqrt)(sum), power);
+}}
+
+/* Below SMALLEST, entries whose squares underflow have more than rounding's part of the sum. */
+#define SMALLEST (sizeof(real) == 8 ? 1e-137 : 1e-11)
 static inline real _norm2(const real *x, long n) {{
     wide sum = 0;
     #pragma omp simd reduction(+: sum)
     for (long i = 0; i < n; i++)
         sum += x[i] * x[i];
-    return (real)sqrt(sum);
+    real found = (real)sqrt(sum);
+    return found > SMALLEST && isfinite(found) ? found : _scaled_norm2(x, n, 1);
 }}
 
 static inline void _norm2_across(const real *x, long n, long s, long m, real *out) {{
@@ -130,8 +151,11 @@ static inline void _norm2_across(const real *x, long n, long s, long m, real *ou
         #pragma omp simd
         for (long j = 0; j < m; j++)
             out[j] += x[i * s + j] * x[i * s + j];
-    for (long j = 0; j < m; j++)
+    for (long j = 0; j < m; j++) {{
         out[j] = F(sqrt)(out[j]);
+        if (!(out[j] > SMALLEST && isfinite(out[j])))
+            out[j] = _scaled_norm2(x + j, n, s);
+    }}
 }}
 
 static inline real _logsumexp(const real *x, long n) {{

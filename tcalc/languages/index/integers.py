@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from ...graph.extents import floor_divided
+from ...graph.extent_forms import floor_divided, times
 from ...integers.affine import Affine, Constraint
 from ...integers.polyhedra import System, feasible
 from ...ops.indicator import label_of
@@ -158,6 +158,8 @@ class Integers:
             )
         if node.name == "*" and constant_value(left) is not None:
             left, right = right, left
+        if node.name == "*" and all(map(_in_dimensions, (left, right))):
+            return integer_bound(times(left.forms[0][0].form, right.forms[0][0].form))
         number = constant_value(right)
         if number is None:
             raise NotAffine(place, f"`{self.tree.source(place)}` is not affine")
@@ -242,6 +244,12 @@ class Integers:
 def negated(f: Floor) -> Floor:
     """The negative of a quotient rounded down is one of the negative rounded up."""
     return Floor(-f.form + (f.divisor - 1), f.divisor)
+
+
+def _in_dimensions(value: IntegerBound) -> bool:
+    """Is an integer one form in dimensions?"""
+    form = value.affine
+    return form is not None and all(label_of(name) is None for name in form.names)
 
 
 def constant_value(value: IntegerBound) -> int | None:

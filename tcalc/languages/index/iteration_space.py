@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...graph.extents import Extent, extent_from, floor_divided, form_of
+from ...graph.extent_forms import floor_divided
+from ...graph.extents import Extent, extent_from, form_of
 from ...integers.affine import Affine, Constraint
 from ...integers.polyhedra import (
     NEVER,

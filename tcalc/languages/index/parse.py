@@ -12,8 +12,9 @@ from ...graph.extents import extent_coef, extent_names, show_shape
 from ...graph.nodes import Expr, Var
 from ...graph.products import filled, numeral
 from ...ops.indicator import index
+from ...support.limits import for_text
 from ...support.trampoline import Steps, run
-from ..reading.declarations import declared_variables
+from ..reading.declarations import declared_variables, keeping_used
 from ..reading.tree import Node, SyntaxStatement
 from .arrays import Arrays, OffsetArray
 from .conditions import Conditions
@@ -40,6 +41,7 @@ from .values import (
 )
 
 
+@for_text
 def parse_index(text: str, /, **declarations: Any) -> Expr:
     """The expression that a text of the index language stands for.
 
@@ -62,6 +64,8 @@ def parse_index(text: str, /, **declarations: Any) -> Expr:
     ShapeError
         Indices whose ranges disagree, and entries read outside of an array: a `RangeError`, here
         where extents are numbers, else at evaluation.
+    LimitError
+        Text that asks for more than its share of work (see `limits`).
 
     Notes
     -----
@@ -78,7 +82,8 @@ def parse_index(text: str, /, **declarations: Any) -> Expr:
     [-1. -2. -4.]
     """
     declared = declared_variables(text, declarations)
-    return _ExpressionBuilder(index_syntax_tree(text), declared).run()
+    tree = index_syntax_tree(text)
+    return keeping_used(_ExpressionBuilder(tree, declared).run(), tree, declared)
 
 
 class _ExpressionBuilder:
@@ -159,6 +164,8 @@ class _ExpressionBuilder:
         if node.name == "~":
             return (yield self.conditions.condition(place, context))
         value: Labelled = yield self.value(node.args[0], context)
+        if node.name == "-" and self.tree.nodes[node.args[0]].kind == "number":
+            return Labelled(numeral(-float(self.tree.nodes[node.args[0]].name)), ())  # 0 has a sign
         return labelled_multiple(value, -1) if node.name == "-" else value
 
     def infix(self, place: int, node: Node, context: Context) -> Steps:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...graph.applications import application
-from ...graph.extents import Coef, form_of, number, show_shape
+from ...graph.extent_forms import Least, atom_of, atoms_in
+from ...graph.extents import Coef, doubles_of, form_of, number, show_shape, size_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
 from ...graph.products import indicates, selects, split_coef
@@ -60,6 +61,14 @@ def to_index(e: Expr) -> str:
 
     Sums have bounds, accesses are affine, and what is zero elsewhere has a guard, as in Urban and
     van der Smagt (2017). Parts that are long and used more than once are statements of their own.
+
+    Parameters
+    ----------
+    e : Expr
+
+    Returns
+    -------
+    str
 
     Raises
     ------
@@ -221,7 +230,8 @@ class _Writer:
             )
         if sign and len(args) == 2:
             return Fragment(("[", within(args[0], SUM), f" {sign} ", within(args[1], SUM), "]"))
-        return Fragment((node.op.name, "(", join_ropes(", ", [signed(a) for a in args]), ")"))
+        name = node.op.spelling.printed or node.op.name
+        return Fragment((name, "(", join_ropes(", ", [signed(a) for a in args]), ")"))
 
     def reduction(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """An operator over the last axes: it binds indices as a sum does."""
@@ -295,8 +305,8 @@ def power_fragment(p: Fragment, power: int) -> Fragment:
 def scaled_fragment(coef: Coef, factors: Sequence[Fragment]) -> Fragment:
     """A coefficient times factors."""
     negative = math.copysign(1, coef.value) < 0
-    size = abs(coef.value)
-    above = [] if size == 1 else [Fragment(repr(size))]
+    size = size_of(coef.value)
+    above = [] if size == 1 else [Fragment(repr(n)) for n in doubles_of(size)]
     above += [Fragment(f"({_shown(form_of(n))})" if _long(n) else n) for n in coef.times]
     for p in factors:
         negative ^= p.negative
@@ -356,15 +366,16 @@ def constant_fragment(node: Const, subs: Sequence[Affine]) -> Fragment:
 
 
 def _spelled(form: Affine) -> Affine:
-    """The form with rounded quotients of dimensions as the language writes them."""
-    names: dict[str, str] = {}
-    for name in form.names:
-        if not name.isidentifier():
-            inside, _, by = name.rpartition("//")
-            inner = str(_spelled(form_of(inside)))
-            names[name] = (
-                f"floor({inner}/{by})" if inner.isidentifier() else f"floor(({inner})/{by})"
-            )
+    """The form with quotients and minima of dimensions as the language writes them."""
+    atoms = {name: atom_of(name) for name in atoms_in(form) if not name.isidentifier()}
+    names: dict[str, Affine | int | str] = {}
+    for name, atom in atoms.items():
+        if isinstance(atom, Least):
+            names[name] = f"min({', '.join(map(_shown, atom.forms))})"
+        elif atom is not None:
+            inner = _shown(atom.form)
+            inner = inner if inner.isidentifier() else f"({inner})"
+            names[name] = f"floor({inner}/{atom.divisor})"
     return form.substitute(names) if names else form
 
 

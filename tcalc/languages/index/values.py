@@ -16,8 +16,9 @@ from ...integers.affine import Affine, Guard
 from ...ops.indicator import CheckedAccess, indicator, label_of
 from ...ops.reductions import arange
 from ...support.errors import ShapeError
+from ...support.misspelt import closest_name
 from ..reading.lexer import WORDS
-from ..reading.library import LIBRARY, closest_name
+from ..reading.library import LIBRARY
 
 #: Functions of entries that are no row of the operator table: the least and the greatest number of
 #: arguments.
@@ -153,9 +154,10 @@ def labelled_affine(form: Affine, extents: Mapping[int, Extent]) -> Labelled:
     terms = [Labelled(numeral(form.constant), ())] if form.constant or not form.terms else []
     for name, c in form.terms:
         label = label_of(name)
-        value = filled(extent_coef(extent_from(Affine.of(name))), ())
         word: Labels = ()
-        if label is not None:
+        if label is None:
+            value = filled(extent_coef(extent_from(Affine.of(name))), ())
+        else:
             value, word = arange(extents[label]), (label,)
         terms.append(labelled_multiple(Labelled(value, word), c))
     return labelled_sum(terms, extents)

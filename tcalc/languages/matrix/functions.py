@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from ...graph.applications import apply
 from ...graph.operators import TABLE
-from ..reading.library import LIBRARY, closest_name
+from ...support.misspelt import closest_name
+from ..reading.library import LIBRARY
 from .syntax import CONSTANT_MATRICES
 
 

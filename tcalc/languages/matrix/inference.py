@@ -7,19 +7,20 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from ...graph.extents import Shape, show_shape
+from ...graph.extents import Shape
 from ...graph.nodes import Var
 from ...support.errors import ParseError
-from ..reading.library import closest_name
+from ...support.misspelt import closest_name
+from ..reading.calls import ArrayTree
 from ..reading.parser import COMPARISON
-from ..reading.tree import Node, SyntaxTree
+from ..reading.tree import Node
+from ..reading.unification import DimensionUnifier
 from .factorisations import FACTORISATION_RULES
 from .functions import RESULT_FUNCTIONS, available, closest_matrix_function, signature_of
 from .rules import FUNCTION_RULES, KIND_RULES, OPERATOR_RULES
 from .sizes import SizeRules
 from .syntax import LEVELS
-from .types import KIND_OF_NDIM, SCALAR, Type, TypingContext, TypingRule
-from .unification import DimensionUnifier
+from .types import SCALAR, Type, TypingContext, TypingRule, type_of_axes
 
 #: Undeclared names: a to g are scalars, h to z columns, capitals matrices.
 _CONVENTION = re.compile(r"[A-Za-z][0-9]*")
@@ -37,7 +38,7 @@ class Typed(NamedTuple):
         return tuple([self.dimensions.shown(dim) for dim in found.dims])
 
 
-def infer(tree: SyntaxTree, declared: Mapping[str, Var]) -> Typed:
+def infer(tree: ArrayTree, declared: Mapping[str, Var]) -> Typed:
     """The types of a tree, or the error that says which operands do not fit."""
     return _Inference(tree, declared).run()
 
@@ -49,7 +50,7 @@ class _Inference:
     the extent; `numbers` are those that are read so.
     """
 
-    def __init__(self, tree: SyntaxTree, declared: Mapping[str, Var]) -> None:
+    def __init__(self, tree: ArrayTree, declared: Mapping[str, Var]) -> None:
         extents = {str(extent) for variable in declared.values() for extent in variable.shape}
         words = {node.name for node in tree.nodes if node.kind in ("name", "size")}
         sizes = {node.name for node in tree.nodes if node.kind == "size"}
@@ -110,7 +111,7 @@ class _Inference:
     def name(self, node: Node) -> Type:
         name = node.name
         if name in self.declared:
-            return self.variable(node, self.declared[name])
+            return self.variable(self.declared[name])
         if name in self.context.undeclared:
             return self.context.undeclared[name]
         if name == "pi":
@@ -132,15 +133,8 @@ class _Inference:
         self.context.undeclared[name] = found
         return found
 
-    def variable(self, node: Node, variable: Var) -> Type:
-        if variable.ndim > 2:
-            raise self.tree.error(
-                f"`{node.name}` has shape {show_shape(variable.shape)}; the matrix language has "
-                "scalars, columns, rows and matrices: use the index or the einsum language",
-                node.at,
-            )
-        dims = tuple([self.dimensions.rigid(extent) for extent in variable.shape])
-        return Type(KIND_OF_NDIM[variable.ndim], dims)
+    def variable(self, variable: Var) -> Type:
+        return type_of_axes([self.dimensions.rigid(extent) for extent in variable.shape])
 
     def unknown(self, node: Node) -> ParseError:
         name = node.name

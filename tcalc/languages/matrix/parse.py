@@ -17,10 +17,12 @@ from ...graph.operators import TABLE
 from ...graph.products import filled, numeral, numeric_value
 from ...graph.variables import var
 from ...support.errors import ParseError, ShapeError, UnsupportedError
-from ..reading.declarations import declared_variables
+from ...support.limits import for_text
+from ..reading.calls import ArrayTree
+from ..reading.declarations import declared_variables, keeping_used
 from ..reading.lexer import literal
 from ..reading.library import LIBRARY
-from ..reading.tree import Node, SyntaxTree
+from ..reading.tree import Node
 from .functions import OPERATOR_FUNCTIONS, implementation
 from .inference import Typed, infer
 from .syntax import factor_source, matrix_syntax_tree
@@ -29,6 +31,7 @@ from .types import MATRIX_PRODUCTS
 MAX_MATRIX_POWER = 1_000_000
 
 
+@for_text
 def parse(text: str, /, **declarations: Any) -> Expr:
     """The expression that a text of the matrix language stands for.
 
@@ -53,6 +56,8 @@ def parse(text: str, /, **declarations: Any) -> Expr:
         Text that is not in the language; the message shows the place and what was expected.
     ShapeError
         Operands that do not fit; the message names both, their shapes and the index.
+    LimitError
+        Text that asks for more than its share of work (see `limits`).
 
     Examples
     --------
@@ -62,19 +67,20 @@ def parse(text: str, /, **declarations: Any) -> Expr:
     """
     declared = declared_variables(text, declarations)
     tree = matrix_syntax_tree(text)
-    return _ExpressionBuilder(tree, infer(tree, declared), declared).run()
+    builder = _ExpressionBuilder(tree, infer(tree, declared), declared)
+    return keeping_used(builder.run(), tree, builder.variables)
 
 
 class _ExpressionBuilder:
     """The expression of every node, operands first, by the library's functions."""
 
-    def __init__(self, tree: SyntaxTree, typed: Typed, declared: Mapping[str, Var]) -> None:
+    def __init__(self, tree: ArrayTree, typed: Typed, declared: Mapping[str, Var]) -> None:
         self.tree = tree
         self.typed = typed
         self.built: list[Expr] = []
-        self.names: dict[str, Expr] = {"pi": numeral(math.pi), **declared}
-        for name, found in typed.undeclared.items():
-            self.names[name] = var(name, typed.shape(found))
+        undeclared = {name: var(name, typed.shape(t)) for name, t in typed.undeclared.items()}
+        self.variables = {**declared, **undeclared}
+        self.names: dict[str, Expr] = {"pi": numeral(math.pi), **self.variables}
         for name in typed.numbers:
             self.names[name] = filled(extent_coef(name), ())
         self.rules: dict[str, Callable[[Node], Expr]] = {
@@ -86,6 +92,7 @@ class _ExpressionBuilder:
             "prefix": self.prefix,
             "postfix": lambda node: _call("transpose", self.built[node.args[0]]),
             "infix": self.infix,
+            "einsum": self.einsum,
             "call": self.call,
         }
         self.functions: dict[str, Callable[..., Expr]] = {
@@ -126,8 +133,12 @@ class _ExpressionBuilder:
         return self.typed.shape(self.typed.types[len(self.built)])
 
     def prefix(self, node: Node) -> Expr:
-        operand = self.built[node.args[0]]
-        return _call("negative", operand) if node.name == "-" else operand
+        operand, literal = self.built[node.args[0]], self.tree.nodes[node.args[0]]
+        if node.name != "-":
+            return operand
+        if literal.kind == "number":
+            return numeral(-float(literal.name))  # as 0 has a sign
+        return _call("negative", operand)
 
     def infix(self, node: Node) -> Expr:
         left, right = (self.built[place] for place in node.args)
@@ -145,6 +156,11 @@ class _ExpressionBuilder:
         if node.name in ("/", "./") and divisor.name in self.typed.numbers:
             return scale(left, inverse_extent(divisor.name))
         return _call(OPERATOR_FUNCTIONS[node.name], left, right)
+
+    def einsum(self, node: Node) -> Expr:
+        form = self.tree.forms[len(self.built)]
+        operands = [self.built[place] for place in node.args]
+        return _call("einsum", form.text, *operands, sizes=form.sizes)
 
     def kronecker(self, node: Node, left: Expr, right: Expr) -> Expr:
         kinds = tuple(map(self.kind, node.args))
@@ -191,9 +207,9 @@ class _ExpressionBuilder:
         return _call("broadcast_to", value, self.shape())
 
 
-def _call(name: str, *args: Any) -> Expr:
+def _call(name: str, *args: Any, **options: Any) -> Expr:
     """A function of the library."""
-    found: Expr = LIBRARY[name](*args)
+    found: Expr = LIBRARY[name](*args, **options)
     return found
 
 

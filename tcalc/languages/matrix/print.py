@@ -11,6 +11,14 @@ from ..writing.notation import Style
 def to_text(e: Expr) -> str:
     """The expression in the matrix language; einsum forms ``#(...)`` where that has none.
 
+    Parameters
+    ----------
+    e : Expr
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> import tcalc as tc

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..reading.tree import Node
 from .types import (
+    ARRAY_ADVICE,
     MATRIX_PRODUCTS,
     PRODUCT_ADVICE,
     SCALAR,
@@ -11,6 +12,7 @@ from .types import (
     Type,
     TypingContext,
     TypingRule,
+    type_of_axes,
 )
 
 # --- operators ------------------------------------------------------------------------------------
@@ -18,6 +20,8 @@ from .types import (
 
 def transpose_type(context: TypingContext, node: Node) -> Type:
     kind, dims, _ = context.first(node)
+    if kind not in TRANSPOSED_KIND:
+        raise context.refused(node, node.args, "axes are permuted by #('ijk->kji', T)")
     return Type(TRANSPOSED_KIND[kind], dims[::-1])
 
 
@@ -35,7 +39,8 @@ def product_type(context: TypingContext, node: Node) -> Type:
         return right if left.kind == "scalar" else left
     kinds = (left.kind, right.kind)
     if kinds not in MATRIX_PRODUCTS:
-        raise context.refused(node, node.args, PRODUCT_ADVICE[kinds].format(*context.factors(node)))
+        advice = PRODUCT_ADVICE.get(kinds, ARRAY_ADVICE)
+        raise context.refused(node, node.args, advice.format(*context.factors(node)))
     *words, out, kind = MATRIX_PRODUCTS[kinds]
     for k, letter in enumerate(words[0]):
         if letter in words[1]:
@@ -77,6 +82,25 @@ def power_type(context: TypingContext, node: Node) -> Type:
     return context.types[base]
 
 
+def einsum_type(context: TypingContext, node: Node) -> Type:
+    """The letters of an einsum form are dimensions; those of the result are its axes."""
+    form = context.tree.forms[len(context.types)]
+    first: dict[str, tuple[int, int]] = {}
+    for place, word in zip(node.args, form.words, strict=True):
+        if len(word) != len(context.types[place].dims):
+            raise context.refused(node, (place,), f"its letters here are '{word}'")
+        for axis, letter in enumerate(word):
+            context.same(first.setdefault(letter, (place, axis)), (place, axis), node.at)
+    dims = {letter: context.types[place].dims[axis] for letter, (place, axis) in first.items()}
+    for letter, extent in form.sizes.items():
+        stated = context.dimensions.rigid(extent)
+        if not context.dimensions.unify(dims.setdefault(letter, stated), stated):
+            other = context.axis(*first[letter])
+            message = f"the index {letter} has extent {extent}, and is {other}"
+            raise context.tree.shape_error(message, node.at)
+    return type_of_axes([dims[letter] for letter in form.out])
+
+
 # --- functions ------------------------------------------------------------------------------------
 
 
@@ -115,6 +139,7 @@ KIND_RULES: dict[str, TypingRule] = {
     "use": operand_type,
     "prefix": operand_type,
     "postfix": transpose_type,
+    "einsum": einsum_type,
 }
 
 #: Operators that are not entrywise.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...graph.extents import Extent
+from ...graph.extents import extent_product
 from ..reading.tree import Node
-from .types import Type, TypingContext
+from .types import AXES, Type, TypingContext
 
 #: What states the size of the words that can go without.
 WITH_SIZE = {"eye": "eye(n)", "vector": "vector(a, n)", "matrix": "matrix(a, m, n)"}
@@ -35,10 +35,10 @@ class SizeRules:
         left, right = (self.context.types[place] for place in node.args)
         if "scalar" in (left.kind, right.kind):
             return right if left.kind == "scalar" else left
-        if left.kind == right.kind:
+        if left.kind == right.kind and left.kind in AXES:
             pairs = zip(left.dims, right.dims, strict=True)
             return Type(left.kind, tuple([self.merged(a, b, node) for a, b in pairs]))
-        if left.kind != "matrix" and right.kind != "matrix":
+        if {left.kind, right.kind} == {"column", "row"}:
             column, row = (left, right) if left.kind == "column" else (right, left)
             return Type("matrix", (*column.dims, *row.dims))
         raise self.context.refused(
@@ -92,7 +92,7 @@ class SizeRules:
             left, right = dimensions.extent(a), dimensions.extent(b)
             if left is None or right is None:
                 break
-            extent = _merged(left, right)
+            extent = extent_product((left, right))
             if not dimensions.unify(product, dimensions.rigid(extent)):
                 known = dimensions.extent(product)
                 shown = " and ".join(map(self.context.describe, node.args))
@@ -103,11 +103,3 @@ class SizeRules:
             if any(dimensions.extent(dim) is None for dim in self.context.types[place].dims):
                 message = f"the size of {node.name} does not follow from its use; write"
                 raise self.tree.error(f"{message} {WITH_SIZE[node.name]}", node.at)
-
-
-def _merged(a: Extent, b: Extent) -> Extent:
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
-    if 1 in (a, b):
-        return b if a == 1 else a
-    return f"{a}*{b}"

@@ -1,13 +1,13 @@
 """The matrix language, first phase: text to a syntax tree with offsets.
 
-Nodes are number, name, size, literal, use (of an earlier statement), call, prefix, infix and
-postfix.
+Nodes are those of `reading.calls`, and size, literal and postfix.
 """
 
 from __future__ import annotations
 
+from ..reading.calls import ArrayParser, ArrayTree
 from ..reading.lexer import WORDS, Lexicon
-from ..reading.parser import COMPARISON, OR, POWER, PRODUCT, SUM, Grammar, Open, Parser
+from ..reading.parser import COMPARISON, POWER, PRODUCT, SUM, Grammar, Open
 from ..reading.tree import Positions, SyntaxTree
 
 #: The precedence of this language's operators between two operands.
@@ -20,7 +20,7 @@ LEVELS = {
 TRANSPOSES = ("'", ".'")
 
 LEXICON = Lexicon(
-    operators=(*LEVELS, *TRANSPOSES, "²", "(", ")", ",", ";", "="),
+    operators=(*LEVELS, *TRANSPOSES, "²", "(", ")", ",", ";", "=", "#", "//"),
     comments="#%",
     synonyms={"⊙": ".*", "⊘": "./", "·": "*", "−": "-", "ᵀ": "'"},
     hints={
@@ -62,11 +62,9 @@ SIZED = {"eye": 0, "vector": 1, "matrix": 1, **dict.fromkeys(CONSTANT_MATRICES, 
 LITERAL = ("norm", "cumsum", "extractdiag", "extracttrian", "makediag", "maketrian")
 
 
-def matrix_syntax_tree(text: str) -> SyntaxTree:
+def matrix_syntax_tree(text: str) -> ArrayTree:
     """The syntax tree of a text of the matrix language. ParseError where it is none."""
-    parser = _MatrixParser(text)
-    parser.run()
-    return SyntaxTree(text, parser.nodes, parser.statements)
+    return _MatrixParser(text).tree()
 
 
 def factor_source(tree: SyntaxTree, place: int) -> str:
@@ -77,34 +75,10 @@ def factor_source(tree: SyntaxTree, place: int) -> str:
     return f"({shown})" if node.kind in ("infix", "prefix") and not enclosed else shown
 
 
-class _MatrixParser(Parser):
-    """`used` are the names that were read before a statement gave them a value."""
-
+class _MatrixParser(ArrayParser):
     def __init__(self, text: str) -> None:
         super().__init__(text, GRAMMAR)
-        self.used: set[str] = set()
         self.operators |= {"²": self.squared, **dict.fromkeys(TRANSPOSES, self.transposed)}
-
-    # --- names ------------------------------------------------------------------------------------
-
-    def left_side(self, name: str) -> None:
-        if name == "pi":
-            raise self.fail("`pi` is a number already; choose another name")
-        super().left_side(name)
-
-    def defined(self, name: str, at: int) -> Positions:
-        if name in self.used:
-            message = f"`{name}` is used before it is given a value here; choose another name"
-            raise self.fail(message, at)
-        return ()
-
-    def named(self) -> None:
-        token = self.token
-        root = self.assigned.get(token.text)
-        if root is None:
-            self.used.add(token.text)
-        kind, args = ("name", ()) if root is None else ("use", (root,))
-        self.push(kind, token.text, args, (token.start, token.start, token.end))
 
     # --- powers and transposes --------------------------------------------------------------------
 
@@ -129,25 +103,7 @@ class _MatrixParser(Parser):
 
     # --- functions --------------------------------------------------------------------------------
 
-    def applied(self) -> None:
-        token = self.token
-        self.place += 1
-        self.open("call", token.text, token.start)
-        self.place += 1
-
-    def wanted(self, bracket: Open) -> str:
-        empty = bracket.kind == "call" and self.token.text == ")"
-        return f"an argument of {bracket.name}" if empty else ""
-
-    def comma(self) -> bool:
-        self.reduce(OR)
-        if not self.stack or self.stack[-1].kind != "call":
-            wanted = "expected )" if self.stack else "expected an operator or the end"
-            raise self.fail(f"a comma stands between arguments of a function only; {wanted}")
-        self.place += 1
-        return True
-
-    def closed(self, bracket: Open, args: Positions) -> None:
+    def called(self, bracket: Open, args: Positions) -> None:
         self.sizes(bracket.name, args)
         self.literals(bracket.name, args)
         self.push("call", bracket.name, args, (bracket.at, bracket.at, self.token.end))

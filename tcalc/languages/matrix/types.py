@@ -1,6 +1,7 @@
 """Types of the matrix language: what operands may stand together, and the errors when they may not.
 
-A type is a kind (scalar, column, row, matrix) and one dimension per axis. Row values have one axis.
+A type is a kind (scalar, column, row, matrix; an array has more axes) and one dimension per axis.
+Row values have one axis.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from typing import NamedTuple
 
 from ...graph.extents import show_shape
 from ...support.errors import ParseError, ShapeError
-from ..reading.tree import Node, SyntaxTree
+from ..reading.calls import ArrayTree
+from ..reading.tree import Node
+from ..reading.unification import DimensionUnifier
 from .syntax import factor_source
-from .unification import DimensionUnifier
 
-#: By the number of axes of a declared variable.
+#: By the number of axes of a declared variable, or of what an einsum form gives.
 KIND_OF_NDIM = ("scalar", "column", "matrix")
 AXES = {"column": ("entries",), "row": ("entries",), "matrix": ("rows", "columns")}
 #: By the kind of the operand.
 TRANSPOSED_KIND = {"scalar": "scalar", "column": "row", "row": "column", "matrix": "matrix"}
+ARRAY_ADVICE = "products of arrays with more than two axes are written #('ijk,k->ij', T, x)"
 
 #: Products * by the kinds of their operands: the indices of both and of the result, and its kind.
 MATRIX_PRODUCTS = {
@@ -55,10 +58,16 @@ class Type(NamedTuple):
 SCALAR = Type("scalar")
 
 
+def type_of_axes(dims: Iterable[int]) -> Type:
+    """The type of a value with these axes."""
+    dims = tuple(dims)
+    return Type(KIND_OF_NDIM[len(dims)] if len(dims) < len(KIND_OF_NDIM) else "array", dims)
+
+
 class TypingContext:
     """The types of the nodes so far; dimensions that must be equal are unified."""
 
-    def __init__(self, tree: SyntaxTree, dimensions: DimensionUnifier) -> None:
+    def __init__(self, tree: ArrayTree, dimensions: DimensionUnifier) -> None:
         self.tree = tree
         self.nodes = tree.nodes
         self.dimensions = dimensions
@@ -84,14 +93,16 @@ class TypingContext:
         if not dims:
             return f"{shown} is a scalar{undeclared}"
         shape = tuple([self.dimensions.shown(dim) for dim in dims])
-        return f"{shown} is a {kind} of shape {show_shape(shape)}{undeclared}"
+        article = "an" if kind == "array" else "a"
+        return f"{shown} is {article} {kind} of shape {show_shape(shape)}{undeclared}"
 
     def axis(self, place: int, axis: int) -> str:
         """the columns of `A` (index 1, extent n)"""
         kind, dims, _ = self.types[place]
         extent = self.dimensions.shown(dims[axis])
         shown = self.tree.source(place)
-        return f"the {AXES[kind][axis]} of `{shown}` (index {axis}, extent {extent})"
+        name = f"the {AXES[kind][axis]}" if kind in AXES else "an axis"
+        return f"{name} of `{shown}` (index {axis}, extent {extent})"
 
     def misplaced(self, place: int) -> ParseError:
         message = "a comparison stands only in where(condition, a, b)"

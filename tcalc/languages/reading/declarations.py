@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...graph.nodes import Var
+from ...calculus.projection import keeping_variables
+from ...graph.nodes import Expr, Var
 from ...graph.variables import canonical_name, var
+from ...rules.strategy import simplify
+from .tree import SyntaxTree
 
 
 def declared_variables(text: object, declarations: Mapping[str, object]) -> dict[str, Var]:
@@ -13,6 +16,14 @@ def declared_variables(text: object, declarations: Mapping[str, object]) -> dict
     if not isinstance(text, str):
         raise TypeError(f"the text of an expression is a str, not {type(text).__name__}")
     return {canonical_name(name): _variable(name, given) for name, given in declarations.items()}
+
+
+def keeping_used(value: Expr, tree: SyntaxTree, known: Mapping[str, Var]) -> Expr:
+    """The value of a text, with the variables that the text names, also where these cancelled."""
+    used = {node.name for node in tree.nodes if node.name in known}
+    if used <= value.variables.keys():
+        return value
+    return keeping_variables(simplify(value), [known[name] for name in sorted(used)])
 
 
 def _variable(name: str, given: object) -> Var:

@@ -9,19 +9,27 @@ from typing import NamedTuple
 
 from ...graph.variables import canonical_name
 from ...support.errors import ParseError
+from ...support.limits import spend
 
 MAX_TEXT = 2**22
+MAX_DEPTH = 100_000
 
 #: A dot belongs to a number only where it does not start an operator or a range: 1./x, 0..4.
 _NUMBER = r"(?:[0-9]+(?:\.(?![.*/^'])[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NAME = r"[^\W\d²³¹ᵀ][^\W²³¹ᵀ]*"
+#: How an einsum form begins: #('ij,jk->ik', which is no comment and no transpose.
+_FORM = r"""#(?=\([ \t]*['"])"""
+_QUOTED = re.compile(r"""[ \t]*('[^'\n]*'|"[^"\n]*")""")
 
 #: Words that literals may be.
 WORDS = {"True": True, "False": False, "inf": math.inf}
 
 
 class Token(NamedTuple):
-    """Part of the text: `kind` is number, name, op, newline or end; `text` its plain spelling."""
+    """Part of the text: `text` is its plain spelling.
+
+    `kind` is number, name, op, newline, end or, of an einsum form, quoted.
+    """
 
     kind: str
     text: str
@@ -35,13 +43,14 @@ class Lexicon:
     Parameters
     ----------
     operators : tuple of str
-        Operators and punctuation.
+        Operators and punctuation; with `#` among them einsum forms ``#('ij->ji', …)`` are read.
     comments : str
         Characters that start a comment, which ends with the line.
     synonyms : mapping
         Other spellings of operators.
     hints : mapping
-        What other languages write, and what is written here instead.
+        What other languages write, and what is written here instead; of operators, where they are
+        not between operands.
     """
 
     def __init__(
@@ -53,13 +62,18 @@ class Lexicon:
     ) -> None:
         self.synonyms = dict(synonyms)
         self.hints = dict(hints or {})
-        foreign = "|".join([_alone(word) for word in self.hints]) or "(?!)"
+        comment = f"|[{re.escape(comments)}][^\\n]*" if comments else ""
         words = sorted([*operators, *synonyms], key=lambda word: (-len(word), word))
+        foreign = "|".join([_alone(word) for word in self.hints if word not in words]) or "(?!)"
         self.pattern = re.compile(
-            rf"(?P<hint>{foreign})|(?P<newline>\n)"
-            rf"|(?P<blank>[ \t\r\u00a0]+|[{re.escape(comments)}][^\n]*)"
+            rf"(?P<form>{_FORM if '#' in words else '(?!)'})|(?P<hint>{foreign})|(?P<newline>\n)"
+            rf"|(?P<blank>[ \t\r\u00a0]+{comment})"
             rf"|(?P<number>{_NUMBER})|(?P<name>{_NAME})|(?P<op>{'|'.join(map(re.escape, words))})"
         )
+
+    def misused(self, word: str, text: str, place: int) -> ParseError:
+        """The error for an operator of another language."""
+        return ParseError(f"there is no `{word}` here; {self.hints[word]}", text, place)
 
     def tokens(self, text: str) -> list[Token]:
         """All tokens, newlines inside brackets left out, closed by a token `end`."""
@@ -73,13 +87,20 @@ class Lexicon:
                 raise ParseError(f"unexpected character {_shown(text[place])}", text, place)
             kind, word = str(match.lastgroup), match.group()
             if kind == "hint":
-                raise ParseError(f"there is no `{word}` here; {self.hints[word]}", text, place)
+                raise self.misused(word, text, place)
             start, place = place, match.end()
+            if kind == "form":
+                found += [Token("op", "#", start, place), Token("op", "(", place, place + 1)]
+                found.append(_quoted(text, place + 1))
+                place, depth = found[-1].end, depth + 1
+                continue
             if kind == "blank" or (kind == "newline" and depth):
                 continue
             if kind == "op":
                 word = self.synonyms.get(word, word)
                 depth = max(0, depth + (word in ("(", "[")) - (word in (")", "]")))
+                if depth > MAX_DEPTH:
+                    raise ParseError(f"more than {MAX_DEPTH} nested brackets", text, start)
             elif kind == "number":
                 _check_number(word, text, start)
             elif kind == "name" and not word.isidentifier():
@@ -89,7 +110,17 @@ class Lexicon:
                 word = canonical_name(word)
             found.append(Token(kind, word, start, place))
         found.append(Token("end", "", place, place))
+        spend("steps", len(found))
         return found
+
+
+def _quoted(text: str, place: int) -> Token:
+    """The quoted letters of an einsum form; its text is what stands between the quotes."""
+    found = _QUOTED.match(text, place)
+    if found is None:
+        at = place + len(text[place:]) - len(text[place:].lstrip(" \t"))
+        raise ParseError("this quote is never closed on its line", text, at)
+    return Token("quoted", found.group(1)[1:-1], *found.span(1))
 
 
 def _alone(word: str) -> str:

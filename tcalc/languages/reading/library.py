@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import ChainMap
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...ops import (
@@ -10,6 +11,7 @@ from ...ops import (
     diagonals,
     einsum,
     elementwise,
+    entrywise,
     packed,
     products,
     reductions,
@@ -17,7 +19,9 @@ from ...ops import (
     special,
     views,
 )
+from ...ops.declared import DECLARED
 from ...ops.matrix import (
+    adjugate,
     cholesky,
     eigh,
     functions,
@@ -30,20 +34,15 @@ from ...ops.matrix import (
 )
 
 MODULES = (
-    arithmetic, views, elementwise, special, reductions, reshape, diagonals, packed,
+    arithmetic, views, elementwise, entrywise, special, reductions, reshape, diagonals, packed,
     products, einsum,
-    inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
+    adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
 )  # fmt: skip
 
-#: What these modules make public, and the variance, whose name is another function in `tcalc`.
-LIBRARY: dict[str, Callable[..., Any]] = {
-    **{name: getattr(module, name) for module in MODULES for name in module.__all__},
-    "var": arithmetic.var,
-}
-
-
-def closest_name(name: str, known: Iterable[str]) -> str:
-    """The known name that is most similar to a misspelled one, or nothing."""
-    import difflib  # not needed by who spells well
-
-    return next(iter(difflib.get_close_matches(name, sorted(known), 1)), "")
+#: What these modules make public, the variance, whose name is another function in `tcalc`, and
+#: what users declare.
+LIBRARY: Mapping[str, Callable[..., Any]] = ChainMap(
+    {name: getattr(module, name) for module in MODULES for name in module.__all__},
+    {"var": arithmetic.var},
+    DECLARED,
+)

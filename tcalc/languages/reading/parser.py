@@ -13,8 +13,6 @@ from ...support.errors import ParseError
 from .lexer import Lexicon, Token, excerpt, line_and_column
 from .tree import Node, Positions, SyntaxStatement
 
-MAX_DEPTH = 100_000
-
 #: Precedence: operators of a higher level bind more tightly.
 OR, AND, COMPARISON, SUM, PRODUCT, UNARY, POWER, SIGN = range(1, 9)
 
@@ -85,7 +83,7 @@ class Parser(ABC):
     assigned : dict
         The value of every earlier statement by its name.
     operands : dict
-        What a token does that begins an operand.
+        What a token does that begins an operand; it returns whether more of it follows.
     operators : dict
         What a token does behind an operand; it returns whether another operand follows.
     """
@@ -100,9 +98,8 @@ class Parser(ABC):
         self.assigned: dict[str, int] = {}
         self.stack: list[Open] = []
         self.values: list[int] = []
-        self.depth = 0
         self.powered = False
-        self.operands: dict[str, Callable[[], None]] = {
+        self.operands: dict[str, Callable[[], bool]] = {
             "(": self.parenthesis,
             **dict.fromkeys(grammar.signs, self.sign),
         }
@@ -119,8 +116,8 @@ class Parser(ABC):
         """Push the node of a name that stands alone."""
 
     @abstractmethod
-    def applied(self) -> None:
-        """Open the bracket behind a name, and go on behind it."""
+    def applied(self) -> bool:
+        """Open the bracket behind a name, and go on behind it; does an operand follow?"""
 
     @abstractmethod
     def closed(self, bracket: Open, args: Positions) -> None:
@@ -204,25 +201,29 @@ class Parser(ABC):
                 if following.kind != "op" or following.text not in BRACKETS:
                     self.named()
                     break
-                self.applied()
+                if not self.applied():
+                    return
             elif token.kind == "op" and token.text in self.operands:
-                self.operands[token.text]()
+                if not self.operands[token.text]():
+                    return
             else:
                 raise self.missing()
         self.place += 1
         self.complete()
 
-    def parenthesis(self) -> None:
+    def parenthesis(self) -> bool:
         self.open("(", "(", self.token.start)
         self.place += 1
+        return True
 
-    def sign(self) -> None:
+    def sign(self) -> bool:
         top = self.stack[-1] if self.stack else None
         if top and top.level == SIGN:
             raise self.fail("an exponent has one sign; put more in parentheses")
         level = SIGN if top and top.level == POWER else UNARY
         self.stack.append(Open("prefix", self.token.text, self.token.start, level))
         self.place += 1
+        return True
 
     def missing(self) -> ParseError:
         top = self.stack[-1] if self.stack else None
@@ -245,6 +246,8 @@ class Parser(ABC):
             return self.operators[token.text]()
         if token.kind in ("number", "name") or token.text in BRACKETS:
             raise self.juxtaposed()
+        if token.text in self.grammar.lexicon.hints:
+            raise self.grammar.lexicon.misused(token.text, self.text, token.start)
         raise self.fail(f"a statement is {self.grammar.statement}, and a comparison is ==")
 
     def juxtaposed(self) -> ParseError:
@@ -281,9 +284,6 @@ class Parser(ABC):
         self, kind: str, name: str, at: int, indices: Positions = (), operands_before: int = 0
     ) -> None:
         """Open the bracket that is read now; some operands before it may belong to it."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise self.fail(f"more than {MAX_DEPTH} nested {self.grammar.brackets}")
         base = len(self.values) - operands_before
         self.stack.append(Open(kind, name, at, 0, base, self.token.start, indices))
 
@@ -295,7 +295,6 @@ class Parser(ABC):
         if self.grammar.closing.get(self.text[self.stack[-1].bracket]) != token.text:
             raise self.unclosed(self.stack[-1])
         bracket = self.stack.pop()
-        self.depth -= 1
         if bracket.kind == "(":
             inner = self.values[-1]
             self.nodes[inner] = self.nodes[inner]._replace(start=bracket.at, end=token.end)

@@ -166,6 +166,9 @@ NUMBERS = "a"
 class Language(Protocol):
     """A language, at work on one function.
 
+    It writes numbers of the program's dtype; another object of it, for the same scope, writes the
+    integers that index, exactly.
+
     Axes, integers that index and labels count from 0; labels that are equal mean one axis. Where a
     value takes statements of its own they go to `scope.lines`; names for them are `scope.fresh()`.
 
@@ -186,7 +189,7 @@ class Language(Protocol):
     width: int
     scope: FunctionScope
 
-    def __init__(self, scope: FunctionScope) -> None: ...
+    def __init__(self, scope: FunctionScope, integers: bool = False) -> None: ...
 
     # --- values ---
 
@@ -298,7 +301,7 @@ class Language(Protocol):
         """
 
     def constant(self, c: Code) -> Code:
-        """What an operator without operands makes, as an array of the program's dtype."""
+        """What an operator without operands makes, or integers, as an array of its dtype."""
 
     def scalar(self, c: Code) -> Code:
         """What an operator makes of numbers of the language, as such a number."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,18 +20,21 @@ from .numpy_helpers import DIFFERENCES, FLOATS, HELPERS, SHAPES
 from .scope import FunctionScope
 
 #: Operators by name, as `infix.filled` reads them: parameters are ``{p[0]}``, the axes of a
-#: reduction ``{axes}``. Others are NumPy's functions of their name.
-TEMPLATES = {
+#: reduction ``{axes}``; or a function of the parameters, written, that gives the template. Others
+#: are NumPy's functions of their name.
+TEMPLATES: dict[str, str | Callable[..., str]] = {
     **{
         name: f"special.{name}({{operands}})"
         for name in (
             "beta", "betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "log_ndtr", "logit",
-            "ndtr", "polygamma", "xlogy",
+            "ndtr", "xlogy",
         )
     },
-    "spherical_jn": "special.spherical_jn(np.asarray({0}, int), {1})",
+    "spherical_jn": "special.spherical_jn(np.asarray({0}, int), {1}).astype(dtype)",
+    "polygamma": "special.polygamma({0}, {1}).astype(dtype)",
     "reciprocal": "1 / {0}",
     "reciprocal0": "np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
+    "inverse_mills": "_inverse_mills({0}, {1})",
     "power": "{0} ** {1}",
     "less": "({0} < {1})",
     "less_equal": "({0} <= {1})",
@@ -43,15 +46,17 @@ TEMPLATES = {
     "matrix_transpose": "{0}.T",
     # reductions and vectors
     **{name: f"{{0}}.{name}(axis={{axes}})" for name in ("max", "min", "prod")},
-    "norm2": "np.sqrt(({0} * {0}).sum(axis={axes}))",
+    "norm2": "_norm2({0}, {axes})",
     "logsumexp": "special.logsumexp({0}, axis={axes})",
-    "cumsum": "np.cumsum({0}, axis=-1)",
+    "cumsum": lambda backward: "np.cumsum({0}[..., ::-1], axis=-1)[..., ::-1]"
+    if backward == "True"
+    else "np.cumsum({0}, axis=-1)",
     "iota": "np.arange({p[0]})",
     "merge_axes": "_merge({0}, {p[0]}, {p[1]})",
     "selection": "np.asarray({0})[..., None] % {p[0]} == np.arange({p[0]})",
     "squared_distances": "np.square({0}[..., :, None, :] - {1}[..., None, :, :]).sum(-1)",
     # matrices
-    "adj": "np.linalg.det({0}) * np.linalg.inv({0})",
+    **dict.fromkeys(("adj", "adj_frechet"), "_adj({operands})"),
     "cholesky": "np.linalg.cholesky({0})",
     "cholesky_pullback": "_cholesky_pullback({0}, {1})",
     "column_signs": "_signs({0})",
@@ -63,7 +68,7 @@ TEMPLATES = {
     ),
     "extractdiag": "np.diagonal({0}, {p[0]}, -2, -1).copy()",
     "extracttrian": "_extracttrian({0}, {p[0]}, {p[1]})",
-    "gaps": "_gaps({0})",
+    "gaps": "_gaps({0}, {p[0]})",
     **dict.fromkeys(("inv", "inverse_definite"), "np.linalg.inv({0})"),
     "leading_rows": "np.eye({p[0]}, {p[1]})",
     **dict.fromkeys(("logdet", "logdet_definite"), "np.linalg.slogdet({0})[1]"),
@@ -75,8 +80,8 @@ TEMPLATES = {
     "makediag": "_makediag({0}, {p[0]})",
     "maketrian": "_maketrian({0}, {p[0]}, {p[1]})",
     "svd": "np.linalg.svd({0}, full_matrices=False)",
-    "svd_gaps": "_svd_gaps({0})",
-    "svd_reciprocal": "1 / {0}",
+    "svd_gaps": "_svd_gaps({0}, {p[0]})",
+    "svd_reciprocal": "_svd_reciprocal({0}, {p[0]})",
     "tri_inverse": "np.linalg.inv(np.tril({0}))",
     "upper_ones": "np.triu(np.ones(({p[0]}, {p[0]})), 1)",
     # functions of matrices
@@ -93,12 +98,14 @@ class NumPy:
 
     name = "NumPy"
     reserved = frozenset(
-        {"np", "special", "linalg", "dtype", "floats", *HELPERS, *keyword.kwlist, *dir(builtins)}
+        {"np", "special", "linalg", "dtype", "floats", "_check", *HELPERS, *dir(builtins)}
+        | {*keyword.kwlist}
     )
     width = 68
 
-    def __init__(self, scope: FunctionScope) -> None:
+    def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
         self.scope = scope
+        self.dtype = "np.int64" if integers else "dtype"
 
     # --- values ---
 
@@ -179,7 +186,7 @@ class NumPy:
         return infix.total(terms)
 
     def full(self, c: Code, shape: Shape) -> Code:
-        return Code(f"np.full({self.shape(shape)}, {c.text}, dtype)")
+        return Code(f"np.full({self.shape(shape)}, {c.text}, {self.dtype})")
 
     def embed(self, c: Code, out: Sequence[int], shape: Shape) -> Code:
         if tuple(out) == (0, 0):
@@ -210,7 +217,7 @@ class NumPy:
             for axis, n in enumerate(shape)
         }
         tests = [self._test(g, names) for g in guards]
-        return Code(f"({' & '.join(tests) or 'np.ones(1)'}).astype(dtype)")
+        return Code(f"({' & '.join(tests) or 'np.ones(1)'}).astype({self.dtype})")
 
     def _test(self, g: Constraint | Congruence, names: dict[str, str]) -> str:
         """A condition, under names of indices."""
@@ -254,6 +261,8 @@ class NumPy:
     def call(self, op: Operator, args: Sequence[Code]) -> Code | None:
         own = f"np.{op.name}({{operands}})" if hasattr(np, op.name) else ""
         template = TEMPLATES.get(op.name) or own
+        if callable(template):
+            template = template(*op.params)
         if not template:
             return None
         axes = tuple(range(-op.core, 0))
@@ -262,14 +271,14 @@ class NumPy:
         return infix.filled(template, values, args, lambda c: named(self, c))
 
     def constant(self, c: Code) -> Code:
-        return Code(f"{operand(c)}.astype(dtype)")
+        return Code(f"{operand(c)}.astype({self.dtype})")
 
     def scalar(self, c: Code) -> Code:
-        return Code(f"float({c.text})", weak=True)
+        return Code(f"{'float' if self.dtype == 'dtype' else 'int'}({c.text})", weak=True)
 
     def truth(self, c: Code) -> Code:
         bare = c.text[1:-1] if c.text[0] == "(" and c.level == ATOM else c.text
-        return Code(f"({bare}).astype(dtype)", condition=bare)
+        return Code(f"({bare}).astype({self.dtype})", condition=bare)
 
     def fold(
         self, step: str, operands: tuple[Sequence[Code], ...], times: Extent, backward: bool
@@ -290,50 +299,61 @@ class NumPy:
         return Code(_tuple([c.text for c in items]))
 
     def mapping(self, items: Sequence[tuple[Any, Code]]) -> Code:
-        return Code("{" + ", ".join([f"{key!r}: {c.text}" for key, c in items]) + "}")
+        shown = [self.number(k).text if isinstance(k, float) else repr(k) for k, _ in items]
+        pairs = [f"{key}: {c.text}" for key, (_, c) in zip(shown, items, strict=True)]
+        return Code("{" + ", ".join(pairs) + "}")
 
     def function(self, f: FunctionText) -> list[str]:
         integers = [p for p, v in f.parameters.items() if v.integral]
         arrays = [p for p in f.parameters if p not in integers]
         body = _body(f)
         lines = [f'"""{f.doc}"""']
-        lines += [f"{p} = floats({p})" for p in arrays]
+        lines += [f"{', '.join(arrays)} = floats({', '.join(arrays)})"] if arrays else []
         lines += [f"{p} = np.asarray({p})" for p in integers]
         if any(re.search(r"(?<!\.)\bdtype\b", line) for line in body):
-            lines.append(f"dtype = np.result_type({', '.join([*arrays, '0.0'])})")
+            lines.append(f"dtype = {f'{arrays[0]}.dtype' if arrays else 'np.float64'}")
         return _defined(f, [*lines, *body])
 
     def nested(self, f: FunctionText) -> list[str]:
         return _defined(f, _body(f))
 
     def module(self, functions: Sequence[list[str]]) -> str:
-        called = set(re.findall(r"\b(\w+)\(", "\n".join(["\n".join(f) for f in functions])))
-        helpers = [text for name, text in HELPERS.items() if name in called]
-        text = "\n\n\n".join([*helpers, *["\n".join(lines) for lines in functions]])
+        texts = ["\n".join(lines) for lines in functions]
+        helpers = _called(texts)
+        text = "\n\n\n".join([*helpers, *texts])
         uses = [m for m in ("linalg", "special") if re.search(rf"(?<![\w.]){m}\.", text)]
         imports = ["import numpy as np"]
         imports += [f"from scipy import {', '.join(uses)}"] if uses else []
         return "\n".join(imports) + f"\n\n\n{FLOATS}\n\n{text}\n"
 
     def check(self, check: Check) -> str:
-        lines = ["", "", 'if __name__ == "__main__":']
+        lines = ["", "", "def _check(computed, before):"]
         lines += ["    rng = np.random.default_rng(0)", "    values = {}"]
         for sample in check.samples:
             shape = _tuple([str(n) for n in sample.shape])
             lines.append(f"    {NUMBERS} = rng.uniform(0.5, 1.5, {shape})")
             lines.append(f'    values["{sample.name}"] = {_each(sample)}')
-        found, difference = f"{check.function}(**values{_given(check.sizes)})", check.difference
+        found, difference = f"computed(**values{_given(check.sizes)})", check.difference
+        names = f"{check.function}, {difference.before if difference else None}"
+        end = f'\n\nif __name__ == "__main__":\n    _check({names})\n'
         if difference is None:
             shapes = ", ".join([_tuple([str(n) for n in shape]) for shape in check.shapes])
             lines += [f"    found = {found}", f"    shapes = [{shapes}]"]
-            return "\n".join(lines) + SHAPES
+            return "\n".join(lines) + SHAPES + end
         lines.append(f"    found = np.asarray({found})")
-        return "\n".join(lines) + DIFFERENCES.format(
+        text = DIFFERENCES.format(
             x=difference.direction.name,
-            before=difference.before,
             direction=_each(difference.direction),
             extra=_given(difference.sizes),
         )
+        return "\n".join(lines) + text + end
+
+
+def _called(texts: Sequence[str]) -> list[str]:
+    """The helpers that texts call, and those that these call."""
+    words = set(re.findall(r"\b(\w+)\(", "\n".join(texts)))
+    found = [text for name, text in HELPERS.items() if name in words]
+    return found if set(found) <= set(texts) else _called([*texts, *found])
 
 
 def _tuple(items: Sequence[str]) -> str:

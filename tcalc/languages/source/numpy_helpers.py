@@ -7,6 +7,29 @@ from __future__ import annotations
 
 SOURCES = (
     """
+def _adj(a, *directions):
+    from itertools import permutations
+
+    u, s, v = np.linalg.svd(a)
+    q, n, eye = len(directions) + 1, a.shape[-1], np.eye(a.shape[-1], dtype=a.dtype)
+    left, right = np.swapaxes(u, -1, -2), np.swapaxes(v, -1, -2)
+    places = np.indices((n,) * q).reshape(q, -1)
+    taken = (places[:, :, None] == np.arange(n)).sum(axis=0)
+    others = np.where(taken, 1, s[..., None, :]).prod(axis=-1) * (taken <= 1).all(axis=-1)
+    others = others.reshape(*s.shape[:-1], *(n,) * q)
+    inner = np.zeros((), a.dtype)
+    for order in permutations(range(q)):
+        operands = [others, [..., *range(q)]]
+        for k, e in enumerate(directions):
+            operands += [left @ e @ right, [..., k, order[k]]]
+        sign = np.linalg.det(eye[list(order) + list(range(q, n))]) if n >= q else 0
+        last = [order[-1], q - 1] if order[-1] < q - 1 else [q - 1]
+        term = sign * np.einsum(*operands, [..., *last])
+        inner = inner + (term if len(last) > 1 else term[..., None] * eye)
+    sign = np.linalg.det(u) * np.linalg.det(v)
+    return (right @ (sign[..., None, None] * inner) @ left).astype(a.dtype)
+""",
+    """
 def _cholesky_pullback(a, b):
     a = np.tril(a)
     m = np.tril(np.swapaxes(a, -1, -2) @ b)
@@ -51,9 +74,40 @@ def _frechet(name, a, *directions):
     return np.real(np.array(found)).reshape(a.shape)[..., :n, -n:].astype(dtype)
 """,
     """
-def _gaps(w):
-    d = w[..., None, :] - w[..., :, None] + np.eye(w.shape[-1], dtype=w.dtype)
-    return 1 / d - np.eye(w.shape[-1], dtype=w.dtype)
+def _gaps(w, degenerate):
+    d, off = w[..., None, :] - w[..., :, None], ~np.eye(w.shape[-1], dtype=bool)
+    tied = off & (np.abs(d) <= _rounding(w)[..., None])
+    if degenerate == "epsilon":
+        d = np.maximum(np.abs(d), 1e-10) * np.where(d < 0, -1, 1)
+    elif degenerate == "nan":
+        d = np.where(tied, np.nan, d)
+    elif tied.any():
+        raise np.linalg.LinAlgError("equal eigenvalues")
+    return np.where(off, 1 / np.where(off, d, 1), 0).astype(w.dtype)
+""",
+    """
+def _inverse_mills(n, x):
+    import math
+
+    n = int(np.max(n))
+    low, depth = ((-8, 8), (-4, 24), (-3, 40))[min(n, 2)]
+    high = np.clip(x, low, 60)
+    h = [np.exp(-0.5 * high * high) / (special.ndtr(high) * math.sqrt(2 * math.pi))]
+    u = [high + h[0]]
+    for k in range(n):
+        h.append(-sum(math.comb(k, j) * h[j] * u[k - j] for j in range(k + 1)))
+        u.append(h[-1] + (k == 0))
+    z = -np.minimum(x, low)
+    t = [2 * (depth + 1) / (z + np.sqrt(z * z + 4 * (depth + 1)))]
+    for m in range(1, n + 1):
+        t.append((t[m - 1] - sum(t[j] * t[m - j] for j in range(1, m))) / (2 * t[0] + z))
+    for k in range(depth, 0, -1):
+        below = [z + t[0], *[a - 1 for a in t[1:2]], *t[2:]]
+        t = [k / below[0]]
+        for m in range(1, n + 1):
+            t.append(-sum(below[j] * t[m - j] for j in range(1, m + 1)) / below[0])
+    tail = t[n] * math.factorial(n) + (z if n == 0 else -(n == 1))
+    return np.where(x > low, h[n], tail)
 """,
     """
 def _lq(a):
@@ -78,6 +132,19 @@ def _maketrian(v, offset, lower):
     """
 def _merge(a, core, target):
     return a.reshape(a.shape[:a.ndim - core] + target)
+""",
+    """
+def _norm2(a, axis):
+    top = np.abs(a).max(axis=axis, keepdims=True, initial=0)
+    scale = np.exp2(np.floor(np.log2(top, out=np.zeros_like(top), where=top > 0)))
+    scale = np.where(np.isfinite(scale), scale, np.ones_like(top))
+    found = np.sqrt(np.square(a / scale).sum(axis=axis))
+    return found * scale.reshape(found.shape)
+""",
+    """
+def _rounding(w):
+    size = max(w.shape[-1], 16) * np.finfo(w.dtype).eps
+    return size * np.abs(w).max(axis=-1, initial=0)[..., None]
 """,
     """
 def _segment_sum(a, index, n):
@@ -135,9 +202,29 @@ def _spectral(g, a, w, v, *directions):
     return v @ total @ t
 """,
     """
-def _svd_gaps(s):
-    row, column, unit = s[..., None, :], s[..., :, None], np.eye(s.shape[-1], dtype=s.dtype)
-    return (1 - unit) * row / (row + column + unit) / (row - column + unit)
+def _svd_gaps(s, degenerate):
+    row, column, off = s[..., None, :], s[..., :, None], ~np.eye(s.shape[-1], dtype=bool)
+    d, total, rounding = row - column, row + column, _rounding(s)[..., None]
+    tied, instead = off & (np.abs(d) <= rounding), np.nan
+    refused = tied[..., :1, :] if degenerate == "spectral" else tied
+    if degenerate not in ("epsilon", "nan", "nuclear") and refused.any():
+        raise np.linalg.LinAlgError("equal singular values")
+    if degenerate == "epsilon":
+        d, tied = np.maximum(np.abs(d), 1e-10) * np.where(d < 0, -1, 1), np.zeros_like(tied)
+    elif degenerate in ("nuclear", "spectral"):
+        instead = np.where(total > rounding, 0.5 / np.where(total > rounding, total, 1), 0)
+    share = row / np.where(total > 0, total, 1)
+    found = np.where(tied, instead, share / np.where(off & ~tied, d, 1))
+    return np.where(off, found, 0).astype(s.dtype)
+""",
+    """
+def _svd_reciprocal(s, degenerate):
+    if degenerate == "epsilon":
+        return (1 / np.maximum(s, 1e-10)).astype(s.dtype)
+    zero, norm = s <= _rounding(s), degenerate in ("nuclear", "spectral")
+    if degenerate != "nan" and not norm and zero.any():
+        raise np.linalg.LinAlgError("a singular value of 0")
+    return np.where(zero, 0 if norm else np.nan, 1 / np.where(zero, 1, s)).astype(s.dtype)
 """,
 )
 
@@ -146,12 +233,13 @@ HELPERS = {text.split("(")[0].removeprefix("\ndef "): text.strip() for text in S
 
 #: What every program makes of its arguments.
 FLOATS = '''
-def floats(a):
-    """Integers and booleans become float64, float32 stays, numbers take the dtype of arrays."""
-    if isinstance(a, (bool, int, float)):
-        return float(a)
-    a = np.asarray(a)
-    return a if a.dtype.kind == "f" else a.astype(np.float64)
+def floats(*given):
+    """Arrays of one dtype: float32 where all arrays are that, else float64."""
+    arrays = [np.asarray(a) for a in given]
+    kinds = [b.dtype for a, b in zip(given, arrays) if not isinstance(a, (bool, int, float))]
+    single = kinds and all(kind.kind == "f" and kind.itemsize <= 4 for kind in kinds)
+    found = [np.asarray(a, np.float32 if single else np.float64) for a in arrays]
+    return found if found[1:] else found[0]
 '''.lstrip()
 
 #: The end of a self-check: derivatives against central differences, or shapes.
@@ -162,8 +250,8 @@ DIFFERENCES = """
         a = np.zeros(x.shape)
         a[place] = 1.0
         direction = {direction}
-        above = {before}(**{{**values, "{x}": x + step * direction}}{extra})
-        below = {before}(**{{**values, "{x}": x - step * direction}}{extra})
+        above = before(**{{**values, "{x}": x + step * direction}}{extra})
+        below = before(**{{**values, "{x}": x - step * direction}}{extra})
         expected[(..., *place)] = (above - below) / (2 * step)
     error = np.abs(found - expected).max(initial=0) / max(1.0, np.abs(expected).max(initial=0))
     print(f"largest difference from central differences: {{error:.1e}}")

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from ...calculus.transforms import jacobian
 from ...graph.nodes import Derivative
+from ...graph.variables import canonical_name
 from .program import SourceProgram
 from .registry import LANGUAGES
 from .selfcheck import difference_check, shape_check
+
+
+def _function_name(name: object, reserved: Collection[str]) -> str:
+    """The name as Python reads it, which must not mean anything yet."""
+    plain = canonical_name(name) if isinstance(name, str) else ""
+    if not plain.isidentifier() or plain in reserved or plain.startswith("__"):
+        raise ValueError(f"a function needs an identifier of its own as name, not {name!r}")
+    return plain
 
 
 def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = False) -> str:
@@ -20,7 +30,8 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     language : str
         A row of `languages.source.registry`: ``"numpy"``.
     name : str
-        Name of the function. Its parameters are the variables, sorted by name, then dimensions that
+        Name of the function, an identifier that means nothing in the language and does not start
+        with two underscores. Its parameters are the variables, sorted by name, then dimensions that
         no variable has. Names that mean something in the language get an underscore behind.
     check : bool
         Append a self-check: run as a script, the source compares a derivative with central
@@ -29,14 +40,21 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     Returns
     -------
     str
-        The source of a module.
+        The source of a module. It computes the stable form that calling the expression computes.
+
+    Raises
+    ------
+    ValueError
+        For another language or name.
+    TypeError
+        For what is no nest of expressions, and keys of dicts that are no strings and numbers.
+    UnsupportedError
+        Where the language has no word for an operator.
     """
     if language not in tuple(LANGUAGES):
         raise ValueError(f"no language {language!r}; one of {', '.join(LANGUAGES)}")
     spelling = LANGUAGES[language]
-    usable = isinstance(name, str) and name.isidentifier() and name not in spelling.reserved
-    if not usable:
-        raise ValueError(f"a function needs an identifier of its own as name, not {name!r}")
+    name = _function_name(name, spelling.reserved)
     program = SourceProgram(spelling, e)
     functions = [program.function(name)]
     if check and isinstance(e, Derivative):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from ...contraction.paths import path_of
-from ...graph.extents import ONE, Coef, nominal
+from ...graph.extents import ONE, Coef, doubles_of, nominal, size_of
 from ...graph.nodes import Einsum, Expr, Labels
 from ...graph.products import Factors
 from ..writing.gathers import Gather, SegmentSum, as_gather, as_segment_sum
@@ -30,6 +30,9 @@ class NodeCodes(Protocol):
 
     def inner(self, e: Expr) -> Code:
         """An expression that need not stand in the whole, written now."""
+
+    def integer(self, e: Expr) -> Code:
+        """An array of integers that indexes, written now."""
 
     def factors(self, node: Einsum) -> Factors:
         """The product, with contractions that are part of it."""
@@ -76,7 +79,8 @@ class Products:
         """coef * factors, the number next to the smallest factor."""
         language, value = self.language, coef.value
         negative = math.copysign(1, value) < 0 and value == value
-        first = [] if abs(value) == 1 and (factors or coef.times) else [language.number(abs(value))]
+        plain = abs(value) == 1 and (factors or coef.times)
+        first = [] if plain else [language.number(n) for n in doubles_of(size_of(value))]
         first += [language.size(d) for d in coef.times]
         code = language.multiply([*first, *factors])
         if coef.over:
@@ -178,11 +182,11 @@ class Products:
         """A gather, or a sum by segments, result axes in this order of the open labels."""
         language = self.language
         if taken is not None:
-            keys = [None if key is None else self.values.inner(key) for key in taken.keys]
+            keys = [None if key is None else self.values.integer(key) for key in taken.keys]
             code, perm = language.take(self.values.inner(taken.array), keys), taken.perm
         else:
             assert summed is not None
-            summand, index = self.values.inner(summed.summand), self.values.inner(summed.index)
+            summand, index = self.values.inner(summed.summand), self.values.integer(summed.index)
             code = language.segment_sum(summand, index, summed.extent)
             perm = summed.perm
         return language.transpose(code, [perm[node.out.index(label)] for label in order])

@@ -30,13 +30,15 @@ from ...graph.nodes import (
 from ...graph.normal import bare
 from ...graph.operators import Indicator, Loop
 from ...graph.products import Factors, factors_of, indicates, selects
-from ...graph.trees import leaves
+from ...graph.trees import leaves, unflatten
 from ...ops.matrix.divided_differences import Scalar, X
+from ...rules.strategy import simplify
 from ..writing.notation import takes_condition
 from .formulas import applied, unknown, written
+from .infix import filled
 from .language import SUM, Code, FunctionText, Language, Operator, named, short_enough
 from .products import Narrow, Products
-from .scope import FunctionScope, parameters, unlike
+from .scope import FunctionScope, parameters, plain_key, unlike
 
 
 class SourceProgram:
@@ -51,6 +53,8 @@ class SourceProgram:
         Parameters by the names of the variables, where these are given.
     prefix : str
         What temporaries start with.
+    around : SourceProgram, optional
+        The program of whose function this one writes the integers that index, nothing else.
     """
 
     def __init__(
@@ -59,27 +63,34 @@ class SourceProgram:
         tree: Any,
         names: dict[str, str] | None = None,
         prefix: str = "t",
+        around: SourceProgram | None = None,
     ) -> None:
-        self.tree = tree
-        self.roots = [_expression(leaf) for leaf in leaves(tree)]
+        self.roots = [_stable(leaf) for leaf in leaves(tree)]
+        self.tree = unflatten(tree, iter(self.roots))
         self.nodes = postorder(self.roots)
-        self.variables = {**variables(self.roots), **_origins(tree)}
+        self.variables = _variables(tree)
         self.names = parameters(self.variables, language.reserved) if names is None else names
-        taken = language.reserved.union(self.names.values())
-        given = {self.names[v.name]: v for v in self.variables.values()}
-        self.scope = FunctionScope(given, taken, prefix)
-        self.language = language(self.scope)
+        self.integral = around is not None
+        self.scope: FunctionScope = (
+            self.new_scope(language.reserved, prefix) if around is None else around.scope
+        )
+        self.language = language(self.scope, self.integral)
         self.products = Products(self.language, self)
         self.nestings = 0
         self.codes: dict[int, Code] = {}
         self.narrow: dict[int, Narrow] = {}
         self.whole: dict[int, Factors] = {}
-        self.uses = Counter([id(arg) for node in self.nodes for arg in node.args])
+        self.uses = Counter([id(arg) for node in self.nodes for arg in self.entries(node)])
         self.uses.update([id(root) for root in self.roots])
+        self.integers = self if self.integral else self.of_integers()
         self.waiting = self.read_once()
         self.opened = self.nested()
         self.ends = {id(root) for root in self.roots}
         self.made: list[Expr] = []  # nodes with code must live as long as it
+
+    def new_scope(self, reserved: frozenset[str], prefix: str) -> FunctionScope:
+        given = {self.names[v.name]: v for v in self.variables.values()}
+        return FunctionScope(given, reserved.union(self.names.values()), prefix)
 
     def function(self, name: str) -> FunctionText:
         """The whole as a function of all variables, in the order of their names."""
@@ -103,13 +114,32 @@ class SourceProgram:
 
     def result(self, tree: Any) -> Code:
         if isinstance(tree, dict):
-            if not all(isinstance(key, str | int | float | bool) for key in tree):
-                raise TypeError("keys of outputs in source are strings and numbers")
-            return self.language.mapping([(key, self.result(tree[key])) for key in tree])
+            return self.language.mapping([(plain_key(key), self.result(tree[key])) for key in tree])
         if isinstance(tree, tuple | list):
             return self.language.sequence([self.result(value) for value in tree])
-        root = _expression(tree)
-        return self.language.result(self.codes[id(root)], root.shape)
+        return self.language.result(self.codes[id(tree)], tree.shape)
+
+    # --- integers that index ---
+
+    def entries(self, node: Expr) -> Sequence[Expr]:
+        """The operands of which a node reads entries in this program's dtype."""
+        chosen = () if self.integral else [id(arg) for arg in _indices(node)]
+        return [arg for arg in node.args if id(arg) not in chosen] if chosen else node.args
+
+    def of_integers(self) -> SourceProgram:
+        """The program that writes what indexes, in integers, among the statements of this one."""
+        chosen = [arg for node in self.nodes for arg in _indices(node)]
+        return SourceProgram(type(self.language), tuple(chosen), self.names, around=self)
+
+    def operand(self, node: Expr, k: int) -> Code:
+        """One operand, in integers where that is what the node reads."""
+        arg = node.args[k]
+        index = any(arg is other for other in _indices(node))
+        return self.integer(arg) if index else self.codes[id(arg)]
+
+    def integer(self, e: Expr) -> Code:
+        """An array of integers, written now where it is not yet."""
+        return self.integers.inner(e)
 
     # --- what products read ---
 
@@ -154,7 +184,7 @@ class SourceProgram:
         for node in reversed(self.nodes):
             if id(node) not in needed:
                 continue
-            below: Iterable[Expr] = node.args
+            below: Iterable[Expr] = self.entries(node)
             if isinstance(node, Einsum) and _contracts(node):
                 self.whole[id(node)] = whole = flatten(node, self.opens, nominal)
                 below = [op for op, _ in whole.operands]
@@ -175,9 +205,11 @@ class SourceProgram:
     def made_of(self, node: Expr) -> Code:
         """A node from its operands."""
         if isinstance(node, Var):
-            return self.language.variable(self.names[node.name], node.shape)
+            code = self.language.variable(self.names[node.name], node.shape)
+            return self.language.constant(code) if node.integral else code
         if isinstance(node, Const):
-            return self.language.array(node.value)
+            code = self.language.array(node.value)
+            return self.language.constant(code) if node.value.dtype.kind == "i" else code
         if isinstance(node, Add):
             return self.language.add(self.entrywise(node))
         if isinstance(node, Apply):
@@ -206,8 +238,14 @@ class SourceProgram:
             return self.loop(node, op)
         if isinstance(op, Indicator):
             return language.indicator(*node.params[:2])
-        args = self.entrywise(node) if op.elementwise else [self.codes[id(a)] for a in node.args]
+        if op.elementwise and not selects(node):
+            args = self.entrywise(node)
+        else:
+            args = [self.operand(node, k) for k in range(len(node.args))]
         args = [_condition(c) if takes_condition(op, k) else c for k, c in enumerate(args)]
+        own = op.spelling.code.get(language.name.lower())
+        if own is not None:
+            return filled(own, {}, args, lambda c: named(language, c))
         code = applied(language, self.operator(node), args)
         if code is None and op.kernels.formula is not None:
             code = written(language, recorded(op.kernels.formula, len(args)), args)
@@ -255,7 +293,7 @@ class SourceProgram:
         }
         name = self.inside("step", tuple(loop.following.values()), names, loop.variables)
         n, m = len(loop.states), len(loop.slices)
-        args = [self.codes[id(arg)] for arg in node.args]
+        args = [self.operand(node, k) for k in range(len(node.args))]
         operands = (args[:n], args[n : n + m], args[n + m :])
         return self.language.fold(name, operands, loop.times, loop.backward)
 
@@ -287,16 +325,29 @@ def _contracts(e: Einsum) -> bool:
     return e.summed and not any(selects(arg) or indicates(arg) for arg in e.args)
 
 
-def _expression(leaf: Any) -> Expr:
+def _stable(leaf: Any) -> Expr:
+    """What is written: the form that is computed when the expression is called."""
     if not isinstance(leaf, Expr):
         raise TypeError(f"source is written for expressions, not for {type(leaf).__name__}")
-    return bare(leaf)
+    return leaf.projected if isinstance(leaf, Derivative) else simplify(leaf)
 
 
-def _origins(tree: Any) -> dict[str, Var]:
-    """Variables of what was differentiated: they stay parameters even if they cancelled."""
-    roots = [leaf.of for leaf in leaves(tree) if isinstance(leaf, Derivative)]
-    return variables(roots)
+def _variables(tree: Any) -> dict[str, Var]:
+    """Variables, also of what was differentiated: they stay parameters even if they cancelled."""
+    found = leaves(tree)
+    roots = [leaf for leaf in found if isinstance(leaf, Derivative)]
+    kept = [e for root in roots for e in (root.of, *root.kept)]
+    return variables([*map(bare, found), *kept])
+
+
+def _indices(node: Expr) -> tuple[Expr, ...]:
+    """The operands that are read as integers."""
+    if selects(node):
+        return node.args
+    if isinstance(node, Apply) and isinstance(node.op, Loop):
+        variables = node.op.iteration(node.params, ()).variables
+        return tuple([a for a, v in zip(node.args, variables, strict=True) if v.integral])
+    return ()
 
 
 def _doc(roots: list[Expr]) -> str:

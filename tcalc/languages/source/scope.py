@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...graph.extents import Extent
 from ...graph.nodes import Var
+
+#: Integers of 64 bits end here.
+LARGE = 2**63
 
 
 class Place(NamedTuple):
@@ -60,12 +63,12 @@ class FunctionScope:
         return f"{self.prefix}{self.temporaries}"
 
     def extent(self, extent: Extent) -> str:
-        """An extent in the names of this function: a number or an affine form, ``//`` in it."""
+        """An extent in the names of this function: a number or a form, ``//`` and ``min`` in it."""
         if isinstance(extent, int):
             return str(extent)
-        if not re.fullmatch(r"[\w+*/\- ()]+", extent):
+        if not re.fullmatch(r"[\w+*/\- (),]+", extent):
             raise ValueError(f"the extent {extent!r} has no source")
-        return re.sub(r"[^\W\d]\w*", lambda m: self.dimension(m.group()), extent)
+        return re.sub(r"[^\W\d]\w*\b(?!\()", lambda m: self.dimension(m.group()), extent)
 
     def dimension(self, dim: str) -> str:
         """The name of a dimension."""
@@ -101,6 +104,25 @@ def unlike(name: str, taken: Collection[str], suffix: str) -> str:
     while any(re.fullmatch(rf"{re.escape(name)}\d*", other) for other in taken):
         name += suffix
     return name
+
+
+def plain_key(key: Any) -> str | int | float | bool:
+    """The key of an output as a value of Python's own types, which is text in any language.
+
+    Raises
+    ------
+    TypeError
+        For keys that are no strings and numbers, or have no text that reads back as the same key.
+    """
+    if isinstance(key, bool):
+        return key
+    if isinstance(key, str):
+        return str.__str__(key)
+    if isinstance(key, int) and abs(place := int.__index__(key)) < LARGE:
+        return place
+    if isinstance(key, float) and (number := float.__float__(key)) == number:
+        return number
+    raise TypeError("keys of outputs in source are strings and numbers, not nan or huge integers")
 
 
 def plain(name: str) -> str:

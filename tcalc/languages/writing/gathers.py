@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...graph.extents import ONE, Extent, extent_from, floor_divided, form_of
+from ...graph.extent_forms import floor_divided
+from ...graph.extents import ONE, Extent, extent_from, form_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum
 from ...graph.operators import batch_axes

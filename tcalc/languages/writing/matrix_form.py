@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ...graph.extents import Coef, Extent
+from ...graph.extents import ONE, Coef, Extent, inverse_extent, quotient_of
 from ...graph.nodes import Einsum, Expr, Labels
 from .notation import Fragment, Style
 
@@ -91,10 +91,11 @@ class ProductForm:
         """coef * scalars * body; a sum over as many entries as coef divides by is a mean."""
         fragments: list[Fragment] = []
         for form, _, k in scalars:
-            below = sorted(map(str, form.summand[1])) if form.summand and k == 1 else []
-            if form.summand and below and not Counter(below) - Counter(coef.over):
-                rest = Counter(coef.over) - Counter(below)
-                coef = coef._replace(over=tuple(sorted(rest.elements())))
+            share = _share(form.summand[1]) if form.summand and k == 1 else ONE
+            if form.summand and share.over and not Counter(share.over) - Counter(coef.over):
+                rest = Counter(coef.over) - Counter(share.over)
+                value = quotient_of(coef.value, share.value)
+                coef = coef._replace(value=value, over=tuple(sorted(rest.elements())))
                 fragments.append(style.mean(form.summand[0]))
             else:
                 powers = style.powers([(form.plain, k)])
@@ -315,3 +316,13 @@ def counted(node: Einsum) -> list[tuple[tuple[Expr, Labels], int]]:
     for arg, word in zip(node.args, node.labels, strict=True):
         found.setdefault((id(arg), word), [(arg, word), 0])[1] += 1
     return [(item, power) for item, power in found.values()]
+
+
+def _share(shape: Sequence[Extent]) -> Coef:
+    """What a mean over a shape of named extents divides by, as a coefficient; else 1."""
+    share = ONE
+    for extent in shape:
+        if isinstance(extent, int):
+            return ONE
+        share = share.by(inverse_extent(extent))
+    return share

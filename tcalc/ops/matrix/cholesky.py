@@ -13,7 +13,7 @@ import numpy as np
 from ...graph.applications import apply
 from ...graph.nodes import Expr
 from ...graph.normal import einsum
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ...support.errors import LinAlgError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, attempt, labels, refuse, same, square, symmetric_part, turned
@@ -58,8 +58,11 @@ def _cholesky_partial(a: Expr, factor: Expr) -> Expr:
 
 CHOLESKY = Op(
     "cholesky", (2,),
-    Meaning((_cholesky_partial,), shape=same, symmetric=True, triangular=True),
-    Kernels(_cholesky, flops=1 / 3, over=_over),
+    Meaning(
+        (_cholesky_partial,), shape=same, symmetric=True, triangular=True,
+        positive_diagonal=True,
+    ),
+    Kernels(_cholesky, flops=for_each_row(1 / 3), over=_over),
     Spelling(r"\operatorname{{chol}}({0})"),
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Expr
 from ...graph.normal import add, einsum, scale, view
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ..matrix_cores import above, labels, mirrored
 from .triangular import lower_half, lower_ones, tri_inverse
 
@@ -109,7 +109,7 @@ def _of_block(trsm: Any, factor: Any, bar: Any) -> Any:
 CHOLESKY_PULLBACK = Op(
     "cholesky_pullback", (2, 2),
     Meaning((_partial_factor, _partial_bar), shape=lambda params, factor, bar: bar),
-    Kernels(_pullback, host=True, portable=_portable, flops=1),
+    Kernels(_pullback, host=True, portable=_portable, flops=for_each_row(2 / 3)),
     Spelling(r"\operatorname{{pullback}}({0}, {1})"),
 )  # fmt: skip
 

@@ -6,13 +6,14 @@ to be positive definite, and where an expression goes through a Cholesky factor 
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Expr
 from ...graph.normal import einsum
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ..matrix_cores import LARGE, labels, mirrored, same
 from .cholesky import CHOLESKY
 
@@ -56,7 +57,7 @@ INVERSE = Op(
         (_inverse_partial,), shape=same, transposes=True, inverts="positive", symmetric=True,
         definite=True,
     ),
-    Kernels(_inverse, flops=2 / 3, factor=CHOLESKY, finish=_from_factor, over=_over),
+    Kernels(_inverse, flops=for_each_row(2 / 3), factor=CHOLESKY, finish=_from_factor, over=_over),
     Spelling("{0}^{{-1}}", printed="inv"),
 )  # fmt: skip
 LOGDET = Op(
@@ -67,7 +68,7 @@ LOGDET = Op(
     ),
     Kernels(
         lambda xp, params, a: _logdet_from_factor(xp, params, CHOLESKY.kernels.compute(xp, (), a)),
-        flops=0, factor=CHOLESKY, finish=_logdet_from_factor,
+        flops=lambda shape: 11 * prod(shape[:-1]), factor=CHOLESKY, finish=_logdet_from_factor,
     ),
     Spelling(r"\log\det({0})", printed="logdet"),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from ...graph.applications import apply, apply_all
 from ...graph.extents import Coef, Shape
 from ...graph.nodes import Expr
 from ...graph.normal import add, einsum
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, attempt, both, labels, refuse, square, symmetric
 from .results import EighResult
@@ -95,8 +95,9 @@ def _gaps_partial(w: Expr, f: Expr) -> Expr:
 GAPS = Op(
     "gaps", (1,),
     Meaning((_gaps_partial,), shape=lambda params, s: (*s, s[-1])),
-    Kernels(_gaps),
+    Kernels(_gaps, flops=for_each_row(2)),
     Spelling(r"\operatorname{{gaps}}({0})"),
+    params=tuple([(kind,) for kind in DEGENERATE]),
 )  # fmt: skip
 
 
@@ -117,7 +118,7 @@ EIGH = {
     kind: Op(
         "eigh" if kind == "raise" else f"eigh_{kind}", (2,),
         Meaning(((_eigenvalue_partial, _eigenvector_partial(kind)),), shape=_eigh_shapes),
-        Kernels(_eigh, host=True, portable=_portable, flops=9.0),
+        Kernels(_eigh, host=True, portable=_portable, flops=for_each_row(9)),
         Spelling(
             r"\operatorname{{eigh}}({0})", symbols=(r"\lambda", r"V_{\mathrm{eig}}"),
             written=lambda node: ("eigh", node.args[0]),

@@ -17,7 +17,7 @@ from ...graph.applications import apply
 from ...graph.extents import Coef
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import scale
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ...support.arrays import Array
 from ..arithmetic import as_expr, public
 from ..elementwise import exp, log, sqrt
@@ -144,7 +144,7 @@ def _row(full: str, name: str, order: int) -> Op:
             (None,) * (order + 1), shape=lambda params, s, *directions: s, transposes=True,
             pushforward=_pushforward, pullback=_pullback,
         ),
-        Kernels(_kernel(name), host=True, flops=25.0 * 3**order),
+        Kernels(_kernel(name), host=True, flops=for_each_row(25.0 * 3**order)),
         Spelling(
             rf"\operatorname{{{{{name}}}}}({fields})" if not order
             else rf"\operatorname{{{{L}}}}_{{{{\mathrm{{{{{name}}}}}}}}}({fields})",

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from ...graph.applications import apply, core_swap
 from ...graph.extents import Coef, Shape
 from ...graph.nodes import Expr
 from ...graph.normal import einsum, view
-from ...graph.operators import Factorisation, Kernels, Meaning, Op, Partial, Spelling
+from ...graph.operators import Factorisation, Kernels, Meaning, Op, Partial, Spelling, for_each_row
 from .. import arithmetic
 from ..arithmetic import as_expr, public
-from ..elementwise import reciprocal
 from ..elementwise_row import Function
 from ..matrix_cores import attempt, refuse, square
+from .adjugate import adj
 from .results import SlogdetResult
 
 __all__ = [
-    "adj",
     "det",
     "inv",
     "logdet",
@@ -92,30 +93,11 @@ def _slogdet(xp: Any, factor: Any) -> tuple[Any, Any]:
     return sign, xp.sum(xp.log(xp.abs(diagonal)))
 
 
-LU = Factorisation("lu", _lu, 2 / 3)
+def _of_diagonal(shape: Sequence[int]) -> float:
+    return 11 * prod(shape[:-1])
 
 
-def _adj_partial(a: Expr, x: Expr) -> Expr:
-    """d adj_ij / dA_kl = (adj_ij adj_lk - adj_ik adj_lj) / det, where det is not 0.
-
-    Products of adj keep the derivative at n**2 numbers; its entries lose digits as det nears 0.
-    """
-    batch, i, j, k, m = _words(x)
-    out, scale = (*batch, i, j, k, m), reciprocal(det(a))
-    first = [(*batch, i, j), (*batch, m, k), batch]
-    second = [(*batch, i, k), (*batch, m, j), batch]
-    ops = [x, x, scale]
-    return einsum(ops, first, out) - einsum(ops, second, out)
-
-
-def _adjugate(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
-    """det(U V) V diag(products of the other singular values) U, for singular matrices too."""
-    u, s, v = attempt("adj: entries that are not finite", xp.linalg.svd, x)
-    n = s.shape[-1]
-    others = xp.where(xp.eye(n, dtype=bool), xp.ones_like(s)[..., None, :], s[..., None, :])
-    sign = xp.linalg.det(u) * xp.linalg.det(v)
-    scaled = xp.swapaxes(v, -1, -2) * (others.prod(axis=-1) * sign[..., None])[..., None, :]
-    return scaled @ xp.swapaxes(u, -1, -2)
+LU = Factorisation("lu", _lu, for_each_row(2 / 3))
 
 
 def _transposed(e: Expr) -> Expr:
@@ -123,16 +105,13 @@ def _transposed(e: Expr) -> Expr:
 
 
 INV = _matrix_row(
-    "inv", _inv_partial, Kernels(_inv, flops=2, factor=LU, finish=_inv_finish), "{0}^{{-1}}", True,
-    inverts="general",
+    "inv", _inv_partial, Kernels(_inv, flops=for_each_row(4 / 3), factor=LU, finish=_inv_finish),
+    "{0}^{{-1}}", True, inverts="general",
 )  # fmt: skip
-ADJ = _matrix_row(
-    "adj", _adj_partial, Kernels(_adjugate, flops=20), r"\operatorname{{adj}}({0})", True
-)
 DET = _matrix_row(
     "det", lambda a, y: _transposed(adj(a)),
     Kernels(
-        lambda xp, p, x: xp.linalg.det(x), flops=2 / 3, factor=LU,
+        lambda xp, p, x: xp.linalg.det(x), flops=_of_diagonal, factor=LU,
         finish=lambda xp, p, lu: _slogdet(xp, lu)[0] * xp.exp(_slogdet(xp, lu)[1]),
     ),
     r"\det({0})", False,
@@ -140,7 +119,7 @@ DET = _matrix_row(
 LOGDET = _matrix_row(
     "logdet", lambda a, y: _transposed(inv(a)),
     Kernels(
-        lambda xp, p, x: xp.linalg.slogdet(x)[1], flops=2 / 3, factor=LU,
+        lambda xp, p, x: xp.linalg.slogdet(x)[1], flops=_of_diagonal, factor=LU,
         finish=lambda xp, p, lu: _slogdet(xp, lu)[1],
     ),
     r"\log\left|\det({0})\right|", False,
@@ -148,13 +127,12 @@ LOGDET = _matrix_row(
 DET_SIGN = _matrix_row(
     "det_sign", None,
     Kernels(
-        lambda xp, p, x: xp.linalg.slogdet(x)[0], flops=2 / 3, factor=LU,
+        lambda xp, p, x: xp.linalg.slogdet(x)[0], flops=_of_diagonal, factor=LU,
         finish=lambda xp, p, lu: _slogdet(xp, lu)[0],
     ),
     r"\operatorname{{sign}}\det({0})", False,
 )  # fmt: skip
 inv: Function = _function(INV)
-adj: Function = _function(ADJ)
 det: Function = _function(DET)
 logdet: Function = _function(LOGDET)
 

@@ -5,8 +5,9 @@ Seeger et al. 2018, section 3 and appendix.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 from ...graph.applications import apply, apply_all
@@ -69,6 +70,12 @@ def _reflected(xp: Any, a: Any) -> tuple[Any, Any]:
     return orgqr(reflectors, scales, lwork=LARGE * m, overwrite_a=1)[0].T, factor
 
 
+def _flops(shape: Sequence[int]) -> float:
+    """Reflectors and their product, 2 m^2 n - 2 m^3 / 3 each (Golub & Van Loan 2013, 5.2)."""
+    *batch, m, n = shape
+    return 4 * prod(batch) * (m * m * n - m**3 / 3)
+
+
 def _lq_shapes(params: tuple[Any, ...], shape: Shape) -> tuple[Shape, Shape]:
     return (*shape[:-1], shape[-2]), shape
 
@@ -128,13 +135,19 @@ def _written(node: Apply) -> tuple[str, Expr]:
 #: Its parameters are the function that the user called, and what that calls the rows.
 LQ = Op(
     "lq", (2,),
-    Meaning(((_lq_partial_l, _lq_partial_q),), shape=_lq_shapes, triangular=True),
-    Kernels(partial(_kernel, _reflected), host=True, portable=partial(_kernel, _turned), flops=4.0),
+    Meaning(
+        ((_lq_partial_l, _lq_partial_q),), shape=_lq_shapes, triangular=True,
+        positive_diagonal=True,
+    ),
+    Kernels(
+        partial(_kernel, _reflected), host=True, portable=partial(_kernel, _turned), flops=_flops,
+    ),
     Spelling(
         r"\operatorname{{lq}}({0})", symbols=(r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}"),
         written=_written,
     ),
     parts=("lq_l", "lq_q"),
+    params=(("lq", "rows"), ("qr", "columns")),
 )  # fmt: skip
 
 UPPER_ONES = Op(
@@ -142,18 +155,21 @@ UPPER_ONES = Op(
     Meaning((), shape=lambda params: (params[0], params[0])),
     Kernels(lambda xp, params: xp.triu(xp.ones((params[0], params[0])), 1)),
     Spelling("N"),
+    params=((3,), ("n",)),
 )  # fmt: skip
 LEADING_ROWS = Op(
     "leading_rows", (),
     Meaning((), shape=lambda params: params),
     Kernels(lambda xp, params: xp.eye(*params)),
     Spelling("E"),
+    params=((2, 3), ("m", "n")),
 )  # fmt: skip
 LOWER_TRAPEZOID = Op(
     "lower_trapezoid", (),
     Meaning((), shape=lambda params: params),
     Kernels(lambda xp, params: xp.tril(xp.ones(params))),
     Spelling("M"),
+    params=((3, 2), ("m", "n")),
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ eigenvectors, which all orders share. Everything is a function of (A + A') / 2, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ...graph.applications import apply, core_swap
 from ...graph.extents import ONE, Coef, extent_coef, number
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum, scale, view
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ...graph.products import numeric_value, split_coef, zeros_node
 from ...support.errors import UnsupportedError
 from ..arithmetic import as_expr, public
@@ -74,7 +75,7 @@ def _row(name: str, order: int) -> Op:
             (None,) * (order + 3), shape=lambda params, s, *others: s, self_adjoint=True,
             pushforward=_pushforward, pullback=_pullback,
         ),
-        Kernels(_kernel, host=True, flops=4.0 * 2**order),
+        Kernels(_kernel, host=True, flops=for_each_row(4.0 * 2**order if order else 2.0)),
         Spelling(
             rf"\operatorname{{{{{'D' if order else 'fun'}}}}}({', '.join(shown)})",
             shown=(0, *range(3, order + 3)), source="matrix_function",
@@ -165,7 +166,7 @@ def _trace_row(name: str) -> Op:
             (None,) * 3, shape=lambda params, s, *others: s[:-2], pushforward=_trace_push,
             pullback=_trace_pull,
         ),
-        Kernels(_trace_kernel, flops=0.1),
+        Kernels(_trace_kernel, flops=lambda a, w, v: 11 * prod(w)),
         Spelling(r"\operatorname{{trfun}}({0})", shown=(0,)),
         family=(trace_row,),
     )  # fmt: skip

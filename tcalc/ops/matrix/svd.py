@@ -11,13 +11,15 @@ and where U (or, with A transposed, V) is not square, dU has a part outside of i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from ...graph.applications import application, apply, apply_all
 from ...graph.extents import ONE, Coef, Shape, show_shape
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ...support.errors import ShapeError, UnsupportedError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import attempt, labels, refuse
@@ -58,6 +60,13 @@ def _svd(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
         )
     problem = f"{name}: no convergence, as with entries that are not finite"
     return tuple(attempt(problem, lambda x: xp.linalg.svd(x, full_matrices=False), a))
+
+
+def _flops(shape: Sequence[int]) -> float:
+    """With thin U and V', directly or by a triangle (Golub & Van Loan 2013, figure 8.6.1)."""
+    *batch, m, n = shape
+    m, n = max(m, n), min(m, n)
+    return prod(batch) * min(14 * m * n * n + 8 * n**3, 6 * m * n * n + 20 * n**3)
 
 
 def _svd_shapes(params: tuple[Any, ...], shape: Shape) -> tuple[Shape, Shape, Shape]:
@@ -103,13 +112,14 @@ def _right_partial(a: Expr, u: Expr, s: Expr, vh: Expr) -> Expr:
 SVD = Op(
     "svd", (2,),
     Meaning(((_left_partial, _value_partial, _right_partial),), shape=_svd_shapes),
-    Kernels(_svd, flops=15.0),
+    Kernels(_svd, flops=_flops),
     Spelling(
         r"\operatorname{{svd}}({0})",
         symbols=(r"U_{\mathrm{svd}}", r"\sigma", r"V_{\mathrm{svd}}^{\top}"),
         written=lambda node: ("norm" if node.params[1] in NORMS else "svd", node.args[0]),
     ),
     parts=("svd_u", "svd_s", "svd_vh"),
+    params=tuple([(False, kind) for kind in (*DEGENERATE, *NORMS)]),
 )  # fmt: skip
 
 
@@ -170,8 +180,9 @@ def _gaps_partial(s: Expr, k: Expr) -> Expr:
 GAPS = Op(
     "svd_gaps", (1,),
     Meaning((_gaps_partial,), shape=lambda params, s: (*s, s[-1])),
-    Kernels(_gaps),
+    Kernels(_gaps, flops=for_each_row(5)),
     Spelling(r"\operatorname{{gaps}}({0})"),
+    params=tuple([(kind,) for kind in (*DEGENERATE, *NORMS, "norm")]),
 )  # fmt: skip
 
 
@@ -201,6 +212,7 @@ INVERSE = Op(
     Meaning((_inverse_partial,), shape=lambda params, s: s),
     Kernels(_inverse),
     Spelling(r"\operatorname{{reciprocal}}({0})"),
+    params=tuple([(kind,) for kind in (*DEGENERATE, *NORMS)]),
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from ...graph.applications import apply
 from ...graph.extents import ONE, Coef, Extent
 from ...graph.nodes import Expr
 from ...graph.normal import einsum
-from ...graph.operators import Kernels, Meaning, Op, Spelling
+from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, labels, refuse, same, square, without_upper
 
@@ -23,12 +23,14 @@ LOWER_HALF = Op(
         lambda xp, params: xp.tril(xp.ones((params[0], params[0])), -1) + xp.eye(params[0]) / 2,
     ),
     Spelling("P"),
+    params=((3,), ("n",)),
 )  # fmt: skip
 LOWER_ONES = Op(
     "lower_ones", (),
     Meaning((), shape=lambda params: (params[0], params[0]), triangular=True),
     Kernels(lambda xp, params: xp.tril(xp.ones((params[0], params[0])))),
     Spelling("M"),
+    params=((3,), ("n",)),
 )  # fmt: skip
 
 
@@ -79,7 +81,7 @@ def _tri_inverse_partial(a: Expr, x: Expr) -> Expr:
 TRI_INVERSE = Op(
     "tri_inverse", (2,),
     Meaning((_tri_inverse_partial,), shape=same, inverts="lower", triangular=True),
-    Kernels(_tri_inverse, flops=1 / 3, over=_tri_inverse_over),
+    Kernels(_tri_inverse, flops=for_each_row(1 / 3), over=_tri_inverse_over),
     Spelling(r"{0}^{{-1}}"),
 )  # fmt: skip
 
@@ -93,7 +95,7 @@ def _lower_triangle_partial(a: Expr, y: Expr) -> Expr:
 LOWER_TRIANGLE = Op(
     "lower_triangle", (2,),
     Meaning((_lower_triangle_partial,), shape=same, triangular=True),
-    Kernels(lambda xp, params, a: xp.tril(a)),
+    Kernels(lambda xp, params, a: xp.tril(a), flops=0),
     Spelling(r"\operatorname{{tril}}({0})"),
 )  # fmt: skip
 

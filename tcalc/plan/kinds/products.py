@@ -26,7 +26,7 @@ def _batch(shape: Sizes, params: Params, first: Sizes, second: Sizes) -> Sizes:
 
 
 def _twice_read(shape: Sizes, params: Params, first: Sizes, second: Sizes) -> float:
-    return 2 * prod(first)
+    return 2 * prod(np.broadcast_shapes(first, second))
 
 
 def _vecdot(xp: Any, result: Result, params: Params, a: AnyArray, b: AnyArray) -> AnyArray:

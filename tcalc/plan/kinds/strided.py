@@ -47,6 +47,12 @@ def _embed_add(xp: Any, result: Result, params: Params, onto: AnyArray, a: AnyAr
     return onto + _repeated(xp, result, params[0], a)
 
 
+def _one_added(shape: Sizes, params: Params, onto: Sizes, core: Sizes) -> float:
+    """One for every entry of the pattern's own axes: a number stands on a whole diagonal."""
+    extents = dict(zip(params[0], shape, strict=True))
+    return prod(extents.values())
+
+
 def _padded(shape: Sizes, params: Params, first: Sizes) -> Sizes:
     return tuple([n + before + after for n, (before, after) in zip(first, params, strict=True)])
 
@@ -74,7 +80,10 @@ STRIDED = [
         name="embed", params=_PATTERN,
         shape=given, reference=_embed, into_zeros=True, cheap=True,
     ),
-    Kind(name="embed_add", params=_PATTERN, shape=given, reference=_embed_add, in_place="first"),
+    Kind(
+        name="embed_add", params=_PATTERN,
+        shape=given, flops=_one_added, reference=_embed_add, in_place="first",
+    ),
     Kind(
         name="pad", params={"*margins": "for every axis, zeros before and behind"},
         shape=_padded, reference=_pad,

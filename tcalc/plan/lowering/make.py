@@ -136,8 +136,9 @@ def _lowered(roots: Sequence[Expr], given: _Given, way: LoweringChoice = WAYS[0]
     results = [o.slot for o in outputs]
     b.drop_unused(results)
     halved(b, results)
-    loops = [s for s in b.steps if s.kind == "loop"]
-    return Lowered(lowering, outputs, _time(b.steps, b.machine), _time(loops, b.machine))
+    often = [s for s in b.steps if s.out not in b.fixed]
+    loops = [s for s in often if s.kind == "loop"]
+    return Lowered(lowering, outputs, _time(often, b.machine), _time(loops, b.machine))
 
 
 def _cheapest(roots: Sequence[Expr], given: _Given) -> Lowered:

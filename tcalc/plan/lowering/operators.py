@@ -13,7 +13,7 @@ from typing import Any
 
 from ...graph.extents import extent_names, extent_of
 from ...graph.nodes import Apply, Expr, Part
-from ...graph.operators import Factorisation, Iteration, Loop, Op, effort
+from ...graph.operators import Factorisation, Iteration, Loop, Op, operations
 from ...graph.products import indicates, symmetries
 from ...ops.indicator import bound
 from ...support.arrays import Sizes
@@ -111,7 +111,7 @@ class Operators:
         args = tuple([self.b.aligned(slot, word, target) for slot, word in operands])
         words = (*[w for _, w in operands], target)
         kind = "ufunc" if e.op.kernels.ufunc else "kernel"
-        flops = e.op.kernels.flops * prod(shape)
+        flops = operations(e.op, shape)
         slot = self.b.emit(kind, args, shape, words, (e.op, *params), key, flops)
         return Value.of((slot, target), range(e.ndim), 1)
 
@@ -125,19 +125,19 @@ class Operators:
             known = word in symmetries(arg)  # a symmetric operand is what its transpose is
             whole = tuple(range(arg.ndim)) if known else word
             args.append(self._full((slot, whole), self.shape(arg)))
-        entries = max([1, *[prod(self.shape(arg)) for arg in e.args]])
         axes = tuple(range(e.ndim))
-        matrix = any(core >= 2 for core in e.op.core)
-        flops = e.op.kernels.flops * entries * (self.shape(e.args[0])[-1] if matrix else 1)
+        shapes = [self.shape(arg) for arg in e.args]
+        flops, factor = operations(e.op, *shapes), e.op.kernels.factor
         words: tuple[Word, ...] = (*[tuple(range(len(self.b.shapes[a]))) for a in args], axes)
         step_params = (e.op, *params)
         kind, shape = "kernel", self.shape(e)
         if e.op.outputs > 1 and e.op.meaning.shape is not None:
-            shapes = e.op.meaning.shape(params, *[self.shape(arg) for arg in e.args])
-            kind, shape = "kernels", (sum([prod(s) for s in shapes]),)
-        elif e.op.kernels.factor is not None and self._is_shared(e, e.op.kernels.factor):
-            kind, args = "finish", [self._factor(e.op.kernels.factor, args[0], words[:1])]
-            flops -= effort(e.op.kernels.factor) * entries
+            made = e.op.meaning.shape(params, *shapes)
+            kind, shape = "kernels", (sum([prod(s) for s in made]),)
+        elif factor is not None and self._is_shared(e, factor):
+            kind, args = "finish", [self._factor(factor, args[0], words[:1])]
+        elif factor is not None:
+            flops += operations(factor, *shapes)
         if e.op.kernels.over is not None:
             kind = "over"
             args[0] = self.b.floating(args[0])
@@ -171,7 +171,8 @@ class Operators:
         words = (*[tuple(range(len(self.b.shapes[a]))) for a in args], ())
         key = (e.op.name, repr(e.params), read)
         params = (e.op, *e.params, count, read, plan)
-        slot = self.b.emit("loop", tuple(args), shape, words, params, key, count * plan.flops)
+        flops = plan.flops_once + count * (plan.flops - plan.flops_once)
+        slot = self.b.emit("loop", tuple(args), shape, words, params, key, flops)
         return Value(slot, (), 1)
 
     def _turned(self, x: SlotWord, axes: Word) -> SlotWord:
@@ -199,7 +200,7 @@ class Operators:
     def _factor(self, factor: Op | Factorisation, matrix: int, words: tuple[Word, ...]) -> int:
         """The slot with a factorisation of a matrix: a row's own step, or one of plans only."""
         shape = self.b.shapes[matrix]
-        flops = effort(factor) * prod(shape) * shape[-1]
+        flops = operations(factor, shape)
         words = (*words, words[0])
         if isinstance(factor, Factorisation):
             return self.b.emit("factor", (matrix,), shape, words, (factor,), flops=flops)

@@ -1,0 +1,318 @@
+"""Forms in names of dimensions, their atoms, and their text.
+
+A form is a sum of integer multiples of atoms: names, products of atoms (`m*n`), quotients rounded
+down (`(n+1)//2`) and minima (`min(m,n)`). Atoms are their text, so that equal forms have one text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from ..integers.affine import Affine, Quotient, factors_of, split_top
+from ..support.errors import ShapeError
+
+#: Terms up to which products are multiplied out.
+MAX_TERMS = 1000
+#: Residues up to which a quotient is tried for being exact.
+MAX_RESIDUES = 4096
+
+_TOKEN = re.compile(r"\s*(//|\*\*|[^\W\d]\w*|\d+|[-+*/^(),])")
+
+
+# --- atoms ----------------------------------------------------------------------------------------
+
+
+class Floor(NamedTuple):
+    """A form over a positive number, rounded down."""
+
+    form: Affine
+    divisor: int
+
+
+class Least(NamedTuple):
+    """The least of several forms."""
+
+    forms: tuple[Affine, ...]
+
+
+@lru_cache(4096)
+def atom_of(name: str) -> Floor | Least | None:
+    """What an atom is that is neither a name nor a product; None for a name."""
+    if name.isidentifier():
+        return None
+    inside, *over = split_top(name, "//")
+    if over:
+        return Floor(parsed(inside), int(over[-1]))
+    return Least(tuple([parsed(part) for part in split_top(name[4:-1], ",")]))
+
+
+def atoms_in(form: Affine) -> Iterator[str]:
+    """The atoms of a form, products taken apart."""
+    for name in form.names:
+        yield from factors_of(name)
+
+
+def times(one: Affine, two: Affine) -> Affine:
+    """The product of forms.
+
+    Raises
+    ------
+    ShapeError
+        Where it has too many terms.
+    """
+    if len(one.terms) * len(two.terms) > MAX_TERMS:
+        raise ShapeError(f"a product of extents has more than {MAX_TERMS} terms")
+    return one.times(two)
+
+
+def floor_divided(form: Affine, divisor: int) -> Affine:
+    """A form over a positive number, rounded down: what divides goes in front."""
+    inner = Quotient(form, divisor)
+    form, divisor = inner.form, inner.divisor
+    whole = Affine(tuple((n, c // divisor) for n, c in form.terms), form.constant // divisor)
+    rest = form - whole * divisor
+    if not rest.terms:
+        return whole
+    (name, one), *others = rest.terms
+    atom = atom_of(name) if one == 1 and not others and len(factors_of(name)) == 1 else None
+    if isinstance(atom, Floor):  # a quotient of a quotient
+        return whole + floor_divided(atom[0] + rest.constant * atom[1], atom[1] * divisor)
+    return whole + Affine.of(_over(rest, divisor))
+
+
+def _over(form: Affine, divisor: int) -> str:
+    shown = text_of(form)
+    return f"{shown}//{divisor}" if shown.isidentifier() else f"({shown})//{divisor}"
+
+
+def least(forms: Iterable[Affine]) -> Affine:
+    """The least of forms; where two differ by a number, one of them is left out."""
+    kept: list[Affine] = []
+    for form in sorted(set(forms)):
+        ends = [form - other for other in kept]
+        if any(not d.terms and d.constant >= 0 for d in ends):
+            continue
+        kept = [other for other, d in zip(kept, ends, strict=True) if d.terms]
+        kept.append(form)
+    if len(kept) == 1:
+        return kept[0]
+    return Affine.of(f"min({','.join(sorted(text_of(form) for form in kept))})")
+
+
+# --- exact quotients ------------------------------------------------------------------------------
+
+
+def settled(form: Affine) -> Affine:
+    """The form with multiples of exact quotients, 2*(n*(n-1)//2), multiplied out."""
+    for name, c in form.terms:
+        atom = atom_of(name) if "//" in name and len(factors_of(name)) == 1 else None
+        if isinstance(atom, Floor) and c % atom.divisor == 0 and is_exact(*atom):
+            return settled(form - Affine.of(name) * c + atom.form * (c // atom.divisor))
+    return form
+
+
+@lru_cache(1024)
+def is_exact(form: Affine, divisor: int) -> bool:
+    """Is the form divisible for all values of its names?"""
+    names = sorted(set(atoms_in(form)))
+    if not all(map(str.isidentifier, names)) or divisor ** len(names) > MAX_RESIDUES:
+        return False
+    return all(
+        not form.evaluate(dict(zip(names, values, strict=True))) % divisor
+        for values in product(range(divisor), repeat=len(names))
+    )
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def text_of(form: Affine) -> str:
+    """The form as Python reads it."""
+    joined = _one_quotient(form - form.constant)
+    if joined is not None:
+        rest = f"{form.constant:+d}" if form.constant else ""
+        return f"{_factored(joined.form)}//{joined.divisor}{rest}"
+    shown = {
+        n: Affine.of(f"({n})") for n, c in form.terms if c != 1 and len(split_top(n, "//")) > 1
+    }
+    return str(form.substitute(shown) if shown else form)
+
+
+def _one_quotient(form: Affine) -> Floor | None:
+    """The form as one quotient, where that has a factor to show: n*(n-1)//2."""
+    for name, c in form.terms:
+        atom = atom_of(name) if c == 1 and "//" in name and len(factors_of(name)) == 1 else None
+        if isinstance(atom, Floor) and not atom.form.constant:
+            whole = (form - Affine.of(name)) * atom.divisor + atom.form
+            if _common(whole) and len(whole.terms) > 1:
+                return Floor(whole, atom.divisor)
+    return None
+
+
+def _common(form: Affine) -> str:
+    """A name that is a factor of all terms."""
+    if form.constant or not form.terms:
+        return ""
+    shared = set.intersection(*[set(factors_of(name)) for name in form.names])
+    return min((n for n in shared if n.isidentifier()), default="")
+
+
+def _factored(form: Affine) -> str:
+    """The form as a product by a common factor."""
+    common = _common(form)
+    terms = []
+    constant = 0
+    for name, c in form.terms:
+        rest = list(factors_of(name))
+        rest.remove(common)
+        if rest:
+            terms.append(("*".join(rest), c))
+        else:
+            constant += c
+    return f"{common}*({Affine(tuple(terms), constant)})"
+
+
+@lru_cache(1024)
+def parsed(text: str) -> Affine:
+    """The form that a text spells.
+
+    Raises
+    ------
+    ValueError
+        Where the text is none, or a quotient by `/` is not exact.
+    """
+    found = _TOKEN.findall(text)
+    if "".join(found) != "".join(text.split()) or not found:
+        raise ValueError(text)
+    reader = _Reader(text, [*found, ""])
+    form = reader.sum()
+    if reader.token:
+        raise ValueError(text)
+    return settled(form)
+
+
+class _Reader:
+    """Reads forms by recursive descent; `token` is the one in front."""
+
+    def __init__(self, text: str, tokens: list[str]) -> None:
+        self.text, self.tokens, self.place = text, tokens, 0
+
+    @property
+    def token(self) -> str:
+        return self.tokens[self.place]
+
+    def take(self, *wanted: str) -> str:
+        """The token in front, if it is one of these, else nothing."""
+        token = self.token if self.token in wanted else ""
+        self.place += bool(token)
+        return token
+
+    def expect(self, wanted: str) -> None:
+        if not self.take(wanted):
+            raise ValueError(self.text)
+
+    def sum(self) -> Affine:
+        sign = -1 if self.take("-", "+") == "-" else 1
+        total = self.term(sign)
+        while operator := self.take("+", "-"):
+            term = self.term(1)
+            total += -term if operator == "-" else term
+        return total
+
+    def term(self, sign: int) -> Affine:
+        form = self.power() * sign
+        while operator := self.take("*", "//", "/"):
+            factor = self.power()
+            form = times(form, factor) if operator == "*" else self.over(form, factor, operator)
+        return form
+
+    def over(self, form: Affine, factor: Affine, operator: str) -> Affine:
+        divisor = factor.constant
+        if factor.terms or divisor < 1 or (operator == "/" and not is_exact(form, divisor)):
+            raise ValueError(self.text)
+        return floor_divided(form, divisor)
+
+    def power(self) -> Affine:
+        base = self.primary()
+        if not self.take("^", "**"):
+            return base
+        exponent = self.take(*[t for t in self.tokens if t.isdecimal()])
+        if not exponent or int(exponent) > MAX_TERMS:
+            raise ValueError(self.text)
+        found = Affine((), 1)
+        for _ in range(int(exponent)):
+            found = times(found, base)
+        return found
+
+    def primary(self) -> Affine:
+        token = self.token
+        if self.take("("):
+            form = self.sum()
+            self.expect(")")
+            return form
+        if not (token.isdecimal() or token.isidentifier()):
+            raise ValueError(self.text)
+        self.place += 1
+        if token.isdecimal():
+            return Affine((), int(token))
+        if token != "min" or not self.take("("):
+            return Affine.of(token)
+        forms = [self.sum()]
+        while self.take(","):
+            forms.append(self.sum())
+        self.expect(")")
+        return least(forms)
+
+
+# --- values and bounds ----------------------------------------------------------------------------
+
+
+def never_larger(form: Affine) -> Affine | None:
+    """A form in names alone that is never larger; None where quotients have other factors."""
+    found = Affine((), form.constant)
+    for name, c in form.terms:
+        if all(map(str.isidentifier, factors_of(name))):
+            found += Affine.of(name) * c
+            continue
+        atom = atom_of(name) if len(factors_of(name)) == 1 else None
+        bound = None if atom is None else _atom_bound(atom, c, form)
+        if bound is None:
+            return None
+        found += bound
+    return found
+
+
+def _atom_bound(atom: Floor | Least, c: int, form: Affine) -> Affine | None:
+    """A form in names that is never larger than a multiple of an atom of `form`."""
+    if isinstance(atom, Least):
+        if c > 0:
+            named = all(f.terms and f == Affine.of(f.names[0]) for f in atom.forms)
+            return Affine() if named else None
+        return max(atom.forms, key=lambda f: sum(n in form.names for n in f.names)) * c
+    if c % atom.divisor or not all(map(str.isidentifier, atoms_in(atom.form))):
+        return None
+    return (atom.form - (atom.divisor - 1) if c > 0 else atom.form) * (c // atom.divisor)
+
+
+def value_of(form: Affine, value: Mapping[str, int]) -> int:
+    """The number that a form is at values of its names; it may be negative."""
+    total = form.constant
+    for name, c in form.terms:
+        total += c * (value[name] if name in value else prod(_atoms_at(name, value)))
+    return total
+
+
+def _atoms_at(name: str, value: Mapping[str, int]) -> Iterator[int]:
+    for factor in factors_of(name):
+        atom = atom_of(factor)
+        if isinstance(atom, Floor):
+            yield value_of(atom.form, value) // atom.divisor
+        elif isinstance(atom, Least):
+            yield min(value_of(form, value) for form in atom.forms)
+        else:
+            yield value[factor]

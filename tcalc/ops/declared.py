@@ -1,0 +1,148 @@
+"""Elementwise functions that users declare: one row each, like those of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..graph.applications import apply
+from ..graph.arraylike import surface
+from ..graph.nodes import Expr
+from ..graph.operators import TABLE, Kernels, Meaning, Op, Partial, Spelling
+from ..support.errors import ShapeError
+from .arithmetic import as_expr, broadcast
+from .elementwise_row import Function
+
+#: Functions by name, which text may call too.
+DECLARED: dict[str, Function] = {}
+
+
+def elementwise(
+    name: str,
+    f: Callable[..., Any],
+    derivative: Callable[..., Any] | Sequence[Callable[..., Any] | None] | None = None,
+    *,
+    latex: str = "",
+    code: Mapping[str, str] | None = None,
+) -> Function:
+    """Declare an elementwise function: it is used, differentiated and read like the library's own.
+
+    Parameters
+    ----------
+    name : str
+        An identifier, by which text calls the function too: of none of the library's functions. A
+        name that was declared before stands for the new function from then on.
+    f : callable
+        The function of arrays of one shape, to an array of that shape.
+    derivative : callable, or sequence of callables
+        The derivative by each operand, as a function of expressions: of all operands, or of these
+        and the function's value. It may call the declared function, so that all orders follow. One
+        callable declares a function of one operand. None in a sequence, or in its place: the
+        derivative by that operand is zero wherever it exists.
+    latex : str, optional
+        LaTeX with operands as ``{0}``, ``{1}``, other braces doubled; else the name in roman type.
+    code : mapping, optional
+        By the name of a language of `to_code`, the text that computes it there, with operands as
+        in `latex`. Without it source that needs the function is refused.
+
+    Returns
+    -------
+    callable
+        The function, of expressions and arrays, with NumPy's broadcasting.
+
+    Raises
+    ------
+    ValueError
+        For a name that is taken or is no identifier. At evaluation ShapeError where `f` gives
+        another shape than it was given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tcalc as tc
+    >>> sinc = tc.elementwise(
+    ...     "sinc1", lambda x: np.sinc(x / np.pi), lambda x, value: (tc.cos(x) - value) / x,
+    ...     code={"numpy": "np.sinc({0} / np.pi)"},
+    ... )
+    >>> x = tc.var("x", "n")
+    >>> print(tc.grad(tc.sum(sinc(x)), x))
+    (cos(x) - sinc1(x)) ./ x
+    """
+    _check_name(name)
+    given: Sequence[Any] = derivative if isinstance(derivative, Sequence) else (derivative,)
+    if not given or not all(d is None or callable(d) for d in given):
+        raise TypeError(
+            f"the derivative of {name} is a function, or a sequence with one an operand"
+        )
+    partials = [None if d is None else _partial(name, d, len(given)) for d in given]
+    earlier = sum(row.spelling.printed == name for row in TABLE.values())
+    if earlier and len(TABLE[name].core) != len(given):
+        raise ValueError(f"{name} was declared with {len(TABLE[name].core)} operands")
+    fields = ", ".join([f"{{{k}}}" for k in range(len(given))])
+    shown = name.replace("_", r"\_")
+    row = Op(
+        f"{name}#{earlier + 1}" if earlier else name, (0,) * len(given),
+        Meaning(tuple(partials)),
+        Kernels(_kernel(name, f), host=True, flops=10),
+        Spelling(
+            latex or rf"\operatorname{{{{{shown}}}}}({fields})", printed=name,
+            code=dict(code or {}),
+        ),
+    )  # fmt: skip
+
+    def function(*operands: object) -> Expr:
+        if len(operands) != len(given):
+            raise TypeError(f"{name} takes {len(given)} operands, not {len(operands)}")
+        return apply(row, *broadcast(*operands))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``{name}`` of every entry, with NumPy's broadcasting; declared by a user."
+    DECLARED[name] = function
+    return function
+
+
+def _check_name(name: object) -> None:
+    if type(name) is not str or not name.isidentifier() or not name.isascii():
+        raise ValueError(f"the name of a function is a plain identifier, not {name!r:.60}")
+    if name not in DECLARED and (name in TABLE or name in surface):
+        raise ValueError(f"{name} is a function of the library; choose another name")
+
+
+def _partial(name: str, derivative: Callable[..., Any], count: int) -> Partial:
+    """The derivative of the operands, and of the value where it takes that too."""
+
+    def partial(*nodes: Expr) -> Expr:
+        found = as_expr(derivative(*nodes[: _arity(derivative, count)]))
+        shape = nodes[0].shape
+        if found.shape not in ((), shape):
+            raise ShapeError(
+                f"the derivative of {name} has shape {found.shape} for operands of shape {shape}"
+            )
+        return broadcast(found, nodes[0])[0]
+
+    return partial
+
+
+def _arity(function: Callable[..., Any], count: int) -> int:
+    """The number of operands, and one more where the function has a place for the value."""
+    import inspect  # needed where functions are declared only
+
+    try:
+        inspect.signature(function).bind(*range(count + 1))
+    except TypeError:
+        return count
+    return count + 1
+
+
+def _kernel(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(xp: Any, params: tuple[Any, ...], *arrays: Any) -> Any:
+        wanted = np.broadcast_shapes(*[np.shape(a) for a in arrays])
+        dtype = np.result_type(*arrays, np.float32)
+        found = np.asarray(f(*np.broadcast_arrays(*arrays)))
+        if found.shape != wanted:
+            raise ShapeError(f"{name} gave shape {found.shape} for operands of shape {wanted}")
+        return found.astype(dtype, copy=False)
+
+    return kernel

@@ -1,0 +1,12 @@
+"""What somebody may have meant by a name that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def closest_name(name: str, known: Iterable[str]) -> str:
+    """The known name that is most similar to a misspelled one, or nothing."""
+    import difflib  # not needed by who spells well
+
+    return next(iter(difflib.get_close_matches(name, sorted(known), 1)), "")

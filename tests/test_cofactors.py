@@ -1,0 +1,93 @@
+"""Derivatives of the determinant are signed minors, at singular matrices too, to any order."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc import linalg as la
+from tests.shared import run_source
+
+A = tc.var("A", ("n", "n"))
+N = 4
+RNG = np.random.default_rng(3)
+
+
+def of_rank(rank: int, n: int = N) -> np.ndarray:
+    """An integer matrix of this rank, of which no minor of that size is near zero."""
+    return RNG.integers(-3, 4, (n, rank)) @ RNG.integers(-3, 4, (rank, n)) + 0.0
+
+
+def derivative_of_det(a: np.ndarray, order: int) -> np.ndarray:
+    """By the sum over permutations: products of the entries that are not differentiated by."""
+    n = len(a)
+    found = np.zeros((n, n) * order)
+    for columns in permutations(range(n)):
+        sign = round(np.linalg.det(np.eye(n)[list(columns)]))
+        for rows in permutations(range(n), order):
+            rest = [a[i, columns[i]] for i in range(n) if i not in rows]
+            found[tuple([k for i in rows for k in (i, columns[i])])] += sign * np.prod(rest)
+    return found
+
+
+@pytest.mark.parametrize("rank", range(N + 1))
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_derivatives_of_det_at_any_rank(rank: int, order: int) -> None:
+    point = of_rank(rank)
+    wanted = derivative_of_det(point, order)
+    scale = max(1.0, np.abs(wanted).max())
+    for mode in ("forward", "reverse", "cross-country"):
+        found = tc.derivative(la.det(A), A, order=order, mode=mode)(A=point)
+        np.testing.assert_allclose(found, wanted, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c", "functional"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_hessians_of_det_on_all_back_ends(backend: str, dtype: Any) -> None:
+    batch = np.stack([of_rank(rank) for rank in (1, 2, 3, 4)]).astype(dtype)
+    stack = tc.var("A", (4, "n", "n"))
+    weights = RNG.normal(size=4)
+    f = tc.sum(la.det(stack) * tc.const(weights))
+    found = tc.compile(tc.hessian(f, stack), backend=backend)(A=batch)
+    for k, (a, weight) in enumerate(zip(batch, weights, strict=True)):
+        wanted = weight * derivative_of_det(a, 2)
+        scale = max(1.0, np.abs(wanted).max())
+        np.testing.assert_allclose(
+            found[k, :, :, k], wanted, atol=1e-12 * scale if dtype is np.float64 else 1e-4 * scale
+        )
+
+
+@pytest.mark.parametrize("rank", range(N + 1))
+def test_printed_programs_at_any_rank(rank: int) -> None:
+    point = of_rank(rank)
+    direction = RNG.normal(size=(N, N))
+    for order, e in [(1, tc.grad(la.det(A), A)), (2, tc.hessian(la.det(A), A))]:
+        wanted = derivative_of_det(point, order)
+        found = run_source(e, {"A": point})
+        np.testing.assert_allclose(found, wanted, atol=1e-12 * max(1.0, np.abs(wanted).max()))
+    square = tc.var("A", (N, N))
+    along = tc.hvp(la.det(square), square, tc.const(direction))
+    wanted = np.tensordot(derivative_of_det(point, 2), direction)
+    np.testing.assert_allclose(run_source(along, {"A": point}), wanted, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_small_matrices(n: int) -> None:
+    point = RNG.normal(size=(n, n))
+    for order in (1, 2, 3):
+        found = tc.derivative(la.det(A), A, order=order)(A=point)
+        np.testing.assert_allclose(found, derivative_of_det(point, order), atol=1e-14)
+
+
+def test_derivatives_of_the_adjugate_divide_by_nothing() -> None:
+    """adj is the gradient of det transposed, so its Jacobian is a Hessian of det."""
+    for rank in range(N + 1):
+        point = of_rank(rank)
+        wanted = np.swapaxes(derivative_of_det(point, 2), 0, 1)
+        np.testing.assert_allclose(
+            tc.jacobian(la.adj(A), A)(A=point), wanted, atol=1e-12 * max(1.0, np.abs(wanted).max())
+        )

@@ -1,0 +1,125 @@
+"""Signs that are proved from expressions: true of numbers, and used by rules however they hide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.graph.applications import apply
+from tcalc.graph.operators import TABLE, Op
+from tcalc.rules.facts import is_positive
+from tcalc.rules.strategy import simplify
+
+N = 6
+K = tc.var("K", (N, N))
+W = tc.var("W", (N, 2 * N))
+MATRIX = np.random.default_rng(1).normal(size=(N, 2 * N))
+DATA = {"K": MATRIX @ MATRIX.T, "W": MATRIX}
+KEEPING = [pytest.param(row, id=row.name) for row in TABLE.values() if row.meaning.positive_of]
+
+
+@pytest.mark.parametrize("row", KEEPING)
+def test_results_are_positive_where_these_operands_are(row: Op) -> None:
+    operands = [tc.exp(tc.var(f"x{k}", N)) for k in range(len(row.core))]
+    params = (1,) if any(row.core) else ()
+    e = apply(row, *operands, params=params)
+    assert is_positive(e)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        values = {f"x{k}": rng.uniform(-9, 2, N) for k in range(len(row.core))}
+        assert (e(**values) > 0).all()
+
+
+DIAGONALS: dict[str, tuple[Any, bool]] = {
+    "cholesky": (tc.linalg.cholesky(K), True),
+    "upper cholesky": (tc.linalg.potrf(K, lower=False), True),
+    "lq": (tc.linalg.lq(W)[0], True),
+    "qr": (tc.linalg.qr(W.T)[1], True),
+    "gelqf": (tc.linalg.gelqf(W)[1], True),
+    "definite": (tc.var("S", (N, N), positive_definite=True), True),
+    "orthogonal": (tc.linalg.lq(K)[1], False),
+    "symmetric": (tc.var("T", (N, N), symmetric=True), False),
+    "any": (K, False),
+}
+
+
+@pytest.mark.parametrize("name", DIAGONALS)
+def test_diagonals_of_factors_are_positive(name: str) -> None:
+    matrix, positive = DIAGONALS[name]
+    read = tc.diagonal(matrix)
+    assert is_positive(read) == positive
+    assert (simplify(abs(read)) is read) == positive
+    assert not is_positive(matrix)
+
+
+SPELLED: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "log": (lambda d: tc.sum(tc.log(d)), 1),
+    "abs": (lambda d: tc.sum(tc.log(abs(d))), 1),
+    "square": (lambda d: tc.sum(tc.log(d**2)), 2),
+    "square of abs": (lambda d: tc.sum(tc.log(abs(d) ** 2)), 2),
+    "cube": (lambda d: tc.sum(tc.log(d**3)), 3),
+    "half": (lambda d: tc.sum(tc.log(d**0.5)), 0.5),
+    "sqrt": (lambda d: tc.sum(tc.log(tc.sqrt(d))), 0.5),
+    "reciprocal": (lambda d: tc.sum(tc.log(1 / d)), -1),
+    "scaled": (lambda d: tc.sum(tc.log(3 * d)), 1),
+    "twice": (lambda d: 2 * tc.sum(tc.log(d)), 2),
+    "mean": (lambda d: tc.mean(tc.log(abs(d))), 1 / N),
+    "prod": (lambda d: tc.log(tc.prod(d)), 1),
+    "prod of squares": (lambda d: tc.log(tc.prod(d * d)), 2),
+    "square of prod": (lambda d: tc.log(abs(tc.prod(d)) ** 2), 2),
+    "of a prior": (lambda d: tc.sum(tc.log(d) - 2 * d), 1),
+}
+
+
+@pytest.mark.parametrize("name", SPELLED)
+@pytest.mark.parametrize("lower", [True, False])
+def test_logarithms_of_a_factors_diagonal_are_half_a_determinant(name: str, lower: bool) -> None:
+    spelled, times = SPELLED[name]
+    factor = tc.linalg.potrf(K, lower=lower)
+    value = spelled(tc.diagonal(factor))
+    found = tc.compile([value, tc.grad(value, K)])
+    expected = spelled_by_numpy(name)
+    np.testing.assert_allclose(found(**DATA)[0], expected, rtol=1e-12)
+    if name == "of a prior":
+        return
+    symmetric = np.linalg.inv(DATA["K"]) * times / 2
+    np.testing.assert_allclose(found(**DATA)[1], symmetric, rtol=1e-8, atol=1e-10)
+    assert "tri_inverse" not in str(tc.grad(value, K))
+    n = 300
+    K2 = tc.var("K", (n, n))
+    value = spelled(tc.diagonal(tc.linalg.potrf(K2, lower=lower)))
+    flops = tc.compile([value, tc.grad(value, K2)]).plan.flops
+    assert flops < 1.05 * n**3
+
+
+def spelled_by_numpy(name: str) -> float:
+    """Plain NumPy of the same formula."""
+    d = np.diagonal(np.linalg.cholesky(DATA["K"]))
+    powers = {"square": 2, "square of abs": 2, "cube": 3, "half": 0.5, "sqrt": 0.5}
+    powers |= {"reciprocal": -1, "twice": 2, "mean": 1 / N, "prod of squares": 2}
+    powers |= {"square of prod": 2}
+    total = powers.get(name, 1) * np.log(d).sum()
+    if name == "scaled":
+        total += N * np.log(3)
+    return float(total - 2 * d.sum() if name == "of a prior" else total)
+
+
+def test_logarithms_of_what_may_be_negative_stay() -> None:
+    x = tc.var("x", N)
+    for e in (tc.log(x**2), tc.log(3 * x), tc.log(tc.prod(x)), abs(x), abs(tc.tanh(x))):
+        assert simplify(e) is e
+    values = np.linspace(-2, -1, N)
+    np.testing.assert_allclose(simplify(tc.log(x**2))(x=values), np.log(values**2))
+
+
+def test_positive_products_do_not_overflow() -> None:
+    x = tc.var("x", N)
+    e = simplify(tc.log(tc.prod(tc.exp(x))))
+    np.testing.assert_allclose(e(x=np.full(N, 500.0)), 3000)
+    np.testing.assert_allclose(
+        simplify(tc.log(tc.softplus(x) ** 40))(x=np.full(N, 1e9)), 40 * np.log(1e9)
+    )
