@@ -14,6 +14,7 @@ from .compression.compress import Compressed as Compressed
 from .compression.compress import compress as compress
 from .graph.nodes import Expr as Expr
 from .graph.variables import var as var
+from .languages.einsum.parse import parse_einsum as parse_einsum
 from .languages.einsum.print import to_einsum as to_einsum
 from .languages.index.parse import parse_index as parse_index
 from .languages.index.print import to_index as to_index
@@ -35,6 +36,7 @@ from .ops.matrix.inverse import *
 from .ops.matrix.norms import *
 from .ops.reductions import *
 from .ops.reshape import *
+from .ops.special import *
 from .ops.views import *
 from .rules.expand import expand as expand
 from .rules.strategy import simplify as simplify

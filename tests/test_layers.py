@@ -34,7 +34,7 @@ LINES = 400
 NAME_PLACES = (
     "ops.*", "loops.*", "rules.*", "graph.arraylike", "graph.formulas", "linalg", "__init__",
     "backends.c.rows", "languages.source.*", "languages.reading.*", "languages.matrix.*",
-    "languages.index.*",
+    "languages.index.*", "languages.einsum.*",
 )  # fmt: skip
 
 # Words that name an operator and also something else: these mean the other thing.

@@ -32,6 +32,7 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "polygamma": "special.polygamma({0}, {1}).astype(dtype)",
     "reciprocal": "1 / {0}",
     "reciprocal0": "np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
+    "inverse_mills": "_inverse_mills({0}, {1})",
     "power": "{0} ** {1}",
     "less": "({0} < {1})",
     "less_equal": "({0} <= {1})",
