@@ -37,7 +37,7 @@ def test_derivatives_of_a_recursion() -> None:
 
 @pytest.mark.parametrize("wrt", [(), 3])
 def test_long_expressions_are_accumulated_once_and_grow_linearly(wrt: Any) -> None:
-    """Comparing modes takes longer than deriving; a Hessian has as many nodes a step as any other."""
+    """Comparing modes takes longer than deriving them."""
     p = tc.var("p", wrt)
     entries = [p[0], p[1], p[2]] if p.ndim else [p, p, p]
     gradient = tc.grad(volatility(tc, entries), p)

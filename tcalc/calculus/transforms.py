@@ -31,7 +31,7 @@ MAX_ORDER = 256
 #: The modes that "auto" chooses from; of equal cost, the first is taken.
 AUTO_MODES = ("reverse", "forward", "cross-country")
 
-#: The most nodes of an expression, such as loops of Python leave behind, of which "auto" accumulates
+#: The most nodes of an expression, such as loops of Python leave behind, that "auto" accumulates
 #: by several modes.
 COMPARED = 500
 
