@@ -335,7 +335,9 @@ def test_named_dimensions_in_either_shape(
         known = tc.derivative(wanted, given, order)(data)
         np.testing.assert_allclose(found, known, rtol=1e-8, atol=1e-9)
     first = tc.grad(tc.sum(e), named)
-    np.testing.assert_allclose(loaded(tc.to_code(first), tmp_path)(**data), first(data), rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(
+        loaded(tc.to_code(first), tmp_path)(**data), first(data), rtol=1e-9, atol=1e-11
+    )
     again = tc.parse_index(tc.to_index(first), M=("m", "n"))
     np.testing.assert_allclose(again(data), first(data), rtol=1e-9, atol=1e-11)
 

@@ -17,7 +17,6 @@ from typing import Any
 
 from ...graph.applications import application, apply, apply_all
 from ...graph.extents import (
-    ONE,
     Coef,
     Extent,
     Shape,
