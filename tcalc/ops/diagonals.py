@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from operator import index as whole_number
-
 from ..graph import normal
 from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
 from ..graph.nodes import Expr
 from ..graph.products import LabelledExpr
 from ..integers.affine import Constraint
 from ..support.errors import ShapeError
+from ..support.whole_numbers import whole_number
 from .arithmetic import as_expr, check_axis, public
 from .indicator import index, indicator
 

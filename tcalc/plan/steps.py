@@ -17,6 +17,7 @@ from ..support.arrays import Sizes
 from ..support.byte_counts import show_bytes
 from ..support.limits import spend
 from ..support.machine import NOMINAL_MACHINE, Machine
+from ..support.whole_numbers import as_float
 from .kinds.table import KINDS
 from .slot_facts import Inverse, Placement
 
@@ -261,6 +262,7 @@ class Builder:
             if row.flops is not None and flops is None:
                 flops = row.flops(shape, params, *[self.shapes[a] for a in args])
             assert flops is not None
+            flops = as_float(flops)
             spend("steps", PLANNED)
             self.steps.append(Step(kind, found, args, words, shape, flops, params, self.names))
             if not row.cheap and self.fixed.issuperset(args):

@@ -15,6 +15,7 @@ from ..graph.properties import Property, checked_properties, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
 from ..support.arrays import Array
 from ..support.errors import ShapeError
+from ..support.whole_numbers import clipped_repr, whole_number
 
 _PYTHON_NUMBERS = (int, float, bool)
 
@@ -166,8 +167,9 @@ def is_weak(value: Any) -> bool:
 def checked_extent(name: str, value: Any) -> int:
     """The extent that a user gives to a dimension, checked."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise TypeError(f"{name} is a dimension; its extent is a whole number, not {value!r}")
-    return int(value)
+        what = f"{name} is a dimension; its extent is a whole number"
+        raise TypeError(f"{what}, not {clipped_repr(value)}")
+    return whole_number(value)
 
 
 # --- dimensions -----------------------------------------------------------------------------------
