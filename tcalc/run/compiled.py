@@ -24,7 +24,7 @@ from ..plan.steps import Plan
 from ..rules.strategy import simplify
 from ..support.arrays import Array
 from ..support.byte_counts import read_bytes
-from ..support.errors import LinAlgError, MemoryLimitError
+from ..support.errors import LinAlgError
 from .backends import backend_named
 from .binding import (
     Bound,
@@ -252,8 +252,6 @@ class _Engine:
             results = bound.run(arrays)
         except StepError as error:
             raise self._explained(error, roots, {**self.data, **values}) from error.__cause__
-        except MemoryError as error:
-            raise MemoryLimitError(f"the memory of this process is used up: {error}") from error
         for k, slot in self.projections:
             results[k] = projected(results[k], slot, owned=True)
         return results
