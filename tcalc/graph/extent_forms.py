@@ -118,6 +118,31 @@ def settled(form: Affine) -> Affine:
     return form
 
 
+def exactly_divided(form: Affine, divisor: Affine) -> Affine | None:
+    """The form whose product with the divisor is a form; None where there is none."""
+    found = Affine()
+    for _ in range(MAX_TERMS):
+        if form == Affine():
+            return found if divisor != Affine() else None
+        (names, c), (others, d) = _leading(form), _leading(divisor)
+        rest = list(names)
+        for name in others:
+            if name not in rest:
+                return None
+            rest.remove(name)
+        if not d or c % d:
+            return None
+        term = Affine(((product_of(rest), c // d),)) if rest else Affine((), c // d)
+        found, form = found + term, form - times(term, divisor)
+    return None
+
+
+def _leading(form: Affine) -> tuple[tuple[str, ...], int]:
+    """The term of the highest degree, the first of these by names: its factors, and a number."""
+    terms = [((), form.constant), *[(factors_of(name), c) for name, c in form.terms]]
+    return min(terms, key=lambda term: (-len(term[0]), term[0]))
+
+
 @lru_cache(1024)
 def is_exact(form: Affine, divisor: int) -> bool:
     """Is the form divisible for all values of its names?"""

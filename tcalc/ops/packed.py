@@ -57,13 +57,15 @@ def _partial(x: Expr, y: Expr) -> Expr:
 
 def linear(
     name: str, core: int, kernel: Any, shape: Any, pullback: Any, printed: str = "",
-    params: tuple[tuple[Any, ...], ...] = (),
+    params: tuple[tuple[Any, ...], ...] = (), regroups: bool = False,
+    dimensions: Callable[[tuple[Any, ...]], set[str]] | None = None,
 ) -> Op:  # fmt: skip
     """A row that is linear in its one operand; `pullback` is the transposed map."""
     return Op(
         name, (core,),
         Meaning(
             (_partial,), shape=shape, domain=((-2.0, 2.0),), pushforward=_push, pullback=pullback,
+            regroups=regroups, dimensions=dimensions,
         ),
         Kernels(kernel, flops=0),
         Spelling(rf"\operatorname{{{{{printed or name}}}}}({{0}})", printed=printed),

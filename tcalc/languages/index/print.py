@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...graph.applications import application
-from ...graph.extent_forms import Least, atom_of, atoms_in
-from ...graph.extents import Coef, doubles_of, form_of, number, show_shape, size_of
+from ...graph.extent_forms import atoms_in
+from ...graph.extents import Coef, doubles_of, extent_product, form_of, number, show_shape, size_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
 from ...graph.products import indicates, selects, split_coef
-from ...integers.affine import Affine, Congruence, Constraint, Guard, Quotient
+from ...integers.affine import Affine, Constraint, Guard
 from ...integers.elimination import Range
-from ...ops.indicator import conditions
+from ...ops.indicator import conditions, merging
 from ...ops.reductions import arange
+from ...ops.reshape import merged, unmerged
 from ...support.errors import UnsupportedError
 from ...support.trampoline import Steps, run
 from ..writing.notation import (
@@ -37,6 +38,7 @@ from ..writing.notation import (
 )
 from .grammar import BINDERS
 from .iteration_space import Context
+from .print_integers import guard_fragments, shown, shown_guard, shown_range
 from .print_sums import substituted, whole_range, written_out
 
 MAX_TOKENS, MIN_SHARED = 2_000, 12
@@ -150,7 +152,7 @@ class _Writer:
         ranges = [whole_range(k, extent) for k, extent in zip(letters, node.shape, strict=True)]
         subs = [Affine.of(k) for k in letters]
         fragment: Fragment = run(self.entry(node, subs, IndexScope().inside(ranges)))
-        left = f"{name}[{', '.join(map(_shown_range, ranges))}]" if ranges else name
+        left = f"{name}[{', '.join(map(shown_range, ranges))}]" if ranges else name
         return f"{left} = {rope_text(signed(fragment))}"
 
     def letters(self, n: int, names: Sequence[str]) -> list[str]:
@@ -193,13 +195,14 @@ class _Writer:
         for key, power in counts.items():
             fragment: Fragment = yield self.entry(factors[key], key[1], inner)
             fragments.append(power_fragment(fragment, power))
-        guards = (
-            [Fragment(f"[{' & '.join(map(_shown_guard, found.guards))}]")] if found.guards else []
-        )
+        guards = guard_fragments(found.guards)
         if not found.ranges:
             return scaled_fragment(node.coef, [*guards, *fragments])
-        body = scaled_fragment(Coef(), fragments)
-        ranges = ", ".join(map(_shown_range, found.ranges))
+        own = {r.name for r in found.ranges}
+        within_sum = [g for g in found.guards if own & set(atoms_in(g.form))]
+        guards = guard_fragments([g for g in found.guards if g not in within_sum])
+        body = scaled_fragment(Coef(), [*guard_fragments(within_sum), *fragments])
+        ranges = ", ".join(map(shown_range, found.ranges))
         total = Fragment((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
         return scaled_fragment(node.coef, [*guards, total])
 
@@ -209,14 +212,16 @@ class _Writer:
             guards = [
                 substituted(g, names) for g in conditions(node.params, tuple(range(node.ndim)))
             ]
-            return Fragment(f"[{' & '.join(map(_shown_guard, guards))}]" if guards else "1")
+            return Fragment(f"[{' & '.join(map(shown_guard, guards))}]" if guards else "1")
         if node.ndim == 1 and node is arange(node.shape[0]):
             return affine_fragment(subs[0])
         if selects(node):
             index: Fragment = yield self.entry(node.args[0], subs[:-1], scope)
-            return Fragment(("[", signed(index), f" == {_shown(subs[-1])}]"))
+            return Fragment(("[", signed(index), f" == {shown(subs[-1])}]"))
         if node.op.core == (-1,) and node.op.name in BINDERS:
             return (yield self.reduction(node, subs, scope))
+        if node.op.meaning.regroups:
+            return (yield self.regrouped(node, subs, scope))
         if _of_arrays(node):
             return (yield self.whole(node, subs, scope))
         args: list[Fragment] = []
@@ -233,6 +238,15 @@ class _Writer:
         name = node.op.spelling.printed or node.op.name
         return Fragment((name, "(", join_ropes(", ", [signed(a) for a in args]), ")"))
 
+    def regrouped(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
+        """Axes split are read at one place; of those merged, the one whose place that is."""
+        (arg,), (count, target) = node.args, node.params
+        batch = node.ndim - len(target)
+        place = merging(subs[batch:], target)
+        if count > 1:
+            arg = unmerged(merged(arg, count, (extent_product(target),)), arg)
+        return (yield self.entry(arg, [*subs[:batch], place], scope))
+
     def reduction(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """An operator over the last axes: it binds indices as a sum does."""
         (arg,) = node.args
@@ -241,7 +255,7 @@ class _Writer:
         ranges = [whole_range(k, extent) for k, extent in zip(letters, shape, strict=True)]
         inner = [*subs, *[Affine.of(k) for k in letters]]
         body: Fragment = yield self.entry(arg, inner, scope.inside(ranges))
-        shown = ", ".join(map(_shown_range, ranges))
+        shown = ", ".join(map(shown_range, ranges))
         return Fragment((f"{node.op.name}[{shown}](", signed(body), ")"))
 
     def whole(self, node: Expr, subs: Sequence[Affine], scope: IndexScope) -> Steps:
@@ -264,6 +278,7 @@ def _of_arrays(node: Apply) -> bool:
     """Does an operator act on whole arrays?"""
     plain = node.op.elementwise and bool(node.args)
     known = selects(node) or indicates(node) or (not node.args and node.ndim == 1)
+    known = known or node.op.meaning.regroups
     return not plain and not known and not (node.op.core == (-1,) and node.op.name in BINDERS)
 
 
@@ -271,7 +286,7 @@ def _parameter(name: str, value: object) -> str:
     if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return str(value)
     if isinstance(value, str):
-        return _shown(form_of(value))
+        return shown(form_of(value))
     raise UnsupportedError(f"the index language has no word for {name} with {value!r}")
 
 
@@ -307,13 +322,13 @@ def scaled_fragment(coef: Coef, factors: Sequence[Fragment]) -> Fragment:
     negative = math.copysign(1, coef.value) < 0
     size = size_of(coef.value)
     above = [] if size == 1 else [Fragment(repr(n)) for n in doubles_of(size)]
-    above += [Fragment(f"({_shown(form_of(n))})" if _long(n) else n) for n in coef.times]
+    above += [Fragment(f"({shown(form_of(n))})" if _long(n) else n) for n in coef.times]
     for p in factors:
         negative ^= p.negative
         above.append(p._replace(negative=False))
     if not above:
         above = [Fragment("1")]
-    below = [f"/({_shown(form_of(n))})" if _long(n) else f"/{n}" for n in coef.over]
+    below = [f"/({shown(form_of(n))})" if _long(n) else f"/{n}" for n in coef.over]
     if len(above) == 1 and not below:
         return above[0]._replace(negative=negative)
     return Fragment(
@@ -328,11 +343,11 @@ def _long(extent: str) -> bool:
 def affine_fragment(form: Affine) -> Fragment:
     """An affine form, read as a number."""
     single = form.constant >= 0 if not form.terms else form == Affine.of(form.names[0])
-    return Fragment(_shown(form), ATOM if single else SUM)
+    return Fragment(shown(form), ATOM if single else SUM)
 
 
 def access(name: str, subs: Sequence[Affine]) -> str:
-    return f"{name}[{', '.join(map(_shown, subs))}]" if subs else name
+    return f"{name}[{', '.join(map(shown, subs))}]" if subs else name
 
 
 def constant_fragment(node: Const, subs: Sequence[Affine]) -> Fragment:
@@ -348,7 +363,7 @@ def constant_fragment(node: Const, subs: Sequence[Affine]) -> Fragment:
         tests = [Constraint(s - k, True) for s, k in zip(subs, place, strict=True)]
         if any(t.impossible for t in tests) or (value[place] == 0 and np.isfinite(value).all()):
             continue
-        shown = " & ".join([_shown_guard(t) for t in tests if not t.trivial])
+        shown = " & ".join([shown_guard(t) for t in tests if not t.trivial])
         found.append((shown, float(value[place])))
     if not found:
         return Fragment("0")
@@ -360,36 +375,3 @@ def constant_fragment(node: Const, subs: Sequence[Affine]) -> Fragment:
     for test, v in found[::-1]:
         text = f"where({test}, {v!r}, {text})" if test else repr(v)
     return Fragment(text)
-
-
-# --- integers -------------------------------------------------------------------------------------
-
-
-def _spelled(form: Affine) -> Affine:
-    """The form with quotients and minima of dimensions as the language writes them."""
-    atoms = {name: atom_of(name) for name in atoms_in(form) if not name.isidentifier()}
-    names: dict[str, Affine | int | str] = {}
-    for name, atom in atoms.items():
-        if isinstance(atom, Least):
-            names[name] = f"min({', '.join(map(_shown, atom.forms))})"
-        elif atom is not None:
-            inner = _shown(atom.form)
-            inner = inner if inner.isidentifier() else f"({inner})"
-            names[name] = f"floor({inner}/{atom.divisor})"
-    return form.substitute(names) if names else form
-
-
-def _shown(form: Affine) -> str:
-    return str(_spelled(form))
-
-
-def _shown_range(r: Range) -> str:
-    lower = tuple([Quotient(_spelled(q.form), q.divisor) for q in r.lower])
-    upper = tuple([Quotient(_spelled(q.form), q.divisor) for q in r.upper])
-    return str(Range(r.name, lower, upper))
-
-
-def _shown_guard(g: Guard) -> str:
-    if isinstance(g, Congruence):
-        return f"mod({_shown(g.form)}, {g.modulus}) == 0"
-    return str(Constraint(_spelled(g.form), g.equality))

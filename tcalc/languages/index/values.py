@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ...graph.applications import apply, apply_all
-from ...graph.extents import ONE, Extent, extent_coef, extent_from, number
+from ...graph.extents import ONE, Extent, extent_coef, extent_product, number
 from ...graph.nodes import Apply, Expr, Labels, postorder
 from ...graph.normal import add, einsum, scale, view
 from ...graph.operators import TABLE, Op
 from ...graph.products import LabelledExpr, filled, numeral
-from ...integers.affine import Affine, Guard
-from ...ops.indicator import CheckedAccess, indicator, label_of
+from ...integers.affine import Affine, Guard, factors_of
+from ...ops.indicator import CheckedAccess, indicator, label_of, labels_among
 from ...ops.reductions import arange
 from ...support.errors import ShapeError
 from ...support.misspelt import closest_name
@@ -153,13 +153,11 @@ def labelled_affine(form: Affine, extents: Mapping[int, Extent]) -> Labelled:
     """The values of an affine form in labels and dimensions."""
     terms = [Labelled(numeral(form.constant), ())] if form.constant or not form.terms else []
     for name, c in form.terms:
-        label = label_of(name)
-        word: Labels = ()
-        if label is None:
-            value = filled(extent_coef(extent_from(Affine.of(name))), ())
-        else:
-            value, word = arange(extents[label]), (label,)
-        terms.append(labelled_multiple(Labelled(value, word), c))
+        word = tuple(sorted(labels_among([name])))
+        rest = [part for part in factors_of(name) if label_of(part) is None]
+        coef = extent_coef(extent_product(rest)).by(number(c))
+        counts = [arange(extents[label]) for label in word]
+        terms.append(Labelled(einsum(counts, [(label,) for label in word], word, coef), word))
     return labelled_sum(terms, extents)
 
 

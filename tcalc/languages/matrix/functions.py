@@ -82,6 +82,7 @@ FUNCTIONS: dict[str, FunctionSignature] = {
     "tr": FunctionSignature("invariant", library="trace"),
     "diag": FunctionSignature("diagonal"),
     "kron": FunctionSignature("kronecker", 2, 2),
+    "vec": FunctionSignature("columns_below"),
     "eye": FunctionSignature("identity"),
     "vector": FunctionSignature("filled_vector", 1, 2, library="broadcast_to"),
     "matrix": FunctionSignature("filled_matrix", 1, 3, library="broadcast_to"),
