@@ -5,12 +5,9 @@ text -> syntax tree (syntax) -> shapes of undeclared names (undeclared) -> expre
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
-
-import numpy as np
 
 from ...graph.extent_forms import floor_divided, times
 from ...graph.extents import (
@@ -31,11 +28,11 @@ from ...ops.matrix.divided_differences import Scalar
 from ...support.errors import Error, LimitError, ParseError, ShapeError
 from ...support.limits import for_text
 from ...support.misspelt import closest_name
-from ..reading.calls import ArrayTree
+from ..reading.calls import ADDING, ArrayTree
 from ..reading.declarations import declared_variables
 from ..reading.library import LIBRARY
+from ..reading.rows import called_row, option, row_named
 from ..reading.tree import Node
-from .rows import called_row, option, row_named
 from .syntax import FUNCTIONS_TOO, einsum_syntax_tree
 from .undeclared import undeclared_shapes
 
@@ -115,13 +112,7 @@ class _ExpressionBuilder:
         sizes = [e for form in tree.forms.values() for e in form.sizes.values()]
         shapes = [e for v in declared.values() for e in v.shape]
         self.terms: dict[int, list[Expr]] = {}
-        self.continued = {
-            node.args[0]
-            for node in tree.nodes
-            if _adds(node)
-            and _adds(first := tree.nodes[node.args[0]])
-            and first.start == tree.nodes[first.args[0]].start
-        }
+        self.continued = tree.continued
         self.dimensions = extent_names([*sizes, *shapes]) - declared.keys()
         self.names: dict[str, Expr] = {**declared, **self.undeclared()}
         self.rules: dict[str, Callable[[Node], Expr]] = {
@@ -185,13 +176,7 @@ class _ExpressionBuilder:
         return numeral(NUMBERS[node.name])
 
     def array(self, node: Node) -> Expr:
-        try:
-            text = node.name.replace("nan", "NaN").replace("inf", "Infinity")
-            value = np.asarray(json.loads(text), np.float64)
-        except (ValueError, TypeError, RecursionError):
-            message = "expected numbers in nested brackets of equal lengths, such as [[1, 2]]"
-            raise self.tree.error(message, node.at) from None
-        found: Expr = LIBRARY["const"](value)
+        found: Expr = LIBRARY["const"](self.tree.numbers(node))
         return found
 
     # --- operators --------------------------------------------------------------------------------
@@ -211,7 +196,7 @@ class _ExpressionBuilder:
             message = "// rounds quotients of dimensions; write floor(a/b)"
             raise self.tree.error(message, node.at)
         self.check_entrywise(node)
-        if node.name in "+-":
+        if node.name in ADDING:
             return self.sum(node, left, right)
         divisor = self.forms[node.args[1]]
         if node.name == "/" and divisor is not None and divisor.terms:
@@ -339,7 +324,3 @@ def _integer(operator: str, forms: list[Affine]) -> Affine | None:
     if operator == "//" and not right.terms and right.constant > 0:
         return floor_divided(left, right.constant)
     return None
-
-
-def _adds(node: Node) -> bool:
-    return node.kind == "infix" and node.name in ("+", "-")

@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from ...graph.extents import extent_product
 from ..reading.tree import Node
-from .types import AXES, Type, TypingContext
+from .syntax import argument
+from .types import AXES, SCALAR, Type, TypingContext, type_of_axes
 
 #: What states the size of the words that can go without.
 WITH_SIZE = {"eye": "eye(n)", "vector": "vector(a, n)", "matrix": "matrix(a, m, n)"}
@@ -71,13 +72,20 @@ class SizeRules:
         dims = [self.size(place) for place in node.args]
         return Type("matrix", (dims[0], dims[-1]))
 
+    def block(self, node: Node) -> Type:
+        return type_of_axes([self.size(place) for place in node.args])
+
+    def extent(self, node: Node) -> Type:
+        self.size(node.args[0])
+        return SCALAR
+
     def size(self, place: int) -> int:
         """The dimension that an argument states."""
         node = self.tree.nodes[place]
         if node.name in self.variables:
             message = f"`{node.name}` is a variable; a size is an int or the name of a dimension"
             raise self.tree.error(message, node.at)
-        return self.dimensions.rigid(int(node.name) if node.name.isdecimal() else node.name)
+        return self.dimensions.rigid(argument(node))
 
     def unknown_size(self) -> int:
         """A dimension of the node being typed, to be inferred."""

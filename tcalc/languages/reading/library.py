@@ -6,7 +6,16 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...ops import arithmetic, diagonals, elementwise, packed, reductions, reshape, views
+from ...ops import (
+    arithmetic,
+    diagonals,
+    elementwise,
+    indexing,
+    packed,
+    reductions,
+    reshape,
+    views,
+)
 from ...ops.declared import DECLARED
 from ...ops.matrix import (
     adjugate,
@@ -22,7 +31,7 @@ from ...ops.matrix import (
 )
 
 MODULES = (
-    arithmetic, views, elementwise, reductions, reshape, diagonals, packed,
+    arithmetic, views, elementwise, reductions, reshape, diagonals, packed, indexing,
     adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
 )  # fmt: skip
 

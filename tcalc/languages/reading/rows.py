@@ -1,4 +1,4 @@
-"""Rows of the operator table as the einsum language calls them: by name, with their parameters."""
+"""Rows of the operator table as text calls them: by name, with their parameters behind."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from ...graph.operators import TABLE, Indicator, Loop, Op, Selection
 from ...graph.variables import const_node
 from ...integers.affine import Congruence, Constraint, Guard
 from ...ops.indicator import CheckedAccess
+from ...ops.matrix.eigh import eigh
 from ...ops.matrix.spectral import spectral_row, trace_row
-from ..reading.lexer import WORDS
+from .lexer import WORDS
 
 _DERIVED = re.compile(r"(\w+)_frechet(\d?)")
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
@@ -41,6 +42,11 @@ class RowCall(NamedTuple):
     def parameters(self) -> bool:
         """Has it parameters behind its operands? Elementwise rows have none."""
         return not (self.op.elementwise and self.op.core)
+
+    @property
+    def operands(self) -> int:
+        """How many operands formulas show."""
+        return len(self.op.spelling.shown or self.op.core)
 
 
 def row_named(name: str) -> RowCall | None:
@@ -81,6 +87,8 @@ def called_row(row: RowCall, operands: Sequence[Expr], texts: Sequence[str], sca
         Where a parameter is none; ShapeError where operands do not fit.
     """
     op = row.op
+    if op.spelling.shown and len(operands) == len(op.spelling.shown):
+        operands = [operands[0], *eigh(operands[0]), *operands[1:]]
     if len(operands) != len(op.core):
         raise ValueError(f"it has {len(op.core)} operands, not {len(operands)}")
     if isinstance(op, Indicator):
