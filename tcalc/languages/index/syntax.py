@@ -216,7 +216,6 @@ class _IndexParser(Parser):
     def ended(self) -> None:
         """The upper bound of an index is complete."""
         self.stack.pop()
-        self.depth -= 1
         self.indices[self.headers[-1].last].high = self.values.pop()
         if not self.bound():
             self.header()

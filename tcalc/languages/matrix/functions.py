@@ -18,8 +18,8 @@ from ..reading.rows import row_named
 
 #: Typing rules of functions of matrices and vectors, of which leading axes are a batch.
 STACKING = (
-    "square_matrix", "invariant", "eigenvalues", "singular_values", "left", "right", "wide_left",
-    "wide_right", "pseudoinverse", "least_squares", "moved",
+    "square_matrix", "invariant", "eigenvalues", "singular_values", "left_vectors",
+    "right_vectors", "left", "right", "wide_left", "wide_right", "pseudoinverse", "least_squares", "moved",
 )  # fmt: skip
 
 #: As many arguments as anybody likes.
@@ -88,9 +88,9 @@ FUNCTIONS: dict[str, FunctionSignature] = {
     "eigvecs": FunctionSignature("square_matrix", library="eigh", part=1),
     **dict.fromkeys(("eigvals", "eigvalsh"), FunctionSignature("eigenvalues", library="eigvalsh")),
     "column_signs": FunctionSignature("eigenvalues", row=True),
-    "svd_u": FunctionSignature("left", library="svd", part=0),
+    "svd_u": FunctionSignature("left_vectors", library="svd", part=0),
     **dict.fromkeys(("svd_s", "svdvals"), FunctionSignature("singular_values", library="svdvals")),
-    "svd_vh": FunctionSignature("right", library="svd", part=2),
+    "svd_vh": FunctionSignature("right_vectors", library="svd", part=2),
     "qr_q": FunctionSignature("left", library="qr", part=0),
     "qr_r": FunctionSignature("right", library="qr", part=1),
     "lq_l": FunctionSignature("wide_left", library="lq", part=0),

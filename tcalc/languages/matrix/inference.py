@@ -171,6 +171,7 @@ class _Inference:
         if node.kind == "call":
             self.check_call(node)
         args: list[Any] = []
+        self.sizes.derive()
         for k, place in enumerate(node.args):
             operand = self.tree.nodes[place]
             dims = [self.dimensions.named(dim) for dim in self.context.types[place].dims]

@@ -9,11 +9,15 @@ from typing import Any
 from ...ops import (
     arithmetic,
     diagonals,
+    einsum,
     elementwise,
+    entrywise,
     indexing,
     packed,
+    products,
     reductions,
     reshape,
+    special,
     views,
 )
 from ...ops.declared import DECLARED
@@ -31,7 +35,8 @@ from ...ops.matrix import (
 )
 
 MODULES = (
-    arithmetic, views, elementwise, reductions, reshape, diagonals, packed, indexing,
+    arithmetic, views, elementwise, entrywise, special, reductions, reshape, diagonals, packed,
+    indexing, products, einsum,
     adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
 )  # fmt: skip
 
