@@ -19,7 +19,8 @@ from ..reading.rows import row_named
 #: Typing rules of functions of matrices and vectors, of which leading axes are a batch.
 STACKING = (
     "square_matrix", "invariant", "eigenvalues", "singular_values", "left_vectors",
-    "right_vectors", "left", "right", "wide_left", "wide_right", "pseudoinverse", "least_squares", "moved",
+    "right_vectors", "left", "right", "wide_left", "wide_right", "pseudoinverse",
+    "least_squares", "moved",
 )  # fmt: skip
 
 #: As many arguments as anybody likes.
