@@ -120,6 +120,8 @@ class Latex(Style):
         return Fragment(self.numeral(repr(value)))
 
     def numeral(self, text: str) -> str:
+        if "*" in text:
+            return r" \cdot ".join(map(self.numeral, text.split("*")))
         if text in ("inf", "nan"):
             return r"\infty" if text == "inf" else r"\mathrm{nan}"
         mantissa, _, exponent = text.partition("e")

@@ -26,12 +26,15 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     **{
         name: f"special.{name}({{operands}})"
         for name in (
-            "digamma", "erf", "erfc", "gammaln", "log_ndtr", "ndtr", "xlogy",
+            "beta", "betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "log_ndtr", "logit",
+            "ndtr", "xlogy",
         )
     },
+    "spherical_jn": "special.spherical_jn(np.asarray({0}, int), {1}).astype(dtype)",
     "polygamma": "special.polygamma({0}, {1}).astype(dtype)",
     "reciprocal": "1 / {0}",
     "reciprocal0": "np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
+    "inverse_mills": "_inverse_mills({0}, {1})",
     "power": "{0} ** {1}",
     "less": "({0} < {1})",
     "less_equal": "({0} <= {1})",
