@@ -12,11 +12,11 @@ from ...graph.arraylike import surface
 from ...graph.extents import Shape
 from ...graph.nodes import Expr, Var, intern
 from ...graph.properties import INTEGERS
-from ...ops.matrix.divided_differences import Scalar
 from ...support.errors import Error, LimitError, ParseError, ShapeError
 from ..reading.calls import ArrayTree
 from ..reading.library import LIBRARY
-from ..reading.rows import called_row, option, row_named
+from ..reading.row_calls import called_row, option
+from ..reading.rows import row_named
 from ..reading.tree import Node
 from .functions import implementation, library_name, signature_of
 
@@ -88,7 +88,7 @@ def _value(
             raise ValueError("it takes no parameters by name")
         plain: Expr = implementation(node.name)(*args)
         return plain
-    return called_row(row, args, texts, lambda text, order: Scalar(read(text, x=()), max(0, order)))
+    return called_row(row, args, texts, lambda text: read(text, x=()))
 
 
 def _key(text: str) -> slice | int:

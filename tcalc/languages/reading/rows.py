@@ -1,4 +1,4 @@
-"""Rows of the operator table as text calls them: by name, with their parameters behind."""
+"""Rows of the operator table as texts call them: by name, with parameters behind their operands."""
 
 from __future__ import annotations
 
@@ -7,29 +7,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...graph.applications import apply, apply_all
-from ...graph.extents import Extent, affine_extent, form_of
 from ...graph.nodes import Const, Expr
-from ...graph.operators import TABLE, Indicator, Loop, Op, Selection
+from ...graph.operators import TABLE, Loop, Op, Selection
 from ...graph.variables import const_node
-from ...integers.affine import Congruence, Constraint, Guard
-from ...ops.indicator import CheckedAccess
-from ...ops.matrix.eigh import eigh
+from ...ops.matrix.divided_differences import Scalar
 from ...ops.matrix.spectral import spectral_row, trace_row
-from .lexer import WORDS
 
 _DERIVED = re.compile(r"(\w+)_frechet(\d?)")
-_WHOLE = re.compile(r"[+-]?\d{1,18}")
-_COMPARED = re.compile(r"(.*?)(==|>=)(.*)")
-_MODULO = re.compile(r"(.*) mod (\d+) == 0")
-_INSIDE = re.compile(r"0 <= (.*) < (.*)")
-
 
 spectral_row(0)  # members of families are made when they are asked for
 trace_row()
-
-
-class _FormulaText(str):
-    """A parameter that is a function of one number, as text."""
 
 
 class RowCall(NamedTuple):
@@ -69,44 +56,36 @@ def _member(name: str) -> Op | None:
     return made
 
 
-def called_row(row: RowCall, operands: Sequence[Expr], texts: Sequence[str], scalar: Any) -> Expr:
+def applied_row(row: RowCall, operands: Sequence[Expr], params: Sequence[Any]) -> Expr:
     """The row applied.
 
     Parameters
     ----------
     row : RowCall
     operands : sequence of Expr
-    texts : sequence of str
-        Its parameters as they are written.
-    scalar : callable
-        Reads a parameter that is a formula: ``scalar(text, order)``.
+    params : sequence
+        Its parameters, functions of one number ``x`` as expressions.
 
     Raises
     ------
     ValueError
-        Where a parameter is none; ShapeError where operands do not fit.
+        Where one is none of this row; ShapeError where operands do not fit.
     """
     op = row.op
-    if op.spelling.shown and len(operands) == len(op.spelling.shown):
-        operands = [operands[0], *eigh(operands[0]), *operands[1:]]
     if len(operands) != len(op.core):
         raise ValueError(f"it has {len(op.core)} operands, not {len(operands)}")
-    if isinstance(op, Indicator):
-        return apply(op, params=_conditions(texts))
+    for e, core in zip(operands, op.core, strict=True):
+        if e.ndim < core:
+            raise ValueError(f"it takes arrays of at least {core} axes, not {e.ndim}")
     if isinstance(op, Selection):
         operands = [_integers(e) for e in operands]
-    params = [_axes(text) if text.startswith("axis") else _parameter(text) for text in texts]
-    if op.core and op.core[0] == -1 and not (texts and texts[0].startswith("axis")):
-        params = [operands[0].ndim, *params]
-    elif op.core and op.core[0] == 1 and texts and texts[0].startswith("axis"):
-        params = params[1:]
-    order = len(operands) - 3
-    params = [scalar(p, order) if isinstance(p, _FormulaText) else p for p in params]
+    order = max(0, len(operands) - 3)  # of the derivative: A, its eigenvalues, its eigenvectors
+    given = tuple([Scalar(p, order) if isinstance(p, Expr) else p for p in params])
     try:
         whole = (
-            [apply(op, *operands, params=tuple(params))]
+            (apply(op, *operands, params=given),)
             if row.part < 0
-            else (apply_all(op, *operands, params=tuple(params)))
+            else apply_all(op, *operands, params=given)
         )
     except IndexError:
         raise ValueError("further parameters are needed behind its operands") from None
@@ -119,60 +98,3 @@ def called_row(row: RowCall, operands: Sequence[Expr], texts: Sequence[str], sca
 def _integers(e: Expr) -> Expr:
     """Constant integers as an index has them."""
     return const_node(e.value.astype("int64")) if isinstance(e, Const) else e
-
-
-def _axes(text: str) -> int:
-    """How many of the last axes a text such as `axis=(-2, -1)` names."""
-    return max(1, text.count("-"))
-
-
-def _parameter(text: str) -> Any:
-    """The value of a parameter as it is printed."""
-    if text in WORDS:
-        return WORDS[text]
-    if _WHOLE.fullmatch(text):
-        return int(text)
-    if text.startswith("(") and text.endswith(")") and "," in text:
-        parts = [part.strip().strip("'") for part in text[1:-1].split(",")]
-        return tuple([_parameter(part) for part in parts if part])
-    try:
-        return affine_extent(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return _FormulaText(text)
-
-
-def option(text: str) -> tuple[str, Any]:
-    """What a function of the library takes by name, such as `axis=-1`."""
-    name, equals, value = text.partition("=")
-    found = _parameter(value.strip())
-    if not equals or isinstance(found, _FormulaText):
-        raise ValueError(f"expected a parameter by its name, such as axis=0, not `{text}`")
-    return name.strip(), found
-
-
-def _conditions(texts: Sequence[str]) -> tuple[Any, ...]:
-    """The extents, conditions and accesses of an indicator."""
-    shape: list[Extent] = []
-    guards: list[Guard] = []
-    accesses: list[CheckedAccess] = []
-    names: dict[str, str] = {}
-    for text in texts:
-        letter, equals, extent = text.partition("=")
-        if equals and letter.strip().isidentifier() and not extent.startswith("="):
-            names[letter.strip()] = f"#{len(shape)}"
-            shape.append(affine_extent(extent.strip()))
-        elif (found := _INSIDE.fullmatch(text)) is not None:
-            form = form_of(found[1]).substitute(names)
-            accesses.append(CheckedAccess(form, affine_extent(found[2]), text))
-        elif (found := _MODULO.fullmatch(text)) is not None:
-            guards.append(Congruence(form_of(found[1]).substitute(names), int(found[2])))
-        elif (found := _COMPARED.fullmatch(text)) is not None:
-            form = form_of(found[1].strip()) - form_of(found[3].strip())
-            guards.append(Constraint(form.substitute(names), found[2] == "=="))
-        else:
-            raise ValueError(f"`{text}` is no condition")
-    return tuple(shape), tuple(guards), tuple(accesses)
