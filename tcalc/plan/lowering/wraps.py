@@ -13,11 +13,10 @@ from ...graph.applications import rewritten
 from ...graph.extents import ONE, Extent, extent_from, extent_of, form_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels, postorder
 from ...graph.normal import add, einsum
-from ...graph.operators import TABLE
 from ...graph.products import LabelledExpr, indicates, selects
 from ...integers.affine import Affine, Constraint
-from ...ops.affine_entries import place_form
 from ...ops.indicator import at_sizes, corners, index, indicator, renamed
+from ...ops.selection import wrapped_place, wraps
 
 #: How many copies of an array places may reach over.
 MOST = 4
@@ -33,7 +32,7 @@ class _Wrap(NamedTuple):
 
 def unwrapped(roots: Sequence[Expr], sizes: Mapping[str, int]) -> list[Expr]:
     """The roots with affine places, in arrays beside themselves, for those that wrap around."""
-    if not any(_wraps(node) for node in postorder(roots)):
+    if not any(wraps(node) for node in postorder(roots)):
         return list(roots)
 
     def change(new: Expr, old: Expr) -> Expr:
@@ -47,18 +46,10 @@ def unwrapped(roots: Sequence[Expr], sizes: Mapping[str, int]) -> list[Expr]:
     return rewritten(roots, change)
 
 
-def _wraps(e: Expr) -> bool:
-    """Is it a selection tensor at integers modulo something?"""
-    if not selects(e):
-        return False
-    (places,) = e.args
-    return isinstance(places, Apply) and places.op is TABLE["mod"]
-
-
 def _without_one(e: Einsum, sizes: Mapping[str, int]) -> Expr | None:
     """A product with one selection fewer; None where there is none, or it stays."""
     for k, (arg, word) in enumerate(zip(e.args, e.labels, strict=True)):
-        wrap = _wrap(arg, word, sizes) if _wraps(arg) else None
+        wrap = _wrap(arg, word, sizes) if wraps(arg) else None
         if wrap is None or len(set(word)) < len(word):
             continue
         label = word[-1]
@@ -73,10 +64,9 @@ def _without_one(e: Einsum, sizes: Mapping[str, int]) -> Expr | None:
 def _wrap(arg: Expr, word: Labels, sizes: Mapping[str, int]) -> _Wrap | None:
     """The places of a selection tensor, if they are affine but for wrapping around its extent."""
     assert isinstance(arg, Apply)
-    places, modulus = (place_form(side) for side in arg.args[0].args)
-    extent = arg.params[0]
+    places, extent = wrapped_place(arg), arg.params[0]
     count = extent_of(extent, sizes)
-    if places is None or modulus != form_of(extent) or not count:
+    if places is None or not count:
         return None
     lengths = {axis: extent_of(n, sizes) for axis, n in enumerate(arg.args[0].shape)}
     if 0 in lengths.values():
