@@ -19,7 +19,7 @@ from ..graph.variables import check_extent
 from ..support.errors import ShapeError, UnsupportedError
 from . import arithmetic
 from .arithmetic import Axis, as_expr, chosen_axes, keep, public
-from .elementwise import abs, equal, exp, less_equal, reciprocal, reciprocal0, sqrt, where
+from .elementwise import abs, equal, exp, less_equal, log, reciprocal, reciprocal0, sqrt, where
 from .elementwise_row import NONNEGATIVE
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "prod",
     "softmax",
     "std",
+    "weighted_logsumexp",
 ]
 
 
@@ -76,6 +77,18 @@ def _lse(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
     top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
     total = xp.log(xp.exp(x - top).sum(axis=axes))
     return total + top.reshape(total.shape) if x.size else total
+
+
+def _weighted_lse(xp: Any, params: tuple[Any, ...], x: Any, b: Any) -> Any:
+    """Where a weight is 0, its exponent counts for nothing, however large it is."""
+    axes = _axes(params[0])
+    if not x.size:
+        return _lse(xp, params, x)
+    x = xp.where(b == 0, -xp.ones_like(x) * xp.inf, x)
+    top = x.max(axis=axes, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    total = xp.log((b * xp.exp(x - top)).sum(axis=axes))
+    return total + top.reshape(total.shape)
 
 
 def _root_of_squares(xp: Any, axes: tuple[int, ...], x: Any) -> Any:
@@ -126,6 +139,15 @@ LOGSUMEXP = _reduction(
     "logsumexp", lambda x, y: exp(x - along(y, x)), _lse,
     r"\operatorname{{logsumexp}}({0})", flops=12,
 )  # fmt: skip
+WEIGHTED_LOGSUMEXP = Op(
+    "weighted_logsumexp", (-1, -1),
+    Meaning(
+        (lambda x, b, y: b * exp(x - along(y, x)), lambda x, b, y: exp(x - along(y, x))),
+        domain=((-2.0, 2.0), (0.1, 2.0)),
+    ),
+    Kernels(_weighted_lse, flops=14),
+    Spelling(r"\operatorname{{logsumexp}}({0}; {1})"),
+)  # fmt: skip
 NORM2 = _reduction(
     "norm2", lambda x, y: x * along(reciprocal0(y), x),
     Kernels(_norm, host=True, portable=_scaled_norm, flops=2),
@@ -165,6 +187,20 @@ def prod(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
 def logsumexp(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
     """log(sum(exp(a))) over axes, without overflow."""
     return _reduce(LOGSUMEXP, a, axis, keepdims)
+
+
+@public
+def weighted_logsumexp(a: object, b: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """log(sum(b * exp(a))) with weights of any sign; nan where the sum is negative."""
+    exponent, weight = arithmetic.broadcast(a, b)
+    axes = chosen_axes(axis, exponent.ndim, WEIGHTED_LOGSUMEXP.name)
+    if not axes:
+        return exponent + log(weight)
+    order = [k for k in range(exponent.ndim) if k not in axes] + axes
+    found = apply(
+        WEIGHTED_LOGSUMEXP, view(exponent, order), view(weight, order), params=(len(axes),)
+    )
+    return keep(found, axes, keepdims)
 
 
 @public

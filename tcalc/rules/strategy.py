@@ -39,6 +39,11 @@ class Rule:
         pattern unless `match` is given.
     domain : (low, high)
         Where the sides agree, for every wildcard.
+    given : callable, optional
+        What facts have to prove of every wildcard, ``given(e)``: the left side has no value
+        elsewhere, and the right one has.
+    finite : bool
+        Do the sides agree for finite numbers only, as those of ``0 * x = 0`` do?
     match : callable, optional
         ``match(node)`` gives the replacement or None, for patterns over whole axes.
     shape : tuple
@@ -52,6 +57,8 @@ class Rule:
     domain: tuple[float, float] = (float("-inf"), float("inf"))
     match: Callable[[Expr], Expr | None] | None = None
     shape: tuple[int, ...] = ()
+    given: Callable[[Expr], bool] | None = None
+    finite: bool = False
     wildcards: list[Var] = field(default_factory=list, compare=False)
     pattern: list[Expr] = field(default_factory=list, compare=False)
 
@@ -79,8 +86,12 @@ class Rule:
         if isinstance(pattern, Einsum) and len(pattern.args) > 1:
             return self._in_product(pattern, node)
         for found in unify(pattern, node, {}):
-            return self._replacement(found)
+            if self._holds(found):
+                return self._replacement(found)
         return None
+
+    def _holds(self, found: Bindings) -> bool:
+        return self.given is None or all(map(self.given, found.values()))
 
     def _replacement(self, found: Bindings) -> Expr:
         return self.right(*[found[id(w)] for w in self.wildcards])
@@ -97,7 +108,7 @@ class Rule:
             if any(node.labels[k] != word for k in chosen):
                 continue
             factors = [node.args[k] for k in chosen]
-            for found in _assign(list(pattern.args), factors, {}):
+            for found in filter(self._holds, _assign(list(pattern.args), factors, {})):
                 rest = [k for k in range(len(node.args)) if k not in chosen]
                 ops = [node.args[k] for k in rest] + [self._replacement(found)]
                 words = [node.labels[k] for k in rest] + [word]
@@ -166,9 +177,11 @@ def rule(
     match: Callable[[Expr], Expr | None] | None = None,
     domain: tuple[float, float] = (float("-inf"), float("inf")),
     shape: tuple[int, ...] = (),
+    given: Callable[[Expr], bool] | None = None,
+    finite: bool = False,
 ) -> Rule:
     """Register a rule; `root` is needed where `match` takes the place of a pattern."""
-    made = Rule(name, group, left, right, domain, match, shape)
+    made = Rule(name, group, left, right, domain, match, shape, given, finite)
     ALL_RULES.append(made)
     RULES_BY_ROOT.setdefault(root or made.root(), []).append(made)
     return made
