@@ -41,6 +41,17 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "arccos": mp.acos,
     "arctan": mp.atan,
     "arctan2": mp.atan2,
+    "arcsinh": mp.asinh,
+    "arccosh": mp.acosh,
+    "arctanh": mp.atanh,
+    "cbrt": lambda x: _sign(x) * mp.cbrt(abs(x)),
+    "rint": mp.nint,
+    "stop_gradient": lambda x: x,
+    "betaln": lambda a, b: mp.log(mp.beta(a, b)),
+    "logit": lambda x: mp.log(x / (1 - x)),
+    "spherical_jn": lambda n, x: (
+        mp.sqrt(mp.pi) / 2 * (x / 2) ** n / mp.gamma(n + 1.5) * mp.hyp0f1(n + 1.5, -x * x / 4)
+    ),
     "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
     "softplus": lambda x: mp.log1p(mp.exp(x)),
     "relu": lambda x: max(x, mp.mpf(0)),

@@ -15,6 +15,7 @@ from ..graph.nodes import Apply, Einsum, Expr
 from ..graph.normal import scale
 from ..graph.operators import operator_named
 from ..graph.products import is_number, numeral, numeric_value, split_coef
+from ..support.errors import TraceError
 from . import arithmetic
 from .arithmetic import as_expr, broadcast, public
 from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise
@@ -66,6 +67,7 @@ __all__ = [
     "sinh",
     "softplus",
     "sqrt",
+    "stop_gradient",
     "tan",
     "tanh",
     "where",
@@ -236,6 +238,10 @@ minimum: Function = elementwise(
     domain=((0.1, 1), (1.1, 2)), integral=True, positive_of=(0, 1),
 )  # fmt: skip
 
+stop_gradient: Function = elementwise(
+    "stop_gradient", None, latex=r"\operatorname{{stop}}({0})", formula=lambda xp, x: x,
+    integral=True,
+)  # fmt: skip
 less: Function = elementwise(
     "less", None, None, latex="{0} < {1}", infix="<", range=UNIT,
 )  # fmt: skip
@@ -275,8 +281,10 @@ def truth(c: Expr) -> Expr:
 
 
 @public
-def where(condition: object, a: object, b: object) -> Expr:
+def where(condition: object, a: object = None, b: object = None) -> Expr:
     """a where the condition holds, else b; derivatives take the branch taken, at every order."""
+    if a is None or b is None:
+        raise TraceError("where(condition) has no fixed shape; write where(condition, a, b)")
     c, left, right = broadcast(condition, a, b)
     value = numeric_value(c)
     if value is not None:

@@ -7,18 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from .elementwise import exp
+from ..graph.nodes import Expr
+from .arithmetic import as_expr, public
+from .elementwise import exp, maximum, reciprocal, sigmoid
 from .elementwise_row import UNIT, Function, elementwise
 
 __all__ = [
+    "beta",
+    "betaln",
     "digamma",
     "erf",
     "erfc",
+    "expit",
+    "gamma",
     "gammaln",
     "inverse_mills",
     "log_ndtr",
+    "logit",
     "ndtr",
     "polygamma",
+    "psi",
+    "sinc",
+    "spherical_jn",
 ]
 
 
@@ -93,3 +103,53 @@ polygamma: Function = elementwise(
     kernel=lambda xp, n, x: xp.polygamma(xp.asarray(n, int), x), domain=((1, 1), (0.5, 4)),
     safe=(None, 1), flops=50,
 )  # fmt: skip
+gamma: Function = elementwise(
+    "gamma", lambda x, y: y * digamma(x), latex=r"\Gamma({0})", domain=((0.5, 4),), safe=(1,),
+    flops=20,
+)  # fmt: skip
+beta: Function = elementwise(
+    "beta", lambda a, b, y: y * (digamma(a) - digamma(a + b)),
+    lambda a, b, y: y * (digamma(b) - digamma(a + b)), latex=r"\mathrm{{B}}({0}, {1})",
+    domain=((0.5, 4), (0.5, 4)), safe=(1, 1), flops=40,
+)  # fmt: skip
+betaln: Function = elementwise(
+    "betaln", lambda a, b, y: digamma(a) - digamma(a + b),
+    lambda a, b, y: digamma(b) - digamma(a + b), latex=r"\log\mathrm{{B}}({0}, {1})",
+    domain=((0.5, 4), (0.5, 4)), safe=(1, 1), flops=40,
+)  # fmt: skip
+logit: Function = elementwise(
+    "logit", lambda x, y: reciprocal(x * (1 - x)), latex=r"\operatorname{{logit}}({0})",
+    domain=((0.1, 0.9),), safe=(0.5,), flops=12,
+)  # fmt: skip
+spherical_jn: Function = elementwise(
+    "spherical_jn", None, lambda n, x, y: _bessel_slope(n, x), latex=r"j_{{{0}}}({1})",
+    kernel=lambda xp, n, x: xp.spherical_jn(xp.asarray(n, int), x),
+    domain=((1, 1), (-3.0, 3.0)), flops=50,
+)  # fmt: skip
+
+
+def _bessel_slope(n: Expr, x: Expr) -> Expr:
+    """j_n' = (n j_(n-1) - (n + 1) j_(n+1)) / (2n + 1): nothing is divided by x (DLMF 10.51.1-2)."""
+    below = n * spherical_jn(maximum(n - 1, 0), x)
+    return (below - (n + 1) * spherical_jn(n + 1, x)) / (2 * n + 1)
+
+
+# --- other names ----------------------------------------------------------------------------------
+
+
+@public
+def psi(x: object) -> Expr:
+    """`digamma` under SciPy's other name."""
+    return digamma(x)
+
+
+@public
+def expit(x: object) -> Expr:
+    """`sigmoid` under SciPy's name."""
+    return sigmoid(x)
+
+
+@public
+def sinc(x: object) -> Expr:
+    """sin(pi x) / (pi x), and 1 at 0: all derivatives are right there, too."""
+    return spherical_jn(0, math.pi * as_expr(x))

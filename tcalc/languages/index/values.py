@@ -27,7 +27,7 @@ OTHER_FUNCTIONS = {
     "ceil": (1, 1), "greater": (2, 2), "greater_equal": (2, 2),
 }  # fmt: skip
 #: Words that stand for parameters of functions of whole arrays.
-PARAMETERS = {**WORDS, **{word: word for word in ("raise", "nan", "epsilon")}}
+PARAMETERS = WORDS | {w: w for w in ("raise", "nan", "epsilon", "nuclear", "spectral")}
 #: Values of names that are not declared.
 NUMBERS = {"pi": 3.141592653589793, "inf": float("inf"), "nan": float("nan")}
 #: The value of every reduction over an empty range.

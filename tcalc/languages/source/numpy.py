@@ -26,9 +26,11 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     **{
         name: f"special.{name}({{operands}})"
         for name in (
-            "digamma", "erf", "erfc", "gammaln", "log_ndtr", "ndtr", "xlogy",
+            "beta", "betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "log_ndtr", "logit",
+            "ndtr", "xlogy",
         )
     },
+    "spherical_jn": "special.spherical_jn(np.asarray({0}, int), {1}).astype(dtype)",
     "polygamma": "special.polygamma({0}, {1}).astype(dtype)",
     "reciprocal": "1 / {0}",
     "reciprocal0": "np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
@@ -69,6 +71,7 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "extracttrian": "_extracttrian({0}, {p[0]}, {p[1]})",
     "gaps": "_gaps({0}, {p[0]})",
     **dict.fromkeys(("inv", "inverse_definite"), "np.linalg.inv({0})"),
+    **dict.fromkeys(("pinv", "least_squares_inverse"), "np.linalg.pinv({0})"),
     "leading_rows": "np.eye({p[0]}, {p[1]})",
     **dict.fromkeys(("logdet", "logdet_definite"), "np.linalg.slogdet({0})[1]"),
     "lower_half": "np.tril(np.ones(({p[0]}, {p[0]})), -1) + np.eye({p[0]}) / 2",

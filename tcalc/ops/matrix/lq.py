@@ -11,13 +11,14 @@ from math import prod
 from typing import Any
 
 from ...graph.applications import apply, apply_all
-from ...graph.extents import ONE, Coef, Shape, show_shape
+from ...graph.extents import ONE, Coef, Shape, least_extent, show_shape
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum
 from ...graph.operators import Kernels, Meaning, Op, Spelling
 from ...support.errors import ShapeError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, labels, refuse, without_upper
+from .results import QRResult
 from .triangular import lower_half, tri_inverse
 
 __all__ = ["gelqf", "lq", "qr"]
@@ -126,8 +127,7 @@ def _written(node: Apply) -> tuple[str, Expr]:
     while len(operand.args) == 1:
         (operand,) = operand.args
     (whole,) = [a for a in operand.args if getattr(a, "op", None) is not LEADING_ROWS]
-    m, n = whole.shape[-2:]
-    wide = isinstance(m, int) and isinstance(n, int) and m < n
+    wide = longer_side(whole.shape) == "columns"
     return name, whole if wide == by_columns else whole.mT
 
 
@@ -172,12 +172,19 @@ LOWER_TRAPEZOID = Op(
 )  # fmt: skip
 
 
+def longer_side(shape: Shape) -> str:
+    """ "rows" or "columns", whichever a matrix has more of; nothing where names hide it."""
+    m, n = shape[-2:]
+    shorter = least_extent(m, n)
+    return "rows" if shorter == n else "columns" if shorter == m else ""
+
+
 def factors(e: Expr, name: str, lines: str) -> tuple[Expr, Expr]:
     """(L, Q) for the function `name`, whose messages call the rows of e `lines`."""
     if e.ndim < 2:
         raise ShapeError(f"{name} needs a matrix, not shape {show_shape(e.shape)}")
     m, n = e.shape[-2:]
-    if not (isinstance(m, int) and isinstance(n, int) and m > n):
+    if m == n or longer_side(e.shape) != "rows":
         factor, q = apply_all(LQ, e, params=(name, lines))
         return factor, q
     b, i, j, k, _, _ = labels(e)
@@ -207,7 +214,7 @@ def gelqf(a: object) -> tuple[Expr, Expr]:
 
 
 @public
-def qr(a: object) -> tuple[Expr, Expr]:
+def qr(a: object) -> QRResult:
     """(Q, R) with a = Q R, R upper triangular with positive diagonal, as `lq` of the transpose.
 
     A matrix with more columns than rows has R of its own shape, and Q square. Of named dimensions
@@ -217,4 +224,4 @@ def qr(a: object) -> tuple[Expr, Expr]:
     if e.ndim < 2:
         raise ShapeError(f"qr needs a matrix, not shape {show_shape(e.shape)}")
     factor, q = factors(e.mT, "qr", "columns")
-    return q.mT, factor.mT
+    return QRResult(q.mT, factor.mT)
