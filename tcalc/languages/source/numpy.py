@@ -48,6 +48,7 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     **{name: f"{{0}}.{name}(axis={{axes}})" for name in ("max", "min", "prod")},
     "norm2": "_norm2({0}, {axes})",
     "logsumexp": "special.logsumexp({0}, axis={axes})",
+    "weighted_logsumexp": "special.logsumexp({0}, axis={axes}, b={1})",
     "cumsum": lambda backward: "np.cumsum({0}[..., ::-1], axis=-1)[..., ::-1]"
     if backward == "True"
     else "np.cumsum({0}, axis=-1)",
