@@ -14,6 +14,7 @@ from ...graph.extents import (
     extent_coef,
     extent_from,
     extent_names,
+    form_of,
     inverse_extent,
     show_shape,
 )
@@ -21,7 +22,7 @@ from ...graph.nodes import Expr, Var
 from ...graph.normal import add, scale
 from ...graph.operators import TABLE
 from ...graph.products import filled, numeral
-from ...graph.variables import var
+from ...graph.variables import check_extent, var
 from ...integers.affine import Affine
 from ...ops.arithmetic import broadcast
 from ...support.errors import Error, LimitError, ParseError, ShapeError
@@ -161,6 +162,8 @@ class _ExpressionBuilder:
         """The integer that a node is, in dimensions."""
         if node.kind == "number":
             return Affine.of(int(node.name)) if node.name.isdecimal() else None
+        if node.kind == "call" and node.name == "extent":
+            return form_of(self.tree.parameters[len(self.built)][0])
         if node.kind == "name":
             return Affine.of(node.name) if node.name in self.dimensions else None
         forms = [form for arg in node.args if (form := self.forms[arg]) is not None]
@@ -273,6 +276,8 @@ class _ExpressionBuilder:
         texts = self.tree.parameters.get(len(self.built), ())
         args = [self.built[place] for place in node.args]
         row = row_named(name)
+        if name == "extent" and len(texts) == 1:
+            return filled(extent_coef(check_extent(texts[0], name)), ())
         if name in ENTRY_FUNCTIONS or (row is not None and not row.parameters):
             self.check_entrywise(node)
             if name in LIBRARY:

@@ -83,6 +83,7 @@ class _EinsumParser(ArrayParser):
         row = row_named(call.name)
         known = row is not None and row.parameters and call.name not in FUNCTIONS_TOO
         count = len(row.op.core) if row is not None and known else len(self.tokens)
+        count = 0 if call.name == "extent" else count
         given = len(self.values) - call.base
         if given < count and not (self.token.kind == "name" and self.at("=", 1)):
             return True

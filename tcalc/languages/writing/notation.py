@@ -8,7 +8,7 @@ is ever copied and shared parts cost nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, count
 from typing import Any, NamedTuple
 
@@ -119,6 +119,7 @@ class Style:
 
     pointwise_times = " .* "
     maps_to = " -> "
+    stated: Collection[str] = ()  #: dimensions of variables, which are no variables' names
 
     # --- atoms ---
 
@@ -134,8 +135,8 @@ class Style:
         return Fragment(str(value.tolist()), size=2 * value.size)
 
     def dimensions(self, names: Sequence[str]) -> list[str]:
-        """Factors or divisors that are dimensions."""
-        return [name if name.isidentifier() else f"({name})" for name in names]
+        """Factors or divisors that are dimensions; by their names where variables have these."""
+        return [name if name in self.stated else f"extent({name})" for name in names]
 
     def ones(self, extent: Extent | None) -> Fragment:
         """A vector of ones; its extent is None where the other factors say it."""
