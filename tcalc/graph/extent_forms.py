@@ -287,6 +287,12 @@ def never_larger(form: Affine) -> Affine | None:
     return found
 
 
+def never_negative(form: Affine) -> bool:
+    """Is a form known to be at least 0, whatever the dimensions are?"""
+    least = never_larger(form)
+    return least is not None and least.constant >= 0 and all(c > 0 for _, c in least.terms)
+
+
 def _atom_bound(atom: Floor | Least, c: int, form: Affine) -> Affine | None:
     """A form in names that is never larger than a multiple of an atom of `form`."""
     if isinstance(atom, Least):

@@ -9,9 +9,10 @@ from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
 from ..graph.nodes import Expr
 from ..graph.products import LabelledExpr
 from ..integers.affine import Constraint
+from ..integers.boxes import index
 from ..support.errors import ShapeError
 from .arithmetic import as_expr, check_axis, public
-from .indicator import index, indicator
+from .indicator import indicator
 
 __all__ = ["diag", "diagonal", "trace"]
 

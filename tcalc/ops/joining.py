@@ -15,10 +15,11 @@ from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
 from ..graph.nodes import Expr
 from ..graph.products import is_number
 from ..integers.affine import Affine, Constraint
+from ..integers.boxes import index
 from ..support.errors import ShapeError, UnsupportedError
 from .arithmetic import Axis, as_expr, check_axis, chosen_axes, public
 from .indexing import getitem
-from .indicator import index, indicator
+from .indicator import indicator
 
 __all__ = ["concatenate", "flip", "pad", "roll", "stack"]
 

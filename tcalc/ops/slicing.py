@@ -13,8 +13,9 @@ from ..graph.extents import Extent, extent_from, form_of
 from ..graph.nodes import Expr, Var
 from ..graph.products import LabelledExpr
 from ..integers.affine import Affine, Constraint
+from ..integers.boxes import index
 from ..support.errors import TraceError
-from .indicator import CheckedAccess, index, indicator
+from .indicator import CheckedAccess, indicator
 from .selection import checked
 
 

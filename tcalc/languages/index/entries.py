@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...graph.extents import form_of, show_shape
 from ...graph.products import LabelledExpr
 from ...integers.affine import Affine, Constraint
-from ...ops.indicator import CheckedAccess, index, indicator, label_of
+from ...integers.boxes import index
+from ...ops.indicator import CheckedAccess, indicator, label_of
 from ...ops.selection import selection
 from ...support.errors import RangeError
 from ..reading.lexer import line_and_column

@@ -11,7 +11,7 @@ from typing import Any
 from ...graph.extents import extent_coef, extent_names, show_shape
 from ...graph.nodes import Expr, Var
 from ...graph.products import filled, numeral
-from ...ops.indicator import index
+from ...integers.boxes import index
 from ...support.limits import for_text
 from ...support.trampoline import Steps, run
 from ..reading.declarations import declared_variables, keeping_used

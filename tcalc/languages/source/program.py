@@ -28,7 +28,7 @@ from ...graph.nodes import (
     variables,
 )
 from ...graph.normal import bare
-from ...graph.operators import Indicator, Loop
+from ...graph.operators import Loop
 from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves, unflatten
 from ...ops.matrix.divided_differences import Scalar, X
@@ -76,6 +76,8 @@ class SourceProgram:
         )
         self.language = language(self.scope, self.integral)
         self.products = Products(self.language, self)
+        extents = {n for node in self.nodes for n in node.shape if isinstance(n, str)}
+        self.forms = sorted([n for n in extents if not n.isidentifier()])
         self.nestings = 0
         self.codes: dict[int, Code] = {}
         self.narrow: dict[int, Narrow] = {}
@@ -117,7 +119,7 @@ class SourceProgram:
             return self.language.mapping([(plain_key(key), self.result(tree[key])) for key in tree])
         if isinstance(tree, tuple | list):
             return self.language.sequence([self.result(value) for value in tree])
-        return self.language.result(self.codes[id(tree)], tree.shape)
+        return self.language.result(self.code(tree), tree.shape)
 
     # --- integers that index ---
 
@@ -135,7 +137,7 @@ class SourceProgram:
         """One operand, in integers where that is what the node reads."""
         arg = node.args[k]
         index = any(arg is other for other in _indices(node))
-        return self.integer(arg) if index else self.codes[id(arg)]
+        return self.integer(arg) if index else self.code(arg)
 
     def integer(self, e: Expr) -> Code:
         """An array of integers, written now where it is not yet."""
@@ -144,6 +146,9 @@ class SourceProgram:
     # --- what products read ---
 
     def code(self, e: Expr) -> Code:
+        if id(e) not in self.codes and indicates(e):  # most are read as places alone
+            self.codes[id(e)] = named(self.language, self.products.indicator(e))
+            self.made.append(e)
         return self.codes[id(e)]
 
     def inner(self, e: Expr) -> Code:
@@ -152,7 +157,7 @@ class SourceProgram:
                 self.waiting.discard(id(node))
                 self.visit(node)
                 self.made.append(node)
-        return short_enough(self.language, self.codes[id(e)])
+        return short_enough(self.language, self.code(e))
 
     def factors(self, node: Einsum) -> Factors:
         return self.whole.get(id(node)) or factors_of(node)
@@ -192,7 +197,7 @@ class SourceProgram:
         return {id(node) for node in self.nodes} - needed
 
     def visit(self, node: Expr) -> None:
-        if id(node) in self.waiting or id(node) in self.opened:
+        if id(node) in self.waiting or id(node) in self.opened or indicates(node):
             return
         code = self.made_of(node)
         if selects(node):  # in most places the integers alone are read
@@ -215,7 +220,7 @@ class SourceProgram:
         if isinstance(node, Apply):
             return self.apply(node)
         if isinstance(node, Part):
-            return self.language.part(self.codes[id(node.args[0])], node.index)
+            return self.language.part(self.code(node.args[0]), node.index)
         assert isinstance(node, Einsum)
         if node.summed:
             return self.products.contraction(node, node.out)
@@ -227,7 +232,7 @@ class SourceProgram:
     def entrywise(self, node: Expr) -> list[Code]:
         """Operands of an entrywise node, not repeated along axes that others among them have."""
         every = set(range(node.ndim))
-        whole = [Narrow(self.codes[id(arg)], every) for arg in node.args]
+        whole = [Narrow(self.code(arg), every) for arg in node.args]
         small = [self.narrow.get(id(arg), n) for arg, n in zip(node.args, whole, strict=True)]
         enough = set().union(*[n.axes for n in small]) == every
         return [n.code for n in (small if enough else whole)]
@@ -236,8 +241,6 @@ class SourceProgram:
         op, language = node.op, self.language
         if isinstance(op, Loop):
             return self.loop(node, op)
-        if isinstance(op, Indicator):
-            return language.indicator(*node.params[:2])
         if op.elementwise and not selects(node):
             args = self.entrywise(node)
         else:
