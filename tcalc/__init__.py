@@ -7,6 +7,7 @@
 """
 
 from . import linalg as linalg
+from . import numpy as numpy
 from . import rules as rules
 from .app.check import check as check
 from .app.explain import explain as explain
@@ -14,6 +15,7 @@ from .compression.compress import Compressed as Compressed
 from .compression.compress import compress as compress
 from .graph.nodes import Expr as Expr
 from .graph.variables import var as var
+from .languages.einsum.parse import parse_einsum as parse_einsum
 from .languages.einsum.print import to_einsum as to_einsum
 from .languages.index.parse import parse_index as parse_index
 from .languages.index.print import to_index as to_index
@@ -23,18 +25,30 @@ from .languages.matrix.print import to_text as to_text
 from .languages.source.print import to_code as to_code
 from .loops.build import build as build
 from .loops.fold import fold as fold
+from .loops.scans import *
 from .minimise.newton import newton as newton
 from .minimise.scipy_objective import scipy_functions as scipy_functions
 from .ops.arithmetic import *
+from .ops.axes import *
+from .ops.constructors import *
 from .ops.declared import elementwise as elementwise
 from .ops.diagonals import *
+from .ops.differences import *
+from .ops.einsum import *
 from .ops.elementwise import *
+from .ops.entrywise import *
 from .ops.indexing import *
 from .ops.joining import *
 from .ops.matrix.inverse import *
 from .ops.matrix.norms import *
+from .ops.ordering import *
+from .ops.products import *
 from .ops.reductions import *
 from .ops.reshape import *
+from .ops.special import *
+from .ops.stacking import *
+from .ops.statistics import *
+from .ops.triangles import *
 from .ops.views import *
 from .rules.expand import expand as expand
 from .rules.strategy import simplify as simplify

@@ -19,6 +19,8 @@ class Jet:
 
     def __init__(self, v: Any, g: Any, h: Any) -> None:
         self.v, self.g, self.h = v, g, h
+        #: Of the matrix that was inverted or factored for it.
+        self.condition = 1.0
 
     @property
     def largest(self) -> float:

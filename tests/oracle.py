@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,6 +18,16 @@ def _sign(x: Any) -> Any:
     return mp.mpf((x > 0) - (x < 0))
 
 
+def _inverse_mills(n: Any, x: Any) -> Any:
+    """The derivative of order n of h = phi / Phi, by h' = -h (x + h) at many digits."""
+    with mp.workdps(mp.mp.dps + 200):
+        h = [mp.npdf(x) / (mp.erfc(-x / mp.sqrt(2)) / 2)]
+        for k in range(int(n)):
+            u = [x + h[0], *[g + (j == 1) for j, g in enumerate(h) if j]]
+            h.append(-mp.fsum(math.comb(k, j) * h[j] * u[k - j] for j in range(k + 1)))
+        return h[-1]
+
+
 #: By row name; names that mpmath has itself need no line.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exp2": lambda x: mp.mpf(2) ** x,
@@ -30,11 +41,24 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "arccos": mp.acos,
     "arctan": mp.atan,
     "arctan2": mp.atan2,
+    "arcsinh": mp.asinh,
+    "arccosh": mp.acosh,
+    "arctanh": mp.atanh,
+    "cbrt": lambda x: _sign(x) * mp.cbrt(abs(x)),
+    "rint": mp.nint,
+    "stop_gradient": lambda x: x,
+    "betaln": lambda a, b: mp.log(mp.beta(a, b)),
+    "logit": lambda x: mp.log(x / (1 - x)),
+    "spherical_jn": lambda n, x: (
+        mp.sqrt(mp.pi) / 2 * (x / 2) ** n / mp.gamma(n + 1.5) * mp.hyp0f1(n + 1.5, -x * x / 4)
+    ),
     "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
     "softplus": lambda x: mp.log1p(mp.exp(x)),
     "relu": lambda x: max(x, mp.mpf(0)),
     "ndtr": lambda x: mp.erfc(-x / mp.sqrt(2)) / 2,
     "log_ndtr": lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2),
+    "logcosh": lambda x: mp.log(mp.cosh(x)),
+    "inverse_mills": _inverse_mills,
     "gammaln": mp.loggamma,
     "digamma": mp.digamma,
     "polygamma": lambda n, x: mp.psi(int(n), x),

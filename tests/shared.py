@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ def plan_for_machine(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> None:
 
 
 def run_source(e: Any, data: Mapping[str, Any], **options: Any) -> Any:
-    """What the printed NumPy program of an expression computes."""
+    """What the printed NumPy program of an expression computes; extents may be among the data."""
     scope: dict[str, Any] = {}
     exec(tc.to_code(e, "numpy", name="printed", **options), scope)
-    return scope["printed"](*[data[name] for name in sorted(data)])
+    printed = scope["printed"]
+    return printed(**{name: data[name] for name in signature(printed).parameters})

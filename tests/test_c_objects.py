@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import pickle
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 import tcalc as tc
 from benchmarks.harness import peak_traced
 from tcalc.backends.c import compiler, program
+from tcalc.backends.c.cache import private
 from tcalc.backends.c.library import heading
 from tests.cases import CASES
 
@@ -131,9 +133,50 @@ def test_compilers(tmp_path: Path) -> None:
 
 def test_a_library_that_is_not_whole_is_made_again(tmp_path: Path) -> None:
     assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
-    for library in (tmp_path / "c").glob("*.so"):
-        library.write_bytes(library.read_bytes()[:100])
+    libraries = sorted((tmp_path / "c").glob("*.so"))
+    whole = [library.read_bytes() for library in libraries]
+    for kept in (0, 100, 4096, 4097, len(whole[0]) // 2, len(whole[0]) - 1):
+        for library, content in zip(libraries, whole, strict=True):
+            library.unlink()
+            library.write_bytes(content[:kept])
+        assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
+    for digest in (tmp_path / "c").glob("*.sha256"):
+        digest.unlink()
     assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
+
+
+def test_a_library_of_something_else_is_made_again(tmp_path: Path) -> None:
+    """One that loads, with the right digest, and has none of the functions."""
+    assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
+    (tmp_path / "other.c").write_text("int other = 1;")
+    other = tmp_path / "other.so"
+    subprocess.run(
+        [*compiler.command(), "-shared", "-fPIC", "-o", other, tmp_path / "other.c"], check=True
+    )
+    for library in (tmp_path / "c").glob("*.so"):
+        library.unlink()
+        library.write_bytes(other.read_bytes())
+        digest = hashlib.sha256(other.read_bytes()).hexdigest()
+        library.with_suffix(".sha256").write_text(digest)
+    assert run_python(COMPUTE, TCALC_CACHE=str(tmp_path / "c")) == "6.0\n"
+
+
+def test_compilers_that_speak_otherwise(tmp_path: Path) -> None:
+    """Messages in Latin-1, a script that no kernel runs, a compiler of something else."""
+    broken, mute, wrong = tmp_path / "cc", tmp_path / "mute", tmp_path / "wrong"
+    broken.write_bytes(b"#!/bin/sh\nprintf 'd\\351faut \\377\\n' >&2\nexit 1\n")
+    mute.write_bytes(b"\0nothing")
+    script = """#!/bin/sh
+    place=$(echo "$@" | sed "s/.*-o //; s/ .*//")
+    echo "int other;" | {} -shared -fPIC -x c - -o "$place"
+    """
+    wrong.write_text(script.format(" ".join(compiler.command())))
+    spoken = ((broken, "d\ufffdfaut"), (mute, "does not run"), (wrong, "no library with"))
+    for named, said in spoken:
+        named.chmod(0o755)
+        shown = run_python(COMPUTE, CC=str(named), TCALC_CACHE=str(tmp_path / "c"))
+        assert "tcalc.Error" in shown
+        assert said in shown
 
 
 def test_libraries_are_closed_with_what_they_were_made_for() -> None:
@@ -167,6 +210,17 @@ def test_a_folder_that_others_write_to_is_not_used(tmp_path: Path) -> None:
     shared.chmod(0o777)
     assert run_python(COMPUTE, TCALC_CACHE=str(shared)) == "6.0\n"
     assert not list(shared.iterdir())
+    inner = shared / "mine"
+    inner.mkdir(mode=0o700)
+    assert not private(inner)
+    assert run_python(COMPUTE, TCALC_CACHE=str(inner)) == "6.0\n"
+    assert not list(inner.iterdir())
+    shared.chmod(0o1777)  # as /tmp is: what lies there cannot be replaced by others
+    assert private(inner)
+    assert not private(shared)
+    for mode, safe in ((0o755, True), (0o775, False), (0o757, False)):
+        shared.chmod(mode)
+        assert private(inner) is safe
 
 
 def test_source_is_c_without_warnings(tmp_path: Path) -> None:

@@ -32,15 +32,15 @@ LINES = 400
 # Modules that spell operators' names: the rows, the rules, and what users write (Python's operators
 # and methods, public names, the languages' aliases).
 NAME_PLACES = (
-    "ops.*", "loops.*", "rules.*", "graph.arraylike", "graph.formulas", "linalg", "__init__",
-    "backends.c.rows", "languages.source.*", "languages.reading.*", "languages.matrix.*",
-    "languages.index.*",
+    "ops.*", "loops.*", "numpy.*", "rules.*", "graph.arraylike", "graph.formulas", "linalg",
+    "__init__", "backends.c.rows", "languages.source.*", "languages.reading.*",
+    "languages.matrix.*", "languages.index.*", "languages.einsum.*",
 )  # fmt: skip
 
 # Words that name an operator and also something else: these mean the other thing.
 OTHER_MEANINGS = {
-    "languages.latex": {"iota"},  # the Greek letter
-    "integers.elimination": {"floor", "max", "min"},  # bounds of sums
+    "languages.latex": {"iota", "beta", "gamma"},  # the Greek letters
+    "integers.elimination": {"ceil", "floor", "max", "min"},  # bounds of sums
     "graph.extent_forms": {"min"},  # of extents
 }
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import tcalc as tc
 from tcalc.graph import nodes
 from tcalc.languages.matrix.functions import FUNCTIONS, available, signature_of
-from tcalc.languages.reading.lexer import MAX_TEXT
+from tcalc.languages.reading.lexer import MAX_DEPTH, MAX_TEXT
 from tcalc.languages.reading.library import LIBRARY
-from tcalc.languages.reading.parser import MAX_DEPTH
 
 DECLARED: dict[str, Any] = {
     **dict.fromkeys(("a", "b", "c"), ()),

@@ -192,7 +192,8 @@ def require_scalar(f: Any, name: str) -> None:
     shape: Shape = as_root(f).shape
     if shape:
         raise ShapeError(
-            f"{name} is of a scalar expression, not of shape {show_shape(shape)}; use jacobian"
+            f"{name} is of a scalar expression, not of shape {show_shape(shape)}; "
+            f"{'take its one entry, [0]' if set(shape) == {1} else 'use jacobian'}"
         )
 
 
@@ -286,4 +287,4 @@ def _mark(options: list[Expr], of: Expr, wrt: tuple[Var, ...]) -> Derivative:
     return derivative_root(options[0], of, wrt, options if len(options) > 1 else ())
 
 
-surface.update(diff=derivative, subs=subs)
+surface.update(differentiate=derivative, subs=subs)

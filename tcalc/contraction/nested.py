@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from math import inf
 
 from ..graph.extents import Extent
-from ..graph.nodes import Einsum
+from ..graph.nodes import Einsum, Labels
 from ..graph.products import (
     Factors,
     LabelledExpr,
@@ -16,11 +17,12 @@ from ..graph.products import (
     inlined,
     selects,
 )
+from .chains import is_chain
 from .paths import EXACT_OPERANDS, path_of
 
-#: Operands up to which a product is flattened beyond exact paths, and the share of the predicted
-#: time that this must not exceed.
-MANY_OPERANDS, SAVED = 256, 0.9
+#: Operands up to which a product is flattened beyond exact paths, and up to which a chain is; and
+#: the share of the predicted time that the former must not exceed.
+MANY_OPERANDS, LONG_CHAIN, SAVED = 256, 4096, 0.9
 
 Admits = Callable[[Einsum], bool]
 Size = Callable[[Extent], int]
@@ -48,7 +50,10 @@ def flatten(e: Einsum, opens: Admits, size: Size, long: bool = True) -> Factors:
     found, over = _flattened(e, opens, EXACT_OPERANDS)
     if not over or not long:
         return found
-    full, _ = _flattened(e, opens, MANY_OPERANDS)
+    full, more = _flattened(e, opens, MANY_OPERANDS)
+    whole = _flattened(e, opens, LONG_CHAIN)[0] if more else full
+    if is_chain(_words(whole), whole.out):
+        return whole
     return full if _time(full, size) < SAVED * _nested_time(e, opens, size) else found
 
 
@@ -56,6 +61,8 @@ def _flattened(e: Einsum, opens: Admits, most: int) -> tuple[Factors, list[Einsu
     """The product flattened to at most `most` operands, and what was not expanded for that."""
     operands, out, extents, coef = factors_of(e)
     stack = operands[::-1]
+    counts = Counter(_labels_of(operands))  # those with equal labels are multiplied, and one
+    kinds = len(counts)
     operands, over = [], []
     while stack:
         arg, word = stack.pop()
@@ -69,18 +76,24 @@ def _flattened(e: Einsum, opens: Admits, most: int) -> tuple[Factors, list[Einsu
             continue
         more = dict(extents)
         inside = inlined(arg, word, more)[::-1]
-        if _operand_count([*operands, *stack, *inside]) > most:
+        change = Counter(_labels_of(inside))
+        change.subtract(_labels_of([(arg, word)]))
+        new = [labels for labels, n in change.items() if n > 0 and not counts[labels]]
+        gone = [labels for labels, n in change.items() if n < 0 and not counts[labels] + n]
+        if kinds + len(new) - len(gone) > most:
             operands.append((arg, word))
             over.append(arg)
             continue
+        counts.update(change)
+        kinds += len(new) - len(gone)
         coef, extents = coef.by(arg.coef), more
         stack += inside
     return Factors(operands, out, extents, coef), over
 
 
-def _operand_count(operands: Sequence[LabelledExpr]) -> int:
-    """The number of operands when those with equal labels are multiplied."""
-    return len({frozenset(word) for op, word in operands if word and not indicates(op)})
+def _labels_of(operands: Sequence[LabelledExpr]) -> list[frozenset[int]]:
+    """The labels of operands that are arrays."""
+    return [frozenset(word) for op, word in operands if word and not indicates(op)]
 
 
 def _nested_time(e: Einsum, opens: Admits, size: Size) -> float:
@@ -94,10 +107,17 @@ def _nested_time(e: Einsum, opens: Admits, size: Size) -> float:
     return total
 
 
+def _words(product: Factors) -> list[Labels]:
+    """The labels of the operands, equal ones once; none where some operand is no array."""
+    if any(indicates(op) or selects(op) for op, _ in product.operands):
+        return []
+    return list({frozenset(word): word for _, word in product.operands if word}.values())
+
+
 def _time(product: Factors, size: Size) -> float:
     """Predicted time of a product of arrays."""
-    if any(indicates(op) or selects(op) for op, _ in product.operands):
+    words = _words(product)
+    if not words:
         return inf
-    words = list({frozenset(word): word for _, word in product.operands if word}.values())
     extents = {label: size(n) for label, n in product.extents.items()}
     return path_of(words, product.out, extents).time

@@ -43,6 +43,13 @@ def _method(name: str) -> Callable[..., Any]:
     return method
 
 
+def _numpys(name: str) -> Callable[..., Any]:
+    method = _method(f"ndarray.{name}")
+    method.__name__ = name
+    method.__doc__ = f"As `numpy.ndarray.{name}`."
+    return method
+
+
 class Evaluated:
     """What is evaluated by calling it with arrays: expressions, and nests of them."""
 
@@ -68,6 +75,32 @@ class ArrayMethods(Evaluated):
         result: Expr = surface["matrix_transpose"](self)
         return result
 
+    @property
+    def size(self) -> int:
+        """The number of entries, where all extents are numbers."""
+        count: int = surface["ndarray.size"](self)
+        return count
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of numbers in expressions: arrays of float32 are computed with as such."""
+        return np.dtype(np.float64)
+
+    @property
+    def real(self) -> Expr:
+        """The expression itself: numbers are real."""
+        return self  # type: ignore[return-value]
+
+    @property
+    def imag(self) -> Expr:
+        result: Expr = surface["imag"](self)
+        return result
+
+    @property
+    def flat(self) -> Iterator[Expr]:
+        """The entries in C order."""
+        return iter(surface["ndarray.ravel"](self))
+
     __add__, __radd__ = _infix("add")
     __sub__, __rsub__ = _infix("subtract")
     __mul__, __rmul__ = _infix("multiply")
@@ -75,6 +108,7 @@ class ArrayMethods(Evaluated):
     __pow__, __rpow__ = _infix("power")
     __matmul__, __rmatmul__ = _infix("matmul")
     __mod__, __rmod__ = _infix("mod")
+    __floordiv__, __rfloordiv__ = _infix("floor_divide")
     __and__, __rand__ = _infix("logical_and")
     __or__, __ror__ = _infix("logical_or")
     __lt__, __gt__ = _infix("less")
@@ -87,23 +121,42 @@ class ArrayMethods(Evaluated):
     __abs__ = _method("abs")
     __invert__ = _method("logical_not")
     __getitem__ = _method("getitem")
-    sum = _method("sum")
-    mean = _method("mean")
-    prod = _method("prod")
-    max = _method("max")
-    min = _method("min")
-    var = _method("var")
-    std = _method("std")
-    cumsum = _method("cumsum")
-    take = _method("take")
-    dot = _method("dot")
-    reshape = _method("reshape")
-    ravel = _method("ravel")
-    diagonal = _method("diagonal")
-    trace = _method("trace")
-    transpose = _method("transpose")
+    all = _numpys("all")
+    any = _numpys("any")
+    argmax = _numpys("argmax")
+    argmin = _numpys("argmin")
+    argsort = _numpys("argsort")
+    clip = _numpys("clip")
+    conj = _numpys("conj")
+    conjugate = _numpys("conjugate")
+    copy = _numpys("copy")
+    cumprod = _numpys("cumprod")
+    cumsum = _numpys("cumsum")
+    diagonal = _numpys("diagonal")
+    dot = _numpys("dot")
+    flatten = _numpys("flatten")
+    max = _numpys("max")
+    mean = _numpys("mean")
+    min = _numpys("min")
+    prod = _numpys("prod")
+    ravel = _numpys("ravel")
+    repeat = _numpys("repeat")
+    reshape = _numpys("reshape")
+    round = _numpys("round")
+    squeeze = _numpys("squeeze")
+    std = _numpys("std")
+    sum = _numpys("sum")
+    swapaxes = _numpys("swapaxes")
+    take = _numpys("take")
+    trace = _numpys("trace")
+    transpose = _numpys("transpose")
+    var = _numpys("var")
+    astype = _numpys("astype")
+    item = _numpys("item")
+    sort = _numpys("sort")
+    tolist = _numpys("tolist")
     subs = _method("subs")
-    diff = _method("diff")
+    diff = _method("differentiate")
     __str__ = _method("str")
     __repr__ = _method("str")
     _repr_latex_ = _method("repr_latex")
@@ -125,8 +178,9 @@ class ArrayMethods(Evaluated):
 
     def __setitem__(self, key: object, value: object) -> None:
         raise TraceError(
-            "entries of an expression cannot be set; write where(condition, a, b), or stack and "
-            "concatenate parts"
+            "entries of an expression cannot be set; write where(condition, a, b), stack or "
+            "concatenate parts, makediag or maketrian of packed diagonals and triangles, or gather "
+            "with x[places] what stands elsewhere"
         )
 
     def __len__(self) -> int:
@@ -141,7 +195,10 @@ class ArrayMethods(Evaluated):
         )
 
     def __float__(self) -> float:
-        raise TraceError("an expression is not a number; call it with values to evaluate it")
+        raise TraceError(
+            "an expression is not a number: call it with values to evaluate it; arrays of numbers "
+            "cannot take expressions, write stack or concatenate"
+        )
 
     __int__ = __complex__ = __float__
 

@@ -10,7 +10,9 @@ divides by n.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
+from decimal import Context, Decimal
 from typing import NamedTuple
 
 from ..integers.affine import Affine, factors_of
@@ -31,13 +33,26 @@ from .extent_forms import (
 NOMINAL = 100
 
 Extent = int | str
-Number = int | float
+#: A Decimal only where a double would be 0, infinite or short of digits.
+Number = int | float | Decimal
 Shape = tuple[Extent, ...]
 
 _EXACT = 2**53
+_SMALLEST, _LARGEST = sys.float_info.min, sys.float_info.max
+#: Decimals beyond are 0 or infinite.
+_NARROWEST, _WIDEST = Decimal("1e-9000"), Decimal("1e9000")
+_WIDE = Context(prec=34, traps=[])
 
 
 def canonical_number(value: Number) -> Number:
+    """One Python object type per value; a Decimal that a double can be is one."""
+    if not isinstance(value, Decimal):
+        return canonical_double(value)
+    normal = _SMALLEST <= float(value.copy_abs()) <= _LARGEST
+    return value if not normal and _NARROWEST < value.copy_abs() < _WIDEST else _double(value)
+
+
+def canonical_double(value: int | float) -> int | float:
     """One Python object type per value: integral floats become ints, -0.0 stays a float."""
     if isinstance(value, int):
         value = int(value)
@@ -51,6 +66,61 @@ def canonical_number(value: Number) -> Number:
     if value.is_integer() and abs(value) <= _EXACT and (value != 0 or math.copysign(1, value) > 0):
         return int(value)
     return value
+
+
+def _double(value: Number) -> int | float:
+    return canonical_double(float(value) if isinstance(value, Decimal) else value)
+
+
+def size_of(value: Number) -> Number:
+    return value.copy_abs() if isinstance(value, Decimal) else abs(value)
+
+
+def product_of(a: Number, b: Number) -> Number:
+    """a * b, without rounding to 0 or infinity what a later factor brings back."""
+    if not isinstance(a, Decimal) and not isinstance(b, Decimal):
+        value: float = a * b
+        normal = min(abs(a), abs(b), abs(value)) >= _SMALLEST and abs(value) <= _LARGEST
+        if normal or not (a and b) or _infinite(a, b):
+            return canonical_double(value)
+    return canonical_number(_WIDE.multiply(_decimal(a), _decimal(b)))
+
+
+def sum_of(a: Number, b: Number) -> Number:
+    if not isinstance(a, Decimal) and not isinstance(b, Decimal):
+        value: float = a + b
+        if abs(value) <= _LARGEST or _infinite(a, b):
+            return canonical_double(value)
+    return canonical_number(_WIDE.add(_decimal(a), _decimal(b)))
+
+
+def quotient_of(a: Number, b: Number) -> Number:
+    """a / b, where b is not 0."""
+    if not isinstance(a, Decimal) and not isinstance(b, Decimal):
+        value = a / b
+        if _SMALLEST <= abs(value) <= _LARGEST or not a or _infinite(a, b):
+            return canonical_double(value)
+    return canonical_number(_WIDE.divide(_decimal(a), _decimal(b)))
+
+
+def doubles_of(value: Number) -> list[int | float]:
+    """Numbers whose product is `value`, none of them a Decimal."""
+    found: list[int | float] = []
+    while isinstance(value, Decimal):
+        found.append(1e300 if value.copy_abs() > 1 else 1e-300)
+        value = canonical_number(_WIDE.divide(value, _decimal(found[-1])))
+    return [value, *found]
+
+
+def _decimal(a: Number) -> Decimal:
+    """A double is taken as it is written, 1e-308 * 1e308 is 1; below as it is stored."""
+    if isinstance(a, Decimal):
+        return a
+    return Decimal(repr(float(a))) if abs(a) >= 1e-308 else Decimal(a)
+
+
+def _infinite(a: Number, b: Number) -> bool:
+    return not (math.isfinite(a) and math.isfinite(b))
 
 
 class Coef(NamedTuple):
@@ -74,23 +144,23 @@ class Coef(NamedTuple):
             for _ in range(min(times.count(name), over.count(name) - 1)):
                 times.remove(name)
                 over.remove(name)
-        value = canonical_number(self.value * other.value)
+        value = product_of(self.value, other.value)
         return Coef(value, tuple(sorted(times)), tuple(sorted(over)))
 
     @property
     def zero(self) -> bool:
         return self.value == 0
 
-    def evaluate(self, sizes: Mapping[str, int]) -> Number:
+    def evaluate(self, sizes: Mapping[str, int]) -> int | float:
         """The number once dimensions have extents; 0/0 is nan as for a mean of nothing."""
         above, below = self.value, 1
         for name in self.times:
-            above *= extent_of(name, sizes)
+            above = product_of(above, extent_of(name, sizes))
         for name in self.over:
             below *= extent_of(name, sizes)
         if below == 0:
             return math.nan
-        return canonical_number(above / below) if below != 1 else above
+        return _double(quotient_of(above, below) if below != 1 else above)
 
     def key(self) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
         """Exact key: distinguishes 0.0 from -0.0 and joins all NaNs."""

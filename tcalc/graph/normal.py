@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from ..support.errors import ShapeError
-from .extents import ONE, Coef, Extent, canonical_number, number, show_shape
+from .extents import ONE, Coef, Extent, canonical_number, number, show_shape, size_of
 from .inlining import Inlining
 from .nodes import Add, Derivative, Einsum, Expr, Labels, intern
 from .orientation import canonical_axes, inverse_permutation, sum_symmetries
@@ -90,10 +90,16 @@ def einsum(
     placed = {label for _, word in operands for label in word}.union(out)
     known = {label: e for label, e in (extents or {}).items() if label in placed}
     product = Inlining(known, tuple(out), coef).of(operands)
-    if product.coef.zero:
+    if product.coef.zero and (product.operands or not _is_negative_zero(product)):
         return zeros_node(tuple([product.extents[label] for label in product.out]))
     found = _distributed(product)
     return canonical_product(product) if found is None else found
+
+
+def _is_negative_zero(product: Factors) -> bool:
+    """Is a product without operands the number -0.0?"""
+    whole = len(set(product.out)) == len(product.out)
+    return whole and product.coef.key() == Coef(-0.0).key()
 
 
 def built(product: Factors) -> Expr:
@@ -268,8 +274,8 @@ def _pull_coef(terms: list[Expr]) -> list[Expr]:
     """A coefficient that all terms share becomes that of the sum: 2 A + 2 B = 2 (A + B)."""
     coefs = [split_coef(t)[0] for t in terms]
     first = coefs[0]
-    size = abs(first.value)
-    if any(c.times != first.times or c.over != first.over or abs(c.value) != size for c in coefs):
+    size = size_of(first.value)
+    if any((size_of(c.value), *c[1:]) != (size, *first[1:]) for c in coefs):
         return terms
     sign = -1 if all(c.value < 0 for c in coefs) else 1
     common = first._replace(value=canonical_number(sign * size))

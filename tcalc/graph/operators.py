@@ -130,6 +130,8 @@ class Meaning:
         where nothing does.
     integral : bool
         Is the result an integer where all operands are?
+    places : bool
+        Is the result an integer, whatever the operands are: places along an axis?
     dimensions : callable or None
         ``dimensions(params)`` are the names of dimensions in the parameters, where these are not
         extents themselves.
@@ -151,6 +153,7 @@ class Meaning:
     positive_diagonal: bool = False
     positive_of: tuple[int, ...] = ()
     integral: bool = False
+    places: bool = False
     dimensions: Callable[[tuple[Any, ...]], set[str]] | None = None
 
 

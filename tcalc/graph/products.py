@@ -72,7 +72,7 @@ def is_zero(e: Expr) -> bool:
 def numeric_value(e: Expr) -> int | float | None:
     """The number that every entry of e is, if e is one and no dimension is in it."""
     if isinstance(e, Einsum) and is_number(e) and not (e.coef.times or e.coef.over):
-        return e.coef.value
+        return e.coef.evaluate({})
     return None
 
 

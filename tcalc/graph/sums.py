@@ -12,7 +12,7 @@ from itertools import product
 from math import inf
 from typing import Any, NamedTuple, TypeGuard, TypeVar
 
-from .extents import Coef, canonical_number
+from .extents import Coef, sum_of
 from .nodes import Add, Einsum, Expr, Labels
 from .products import Factors, atoms_of, enlarging, indicates, multiple, selects, split_coef
 
@@ -58,7 +58,7 @@ def collected(items: Iterable[Expr]) -> list[Expr]:
         key = (id(rest), coef.times, coef.over)
         if key in totals:
             before = totals[key][0]
-            coef = before._replace(value=canonical_number(before.value + coef.value))
+            coef = before._replace(value=sum_of(before.value, coef.value))
         totals[key] = (coef, rest)
     return [multiple(rest, coef) for coef, rest in totals.values() if not coef.zero]
 

@@ -127,8 +127,10 @@ def check_extent(extent: object, what: str) -> Extent:
 
 
 def const_node(value: np.ndarray) -> Const:
-    """The node of an array; the bits are copied."""
-    data = np.ascontiguousarray(value)
+    """The node of an array; the bits are copied, but all kinds of nan are one."""
+    data, nan = np.ascontiguousarray(value), np.isnan(value)
+    if nan.any():
+        data = np.where(nan, np.array(np.nan, data.dtype), data)
     found: Const = intern(Const, (data.dtype.str, value.shape, data.tobytes()))
     return found
 

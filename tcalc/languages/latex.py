@@ -120,6 +120,8 @@ class Latex(Style):
         return Fragment(self.numeral(repr(value)))
 
     def numeral(self, text: str) -> str:
+        if "*" in text:
+            return r" \cdot ".join(map(self.numeral, text.split("*")))
         if text in ("inf", "nan"):
             return r"\infty" if text == "inf" else r"\mathrm{nan}"
         mantissa, _, exponent = text.partition("e")
@@ -205,10 +207,12 @@ class Latex(Style):
         text = (f"\\operatorname{{{plain}}}", self.parenthesised(join_ropes(", ", ropes)))
         return Fragment(text, ATOM, *fragment_size(args, 3 + len(ropes)))
 
-    def output(self, op: Op, index: int, args: Sequence[Fragment]) -> Fragment:
+    def output(
+        self, op: Op, index: int, extra: Sequence[tuple[str, Any]], args: Sequence[Fragment]
+    ) -> Fragment:
         """One output of several, by its symbol."""
         if not op.spelling.symbols:
-            return super().output(op, index, args)
+            return super().output(op, index, extra, args)
         inner = self.parenthesised(join_ropes(", ", [self.signed(p) for p in args]))
         return Fragment((op.spelling.symbols[index], inner), ATOM, *fragment_size(args, 4))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..graph.nodes import Expr
+from .einsum.parse import parse_einsum
 from .einsum.print import to_einsum
 from .index.parse import parse_index
 from .index.print import to_index
@@ -36,6 +37,6 @@ class TextLanguage(NamedTuple):
 TEXT_LANGUAGES: dict[str, TextLanguage] = {
     "matrix": TextLanguage("text", to_text, parse),
     "index": TextLanguage("index", to_index, parse_index),
-    "einsum": TextLanguage("einsum", to_einsum),
+    "einsum": TextLanguage("einsum", to_einsum, parse_einsum),
     "latex": TextLanguage("latex", to_latex),
 }

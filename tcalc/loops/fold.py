@@ -1,12 +1,13 @@
 """The front end of `fold`: the body is called once, with the state and the index as variables.
 
-A state that is only accumulated needs no loop: it is a sum over the range of the index. For all
-other states, what is read at the index becomes an array that the loop scans.
+A state that is only accumulated, searched for or changed once needs no loop: it is a reduction over
+the range of the index. For all other states, what is read at the index becomes an array that the
+loop scans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ..calculus.batching import with_batch_axis
@@ -15,16 +16,15 @@ from ..graph.applications import rewritten
 from ..graph.bound_variables import Scope, refuse_strays
 from ..graph.extents import ONE, Extent, show_shape
 from ..graph.nodes import Einsum, Expr, Var, postorder
-from ..graph.normal import add, einsum, terms_of
-from ..graph.products import LabelledExpr, selects, zeros_node
+from ..graph.normal import einsum
+from ..graph.products import LabelledExpr, selects
 from ..ops.affine_entries import integral
-from ..ops.arithmetic import sum
-from ..ops.elementwise import where
-from ..ops.guard import choice
-from ..ops.reductions import arange, cumsum
+from ..ops.reductions import arange
 from ..support.errors import ShapeError
+from .accumulations import accumulated, dependents
 from .bounds_checks import checked_accesses, runtime_checks
 from .build import body_results, parameter_name, range_extent
+from .choices import search_ends, searches, single_change
 from .closure_conversion import folded
 
 
@@ -73,7 +73,7 @@ def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = 
         for k, (before, after) in enumerate(zip(inits, outputs, strict=True)):
             _check_shape(before, after, k, len(inits))
         loop = _Recurrence(scope, index, extent, states, checked_accesses(outputs), inits)
-        found = loop.histories() if history else loop.ends()
+        found = loop.histories() if history else inits if extent == 0 else loop.ends()
         del loop
     refuse_strays(found)
     return trees.rebuild(init, found)
@@ -129,52 +129,70 @@ class _Recurrence:
     ) -> None:
         self.scope, self.index, self.extent = scope, index, extent
         self.states, self.outputs, self.inits = states, outputs, inits
-        added = [_increment(out, s, states) for out, s in zip(outputs, states, strict=True)]
-        # A sum that another state reads must be known at every step.
-        looped = [out for out, part in zip(outputs, added, strict=True) if part is None]
-        read = {id(node) for node in postorder(looped)}
-        self.added = [
-            part if id(s) not in read else None for part, s in zip(added, states, strict=True)
-        ]
 
     def ends(self) -> list[Expr]:
-        return self._joined(False, lambda items: sum(items, 0))
+        """The last states."""
+        found = self._accumulated(history=False)
+        for search in searches(self.states, self.outputs):
+            known = {search.place, *search.beside}
+            if not known & found.keys() and not self._read_by_others(known):
+                found |= search_ends(search, self.inits, self.batched)
+        return self._looped(found, history=False)
 
     def histories(self) -> list[Expr]:
-        return self._joined(True, lambda items: cumsum(items, 0))
+        """The states after every step."""
+        return self._looped(self._accumulated(history=True), history=True)
 
-    def _joined(self, history: bool, total: Callable[[Expr], Expr]) -> list[Expr]:
-        """Sums of increments, and the loop over the other states."""
-        parts = [part for part in self.added if part is not None]
-        sums = iter(with_batch_axis(parts, {self.index: arange(self.extent)}, self.extent))
-        others = iter(self._looped(history))
-        found = []
-        for part, init in zip(self.added, self.inits, strict=True):
-            if part is None:
-                found.append(next(others))
-                continue
-            items = total(next(sums))
-            start = with_batch_axis([init], {}, self.extent)[0] if history else init
-            found.append(add([start, items]))
-        return found
+    def batched(self, exprs: Sequence[Expr]) -> list[Expr]:
+        """Expressions of the index for all its values, along a leading axis."""
+        return with_batch_axis(list(exprs), {self.index: arange(self.extent)}, self.extent)
 
-    def _looped(self, history: bool) -> list[Expr]:
-        """The states that need a loop."""
-        chosen = [k for k, part in enumerate(self.added) if part is None]
-        found: dict[int, Expr] = {}
+    def _read_by_others(self, places: Collection[int]) -> bool:
+        """Does another state read one of these, which must then be known at every step?"""
+        others = [out for k, out in enumerate(self.outputs) if k not in places]
+        read = {id(node) for node in postorder(others)}
+        return any(id(self.states[k]) in read for k in places)
+
+    def _accumulated(self, history: bool) -> dict[int, Expr]:
+        """The states that are only accumulated, as reductions."""
+        rows = [
+            accumulated(out, s, self.states, history)
+            for out, s in zip(self.outputs, self.states, strict=True)
+        ]
+        looped = [out for out, row in zip(self.outputs, rows, strict=True) if row is None]
+        read = {id(node) for node in postorder(looped)}
+        chosen = {k: row for k, row in enumerate(rows) if row and id(self.states[k]) not in read}
+        items = self.batched([found.item for found in chosen.values()])
+        ends: dict[int, Expr] = {}
+        for (k, (row, _)), values in zip(chosen.items(), items, strict=True):
+            init = self.inits[k]
+            if history:
+                assert row.history is not None
+                (init,) = with_batch_axis([init], {}, self.extent)
+            ends[k] = (row.history or row.end)(init, values) if history else row.end(init, values)
+        return ends
+
+    def _looped(self, known: Mapping[int, Expr], history: bool) -> list[Expr]:
+        """All states, of which some are known: the others by loops."""
+        chosen = [k for k in range(len(self.states)) if k not in known]
+        found = dict(known)
         states, outputs = [self.states[k] for k in chosen], [self.outputs[k] for k in chosen]
         for group in _independent_groups(states, outputs):
-            ready, steps, scanned = self._scanned([outputs[k] for k in group])
-            mine = [states[k] for k in group]
+            mine, after = [states[k] for k in group], [outputs[k] for k in group]
             inits = [self.inits[chosen[k]] for k in group]
-            ends = folded(mine, steps, ready, inits, scanned, self.extent, history)
-            found.update(zip(group, ends, strict=True))
-        return [found[k] for k in range(len(chosen))]
+            ends = None
+            if not history:
+                ends = single_change(self.index, mine, after, inits, self.batched)
+            if ends is None:
+                ready, steps, scanned = self._scanned(after)
+                ends = folded(mine, steps, ready, inits, scanned, self.extent, history)
+            found.update(zip([chosen[k] for k in group], ends, strict=True))
+        return [found[k] for k in range(len(self.states))]
 
     def _scanned(self, outputs: Sequence[Expr]) -> tuple[list[Expr], list[Var], list[Expr]]:
         """Outputs without the index, variables for slices, and the arrays that are scanned."""
-        at_index = _dependents(outputs, [self.index])
-        moving = _dependents(outputs, self.states)
+        at_index = dependents(outputs, [self.index])
+        moving = dependents(outputs, self.states)
         accesses = {
             id(node): node
             for node in postorder(outputs)
@@ -209,56 +227,11 @@ class _Recurrence:
         return einsum(ops, words, (0,), ONE, {0: self.extent})
 
 
-def _dependents(roots: Sequence[Expr], variables: Sequence[Expr]) -> set[int]:
-    """The nodes that depend on variables."""
-    found = {id(v) for v in variables}
-    for node in postorder(roots):
-        if any(id(arg) in found for arg in node.args):
-            found.add(id(node))
-    return found
-
-
 def _is_read_at_index(node: Expr, at_index: set[int]) -> bool:
     """Does a product pick entries at the index?"""
     return isinstance(node, Einsum) and any(
         selects(arg) and id(arg) in at_index for arg in node.args
     )
-
-
-def _increment(out: Expr, state: Var, states: Sequence[Var]) -> Expr | None:
-    """What a step adds to a state, if it depends on no state, also in branches of `where`."""
-    known = {id(node) for node in postorder([out])}
-    moving = _dependents([out], states)
-
-    def moves(e: Expr) -> bool:
-        return id(e) in moving if id(e) in known else bool(_dependents([e], states) & {id(e)})
-
-    rest = [zeros_node(out.shape)]
-    while out is not state:
-        terms = terms_of(out)
-        if len(terms) == 1:
-            part = _choice_increment(out, state, states)
-            return None if part is None else add([*rest, part])
-        inside = [t for t in terms if moves(t)]
-        if len(inside) != 1:
-            return None
-        rest += [t for t in terms if t is not inside[0]]
-        (out,) = inside
-    return add(rest)
-
-
-def _choice_increment(out: Expr, state: Var, states: Sequence[Var]) -> Expr | None:
-    """The increment of a `where`, perhaps transposed, that adds to a state in both branches."""
-    parts = choice(out)
-    if isinstance(out, Einsum) and len(out.args) == 1 and out.coef == ONE and not out.summed:
-        inner, extents = choice(out.args[0]), dict(enumerate(out.extents))
-        if inner is not None and len(set(out.out)) == len(out.out):
-            c, one, other = (einsum([p], out.labels, out.out, ONE, extents) for p in inner)
-            parts = c, one, other
-    if parts is None or _dependents([parts[0]], states) & {id(parts[0])}:
-        return None
-    first, second = (_increment(branch, state, states) for branch in parts[1:])
-    return None if first is None or second is None else where(parts[0], first, second)
 
 
 def _independent_groups(states: Sequence[Var], outputs: Sequence[Expr]) -> list[list[int]]:

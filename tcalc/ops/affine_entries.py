@@ -29,7 +29,11 @@ LETTERS = "ijklmnopqrstuvwxyz"
 
 def integral(e: Expr) -> bool:
     """Are all entries of e integers, by what it is made of?"""
-    return all(_integral(node) for node in postorder([e]))
+    known: dict[int, bool] = {}
+    for node in postorder([e]):
+        counted = isinstance(node, Apply) and node.op.meaning.places
+        known[id(node)] = counted or (_integral(node) and all(known[id(a)] for a in node.args))
+    return known[id(e)]
 
 
 def _integral(node: Expr) -> bool:

@@ -7,6 +7,7 @@ resolve to.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -15,7 +16,17 @@ import numpy as np
 from ..graph import normal
 from ..graph.arraylike import surface
 from ..graph.captures import captured
-from ..graph.extents import ONE, Coef, Extent, Shape, inverse_extent, show_shape
+from ..graph.extents import (
+    ONE,
+    Coef,
+    Extent,
+    Shape,
+    extent_from,
+    form_of,
+    inverse_extent,
+    number,
+    show_shape,
+)
 from ..graph.nodes import Expr, check_declarations
 from ..graph.normal import bare
 from ..graph.products import is_number, numeral
@@ -27,13 +38,11 @@ __all__ = [
     "add",
     "broadcast_to",
     "const",
-    "cross",
     "dot",
     "matmul",
     "mean",
     "multiply",
     "negative",
-    "outer",
     "positive",
     "square",
     "subtract",
@@ -43,19 +52,6 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 Axis = int | Sequence[int] | None
-
-#: What NumPy calls differently.
-ALIASES = {
-    "absolute": "abs",
-    "true_divide": "divide",
-    "remainder": "mod",
-    "amax": "max",
-    "amin": "min",
-    "conjugate": "positive",
-    "bitwise_and": "logical_and",
-    "bitwise_or": "logical_or",
-    "invert": "logical_not",
-}
 
 
 def public(function: F) -> F:
@@ -198,9 +194,9 @@ def positive(a: object) -> Expr:
 def multiply(a: object, b: object) -> Expr:
     """a * b of every entry, with NumPy's broadcasting."""
     left, right = as_expr(a), as_expr(b)
-    for number, other in ((left, right), (right, left)):
-        if not number.shape and is_number(number):
-            return normal.scale(other, getattr(number, "coef", ONE))
+    for factor, other in ((left, right), (right, left)):
+        if not factor.shape and is_number(factor):
+            return normal.scale(other, getattr(factor, "coef", ONE))
     left, right = broadcast(left, right)
     axes = range(left.ndim)
     return normal.einsum([left, right], [axes, axes], axes)
@@ -283,31 +279,6 @@ def _summed_axes(axes: int | Sequence[Any], left: int, right: int) -> list[tuple
     return list(zip(one, two, strict=True))
 
 
-@public
-def outer(a: object, b: object) -> Expr:
-    """a_i b_j of 1-D operands (operands of more axes are not flattened: ShapeError)."""
-    left, right = as_expr(a), as_expr(b)
-    if left.ndim > 1 or right.ndim > 1:
-        raise ShapeError(
-            f"outer takes vectors, not {show_shape(left.shape)} and {show_shape(right.shape)}"
-        )
-    return tensordot(left, right, 0)
-
-
-@public
-def cross(a: object, b: object) -> Expr:
-    """The vector product over the last axes, both of extent 3."""
-    left, right = broadcast(a, b)
-    if not left.ndim or left.shape[-1] != 3:
-        raise ShapeError(f"cross needs a last axis of extent 3, not {show_shape(left.shape)}")
-    sign = np.zeros((3, 3, 3))
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        sign[i, j, k], sign[i, k, j] = 1, -1
-    n = left.ndim - 1
-    words = [(n, n + 1, n + 2), (*range(n), n + 1), (*range(n), n + 2)]
-    return normal.einsum([const(sign), left, right], words, range(n + 1))
-
-
 # --- sums -----------------------------------------------------------------------------------------
 
 
@@ -357,33 +328,24 @@ def mean(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
 
 
 @public
-def var(a: object, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Expr:
+def var(a: object, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Expr:
     """The variance over axes, as NumPy's: mean of squared deviations (ddof = 0)."""
-    if ddof:
-        raise UnsupportedError("var and std divide by the number of entries; scale for other ddof")
     e = as_expr(a)
-    return mean(square(subtract(e, expand(mean(e, axis, True), e.shape))), axis, keepdims)
+    squares = square(subtract(e, expand(mean(e, axis, True), e.shape)))
+    if not ddof:
+        return mean(squares, axis, keepdims)
+    extents = [e.shape[k] for k in chosen_axes(axis, e.ndim, "var")]
+    return normal.scale(sum(squares, axis, keepdims), inverse_count(extents, ddof))
 
 
-# --- NumPy's protocols ----------------------------------------------------------------------------
-
-
-def array_ufunc(self: Expr, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-    name = ALIASES.get(ufunc.__name__, ufunc.__name__)
-    if options.get("out") is not None:
-        raise TraceError(
-            "an array of numbers cannot hold an expression: in place of a += e write a = a + e"
+def inverse_count(extents: list[Extent], ddof: float) -> Coef:
+    """Division by the number of entries less `ddof`."""
+    names = [n for n in extents if isinstance(n, str)]
+    count = math.prod([n for n in extents if isinstance(n, int)])
+    if not names:
+        return number(1 / (count - ddof)) if count != ddof else Coef(math.nan)
+    if len(names) > 1 or ddof != int(ddof):
+        raise UnsupportedError(
+            f"var and std with ddof={ddof} over extents {', '.join(map(str, extents))}"
         )
-    if method != "__call__" or name not in surface or options:
-        raise TraceError(f"np.{ufunc.__name__} ({method}) does not take expressions")
-    return surface[name](*inputs)
-
-
-def array_function(self: Expr, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    name = ALIASES.get(function.__name__, function.__name__)
-    if name not in surface:
-        raise TraceError(f"np.{function.__name__} does not take expressions")
-    return surface[name](*args, **kwargs)
-
-
-surface.update(array_ufunc=array_ufunc, array_function=array_function)
+    return inverse_extent(extent_from(form_of(names[0]) * count - int(ddof)))

@@ -8,13 +8,14 @@ from ..graph import normal
 from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
 from ..graph.nodes import Expr
 from ..graph.products import LabelledExpr
+from ..graph.variables import check_extent
 from ..integers.affine import Constraint
 from ..integers.boxes import index
 from ..support.errors import ShapeError
 from .arithmetic import as_expr, check_axis, public
 from .indicator import indicator
 
-__all__ = ["diag", "diagonal", "trace"]
+__all__ = ["diag", "diagonal", "eye", "trace"]
 
 
 def _axes(e: Expr, axis1: int, axis2: int) -> tuple[int, int]:
@@ -32,10 +33,6 @@ def _length(e: Expr, i: int, j: int, offset: int) -> Extent:
     rows, columns = e.shape[i], e.shape[j]
     above, left = max(-offset, 0), max(offset, 0)
     if isinstance(rows, int) and isinstance(columns, int):
-        if offset == 0 and rows != columns:
-            raise ShapeError(
-                f"the diagonal of shape {show_shape(e.shape)}: extents {rows} and {columns} differ"
-            )
         return max(0, min(rows - above, columns - left))
     if rows != columns:
         raise ShapeError(
@@ -50,7 +47,7 @@ def _read(a: object, offset: int, axis1: int, axis2: int, summed: bool) -> Expr:
     length = _length(e, i, j, offset)
     word = list(range(e.ndim))
     rest = [k for k in range(e.ndim) if k not in (i, j)]
-    if offset == 0:
+    if offset == 0 and e.shape[i] == e.shape[j]:
         word[j] = i
         return normal.einsum([e], [word], rest if summed else [*rest, i])
     label = e.ndim
@@ -61,6 +58,16 @@ def _read(a: object, offset: int, axis1: int, axis2: int, summed: bool) -> Expr:
         operands += indicator({k: extents[k] for k in (axis, label)}, [form])
     ops, words = [op for op, _ in operands], [word for _, word in operands]
     return normal.einsum(ops, words, rest if summed else [*rest, label], ONE, extents)
+
+
+@public
+def eye(n: Extent, m: Extent | None = None, k: int = 0) -> Expr:
+    """n rows and m columns (as many by default) with ones on the k-th diagonal, never stored."""
+    rows = check_extent(n, "the extent of eye")
+    columns = rows if m is None else check_extent(m, "the columns of eye")
+    extents: dict[int, Extent] = {0: rows, 1: columns}
+    held = indicator(extents, [Constraint(index(1) - index(0) - whole_number(k), True)])
+    return normal.einsum([op for op, _ in held], [word for _, word in held], (0, 1), ONE, extents)
 
 
 @public

@@ -59,6 +59,47 @@ PARAMETERS = {
     "transpose": Parameter(_FLAG, "Is the matrix transposed?"),
     "transpose_a": Parameter(_FLAG, "Is the first matrix transposed?"),
     "transpose_b": Parameter(_FLAG, "Is the second matrix transposed?"),
+    **dict.fromkeys(
+        ("append", "prepend"),
+        Parameter(
+            "expression or array_like, optional", "What stands behind or before the entries."
+        ),
+    ),
+    **dict.fromkeys(("arr", "ary", "val", "x1", "x2"), _OPERAND),
+    **dict.fromkeys(
+        ("axisa", "axisb", "axisc"),
+        Parameter("int, optional", "The axis of the vectors in a, in b, in the result."),
+    ),
+    "bias": Parameter(_FLAG, "Divide by the number of observations, not by one less?"),
+    "choicelist": Parameter("list of expressions and arrays", "A choice for each condition."),
+    "condlist": Parameter("list of expressions and arrays", "Conditions, the first one counts."),
+    "decimals": Parameter("int, optional", "How many digits behind the point."),
+    "default": Parameter("expression or array_like, optional", "The choice where none holds."),
+    "destination": Parameter("int or sequence of int", "The places of these axes in the result."),
+    "dx": Parameter(_NUMBER, "The distance of neighbours, where x is not given."),
+    "endpoint": Parameter(_FLAG, "Is the last value `stop`?"),
+    "fill_value": Parameter("expression or array_like", "What broadcasts to the shape."),
+    "indexing": Parameter('{"xy", "ij"}, optional', "Do columns come first, or rows?"),
+    "indices": Parameter("array of integers, or integer variable", "Places along the axis."),
+    "indices_or_sections": Parameter(
+        "int or sequence of int", "How many equal parts, or where parts start."
+    ),
+    "kth": Parameter("int", "The place that must hold its entry."),
+    "method": Parameter('{"linear"}, optional', "What lies between two entries."),
+    **dict.fromkeys(("nan", "neginf", "posinf"), Parameter(_NUMBER, "What stands for it.")),
+    "num": Parameter("int, optional", "How many values."),
+    "q": Parameter("array_like of numbers", "The levels; their axes come first in the result."),
+    "reps": Parameter("int or sequence of int", "How many times, by axis."),
+    "rowvar": Parameter(_FLAG, "Is every row a variable, not every column?"),
+    "source": Parameter("int or sequence of int", "The axes that are moved."),
+    "sparse": Parameter(_FLAG, "Leave axes along which nothing changes with extent 1?"),
+    **dict.fromkeys(
+        ("start", "stop"),
+        Parameter("expression or array_like", "The end of a range, or, of `rollaxis`, an axis."),
+    ),
+    "values": _OPERAND,
+    "weights": Parameter("expression or array_like, optional", "How much each entry counts."),
+    "xi": Parameter("expressions or arrays", "Vectors of coordinates."),
     "v": Parameter("expression or array_like", "Vectors in the last axis."),
 }
 

@@ -10,11 +10,12 @@ import math
 from typing import Any
 
 from ..graph.applications import apply
-from ..graph.extents import number
-from ..graph.nodes import Apply, Expr
+from ..graph.extents import number, quotient_of
+from ..graph.nodes import Apply, Einsum, Expr
 from ..graph.normal import scale
 from ..graph.operators import operator_named
 from ..graph.products import is_number, numeric_value, split_coef
+from ..support.errors import TraceError
 from . import arithmetic
 from .arithmetic import as_expr, broadcast, public
 from .elementwise_row import NONNEGATIVE, POSITIVE, UNIT, Function, elementwise
@@ -30,16 +31,12 @@ __all__ = [
     "clip",
     "cos",
     "cosh",
-    "digamma",
     "divide",
     "equal",
-    "erf",
-    "erfc",
     "exp",
     "exp2",
     "expm1",
     "floor",
-    "gammaln",
     "greater",
     "greater_equal",
     "hypot",
@@ -50,27 +47,27 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
-    "log_ndtr",
     "logaddexp",
+    "logcosh",
     "logical_and",
     "logical_not",
     "logical_or",
     "maximum",
     "minimum",
     "mod",
-    "ndtr",
     "not_equal",
-    "polygamma",
     "power",
     "reciprocal",
     "reciprocal0",
     "relu",
+    "sech",
     "sigmoid",
     "sign",
     "sin",
     "sinh",
     "softplus",
     "sqrt",
+    "stop_gradient",
     "tan",
     "tanh",
     "where",
@@ -84,6 +81,11 @@ INSIDE = ((-0.9, 0.9),)
 def _reciprocal0(xp: Any, x: Any) -> Any:
     zero = x == 0
     return xp.where(zero, 0 * x, 1 / (x + zero))
+
+
+def _logcosh(xp: Any, x: Any) -> Any:
+    large = xp.abs(x) + xp.log1p(xp.exp(-2 * xp.abs(x))) - math.log(2)
+    return xp.where(xp.abs(x) < 1, xp.log1p(2 * xp.sinh(x / 2) ** 2), large)
 
 
 # --- exponentials and logarithms ------------------------------------------------------------------
@@ -182,7 +184,15 @@ cosh: Function = elementwise(
     "cosh", lambda x, y: sinh(x), latex=r"\cosh({0})", range=(1, math.inf), safe=(0,), flops=10,
 )  # fmt: skip
 tanh: Function = elementwise(
-    "tanh", lambda x, y: 1 - y * y, latex=r"\tanh({0})", range=(-1, 1), flops=10,
+    "tanh", lambda x, y: sech(x) * sech(x), latex=r"\tanh({0})", range=(-1, 1), flops=10,
+)  # fmt: skip
+sech: Function = elementwise(
+    "sech", lambda x, y: -y * tanh(x), latex=r"\operatorname{{sech}}({0})", range=UNIT,
+    formula=lambda xp, x: 1 / xp.cosh(x), flops=12,
+)  # fmt: skip
+logcosh: Function = elementwise(
+    "logcosh", lambda x, y: tanh(x), latex=r"\log\cosh({0})", range=NONNEGATIVE,
+    formula=_logcosh, flops=40,
 )  # fmt: skip
 
 # --- sigmoid family -------------------------------------------------------------------------------
@@ -199,39 +209,6 @@ softplus: Function = elementwise(
 relu: Function = elementwise(
     "relu", lambda x, y: less(0, x), latex=r"\operatorname{{relu}}({0})", range=NONNEGATIVE,
     formula=lambda xp, x: xp.maximum(x, 0), domain=((0.1, 2),),
-)  # fmt: skip
-
-# --- special functions ----------------------------------------------------------------------------
-
-erf: Function = elementwise(
-    "erf", lambda x, y: exp(-x * x) * (2 / math.sqrt(math.pi)), latex=r"\operatorname{{erf}}({0})",
-    range=(-1, 1), flops=20,
-)  # fmt: skip
-erfc: Function = elementwise(
-    "erfc", lambda x, y: exp(-x * x) * (-2 / math.sqrt(math.pi)),
-    latex=r"\operatorname{{erfc}}({0})", range=(0, 2),
-    flops=20,
-)  # fmt: skip
-ndtr: Function = elementwise(
-    "ndtr", lambda x, y: exp(-0.5 * x * x) / math.sqrt(2 * math.pi), latex=r"\Phi({0})", range=UNIT,
-    flops=20,
-)  # fmt: skip
-log_ndtr: Function = elementwise(
-    "log_ndtr", lambda x, y: exp(-0.5 * x * x - y) / math.sqrt(2 * math.pi), latex=r"\log\Phi({0})",
-    range=(-math.inf, 0), flops=20,
-)  # fmt: skip
-gammaln: Function = elementwise(
-    "gammaln", lambda x, y: digamma(x), latex=r"\log\Gamma({0})",
-    domain=((0.5, 4),), safe=(1,), flops=20,
-)  # fmt: skip
-digamma: Function = elementwise(
-    "digamma", lambda x, y: polygamma(1, x), latex=r"\psi({0})",
-    domain=((0.5, 4),), safe=(1,), flops=20,
-)  # fmt: skip
-polygamma: Function = elementwise(
-    "polygamma", None, lambda n, x, y: polygamma(n + 1, x), latex=r"\psi^{{({0})}}({1})",
-    kernel=lambda xp, n, x: xp.polygamma(xp.asarray(n, int), x), domain=((1, 1), (0.5, 4)),
-    safe=(None, 1), flops=50,
 )  # fmt: skip
 
 # --- piecewise ------------------------------------------------------------------------------------
@@ -261,6 +238,10 @@ minimum: Function = elementwise(
     domain=((0.1, 1), (1.1, 2)), integral=True, positive_of=(0, 1),
 )  # fmt: skip
 
+stop_gradient: Function = elementwise(
+    "stop_gradient", None, latex=r"\operatorname{{stop}}({0})", formula=lambda xp, x: x,
+    integral=True,
+)  # fmt: skip
 less: Function = elementwise(
     "less", None, None, latex="{0} < {1}", infix="<", range=UNIT,
 )  # fmt: skip
@@ -300,8 +281,10 @@ def truth(c: Expr) -> Expr:
 
 
 @public
-def where(condition: object, a: object, b: object) -> Expr:
+def where(condition: object, a: object = None, b: object = None) -> Expr:
     """a where the condition holds, else b; derivatives take the branch taken, at every order."""
+    if a is None or b is None:
+        raise TraceError("where(condition) has no fixed shape; write where(condition, a, b)")
     c, left, right = broadcast(condition, a, b)
     value = numeric_value(c)
     if value is not None:
@@ -317,10 +300,10 @@ def where(condition: object, a: object, b: object) -> Expr:
 def divide(a: object, b: object) -> Expr:
     """a / b; a number below the line is a coefficient, a number above it a reciprocal."""
     left, right = as_expr(a), as_expr(b)
-    value = numeric_value(right)
-    if value and math.isfinite(1 / value):
+    value = right.coef.value if isinstance(right, Einsum) and is_number(right) else 0
+    if value and numeric_value(right) is not None and not math.isnan(quotient_of(1, value)):
         left, _ = broadcast(left, right)
-        return scale(left, number(1 / value))
+        return scale(left, number(quotient_of(1, value)))
     left, right = broadcast(left, right)
     if is_number(left) or len(set(getattr(left, "out", ()))) < len(getattr(left, "out", ())):
         return arithmetic.multiply(left, reciprocal(right))

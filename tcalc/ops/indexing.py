@@ -25,6 +25,7 @@ from ..graph.variables import check_extent, const_node, is_masked
 from ..support.errors import RangeError, ShapeError
 from .affine_entries import integral
 from .arithmetic import as_expr, broadcast_shapes, check_axis, public
+from .reshape import ravel
 from .selection import selection
 from .slicing import cut, cut_operands, integer_operands, is_integer
 
@@ -167,7 +168,7 @@ def take(a: object, indices: object, axis: int | None = None) -> Expr:
     indices : array of integers, or integer variable
         Negative entries count from the end.
     axis : int, optional
-        A vector needs none; NumPy flattens other arrays where it is left out, tcalc does not.
+        Without one, the entries in C order.
 
     Raises
     ------
@@ -184,7 +185,7 @@ def take(a: object, indices: object, axis: int | None = None) -> Expr:
     """
     e = as_expr(a)
     if axis is None and e.ndim != 1:
-        raise ShapeError(f"take of shape {show_shape(e.shape)} needs axis=")
+        e = ravel(e)
     place = check_axis(0 if axis is None else axis, e.ndim, "take")
     return getitem(e, (*[slice(None)] * place, index_expr(indices)))
 

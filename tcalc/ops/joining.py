@@ -20,8 +20,9 @@ from ..support.errors import ShapeError, UnsupportedError
 from .arithmetic import Axis, as_expr, check_axis, chosen_axes, public
 from .indexing import getitem
 from .indicator import indicator
+from .reshape import ravel, reshape
 
-__all__ = ["concatenate", "flip", "pad", "roll", "stack"]
+__all__ = ["array", "concatenate", "flip", "pad", "roll", "stack"]
 
 
 def _shifted(e: Expr, axis: int, start: Affine, extent: Extent) -> Expr:
@@ -35,12 +36,36 @@ def _shifted(e: Expr, axis: int, start: Affine, extent: Extent) -> Expr:
     return normal.einsum([e, *ops], [word, *words], out, ONE, extents)
 
 
-def _parts(arrays: object, what: str) -> list[Expr]:
+def holds_expressions(value: object) -> bool:
+    """Does a nest of lists and tuples hold an expression?"""
+    if isinstance(value, list | tuple):
+        return any(map(holds_expressions, value))
+    return isinstance(value, Expr)
+
+
+@public
+def array(a: object) -> Expr:
+    """Nested lists of expressions, arrays and numbers as one array: stacked, as `numpy.array`.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> x = tc.var("x")
+    >>> tc.array([[x, 1.0], [0.0, x**2]]).shape
+    (2, 2)
+    """
+    if isinstance(a, list | tuple) and holds_expressions(a):
+        return stack([array(part) for part in a])
+    return as_expr(a)
+
+
+def parts(arrays: object, what: str) -> list[Expr]:
+    """The arrays of a sequence, or along the first axis of one array."""
     if isinstance(arrays, Expr) and arrays.ndim:
         arrays = list(arrays)
     if not isinstance(arrays, Sequence | np.ndarray):
         raise TypeError(f"{what} takes a sequence of arrays, not {type(arrays).__name__}")
-    found = [as_expr(a) for a in arrays]
+    found = [array(a) for a in arrays]
     if not found:
         raise ValueError(f"{what} needs at least one array")
     return found
@@ -62,9 +87,9 @@ def concatenate(arrays: object, axis: int | None = 0) -> Expr:
     >>> tc.concatenate([x, y]).shape
     ('m+n',)
     """
-    exprs = _parts(arrays, "concatenate")
+    exprs = parts(arrays, "concatenate")
     if axis is None:
-        raise UnsupportedError("concatenate: axis=None flattens; ravel the arrays")
+        exprs, axis = [ravel(e) for e in exprs], 0
     ndim = exprs[0].ndim
     if not ndim:
         raise ShapeError("concatenate: arrays without axes cannot be concatenated; use stack")
@@ -91,7 +116,7 @@ def concatenate(arrays: object, axis: int | None = 0) -> Expr:
 @public
 def stack(arrays: object, axis: int = 0) -> Expr:
     """Arrays of one shape along a new axis, as `numpy.stack`."""
-    exprs = _parts(arrays, "stack")
+    exprs = parts(arrays, "stack")
     shape = exprs[0].shape
     for e in exprs:
         if e.shape != shape:
@@ -166,7 +191,7 @@ def roll(a: object, shift: int, axis: int | None = None) -> Expr:
     """
     e = as_expr(a)
     if axis is None and e.ndim != 1:
-        raise UnsupportedError(f"roll of shape {show_shape(e.shape)} needs axis=")
+        return reshape(roll(ravel(e), shift), e.shape)
     place = check_axis(0 if axis is None else axis, e.ndim, "roll")
     extent, count = e.shape[place], whole_number(shift)
     if isinstance(extent, int):
@@ -174,5 +199,5 @@ def roll(a: object, shift: int, axis: int | None = None) -> Expr:
     if not count:
         return e
     ahead = (slice(None),) * place
-    parts = [getitem(e, (*ahead, slice(-count, None))), getitem(e, (*ahead, slice(-count)))]
-    return concatenate(parts, place)
+    ends = [getitem(e, (*ahead, slice(-count, None))), getitem(e, (*ahead, slice(-count)))]
+    return concatenate(ends, place)

@@ -5,22 +5,37 @@ Ties of max and min split the derivative evenly; the derivative of a norm at 0 i
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..graph.applications import apply
-from ..graph.extents import ONE, Extent, Shape, show_shape
+from ..graph.extents import ONE, Extent, Shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum, view
 from ..graph.operators import Kernels, Meaning, Op, Spelling
 from ..graph.orientation import inverse_permutation
 from ..graph.variables import check_extent
-from ..support.errors import ShapeError, UnsupportedError
+from ..support.errors import UnsupportedError
 from . import arithmetic
 from .arithmetic import Axis, as_expr, chosen_axes, keep, public
-from .elementwise import abs, equal, exp, less_equal, reciprocal, reciprocal0, sqrt, where
+from .elementwise import (
+    abs,
+    equal,
+    exp,
+    less,
+    less_equal,
+    not_equal,
+    power,
+    reciprocal,
+    reciprocal0,
+    sqrt,
+    stop_gradient,
+    where,
+)
 from .elementwise_row import NONNEGATIVE
+from .reshape import ravel
 
 __all__ = [
     "arange",
@@ -181,7 +196,7 @@ def softmax(a: object, axis: Axis = -1) -> Expr:
 
 
 @public
-def std(a: object, axis: Axis = None, ddof: int = 0, keepdims: bool = False) -> Expr:
+def std(a: object, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Expr:
     """The standard deviation over axes: the square root of `numpy.var`."""
     return sqrt(arithmetic.var(a, axis, ddof, keepdims))
 
@@ -200,7 +215,20 @@ def norm(a: object, ord: int | float | str | None = None, axis: Axis = None) -> 
     if len(axes) == 2 and (ord == 1 or largest):
         summed, other = (axes[1], axes[0]) if largest else (axes[0], axes[1])
         return max(arithmetic.sum(abs(e), summed), other - (other > summed))
+    if len(axes) == 1 and isinstance(ord, int | float):
+        return _power_norm(abs(e), ord, axes)
     raise UnsupportedError(f"norm of order {ord!r} over {len(axes)} axes is not offered")
+
+
+def _power_norm(e: Expr, ord: int | float, axes: list[int]) -> Expr:
+    """The norm of an order that has no form of its own, of entries from 0 on."""
+    if ord in (0, -math.inf):
+        return min(e, axes) if ord else arithmetic.sum(not_equal(e, 0), axes)
+    top = max(e, axes, keepdims=True)
+    top = where(equal(top, 0), 1, stop_gradient(top))
+    total = arithmetic.sum(power(e / top, ord), axes)
+    found = where(less(0, total), power(total, 1 / ord), 0)
+    return found * arithmetic.sum(top, axes)
 
 
 # --- cumulative sums ------------------------------------------------------------------------------
@@ -264,8 +292,8 @@ CUMSUM = Op(
 
 @public
 def cumsum(a: object, axis: int | None = None) -> Expr:
-    """Partial sums along an axis (which a vector need not name)."""
+    """Partial sums along an axis, without one of all entries in C order."""
     e = as_expr(a)
     if axis is None and e.ndim != 1:
-        raise ShapeError(f"cumsum of shape {show_shape(e.shape)} needs axis=")
+        e = ravel(e)
     return _moved(CUMSUM, e, chosen_axes(axis, e.ndim, "cumsum")[0], (False,))

@@ -18,13 +18,12 @@ from ..graph.operators import TABLE
 from ..graph.products import LabelledExpr, inlined
 from ..graph.properties import subspace
 from ..ops.arithmetic import matmul, sum
-from ..ops.diagonals import diagonal
+from ..ops.diagonals import diagonal, eye
 from ..ops.elementwise import abs, log
 from ..ops.matrix.cholesky import CHOLESKY, cholesky
 from ..ops.matrix.definite import inverse_definite, logdet_definite
 from ..ops.matrix.inverse import INV, inv, logdet
 from ..ops.matrix.triangular import TRI_INVERSE, lower_triangle, tri_inverse
-from ..ops.views import eye
 from .facts import is_definite
 from .strategy import rule
 

@@ -26,7 +26,7 @@ from ..loops.build import body_results
 from ..ops.arithmetic import as_expr, check_axis
 from ..ops.indexing import index_expr
 from ..rules.strategy import substitute
-from ..support.errors import ShapeError
+from ..support.errors import ShapeError, TraceError
 from .compiled import Compiled
 
 #: Traces whose plans a function caches.
@@ -120,7 +120,12 @@ class TransformedFunction(ABC):
         """The inputs of a trace, and its cache entry: nodes kept alive, outputs, their program."""
         with Scope() as scope:
             inputs = TraceInputs(scope, self.name)
-            result = self.fun(*self.opened(inputs, args), **options)
+            try:
+                result = self.fun(*self.opened(inputs, args), **options)
+            except ValueError as error:  # NumPy's, where an entry of an array is set
+                if isinstance(error.__cause__, TraceError):
+                    raise error.__cause__ from None
+                raise
             exprs = body_results(result, self.name)
             shape = trees.mapped(lambda _: 0, result)
             key = (repr(shape), inputs.key, tuple(map(id, exprs)))

@@ -6,7 +6,6 @@ addresses of what they call.
 
 from __future__ import annotations
 
-import _ctypes
 import ctypes
 import re
 import threading
@@ -19,11 +18,14 @@ from weakref import finalize
 
 import numpy as np
 
+from .cache import closed
 from .compiler import CONTRACTED, loaded
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
 
 #: Parts of one text, of which later ones use earlier ones.
 C_SOURCES = ("products.c", "triangles.c", "columns.c")
+#: What Python asks of the routines.
+ROUTINES = ("tcalc_give", "tcalc_try", "tcalc_routines")
 #: BLAS functions in the order in which the routines take them.
 BLAS = ("gemm", "gemv", "syrk")
 #: Rows of square products that are measured, and how many more multiplications behave alike.
@@ -94,9 +96,9 @@ def heading(char: str) -> str:
 
 def function(text: str, char: str, arguments: int) -> Any:
     """The function ``int run(int, ...)``, further arguments being pointers, of generated C."""
-    library = loaded(heading(char) + text)
+    library = loaded(heading(char) + text, ("tcalc_bind", "run"))
     # What nobody calls any more is closed, as a process can only hold so many libraries.
-    finalize(library, _closed, library._handle).atexit = False
+    finalize(library, closed, library._handle).atexit = False
     with _LOCK:
         routines = _routines(char)
     library.tcalc_bind.argtypes = [ctypes.c_void_p]
@@ -106,16 +108,10 @@ def function(text: str, char: str, arguments: int) -> Any:
     return library.run
 
 
-def _closed(handle: int) -> None:
-    close = getattr(_ctypes, "dlclose", None)
-    if close is not None:
-        close(handle)
-
-
 @cache
 def _routines(char: str) -> Any:
     """Addresses of the routines, which have been told what they need."""
-    library = loaded(prelude(char) + _source(), CONTRACTED)
+    library = loaded(prelude(char) + _source(), ROUTINES, CONTRACTED)
     blas = (ctypes.c_void_p * len(BLAS))(*_blas(char))
     library.tcalc_give.argtypes = [ctypes.c_void_p, ctypes.c_double]
     library.tcalc_give(blas, 0.0)

@@ -15,9 +15,12 @@ from ...graph.operators import Op
 #: Rows that C's library has under the same name, and under another one.
 _SAME = (
     "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh",
-    "cosh", "tanh", "floor", "erf", "erfc",
+    "cosh", "tanh", "floor", "ceil", "rint", "cbrt", "erf", "erfc",
 )  # fmt: skip
-_OTHER = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "abs": "fabs"}
+_OTHER = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "abs": "fabs",
+}  # fmt: skip
 _PAIRS = {"arctan2": "atan2", "hypot": "hypot", "power": "pow"}
 _COMPARED = {
     "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==",

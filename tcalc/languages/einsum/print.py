@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...graph.nodes import Expr
 from ...graph.operators import Op
 from ..writing.layout import FormulaLayout
-from ..writing.notation import Fragment, Rope, Style
+from ..writing.notation import ATOM, SUM, Fragment, Rope, Style, fragment_size
 
 
 class EinsumStyle(Style):
-    """Everything between operands acts entry by entry."""
+    """Everything between operands acts entry by entry; calls show all that a row is given."""
 
     pointwise_times = "*"
 
@@ -21,12 +22,34 @@ class EinsumStyle(Style):
     def infix(self, op: Op, args: Sequence[Fragment], scalar: Sequence[bool]) -> Fragment:
         return super().infix(op, args, [True] * len(scalar))
 
+    def add(self, terms: Sequence[Fragment]) -> Fragment:
+        """A sum; sums among its terms keep their parentheses, which are read as nested sums."""
+        return super().add([self.enclosed(p) for p in terms])
+
+    def enclosed(self, p: Fragment) -> Fragment:
+        if p.level > SUM:
+            return p
+        return Fragment(self.parenthesised(p.text), ATOM, *fragment_size([p]), p.negative)
+
+    def named(self, op: Op) -> str:
+        return op.name
+
+    def shown(self, op: Op) -> Sequence[int]:
+        return ()
+
+    def output(
+        self, op: Op, index: int, extra: Sequence[tuple[str, Any]], args: Sequence[Fragment]
+    ) -> Fragment:
+        return self.function(op.parts[index], args, [str(value) for _, value in extra])
+
     def transpose(self, p: Fragment) -> Fragment:
         return p
 
 
 def to_einsum(e: Expr) -> str:
     """The expression in the einsum language: lines `name = expr`, then one expression.
+
+    `parse_einsum` reads it.
 
     Parameters
     ----------

@@ -164,6 +164,8 @@ class _ExpressionBuilder:
         if node.name == "~":
             return (yield self.conditions.condition(place, context))
         value: Labelled = yield self.value(node.args[0], context)
+        if node.name == "-" and self.tree.nodes[node.args[0]].kind == "number":
+            return Labelled(numeral(-float(self.tree.nodes[node.args[0]].name)), ())  # 0 has a sign
         return labelled_multiple(value, -1) if node.name == "-" else value
 
     def infix(self, place: int, node: Node, context: Context) -> Steps:

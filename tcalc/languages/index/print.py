@@ -12,7 +12,7 @@ import numpy as np
 
 from ...graph.applications import application
 from ...graph.extent_forms import Least, atom_of, atoms_in
-from ...graph.extents import Coef, form_of, number, show_shape
+from ...graph.extents import Coef, doubles_of, form_of, number, show_shape, size_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
 from ...graph.products import indicates, selects, split_coef
@@ -305,8 +305,8 @@ def power_fragment(p: Fragment, power: int) -> Fragment:
 def scaled_fragment(coef: Coef, factors: Sequence[Fragment]) -> Fragment:
     """A coefficient times factors."""
     negative = math.copysign(1, coef.value) < 0
-    size = abs(coef.value)
-    above = [] if size == 1 else [Fragment(repr(size))]
+    size = size_of(coef.value)
+    above = [] if size == 1 else [Fragment(repr(n)) for n in doubles_of(size)]
     above += [Fragment(f"({_shown(form_of(n))})" if _long(n) else n) for n in coef.times]
     for p in factors:
         negative ^= p.negative

@@ -118,7 +118,7 @@ class _IndexParser(Parser):
         kind, bound = ("name", ()) if index is None else ("index", (index,))
         self.push(kind, token.text, (), (token.start, token.start, token.end), bound)
 
-    def applied(self) -> None:
+    def applied(self) -> bool:
         """A name with a bracket behind it: a function, an array, or what binds indices."""
         token, square = self.token, self.at("[", 1)
         self.place += 1
@@ -126,7 +126,7 @@ class _IndexParser(Parser):
             self.place += 1
             self.headers.append(Header(token.text, token.start))
             self.header()
-            return
+            return True
         if square:
             if token.text in self.scope:
                 raise self.fail(f"`{token.text}` is an index, not an array", token.start)
@@ -137,6 +137,7 @@ class _IndexParser(Parser):
                 raise self.fail(message, token.start)
             self.open("call", token.text, token.start)
         self.place += 1
+        return True
 
     def guard(self) -> bool:
         self.open("guard", "[", self.token.start)
@@ -215,7 +216,6 @@ class _IndexParser(Parser):
     def ended(self) -> None:
         """The upper bound of an index is complete."""
         self.stack.pop()
-        self.depth -= 1
         self.indices[self.headers[-1].last].high = self.values.pop()
         if not self.bound():
             self.header()

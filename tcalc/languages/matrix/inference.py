@@ -14,13 +14,13 @@ from ...support.misspelt import closest_name
 from ..reading.calls import ArrayTree
 from ..reading.parser import COMPARISON
 from ..reading.tree import Node
+from ..reading.unification import DimensionUnifier
 from .factorisations import FACTORISATION_RULES
 from .functions import RESULT_FUNCTIONS, available, closest_matrix_function, signature_of
 from .rules import FUNCTION_RULES, KIND_RULES, OPERATOR_RULES
 from .sizes import SizeRules
 from .syntax import LEVELS
 from .types import SCALAR, Type, TypingContext, TypingRule, type_of_axes
-from .unification import DimensionUnifier
 
 #: Undeclared names: a to g are scalars, h to z columns, capitals matrices.
 _CONVENTION = re.compile(r"[A-Za-z][0-9]*")

@@ -133,8 +133,12 @@ class _ExpressionBuilder:
         return self.typed.shape(self.typed.types[len(self.built)])
 
     def prefix(self, node: Node) -> Expr:
-        operand = self.built[node.args[0]]
-        return _call("negative", operand) if node.name == "-" else operand
+        operand, literal = self.built[node.args[0]], self.tree.nodes[node.args[0]]
+        if node.name != "-":
+            return operand
+        if literal.kind == "number":
+            return numeral(-float(literal.name))  # as 0 has a sign
+        return _call("negative", operand)
 
     def infix(self, node: Node) -> Expr:
         left, right = (self.built[place] for place in node.args)

@@ -13,8 +13,8 @@ from ...graph.extents import show_shape
 from ...support.errors import ParseError, ShapeError
 from ..reading.calls import ArrayTree
 from ..reading.tree import Node
+from ..reading.unification import DimensionUnifier
 from .syntax import factor_source
-from .unification import DimensionUnifier
 
 #: By the number of axes of a declared variable, or of what an einsum form gives.
 KIND_OF_NDIM = ("scalar", "column", "matrix")

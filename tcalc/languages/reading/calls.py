@@ -11,7 +11,7 @@ from ...graph.extents import Extent
 from ...graph.variables import check_extent
 from ...support.errors import ShapeError
 from .lexer import Token
-from .parser import OR, Grammar, Open, Parser
+from .parser import BRACKETS, OR, Grammar, Open, Parser
 from .tree import Positions, SyntaxTree
 
 
@@ -29,9 +29,10 @@ class EinsumForm(NamedTuple):
 
 @dataclass(frozen=True)
 class ArrayTree(SyntaxTree):
-    """A tree with nodes of kind `einsum`, whose forms are known by their positions."""
+    """A tree with nodes of kind `einsum`, and calls with parameters: both by their positions."""
 
     forms: Mapping[int, EinsumForm]
+    parameters: Mapping[int, tuple[str, ...]]
 
 
 class ArrayParser(Parser):
@@ -41,21 +42,26 @@ class ArrayParser(Parser):
     ----------
     used : set of str
         The names that were read before a statement gave them a value.
-    forms : dict
-        The einsum forms, by the positions of their nodes.
+    forms, parameters : dict
+        The einsum forms, and the texts of parameters of calls, by the positions of their nodes.
     """
 
     def __init__(self, text: str, grammar: Grammar) -> None:
         super().__init__(text, grammar)
         self.used: set[str] = set()
         self.forms: dict[int, EinsumForm] = {}
+        self.parameters: dict[int, tuple[str, ...]] = {}
         self.quoted: list[tuple[Token, dict[str, Extent]]] = []  # forms that are open
         self.operands["#"] = self.form
 
     def tree(self) -> ArrayTree:
         """The tree of the text. ParseError where it is not in the language."""
         self.run()
-        return ArrayTree(self.text, self.nodes, self.statements, self.forms)
+        return ArrayTree(self.text, self.nodes, self.statements, self.forms, self.parameters)
+
+    def argued(self) -> bool:
+        """Behind the bracket or a comma of a call: does an operand follow?"""
+        return True
 
     @abstractmethod
     def called(self, bracket: Open, args: Positions) -> None:
@@ -84,11 +90,12 @@ class ArrayParser(Parser):
 
     # --- functions --------------------------------------------------------------------------------
 
-    def applied(self) -> None:
+    def applied(self) -> bool:
         token = self.token
         self.place += 1
         self.open("call", token.text, token.start)
         self.place += 1
+        return self.argued()
 
     def wanted(self, bracket: Open) -> str:
         if bracket.kind == "einsum":
@@ -102,7 +109,7 @@ class ArrayParser(Parser):
             wanted = "expected )" if self.stack else "expected an operator or the end"
             raise self.fail(f"a comma stands between arguments of a function only; {wanted}")
         self.place += 1
-        return self.stack[-1].kind == "call" or self.extents()
+        return self.argued() if self.stack[-1].kind == "call" else self.extents()
 
     def closed(self, bracket: Open, args: Positions) -> None:
         if bracket.kind == "call":
@@ -117,6 +124,8 @@ class ArrayParser(Parser):
     def form(self) -> bool:
         """Open an einsum form and read its letters; does an operand follow?"""
         at = self.token.start
+        if self.tokens[min(self.place + 2, len(self.tokens) - 1)].kind != "quoted":
+            raise self.grammar.lexicon.misused("#", self.text, at)
         self.place += 1
         self.open("einsum", "#", at)
         self.quoted.append((self.tokens[self.place + 1], {}))
@@ -144,16 +153,20 @@ class ArrayParser(Parser):
 
     def extent(self, at: int) -> Extent:
         """The extent that stands up to the next comma, or to the end of the form."""
-        first, depth = self.place, 0
-        while self.token.kind != "end" and (depth or not (self.at(",") or self.at(")"))):
-            depth += self.at("(") - self.at(")")
-            self.place += 1
-        text = self.text[self.tokens[first].start : self.tokens[self.place].start].strip()
+        text = self.verbatim()
         try:
             return check_extent(int(text) if text.isdecimal() and len(text) < 16 else text, "#")
         except (ShapeError, ValueError):
             message = "the extent of a letter is an int, a dimension or an affine form in these"
             raise self.fail(f"{message}, not `{text}`", at) from None
+
+    def verbatim(self) -> str:
+        """The text up to the comma or the bracket that ends an argument."""
+        first, depth = self.place, 0
+        while self.token.kind != "end" and (depth or self.token.text not in (",", ")", "]")):
+            depth += (self.token.text in BRACKETS) - (self.token.text in BRACKETS.values())
+            self.place += 1
+        return self.text[self.tokens[first].start : self.tokens[self.place].start].strip()
 
     def fitted(self, quoted: Token, sizes: dict[str, Extent], count: int) -> EinsumForm:
         """The form that letters spell for so many operands. ParseError where they spell none."""

@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from ...graph.variables import canonical_name
 from ...support.errors import ParseError
+from ...support.limits import spend
 
 MAX_TEXT = 2**22
+MAX_DEPTH = 100_000
 
 #: A dot belongs to a number only where it does not start an operator or a range: 1./x, 0..4.
 _NUMBER = r"(?:[0-9]+(?:\.(?![.*/^'])[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -97,6 +99,8 @@ class Lexicon:
             if kind == "op":
                 word = self.synonyms.get(word, word)
                 depth = max(0, depth + (word in ("(", "[")) - (word in (")", "]")))
+                if depth > MAX_DEPTH:
+                    raise ParseError(f"more than {MAX_DEPTH} nested brackets", text, start)
             elif kind == "number":
                 _check_number(word, text, start)
             elif kind == "name" and not word.isidentifier():
@@ -106,6 +110,7 @@ class Lexicon:
                 word = canonical_name(word)
             found.append(Token(kind, word, start, place))
         found.append(Token("end", "", place, place))
+        spend("steps", len(found))
         return found
 
 

@@ -6,7 +6,19 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...ops import arithmetic, diagonals, elementwise, packed, reductions, reshape, views
+from ...ops import (
+    arithmetic,
+    diagonals,
+    einsum,
+    elementwise,
+    entrywise,
+    packed,
+    products,
+    reductions,
+    reshape,
+    special,
+    views,
+)
 from ...ops.declared import DECLARED
 from ...ops.matrix import (
     adjugate,
@@ -22,7 +34,8 @@ from ...ops.matrix import (
 )
 
 MODULES = (
-    arithmetic, views, elementwise, reductions, reshape, diagonals, packed,
+    arithmetic, views, elementwise, entrywise, special, reductions, reshape, diagonals, packed,
+    products, einsum,
     adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
 )  # fmt: skip
 

@@ -13,8 +13,6 @@ from ...support.errors import ParseError
 from .lexer import Lexicon, Token, excerpt, line_and_column
 from .tree import Node, Positions, SyntaxStatement
 
-MAX_DEPTH = 100_000
-
 #: Precedence: operators of a higher level bind more tightly.
 OR, AND, COMPARISON, SUM, PRODUCT, UNARY, POWER, SIGN = range(1, 9)
 
@@ -100,7 +98,6 @@ class Parser(ABC):
         self.assigned: dict[str, int] = {}
         self.stack: list[Open] = []
         self.values: list[int] = []
-        self.depth = 0
         self.powered = False
         self.operands: dict[str, Callable[[], bool]] = {
             "(": self.parenthesis,
@@ -119,8 +116,8 @@ class Parser(ABC):
         """Push the node of a name that stands alone."""
 
     @abstractmethod
-    def applied(self) -> None:
-        """Open the bracket behind a name, and go on behind it."""
+    def applied(self) -> bool:
+        """Open the bracket behind a name, and go on behind it; does an operand follow?"""
 
     @abstractmethod
     def closed(self, bracket: Open, args: Positions) -> None:
@@ -204,7 +201,8 @@ class Parser(ABC):
                 if following.kind != "op" or following.text not in BRACKETS:
                     self.named()
                     break
-                self.applied()
+                if not self.applied():
+                    return
             elif token.kind == "op" and token.text in self.operands:
                 if not self.operands[token.text]():
                     return
@@ -286,9 +284,6 @@ class Parser(ABC):
         self, kind: str, name: str, at: int, indices: Positions = (), operands_before: int = 0
     ) -> None:
         """Open the bracket that is read now; some operands before it may belong to it."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise self.fail(f"more than {MAX_DEPTH} nested {self.grammar.brackets}")
         base = len(self.values) - operands_before
         self.stack.append(Open(kind, name, at, 0, base, self.token.start, indices))
 
@@ -300,7 +295,6 @@ class Parser(ABC):
         if self.grammar.closing.get(self.text[self.stack[-1].bracket]) != token.text:
             raise self.unclosed(self.stack[-1])
         bracket = self.stack.pop()
-        self.depth -= 1
         if bracket.kind == "(":
             inner = self.values[-1]
             self.nodes[inner] = self.nodes[inner]._replace(start=bracket.at, end=token.end)

@@ -237,7 +237,7 @@ class NumPy:
     # --- operators ---
 
     def call(self, op: Operator, args: Sequence[Code]) -> Code | None:
-        own = f"np.{op.name}({{operands}})" if hasattr(np, op.name) else ""
+        own = f"np.{op.name}({{operands}})" if hasattr(np, op.name) and not op.core else ""
         template = TEMPLATES.get(op.name) or own
         if callable(template):
             template = template(*op.params)
@@ -245,6 +245,7 @@ class NumPy:
             return None
         axes = tuple(range(-op.core, 0))
         values = {f"p[{k}]": text for k, text in enumerate(op.params)}
+        values["dtype"] = self.dtype
         values["axes"] = str(axes[0] if op.core == 1 else axes)
         return infix.filled(template, values, args, lambda c: named(self, c))
 

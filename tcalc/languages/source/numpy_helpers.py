@@ -86,6 +86,30 @@ def _gaps(w, degenerate):
     return np.where(off, 1 / np.where(off, d, 1), 0).astype(w.dtype)
 """,
     """
+def _inverse_mills(n, x):
+    import math
+
+    n = int(np.max(n))
+    low, depth = ((-8, 8), (-4, 24), (-3, 40))[min(n, 2)]
+    high = np.clip(x, low, 60)
+    h = [np.exp(-0.5 * high * high) / (special.ndtr(high) * math.sqrt(2 * math.pi))]
+    u = [high + h[0]]
+    for k in range(n):
+        h.append(-sum(math.comb(k, j) * h[j] * u[k - j] for j in range(k + 1)))
+        u.append(h[-1] + (k == 0))
+    z = -np.minimum(x, low)
+    t = [2 * (depth + 1) / (z + np.sqrt(z * z + 4 * (depth + 1)))]
+    for m in range(1, n + 1):
+        t.append((t[m - 1] - sum(t[j] * t[m - j] for j in range(1, m))) / (2 * t[0] + z))
+    for k in range(depth, 0, -1):
+        below = [z + t[0], *[a - 1 for a in t[1:2]], *t[2:]]
+        t = [k / below[0]]
+        for m in range(1, n + 1):
+            t.append(-sum(below[j] * t[m - j] for j in range(1, m + 1)) / below[0])
+    tail = t[n] * math.factorial(n) + (z if n == 0 else -(n == 1))
+    return np.where(x > low, h[n], tail)
+""",
+    """
 def _lq(a):
     q, r = np.linalg.qr(np.swapaxes(a, -1, -2))
     sign = np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :]

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 #: Operators by name, as `infix.filled` reads them: parameters are ``{p[0]}``, the axes of a
-#: reduction ``{axes}``; or a function of the parameters, written, that gives the template. Others
-#: are NumPy's functions of their name.
+#: reduction ``{axes}``, the dtype ``{dtype}``; or a function of the parameters, written, that gives
+#: the template. Others are NumPy's functions of their name where they act on entries.
 TEMPLATES: dict[str, str | Callable[..., str]] = {
     **{
         name: f"special.{name}({{operands}})"
         for name in (
-            "digamma", "erf", "erfc", "gammaln", "log_ndtr", "ndtr", "xlogy",
+            "beta", "betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "log_ndtr", "logit",
+            "ndtr", "xlogy",
         )
     },
-    "polygamma": "special.polygamma({0}, {1}).astype(dtype)",
+    "spherical_jn": "special.spherical_jn(np.asarray({0}, int), {1}).astype({dtype})",
+    "polygamma": "special.polygamma({0}, {1}).astype({dtype})",
     "reciprocal": "1 / {0}",
     "reciprocal0": "np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
+    "inverse_mills": "_inverse_mills({0}, {1})",
     "power": "{0} ** {1}",
     "less": "({0} < {1})",
     "less_equal": "({0} <= {1})",
@@ -28,6 +31,8 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "matrix_transpose": "{0}.T",
     # reductions and vectors
     **{name: f"{{0}}.{name}(axis={{axes}})" for name in ("max", "min", "prod")},
+    **{name: f"{{0}}.{name}(axis={{axes}}).astype({{dtype}})" for name in ("argmax", "argmin")},
+    "argsort": "{0}.argsort(axis={axes}, kind='stable').astype({dtype})",
     "norm2": "_norm2({0}, {axes})",
     "logsumexp": "special.logsumexp({0}, axis={axes})",
     "cumsum": lambda backward: "np.cumsum({0}[..., ::-1], axis=-1)[..., ::-1]"

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ...contraction.paths import path_of
-from ...graph.extents import ONE, Coef, Extent, Shape, extent_coef, nominal
+from ...graph.extents import ONE, Coef, Extent, Shape, doubles_of, extent_coef, nominal, size_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.products import Factors, indicates, selects
 from ...ops.indicator import accesses, conditions
@@ -84,7 +84,8 @@ class Products:
         """coef * factors, the number next to the smallest factor."""
         language, value = self.language, coef.value
         negative = math.copysign(1, value) < 0 and value == value
-        first = [] if abs(value) == 1 and (factors or coef.times) else [language.number(abs(value))]
+        plain = abs(value) == 1 and (factors or coef.times)
+        first = [] if plain else [language.number(n) for n in doubles_of(size_of(value))]
         first += [language.size(d) for d in coef.times]
         code = language.multiply([*first, *factors])
         if coef.over:

@@ -13,7 +13,7 @@ from ...graph.applications import application
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ...graph.normal import bare
 from ...graph.products import symmetries
-from ...ops.reductions import softmax
+from .abbreviations import abbreviation
 from .gathers import as_gather, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
 from .matrix_form import FactorForm, NodeForm, ProductForm, counted, fewer_transposes
@@ -23,9 +23,6 @@ from .sharing import free_prefix, used_twice
 MAX_TOKENS = 2_000
 MIN_SHARED = 12
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
-
-#: Functions of one vector that are written as calls, though they are composed of other nodes.
-ABBREVIATIONS: dict[str, Callable[[Expr], Expr]] = {"softmax": softmax}
 
 
 class FormulaLayout:
@@ -129,7 +126,7 @@ class FormulaLayout:
         extra = call_parameters(node)
         if not node.op.elementwise or not node.args:
             args = [self.forms[id(arg)].plain for arg in node.args]
-            args = [args[k] for k in node.op.spelling.shown] or args
+            args = [args[k] for k in self.style.shown(node.op)] or args
             return self.settled(node, self.style.call(node.op, extra, args, [False]), None)
 
         found = abbreviation(node) if self.matrix else None
@@ -155,7 +152,8 @@ class FormulaLayout:
             fragment = repeated(node, loop, self.style, self.names, forms, settled, self.inner)
             return self.settled(node, fragment, None)
         args = [self.forms[id(arg)].plain for arg in whole.args]
-        return self.settled(node, self.style.output(whole.op, node.index, args), None)
+        output = self.style.output(whole.op, node.index, call_parameters(whole), args)
+        return self.settled(node, output, None)
 
     def inner(
         self, roots: Sequence[Expr], known: dict[int, NodeForm]
@@ -353,7 +351,8 @@ class FormulaLayout:
         self, node: Einsum, arg: Expr, letters: tuple[str, ...], fresh: Iterator[str]
     ) -> list[tuple[Expr, str]]:
         """An operand, or in its place the operands of a contraction in einsum form."""
-        if node.summed or self.forms[id(arg)].matrix or not isinstance(arg, Einsum):
+        repeated = sum([other is arg for other in node.args]) > 1
+        if repeated or node.summed or self.forms[id(arg)].matrix or not isinstance(arg, Einsum):
             return [(arg, "".join(letters))]
         local = dict(zip(arg.out, letters, strict=True))
         for label in range(len(arg.extents)):
@@ -375,21 +374,6 @@ def ordered(placed: Sequence[tuple[str, Fragment]]) -> list[tuple[str, Fragment]
         for key, found in words.items()
     }
     return [(next(given[id(fragment)]), fragment) for _, fragment in placed]
-
-
-def abbreviation(node: Apply) -> tuple[str, Expr] | None:
-    """The function of a vector that this node composes, and its argument; None for others."""
-    terms = node.args[0].args if isinstance(node.args[0], Add) else ()
-    if node.ndim != 1 or len(node.args) != 1:
-        return None
-    for term in terms:
-        total = term.args[0] if isinstance(term, Einsum) and len(term.args) == 1 else None
-        if not isinstance(total, Apply) or total.ndim or len(total.args) != 1:
-            continue
-        for name, function in ABBREVIATIONS.items():
-            if total.args[0].shape == node.shape and function(total.args[0]) is node:
-                return name, total.args[0]
-    return None
 
 
 def leading_sum(terms: list[Fragment]) -> list[Fragment]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ...graph.extents import ONE, Coef, Extent, canonical_number, inverse_extent
+from ...graph.extents import ONE, Coef, Extent, inverse_extent, quotient_of
 from ...graph.nodes import Einsum, Expr, Labels
 from .notation import Fragment, Style
 
@@ -94,7 +94,7 @@ class ProductForm:
             share = _share(form.summand[1]) if form.summand and k == 1 else ONE
             if form.summand and share.over and not Counter(share.over) - Counter(coef.over):
                 rest = Counter(coef.over) - Counter(share.over)
-                value = canonical_number(coef.value / share.value)
+                value = quotient_of(coef.value, share.value)
                 coef = coef._replace(value=value, over=tuple(sorted(rest.elements())))
                 fragments.append(style.mean(form.summand[0]))
             else:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...graph.extents import Coef, Extent, Shape
+from ...graph.extents import Coef, Extent, Number, Shape, doubles_of, size_of
 from ...graph.operators import Op
 from ...support.limits import exceeded, largest, spend
 
@@ -217,22 +217,22 @@ class Style:
     def power(self, p: Fragment, k: int, scalar: bool) -> Rope:
         return (self.inside(p, QUOTE), "^" if scalar else ".^", str(k))
 
-    def factors(self, value: float) -> tuple[str, str]:
+    def factors(self, value: Number) -> tuple[str, str]:
         """A positive number as a factor in front and a divisor behind."""
         if value == 1:
             return "", ""
-        if 0 < value < math.inf and not isinstance(value, int):
+        if isinstance(value, float) and 0 < value < math.inf:
             for k in range(2, 100):
                 p = round(value * k)
                 if 0 < p < 100 and p * (1 / k) == value and (k < 10 or len(repr(value)) > 6):
                     return ("" if p == 1 else str(p)), str(k)
-        return repr(value), ""
+        return "*".join(map(repr, doubles_of(value))), ""
 
     def scale(self, body: Fragment | None, coef: Coef, scalars: Sequence[Fragment]) -> Fragment:
         """coef * scalars * body."""
         value = coef.value
         negative = math.copysign(1, value) < 0 and value == value
-        front, back = self.factors(abs(value))
+        front, back = self.factors(size_of(value))
         if body is not None and body.negative:
             negative, body = not negative, body._replace(negative=False)
         scalars = sorted(scalars, key=lambda p: (p.level < POWER, p.size))
@@ -291,7 +291,17 @@ class Style:
             (name, "(", join_ropes(", ", ropes), ")"), ATOM, *fragment_size(args, 3 + len(ropes))
         )
 
-    def output(self, op: Op, index: int, args: Sequence[Fragment]) -> Fragment:
+    def named(self, op: Op) -> str:
+        """The name of an operator in calls."""
+        return op.spelling.printed or op.name
+
+    def shown(self, op: Op) -> Sequence[int]:
+        """The operands that calls of an operator show; empty: all."""
+        return op.spelling.shown
+
+    def output(
+        self, op: Op, index: int, extra: Sequence[tuple[str, Any]], args: Sequence[Fragment]
+    ) -> Fragment:
         """One output of an operator that has several."""
         return self.function(op.parts[index], args)
 
@@ -332,7 +342,7 @@ class Style:
             else p
             for k, p in enumerate(args)
         ]
-        return self.function(op.spelling.printed or op.name, taken, shown)
+        return self.function(self.named(op), taken, shown)
 
     def infix(self, op: Op, args: Sequence[Fragment], scalar: Sequence[bool]) -> Fragment:
         sign = op.spelling.infix

@@ -92,7 +92,7 @@ def evaluate_scalar(nodes: list[Expr], x: Array, xp: Any = NUMPY) -> Array:
         if isinstance(node, Var):
             value: Any = x
         elif isinstance(node, Einsum):
-            value = xp.float64(node.coef.value)
+            value = xp.float64(node.coef.evaluate({}))
             for arg in args:
                 value = value * arg
         elif isinstance(node, Apply):

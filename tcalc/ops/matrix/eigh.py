@@ -15,6 +15,7 @@ from ...graph.normal import add, einsum
 from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, attempt, both, labels, refuse, square, symmetric
+from .results import EighResult
 
 __all__ = ["eigh", "eigvalsh", "syevd"]
 
@@ -129,7 +130,7 @@ EIGH = {
 
 
 @public
-def eigh(a: object, degenerate: str = "raise") -> tuple[Expr, Expr]:
+def eigh(a: object, degenerate: str = "raise") -> EighResult:
     """(w, V): eigenvalues ascending and eigenvectors as columns, of (a + a') / 2.
 
     Parameters
@@ -141,8 +142,7 @@ def eigh(a: object, degenerate: str = "raise") -> tuple[Expr, Expr]:
     """
     if degenerate not in DEGENERATE:
         raise ValueError(f"degenerate={degenerate!r}: one of {', '.join(map(repr, DEGENERATE))}")
-    w, v = apply_all(EIGH[degenerate], square("eigh", as_expr(a)))
-    return w, v
+    return EighResult(*apply_all(EIGH[degenerate], square("eigh", as_expr(a))))
 
 
 @public

@@ -16,6 +16,7 @@ from ..arithmetic import as_expr, public
 from ..elementwise_row import Function
 from ..matrix_cores import attempt, refuse, square
 from .adjugate import adj
+from .results import SlogdetResult
 
 __all__ = [
     "det",
@@ -137,10 +138,10 @@ logdet: Function = _function(LOGDET)
 
 
 @public
-def slogdet(a: object) -> tuple[Expr, Expr]:
+def slogdet(a: object) -> SlogdetResult:
     """(sign, logarithm of the absolute value) of the determinant; the sign has derivative 0."""
     e = square("slogdet", as_expr(a))
-    return apply(DET_SIGN, e), logdet(e)
+    return SlogdetResult(apply(DET_SIGN, e), logdet(e))
 
 
 @public

@@ -18,6 +18,7 @@ from ...graph.operators import Kernels, Meaning, Op, Spelling
 from ...support.errors import ShapeError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, labels, refuse, without_upper
+from .results import QRResult
 from .triangular import lower_half, tri_inverse
 
 __all__ = ["gelqf", "lq", "qr"]
@@ -207,7 +208,7 @@ def gelqf(a: object) -> tuple[Expr, Expr]:
 
 
 @public
-def qr(a: object) -> tuple[Expr, Expr]:
+def qr(a: object) -> QRResult:
     """(Q, R) with a = Q R, R upper triangular with positive diagonal, as `lq` of the transpose.
 
     A matrix with more columns than rows has R of its own shape, and Q square. Of named dimensions
@@ -217,4 +218,4 @@ def qr(a: object) -> tuple[Expr, Expr]:
     if e.ndim < 2:
         raise ShapeError(f"qr needs a matrix, not shape {show_shape(e.shape)}")
     factor, q = factors(e.mT, "qr", "columns")
-    return q.mT, factor.mT
+    return QRResult(q.mT, factor.mT)

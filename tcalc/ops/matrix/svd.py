@@ -24,6 +24,7 @@ from ...support.errors import ShapeError, UnsupportedError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import attempt, labels, refuse
 from .eigh import DEGENERATE, EPSILON, FEW
+from .results import SVDResult
 
 __all__ = ["svd", "svdvals"]
 
@@ -226,13 +227,13 @@ def decomposed(e: Expr, kind: str) -> tuple[Expr, ...]:
 @public
 def svd(
     a: object, full_matrices: bool = False, compute_uv: bool = True, degenerate: str = "raise"
-) -> Expr | tuple[Expr, Expr, Expr]:
+) -> Expr | SVDResult:
     """(U, s, Vh) with a = U diag(s) Vh, s descending; s alone if ``compute_uv=False``.
 
-    U and Vh have as many columns and rows as s has entries, the smaller extent of the matrix; also
-    where `np.linalg.svd` is called on an expression. Of named dimensions the number of rows is
-    taken to be at least that of columns: a ShapeError at evaluation otherwise. Signs of the vectors
-    are LAPACK's. The derivative of a singular value of 0 is that of its smooth
+    U and Vh have as many columns and rows as s has entries, the smaller extent of the matrix.
+    `np.linalg.svd` of an expression has NumPy's ``full_matrices=True``. Of named dimensions the
+    number of rows is taken to be at least that of columns: a ShapeError at evaluation otherwise.
+    Signs of the vectors are LAPACK's. The derivative of a singular value of 0 is that of its smooth
     continuation, which may be negative.
 
     Parameters
@@ -260,10 +261,10 @@ def svd(
     if full_matrices and compute_uv and e.shape[-2] != e.shape[-1]:
         raise UnsupportedError(
             f"svd of shape {show_shape(e.shape)} with full_matrices=True: the columns of U and V "
-            "beyond the singular values are not determined by the matrix"
+            "beyond the singular values are not determined by the matrix; write full_matrices=False"
         )
-    u, s, vh = decomposed(e, degenerate)
-    return (u, s, vh) if compute_uv else s
+    found = SVDResult(*decomposed(e, degenerate))
+    return found if compute_uv else found.S
 
 
 @public

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from decimal import Decimal
 from functools import partial
 from math import inf, prod
 
 from ...contraction.nested import flatten
-from ...graph.extents import ONE, extent_of
+from ...graph.extents import ONE, doubles_of, extent_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
 from ...graph.normal import built
 from ...graph.products import Factors, indicates, selects, symmetries
@@ -105,10 +106,21 @@ class Lowering:
 
     # --- products ---------------------------------------------------------------------------------
 
+    def _scaled_in_parts(self, e: Einsum, whole: Factors) -> Value:
+        """A product whose coefficient no double holds: several scales by doubles."""
+        first, *others = doubles_of(whole.coef.value)
+        value = self._product(e, whole._replace(coef=whole.coef._replace(value=first)))
+        for factor in others:
+            if value.slot >= 0:
+                value = value._replace(slot=self.b.scale(value.slot, value.coef), coef=factor)
+        return value
+
     def _product(self, e: Einsum, whole: Factors) -> Value:
+        if isinstance(whole.coef.value, Decimal) and whole.operands:
+            return self._scaled_in_parts(e, whole)
         coef = whole.coef.evaluate(self.sizes)
         if whole.coef.zero or not whole.operands:
-            return Value(-1, e.out, 0 if whole.coef.zero else coef)
+            return Value(-1, e.out, float(whole.coef.value) if whole.coef.zero else coef)
         factors: list[SlotWord] = []
         guards: list[Guard] = []
         for arg, word in whole.operands:

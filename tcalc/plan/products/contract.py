@@ -93,9 +93,10 @@ def _grouped(b: Builder, factors: Sequence[SlotWord], keep: set[int]) -> list[Sl
     groups: dict[frozenset[int], list[SlotWord]] = {}
     for slot, word in factors:
         groups.setdefault(frozenset(word), []).append((slot, word))
+    uses = Counter([label for labels in groups for label in labels])
     found = []
     for labels, members in groups.items():
-        kept = keep.union(*[other for other in groups if other is not labels])
+        kept = {label for label in labels if label in keep or uses[label] > 1}
         if len(members) == 1 or labels <= kept:
             found.append(pointwise(b, members))
         elif len(groups) == 1:
@@ -235,6 +236,8 @@ class KnownProduct(NamedTuple):
 
 def _known(b: Builder, factors: Sequence[SlotWord], out: Word) -> dict[int, KnownProduct]:
     """Sets of factors, as bits, of which the product exists already: pairs, and pairs of these."""
+    if not b.products:
+        return {}
     held = {1 << k: factor for k, factor in enumerate(factors)}
     found: dict[int, KnownProduct] = {}
     waiting = list(held)
@@ -288,10 +291,11 @@ def gram(b: Builder, operands: Sequence[SlotWord], out: Word, extents: Extents) 
         return None
     if "gram" not in b.machine.forms:
         return None
-    for i, j in combinations(range(len(operands)), 2):
-        (slot, one), (other, two) = operands[i], operands[j]
-        if slot != other:
-            continue
+    places: dict[int, list[int]] = {}
+    for k, (slot, _) in enumerate(operands):
+        places.setdefault(slot, []).append(k)
+    for i, j in (pair for ks in places.values() for pair in combinations(ks, 2)):
+        (slot, one), (_, two) = operands[i], operands[j]
         rows = tuple([label for label, mate in zip(one, two, strict=True) if label == mate])
         left = tuple([label for label in one if label not in rows])
         right = tuple([label for label in two if label not in rows])

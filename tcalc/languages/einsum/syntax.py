@@ -1,0 +1,118 @@
+"""The einsum language, first phase: text to a syntax tree with offsets.
+
+Nodes are those of `reading.calls`, and array (numbers in brackets). What stands behind the operands
+of a row's call, and behind ``name=``, are its parameters.
+"""
+
+from __future__ import annotations
+
+from ..reading.calls import ArrayParser, ArrayTree
+from ..reading.lexer import Lexicon
+from ..reading.parser import COMPARISON, POWER, PRODUCT, SUM, Grammar, Open
+from ..reading.tree import Positions
+from .rows import row_named
+
+#: The precedence of this language's operators between two operands.
+LEVELS = {
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), COMPARISON),
+    **dict.fromkeys(("+", "-"), SUM),
+    **dict.fromkeys(("*", "/", "//", "@", "@@"), PRODUCT),
+    "^": POWER,
+}
+
+#: Reductions that are also functions of several operands.
+FUNCTIONS_TOO = ("max", "min")
+
+LEXICON = Lexicon(
+    operators=(*LEVELS, "#", "(", ")", "[", "]", "|", ",", ";", "="),
+    comments="",
+    synonyms={"−": "-", "·": "*", "≤": "<=", "≥": ">=", "≠": "!="},
+    hints={
+        "**": "a power is ^",
+        ".*": "everything is entry by entry; write *",
+        "./": "everything is entry by entry; write /",
+        ".^": "everything is entry by entry; write ^",
+        "\\": "write #('ij,j->i', inv(A), b)",
+        "'": "a transpose is #('ij->ji', A)",
+        "||": "the magnitude of entries is |a|, a norm is norm2(a)",
+        "&": "write logical_and(a, b)",
+        "!": "write logical_not(a)",
+        "~": "write logical_not(a)",
+        "#": "a product over indices is #('ij,jk->ik', A, B)",
+    },
+)
+
+GRAMMAR = Grammar(
+    LEXICON,
+    LEVELS,
+    signs=("+", "-"),
+    whole="an expression",
+    statement="name = expression",
+    chained="multiply them",
+    bracket="parenthesis",
+    brackets="parentheses",
+    closing={"(": ")", "[": "]", "|": "|"},
+)
+
+
+def einsum_syntax_tree(text: str) -> ArrayTree:
+    """The syntax tree of a text of the einsum language. ParseError where it is none."""
+    return _EinsumParser(text).tree()
+
+
+class _EinsumParser(ArrayParser):
+    """`behind` are the parameters of the calls that are open, the innermost last."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, GRAMMAR)
+        self.behind: list[list[str]] = []
+        self.operands |= {"|": self.magnitude, "[": self.numbers}
+
+    def magnitude(self) -> bool:
+        """The first bar of |a|: one where an operand is expected opens, others close."""
+        self.open("call", "abs", self.token.start)
+        self.behind.append([])
+        self.place += 1
+        return True
+
+    def numbers(self) -> bool:
+        """An array as numbers in nested brackets, which is read as a whole."""
+        start, depth = self.place, 0
+        while True:
+            if self.token.kind == "end":
+                raise self.fail("this [ is never closed; expected ]", self.tokens[start].start)
+            depth += self.at("[") - self.at("]")
+            self.place += 1
+            if not depth:
+                break
+        first, end = self.tokens[start].start, self.tokens[self.place - 1].end
+        self.push("array", self.text[first:end], (), (first, first, end))
+        self.complete()
+        return False
+
+    def applied(self) -> bool:
+        if self.at("[", 1):
+            message = "entries are taken by the index language"
+            raise self.fail(message, self.tokens[self.place + 1].start)
+        self.behind.append([])
+        return super().applied()
+
+    def argued(self) -> bool:
+        call = self.stack[-1]
+        row = row_named(call.name)
+        known = row is not None and row.parameters and call.name not in FUNCTIONS_TOO
+        count = len(row.op.core) if row is not None and known else len(self.tokens)
+        given = len(self.values) - call.base
+        if given < count and not (self.token.kind == "name" and self.at("=", 1)):
+            return True
+        while not self.at(")"):
+            self.behind[-1].append(self.verbatim())
+            if not self.at(","):
+                break
+            self.place += 1
+        return self.close()
+
+    def called(self, bracket: Open, args: Positions) -> None:
+        if parameters := self.behind.pop():
+            self.parameters[len(self.nodes)] = tuple(parameters)
+        self.push("call", bracket.name, args, (bracket.at, bracket.at, self.token.end))

@@ -1,0 +1,107 @@
+"""Programs that were wrong once: what `random_programs.Generator` could have drawn."""
+
+from __future__ import annotations
+
+from tests.random_programs import Program
+
+#: Seeds of data, and programs.
+CORPUS = [
+    (
+        2021,
+        Program(
+            {"u": ("n", 2), "v": ("m",)},
+            {"m": 3, "n": 3},
+            [
+                ("einsum", (0,), {"spec": "zi->", "sizes": {}}),
+                ("binary", (0, 2), {"name": "add"}),
+                ("reduction", (3,), {"name": "sum", "axis": 0}),
+                ("reduction", (3,), {"name": "prod", "axis": 0}),
+                ("binary", (4, 5), {"name": "ratio"}),
+                ("binary", (4, 5), {"name": "add"}),
+                ("outer", (5, 5), {"name": "subtract"}),
+            ],
+        ),
+    ),
+    (
+        3199,
+        Program(
+            {"u": (2, "n")},
+            {"m": 3, "n": 3},
+            [
+                ("branch", (0, 0, 0), {}),
+                ("einsum", (0, 1, 0), {"spec": "il,ix,kl->kx", "sizes": {}}),
+                ("reduction", (2,), {"name": "sum", "axis": 0}),
+                ("reduction", (2,), {"name": "max", "axis": 1}),
+                ("const", (), {"data": 0.5, "like": ()}),
+                ("binary", (0, 2), {"name": "subtract"}),
+                ("reduction", (6,), {"name": "prod", "axis": 1}),
+                ("unary", (6,), {"name": "relu"}),
+            ],
+        ),
+    ),
+    (
+        4065,
+        Program(
+            {"u": (3, "m"), "v": (2,), "w": ("n", "m")},
+            {"m": 2, "n": 3},
+            [
+                ("einsum", (0, 0), {"spec": "nj,xj->n", "sizes": {}}),
+                ("branch", (1, 1, 1), {}),
+                ("binary", (1, 1), {"name": "ratio"}),
+                ("outer", (3, 5), {"name": "subtract"}),
+                ("einsum", (6,), {"spec": "jz->", "sizes": {}}),
+            ],
+        ),
+    ),
+    (
+        5113,
+        Program(
+            {"u": ("n",), "v": (3,), "w": (3,)},
+            {"m": 2, "n": 2},
+            [
+                ("outer", (0, 2), {"name": "add"}),
+                ("einsum", (2, 3, 3), {"spec": "z,lz,lz->xl", "sizes": {"x": "m"}}),
+                ("einsum", (4, 4), {"spec": "yz,yx->lx", "sizes": {"l": 2}}),
+                ("unary", (4,), {"name": "halved"}),
+                ("transpose", (5,), {"axes": [0, 1]}),
+                ("reduction", (5,), {"name": "min", "axis": 0}),
+                ("einsum", (8, 3), {"spec": "k,iy->yk", "sizes": {}}),
+                ("einsum", (8,), {"spec": "l->lnl", "sizes": {"n": "m"}}),
+            ],
+        ),
+    ),
+    (
+        6075,
+        Program(
+            {"u": (2,), "v": (2,), "w": ("m", 2)},
+            {"m": 2, "n": 3},
+            [
+                ("binary", (0, 1), {"name": "multiply"}),
+                ("outer", (1, 0), {"name": "multiply"}),
+                ("unary", (4,), {"name": "tanh"}),
+                ("einsum", (4,), {"spec": "nl->n", "sizes": {}}),
+                ("outer", (6, 6), {"name": "subtract"}),
+                ("einsum", (7, 7), {"spec": "ya,ny->kna", "sizes": {"k": 2}}),
+                ("matrix", (7,), {"name": "inv", "extent": 2}),
+                ("einsum", (4, 8), {"spec": "zz,nan->za", "sizes": {}}),
+            ],
+        ),
+    ),
+    (
+        225331026622,
+        Program(
+            {"u": (2,), "v": (2, 2)},
+            {"m": 3, "n": 3},
+            [
+                ("eye", (), {"extent": 2}),
+                ("ones", (), {"like": (2, 2)}),
+                ("einsum", (), {"spec": "->", "sizes": {}}),
+                ("einsum", (0, 3), {"spec": "j,jj->", "sizes": {}}),
+                ("einsum", (2,), {"spec": "bl->lb", "sizes": {}}),
+                ("einsum", (6,), {"spec": "yy->y", "sizes": {}}),
+                ("reduction", (6,), {"name": "min", "axis": 1}),
+                ("einsum", (7, 6, 6), {"spec": "n,ni,ii->ni", "sizes": {}}),
+            ],
+        ),
+    ),
+]
