@@ -70,11 +70,11 @@ class SourceProgram:
         self.nodes = postorder(self.roots)
         self.variables = _variables(tree)
         self.names = parameters(self.variables, language.reserved) if names is None else names
-        self.integral = around is not None
+        self.around = around
         self.scope: FunctionScope = (
             self.new_scope(language.reserved, prefix) if around is None else around.scope
         )
-        self.language = language(self.scope, self.integral)
+        self.language = language(self.scope, around is not None)
         self.products = Products(self.language, self)
         extents = {n for node in self.nodes for n in node.shape if isinstance(n, str)}
         self.forms = sorted([n for n in extents if not n.isidentifier()])
@@ -84,7 +84,7 @@ class SourceProgram:
         self.whole: dict[int, Factors] = {}
         self.uses = Counter([id(arg) for node in self.nodes for arg in self.entries(node)])
         self.uses.update([id(root) for root in self.roots])
-        self.integers = self if self.integral else self.of_integers()
+        self.integers = self.of_integers() if around is None else self
         self.waiting = self.read_once()
         self.opened = self.nested()
         self.ends = {id(root) for root in self.roots}
@@ -125,7 +125,9 @@ class SourceProgram:
 
     def entries(self, node: Expr) -> Sequence[Expr]:
         """The operands of which a node reads entries in this program's dtype."""
-        chosen = () if self.integral else [id(arg) for arg in _indices(node)]
+        if self.around is not None:
+            return () if _counts(node) else node.args
+        chosen = [id(arg) for arg in _indices(node)]
         return [arg for arg in node.args if id(arg) not in chosen] if chosen else node.args
 
     def of_integers(self) -> SourceProgram:
@@ -136,6 +138,8 @@ class SourceProgram:
     def operand(self, node: Expr, k: int) -> Code:
         """One operand, in integers where that is what the node reads."""
         arg = node.args[k]
+        if self.around is not None and _counts(node):
+            return self.around.inner(arg)
         index = any(arg is other for other in _indices(node))
         return self.integer(arg) if index else self.code(arg)
 
@@ -185,7 +189,8 @@ class SourceProgram:
 
     def nested(self) -> set[int]:
         """Contractions that one other contraction reads: as in plans, they are part of that one."""
-        needed = {id(root) for root in self.roots}
+        counted = [arg for node in self.nodes if _counts(node) for arg in node.args]
+        needed = {id(e) for e in [*self.roots, *counted]}
         for node in reversed(self.nodes):
             if id(node) not in needed:
                 continue
@@ -341,6 +346,11 @@ def _variables(tree: Any) -> dict[str, Var]:
     roots = [leaf for leaf in found if isinstance(leaf, Derivative)]
     kept = [e for root in roots for e in (root.of, *root.kept)]
     return variables([*map(bare, found), *kept])
+
+
+def _counts(node: Expr) -> bool:
+    """Are the values places along an axis, whatever the operands are?"""
+    return isinstance(node, Apply) and node.op.meaning.places
 
 
 def _indices(node: Expr) -> tuple[Expr, ...]:
