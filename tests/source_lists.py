@@ -132,7 +132,10 @@ CHECK = """
 
 #: Functions of entries by operator.
 ENTRIES = {
-    **{name: f"math.{name}" for name in ("exp", "log", "sin", "cos", "tanh", "sqrt", "log1p")},
+    **{
+        name: f"math.{name}"
+        for name in ("exp", "log", "cosh", "sinh", "sin", "cos", "tanh", "sqrt", "log1p")
+    },
     "power": "operator.pow",
     "reciprocal": "lambda x: 1 / x",
     "abs": "abs",

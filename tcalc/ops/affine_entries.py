@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..graph.extent_forms import never_negative
+from ..graph.extent_forms import is_nonnegative
 from ..graph.extents import ONE, Coef, Extent, extent_product, form_of
 from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Var, postorder
 from ..graph.normal import einsum
@@ -109,7 +109,7 @@ def inside(form: Affine, extents: Mapping[str, Extent], extent: Extent) -> bool:
             low, high = (low, high + reach) if c > 0 else (low + reach, high)
         else:
             low, high = low + Affine.of(name) * c, high + Affine.of(name) * c
-    return never_negative(low) and never_negative(form_of(extent) - 1 - high)
+    return is_nonnegative(low) and is_nonnegative(form_of(extent) - 1 - high)
 
 
 def picked(e: Expr, extent: Extent) -> Expr | None:

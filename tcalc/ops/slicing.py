@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index as whole_number
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..graph.products import LabelledExpr
 from ..integers.affine import Affine, Constraint
 from ..integers.boxes import index
 from ..support.errors import TraceError
+from ..support.whole_numbers import whole_number
 from .indicator import CheckedAccess, indicator
 from .selection import checked
 
