@@ -50,6 +50,7 @@ _MATRIX, _INVARIANT = FunctionSignature("square_matrix"), FunctionSignature("inv
 
 FUNCTIONS: dict[str, FunctionSignature] = {
     **dict.fromkeys(("sum", "mean", "prod", "var", "std", "logsumexp"), _TOTAL),
+    "weighted_logsumexp": FunctionSignature("weighted", 2, 2),
     "norm1": FunctionSignature("total", library="abs"),
     "norm2": FunctionSignature("total", library="norm"),
     "max": FunctionSignature("extremum", most=2),

@@ -35,6 +35,7 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "argsort": "{0}.argsort(axis={axes}, kind='stable').astype({dtype})",
     "norm2": "_norm2({0}, {axes})",
     "logsumexp": "special.logsumexp({0}, axis={axes})",
+    "weighted_logsumexp": "special.logsumexp({0}, axis={axes}, b={1})",
     "cumsum": lambda backward: "np.cumsum({0}[..., ::-1], axis=-1)[..., ::-1]"
     if backward == "True"
     else "np.cumsum({0}, axis=-1)",
