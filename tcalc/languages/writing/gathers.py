@@ -143,11 +143,16 @@ def _key(node: Einsum, op: Apply, w: Labels, word: Labels) -> tuple[int, str, in
         return label, _end(form, n), None
     step = form.coefficient(f"#{rest[0]}")
     start, count = form.without([f"#{rest[0]}"]), form_of(node.extents[rest[0]])
+    return label, ":".join(slice_ends(start, step, count, n)), rest[0]
+
+
+def slice_ends(start: Affine, step: int, count: Affine, n: Affine) -> list[str]:
+    """The ends of a slice of an axis of extent n, and its step unless that is 1, as text."""
     stop = start + step * (count - 1) + step // abs(step)
     full = floor_divided((n - start if step > 0 else start + 1) + abs(step) - 1, abs(step))
     first = "" if start == (Affine() if step > 0 else n - 1) else _end(start, n)
     last = "" if full == count else _end(stop, n)
-    return label, f"{first}:{last}" + (f":{step}" if step != 1 else ""), rest[0]
+    return [first, last, *([str(step)] if step != 1 else [])]
 
 
 def _end(form: Affine, n: Affine) -> str:
