@@ -139,7 +139,8 @@ class FormulaLayout:
             name, arg = found
             form = self.forms[id(arg)]
             plain = self.style.function(name, [form.plain])
-            turned = self.style.function(name, [form.turned]) if plain.flips else None
+            row = plain.flips and node.ndim == 1
+            turned = self.style.function(name, [form.turned]) if row else None
             return self.settled(node, plain, turned)
 
         def called(fragments: list[Fragment], scalar: list[bool]) -> Fragment:
