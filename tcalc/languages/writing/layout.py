@@ -51,8 +51,9 @@ class FormulaLayout:
         nodes = postorder((e,))
         known = variables((e,))
         self.names = Names(set(known))
-        self.style.stated = {n for v in known.values() for n in v.shape if isinstance(n, str)}
-        self.style.stated -= known.keys()
+        sized = [node for node in nodes if isinstance(node, Einsum) and not node.args]
+        stated = {n for e in (*known.values(), *sized) for n in e.shape if isinstance(n, str)}
+        self.style.stated = stated - known.keys()
         for name in sorted(self.names.taken):
             self.style.name(name)  # before other names get symbols
         last = self.run(nodes)
