@@ -89,7 +89,7 @@ PARAMS: dict[str, tuple[Any, ...]] = {
     "matrix_function_trace": (Scalar(2 * tc.sin(X) + X * X),),
     "merge_axes": (2, (6,)),
     "selection": (4,),
-    "svd": (True, "raise"),
+    "svd": ("raise",),
     "svd_gaps": ("raise",),
     "svd_reciprocal": ("raise",),
     "upper_ones": (3,),

@@ -16,7 +16,7 @@ from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.bound_variables import readable
 from ..graph.extents import Shape, show_shape
-from ..graph.nodes import Derivative, Expr, Var, declaration
+from ..graph.nodes import Derivative, Expr, Var, declaration, postorder
 from ..graph.normal import bare, view
 from ..graph.variables import canonical_name
 from ..ops.arithmetic import as_expr
@@ -31,6 +31,10 @@ MAX_ORDER = 256
 #: The modes that "auto" chooses from; of equal cost, the first is taken.
 AUTO_MODES = ("reverse", "forward", "cross-country")
 
+#: The most nodes of an expression, such as loops of Python leave behind, that "auto" accumulates
+#: by several modes.
+COMPARED = 500
+
 
 def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
     """The derivative of an expression of any order.
@@ -43,7 +47,8 @@ def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
         Each order appends the axes of x: the result has shape ``e.shape + order * x.shape``.
     mode : {"auto", "forward", "reverse", "cross-country"}
         Order in which partial derivatives are multiplied (Laue et al. 2020, section 3). "auto"
-        takes the one with the fewest predicted operations; ties go to reverse.
+        takes the one with the fewest predicted operations; ties go to reverse. Of expressions with
+        hundreds of nodes it takes forward mode, or reverse mode where x has more axes.
 
     Returns
     -------
@@ -268,7 +273,7 @@ def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
     before: tuple[Var, ...] = ()
     if isinstance(root, Derivative) and root.wrt:
         of, before = root.of, root.wrt
-    names = [mode] if mode != "auto" else list(AUTO_MODES if value.ndim else AUTO_MODES[:1])
+    names = [mode] if mode != "auto" else _candidate_modes(value, wrt)
     results = simplified([part for name in names for part in MODES[name](value, wrt)])
     found = []
     for k, target in enumerate(wrt):
@@ -277,6 +282,15 @@ def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
             options.sort(key=operations)
         found.append(_mark(options, of, (*before, target)))
     return found
+
+
+def _candidate_modes(value: Expr, wrt: list[Var]) -> list[str]:
+    """The modes whose results are compared: of large graphs one, as comparing takes the longest."""
+    if not value.ndim:
+        return ["reverse"]
+    if len(postorder([value])) <= COMPARED:
+        return list(AUTO_MODES)
+    return ["reverse" if value.ndim < max(v.ndim for v in wrt) else "forward"]
 
 
 def _distinct(options: list[Expr]) -> list[Expr]:

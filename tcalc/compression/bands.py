@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ..graph.extent_forms import is_nonnegative
 from ..graph.extents import ONE, Coef, Extent, form_of, number
 from ..graph.nodes import Expr, Labels
 from ..graph.normal import add, einsum, scale
@@ -124,7 +125,7 @@ def _is_nonnegative(form: Affine, extents: Mapping[int, Extent]) -> bool:
         if label is not None:
             end = form_of(extents[label]) - 1 if c < 0 else Affine()
             low = low.substitute({name: end})
-    return not low.terms and low.constant >= 0
+    return is_nonnegative(low)
 
 
 def _table(form: Affine, extent: Extent, extents: Mapping[int, Extent]) -> Table:

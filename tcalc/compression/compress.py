@@ -121,8 +121,11 @@ class Compressed:
         """The form of fewest entries for known sizes.
 
         Contractions of low rank stay products of factors, and sums of few items by segments are
-        cores of all items with tables.
+        cores of all items with tables. A tensor without entries has no terms, as there is no place
+        that a table could name.
         """
+        if not all(extent_of(e, sizes) for e in self.shape):
+            return Compressed(self.shape, (), self.columns, self.slots)
         square = 2 * self.columns == len(self.shape)
         found = []
         for piece, held in zip(self.pieces, self.chosen, strict=True):

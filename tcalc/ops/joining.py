@@ -6,7 +6,6 @@ Each part stands at shifted places in zeros: a product with an indicator.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index as whole_number
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from ..graph.nodes import Expr
 from ..graph.products import is_number
 from ..integers.affine import Affine, Constraint
 from ..support.errors import ShapeError, UnsupportedError
+from ..support.whole_numbers import clipped_repr, whole_number
 from .arithmetic import Axis, as_expr, check_axis, chosen_axes, public
 from .indexing import getitem
 from .indicator import index, indicator
@@ -145,11 +145,13 @@ def pad(a: object, pad_width: object, mode: str = "constant", constant_values: o
         raise UnsupportedError("pad: constant_values is one number")
     widths = np.asarray(pad_width)
     if widths.dtype.kind not in "iu" or (widths.size and widths.min() < 0):
-        raise ValueError(f"pad: widths are whole numbers from 0 on, not {pad_width!r}")
+        raise ValueError(f"pad: widths are whole numbers from 0 on, not {clipped_repr(pad_width)}")
     try:
         pairs = np.broadcast_to(widths, (e.ndim, 2)).tolist()
     except ValueError:
-        raise ValueError(f"pad: {pad_width!r} are no widths for {e.ndim} axes") from None
+        raise ValueError(
+            f"pad: {clipped_repr(pad_width)} are no widths for {e.ndim} axes"
+        ) from None
     found = e
     for axis, (before, after) in enumerate(pairs):
         if before or after:

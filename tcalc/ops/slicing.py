@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index as whole_number
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from ..graph.nodes import Expr, Var
 from ..graph.products import LabelledExpr
 from ..integers.affine import Affine, Constraint
 from ..support.errors import TraceError
+from ..support.whole_numbers import whole_number
 from .indicator import CheckedAccess, index, indicator
 from .selection import checked
 

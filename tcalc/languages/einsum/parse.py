@@ -27,15 +27,15 @@ from ...graph.products import filled, numeral
 from ...graph.variables import var
 from ...integers.affine import Affine
 from ...ops.arithmetic import broadcast
-from ...ops.matrix.divided_differences import Scalar
 from ...support.errors import Error, LimitError, ParseError, ShapeError
 from ...support.limits import for_text
 from ...support.misspelt import closest_name
 from ..reading.calls import ArrayTree
 from ..reading.declarations import declared_variables
 from ..reading.library import LIBRARY
+from ..reading.rows import row_named
 from ..reading.tree import Node
-from .rows import called_row, option, row_named
+from .rows import called_row, option
 from .syntax import FUNCTIONS_TOO, einsum_syntax_tree
 from .undeclared import undeclared_shapes
 
@@ -299,7 +299,7 @@ class _ExpressionBuilder:
             found: Expr = LIBRARY[row.op.name](*args)[row.part]
             return found
         operands = args if row.parameters else broadcast(*args)
-        return called_row(row, operands, texts, self.scalar)
+        return called_row(row, operands, texts, lambda given: parse_einsum(given, x=()))
 
     def function(self, node: Node, name: str, args: list[Expr], texts: tuple[str, ...]) -> Expr:
         """A function of the library, with what it takes by name."""
@@ -317,10 +317,6 @@ class _ExpressionBuilder:
             return "the numbers of const(…) are not in the text: declare a variable for it"
         close = closest_name(node.name, [*LIBRARY, *TABLE, *ALIASES])
         return f"unknown function `{node.name}`" + (f"; did you mean `{close}`?" if close else "")
-
-    def scalar(self, text: str, order: int) -> Scalar:
-        """A function of one number x, with derivatives up to an order."""
-        return Scalar(parse_einsum(text, x=()), max(0, order))
 
     def library(self, name: str, *args: Any, **options: Any) -> Expr:
         found: Expr = LIBRARY[name](*args, **options)

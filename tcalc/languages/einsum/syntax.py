@@ -9,8 +9,8 @@ from __future__ import annotations
 from ..reading.calls import ArrayParser, ArrayTree
 from ..reading.lexer import Lexicon
 from ..reading.parser import COMPARISON, POWER, PRODUCT, SUM, Grammar, Open
+from ..reading.rows import row_named
 from ..reading.tree import Positions
-from .rows import row_named
 
 #: The precedence of this language's operators between two operands.
 LEVELS = {

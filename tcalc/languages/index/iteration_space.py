@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...graph.extent_forms import floor_divided
+from ...graph.extent_forms import facts, floor_divided
 from ...graph.extents import Extent, extent_from, form_of
 from ...integers.affine import Affine, Constraint
 from ...integers.polyhedra import (
@@ -77,6 +77,7 @@ class IterationSpace:
             dimensions.update(extent.names)
             box += [Constraint(index(label)), Constraint(extent - 1 - index(label))]
         box += [Constraint(Affine.of(name)) for name in sorted(dimensions)]
+        box += facts(sorted(dimensions))
         return System((*box, *related))
 
     def holds(self, c: Constraint, context: Context) -> bool:

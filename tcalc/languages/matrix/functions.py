@@ -50,6 +50,7 @@ _MATRIX, _INVARIANT = FunctionSignature("square_matrix"), FunctionSignature("inv
 
 FUNCTIONS: dict[str, FunctionSignature] = {
     **dict.fromkeys(("sum", "mean", "prod", "var", "std", "logsumexp"), _TOTAL),
+    "weighted_logsumexp": FunctionSignature("weighted", 2, 2),
     "norm1": FunctionSignature("total", library="abs"),
     "norm2": FunctionSignature("total", library="norm"),
     "max": FunctionSignature("extremum", most=2),
@@ -64,9 +65,9 @@ FUNCTIONS: dict[str, FunctionSignature] = {
     "eigvecs": FunctionSignature("square_matrix", library="eigh", part=1),
     **dict.fromkeys(("eigvals", "eigvalsh"), FunctionSignature("eigenvalues", library="eigvalsh")),
     "column_signs": FunctionSignature("eigenvalues", row=True),
-    "svd_u": FunctionSignature("left", library="svd", part=0),
+    "svd_u": FunctionSignature("left_vectors", library="svd", part=0),
     **dict.fromkeys(("svd_s", "svdvals"), FunctionSignature("singular_values", library="svdvals")),
-    "svd_vh": FunctionSignature("right", library="svd", part=2),
+    "svd_vh": FunctionSignature("right_vectors", library="svd", part=2),
     "qr_q": FunctionSignature("left", library="qr", part=0),
     "qr_r": FunctionSignature("right", library="qr", part=1),
     "lq_l": FunctionSignature("wide_left", library="lq", part=0),

@@ -108,6 +108,11 @@ def extremum_type(context: TypingContext, node: Node) -> Type:
     return SCALAR if len(node.args) == 1 else context.entrywise(node)
 
 
+def weighted_type(context: TypingContext, node: Node) -> Type:
+    context.entrywise(node)
+    return SCALAR
+
+
 def vector_type(context: TypingContext, node: Node) -> Type:
     return context.only(node, ("column", "row"), "a column or a row")
 
@@ -155,6 +160,7 @@ FUNCTION_RULES: dict[str, TypingRule] = {
     "entrywise": TypingContext.entrywise,
     "total": scalar_type,
     "extremum": extremum_type,
+    "weighted": weighted_type,
     "vector": vector_type,
     "square_matrix": square_matrix_type,
     "invariant": invariant_type,

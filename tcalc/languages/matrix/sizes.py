@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...graph.extents import extent_product
+from ...graph.extents import Extent, extent_product
 from ..reading.tree import Node
 from .types import AXES, Type, TypingContext
 
 #: What states the size of the words that can go without.
 WITH_SIZE = {"eye": "eye(n)", "vector": "vector(a, n)", "matrix": "matrix(a, m, n)"}
+
+
+def _product(*extents: Extent) -> Extent:
+    return extent_product(extents)
 
 
 class SizeRules:
@@ -29,7 +33,6 @@ class SizeRules:
         self.dimensions = context.dimensions
         self.variables = variables
         self.inferred: list[int] = []  # nodes whose size must follow from use
-        self.merges: list[tuple[int, int, int, Node]] = []  # a dimension, its factors, and where
 
     def kronecker(self, node: Node) -> Type:
         left, right = (self.context.types[place] for place in node.args)
@@ -37,19 +40,14 @@ class SizeRules:
             return right if left.kind == "scalar" else left
         if left.kind == right.kind and left.kind in AXES:
             pairs = zip(left.dims, right.dims, strict=True)
-            return Type(left.kind, tuple([self.merged(a, b, node) for a, b in pairs]))
+            made = [self.context.made(_product, node, a, b) for a, b in pairs]
+            return Type(left.kind, tuple(made))
         if {left.kind, right.kind} == {"column", "row"}:
             column, row = (left, right) if left.kind == "column" else (right, left)
             return Type("matrix", (*column.dims, *row.dims))
         raise self.context.refused(
             node, node.args, "two matrices or two vectors have a Kronecker product"
         )
-
-    def merged(self, a: int, b: int, node: Node) -> int:
-        """A dimension whose extent is the product of two."""
-        found = self.dimensions.new()
-        self.merges.append((found, a, b, node))
-        return found
 
     def identity(self, node: Node) -> Type:
         dim = self.size(node.args[0])
@@ -85,18 +83,18 @@ class SizeRules:
         return self.dimensions.new()
 
     def settle(self) -> None:
-        """Name what is unknown; merged dimensions are products of what they merge."""
+        """Name what is unknown; dimensions made of others get their extents."""
         dimensions = self.dimensions
         dimensions.settle()
-        for product, a, b, node in self.merges:
-            left, right = dimensions.extent(a), dimensions.extent(b)
-            if left is None or right is None:
+        for made, rule, dims, node in self.context.derived:
+            extents = [e for dim in dims if (e := dimensions.extent(dim)) is not None]
+            if len(extents) < len(dims):
                 break
-            extent = extent_product((left, right))
-            if not dimensions.unify(product, dimensions.rigid(extent)):
-                known = dimensions.extent(product)
+            extent = rule(*extents)
+            if not dimensions.unify(made, dimensions.rigid(extent)):
+                known = dimensions.extent(made)
                 shown = " and ".join(map(self.context.describe, node.args))
-                message = f"{shown}: ⊗ gives extent {extent} where {known} is needed"
+                message = f"{shown}: {node.name} gives extent {extent} where {known} is needed"
                 raise self.tree.shape_error(message, node.at)
         for place in self.inferred:
             node = self.tree.nodes[place]

@@ -48,6 +48,7 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     **{name: f"{{0}}.{name}(axis={{axes}})" for name in ("max", "min", "prod")},
     "norm2": "_norm2({0}, {axes})",
     "logsumexp": "special.logsumexp({0}, axis={axes})",
+    "weighted_logsumexp": "special.logsumexp({0}, axis={axes}, b={1})",
     "cumsum": lambda backward: "np.cumsum({0}[..., ::-1], axis=-1)[..., ::-1]"
     if backward == "True"
     else "np.cumsum({0}, axis=-1)",
@@ -70,6 +71,7 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "extracttrian": "_extracttrian({0}, {p[0]}, {p[1]})",
     "gaps": "_gaps({0}, {p[0]})",
     **dict.fromkeys(("inv", "inverse_definite"), "np.linalg.inv({0})"),
+    **dict.fromkeys(("pinv", "least_squares_inverse"), "np.linalg.pinv({0})"),
     "leading_rows": "np.eye({p[0]}, {p[1]})",
     **dict.fromkeys(("logdet", "logdet_definite"), "np.linalg.slogdet({0})[1]"),
     "lower_half": "np.tril(np.ones(({p[0]}, {p[0]})), -1) + np.eye({p[0]}) / 2",

@@ -190,9 +190,9 @@ def call_parameters(node: Apply) -> list[tuple[str, Any]]:
         return [("", text) for text in described(node.params)]
     shown: list[tuple[str, Any]] = []
     params = node.params
-    if op.core in ((-1,), (1,)):
-        count = params[0] if op.core == (-1,) else 1
-        params = params[1:] if op.core == (-1,) else params
+    if op.core and set(op.core) in ({-1}, {1}):
+        count = params[0] if op.core[0] == -1 else 1
+        params = params[1:] if op.core[0] == -1 else params
         if batch_axes(node):
             shown.append(("axis", -1 if count == 1 else tuple(range(-count, 0))))
     return shown + [("", value) for value in params]

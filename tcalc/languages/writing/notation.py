@@ -223,7 +223,7 @@ class Style:
             return "", ""
         if isinstance(value, float) and 0 < value < math.inf:
             for k in range(2, 100):
-                p = round(value * k)
+                p = round(min(value * k, 100))
                 if 0 < p < 100 and p * (1 / k) == value and (k < 10 or len(repr(value)) > 6):
                     return ("" if p == 1 else str(p)), str(k)
         return "*".join(map(repr, doubles_of(value))), ""
