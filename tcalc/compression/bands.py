@@ -15,11 +15,11 @@ from ..graph.nodes import Expr, Labels
 from ..graph.normal import add, einsum
 from ..graph.products import LabelledExpr, filled, indicates
 from ..integers.affine import Affine, Constraint, Guard, factors_of
+from ..integers.boxes import index
 from ..ops.elementwise import maximum, minimum
 from ..ops.indicator import (
     CheckedAccess,
     conditions,
-    index,
     indicator,
     label_of,
     labels_among,

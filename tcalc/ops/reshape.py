@@ -28,9 +28,10 @@ from ..graph.normal import einsum, view
 from ..graph.products import indicates
 from ..graph.variables import check_shape
 from ..integers.affine import Affine, Constraint
+from ..integers.boxes import index
 from ..support.errors import ShapeError
 from .arithmetic import as_expr, multiply, public
-from .indicator import MAX_AXES, index, indicator, merging
+from .indicator import MAX_AXES, indicator, merging
 from .packed import linear
 
 __all__ = ["kron", "ravel", "reshape", "vec"]

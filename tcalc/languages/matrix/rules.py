@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..reading.tree import Node
+from .spellings import TRANSPOSES
 from .types import (
     ARRAY_ADVICE,
     MATRIX_PRODUCTS,
@@ -16,6 +17,10 @@ from .types import (
 )
 
 # --- operators ------------------------------------------------------------------------------------
+
+
+def array_type(context: TypingContext, node: Node) -> Type:
+    return type_of_axes([context.dimensions.rigid(n) for n in context.tree.numbers(node).shape])
 
 
 def transpose_type(context: TypingContext, node: Node) -> Type:
@@ -77,6 +82,7 @@ def power_type(context: TypingContext, node: Node) -> Type:
         return SCALAR
     if kinds != ("matrix", "scalar"):
         advice = "^ raises scalars, square matrices to an integer; write {} .^ {} for entries"
+        advice = TRANSPOSES.get(context.tree.source(exponent), advice)
         raise context.refused(node, node.args, advice.format(*context.factors(node)))
     context.check_square(base, node.at)
     return context.types[base]
@@ -108,8 +114,16 @@ def extremum_type(context: TypingContext, node: Node) -> Type:
     return SCALAR if len(node.args) == 1 else context.entrywise(node)
 
 
+def weighted_type(context: TypingContext, node: Node) -> Type:
+    context.entrywise(node)
+    return SCALAR
+
+
 def vector_type(context: TypingContext, node: Node) -> Type:
-    return context.only(node, ("column", "row"), "a column or a row")
+    """Functions along the last axis, as NumPy's: of every row of a matrix."""
+    if context.kind(node.args[0]) == "scalar" or node.name == "cumsum":
+        return context.only(node, ("column", "row"), "a column or a row; of others, say axis=")
+    return context.first(node)
 
 
 def square_matrix_type(context: TypingContext, node: Node) -> Type:
@@ -140,6 +154,7 @@ KIND_RULES: dict[str, TypingRule] = {
     "prefix": operand_type,
     "postfix": transpose_type,
     "einsum": einsum_type,
+    "array": array_type,
 }
 
 #: Operators that are not entrywise.
@@ -155,6 +170,7 @@ FUNCTION_RULES: dict[str, TypingRule] = {
     "entrywise": TypingContext.entrywise,
     "total": scalar_type,
     "extremum": extremum_type,
+    "weighted": weighted_type,
     "vector": vector_type,
     "square_matrix": square_matrix_type,
     "invariant": invariant_type,

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 
 from ...graph.applications import application
-from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
+from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder, variables
 from ...graph.normal import bare
 from ...graph.products import symmetries
 from .abbreviations import abbreviation
@@ -49,7 +49,13 @@ class FormulaLayout:
             raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
         e = bare(e)
         nodes = postorder((e,))
-        self.names = Names({node.name for node in nodes if isinstance(node, Var)})
+        known = variables((e,))
+        self.names = Names(set(known))
+        sized = [node for node in nodes if isinstance(node, Einsum) and not node.args]
+        stated = {n for e in (*known.values(), *sized) for n in e.shape if isinstance(n, str)}
+        self.style.stated = stated - known.keys()
+        for name in sorted(self.names.taken):
+            self.style.name(name)  # before other names get symbols
         last = self.run(nodes)
         shared = used_twice(nodes) if last.size > self.limit else set()
         if shared:
@@ -134,7 +140,8 @@ class FormulaLayout:
             name, arg = found
             form = self.forms[id(arg)]
             plain = self.style.function(name, [form.plain])
-            turned = self.style.function(name, [form.turned]) if plain.flips else None
+            row = plain.flips and node.ndim == 1
+            turned = self.style.function(name, [form.turned]) if row else None
             return self.settled(node, plain, turned)
 
         def called(fragments: list[Fragment], scalar: list[bool]) -> Fragment:
