@@ -114,7 +114,7 @@ class _ExpressionBuilder:
         self.arrays = Arrays(tree, declared, self.integers, lambda given: parse_index(given, x=()))
         self.ranges = Ranges(tree, declared, self.arrays, self.space, self.integers)
         self.entries = Entries(tree, self.arrays, self.space, self.integers, self.value)
-        self.conditions = Conditions(tree, self.integers, self.extents, self.value)
+        self.conditions = Conditions(tree, self.integers, self.space, self.value)
         self.rules: dict[str, Callable[[int, Node, Context], Steps]] = {
             "binder": self.binder,
             "guard": self.conditions.guard,
@@ -226,7 +226,7 @@ class _ExpressionBuilder:
         said: dict[int, Context] = {}
         for k in places:
             if self.tree.nodes[k].kind == "guard":
-                said[k] = yield self.conditions.known_where(k, True)
+                said[k] = yield self.conditions.known_where(k, True, context)
         values: list[Labelled] = []
         for k in places:
             others = [c for other, cs in said.items() if other != k for c in cs]
@@ -258,7 +258,7 @@ class _ExpressionBuilder:
             for k, positive in ((1, True), (2, False)):
                 contexts[k] = (
                     *context,
-                    *(yield self.conditions.known_where(node.args[0], positive)),
+                    *(yield self.conditions.known_where(node.args[0], positive, context)),
                 )
         values: list[Labelled] = []
         for arg, inner in zip(node.args, contexts, strict=True):

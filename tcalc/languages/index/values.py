@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ...graph.applications import apply
+from ...graph.extent_forms import Least, atom_of, is_nonnegative
 from ...graph.extents import ONE, Extent, extent_coef, extent_from, number
 from ...graph.nodes import Apply, Expr, Labels, postorder
 from ...graph.normal import add, einsum, scale, view
@@ -144,12 +145,16 @@ def labelled_affine(form: Affine, extents: Mapping[int, Extent]) -> Labelled:
     terms = [Labelled(numeral(form.constant), ())] if form.constant or not form.terms else []
     for name, c in form.terms:
         label = label_of(name)
-        word: Labels = ()
-        if label is None:
-            value = filled(extent_coef(extent_from(Affine.of(name))), ())
+        if label is not None:
+            value = Labelled(arange(extents[label]), (label,))
+        elif is_nonnegative(Affine.of(name)) or (atom := atom_of(name)) is None:
+            value = Labelled(filled(extent_coef(extent_from(Affine.of(name))), ()), ())
+        elif isinstance(atom, Least):
+            value = labelled_call("min", [labelled_affine(f, extents) for f in atom.forms], extents)
         else:
-            value, word = arange(extents[label]), (label,)
-        terms.append(labelled_multiple(Labelled(value, word), c))
+            quotient = [labelled_affine(f, extents) for f in (atom.form, Affine((), atom.divisor))]
+            value = labelled_call("floor", [labelled_call("divide", quotient, extents)], extents)
+        terms.append(labelled_multiple(value, c))
     return labelled_sum(terms, extents)
 
 
