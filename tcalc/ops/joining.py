@@ -14,11 +14,12 @@ from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
 from ..graph.nodes import Expr
 from ..graph.products import is_number
 from ..integers.affine import Affine, Constraint
+from ..integers.boxes import index
 from ..support.errors import ShapeError, UnsupportedError
 from ..support.whole_numbers import clipped_repr, whole_number
 from .arithmetic import Axis, as_expr, check_axis, chosen_axes, public
 from .indexing import getitem
-from .indicator import index, indicator
+from .indicator import indicator
 from .reshape import ravel, reshape
 
 __all__ = ["array", "concatenate", "flip", "pad", "roll", "stack"]
