@@ -72,7 +72,19 @@ class IntegerBound(NamedTuple):
         free = all(f.divisor == 1 and _without_labels(f.form) for f in every)
         if self.under != 1 or not free:
             return None
-        return -least([-least([f.form for f in floors]) for floors in plain])
+        return -_least([-_least([f.form for f in floors]) for floors in plain])
+
+    @property
+    def joined(self) -> IntegerBound:
+        """The same as one form, where it is one in dimensions."""
+        form = self.in_dimensions
+        return self if form is None else integer_bound(form)
+
+
+def _least(forms: Sequence[Affine]) -> Affine:
+    """The least of forms; what all of them add stands outside of the minimum."""
+    common = min([form.constant for form in forms])
+    return least([form - common for form in forms]) + common
 
 
 def integer_bound(form: Affine | int) -> IntegerBound:

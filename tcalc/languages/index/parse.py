@@ -36,6 +36,7 @@ from .values import (
     entry_arity,
     labelled_affine,
     labelled_call,
+    labelled_modulo,
     labelled_multiple,
     labelled_product,
     labelled_sum,
@@ -254,6 +255,9 @@ class _ExpressionBuilder:
             count = {1: "one argument", 2: "two arguments"}.get(wanted[0], f"{wanted[0]} arguments")
             message = f"{node.name} takes {count}, not {len(node.args)}"
             raise self.tree.error(message, node.at)
+        forms = [self.integers.affine(arg) for arg in node.args] if node.name == "mod" else []
+        if len(forms) == 2 and forms[0] and forms[1] and not _has_labels(forms[1]):
+            return labelled_modulo(forms[0], forms[1], self.extents)
         contexts = [context] * len(node.args)
         if node.name == "where":
             for k, positive in ((1, True), (2, False)):
