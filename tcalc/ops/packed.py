@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..graph.applications import apply
-from ..graph.extent_forms import triangle_entries, triangle_rows
+from ..graph.extent_equations import triangle_entries, triangle_rows
 from ..graph.extents import ONE, Shape, extent_from, form_of, show_shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum

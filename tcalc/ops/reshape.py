@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..graph.applications import apply
-from ..graph.extent_forms import exactly_divided, times
+from ..graph.extent_equations import exactly_divided
+from ..graph.extent_forms import times
 from ..graph.extents import (
     ONE,
     Extent,
