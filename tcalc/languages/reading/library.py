@@ -8,10 +8,12 @@ from typing import Any
 
 from ...ops import (
     arithmetic,
+    bessel,
     diagonals,
     einsum,
     elementwise,
     entrywise,
+    incomplete,
     packed,
     products,
     reductions,
@@ -34,8 +36,8 @@ from ...ops.matrix import (
 )
 
 MODULES = (
-    arithmetic, views, elementwise, entrywise, special, reductions, reshape, diagonals, packed,
-    products, einsum,
+    arithmetic, views, elementwise, entrywise, special, bessel, incomplete, reductions, reshape,
+    diagonals, packed, products, einsum,
     adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
 )  # fmt: skip
 
