@@ -9,6 +9,7 @@
 from . import linalg as linalg
 from . import numpy as numpy
 from . import rules as rules
+from . import scipy as scipy
 from .app.check import check as check
 from .app.explain import explain as explain
 from .compression.compress import Compressed as Compressed

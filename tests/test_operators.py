@@ -17,7 +17,8 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.applications import apply, apply_all
-from tcalc.graph.operators import TABLE, Op, Refused, Selection
+from tcalc.graph.operators import TABLE, Op, Selection
+from tcalc.ops.elementwise_row import Refused
 from tcalc.ops.matrix_cores import symmetric_part
 from tests import oracle
 

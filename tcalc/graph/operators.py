@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..support.errors import UnsupportedError
 from .extents import Extent, Shape
 from .formulas import Formula
 from .nodes import Apply, Expr, Var
@@ -24,17 +23,6 @@ Partial = Callable[..., Expr] | None
 INFINITE = (-math.inf, math.inf)
 #: Where operands are sampled unless the row has a domain.
 SAMPLED = (0.5, 2.0)
-
-
-@dataclass(frozen=True)
-class Refused:
-    """In place of the derivative by an operand: it exists, but has no form that is offered."""
-
-    operator: str
-    operand: str
-
-    def __call__(self, *nodes: Expr) -> Expr:
-        raise UnsupportedError(f"{self.operator} has no derivative by {self.operand} here")
 
 
 #: Tangents or cotangents of operands or outputs, None where zero.

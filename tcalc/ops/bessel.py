@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ..graph.nodes import Expr
-from ..graph.operators import Refused
 from .arithmetic import public
 from .elementwise import sign
-from .elementwise_row import Function, elementwise
+from .elementwise_row import Function, Refused, elementwise
 
 __all__ = [
     "i0",

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 
 from ..graph.nodes import Expr
-from ..graph.operators import Refused
 from .elementwise import exp, log1p, xlogy
-from .elementwise_row import UNIT, Function, elementwise
+from .elementwise_row import UNIT, Function, Refused, elementwise
 from .special import betaln, gammaln, psi
 
 __all__ = [
