@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import tcalc as tc
 from tests.linalg_cases import sample
+from tests.test_code import loaded
 
 MODES = ("forward", "reverse", "cross-country")
 la = tc.linalg
@@ -288,16 +290,6 @@ NAMED = [
     ("lq", lambda M: la.lq(M)[0], (3, 2), "as many columns as rows", "3 x 2"),
     ("gelqf", lambda M: la.gelqf(M)[0], (3, 2), "as many columns as rows", "3 x 2"),
     ("qr", lambda M: la.qr(M)[0], (2, 3), "as many rows as columns", "2 x 3"),
-    ("pinv", la.pinv, (2, 3), "as many rows as columns", "2 x 3"),
-    (
-        "lstsq",
-        lambda M: la.lstsq(M, tc.ones(M.shape[0])),
-        (2, 3),
-        "as many rows as columns",
-        "2 x 3",
-    ),
-    ("svd", lambda M: la.svd(M)[1], (2, 3), "as many rows as columns", "2 x 3"),
-    ("norm", lambda M: la.norm(M, 2), (2, 3), "as many rows as columns", "2 x 3"),
 ]
 
 
@@ -312,3 +304,63 @@ def test_the_longer_side_of_named_dimensions(
     message = f"^{name} needs at least {rule}, as is assumed of named dimensions, not {given}"
     with pytest.raises(tc.ShapeError, match=message):
         e(M=data)
+
+
+EITHER = {
+    "svdvals": la.svdvals,
+    "svd": lambda M: tc.sum(la.svd(M)[0] ** 3) + tc.sum(la.svd(M)[2] ** 3),
+    "spectral": lambda M: la.norm(M, 2),
+    "nuclear": lambda M: la.norm(M, "nuc"),
+    "pinv": la.pinv,
+    "lstsq": lambda M: la.lstsq(M, tc.arange(M.shape[0]) + 1),
+    "several": lambda M: la.lstsq(M, tc.exp(M)),
+}
+MODES = ("forward", "reverse", "cross-country")
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 3)])
+@pytest.mark.parametrize("name", EITHER)
+def test_named_dimensions_in_either_shape(
+    name: str, shape: tuple[int, int], tmp_path: Path
+) -> None:
+    """One expression for all shapes: values and derivatives are those of extents by numbers."""
+    named, given = tc.var("M", ("m", "n")), tc.var("M", shape)
+    e, wanted = EITHER[name](named), EITHER[name](given)
+    data = {"M": np.random.default_rng(1).normal(size=shape)}
+    for backend in ("numpy", "c"):
+        found = tc.compile(e, backend=backend)(data)
+        np.testing.assert_allclose(found, wanted(data), rtol=1e-10, atol=1e-12)
+    for mode, order in itertools.product(MODES, (1, 2)):
+        found = tc.derivative(e, named, order, mode)(data)
+        known = tc.derivative(wanted, given, order)(data)
+        np.testing.assert_allclose(found, known, rtol=1e-8, atol=1e-9)
+    first = tc.grad(tc.sum(e), named)
+    np.testing.assert_allclose(
+        loaded(tc.to_code(first), tmp_path)(**data), first(data), rtol=1e-9, atol=1e-11
+    )
+    again = tc.parse_index(tc.to_index(first), M=("m", "n"))
+    np.testing.assert_allclose(again(data), first(data), rtol=1e-9, atol=1e-11)
+
+
+def test_what_vanishes_for_a_shape_is_not_computed() -> None:
+    """The parts outside of the range of a factor are planned for the longer side only."""
+    M = tc.var("M", ("m", "n"))
+    J = tc.compile(tc.jacobian(la.svd(M)[0], M))
+    assert "svd_reciprocal" in str(J.plan_for(M=(3, 2)))
+    assert "svd_reciprocal" not in str(J.plan_for(M=(2, 3)))
+    assert np.isfinite(J(M=np.diag([2.0, 1.0, 0.0]))).all()
+    least = tc.compile(tc.jacobian(la.pinv(M), M))
+    square, tall = (least.plan_for(M=shape).flops for shape in [(30, 30), (30, 29)])
+    assert 4 * square < 3 * tall
+
+
+def test_longer_sides_that_follow_from_forms() -> None:
+    tall, wide = tc.var("T", ("n+1", "n")), tc.var("W", ("m", "m+k"))
+    assert la.svdvals(tall).shape == ("n",)
+    assert la.svdvals(wide).shape == ("m",)
+    rng = np.random.default_rng(0)
+    T, W = rng.normal(size=(4, 3)), rng.normal(size=(2, 5))
+    np.testing.assert_allclose(la.pinv(tall)(T=T), np.linalg.pinv(T), atol=1e-13)
+    np.testing.assert_allclose(la.pinv(wide)(W=W), np.linalg.pinv(W), atol=1e-13)
+    lower, q = la.lq(tall)
+    np.testing.assert_allclose((lower @ q)(T=T), T, atol=1e-13)

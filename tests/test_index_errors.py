@@ -28,7 +28,6 @@ PARSE_ERRORS = [
     ("f[i] = 1", 1, 3, ["range of `i`", "i=low..high"]),
     ("f[i=0..2.5] = 1", 1, 8, ["`2.5` is not an integer"]),
     ("f[i=0..c] = 1", 1, 8, ["`c` is not a dimension"]),
-    ("f[i=0..q] = 1", 1, 8, ["`q` is not a dimension"]),
     ("f[i=0..n-1] = sum[k=0..i*i](x[k])", 1, 24, ["`i*i` is not affine"]),
     ("f[i=0..n-1] = sum[k=0..i/2](x[k])", 1, 24, ["floor(a/b)"]),
     ("f[i=0..n-1] = x[i/2]", 1, 17, ["rounded"]),

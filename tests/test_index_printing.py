@@ -93,7 +93,7 @@ TEXTS = [
     (w * np.array([1.0, 0.0, -2.0]), "f[i=0..2] = w[i]*([i == 0] - 2*[i == 2])"),
     (tc.vjp(w[::2], "w", tc.var("u", 2)),
      "f[i=0..2] = sum[j=ceil(i/2)..floor(i/2)](u[j])"),
-    (tc.take(x, idx), "f[i=0..k-1] = sum[j=0..n-1](x[j]*[idx[i] == j])"),
+    (tc.take(x, idx), "f[i=0..k-1] = x[idx[i]]"),
     (tc.linalg.inv(A), "f[i=0..n-1, j=0..n-1] = inv(A)[i, j]"),
     (tc.linalg.det(A @ A),
      "t1[i=0..n-1, j=0..n-1] = sum[k=0..n-1](A[i, k]*A[k, j])\nf = det(t1)"),

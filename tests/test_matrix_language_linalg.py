@@ -45,11 +45,11 @@ def test_printed_functions_are_read_again(build: Callable[[], Any]) -> None:
         ("pinv(x)", "it takes a matrix"),
         ("lstsq(B, x)", r"the rows of `B`.* must be equal"),
         ("lstsq(B, x')", "it takes a matrix, and a column or a matrix"),
-        ("extracttrian(A)", "only from numbers, not from the dimension n"),
+        ("maketrian(diag(A))", "or n\\*\\(n\\+1\\)/2 entries, not n"),
         ("extractdiag(M, 7)", "offset 7 is outside"),
         ("extractdiag(M, 1.5)", "whole numbers or one of True, False, inf"),
         ("norm(x, n)", "whole numbers"),
-        ("maketrian(x)", "only from numbers"),
+        ("maketrian(x)", "a triangle has"),
         ("True + 1", "unknown name"),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.graph.extents import extent_of
 from tcalc.graph.normal import bare
 from tcalc.graph.products import is_zero
 from tests.test_code import loaded
@@ -107,19 +108,76 @@ def test_batches_and_broadcasts() -> None:
     np.testing.assert_array_equal(la.extracttrian(one)(A=data[0]), same)
 
 
+PACKED = ["n*(n+1)/2", "n*(n-1)/2", "(n-2)*(n-1)/2", "(2*n+1)*(n+1)", "(m+n)*(m+n-1)/2"]
+
+
+@pytest.mark.parametrize("extent", PACKED)
+def test_triangles_of_named_size_are_those_of_numbers(extent: str) -> None:
+    named, sizes = tc.var("v", extent), {"m": 2, "n": 3}
+    length = extent_of(named.shape[0], sizes)
+    data, literal = np.arange(1.0, length + 1), tc.var("v", length)
+    for offset, lower in [(0, True), (0, False), (-1, True), (2, False)]:
+        whole, known = la.maketrian(named, offset, lower), la.maketrian(literal, offset, lower)
+        wanted = known(v=data)
+        assert extent_of(whole.shape[0], sizes) == len(wanted)
+        assert la.extracttrian(whole, offset, lower).shape == named.shape
+        for backend in ("numpy", "c"):
+            found = tc.compile(tc.exp(whole), backend=backend)(v=data, **sizes)
+            np.testing.assert_allclose(found, np.exp(wanted), rtol=1e-14)
+        again = tc.parse(str(whole), v=extent)
+        assert again is whole
+
+
+@pytest.mark.parametrize("offset", [-2, -1, 0, 1])
+def test_maps_of_named_extents_and_their_derivatives(offset: int) -> None:
+    """As of extents that are numbers, to the third order in all modes."""
+    named, data = tc.var("M", ("n", "n")), {"M": DATA["M"]}
+    for there, back in [(la.extracttrian, la.maketrian), (la.extractdiag, la.makediag)]:
+
+        def made(e: Any, there: Any = there, back: Any = back) -> Any:
+            return tc.sum(tc.exp(back(there(e, offset) ** 2, offset)) * e)
+
+        for mode, order in itertools.product(MODES, (1, 2, 3)):
+            found = tc.derivative(made(named), named, order, mode)(data)
+            wanted = tc.derivative(made(M), M, order, mode)(data)
+            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+        assert made(named)(data) == made(M)(data)
+        assert tc.parse(str(there(named, offset)), M=("n", "n")) is there(named, offset)
+
+
+RECTANGLES = [(2, 3), (3, 2), (4, 4), (1, 5), (0, 2)]
+
+
+@pytest.mark.parametrize("shape", RECTANGLES)
+def test_diagonals_of_rectangles(shape: tuple[int, int]) -> None:
+    data = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+    for A in (tc.var("A", ("m", "n")), tc.var("A", shape)):
+        for offset in (-1, 0, 1) if min(shape) else (0,):
+            wanted = np.diagonal(data, offset)
+            np.testing.assert_array_equal(tc.diagonal(A, offset)(A=data), wanted)
+            assert tc.trace(A, offset)(A=data) == wanted.sum()
+            gradient = np.zeros(shape)
+            rows, columns = np.arange(len(wanted)) + max(-offset, 0), np.arange(len(wanted))
+            gradient[rows, columns + max(offset, 0)] = 2 * wanted
+            f = tc.sum(tc.diagonal(A, offset) ** 2)
+            for mode in MODES:
+                np.testing.assert_array_equal(tc.derivative(f, A, 1, mode)(A=data), gradient)
+            found = tc.parse_index(tc.to_index(tc.diagonal(A, offset)), A=A.shape)
+            np.testing.assert_array_equal(found(A=data), wanted)
+            H = tc.compile(tc.hessian(f, A), structured=True)(A=data)
+            np.testing.assert_array_equal(H.diagonal(), 2.0 * (gradient != 0))
+
+
 def test_extents_and_options_that_do_not_fit() -> None:
     named, square = tc.var("x", "n"), tc.var("A", ("n", "n"))
-    for call in (
-        lambda: la.extracttrian(square),
-        lambda: la.maketrian(named),
-        lambda: la.extractdiag(square, 1),
-        lambda: la.makediag(named, -1),
-    ):
-        with pytest.raises(tc.ShapeError, match="only from numbers, not from the dimension n"):
-            call()
+    for extent in ("n", "m*n", "3*n", "n*(n+1)/2+1", "min(m,n)"):
+        with pytest.raises(tc.ShapeError, match=r"1, 3, 6, 10, … or n\*\(n\+1\)/2 entries"):
+            la.maketrian(tc.var("v", extent))
+    with pytest.raises(tc.ShapeError, match=r"n-3, which is -1|n\*\(n-5\)//2\+3"):
+        la.extractdiag(square, 3)(A=np.ones((2, 2)))
     assert la.extractdiag(square).shape == ("n",)
     assert la.makediag(named).shape == ("n", "n")
-    with pytest.raises(tc.ShapeError, match=r"1, 3, 6, 10, … entries, not 5"):
+    with pytest.raises(tc.ShapeError, match=r"1, 3, 6, 10, … .* entries, not 5"):
         la.maketrian(tc.var("x", 5))
     for name in ("extracttrian", "extractdiag"):
         with pytest.raises(tc.ShapeError, match=f"{name}: offset 5 is outside"):

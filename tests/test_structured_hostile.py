@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -201,3 +202,43 @@ def test_cores_of_integers_solve() -> None:
 def test_operators_of_nothing_multiply() -> None:
     held, _ = both(0, 0, 2)
     assert (held.to_scipy() @ np.zeros(0)).shape == (0,)
+
+
+# --- no entries -----------------------------------------------------------------------------------
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "as it is": lambda e: e,
+    "zeros behind": lambda e: tc.pad(e, (0, 2)),
+    "zeros around": lambda e: tc.pad(e, (2, 1)),
+    "numbers behind": lambda e: tc.pad(e, (0, 2), constant_values=1),
+    "ones behind": lambda e: tc.concatenate([e, tc.ones(2)]),
+    "reversed": lambda e: e[::-1],
+    "twice": lambda e: tc.stack([e, 2 * e]),
+    "summed": tc.cumsum,
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_axes_without_entries(name: str) -> None:
+    """Compressed Hessians are the dense ones, and solve, where an extent is 0."""
+    x, X, w = tc.var("x", "n"), tc.var("X", ("n", "m")), tc.var("w", "m")
+    view = VIEWS[name]
+    rows = tc.sum(X * w, axis=1)
+    losses = [
+        (tc.sum(tc.exp(view(x)) ** 2), x),
+        (tc.sum(view(x) ** 2) + tc.sum(view(x)), x),
+        (tc.sum(tc.exp(view(rows))), w),
+        (tc.sum(tc.exp(view(rows))), X),
+    ]
+    for loss, variable in losses:
+        H = tc.hessian(loss, variable)
+        step = tc.compile(H, structured=True)
+        for n, m in ((0, 0), (0, 2), (1, 0), (3, 2)):
+            data = {"x": np.arange(n) / 3, "X": np.arange(n * m).reshape(n, m) / 9, "w": np.ones(m)}
+            data = {k: data[k] for k in H.variables}
+            held, dense = step(**data), H(**data)
+            np.testing.assert_allclose(held.todense(), dense, atol=1e-12)
+            v = np.ones(dense.shape[: dense.ndim // 2])
+            np.testing.assert_allclose(held @ v, np.tensordot(dense, v, v.ndim), atol=1e-12)
+            assert held.diagonal().shape == v.shape
+            assert (held + tc.identity_like(held)).solve(v).shape == v.shape

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import index as whole_number
 from typing import Any
 
 from ..graph import trees
@@ -13,6 +12,7 @@ from ..graph.normal import view
 from ..graph.properties import property_rows
 from ..graph.variables import canonical_name, check_extent, var
 from ..support.errors import ShapeError
+from ..support.whole_numbers import whole_number
 from .batching import with_batch_axis
 from .projection import as_root, keeping_variables
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ..graph.extent_forms import is_nonnegative
 from ..graph.extents import ONE, Coef, Extent, form_of, number
 from ..graph.nodes import Expr, Labels
 from ..graph.normal import add, einsum, scale
 from ..graph.products import LabelledExpr, filled, indicates
 from ..integers.affine import Affine, Constraint, Guard
+from ..integers.boxes import index
 from ..ops.elementwise import maximum, minimum
-from ..ops.indicator import CheckedAccess, conditions, index, indicator, label_of, renamed
+from ..ops.indicator import CheckedAccess, conditions, indicator, label_of, renamed
 from ..ops.reductions import arange
 
 
@@ -124,7 +126,7 @@ def _is_nonnegative(form: Affine, extents: Mapping[int, Extent]) -> bool:
         if label is not None:
             end = form_of(extents[label]) - 1 if c < 0 else Affine()
             low = low.substitute({name: end})
-    return not low.terms and low.constant >= 0
+    return is_nonnegative(low)
 
 
 def _table(form: Affine, extent: Extent, extents: Mapping[int, Extent]) -> Table:

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
-from math import prod
+from math import isqrt, prod
 from typing import NamedTuple
 
-from ..integers.affine import Affine, Quotient, factors_of, split_top
+from ..integers.affine import Affine, Constraint, Quotient, factors_of, product_of, split_top
 from ..support.errors import ShapeError
 
 #: Terms up to which products are multiplied out.
@@ -42,8 +42,8 @@ class Least(NamedTuple):
 
 @lru_cache(4096)
 def atom_of(name: str) -> Floor | Least | None:
-    """What an atom is that is neither a name nor a product; None for a name."""
-    if name.isidentifier():
+    """The quotient or the minimum that an atom is; None for names, of indices too, and products."""
+    if name.isidentifier() or name[0] in "#?" or len(factors_of(name)) > 1:
         return None
     inside, *over = split_top(name, "//")
     if over:
@@ -79,7 +79,7 @@ def floor_divided(form: Affine, divisor: int) -> Affine:
     if not rest.terms:
         return whole
     (name, one), *others = rest.terms
-    atom = atom_of(name) if one == 1 and not others and len(factors_of(name)) == 1 else None
+    atom = atom_of(name) if one == 1 and not others else None
     if isinstance(atom, Floor):  # a quotient of a quotient
         return whole + floor_divided(atom[0] + rest.constant * atom[1], atom[1] * divisor)
     return whole + Affine.of(_over(rest, divisor))
@@ -91,17 +91,19 @@ def _over(form: Affine, divisor: int) -> str:
 
 
 def least(forms: Iterable[Affine]) -> Affine:
-    """The least of forms; where two differ by a number, one of them is left out."""
+    """The least of forms; those that are never less than others are left out."""
     kept: list[Affine] = []
     for form in sorted(set(forms)):
-        ends = [form - other for other in kept]
-        if any(not d.terms and d.constant >= 0 for d in ends):
-            continue
-        kept = [other for other, d in zip(kept, ends, strict=True) if d.terms]
-        kept.append(form)
+        if not any(_never_less(form, other) for other in kept):
+            kept = [*[other for other in kept if not _never_less(other, form)], form]
     if len(kept) == 1:
         return kept[0]
     return Affine.of(f"min({','.join(sorted(text_of(form) for form in kept))})")
+
+
+def _never_less(form: Affine, other: Affine) -> bool:
+    rest = form - other
+    return is_nonnegative(rest) if rest.terms else rest.constant >= 0
 
 
 # --- exact quotients ------------------------------------------------------------------------------
@@ -110,7 +112,7 @@ def least(forms: Iterable[Affine]) -> Affine:
 def settled(form: Affine) -> Affine:
     """The form with multiples of exact quotients, 2*(n*(n-1)//2), multiplied out."""
     for name, c in form.terms:
-        atom = atom_of(name) if "//" in name and len(factors_of(name)) == 1 else None
+        atom = atom_of(name)
         if isinstance(atom, Floor) and c % atom.divisor == 0 and is_exact(*atom):
             return settled(form - Affine.of(name) * c + atom.form * (c // atom.divisor))
     return form
@@ -126,6 +128,33 @@ def is_exact(form: Affine, divisor: int) -> bool:
         not form.evaluate(dict(zip(names, values, strict=True))) % divisor
         for values in product(range(divisor), repeat=len(names))
     )
+
+
+def triangle_entries(rows: Affine) -> Affine:
+    """How many entries a triangle of so many rows has."""
+    return floor_divided(times(rows, rows + 1), 2)
+
+
+def triangle_rows(entries: Affine) -> Affine | None:
+    """The k with k * (k + 1) / 2 entries, affine in names; None where there is none.
+
+    Eight times the entries and 1 are the square of 2 * k + 1, whose coefficients follow from those
+    of squares, of products with the first name, and of that name alone.
+    """
+    square = entries * 8 + 1
+    for name, c in square.terms:
+        atom = atom_of(name)
+        if isinstance(atom, Floor) and c % atom.divisor == 0 and is_exact(*atom):
+            square += atom.form * (c // atom.divisor) - Affine.of(name) * c
+    first = next((n for n in sorted(set(atoms_in(square))) if square.coefficient(f"{n}*{n}")), "")
+    twice = 2 * isqrt(max(0, square.coefficient(f"{first}*{first}"))) if first else 0
+    root = Affine((), isqrt(max(0, square.constant)))
+    if twice:
+        terms = [(n, square.coefficient(product_of((first, n))) // twice) for n in atoms_in(square)]
+        root = Affine(tuple({**dict(terms), first: twice // 2}.items()))
+        root += square.coefficient(first) // twice
+    rows = (root - 1).divided(2)
+    return rows if times(root, root) == square and rows * 2 + 1 == root else None
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -146,7 +175,7 @@ def text_of(form: Affine) -> str:
 def _one_quotient(form: Affine) -> Floor | None:
     """The form as one quotient, where that has a factor to show: n*(n-1)//2."""
     for name, c in form.terms:
-        atom = atom_of(name) if c == 1 and "//" in name and len(factors_of(name)) == 1 else None
+        atom = atom_of(name) if c == 1 else None
         if isinstance(atom, Floor) and not atom.form.constant:
             whole = (form - Affine.of(name)) * atom.divisor + atom.form
             if _common(whole) and len(whole.terms) > 1:
@@ -279,7 +308,7 @@ def never_larger(form: Affine) -> Affine | None:
         if all(map(str.isidentifier, factors_of(name))):
             found += Affine.of(name) * c
             continue
-        atom = atom_of(name) if len(factors_of(name)) == 1 else None
+        atom = atom_of(name)
         bound = None if atom is None else _atom_bound(atom, c, form)
         if bound is None:
             return None
@@ -297,6 +326,29 @@ def _atom_bound(atom: Floor | Least, c: int, form: Affine) -> Affine | None:
     if c % atom.divisor or not all(map(str.isidentifier, atoms_in(atom.form))):
         return None
     return (atom.form - (atom.divisor - 1) if c > 0 else atom.form) * (c // atom.divisor)
+
+
+def is_nonnegative(form: Affine) -> bool:
+    """Is a form known not to be negative, for all extents of its names?"""
+    least_value = never_larger(form)
+    return (
+        least_value is not None
+        and least_value.constant >= 0
+        and all(c > 0 for _, c in least_value.terms)
+    )
+
+
+def facts(names: Iterable[str]) -> list[Constraint]:
+    """What holds of the quotients and minima among atoms, besides that names are not negative."""
+    found: list[Constraint] = []
+    for name in names:
+        atom, value = atom_of(name), Affine.of(name)
+        if isinstance(atom, Least):
+            found += [Constraint(form - value) for form in atom.forms]
+        elif atom is not None:
+            rest = atom.form - value * atom.divisor
+            found += [Constraint(rest), Constraint(atom.divisor - 1 - rest)]
+    return found
 
 
 def value_of(form: Affine, value: Mapping[str, int]) -> int:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ..integers.affine import Affine, factors_of
 from ..support.errors import ShapeError
+from ..support.whole_numbers import as_float
 from .extent_forms import (
     Least,
     atom_of,
@@ -58,10 +59,7 @@ def canonical_double(value: int | float) -> int | float:
         value = int(value)
         if -_EXACT <= value <= _EXACT:
             return value
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf if value > 0 else -math.inf
+        return as_float(value)
     value = float(value)
     if value.is_integer() and abs(value) <= _EXACT and (value != 0 or math.copysign(1, value) > 0):
         return int(value)

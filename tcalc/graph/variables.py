@@ -10,6 +10,7 @@ import numpy as np
 
 from ..support.errors import ShapeError
 from ..support.misspelt import closest_name
+from ..support.whole_numbers import whole_number
 from .bound_variables import readable
 from .extents import Extent, Shape, affine_extent, show_shape
 from .nodes import Const, Var, intern
@@ -86,9 +87,10 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
         if isinstance(extent, str):
             checked.append(_named_extent(str.__str__(extent), what))
         elif isinstance(extent, int | np.integer) and not isinstance(extent, bool):
+            extent = whole_number(extent)
             if extent < 0:
                 raise ShapeError(f"{what}: extent {extent} is negative")
-            checked.append(int(extent))
+            checked.append(extent)
         else:
             raise TypeError(
                 f"{what}: {readable(repr(extent))} is neither an int nor a dimension name"

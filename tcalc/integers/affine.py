@@ -16,15 +16,19 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import index
 from typing import Any
 
 import numpy as np
+
+from ..support.limits import spend, within
+from ..support.whole_numbers import whole_number
 
 #: An integer, or an array of integers.
 IntegerValue = int | np.ndarray[Any, Any]
 
 _INT64_END = 2**63
+#: Terms below which a form is short, whatever the limit on terms.
+_FEW = 16
 
 
 @lru_cache(4096)
@@ -54,6 +58,7 @@ def _unwrapped(part: str) -> str:
 def product_of(names: Iterable[str]) -> str:
     """The name of a product of names."""
     parts = sorted(f for name in names for f in factors_of(name))
+    spend("steps", len(parts))
     if len(parts) == 1:
         return parts[0]
     return "*".join([f"({f})" if "//" in f and f[-1] != ")" else f for f in parts])
@@ -84,10 +89,12 @@ class Affine:
     def __post_init__(self) -> None:
         sums: dict[str, int] = {}
         for name, coefficient in self.terms:
-            sums[name] = sums.get(name, 0) + index(coefficient)
+            sums[name] = sums.get(name, 0) + whole_number(coefficient)
         terms = tuple(sorted((name, c) for name, c in sums.items() if c))
         object.__setattr__(self, "terms", terms)
-        object.__setattr__(self, "constant", index(self.constant))
+        if len(terms) > _FEW:
+            within("terms", len(terms))
+        object.__setattr__(self, "constant", whole_number(self.constant))
 
     @classmethod
     def of(cls, value: Affine | int | str) -> Affine:
@@ -168,7 +175,7 @@ class Affine:
         total: IntegerValue = self.constant
         for c, value in given:
             total = total + c * (
-                value.astype(dtype) if isinstance(value, np.ndarray) else index(value)
+                value.astype(dtype) if isinstance(value, np.ndarray) else whole_number(value)
             )
         return total
 
@@ -204,7 +211,7 @@ def _wide_enough(
     bound = abs(constant)
     for c, value in given:
         if not isinstance(value, np.ndarray):
-            bound += abs(c * index(value))
+            bound += abs(c * whole_number(value))
         elif value.dtype.kind not in "iuO":
             raise TypeError(f"labels are integers, not {value.dtype}")
         elif value.size:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..graph.extent_forms import never_larger
+from ..graph.extent_forms import is_nonnegative
 from ..graph.extents import ONE, Coef, Extent, extent_product, form_of
 from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Var, postorder
 from ..graph.normal import einsum
 from ..graph.operators import Op
 from ..graph.products import indicates, is_number, is_zero, numeral
 from ..integers.affine import Affine, Constraint
+from ..integers.boxes import index
 from .arithmetic import add, multiply, subtract
 from .guard import chooses
-from .indicator import CheckedAccess, index, indicator, label_of
+from .indicator import CheckedAccess, indicator, label_of
 from .reductions import arange
 
 #: Sums and products inside each other, up to which an integer is read as an affine form.
@@ -108,10 +109,7 @@ def inside(form: Affine, extents: Mapping[str, Extent], extent: Extent) -> bool:
             low, high = (low, high + reach) if c > 0 else (low + reach, high)
         else:
             low, high = low + Affine.of(name) * c, high + Affine.of(name) * c
-    ends = (never_larger(low), never_larger(form_of(extent) - 1 - high))
-    return all(
-        end is not None and end.constant >= 0 and all(c > 0 for _, c in end.terms) for end in ends
-    )
+    return is_nonnegative(low) and is_nonnegative(form_of(extent) - 1 - high)
 
 
 def picked(e: Expr, extent: Extent) -> Expr | None:

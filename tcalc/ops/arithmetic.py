@@ -32,6 +32,7 @@ from ..graph.normal import bare
 from ..graph.products import is_number, numeral
 from ..graph.variables import check_shape, const_node, is_masked
 from ..support.errors import ShapeError, TraceError, UnsupportedError
+from ..support.whole_numbers import clipped_repr
 from .docstrings import documented
 
 __all__ = [
@@ -97,7 +98,7 @@ def const(value: object) -> Expr:
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
-        raise TypeError(f"constants are real numbers, not {array.dtype} ({value!r:.60})")
+        raise TypeError(f"constants are real numbers, not {array.dtype} ({clipped_repr(value)})")
     if array.ndim == 0:
         return numeral(float(array))
     array = array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64, copy=False)

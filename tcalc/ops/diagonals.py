@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from operator import index as whole_number
-
 from ..graph import normal
+from ..graph.extent_forms import least
 from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
 from ..graph.nodes import Expr
 from ..graph.products import LabelledExpr
 from ..graph.variables import check_extent
 from ..integers.affine import Constraint
+from ..integers.boxes import index
 from ..support.errors import ShapeError
+from ..support.whole_numbers import whole_number
 from .arithmetic import as_expr, check_axis, public
-from .indicator import index, indicator
+from .indicator import indicator
 
 __all__ = ["diag", "diagonal", "eye", "trace"]
 
@@ -28,16 +29,10 @@ def _axes(e: Expr, axis1: int, axis2: int) -> tuple[int, int]:
 
 
 def _length(e: Expr, i: int, j: int, offset: int) -> Extent:
-    """The extent of a diagonal."""
-    rows, columns = e.shape[i], e.shape[j]
-    above, left = max(-offset, 0), max(offset, 0)
-    if isinstance(rows, int) and isinstance(columns, int):
-        return max(0, min(rows - above, columns - left))
-    if rows != columns:
-        raise ShapeError(
-            f"the diagonal of shape {show_shape(e.shape)}: extents {rows} and {columns} differ"
-        )
-    return extent_from(form_of(rows) - above - left)
+    """The extent of a diagonal; what is below 0 for numbers is nothing."""
+    rows, columns = form_of(e.shape[i]), form_of(e.shape[j])
+    length = extent_from(least([rows - max(-offset, 0), columns - max(offset, 0)]))
+    return max(0, length) if isinstance(length, int) else length
 
 
 def _read(a: object, offset: int, axis1: int, axis2: int, summed: bool) -> Expr:

@@ -14,7 +14,7 @@ from ..graph.extents import number, quotient_of
 from ..graph.nodes import Apply, Einsum, Expr
 from ..graph.normal import scale
 from ..graph.operators import operator_named
-from ..graph.products import is_number, numeric_value, split_coef
+from ..graph.products import is_number, numeral, numeric_value, split_coef
 from ..support.errors import TraceError
 from . import arithmetic
 from .arithmetic import as_expr, broadcast, public
@@ -298,13 +298,18 @@ def where(condition: object, a: object = None, b: object = None) -> Expr:
 
 @public
 def divide(a: object, b: object) -> Expr:
-    """a / b; a number below the line is a coefficient, a number above it a reciprocal."""
+    """a / b; a number below the line is a coefficient, a number above it a reciprocal.
+
+    0 / 0 of two numbers is nan, but 0 / b of an expression is 0, as 0 * b is.
+    """
     left, right = as_expr(a), as_expr(b)
     value = right.coef.value if isinstance(right, Einsum) and is_number(right) else 0
     if value and numeric_value(right) is not None and not math.isnan(quotient_of(1, value)):
         left, _ = broadcast(left, right)
         return scale(left, number(quotient_of(1, value)))
     left, right = broadcast(left, right)
+    if numeric_value(left) == numeric_value(right) == 0:
+        return numeral(math.nan, left.shape)
     if is_number(left) or len(set(getattr(left, "out", ()))) < len(getattr(left, "out", ())):
         return arithmetic.multiply(left, reciprocal(right))
     coef, rest = split_coef(left)

@@ -6,7 +6,6 @@ Each part stands at shifted places in zeros: a product with an indicator.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index as whole_number
 
 import numpy as np
 
@@ -15,10 +14,12 @@ from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
 from ..graph.nodes import Expr
 from ..graph.products import is_number
 from ..integers.affine import Affine, Constraint
+from ..integers.boxes import index
 from ..support.errors import ShapeError, UnsupportedError
+from ..support.whole_numbers import clipped_repr, whole_number
 from .arithmetic import Axis, as_expr, check_axis, chosen_axes, public
 from .indexing import getitem
-from .indicator import index, indicator
+from .indicator import indicator
 from .reshape import ravel, reshape
 
 __all__ = ["array", "concatenate", "flip", "pad", "roll", "stack"]
@@ -145,11 +146,13 @@ def pad(a: object, pad_width: object, mode: str = "constant", constant_values: o
         raise UnsupportedError("pad: constant_values is one number")
     widths = np.asarray(pad_width)
     if widths.dtype.kind not in "iu" or (widths.size and widths.min() < 0):
-        raise ValueError(f"pad: widths are whole numbers from 0 on, not {pad_width!r}")
+        raise ValueError(f"pad: widths are whole numbers from 0 on, not {clipped_repr(pad_width)}")
     try:
         pairs = np.broadcast_to(widths, (e.ndim, 2)).tolist()
     except ValueError:
-        raise ValueError(f"pad: {pad_width!r} are no widths for {e.ndim} axes") from None
+        raise ValueError(
+            f"pad: {clipped_repr(pad_width)} are no widths for {e.ndim} axes"
+        ) from None
     found = e
     for axis, (before, after) in enumerate(pairs):
         if before or after:
@@ -183,15 +186,25 @@ def flip(m: object, axis: Axis = None) -> Expr:
 
 
 @public
-def roll(a: object, shift: int, axis: int | None = None) -> Expr:
+def roll(a: object, shift: int | Sequence[int], axis: Axis = None) -> Expr:
     """The entries along an axis shifted, those that leave it at the other end, as `numpy.roll`.
 
-    Along an axis of a named extent the shift must not be larger than the extent.
+    Along an axis of a named extent the shift must not be larger than the extent. Several axes are
+    rolled one after the other, each by its shift or all by one; without an axis, the entries are in
+    C order.
     """
     e = as_expr(a)
+    if isinstance(axis, Sequence) or isinstance(shift, Sequence):
+        for count, place in np.broadcast(shift, 0 if axis is None else axis):
+            e = _rolled(e, int(count), int(place))
+        return e
     if axis is None and e.ndim != 1:
         return reshape(roll(ravel(e), shift), e.shape)
-    place = check_axis(0 if axis is None else axis, e.ndim, "roll")
+    return _rolled(e, shift, 0 if axis is None else axis)
+
+
+def _rolled(e: Expr, shift: int, axis: int) -> Expr:
+    place = check_axis(axis, e.ndim, "roll")
     extent, count = e.shape[place], whole_number(shift)
     if isinstance(extent, int):
         count = count % extent if extent else 0

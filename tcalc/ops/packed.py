@@ -1,20 +1,21 @@
 """Linear maps that move entries: packed triangles and diagonals.
 
 Every row is linear and knows its transpose, so derivatives move entries too, of whatever further
-axes stand beside them; no selection tensor is formed. Extents of what moves must be numbers.
+axes stand beside them; no selection tensor is formed.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 from ..graph.applications import apply
-from ..graph.extents import ONE, Shape, show_shape
+from ..graph.extent_forms import triangle_entries, triangle_rows
+from ..graph.extents import ONE, Shape, extent_from, form_of, show_shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum
 from ..graph.operators import TABLE, Kernels, Meaning, Op, Spelling, batch_axes
+from ..integers.affine import Affine
 from ..support.errors import ShapeError
 from .arithmetic import as_expr, public
 from .matrix_cores import square
@@ -100,15 +101,13 @@ def _as_column(xp: Any, v: Any, chosen: Any, params: tuple[Any, ...]) -> Any:
     return xp.concatenate([before, v, after], axis=-1)[..., None]
 
 
-def _triangle_extent(rows: int) -> int:
-    return rows * (rows + 1) // 2
+def _triangle_rows(entries: Affine) -> Affine:
+    rows = triangle_rows(entries)
+    assert rows is not None
+    return rows
 
 
-def _triangle_rows(entries: int) -> int:
-    return (math.isqrt(8 * entries + 1) - 1) // 2
-
-
-def _identity(entries: int) -> int:
+def _identity(entries: Affine) -> Affine:
     return entries
 
 
@@ -128,14 +127,14 @@ def _pair(
         return xp.take(a.reshape((*a.shape[:-2], n * n)), places, axis=-1)
 
     def extracted(params: tuple[Any, ...], shape: Shape) -> Shape:
-        return (*shape[:-2], extent(shape[-1] - abs(params[0])))
+        return (*shape[:-2], extent_from(extent(form_of(shape[-1]) - abs(params[0]))))
 
     def make(xp: Any, params: tuple[Any, ...], v: Any) -> Any:
         chosen = where(xp, made(params, v.shape)[-1], params)
         return xp.where(chosen, spread(xp, v, chosen, params), 0)
 
     def made(params: tuple[Any, ...], shape: Shape) -> Shape:
-        n = rows(shape[-1]) + abs(params[0])
+        n = extent_from(rows(form_of(shape[-1])) + abs(params[0]))
         return (*shape[:-1], n, n)
 
     first, second = names
@@ -146,7 +145,7 @@ def _pair(
 
 
 EXTRACTTRIAN, MAKETRIAN = _pair(
-    ("extracttrian", "maketrian"), _triangle, _by_rows, _triangle_extent, _triangle_rows,
+    ("extracttrian", "maketrian"), _triangle, _by_rows, triangle_entries, _triangle_rows,
     ((0, True), (0, False), (-1, True), (1, False)),
 )  # fmt: skip
 EXTRACTDIAG, MAKEDIAG = _pair(
@@ -161,17 +160,6 @@ def _offset(name: str, offset: object) -> int:
     return offset
 
 
-def _number(name: str, e: Expr) -> int:
-    """The last extent, which must be a number."""
-    extent = e.shape[-1]
-    if not isinstance(extent, int):
-        raise ShapeError(
-            f"{name} of shape {show_shape(e.shape)}: the extent of the result follows only from "
-            f"numbers, not from the dimension {extent}"
-        )
-    return extent
-
-
 def _vector(name: str, v: object) -> Expr:
     e = as_expr(v)
     if not e.ndim:
@@ -180,8 +168,9 @@ def _vector(name: str, v: object) -> Expr:
 
 
 def _whole(name: str, e: Expr, offset: int) -> None:
-    """Checks that square matrices have a diagonal at this offset."""
-    if abs(offset) > _number(name, e):
+    """Checks that square matrices have a diagonal at this offset; named ones at evaluation."""
+    extent = e.shape[-1]
+    if isinstance(extent, int) and abs(offset) > extent:
         raise ShapeError(f"{name}: offset {offset} is outside of shape {show_shape(e.shape)}")
 
 
@@ -191,7 +180,7 @@ def extracttrian(a: object, offset: int = 0, lower: bool = True) -> Expr:
 
     Parameters
     ----------
-    a : expression of shape (..., n, n), n a number
+    a : expression of shape (..., n, n)
     offset : int
         Diagonal where the triangle ends: 0 is the main one, with which the lower or the upper
         triangle is taken; below it (negative) the lower triangle, above it the upper one.
@@ -212,22 +201,21 @@ def extracttrian(a: object, offset: int = 0, lower: bool = True) -> Expr:
 def maketrian(v: object, offset: int = 0, lower: bool = True) -> Expr:
     """Square matrices with a vector's entries in one triangle, row after row, and zeros elsewhere.
 
-    `offset` and `lower` are those of `extracttrian`; the last extent of `v` is k (k + 1) / 2, and
-    the matrices have k + abs(offset) rows.
+    `offset` and `lower` are those of `extracttrian`; the last extent of `v` is k (k + 1) / 2, a
+    number or as in ``var("v", "n*(n-1)/2")``, and the matrices have k + abs(offset) rows.
     """
     e, offset = _vector("maketrian", v), _offset("maketrian", offset)
-    length = _number("maketrian", e)
-    if _triangle_extent(_triangle_rows(length)) != length:
-        raise ShapeError(f"maketrian: a triangle has 1, 3, 6, 10, … entries, not {length}")
+    length = e.shape[-1]
+    if triangle_rows(form_of(length)) is None:
+        raise ShapeError(
+            f"maketrian: a triangle has 1, 3, 6, 10, … or n*(n+1)/2 entries, not {length}"
+        )
     return apply(MAKETRIAN, e, params=(offset, offset < 0 or (bool(lower) and not offset)))
 
 
 @public
 def extractdiag(a: object, offset: int = 0) -> Expr:
-    """A diagonal of square matrices: the main one, or above (positive) or below it.
-
-    Extents must be numbers where `offset` is not 0.
-    """
+    """A diagonal of square matrices: the main one, or above (positive) or below it."""
     e, offset = square("extractdiag", as_expr(a)), _offset("extractdiag", offset)
     if offset:
         _whole("extractdiag", e, offset)
@@ -241,7 +229,6 @@ def makediag(v: object, offset: int = 0) -> Expr:
     """Square matrices with the last axis on a diagonal: the main one, or above or below it."""
     e, offset = _vector("makediag", v), _offset("makediag", offset)
     if offset:
-        _number("makediag", e)
         return apply(MAKEDIAG, e, params=(offset,))
     axes = tuple(range(e.ndim))
     return einsum([e], [axes], (*axes, axes[-1]))

@@ -26,6 +26,7 @@ from .elementwise import (
     exp,
     less,
     less_equal,
+    log,
     not_equal,
     power,
     reciprocal,
@@ -47,6 +48,7 @@ __all__ = [
     "prod",
     "softmax",
     "std",
+    "weighted_logsumexp",
 ]
 
 
@@ -91,6 +93,18 @@ def _lse(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
     top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
     total = xp.log(xp.exp(x - top).sum(axis=axes))
     return total + top.reshape(total.shape) if x.size else total
+
+
+def _weighted_lse(xp: Any, params: tuple[Any, ...], x: Any, b: Any) -> Any:
+    """Where a weight is 0, its exponent counts for nothing, however large it is."""
+    axes = _axes(params[0])
+    if not x.size:
+        return _lse(xp, params, x)
+    x = xp.where(b == 0, -xp.ones_like(x) * xp.inf, x)
+    top = x.max(axis=axes, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    total = xp.log((b * xp.exp(x - top)).sum(axis=axes))
+    return total + top.reshape(total.shape)
 
 
 def _root_of_squares(xp: Any, axes: tuple[int, ...], x: Any) -> Any:
@@ -141,6 +155,15 @@ LOGSUMEXP = _reduction(
     "logsumexp", lambda x, y: exp(x - along(y, x)), _lse,
     r"\operatorname{{logsumexp}}({0})", flops=12,
 )  # fmt: skip
+WEIGHTED_LOGSUMEXP = Op(
+    "weighted_logsumexp", (-1, -1),
+    Meaning(
+        (lambda x, b, y: b * exp(x - along(y, x)), lambda x, b, y: exp(x - along(y, x))),
+        domain=((-2.0, 2.0), (0.1, 2.0)),
+    ),
+    Kernels(_weighted_lse, flops=14),
+    Spelling(r"\operatorname{{logsumexp}}({0}; {1})"),
+)  # fmt: skip
 NORM2 = _reduction(
     "norm2", lambda x, y: x * along(reciprocal0(y), x),
     Kernels(_norm, host=True, portable=_scaled_norm, flops=2),
@@ -180,6 +203,20 @@ def prod(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
 def logsumexp(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
     """log(sum(exp(a))) over axes, without overflow."""
     return _reduce(LOGSUMEXP, a, axis, keepdims)
+
+
+@public
+def weighted_logsumexp(a: object, b: object, axis: Axis = None, keepdims: bool = False) -> Expr:
+    """log(sum(b * exp(a))) with weights of any sign; nan where the sum is negative."""
+    exponent, weight = arithmetic.broadcast(a, b)
+    axes = chosen_axes(axis, exponent.ndim, WEIGHTED_LOGSUMEXP.name)
+    if not axes:
+        return exponent + log(weight)
+    order = [k for k in range(exponent.ndim) if k not in axes] + axes
+    found = apply(
+        WEIGHTED_LOGSUMEXP, view(exponent, order), view(weight, order), params=(len(axes),)
+    )
+    return keep(found, axes, keepdims)
 
 
 @public

@@ -17,6 +17,7 @@ from ..support.arrays import Sizes
 from ..support.byte_counts import show_bytes
 from ..support.limits import spend
 from ..support.machine import NOMINAL_MACHINE, Machine
+from ..support.whole_numbers import as_float
 from .kinds.table import KINDS
 from .slot_facts import Inverse, Placement
 
@@ -29,8 +30,7 @@ ProductKey = tuple[tuple[Word, ...], Word]
 #: Where the memory of a slot comes from.
 INPUT, CONST, BUFFER, VIEW, RESULT = "input", "const", "buffer", "view", "result"
 
-#: What a step of a plan counts among the steps of a budget.
-PLANNED = 50
+PLANNED = 50  #: What a step of a plan counts among the steps of a budget.
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
 
@@ -262,7 +262,8 @@ class Builder:
                 flops = row.flops(shape, params, *[self.shapes[a] for a in args])
             assert flops is not None
             spend("steps", PLANNED)
-            self.steps.append(Step(kind, found, args, words, shape, flops, params, self.names))
+            made = Step(kind, found, args, words, shape, as_float(flops), params, self.names)
+            self.steps.append(made)
             if not row.cheap and self.fixed.issuperset(args):
                 self.fixed.add(found)
         return found

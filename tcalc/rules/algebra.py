@@ -14,7 +14,7 @@ from ..graph.products import numeric_value, split_coef
 from ..ops.arithmetic import sum
 from ..ops.elementwise import abs, cos, exp, log, power, sign, sin, sqrt
 from ..ops.reductions import NORM2, PROD, norm, prod
-from .facts import is_positive
+from .facts import is_nonnegative, is_positive
 from .strategy import rule
 
 ALGEBRA, POWERS = "algebra", "powers"
@@ -22,12 +22,18 @@ ABOVE = (0.0, math.inf)
 #: Functions that are powers, and of which degree where no operand says it.
 DEGREES = {"power": 0.0, "sqrt": 0.5, "reciprocal": -1.0}
 
-rule("log-of-exp", ALGEBRA, lambda a: log(exp(a)), lambda a: a, domain=(-700.0, 700.0))
-rule("exp-of-log", ALGEBRA, lambda a: exp(log(a)), lambda a: a, domain=ABOVE)
-rule("pythagoras", ALGEBRA, lambda a: sin(a) * sin(a) + cos(a) * cos(a), lambda a: 1 + 0 * a)
+rule("log-of-exp", ALGEBRA, lambda a: log(exp(a)), lambda a: a)
+rule("exp-of-log", ALGEBRA, lambda a: exp(log(a)), lambda a: a, domain=ABOVE, given=is_nonnegative)
+rule(
+    "pythagoras", ALGEBRA, lambda a: sin(a) * sin(a) + cos(a) * cos(a), lambda a: 1 + 0 * a,
+    finite=True,
+)  # fmt: skip
 rule("sign-times-abs", ALGEBRA, lambda a: sign(a) * abs(a), lambda a: a)
 rule("abs-squared", POWERS, lambda a: abs(a) * abs(a), lambda a: a * a)
-rule("sqrt-squared", POWERS, lambda a: sqrt(a) * sqrt(a), lambda a: a, domain=ABOVE)
+rule(
+    "sqrt-squared", POWERS, lambda a: sqrt(a) * sqrt(a), lambda a: a, domain=ABOVE,
+    given=is_nonnegative,
+)  # fmt: skip
 rule("sqrt-of-square", POWERS, lambda a: sqrt(a * a), lambda a: abs(a))
 
 

@@ -52,6 +52,10 @@ def _is_positive_diagonal(e: Expr, word: Labels, depth: int) -> bool:
     return (known and first) or is_definite(e, True, depth)
 
 
+def is_nonnegative(e: Expr) -> bool:
+    return is_positive(e, False)
+
+
 def is_definite(e: Expr, strictly: bool = True, depth: int = MAX_PROOF_DEPTH) -> bool:
     """Are the matrices in the last two axes symmetric positive definite (or semidefinite)?"""
     if depth == 0 or e.ndim < 2 or e.shape[-1] != e.shape[-2]:

@@ -2,83 +2,213 @@
 
 from __future__ import annotations
 
-from ..graph.applications import apply
-from ..graph.extents import ONE
+import math
+
+from ..graph.extents import ONE, Coef
 from ..graph.nodes import Apply, Einsum, Expr
-from ..graph.normal import einsum
+from ..graph.normal import add, einsum, scale, terms_of
 from ..graph.operators import TABLE
-from ..ops.arithmetic import sum
-from ..ops.elementwise import divide, exp, log, log1p, logaddexp, reciprocal, sigmoid, softplus
-from ..ops.reductions import LOGSUMEXP, logsumexp
+from ..graph.products import is_zero, numeral, numeric_value, split_coef
+from ..ops.elementwise import (
+    divide,
+    exp,
+    log,
+    log1p,
+    log2,
+    log10,
+    logaddexp,
+    power,
+    reciprocal,
+    sech,
+    sigmoid,
+    softplus,
+    tanh,
+)
+from .exponentials import is_share, log_of, shifted
 from .strategy import rule
 
 STABLE = "stability"
 
-rule("softplus", STABLE, lambda a: log(1 + exp(a)), lambda a: softplus(a))
-rule("softplus-log1p", STABLE, lambda a: log1p(exp(a)), lambda a: softplus(a))
-rule("logaddexp", STABLE, lambda a, b: log(exp(a) + exp(b)), lambda a, b: logaddexp(a, b))
-rule("sigmoid", STABLE, lambda a: reciprocal(1 + exp(a)), lambda a: sigmoid(-a))
-rule("over-1-plus-exp", STABLE, lambda a, b: divide(b, 1 + exp(a)), lambda a, b: b * sigmoid(-a))
-rule("exp-times-sigmoid", STABLE, lambda a: exp(a) * sigmoid(-a), lambda a: sigmoid(a))
-rule("one-minus-sigmoid", STABLE, lambda a: 1 - sigmoid(a), lambda a: sigmoid(-a))
-rule("log-sigmoid", STABLE, lambda a: log(sigmoid(a)), lambda a: -softplus(-a))
+#: Powers of shares that are written as products.
+MAX_POWER = 4
 
 
-def _sum_of_exp(e: Expr) -> Expr | None:
-    """logsumexp where e is a (broadcast, permuted) sum of exponentials over axes; else None."""
-    if not isinstance(e, Einsum) or len(e.args) != 1 or e.coef != ONE:
+# --- logarithms -----------------------------------------------------------------------------------
+
+
+def _log(e: Expr) -> Expr | None:
+    return log_of(e.args[0])
+
+
+def _log1p(e: Expr) -> Expr | None:
+    """log1p of what has an exponential, unless digits of a small operand would be lost."""
+    found = shifted(1 + e.args[0], True)
+    return None if found is None or found.weight is not None else found.exponent
+
+
+def _log2(e: Expr) -> Expr | None:
+    found = log_of(e.args[0])
+    return None if found is None else found / math.log(2)
+
+
+def _log10(e: Expr) -> Expr | None:
+    found = log_of(e.args[0])
+    return None if found is None else found / math.log(10)
+
+
+rule(
+    "log-of-exponentials", STABLE, lambda a, b: log(2 * exp(a) + 3 * exp(b)),
+    lambda a, b: logaddexp(a + math.log(2), b + math.log(3)), "log", _log,
+)  # fmt: skip
+rule(
+    "log1p-of-exponentials", STABLE, lambda a: log1p(exp(a)), lambda a: softplus(a), "log1p", _log1p
+)
+rule(
+    "log2-of-exponentials", STABLE, lambda a: log2(1 + exp(a)),
+    lambda a: softplus(a) / math.log(2), "log2", _log2,
+)  # fmt: skip
+rule(
+    "log10-of-exponentials", STABLE, lambda a: log10(1 + exp(a)),
+    lambda a: softplus(a) / math.log(10), "log10", _log10,
+)  # fmt: skip
+
+
+# --- quotients ------------------------------------------------------------------------------------
+
+
+def _over(top: Expr, bottom: Expr) -> Expr | None:
+    """top / bottom, where exponentials are below the line."""
+    below = shifted(bottom, False)
+    if below is None:
         return None
-    if not e.summed:
-        inner = _sum_of_exp(e.args[0])
-        if inner is None:
-            return None
-        return einsum([inner], e.labels, e.out, ONE, dict(enumerate(e.extents)))
-    (arg,), (word,) = e.args, e.labels
-    if not isinstance(arg, Apply) or arg.op is not TABLE["exp"] or len(set(word)) < len(word):
+    coef, rest = split_coef(top)
+    above = shifted(rest, False)
+    exponents = [scale(below.exponent, Coef(-1))]
+    if above is None:
+        factors = [rest]
+    else:
+        exponents.append(above.exponent)
+        factors = [] if above.weight is None else [above.weight]
+    total = add(exponents)
+    if not is_zero(total):
+        factors.append(_exp(total))
+    axes = range(top.ndim)
+    made = einsum(factors, [axes] * len(factors), axes, coef, dict(enumerate(top.shape)))
+    return made if below.weight is None else divide(made, below.weight)
+
+
+def _divide(e: Expr) -> Expr | None:
+    return _over(*e.args)
+
+
+def _reciprocal(e: Expr) -> Expr | None:
+    return _over(numeral(1, e.shape), e.args[0])
+
+
+def _power(e: Expr) -> Expr | None:
+    base, exponent = e.args
+    value = numeric_value(exponent)
+    if value is None or value >= 0:
         return None
-    summed = [label for label in word if label not in e.out]
-    order = [word.index(label) for label in (*e.out, *summed)]
-    moved = einsum([arg.args[0]], [range(arg.ndim)], order)
-    return apply(LOGSUMEXP, moved, params=(len(summed),))
-
-
-def _log_sum_exp(e: Expr) -> Expr | None:
-    assert isinstance(e, Apply)
-    return _sum_of_exp(e.args[0])
-
-
-def _softmax(e: Expr) -> Expr | None:
-    """exp(a) over a sum of exponentials, also where it is one factor of a product."""
-    assert isinstance(e, Apply)
-    top, bottom = e.args
-    lse = _sum_of_exp(bottom)
-    if lse is None:
+    found = shifted(base, False)
+    if found is None or found.weight is not None:
         return None
-    if _is_exp(top):
-        return exp(top.args[0] - lse)
-    if not isinstance(top, Einsum) or top.summed:
-        return None
-    for k, (arg, word) in enumerate(zip(top.args, top.labels, strict=True)):
-        if _is_exp(arg) and word == top.out:
-            args = [*top.args[:k], exp(arg.args[0] - lse), *top.args[k + 1 :]]
-            return einsum(args, top.labels, top.out, top.coef, dict(enumerate(top.extents)))
+    return _exp(scale(found.exponent, Coef(value)))
+
+
+def _product(e: Expr) -> Expr | None:
+    """Exponentials in a product, one of them of a difference from a log-sum-exp, become one."""
+    assert isinstance(e, Einsum)
+    places = [k for k, a in enumerate(e.args) if isinstance(a, Apply) and a.op is TABLE["exp"]]
+    for k in places if len(places) > 1 else ():
+        if not is_share(e.args[k].args[0]):
+            continue
+        for j in places:
+            word = e.labels[j]
+            if j != k and set(word) >= set(e.labels[k]) and len(set(word)) == len(word):
+                extents = dict(enumerate(e.extents))
+                other = einsum([e.args[k].args[0]], [e.labels[k]], word, ONE, extents)
+                joined = exp(e.args[j].args[0] + other)
+                rest = [i for i in range(len(e.args)) if i not in (j, k)]
+                args = [*[e.args[i] for i in rest], joined]
+                words = [*[e.labels[i] for i in rest], word]
+                return einsum(args, words, e.out, e.coef, extents)
     return None
 
 
-def _is_exp(e: Expr) -> bool:
-    return isinstance(e, Apply) and e.op is TABLE["exp"]
-
-
 rule(
-    "log-sum-exp",
-    STABLE,
-    lambda x: log(sum(exp(x))),
-    lambda x: logsumexp(x),
-    "log",
-    _log_sum_exp,
-    shape=(3,),
-)
-rule(
-    "softmax", STABLE, lambda x: divide(exp(x), sum(exp(x))), lambda x: exp(x - logsumexp(x)),
-    "divide", _softmax, shape=(3,),
+    "over-exponentials", STABLE,
+    lambda a, b: divide(exp(a), exp(a) + exp(b)), lambda a, b: sigmoid(a - b),
+    "divide", _divide,
 )  # fmt: skip
+rule("sigmoid", STABLE, lambda a: reciprocal(1 + exp(a)), lambda a: sigmoid(-a), "reciprocal",
+     _reciprocal)  # fmt: skip
+rule(
+    "power-of-exponentials", STABLE, lambda a: power(1 + exp(a), -1.5),
+    lambda a: exp(-1.5 * softplus(a)), "power", _power,
+)  # fmt: skip
+rule(
+    "exponentials-in-a-product", STABLE, lambda a, b: exp(a) * exp(-logaddexp(a, b)),
+    lambda a, b: exp(a - logaddexp(a, b)), "Einsum", _product,
+)  # fmt: skip
+
+
+# --- shares of a whole ----------------------------------------------------------------------------
+
+
+def _exp(exponent: Expr) -> Expr:
+    found = _power_of_shares(exponent)
+    return exp(exponent) if found is None else found
+
+
+def _share(e: Expr) -> Expr | None:
+    return _power_of_shares(e.args[0])
+
+
+def _power_of_shares(exponent: Expr) -> Expr | None:
+    """exp(j a + l b - k logaddexp(a, b)), j + l = k, by sigmoids; exp(-k logcosh(a)) by sech."""
+    terms = terms_of(exponent)
+    for term in terms:
+        coef, total = split_coef(term)
+        k = -coef.value
+        if coef != Coef(coef.value) or k not in range(1, MAX_POWER + 1):
+            continue
+        found = _by_pairs(exponent, total, int(k), len(terms))
+        if found is not None:
+            return found
+    return None
+
+
+def _by_pairs(exponent: Expr, total: Expr, k: int, count: int) -> Expr | None:
+    if not isinstance(total, Apply):
+        return None
+    rest = add([exponent, scale(total, Coef(k))])
+    if total.op is TABLE["logcosh"]:
+        return _with(rest, [sech(total.args[0])] * k)
+    if total.op is TABLE["softplus"]:
+        a, b = numeral(0, total.shape), total.args[0]
+    elif total.op is TABLE["logaddexp"]:
+        a, b = total.args
+    else:
+        return None
+    for j in range(k + 1):
+        left = add([rest, scale(a, Coef(j - k)), scale(b, Coef(-j))])
+        size = 0 if is_zero(left) else len(terms_of(left))
+        if size + 1 + (j < k and not is_zero(a)) + (j > 0) <= count:
+            return _with(left, [sigmoid(a - b)] * (k - j) + [sigmoid(b - a)] * j)
+    return None
+
+
+def _with(exponent: Expr, factors: list[Expr]) -> Expr:
+    factors = factors if is_zero(exponent) else [exp(exponent), *factors]
+    axes = range(exponent.ndim)
+    return einsum(factors, [axes] * len(factors), axes)
+
+
+rule(
+    "shares", STABLE, lambda a: exp(a - 2 * softplus(a)), lambda a: sigmoid(a) * sigmoid(-a),
+    "exp", _share,
+)  # fmt: skip
+rule("exp-times-sigmoid", STABLE, lambda a: exp(a) * sigmoid(-a), lambda a: sigmoid(a))
+rule("one-minus-sigmoid", STABLE, lambda a: 1 - sigmoid(a), lambda a: sigmoid(-a))
+rule("one-minus-tanh-squared", STABLE, lambda a: 1 - tanh(a) * tanh(a), lambda a: sech(a) * sech(a))

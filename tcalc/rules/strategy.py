@@ -2,6 +2,14 @@
 
 A rule's two sides are expressions of scalar wildcards, so each rule can be printed and tested by
 sampling both sides. The strategy visits operands before consumers and repeats until nothing fires.
+
+Where they hold is one rule for all. An equality of polynomials or of analytic functions, such as
+0 x = 0 in the normal form or sin^2 + cos^2 = 1, is one of finite numbers: it may give a number
+where arithmetic on infinity or nan has none, and derivatives depend on that. An equality whose one
+side has no value where the other has one, such as exp(log(x)) = x at -2, is used only where facts
+prove that the operands are inside. Between overflow and the right number, a rule takes the number.
+Each row says its part: `Rule.domain`, `given` and `finite`; rows of matrices hold where the
+factorisation that they cancel exists.
 """
 
 from __future__ import annotations
@@ -39,6 +47,11 @@ class Rule:
         pattern unless `match` is given.
     domain : (low, high)
         Where the sides agree, for every wildcard.
+    given : callable, optional
+        What facts have to prove of every wildcard, ``given(e)``: the left side has no value
+        elsewhere, and the right one has.
+    finite : bool
+        Do the sides agree for finite numbers only, as those of ``0 * x = 0`` do?
     match : callable, optional
         ``match(node)`` gives the replacement or None, for patterns over whole axes.
     shape : tuple
@@ -52,6 +65,8 @@ class Rule:
     domain: tuple[float, float] = (float("-inf"), float("inf"))
     match: Callable[[Expr], Expr | None] | None = None
     shape: tuple[int, ...] = ()
+    given: Callable[[Expr], bool] | None = None
+    finite: bool = False
     wildcards: list[Var] = field(default_factory=list, compare=False)
     pattern: list[Expr] = field(default_factory=list, compare=False)
 
@@ -79,8 +94,12 @@ class Rule:
         if isinstance(pattern, Einsum) and len(pattern.args) > 1:
             return self._in_product(pattern, node)
         for found in unify(pattern, node, {}):
-            return self._replacement(found)
+            if self._holds(found):
+                return self._replacement(found)
         return None
+
+    def _holds(self, found: Bindings) -> bool:
+        return self.given is None or all(map(self.given, found.values()))
 
     def _replacement(self, found: Bindings) -> Expr:
         return self.right(*[found[id(w)] for w in self.wildcards])
@@ -97,7 +116,7 @@ class Rule:
             if any(node.labels[k] != word for k in chosen):
                 continue
             factors = [node.args[k] for k in chosen]
-            for found in _assign(list(pattern.args), factors, {}):
+            for found in filter(self._holds, _assign(list(pattern.args), factors, {})):
                 rest = [k for k in range(len(node.args)) if k not in chosen]
                 ops = [node.args[k] for k in rest] + [self._replacement(found)]
                 words = [node.labels[k] for k in rest] + [word]
@@ -166,9 +185,11 @@ def rule(
     match: Callable[[Expr], Expr | None] | None = None,
     domain: tuple[float, float] = (float("-inf"), float("inf")),
     shape: tuple[int, ...] = (),
+    given: Callable[[Expr], bool] | None = None,
+    finite: bool = False,
 ) -> Rule:
     """Register a rule; `root` is needed where `match` takes the place of a pattern."""
-    made = Rule(name, group, left, right, domain, match, shape)
+    made = Rule(name, group, left, right, domain, match, shape, given, finite)
     ALL_RULES.append(made)
     RULES_BY_ROOT.setdefault(root or made.root(), []).append(made)
     return made

@@ -14,7 +14,8 @@ from ..graph.nodes import Expr, Var
 from ..graph.properties import Property, checked_properties, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
 from ..support.arrays import Array
-from ..support.errors import ShapeError
+from ..support.errors import MemoryLimitError, ShapeError
+from ..support.whole_numbers import clipped_repr, whole_number
 
 _PYTHON_NUMBERS = (int, float, bool)
 
@@ -166,8 +167,9 @@ def is_weak(value: Any) -> bool:
 def checked_extent(name: str, value: Any) -> int:
     """The extent that a user gives to a dimension, checked."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise TypeError(f"{name} is a dimension; its extent is a whole number, not {value!r}")
-    return int(value)
+        what = f"{name} is a dimension; its extent is a whole number"
+        raise TypeError(f"{what}, not {clipped_repr(value)}")
+    return whole_number(value)
 
 
 # --- dimensions -----------------------------------------------------------------------------------
@@ -305,10 +307,13 @@ class Bound(NamedTuple):
 
     def run(self, arrays: list[Array]) -> list[Any]:
         """The results, given the arguments that are not held."""
-        if self.take is None:
-            return self.program(arrays + self.held)
-        given = [in_dtype(a, self.dtype) for a in arrays] + self.held
-        return self.program([given[k] for k in self.take])
+        try:
+            if self.take is None:
+                return self.program(arrays + self.held)
+            given = [in_dtype(a, self.dtype) for a in arrays] + self.held
+            return self.program([given[k] for k in self.take])
+        except MemoryError as error:
+            raise MemoryLimitError(f"the memory of this process is used up: {error}") from error
 
 
 def in_dtype(a: Array, dtype: np.dtype[Any]) -> Array:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from .whole_numbers import as_float
+
 
 def show_bytes(count: float) -> str:
+    count = as_float(count)
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"):
         if count < 1024:
             return f"{count:.3g} {unit}" if unit != "bytes" else f"{count:.0f} bytes"

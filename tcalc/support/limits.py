@@ -49,7 +49,7 @@ LIMITS = {
     "characters": Limit(
         "characters", "a lower order, or an output that names what repeats,", 4_000_000, 1e8
     ),
-    "digits": Limit("digits in one number", "a number in floating point", 1_000, 4_300),
+    "digits": Limit("digits in one integer", "a floating-point number", 300, 300),
     "terms": Limit("terms in one extent", "a dimension with a name of its own", 256, 10_000),
 }
 
@@ -163,7 +163,7 @@ def limits(
     characters : number, optional
         Length of one printed formula or program.
     digits : number, optional
-        Decimal digits of one exact number.
+        Decimal digits of one exact integer, such as an extent.
     terms : number, optional
         Terms of one extent, such as the two of ``n-1``.
 

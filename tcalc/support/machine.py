@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from math import prod
 
 from ..support.arrays import Sizes
@@ -120,9 +121,33 @@ NOMINAL_MACHINE = Machine()
 # --- memory ---------------------------------------------------------------------------------------
 
 
-@cache
 def machine_memory() -> int | None:
-    """Bytes this process may use: physical memory, or less where its control group has less."""
+    """Bytes this process may use: those of the machine, or less where it has a limit of its own."""
+    found = [n for n in (_shared_memory(), own_memory()) if n is not None]
+    return min(found, default=None)
+
+
+#: Limits of a process (setrlimit), and which sizes of `/proc/self/statm` they are about.
+PROCESS_LIMITS = (("RLIMIT_AS", 0), ("RLIMIT_DATA", 5))
+
+
+def own_memory() -> int | None:
+    """Bytes that this process may still allocate under the limits set for it; None without any."""
+    found = []
+    for name, place in PROCESS_LIMITS:
+        with suppress(AttributeError, ValueError, OSError, ImportError):  # not everywhere
+            resource = import_module("resource")
+            limit, _ = resource.getrlimit(getattr(resource, name))
+            if limit != resource.RLIM_INFINITY:
+                with open("/proc/self/statm") as file:
+                    pages = int(file.read().split()[place])
+                found.append(max(0, limit - pages * resource.getpagesize()))
+    return min(found, default=None)
+
+
+@cache
+def _shared_memory() -> int | None:
+    """Physical memory, or less where the control group has less."""
     found = list(group_limits())
     with suppress(AttributeError, ValueError, OSError):  # not everywhere
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))

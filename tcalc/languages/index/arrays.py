@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ...graph.extents import extent_from, show_shape
@@ -10,10 +10,11 @@ from ...graph.nodes import Expr, Var
 from ...integers.affine import Affine
 from ...ops.indicator import label_of
 from ...support.errors import ParseError, ShapeError, UnsupportedError
+from ..reading.lexer import WORDS
 from ..reading.tree import Node
 from .grammar import IndexTree
 from .integers import Integers
-from .values import PARAMETERS, array_call, array_operands
+from .values import array_call, array_operands
 
 
 class OffsetArray(NamedTuple):
@@ -33,11 +34,20 @@ class Arrays:
         Variables by name.
     integers : Integers
         Reads extents that are parameters.
+    formula : callable
+        Reads functions of one number x that are parameters.
     """
 
-    def __init__(self, tree: IndexTree, declared: Mapping[str, Var], integers: Integers) -> None:
+    def __init__(
+        self,
+        tree: IndexTree,
+        declared: Mapping[str, Var],
+        integers: Integers,
+        formula: Callable[[str], Expr],
+    ) -> None:
         self.tree = tree
         self.integers = integers
+        self.formula = formula
         self.named = {name: OffsetArray(v, (Affine(),) * v.ndim) for name, v in declared.items()}
 
     def unknown(self, node: Node) -> ParseError:
@@ -90,13 +100,15 @@ class Arrays:
         return OffsetArray(found, (Affine(),) * found.ndim)
 
     def parameter(self, place: int) -> Any:
-        """The value of an argument that is a word, a number or an extent."""
+        """The value of an argument: a word, a number, an extent, several, or a function of x."""
         node = self.tree.nodes[place]
-        if node.kind == "name" and node.name in PARAMETERS:
-            return PARAMETERS[node.name]
+        if node.kind == "guard":  # brackets around several
+            return tuple(map(self.parameter, node.args))
+        if node.kind == "name":
+            return WORDS.get(node.name, node.name)
         form = self.integers.affine(place)
         if form is not None and all(label_of(name) is None for name in form.names):
             return extent_from(form)
         if node.kind == "number":
             return float(node.name)
-        raise self.tree.error("expected a number, an extent, True or False", node.start)
+        return self.formula(self.tree.text[node.start : node.end])

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from ...graph.extents import form_of, show_shape
+from collections.abc import Callable
+
+from ...graph.extents import Extent, form_of, show_shape
 from ...graph.products import LabelledExpr
 from ...integers.affine import Affine, Constraint
-from ...ops.indicator import CheckedAccess, index, indicator, label_of
+from ...integers.boxes import index
+from ...ops.affine_entries import integral
+from ...ops.indicator import CheckedAccess, indicator, label_of
 from ...ops.selection import selection
 from ...support.errors import RangeError
+from ...support.trampoline import Steps
 from ..reading.lexer import line_and_column
 from .arrays import Arrays
 from .grammar import IndexTree
@@ -28,17 +33,25 @@ class Entries:
         The labels of indices, and what is known of them.
     integers : Integers
         Reads subscripts.
+    value : callable
+        ``value(place, context)`` reads the value of a node.
     """
 
     def __init__(
-        self, tree: IndexTree, arrays: Arrays, space: IterationSpace, integers: Integers
+        self,
+        tree: IndexTree,
+        arrays: Arrays,
+        space: IterationSpace,
+        integers: Integers,
+        value: Callable[[int, Context], Steps],
     ) -> None:
         self.tree = tree
         self.arrays = arrays
         self.space = space
         self.integers = integers
+        self.value = value
 
-    def entry(self, place: int, context: Context) -> Labelled:
+    def entry(self, place: int, context: Context) -> Steps:
         """An entry of an array: its product with indicators that equate axes and subscripts."""
         node = self.tree.nodes[place]
         array = self.arrays.array(node)
@@ -49,8 +62,14 @@ class Entries:
             sub, own = self.tree.nodes[arg], -1 - axis  # labels of the text are not negative
             if sub.kind == "call" and sub.name == "mod":
                 word.append(own)
-                others += self.wrapped(place, axis, own)
+                others += yield self.wrapped(place, axis, own, context)
                 continue
+            if self.integers.affine(arg) is None:
+                places: Labelled | None = yield self.integer(arg, context)
+                if places is not None:
+                    word.append(own)
+                    others.append(self.selected(places, array.lows[axis], extent, own))
+                    continue
             form = self.subscript(arg) - array.lows[axis]
             label = label_of(form.names[0]) if len(form.terms) == 1 else None
             if label is not None and form == index(label) and self.space.extents[label] == extent:
@@ -65,6 +84,22 @@ class Entries:
         operands: list[LabelledExpr] = [(array.expr, tuple(word)), *others]
         out = tuple(sorted({k for _, w in operands for k in w if k >= 0}))
         return contracted(operands, out, self.space.extents)
+
+    def integer(self, place: int, context: Context) -> Steps:
+        """The value of a node where that is an integer of an array; None for other nodes."""
+        node = self.tree.nodes[place]
+        held = node.kind == "name" and node.name in self.arrays.named
+        if held or node.kind in ("access", "infix", "prefix", "call"):
+            value: Labelled = yield self.value(place, context)
+            return value if integral(value.expr) else None
+        return None
+
+    def selected(self, places: Labelled, low: Affine, extent: Extent, label: int) -> LabelledExpr:
+        """The tensor that selects places along an axis, which starts at `low`, under a label."""
+        if low != Affine():
+            extents = self.space.extents
+            places = labelled_sum([places, labelled_affine(-low, extents)], extents)
+        return selection(places.expr, extent), (*places.word, label)
 
     def subscript(self, place: int) -> Affine:
         """A subscript as an affine form. ParseError where it is none."""
@@ -105,28 +140,29 @@ class Entries:
         )
         raise RangeError(str(self.tree.error(message, self.tree.nodes[node.args[axis]].start)))
 
-    def wrapped(self, place: int, axis: int, label: int) -> list[LabelledExpr]:
+    def wrapped(self, place: int, axis: int, label: int, context: Context) -> Steps:
         """The entry at mod(e, n): a selection by computed integers."""
         node = self.tree.nodes[place]
         low = self.arrays.array(node).lows[axis]
         call = self.tree.nodes[node.args[axis]]
         if len(call.args) != 2:
             raise self.tree.error("mod takes two arguments", call.at)
-        form, modulus = self.subscript(call.args[0]), self.subscript(call.args[1])
+        modulus = self.subscript(call.args[1])
         free = any(label_of(name) is not None for name in modulus.names)
         if free or (not modulus.terms and modulus.constant < 1):
             at = self.tree.nodes[call.args[1]].start
             raise self.tree.error(
                 "the second argument of mod is a positive number or dimension", at
             )
+        extents = self.space.extents
+        inner: Labelled | None = None
+        if self.integers.affine(call.args[0]) is None:
+            inner = yield self.integer(call.args[0], context)
+        if inner is None:
+            inner = labelled_affine(self.subscript(call.args[0]), extents)
         accesses, _ = self.inside(place, axis, modulus - 1 - low, ())
         lowest, _ = self.inside(place, axis, -low, ())
-        extents = self.space.extents
-        places = labelled_call(
-            "mod", [labelled_affine(form, extents), labelled_affine(modulus, extents)], extents
-        )
-        if low != Affine():
-            places = labelled_sum([places, labelled_affine(-low, extents)], extents)
+        places = labelled_call("mod", [inner, labelled_affine(modulus, extents)], extents)
         extent = self.arrays.array(node).expr.shape[axis]
-        found: list[LabelledExpr] = [(selection(places.expr, extent), (*places.word, label))]
-        return found + indicator({}, [], [*accesses, *lowest])
+        found = self.selected(places, low, extent, label)
+        return [found, *indicator({}, [], [*accesses, *lowest])]

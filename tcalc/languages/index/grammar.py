@@ -79,6 +79,17 @@ class IndexTree(SyntaxTree):
 
     indices: list[Index]
 
+    def named_in_bounds(self) -> set[str]:
+        """The names in bounds that are no index and have no value: those of dimensions."""
+        waiting = [end for index in self.indices for end in (index.low, index.high) if end >= 0]
+        found: set[str] = set()
+        while waiting:
+            node = self.nodes[waiting.pop()]
+            found.update([node.name] if node.kind == "name" else [])
+            waiting += node.args
+        found -= {statement.name for statement in self.statements}
+        return found - {index.name for index in self.indices}
+
     def source(self, place: int) -> str:
         """A node as the user wrote it; an access without parentheses around it."""
         text = super().source(place)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from ...graph.extent_forms import floor_divided, times
+from ...graph.extent_forms import floor_divided, least, times
 from ...integers.affine import Affine, Constraint
 from ...integers.polyhedra import System, feasible
 from ...ops.indicator import label_of
@@ -31,7 +31,7 @@ class Floor(NamedTuple):
 
     def plain(self) -> Floor:
         """The same without a divisor, where it is one of a form in dimensions."""
-        if self.divisor > 1 and all(label_of(name) is None for name in self.form.names):
+        if self.divisor > 1 and _without_labels(self.form):
             return Floor(floor_divided(self.form, self.divisor))
         return self
 
@@ -63,6 +63,17 @@ class IntegerBound(NamedTuple):
         """The form, where this is one and nothing is divided."""
         one = self.single
         return one.form if one and one.divisor == self.under == 1 else None
+
+    @property
+    def in_dimensions(self) -> Affine | None:
+        """The form, where this is one in dimensions, quotients and minima of such forms."""
+        if self.affine is not None:
+            return self.affine
+        floors = [f.plain() for f in self.forms[0]]
+        free = all(f.divisor == 1 and _without_labels(f.form) for f in floors)
+        return (
+            least([f.form for f in floors]) if free and len(self.forms) == self.under == 1 else None
+        )
 
 
 def integer_bound(form: Affine | int) -> IntegerBound:
@@ -249,7 +260,11 @@ def negated(f: Floor) -> Floor:
 def _in_dimensions(value: IntegerBound) -> bool:
     """Is an integer one form in dimensions?"""
     form = value.affine
-    return form is not None and all(label_of(name) is None for name in form.names)
+    return form is not None and _without_labels(form)
+
+
+def _without_labels(form: Affine) -> bool:
+    return all(label_of(name) is None for name in form.names)
 
 
 def constant_value(value: IntegerBound) -> int | None:

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...graph.extents import extent_coef, extent_names, show_shape
+from ...graph.extents import extent_coef, extent_from, extent_names, inverse_extent, show_shape
 from ...graph.nodes import Expr, Var
+from ...graph.normal import scale
 from ...graph.products import filled, numeral
-from ...ops.indicator import index
+from ...integers.affine import Affine
+from ...integers.boxes import index
+from ...ops.indicator import label_of
 from ...support.limits import for_text
 from ...support.trampoline import Steps, run
 from ..reading.declarations import declared_variables, keeping_used
@@ -69,6 +72,10 @@ def parse_index(text: str, /, **declarations: Any) -> Expr:
 
     Notes
     -----
+    Other names in bounds are those of dimensions, whose extents are given at evaluation. Entries of
+    integer variables may be subscripts, and count from the end where they are negative, as in
+    ``x[idx]``.
+
     Ranges are ``i=low..high``, both ends included; a range that is not given is that of the axes
     along which the index stands alone. Where the range of an index on the left starts at another
     number than 0, so does that axis of the array for the statements that follow; the first entry of
@@ -86,6 +93,14 @@ def parse_index(text: str, /, **declarations: Any) -> Expr:
     return keeping_used(_ExpressionBuilder(tree, declared).run(), tree, declared)
 
 
+#: The operators of sums.
+SIGNS = {"+": 1, "-": -1}
+
+
+def _has_labels(form: Affine) -> bool:
+    return any(label_of(name) is not None for name in form.names)
+
+
 class _ExpressionBuilder:
     """The expression of every statement; a node is read after the indices around it are labels."""
 
@@ -93,12 +108,13 @@ class _ExpressionBuilder:
         self.tree = tree
         self.declared = declared
         self.dimensions = extent_names([e for v in declared.values() for e in v.shape])
+        self.dimensions |= tree.named_in_bounds() - declared.keys()
         self.space = IterationSpace()
         self.extents = self.space.extents
         self.integers = Integers(tree, self.dimensions)
-        self.arrays = Arrays(tree, declared, self.integers)
+        self.arrays = Arrays(tree, declared, self.integers, lambda given: parse_index(given, x=()))
         self.ranges = Ranges(tree, declared, self.arrays, self.space, self.integers)
-        self.entries = Entries(tree, self.arrays, self.space, self.integers)
+        self.entries = Entries(tree, self.arrays, self.space, self.integers, self.value)
         self.conditions = Conditions(tree, self.integers, self.extents, self.value)
         self.rules: dict[str, Callable[[int, Node, Context], Steps]] = {
             "binder": self.binder,
@@ -144,7 +160,7 @@ class _ExpressionBuilder:
         if node.kind == "name":
             return self.name(node)
         if node.kind == "access":
-            return self.entries.entry(place, context)
+            return (yield self.entries.entry(place, context))
         return (yield self.rules[node.kind](place, node, context))
 
     def name(self, node: Node) -> Labelled:
@@ -173,13 +189,30 @@ class _ExpressionBuilder:
             return (yield self.conditions.condition(place, context))
         if node.name == "*":
             return (yield self.product(node, context))
+        if node.name in SIGNS:
+            return (yield self.sum(node, context))
         left: Labelled = yield self.value(node.args[0], context)
+        divisor = self.integers.affine(node.args[1]) if node.name == "/" else None
+        if divisor is not None and divisor.terms and not _has_labels(divisor):
+            return Labelled(scale(left.expr, inverse_extent(extent_from(divisor))), left.word)
         right: Labelled = yield self.value(node.args[1], context)
-        if node.name == "-":
-            right = labelled_multiple(right, -1)
-        if node.name in "+-":
-            return labelled_sum([left, right], self.extents)
         return labelled_call("divide" if node.name == "/" else "power", [left, right], self.extents)
+
+    def sum(self, node: Node, context: Context) -> Steps:
+        """A chain of sums and differences without parentheses is one sum."""
+        terms: list[tuple[int, int]] = []
+        first = -1
+        while node.kind == "infix" and node.name in SIGNS:
+            first = node.args[0]
+            terms.append((node.args[1], SIGNS[node.name]))
+            node = self.tree.nodes[first]
+            if node.args and node.start != self.tree.nodes[node.args[0]].start:
+                break  # in parentheses
+        values: list[Labelled] = []
+        for place, sign in [(first, 1), *reversed(terms)]:
+            value: Labelled = yield self.value(place, context)
+            values.append(value if sign > 0 else labelled_multiple(value, -1))
+        return labelled_sum(values, self.extents)
 
     def product(self, node: Node, context: Context) -> Steps:
         """A product; its other factors are read under the constraints of its guards."""

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, count
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ...graph.applications import application
-from ...graph.extent_forms import Least, atom_of, atoms_in
-from ...graph.extents import Coef, doubles_of, form_of, number, show_shape, size_of
+from ...graph.extents import Coef, extent_names, form_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
 from ...graph.products import indicates, selects, split_coef
-from ...integers.affine import Affine, Congruence, Constraint, Guard, Quotient
+from ...graph.variables import const_node
+from ...integers.affine import Affine, Constraint, Guard
 from ...integers.elimination import Range
 from ...ops.indicator import conditions
 from ...ops.reductions import arange
@@ -25,21 +24,34 @@ from ...support.trampoline import Steps, run
 from ..writing.notation import (
     ATOM,
     INDEX_LETTERS,
-    MAX_SHOWN,
     MAX_SIZE,
     POWER,
     PRODUCT,
     SUM,
     Fragment,
-    Rope,
     join_ropes,
     rope_text,
 )
+from .fragments import (
+    access,
+    affine_fragment,
+    constant_fragment,
+    form_text,
+    guard_text,
+    power_fragment,
+    range_text,
+    scaled_fragment,
+    signed,
+    sum_fragment,
+    within,
+)
 from .grammar import BINDERS
 from .iteration_space import Context
-from .print_sums import substituted, whole_range, written_out
+from .print_sums import BoundedSum, substituted, whole_range, written_out
 
 MAX_TOKENS, MIN_SHARED = 2_000, 12
+#: How tightly the operands of an operator must bind, and how tightly it binds.
+QUOTIENT, EXPONENT = (PRODUCT, POWER, PRODUCT), (ATOM, ATOM, POWER)
 #: Depth of one formula; what lies deeper is a statement of its own.
 MAX_NESTED = 500
 
@@ -96,11 +108,18 @@ class _Writer:
         self.nodes = postorder((e,))
         names = {node.name for node in self.nodes if isinstance(node, Var)}
         self.taken = names | set(dimensions((e,)))
+        shapes = [v.shape for v in self.nodes if isinstance(v, Var)]
+        self.known = extent_names([extent for shape in (*shapes, e.shape) for extent in shape])
         clash = sorted(names & {*BINDERS})
         if clash:
             raise UnsupportedError(f"{clash[0]} binds indices; a variable needs another name")
         self.name = self.free("f", chain(["f"], (f"f{k}" for k in count(1))))
         self.statements: dict[int, str] = {}
+        self.integers: list[str] = []  # texts of integers, for which numbered names stand in forms
+        self.integer = "integer_"
+        while any(name.startswith(self.integer) for name in self.taken):
+            self.integer += "_"
+        self.placeholder = re.compile(rf"\b{self.integer}(\d+)\b")
         self.rules: dict[type[Expr], Callable[[Any, Sequence[Affine], IndexScope], Steps]] = {
             Add: self.sum,
             Einsum: self.product,
@@ -150,8 +169,11 @@ class _Writer:
         ranges = [whole_range(k, extent) for k, extent in zip(letters, node.shape, strict=True)]
         subs = [Affine.of(k) for k in letters]
         fragment: Fragment = run(self.entry(node, subs, IndexScope().inside(ranges)))
-        left = f"{name}[{', '.join(map(_shown_range, ranges))}]" if ranges else name
-        return f"{left} = {rope_text(signed(fragment))}"
+        left = f"{name}[{', '.join(map(range_text, ranges))}]" if ranges else name
+        text = rope_text(signed(fragment))
+        while self.integers and self.integer in text:
+            text = self.placeholder.sub(lambda found: self.integers[int(found[1])], text)
+        return f"{left} = {text}"
 
     def letters(self, n: int, names: Sequence[str]) -> list[str]:
         """Names for further indices."""
@@ -182,11 +204,18 @@ class _Writer:
         if any(g.impossible for g in found.guards):
             return Fragment("0")
         inner = scope.inside([], found.guards).inside(found.ranges)
+        gathers = yield self.gathers(node, found, inner)
+        before = found.places
+        found = found._replace(
+            places={k: form.substitute(gathers) for k, form in found.places.items()},
+            ranges=[r for r in found.ranges if r.name not in gathers],
+        )
         counts: dict[tuple[int, tuple[Affine, ...]], int] = {}
         factors: dict[tuple[int, tuple[Affine, ...]], Expr] = {}
         for arg, word in zip(node.args, node.labels, strict=True):
-            if not indicates(arg):
-                key = id(arg), tuple([found.places[label] for label in word])
+            key = id(arg), tuple([found.places[label] for label in word])
+            read = selects(arg) and not gathers.keys().isdisjoint(before[word[-1]].names)
+            if not indicates(arg) and not read:
                 counts[key] = counts.get(key, 0) + 1
                 factors[key] = arg
         fragments: list[Fragment] = []
@@ -194,14 +223,68 @@ class _Writer:
             fragment: Fragment = yield self.entry(factors[key], key[1], inner)
             fragments.append(power_fragment(fragment, power))
         guards = (
-            [Fragment(f"[{' & '.join(map(_shown_guard, found.guards))}]")] if found.guards else []
+            [Fragment(f"[{' & '.join(map(guard_text, found.guards))}]")] if found.guards else []
         )
         if not found.ranges:
-            return scaled_fragment(node.coef, [*guards, *fragments])
+            return self.scaled(node.coef, [*guards, *fragments], scope)
         body = scaled_fragment(Coef(), fragments)
-        ranges = ", ".join(map(_shown_range, found.ranges))
+        ranges = ", ".join(map(range_text, found.ranges))
         total = Fragment((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
-        return scaled_fragment(node.coef, [*guards, total])
+        return self.scaled(node.coef, [*guards, total], scope)
+
+    def scaled(self, coef: Coef, factors: Sequence[Fragment], scope: IndexScope) -> Fragment:
+        """A coefficient times factors; dimensions of which no variable tells are sums of ones."""
+        ones = [[e for e in names if not extent_names([e]) <= self.known] for names in coef[1:]]
+        if not any(ones):
+            return scaled_fragment(coef, factors)
+        rest = [tuple([e for e in names if extent_names([e]) <= self.known]) for names in coef[1:]]
+        (letter,) = self.letters(1, scope.names)
+        above, below = (
+            [Fragment(f"{BINDERS[0]}[{range_text(whole_range(letter, e))}](1)") for e in names]
+            for names in ones
+        )
+        found = scaled_fragment(Coef(coef.value, *rest), [*factors, *above])
+        quotient = tuple([("/", p.text) for p in below])
+        return found._replace(text=(within(found._replace(negative=False), PRODUCT), quotient))
+
+    def gathers(self, node: Einsum, found: BoundedSum, scope: IndexScope) -> Steps:
+        """What stands for integers at which arrays are read, by the names that these replace.
+
+        A summed index that a selection tensor equates with an integer, and that is otherwise only a
+        place in arrays by name, is that integer.
+        """
+        ranges = {r.name: r for r in found.ranges}
+        pairs = list(zip(node.args, node.labels, strict=True))
+        elsewhere = {n for g in found.guards for n in g.form.names}
+        for r in found.ranges:
+            elsewhere |= {n for q in (*r.lower, *r.upper) for n in q.form.names}
+        chosen: dict[str, tuple[Apply, Sequence[Affine]]] = {}
+        for arg, word in pairs:
+            subs = [found.places[label] for label in word]
+            if selects(arg):
+                name = subs[-1].names[0] if len(subs[-1].terms) == 1 else ""
+                whole = name in ranges and ranges[name] == whole_range(name, arg.params[0])
+                if whole and subs[-1] == Affine.of(name) and name not in chosen:
+                    chosen[name] = arg, subs[:-1]
+                else:
+                    elsewhere |= {n for form in subs for n in form.names}
+                elsewhere |= {n for form in subs[:-1] for n in form.names}
+            elif not isinstance(arg, Var) and id(arg) not in self.statements:
+                elsewhere |= {n for form in subs for n in form.names}
+        read = {
+            n
+            for arg, word in pairs
+            if not selects(arg)
+            for k in word
+            for n in found.places[k].names
+        }
+        texts: dict[str, str] = {}
+        for name, (selector, places) in chosen.items():
+            if name in read - elsewhere:
+                index: Fragment = yield self.entry(selector.args[0], places, scope)
+                texts[name] = f"{self.integer}{len(self.integers)}"
+                self.integers.append(rope_text(within(index, ATOM)))
+        return texts
 
     def apply(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         if indicates(node):
@@ -209,12 +292,11 @@ class _Writer:
             guards = [
                 substituted(g, names) for g in conditions(node.params, tuple(range(node.ndim)))
             ]
-            return Fragment(f"[{' & '.join(map(_shown_guard, guards))}]" if guards else "1")
+            return Fragment(f"[{' & '.join(map(guard_text, guards))}]" if guards else "1")
         if node.ndim == 1 and node is arange(node.shape[0]):
             return affine_fragment(subs[0])
         if selects(node):
-            index: Fragment = yield self.entry(node.args[0], subs[:-1], scope)
-            return Fragment(("[", signed(index), f" == {_shown(subs[-1])}]"))
+            return (yield self.selection(node, subs, scope))
         if node.op.core == (-1,) and node.op.name in BINDERS:
             return (yield self.reduction(node, subs, scope))
         if _of_arrays(node):
@@ -224,14 +306,24 @@ class _Writer:
             args.append((yield self.entry(arg, subs, scope)))
         sign = node.op.spelling.infix.strip(".")
         if sign in ("/", "^") and len(args) == 2:
-            low, level = (PRODUCT, PRODUCT) if sign == "/" else (ATOM, POWER)
-            return Fragment(
-                (within(args[0], low), sign, within(args[1], level + (sign == "/"))), level
-            )
+            low, right, level = QUOTIENT if sign == "/" else EXPONENT
+            return Fragment((within(args[0], low), sign, within(args[1], right)), level)
         if sign and len(args) == 2:
             return Fragment(("[", within(args[0], SUM), f" {sign} ", within(args[1], SUM), "]"))
         name = node.op.spelling.printed or node.op.name
         return Fragment((name, "(", join_ropes(", ", [signed(a) for a in args]), ")"))
+
+    def selection(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
+        """A guard that equates an integer and an index; negative integers count from the end."""
+        (array,), extent = node.args, node.params[0]
+        known = isinstance(array, Const) and bool((array.value >= 0).all())
+        if isinstance(array, Const) and isinstance(extent, int):
+            array, known = const_node(array.value % max(1, extent)), True
+        index: Fragment = yield self.entry(array, subs[:-1], scope)
+        text = (
+            signed(index) if known else ("mod(", signed(index), f", {form_text(form_of(extent))})")
+        )
+        return Fragment(("[", text, f" == {form_text(subs[-1])}]"))
 
     def reduction(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """An operator over the last axes: it binds indices as a sum does."""
@@ -241,7 +333,7 @@ class _Writer:
         ranges = [whole_range(k, extent) for k, extent in zip(letters, shape, strict=True)]
         inner = [*subs, *[Affine.of(k) for k in letters]]
         body: Fragment = yield self.entry(arg, inner, scope.inside(ranges))
-        shown = ", ".join(map(_shown_range, ranges))
+        shown = ", ".join(map(range_text, ranges))
         return Fragment((f"{node.op.name}[{shown}](", signed(body), ")"))
 
     def whole(self, node: Expr, subs: Sequence[Affine], scope: IndexScope) -> Steps:
@@ -252,7 +344,8 @@ class _Writer:
         args = [
             arg.name if isinstance(arg, Var) else self.statements[id(arg)] for arg in whole.args
         ]
-        shown = ", ".join([*args, *[_parameter(name, p) for p in whole.params]])
+        params = whole.params[1:] if whole.op.core[:1] == (-1,) else whole.params
+        shown = ", ".join([*args, *[_parameter(name, p) for p in params]])
         return Fragment(access(f"{name}({shown})", subs))
 
 
@@ -271,125 +364,9 @@ def _parameter(name: str, value: object) -> str:
     if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return str(value)
     if isinstance(value, str):
-        return _shown(form_of(value))
+        return form_text(form_of(value))
+    if isinstance(value, tuple):
+        return f"[{', '.join([_parameter(name, item) for item in value])}]"
+    if isinstance(formula := getattr(value, "expr", None), Expr):
+        return _Writer(bare(formula)).text().partition(" = ")[2]
     raise UnsupportedError(f"the index language has no word for {name} with {value!r}")
-
-
-# --- fragments ------------------------------------------------------------------------------------
-
-
-def signed(p: Fragment) -> Rope:
-    if not p.negative:
-        return p.text
-    return ("-(", p.text, ")") if p.level == SUM else ("-", p.text)
-
-
-def within(p: Fragment, level: int) -> Rope:
-    """A fragment where an operator binds at least as tightly as `level`."""
-    negative = p.negative and level > SUM
-    return ("(", signed(p), ")") if p.level < level or negative else signed(p)
-
-
-def sum_fragment(terms: Sequence[Fragment]) -> Fragment:
-    text: list[Rope] = [signed(terms[0])]
-    for p in terms[1:]:
-        inner = ("(", p.text, ")") if p.level == SUM else p.text
-        text += [" - " if p.negative else " + ", inner]
-    return Fragment(tuple(text), SUM)
-
-
-def power_fragment(p: Fragment, power: int) -> Fragment:
-    return p if power == 1 else Fragment((within(p, ATOM), f"^{power}"), POWER)
-
-
-def scaled_fragment(coef: Coef, factors: Sequence[Fragment]) -> Fragment:
-    """A coefficient times factors."""
-    negative = math.copysign(1, coef.value) < 0
-    size = size_of(coef.value)
-    above = [] if size == 1 else [Fragment(repr(n)) for n in doubles_of(size)]
-    above += [Fragment(f"({_shown(form_of(n))})" if _long(n) else n) for n in coef.times]
-    for p in factors:
-        negative ^= p.negative
-        above.append(p._replace(negative=False))
-    if not above:
-        above = [Fragment("1")]
-    below = [f"/({_shown(form_of(n))})" if _long(n) else f"/{n}" for n in coef.over]
-    if len(above) == 1 and not below:
-        return above[0]._replace(negative=negative)
-    return Fragment(
-        (join_ropes("*", [within(p, PRODUCT) for p in above]), *below), PRODUCT, negative=negative
-    )
-
-
-def _long(extent: str) -> bool:
-    return not extent.isidentifier()
-
-
-def affine_fragment(form: Affine) -> Fragment:
-    """An affine form, read as a number."""
-    single = form.constant >= 0 if not form.terms else form == Affine.of(form.names[0])
-    return Fragment(_shown(form), ATOM if single else SUM)
-
-
-def access(name: str, subs: Sequence[Affine]) -> str:
-    return f"{name}[{', '.join(map(_shown, subs))}]" if subs else name
-
-
-def constant_fragment(node: Const, subs: Sequence[Affine]) -> Fragment:
-    """An entry of an array of few numbers, chosen by guards."""
-    value = node.value
-    if value.size > MAX_SHOWN:
-        shape = show_shape(node.shape)
-        raise UnsupportedError(f"the index language writes no constant array of shape {shape}")
-    if not value.size:
-        return Fragment("0")
-    found: list[tuple[str, float]] = []
-    for place in np.ndindex(*value.shape):
-        tests = [Constraint(s - k, True) for s, k in zip(subs, place, strict=True)]
-        if any(t.impossible for t in tests) or (value[place] == 0 and np.isfinite(value).all()):
-            continue
-        shown = " & ".join([_shown_guard(t) for t in tests if not t.trivial])
-        found.append((shown, float(value[place])))
-    if not found:
-        return Fragment("0")
-    if np.isfinite(value).all():
-        return sum_fragment(
-            [scaled_fragment(number(v), [Fragment(f"[{t}]")] if t else []) for t, v in found]
-        )
-    text = "0"
-    for test, v in found[::-1]:
-        text = f"where({test}, {v!r}, {text})" if test else repr(v)
-    return Fragment(text)
-
-
-# --- integers -------------------------------------------------------------------------------------
-
-
-def _spelled(form: Affine) -> Affine:
-    """The form with quotients and minima of dimensions as the language writes them."""
-    atoms = {name: atom_of(name) for name in atoms_in(form) if not name.isidentifier()}
-    names: dict[str, Affine | int | str] = {}
-    for name, atom in atoms.items():
-        if isinstance(atom, Least):
-            names[name] = f"min({', '.join(map(_shown, atom.forms))})"
-        elif atom is not None:
-            inner = _shown(atom.form)
-            inner = inner if inner.isidentifier() else f"({inner})"
-            names[name] = f"floor({inner}/{atom.divisor})"
-    return form.substitute(names) if names else form
-
-
-def _shown(form: Affine) -> str:
-    return str(_spelled(form))
-
-
-def _shown_range(r: Range) -> str:
-    lower = tuple([Quotient(_spelled(q.form), q.divisor) for q in r.lower])
-    upper = tuple([Quotient(_spelled(q.form), q.divisor) for q in r.upper])
-    return str(Range(r.name, lower, upper))
-
-
-def _shown_guard(g: Guard) -> str:
-    if isinstance(g, Congruence):
-        return f"mod({_shown(g.form)}, {g.modulus}) == 0"
-    return str(Constraint(_spelled(g.form), g.equality))

@@ -69,7 +69,7 @@ class Ranges:
 
     def fixed(self, found: Index, place: int) -> Affine:
         """A bound of an index on the left: the same for all other indices."""
-        end = self.integers.bound(place).affine
+        end = self.integers.bound(place).in_dimensions
         if end is None or any(label_of(name) is not None for name in end.names):
             message = f"the range of `{found.name}`, an axis of an array, is affine in dimensions"
             raise self.tree.error(message, self.tree.nodes[place].start)

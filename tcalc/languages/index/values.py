@@ -6,19 +6,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ...graph.applications import apply, apply_all
+from ...graph.applications import apply
 from ...graph.extents import ONE, Extent, extent_coef, extent_from, number
 from ...graph.nodes import Apply, Expr, Labels, postorder
 from ...graph.normal import add, einsum, scale, view
-from ...graph.operators import TABLE, Op
+from ...graph.operators import TABLE
 from ...graph.products import LabelledExpr, filled, numeral
 from ...integers.affine import Affine, Guard
 from ...ops.indicator import CheckedAccess, indicator, label_of
 from ...ops.reductions import arange
-from ...support.errors import ShapeError
 from ...support.misspelt import closest_name
-from ..reading.lexer import WORDS
 from ..reading.library import LIBRARY
+from ..reading.rows import RowCall, applied_row, row_named
 
 #: Functions of entries that are no row of the operator table: the least and the greatest number of
 #: arguments.
@@ -26,8 +25,6 @@ OTHER_FUNCTIONS = {
     "where": (3, 3), "square": (1, 1), "clip": (3, 3), "max": (2, 99), "min": (2, 99),
     "ceil": (1, 1), "greater": (2, 2), "greater_equal": (2, 2),
 }  # fmt: skip
-#: Words that stand for parameters of functions of whole arrays.
-PARAMETERS = {**WORDS, **{word: word for word in ("raise", "nan", "epsilon")}}
 #: Values of names that are not declared.
 NUMBERS = {"pi": 3.141592653589793, "inf": float("inf"), "nan": float("nan")}
 #: The value of every reduction over an empty range.
@@ -101,35 +98,28 @@ def entry_arity(name: str) -> tuple[int, int] | None:
     return len(row.core), len(row.core)
 
 
-def _row(name: str) -> tuple[Op, int] | None:
+def _row(name: str) -> RowCall | None:
     """The row of a function of whole arrays, and which of its results is meant."""
-    row = TABLE.get(name)
-    if row is not None:
-        return None if (row.elementwise and row.core) or row.outputs > 1 else (row, -1)
-    found = [(op, op.parts.index(name)) for op in TABLE.values() if name in op.parts]
-    return found[0] if found else None
+    found = row_named(name)
+    return found if found is not None and found.parameters else None
 
 
 def array_operands(name: str) -> int | None:
     """How many whole arrays a function takes; None where there is none of that name."""
     found = _row(name)
-    return None if found is None else len(found[0].core)
+    return None if found is None else len(found.op.core)
 
 
 def array_call(name: str, operands: Sequence[Expr], params: Sequence[Any]) -> Expr:
     """A function of whole arrays."""
-    found = _row(name)
-    assert found is not None
-    row, part = found
-    for e, core in zip(operands, row.core, strict=True):
-        if e.ndim < max(core, 0):
-            raise ShapeError(f"{name} takes arrays of at least {core} axes, not {e.ndim}")
-    if part >= 0:
-        return apply_all(row, *operands, params=tuple(params))[part]
-    if name in LIBRARY and not params:
+    row = _row(name)
+    assert row is not None
+    if row.op.core[:1] == (-1,):
+        params = [operands[0].ndim, *params]
+    if row.part < 0 and name in LIBRARY and not params:
         value: Expr = LIBRARY[name](*operands)
         return value
-    return apply(row, *operands, params=tuple(params))
+    return applied_row(row, operands, params)
 
 
 def closest_entry_function(name: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from math import isqrt
+from functools import partial
 
+from ...graph.extent_forms import triangle_entries, triangle_rows
+from ...graph.extents import Extent, extent_from, form_of, least_extent
 from ..reading.lexer import literal
 from ..reading.tree import Node
 from .types import Type, TypingContext, TypingRule
@@ -14,13 +16,19 @@ def _matrix(context: TypingContext, node: Node) -> tuple[int, int]:
     return m, n
 
 
-def _smaller(context: TypingContext, node: Node, otherwise: int) -> int:
-    """The smaller dimension of a matrix; the one at `otherwise` where a name hides which it is."""
-    dims = _matrix(context, node)
-    m, n = (context.dimensions.extent(dim) for dim in dims)
-    if isinstance(m, int) and isinstance(n, int):
-        return dims[0] if m < n else dims[1]
-    return dims[otherwise]
+def _smaller(context: TypingContext, node: Node, axis: int) -> int:
+    """The smaller dimension of a matrix; that of an axis where names hide which it is."""
+
+    def rule(*extents: Extent) -> Extent:
+        least = least_extent(*extents)
+        return least if least in extents else extents[axis]
+
+    return context.made(rule, node, *_matrix(context, node))
+
+
+def _rank(context: TypingContext, node: Node) -> int:
+    """The smaller dimension of a matrix."""
+    return context.made(least_extent, node, *_matrix(context, node))
 
 
 def eigenvalues_type(context: TypingContext, node: Node) -> Type:
@@ -30,7 +38,15 @@ def eigenvalues_type(context: TypingContext, node: Node) -> Type:
 
 
 def singular_values_type(context: TypingContext, node: Node) -> Type:
-    return Type("column", (_smaller(context, node, 1),))
+    return Type("column", (_rank(context, node),))
+
+
+def left_vectors_type(context: TypingContext, node: Node) -> Type:
+    return Type("matrix", (_matrix(context, node)[0], _rank(context, node)))
+
+
+def right_vectors_type(context: TypingContext, node: Node) -> Type:
+    return Type("matrix", (_rank(context, node), _matrix(context, node)[1]))
 
 
 def left_type(context: TypingContext, node: Node) -> Type:
@@ -72,26 +88,27 @@ def packed_type(context: TypingContext, node: Node) -> Type:
         (dim,) = context.only(node, ("column", "row"), "a column or a row").dims
     else:
         dim = eigenvalues_type(context, node).dims[0]
-    extent = context.dimensions.extent(dim)
     if triangle or offset:
-        dim = context.dimensions.new()
-        if isinstance(extent, int):
-            dim = context.dimensions.rigid(packed_extent(extent, inward, triangle, offset))
+        rule = partial(packed_extent, inward=inward, triangle=triangle, offset=offset)
+        dim = context.made(rule, node, dim)
     return Type("matrix", (dim, dim)) if inward else Type("column", (dim,))
 
 
-def packed_extent(extent: int, inward: bool, triangle: bool, offset: int) -> int:
+def packed_extent(extent: Extent, inward: bool, triangle: bool, offset: int) -> Extent:
     """The extent of the other side of `extractdiag`, `extracttrian` and their inverses."""
     if inward:
-        return ((isqrt(8 * extent + 1) - 1) // 2 if triangle else extent) + offset
-    rows = max(0, extent - offset)
-    return rows * (rows + 1) // 2 if triangle else rows
+        form = form_of(extent)
+        return extent_from((triangle_rows(form) or form if triangle else form) + offset)
+    rows = form_of(max(0, extent - offset)) if isinstance(extent, int) else form_of(extent) - offset
+    return extent_from(triangle_entries(rows) if triangle else rows)
 
 
 #: Typing rules by the names that `functions` uses.
 FACTORISATION_RULES: dict[str, TypingRule] = {
     "eigenvalues": eigenvalues_type,
     "singular_values": singular_values_type,
+    "left_vectors": left_vectors_type,
+    "right_vectors": right_vectors_type,
     "left": left_type,
     "right": right_type,
     "wide_left": wide_left_type,

@@ -18,6 +18,10 @@ from .types import (
 # --- operators ------------------------------------------------------------------------------------
 
 
+def array_type(context: TypingContext, node: Node) -> Type:
+    return type_of_axes([context.dimensions.rigid(n) for n in context.tree.numbers(node).shape])
+
+
 def transpose_type(context: TypingContext, node: Node) -> Type:
     kind, dims, _ = context.first(node)
     if kind not in TRANSPOSED_KIND:
@@ -108,6 +112,11 @@ def extremum_type(context: TypingContext, node: Node) -> Type:
     return SCALAR if len(node.args) == 1 else context.entrywise(node)
 
 
+def weighted_type(context: TypingContext, node: Node) -> Type:
+    context.entrywise(node)
+    return SCALAR
+
+
 def vector_type(context: TypingContext, node: Node) -> Type:
     return context.only(node, ("column", "row"), "a column or a row")
 
@@ -140,6 +149,7 @@ KIND_RULES: dict[str, TypingRule] = {
     "prefix": operand_type,
     "postfix": transpose_type,
     "einsum": einsum_type,
+    "array": array_type,
 }
 
 #: Operators that are not entrywise.
@@ -155,6 +165,7 @@ FUNCTION_RULES: dict[str, TypingRule] = {
     "entrywise": TypingContext.entrywise,
     "total": scalar_type,
     "extremum": extremum_type,
+    "weighted": weighted_type,
     "vector": vector_type,
     "square_matrix": square_matrix_type,
     "invariant": invariant_type,

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...graph.extents import extent_product
+from ...graph.extents import Extent, extent_product
 from ..reading.tree import Node
-from .types import AXES, Type, TypingContext
+from .syntax import argument
+from .types import AXES, SCALAR, Type, TypingContext, type_of_axes
 
 #: What states the size of the words that can go without.
 WITH_SIZE = {"eye": "eye(n)", "vector": "vector(a, n)", "matrix": "matrix(a, m, n)"}
+
+
+def _product(*extents: Extent) -> Extent:
+    return extent_product(extents)
 
 
 class SizeRules:
@@ -29,7 +34,6 @@ class SizeRules:
         self.dimensions = context.dimensions
         self.variables = variables
         self.inferred: list[int] = []  # nodes whose size must follow from use
-        self.merges: list[tuple[int, int, int, Node]] = []  # a dimension, its factors, and where
 
     def kronecker(self, node: Node) -> Type:
         left, right = (self.context.types[place] for place in node.args)
@@ -37,19 +41,14 @@ class SizeRules:
             return right if left.kind == "scalar" else left
         if left.kind == right.kind and left.kind in AXES:
             pairs = zip(left.dims, right.dims, strict=True)
-            return Type(left.kind, tuple([self.merged(a, b, node) for a, b in pairs]))
+            made = [self.context.made(_product, node, a, b) for a, b in pairs]
+            return Type(left.kind, tuple(made))
         if {left.kind, right.kind} == {"column", "row"}:
             column, row = (left, right) if left.kind == "column" else (right, left)
             return Type("matrix", (*column.dims, *row.dims))
         raise self.context.refused(
             node, node.args, "two matrices or two vectors have a Kronecker product"
         )
-
-    def merged(self, a: int, b: int, node: Node) -> int:
-        """A dimension whose extent is the product of two."""
-        found = self.dimensions.new()
-        self.merges.append((found, a, b, node))
-        return found
 
     def identity(self, node: Node) -> Type:
         dim = self.size(node.args[0])
@@ -71,13 +70,20 @@ class SizeRules:
         dims = [self.size(place) for place in node.args]
         return Type("matrix", (dims[0], dims[-1]))
 
+    def block(self, node: Node) -> Type:
+        return type_of_axes([self.size(place) for place in node.args])
+
+    def extent(self, node: Node) -> Type:
+        self.size(node.args[0])
+        return SCALAR
+
     def size(self, place: int) -> int:
         """The dimension that an argument states."""
         node = self.tree.nodes[place]
         if node.name in self.variables:
             message = f"`{node.name}` is a variable; a size is an int or the name of a dimension"
             raise self.tree.error(message, node.at)
-        return self.dimensions.rigid(int(node.name) if node.name.isdecimal() else node.name)
+        return self.dimensions.rigid(argument(node))
 
     def unknown_size(self) -> int:
         """A dimension of the node being typed, to be inferred."""
@@ -85,21 +91,26 @@ class SizeRules:
         return self.dimensions.new()
 
     def settle(self) -> None:
-        """Name what is unknown; merged dimensions are products of what they merge."""
+        """Name what is unknown; dimensions made of others get their extents."""
+        self.dimensions.settle()
+        self.derive()
         dimensions = self.dimensions
-        dimensions.settle()
-        for product, a, b, node in self.merges:
-            left, right = dimensions.extent(a), dimensions.extent(b)
-            if left is None or right is None:
-                break
-            extent = extent_product((left, right))
-            if not dimensions.unify(product, dimensions.rigid(extent)):
-                known = dimensions.extent(product)
-                shown = " and ".join(map(self.context.describe, node.args))
-                message = f"{shown}: ⊗ gives extent {extent} where {known} is needed"
-                raise self.tree.shape_error(message, node.at)
         for place in self.inferred:
             node = self.tree.nodes[place]
             if any(dimensions.extent(dim) is None for dim in self.context.types[place].dims):
                 message = f"the size of {node.name} does not follow from its use; write"
                 raise self.tree.error(f"{message} {WITH_SIZE[node.name]}", node.at)
+
+    def derive(self) -> None:
+        """Give dimensions that are made of others their extents, as far as these are known."""
+        dimensions = self.dimensions
+        for made, rule, dims, node in self.context.derived:
+            extents = [e for dim in dims if (e := dimensions.extent(dim)) is not None]
+            if len(extents) < len(dims):
+                break
+            extent = rule(*extents)
+            if not dimensions.unify(made, dimensions.rigid(extent)):
+                known = dimensions.extent(made)
+                shown = " and ".join(map(self.context.describe, node.args))
+                message = f"{shown}: {node.name} gives extent {extent} where {known} is needed"
+                raise self.tree.shape_error(message, node.at)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ...graph.extents import show_shape
+from ...graph.extents import Extent, show_shape
 from ...support.errors import ParseError, ShapeError
 from ..reading.calls import ArrayTree
 from ..reading.tree import Node
@@ -47,6 +47,10 @@ SPREAD_ADVICE = (
 )
 
 
+#: An extent from others.
+ExtentRule = Callable[..., Extent]
+
+
 class Type(NamedTuple):
     """`dims` are dimensions of a `DimensionUnifier`; a condition is what a comparison gives."""
 
@@ -73,6 +77,15 @@ class TypingContext:
         self.dimensions = dimensions
         self.types: list[Type] = []
         self.undeclared: dict[str, Type] = {}
+        self.derived: list[tuple[int, ExtentRule, tuple[int, ...], Node]] = []
+
+    def made(self, rule: ExtentRule, node: Node, *dims: int) -> int:
+        """The dimension whose extent a rule gives from those of others, now or in the end."""
+        extents = [extent for dim in dims if (extent := self.dimensions.extent(dim)) is not None]
+        if len(extents) == len(dims):
+            return self.dimensions.rigid(rule(*extents))
+        self.derived.append((self.dimensions.new(), rule, dims, node))
+        return self.derived[-1][0]
 
     def first(self, node: Node) -> Type:
         """The type of the first operand."""

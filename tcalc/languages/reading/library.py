@@ -14,6 +14,7 @@ from ...ops import (
     elementwise,
     entrywise,
     incomplete,
+    indexing,
     packed,
     products,
     reductions,
@@ -37,7 +38,7 @@ from ...ops.matrix import (
 
 MODULES = (
     arithmetic, views, elementwise, entrywise, special, bessel, incomplete, reductions, reshape,
-    diagonals, packed, products, einsum,
+    diagonals, packed, indexing, products, einsum,
     adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
 )  # fmt: skip
 

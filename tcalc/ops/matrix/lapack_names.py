@@ -6,6 +6,9 @@ planned as a triangular solve, so no inverse is formed. Matrices are the last tw
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+
 import numpy as np
 
 from ...graph.extents import Number, number, show_shape
@@ -18,8 +21,8 @@ from ..matrix_cores import square
 from ..packed import extractdiag
 from .cholesky import cholesky
 from .inverse import inv
-from .lq import factors
-from .svd import is_wide
+from .lq import factors, longer_side
+from .pseudoinverse import pseudoinverse
 from .triangular import lower_triangle, tri_inverse
 
 __all__ = [
@@ -142,38 +145,40 @@ def cho_solve(factor: tuple[object, bool], b: object) -> Expr:
         raise TypeError("cho_solve takes the pair (factor, lower) and the right-hand side")
     c, lower = factor
     x, rhs = tri_inverse(_op(square("cho_solve", as_expr(c)), not lower)), as_expr(b)
-    return _twice(x.mT, x, rhs)
+    return _applied([x.mT, x], rhs)
 
 
-def _twice(left: Expr, right: Expr, b: Expr) -> Expr:
-    """left right b, for a vector b or a matrix."""
+def _applied(matrices: Sequence[Expr], b: Expr) -> Expr:
+    """The product of matrices with a vector b, or with a matrix."""
     if b.ndim != 1:
-        return matmul(left, matmul(right, b))
-    n = left.ndim - 2
+        return reduce(lambda right, left: matmul(left, right), reversed(matrices), b)
+    n, count = matrices[0].ndim - 2, len(matrices)
     batch = tuple(range(n))
-    words = [(*batch, n, n + 1), (*batch, n + 1, n + 2), (n + 2,)]
-    return einsum([left, right, b], words, (*batch, n))
+    words = [(*batch, n + k, n + k + 1) for k in range(count)]
+    return einsum([*matrices, b], [*words, (n + count,)], (*batch, n))
 
 
-def _least_squares(name: str, e: Expr) -> tuple[Expr, Expr]:
-    """Two matrices whose product is the pseudoinverse: orthogonal and inverse triangular."""
+def _least_squares(name: str, e: Expr) -> list[Expr]:
+    """Matrices whose product is the pseudoinverse: orthogonal and inverse triangular ones."""
     if e.ndim < 2:
         raise ShapeError(f"{name} needs a matrix, not shape {show_shape(e.shape)}")
-    if is_wide(e.shape):
+    longer = longer_side(e.shape)
+    if not longer:
+        return [pseudoinverse(name, e)]
+    if longer == "columns":
         factor, q = factors(e, name, "rows")
-        return q.mT, tri_inverse(factor)
+        return [q.mT, tri_inverse(factor)]
     factor, q = factors(e.mT, name, "columns")
-    return tri_inverse(factor).mT, q
+    return [tri_inverse(factor).mT, q]
 
 
 @public
 def pinv(a: object) -> Expr:
-    """The pseudoinverse of a matrix of full rank, from its orthogonal factor.
+    """The pseudoinverse of a matrix of full rank, of either shape.
 
-    Which side is longer must be known: with named dimensions there are at least as many rows as
-    columns, or evaluation ends in a ShapeError. A LinAlgError where the rank is not full.
+    A LinAlgError where the rank is not full.
     """
-    return matmul(*_least_squares("pinv", as_expr(a)))
+    return reduce(matmul, _least_squares("pinv", as_expr(a)))
 
 
 @public
@@ -183,13 +188,13 @@ def lstsq(a: object, b: object) -> Expr:
     `b` is a vector, or a matrix of several right-hand sides.
     """
     e, rhs = as_expr(a), as_expr(b)
-    left, right = _least_squares("lstsq", e)
+    found = _least_squares("lstsq", e)
     if not rhs.ndim or rhs.shape[max(rhs.ndim - 2, 0)] != e.shape[-2]:
         raise ShapeError(
             f"lstsq of shapes {show_shape(e.shape)} and {show_shape(rhs.shape)}: "
             "one right-hand side has an entry for every row"
         )
-    return _twice(left, right, rhs)
+    return _applied(found, rhs)
 
 
 @public

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from ...graph.applications import apply, apply_all
-from ...graph.extents import ONE, Coef, Shape, show_shape
+from ...graph.extents import ONE, Coef, Shape, least_extent, show_shape
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum
 from ...graph.operators import Kernels, Meaning, Op, Spelling
@@ -127,8 +127,7 @@ def _written(node: Apply) -> tuple[str, Expr]:
     while len(operand.args) == 1:
         (operand,) = operand.args
     (whole,) = [a for a in operand.args if getattr(a, "op", None) is not LEADING_ROWS]
-    m, n = whole.shape[-2:]
-    wide = isinstance(m, int) and isinstance(n, int) and m < n
+    wide = longer_side(whole.shape) == "columns"
     return name, whole if wide == by_columns else whole.mT
 
 
@@ -173,12 +172,19 @@ LOWER_TRAPEZOID = Op(
 )  # fmt: skip
 
 
+def longer_side(shape: Shape) -> str:
+    """ "rows" or "columns", whichever a matrix has more of; nothing where names hide it."""
+    m, n = shape[-2:]
+    shorter = least_extent(m, n)
+    return "rows" if shorter == n else "columns" if shorter == m else ""
+
+
 def factors(e: Expr, name: str, lines: str) -> tuple[Expr, Expr]:
     """(L, Q) for the function `name`, whose messages call the rows of e `lines`."""
     if e.ndim < 2:
         raise ShapeError(f"{name} needs a matrix, not shape {show_shape(e.shape)}")
     m, n = e.shape[-2:]
-    if not (isinstance(m, int) and isinstance(n, int) and m > n):
+    if m == n or longer_side(e.shape) != "rows":
         factor, q = apply_all(LQ, e, params=(name, lines))
         return factor, q
     b, i, j, k, _, _ = labels(e)

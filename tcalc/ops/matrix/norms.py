@@ -25,7 +25,7 @@ def norm(
     contributes nothing to a derivative, and several largest ones share that of the spectral norm.
     Second derivatives are those of distinct singular values also where others are equal; only the
     largest must stand alone in the spectral norm, and third derivatives need all to be distinct: a
-    LinAlgError otherwise. Give a matrix with named dimensions at least as many rows as columns.
+    LinAlgError otherwise.
     """
     e = as_expr(a)
     axes = chosen_axes(axis, e.ndim, "norm")

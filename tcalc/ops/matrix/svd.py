@@ -16,7 +16,16 @@ from math import prod
 from typing import Any
 
 from ...graph.applications import application, apply, apply_all
-from ...graph.extents import ONE, Coef, Shape, show_shape
+from ...graph.extents import (
+    Coef,
+    Extent,
+    Shape,
+    extent_coef,
+    extent_from,
+    form_of,
+    least_extent,
+    show_shape,
+)
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum
 from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
@@ -43,21 +52,13 @@ EQUAL = {
 # --- the decomposition ----------------------------------------------------------------------------
 
 
-def is_wide(shape: Shape) -> bool:
-    """Are there fewer rows than columns? Of named dimensions the first is at least the second."""
-    m, n = shape[-2:]
-    return isinstance(m, int) and isinstance(n, int) and m < n
+def beyond(extent: Extent, rank: Extent) -> Coef:
+    """1 where an extent is more than the rank, else 0: what there is outside of a subspace."""
+    return extent_coef(least_extent(1, extent_from(form_of(extent) - form_of(rank))))
 
 
 def _svd(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
-    wide, kind = params
-    name = "norm" if kind in NORMS else "svd"
-    m, n = a.shape[-2:]
-    if m < n and not wide:
-        raise ShapeError(
-            f"{name} needs at least as many rows as columns, as is assumed of named dimensions, "
-            f"not {m} x {n}"
-        )
+    name = "norm" if params[0] in NORMS else "svd"
     problem = f"{name}: no convergence, as with entries that are not finite"
     return tuple(attempt(problem, lambda x: xp.linalg.svd(x, full_matrices=False), a))
 
@@ -71,7 +72,7 @@ def _flops(shape: Sequence[int]) -> float:
 
 def _svd_shapes(params: tuple[Any, ...], shape: Shape) -> tuple[Shape, Shape, Shape]:
     *batch, m, n = shape
-    k = m if params[0] else n
+    k = least_extent(m, n)
     return (*batch, m, k), (*batch, k), (*batch, k, n)
 
 
@@ -83,7 +84,7 @@ def _value_partial(a: Expr, u: Expr, s: Expr, vh: Expr) -> Expr:
 
 def _left_partial(a: Expr, u: Expr, s: Expr, vh: Expr) -> Expr:
     """dU = U (K ∘ P - (K ∘ P)') + (I - U U') dA V / s, P = U' dA V."""
-    kind = application(s).params[1]
+    (kind,) = application(s).params
     gaps = apply(GAPS, s, params=(kind,))
     b, i, j, k, m, p = labels(u)
     out = (*b, i, j, k, m)
@@ -91,13 +92,16 @@ def _left_partial(a: Expr, u: Expr, s: Expr, vh: Expr) -> Expr:
         einsum([u, gaps, u, vh], [(*b, i, p), (*b, p, j), (*b, k, p), (*b, j, m)], out),
         einsum([u, gaps, u, vh], [(*b, i, p), (*b, j, p), (*b, k, j), (*b, p, m)], out, Coef(-1)),
     ]
-    if u.shape[-2] != u.shape[-1]:
+    outside = beyond(u.shape[-2], u.shape[-1])
+    if not outside.zero:
         inverse = apply(INVERSE, s, params=(kind,))
         scaled = [(*b, j, m), (*b, j)]
         extents = {i: u.shape[-2]}
         terms += [
-            einsum([vh, inverse], scaled, (*b, i, j, i, m), ONE, extents),
-            einsum([u, u, vh, inverse], [(*b, i, p), (*b, k, p), *scaled], out, Coef(-1)),
+            einsum([vh, inverse], scaled, (*b, i, j, i, m), outside, extents),
+            einsum(
+                [u, u, vh, inverse], [(*b, i, p), (*b, k, p), *scaled], out, outside.by(Coef(-1))
+            ),
         ]
     return add(terms)
 
@@ -116,10 +120,10 @@ SVD = Op(
     Spelling(
         r"\operatorname{{svd}}({0})",
         symbols=(r"U_{\mathrm{svd}}", r"\sigma", r"V_{\mathrm{svd}}^{\top}"),
-        written=lambda node: ("norm" if node.params[1] in NORMS else "svd", node.args[0]),
+        written=lambda node: ("norm" if node.params[0] in NORMS else "svd", node.args[0]),
     ),
     parts=("svd_u", "svd_s", "svd_vh"),
-    params=tuple([(False, kind) for kind in (*DEGENERATE, *NORMS)]),
+    params=tuple([(kind,) for kind in (*DEGENERATE, *NORMS)]),
 )  # fmt: skip
 
 
@@ -221,7 +225,7 @@ INVERSE = Op(
 
 def decomposed(e: Expr, kind: str) -> tuple[Expr, ...]:
     """(U, s, V') of matrices; `kind` says what becomes of undefined derivatives."""
-    return apply_all(SVD, e, params=(is_wide(e.shape), kind))
+    return apply_all(SVD, e, params=(kind,))
 
 
 @public
@@ -230,9 +234,8 @@ def svd(
 ) -> Expr | SVDResult:
     """(U, s, Vh) with a = U diag(s) Vh, s descending; s alone if ``compute_uv=False``.
 
-    U and Vh have as many columns and rows as s has entries, the smaller extent of the matrix.
-    `np.linalg.svd` of an expression has NumPy's ``full_matrices=True``. Of named dimensions the
-    number of rows is taken to be at least that of columns: a ShapeError at evaluation otherwise.
+    U and Vh have as many columns and rows as s has entries, the smaller extent of the matrix,
+    ``min(m,n)`` of named ones. `np.linalg.svd` of an expression has NumPy's ``full_matrices=True``.
     Signs of the vectors are LAPACK's. The derivative of a singular value of 0 is that of its smooth
     continuation, which may be negative.
 

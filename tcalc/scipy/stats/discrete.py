@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from ...graph.nodes import Expr
-from ...ops.arithmetic import as_expr, broadcast
+from ...ops.arithmetic import broadcast
 from ...ops.elementwise import (
     equal,
     exp,
@@ -72,10 +72,11 @@ def _below(row: Counts, values: tuple[object, ...]) -> Expr:
     x, *shapes, loc = broadcast(*expressions(values))
     k = floor(x - loc)
     assert row.cdf is not None
-    found = where(k >= row.low, row.cdf(where(k >= row.low, k, row.low), *shapes), 0.0)
+    inside = greater_equal(k, row.low)
+    found: Expr = where(inside, row.cdf(where(inside, k, row.low), *shapes), 0.0)
     if row.high is not None:
         found = where(greater_equal(k, row.high(*shapes)), 1.0, found)
-    return as_expr(found)
+    return found
 
 
 def _binomial(k: Expr, n: Expr, p: Expr) -> Expr:

@@ -1,0 +1,281 @@
+"""Sums of exponentials as a shift and a rest of moderate size, however they are spelled.
+
+An expression is read as weight * exp(exponent). The exponent of a sum is a log-sum-exp of those of
+its terms, so that it overflows nowhere and the weight is a mean of the terms' weights, each by its
+share of the whole, exp(exponent of the term - exponent of the sum) <= 1. Where all weights are 1
+nothing is left of the sum but its exponent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..graph.applications import apply
+from ..graph.extents import ONE, Coef, Extent
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
+from ..graph.normal import add, einsum, scale, terms_of
+from ..graph.operators import TABLE
+from ..graph.products import LabelledExpr, filled, is_number, numeral, numeric_value, split_coef
+from ..ops.elementwise import exp, log, logaddexp, logcosh, softplus, tanh
+from ..ops.matrix.inverse import logdet
+from ..ops.reductions import LOGSUMEXP, WEIGHTED_LOGSUMEXP
+from ..ops.special import log_ndtr
+from .facts import is_definite, is_positive
+
+#: How many levels of products and sums are read.
+MAX_DEPTH = 6
+#: Sums with more terms are left as they are.
+MAX_TERMS = 64
+
+
+class Shifted(NamedTuple):
+    """weight * exp(exponent); a weight of None is 1."""
+
+    exponent: Expr
+    weight: Expr | None = None
+
+
+#: Functions that overflow.
+GROWING: dict[str, Callable[[Expr], Shifted]] = {
+    "exp": lambda a: Shifted(a),
+    "cosh": lambda a: Shifted(logcosh(a)),
+    "sinh": lambda a: Shifted(logcosh(a), tanh(a)),
+}
+
+
+def _log_of_abs(a: Expr) -> Expr | None:
+    inside = isinstance(a, Apply) and a.op is TABLE["det"]
+    return logdet(a.args[0]) if inside else None
+
+
+#: Functions with a logarithm that is finite where they are 0 or infinite.
+LOGARITHMS: dict[str, Callable[[Expr], Expr | None]] = {
+    "sigmoid": lambda a: scale(softplus(scale(a, Coef(-1))), Coef(-1)),
+    "ndtr": log_ndtr,
+    "abs": _log_of_abs,
+    "det": lambda a: logdet(a) if is_definite(a) else None,
+}
+
+#: Powers of sums of exponentials: the exponent of the row, None where an operand says it.
+POWERS: dict[str, float | None] = {"power": None, "sqrt": 0.5, "reciprocal": -1.0}
+
+#: Functions that sums of exponentials become: shares are exponentials of differences from these.
+TOTALS = frozenset({"logsumexp", "weighted_logsumexp", "logaddexp", "softplus", "logcosh"})
+
+
+def is_share(exponent: Expr) -> bool:
+    """Is a log-sum-exp subtracted in an exponent?"""
+    for term in terms_of(exponent):
+        coef, rest = split_coef(term)
+        inner = rest.args[0] if isinstance(rest, Einsum) and len(rest.args) == 1 else rest
+        if coef.value < 0 and isinstance(inner, Apply) and inner.op.name in TOTALS:
+            return True
+    return False
+
+
+def shifted(e: Expr, positive: bool, depth: int = MAX_DEPTH) -> Shifted | None:
+    """e as weight * exp(exponent), None where no exponential is in it.
+
+    Parameters
+    ----------
+    e : Expr
+    positive : bool
+        Is only its logarithm asked for? Then terms that are subtracted are smaller than the others,
+        and functions that vanish are taken apart too.
+    depth : int
+        How many more levels are read.
+    """
+    if not depth:
+        return None
+    if isinstance(e, Apply):
+        return _of_function(e, positive, depth)
+    if isinstance(e, Add):
+        return _of_sum(e, positive, depth)
+    if not isinstance(e, Einsum) or not e.args or len(set(e.out)) < len(e.out) or e.coef.zero:
+        return None
+    return _of_contraction(e, depth) if e.summed else _of_product(e, positive, depth)
+
+
+def _of_function(e: Apply, positive: bool, depth: int) -> Shifted | None:
+    name = e.op.name
+    if name in GROWING:
+        return GROWING[name](e.args[0])
+    if positive and name in LOGARITHMS:
+        found = LOGARITHMS[name](e.args[0])
+        return None if found is None else Shifted(found)
+    if name not in POWERS:
+        return None
+    power = POWERS[name] if len(e.args) == 1 else numeric_value(e.args[1])
+    inner = None if power is None else shifted(e.args[0], positive, depth - 1)
+    if power is None or inner is None or inner.weight is not None:
+        return None
+    return Shifted(scale(inner.exponent, Coef(power)))
+
+
+def _of_product(e: Einsum, positive: bool, depth: int) -> Shifted | None:
+    parts = [shifted(arg, positive, depth - 1) for arg in e.args]
+    extents = dict(enumerate(e.extents))
+    exponents, weights = [], []
+    for part, arg, word in zip(parts, e.args, e.labels, strict=True):
+        if part is not None:
+            exponents.append(einsum([part.exponent], [word], e.out, ONE, extents))
+        rest = arg if part is None else part.weight
+        if rest is not None:
+            weights.append((rest, word))
+    if not exponents:
+        return None
+    coef = e.coef
+    if coef.value > 0:
+        if coef != ONE:
+            exponents.append(log(filled(coef, e.shape)))
+        coef = ONE
+    weight = _product(weights, e.out, extents, coef) if weights or coef != ONE else None
+    return Shifted(add(exponents), weight)
+
+
+def _product(
+    factors: Sequence[LabelledExpr], out: Labels, extents: dict[int, Extent], coef: Coef = ONE
+) -> Expr:
+    return einsum([arg for arg, _ in factors], [word for _, word in factors], out, coef, extents)
+
+
+def _of_sum(e: Add, positive: bool, depth: int) -> Shifted | None:
+    if len(e.args) > MAX_TERMS:
+        return None
+    parts = [shifted(term, False, depth - 1) for term in e.args]
+    if not any(parts):
+        return None
+    terms: list[Shifted] = []
+    for part, term in zip(parts, e.args, strict=True):
+        if part is None and not is_number(term):
+            return None
+        terms.append(_of_number(term) if part is None else part)
+    tops = [t.exponent for t in terms if not (positive and _is_negative(t.weight))]
+    if not tops or all(map(is_number, tops)):
+        return None
+    top = _log_sum(tops)
+    if all(t.weight is None for t in terms):
+        return Shifted(top)
+    if all(is_share(t.exponent) or is_number(t.exponent) for t in terms):
+        return None
+    shares = [_times(t.weight, exp(t.exponent - top)) for t in terms]
+    return Shifted(top, add(shares))
+
+
+def _of_number(e: Expr) -> Shifted:
+    positive = isinstance(e, Einsum) and e.coef.value > 0
+    return Shifted(log(e)) if positive else Shifted(numeral(0, e.shape), e)
+
+
+def _is_negative(weight: Expr | None) -> bool:
+    return weight is not None and is_positive(scale(weight, Coef(-1)), False)
+
+
+def _times(weight: Expr | None, e: Expr) -> Expr:
+    return e if weight is None else weight * e
+
+
+def _log_sum(exponents: list[Expr]) -> Expr:
+    """The logarithm of a sum of exponentials, by pairs, numbers last."""
+    waiting = [a for a in exponents if not is_number(a)]
+    numbers = [a for a in exponents if is_number(a)]
+    while len(waiting) > 1:
+        pairs = zip(waiting[::2], waiting[1::2], strict=False)
+        waiting = [logaddexp(a, b) for a, b in pairs] + waiting[len(waiting) & ~1 :]
+    total = waiting[0]
+    if numbers:
+        one = numbers[0]
+        for other in numbers[1:]:
+            one = logaddexp(one, other)
+        total = softplus(total) if numeric_value(one) == 0 else logaddexp(one, total)
+    return total
+
+
+# --- sums over indices ----------------------------------------------------------------------------
+
+
+class Contraction(NamedTuple):
+    """A sum over labels of weights times exp(exponent).
+
+    Attributes
+    ----------
+    exponent : Expr
+        Its axes are `word`: labels of the result, and then summed ones.
+    weights : list
+        Other factors at their labels.
+    """
+
+    exponent: Expr
+    word: Labels
+    summed: int
+    weights: list[LabelledExpr]
+
+
+def contraction_of(e: Einsum, depth: int = MAX_DEPTH) -> Contraction | None:
+    """A contraction as a sum of exponentials, where exponentials are among its operands."""
+    parts = [shifted(arg, False, depth - 1) for arg in e.args]
+    covered = {i for p, w in zip(parts, e.labels, strict=True) if p is not None for i in w}
+    if not any(parts):
+        return None
+    kept = tuple([label for label in e.out if label in covered])
+    summed = tuple([label for label in range(len(e.extents)) if label in covered - set(e.out)])
+    word, extents = kept + summed, dict(enumerate(e.extents))
+    exponents, weights = [], []
+    for part, arg, own in zip(parts, e.args, e.labels, strict=True):
+        if part is not None:
+            exponents.append(einsum([part.exponent], [own], word, ONE, extents))
+        rest = arg if part is None else part.weight
+        if rest is not None:
+            weights.append((rest, own))
+    return Contraction(add(exponents), word, len(summed), weights)
+
+
+def weighted_log_sum(e: Einsum, depth: int = MAX_DEPTH) -> Expr | None:
+    """The logarithm of a contraction whose exponent has all its labels."""
+    found = contraction_of(e, depth)
+    if found is None or not found.summed or len(found.word) < len(e.extents):
+        return None
+    if not found.weights:
+        return apply(LOGSUMEXP, found.exponent, params=(found.summed,))
+    weight = _product(found.weights, found.word, dict(enumerate(e.extents)))
+    return apply(WEIGHTED_LOGSUMEXP, found.exponent, weight, params=(found.summed,))
+
+
+def _of_contraction(e: Einsum, depth: int) -> Shifted | None:
+    found = contraction_of(e, depth)
+    if found is None:
+        return None
+    extents = dict(enumerate(e.extents))
+    if all(is_positive(weight, False) for weight, _ in found.weights):
+        whole = weighted_log_sum(e, depth)
+        if whole is not None:
+            return Shifted(whole)
+    if is_share(found.exponent):
+        return None
+    n = len(found.word) - found.summed
+    top = found.exponent
+    if found.summed:
+        top = apply(LOGSUMEXP, top, params=(found.summed,))
+    axes = found.word[:n]
+    share = exp(found.exponent - einsum([top], [axes], found.word, ONE, extents))
+    weight = _product([*found.weights, (share, found.word)], e.out, extents)
+    return Shifted(einsum([top], [axes], e.out, ONE, extents), weight)
+
+
+def log_of(e: Expr) -> Expr | None:
+    """The logarithm of an expression with exponentials, without the sum of them."""
+    inner = e.args[0] if isinstance(e, Einsum) and len(e.args) == 1 else None
+    if isinstance(e, Einsum) and e.summed:
+        whole = weighted_log_sum(e)
+        if whole is not None:
+            return whole
+    elif isinstance(inner, Einsum) and isinstance(e, Einsum) and inner.summed:
+        found = log_of(inner) if e.coef.value > 0 and len(set(e.out)) == len(e.out) else None
+        if found is not None:
+            moved = einsum([found], e.labels, e.out, ONE, dict(enumerate(e.extents)))
+            return moved if e.coef == ONE else moved + log(filled(e.coef, e.shape))
+    parts = shifted(e, True)
+    if parts is None:
+        return None
+    return parts.exponent if parts.weight is None else parts.exponent + log(parts.weight)
