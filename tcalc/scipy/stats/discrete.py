@@ -73,14 +73,14 @@ def _below(row: Counts, values: tuple[object, ...]) -> Expr:
     k = floor(x - loc)
     assert row.cdf is not None
     inside = greater_equal(k, row.low)
-    found: Expr = where(inside, row.cdf(where(inside, k, row.low), *shapes), 0.0)
+    found = where(inside, row.cdf(where(inside, k, row.low), *shapes), 0.0)
     if row.high is not None:
         found = where(greater_equal(k, row.high(*shapes)), 1.0, found)
     return found
 
 
 def _binomial(k: Expr, n: Expr, p: Expr) -> Expr:
-    return -log(n + 1) - betaln(n - k + 1, k + 1) + xlogy(k, p) + xlogy(n - k, 1 - p)
+    return xlogy(k, p) + xlogy(n - k, 1 - p) - log(n + 1) - betaln(n - k + 1, k + 1)
 
 
 COUNTS = {
