@@ -49,7 +49,10 @@ class FormulaLayout:
             raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
         e = bare(e)
         nodes = postorder((e,))
-        self.names = Names(set(variables((e,))))
+        known = variables((e,))
+        self.names = Names(set(known))
+        self.style.stated = {n for v in known.values() for n in v.shape if isinstance(n, str)}
+        self.style.stated -= known.keys()
         for name in sorted(self.names.taken):
             self.style.name(name)  # before other names get symbols
         last = self.run(nodes)

@@ -15,7 +15,8 @@ from ...graph.nodes import Apply, Einsum, Expr, Labels, postorder
 from ...graph.normal import add, einsum
 from ...graph.products import LabelledExpr, indicates, selects
 from ...integers.affine import Affine, Constraint
-from ...ops.indicator import at_sizes, corners, index, indicator, renamed
+from ...integers.boxes import index
+from ...ops.indicator import at_sizes, corners, indicator, renamed
 from ...ops.selection import wrapped_place, wraps
 
 #: How many copies of an array places may reach over.
