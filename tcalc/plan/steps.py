@@ -18,6 +18,7 @@ from ..support.byte_counts import show_bytes
 from ..support.limits import spend
 from ..support.machine import NOMINAL_MACHINE, Machine
 from ..support.whole_numbers import as_float
+from .kinds.sparse import TAKING_SPARSE
 from .kinds.table import KINDS
 from .slot_facts import Inverse, Placement
 
@@ -220,6 +221,8 @@ class Builder:
         #: Products of selection tensors, which no step makes: slots of integers, and the leading
         #: axes that each of them has; one last axis for each.
         self.selections: dict[int, tuple[tuple[int, Word], ...]] = {}
+        #: Sparse inputs, and these with weights, which no step makes (see `products.sparse`).
+        self.sparse: dict[int, Any] = {}
         #: Arrays whose entries stand in zeros: slot and axes in the placement, and the placement.
         self.placements: dict[int, tuple[tuple[int, Word], Placement]] = {}
         #: Views at affine places of an array: the array.
@@ -255,6 +258,8 @@ class Builder:
         found = self._known.get(known)
         if found is None:
             row = KINDS[kind]
+            if self.sparse and kind not in TAKING_SPARSE:
+                self._refuse_sparse(args, params[0] if row.operator else kind)
             origin = VIEW if row.view else RESULT if row.allocates else BUFFER
             found = self.slot(shape, origin, args[0] if row.view else None)
             self._known[known] = found
@@ -300,6 +305,26 @@ class Builder:
             found = self._known["chosen", parts, shape] = self.slot(shape, VIEW, parts[0][0])
             self.selections[found] = parts
         return found
+
+    def unmade(self, key: Any, matrix: Any) -> int:
+        """The slot of a sparse matrix with weights."""
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self.slot(self.shapes[matrix.slot], VIEW, matrix.slot)
+            self.sparse[found] = matrix
+        return found
+
+    def _refuse_sparse(self, args: tuple[int, ...], what: object) -> None:
+        for slot in args:
+            if slot in self.sparse:
+                raise self.dense(self.sparse[slot].slot, str(what))
+
+    def dense(self, slot: int, what: str) -> TypeError:
+        """The error where a sparse input would have to be written out."""
+        return TypeError(
+            f"{self.names[slot]} is sparse, and {what} would need all of its entries: sparse data "
+            "enter products only; pass .toarray() where it fits"
+        )
 
     # --- views ------------------------------------------------------------------------------------
 

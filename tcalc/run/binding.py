@@ -101,9 +101,9 @@ def to_array(value: Any, declared: Declared) -> Array:
     except ValueError as error:
         raise TypeError(f"{name} is not an array of numbers: {error}") from None
     kind = array.dtype.kind
-    if kind == "O" and hasattr(value, "toarray"):
-        what = f"sparse ({type(value).__name__})"
-        raise TypeError(f"{name} is {what}; tcalc computes with dense arrays: pass .toarray()")
+    if kind == "O" and hasattr(value, "tocsr"):
+        matrix: Array = _sparse(value, declared)
+        return matrix
     if declared.integer:
         return _to_integers(array, name)
     if kind in "biu":
@@ -114,6 +114,36 @@ def to_array(value: Any, declared: Declared) -> Array:
     dtype = np.float32 if array.dtype.itemsize <= 4 else np.float64
     array = np.asarray(array, dtype)
     return array if array.flags.forc else np.ascontiguousarray(array)
+
+
+def _sparse(value: Any, declared: Declared) -> Any:
+    """A sparse matrix in compressed rows, each entry once."""
+    name = declared.name
+    if declared.integer or declared.checked or len(declared.shape) != 2:
+        what = "of integers" if declared.integer else f"of shape {show_shape(declared.shape)}"
+        what = declared.checked[0].name.replace("_", " ") if declared.checked else what
+        raise TypeError(
+            f"{name} is declared {what}; sparse data are for matrices without properties: "
+            "pass .toarray()"
+        )
+    if value.dtype.kind not in "biuf":
+        raise TypeError(f"{name} is of dtype {value.dtype}; tcalc computes with real numbers")
+    single = value.dtype.kind == "f" and value.dtype.itemsize <= 4
+    found = value.tocsr().astype(np.float32 if single else np.float64, copy=False)
+    if not found.has_canonical_format:
+        found = found.copy()
+        found.sum_duplicates()
+    return found
+
+
+def is_sparse(value: Any) -> bool:
+    """Is it one of SciPy's sparse matrices?"""
+    return hasattr(value, "tocsr")
+
+
+def held_entries(matrix: Any) -> int:
+    """About how many entries a sparse matrix holds: rounded up, so that plans serve for many."""
+    return 1 << int(matrix.nnz).bit_length()
 
 
 def _to_integers(array: Array, name: str) -> Array:

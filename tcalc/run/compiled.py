@@ -36,7 +36,9 @@ from .binding import (
     by_name,
     check_properties,
     checked_extent,
+    held_entries,
     in_dtype,
+    is_sparse,
     is_weak,
     to_array,
 )
@@ -205,7 +207,8 @@ class _Engine:
                 dims.bind_extent(name, checked_extent(name, value))
                 continue
             array, entry = _entry(value, declared)
-            array.flags.writeable = False
+            if not is_sparse(array):
+                array.flags.writeable = False
             dims.bind_shape(declared, array.shape)
             if name in checked:
                 check_properties(array, declared)
@@ -307,9 +310,14 @@ class _Engine:
             found = self.programs.get(tuple(key))
             if found is not None:
                 return found
-            values = self._chosen(roots, dims)
+            sparse = {
+                d.name: held_entries(a)
+                for d, a in zip(self.needed, arrays, strict=True)
+                if is_sparse(a)
+            }
+            values = list(map(_value, roots)) if sparse else self._chosen(roots, dims)
             dims.require(dimensions(values), self.variables, unused)
-            plan = self._plan(values, dims, dtype.itemsize)
+            plan = self._plan(values, dims, dtype.itemsize, sparse=sparse)
             check_fits(plan, self.limit, self.backend.machine.memory)
             program = self.backend.bind(plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
@@ -375,14 +383,23 @@ class _Engine:
         values = self._chosen(roots, dims)
         return self._plan(values, dims, note=note)
 
-    def _plan(self, values: Roots, dims: ExtentBinding, itemsize: int = 8, note: str = "") -> Plan:
+    def _plan(
+        self,
+        values: Roots,
+        dims: ExtentBinding,
+        itemsize: int = 8,
+        note: str = "",
+        sparse: Mapping[str, int] | None = None,
+    ) -> Plan:
         machine, sizes = self.backend.machine, dims.sizes
-        return make_plan(values, sizes, itemsize, note, self.data, True, self.lent, machine)
+        return make_plan(values, sizes, itemsize, note, self.data, True, self.lent, machine, sparse)
 
 
 def _entry(value: Any, declared: Declared) -> tuple[Array, Any]:
     """An argument as an array, and what programs are told apart by."""
     array = to_array(value, declared)
+    if is_sparse(array):
+        return array, (array.shape, array.dtype.char, held_entries(array))
     return array, (array.shape, "weak" if is_weak(value) else array.dtype.char)
 
 

@@ -7,7 +7,7 @@ tensor) or broadcast; it is written out only where somebody needs all of its ent
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from math import inf, prod
@@ -22,6 +22,7 @@ from ...ops.indicator import bound, check, conditions
 from ...support.arrays import Sizes
 from ..products.axis_order import spread
 from ..products.contract import by_labels, product
+from ..products.sparse import sparse_input
 from ..products.strided import opened, placed
 from ..steps import BUFFER, INPUT, RESULT, Builder, Output, SlotWord
 from .operators import Operators, Planner
@@ -42,6 +43,7 @@ class Lowering:
         fixed: Collection[str],
         way: LoweringChoice,
         inner: Planner,
+        sparse: Mapping[str, int],
     ) -> None:
         self.b, self.sizes = b, b.sizes
         self.values: dict[int, Value] = {}
@@ -53,6 +55,8 @@ class Lowering:
         self.inputs = sorted(variables)
         for name in self.inputs:
             self._input(variables[name], name in fixed)
+            if name in sparse:
+                sparse_input(b, self.values[id(variables[name])].slot, sparse[name])
         uses = Counter([id(root) for root in roots])
         uses.update([id(arg) for node in nodes for arg in node.args])
         operators = Operators(b, self.values, nodes, uses, inner)
@@ -207,7 +211,8 @@ class Lowering:
         if coef == 1 or len(factors) < 2:
             return coef
         sizes = [
-            inf if slot in self.b.selections else prod(self.b.shapes[slot]) for slot, _ in factors
+            inf if slot in self.b.selections or slot in self.b.sparse else prod(self.b.shapes[slot])
+            for slot, _ in factors
         ]
         k = sizes.index(min(sizes))
         slot, word = factors[k]
