@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
-from math import isqrt, prod
+from math import prod
 from typing import NamedTuple
 
-from ..integers.affine import Affine, Constraint, Quotient, factors_of, product_of, split_top
+from ..integers.affine import Affine, Constraint, Quotient, factors_of, split_top
 from ..support.errors import ShapeError
 
 #: Terms up to which products are multiplied out.
@@ -128,33 +128,6 @@ def is_exact(form: Affine, divisor: int) -> bool:
         not form.evaluate(dict(zip(names, values, strict=True))) % divisor
         for values in product(range(divisor), repeat=len(names))
     )
-
-
-def triangle_entries(rows: Affine) -> Affine:
-    """How many entries a triangle of so many rows has."""
-    return floor_divided(times(rows, rows + 1), 2)
-
-
-def triangle_rows(entries: Affine) -> Affine | None:
-    """The k with k * (k + 1) / 2 entries, affine in names; None where there is none.
-
-    Eight times the entries and 1 are the square of 2 * k + 1, whose coefficients follow from those
-    of squares, of products with the first name, and of that name alone.
-    """
-    square = entries * 8 + 1
-    for name, c in square.terms:
-        atom = atom_of(name)
-        if isinstance(atom, Floor) and c % atom.divisor == 0 and is_exact(*atom):
-            square += atom.form * (c // atom.divisor) - Affine.of(name) * c
-    first = next((n for n in sorted(set(atoms_in(square))) if square.coefficient(f"{n}*{n}")), "")
-    twice = 2 * isqrt(max(0, square.coefficient(f"{first}*{first}"))) if first else 0
-    root = Affine((), isqrt(max(0, square.constant)))
-    if twice:
-        terms = [(n, square.coefficient(product_of((first, n))) // twice) for n in atoms_in(square)]
-        root = Affine(tuple({**dict(terms), first: twice // 2}.items()))
-        root += square.coefficient(first) // twice
-    rows = (root - 1).divided(2)
-    return rows if times(root, root) == square and rows * 2 + 1 == root else None
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -349,6 +322,34 @@ def facts(names: Iterable[str]) -> list[Constraint]:
             rest = atom.form - value * atom.divisor
             found += [Constraint(rest), Constraint(atom.divisor - 1 - rest)]
     return found
+
+
+def signs(names: Iterable[str]) -> list[Constraint]:
+    """That names, those inside atoms too, are not negative; a minimum, as of 0 and 3-n, may be."""
+    waiting, found = list(names), set[str]()
+    while waiting:
+        name = waiting.pop()
+        atom = atom_of(name)
+        if name not in found and atom is not None:
+            inner = atom.forms if isinstance(atom, Least) else (atom.form,)
+            waiting += [n for form in inner for n in form.names]
+        found.add(name)
+    return [Constraint(form) for n in sorted(found) if is_nonnegative(form := Affine.of(n))]
+
+
+def never_less(form: Affine) -> Affine:
+    """A form that is never less than a given one, nor than 0, for all extents of its names."""
+    total = Affine((), max(0, form.constant))
+    for name, c in form.terms:
+        atom = atom_of(name)
+        if atom is None or is_nonnegative(Affine.of(name)):
+            total += Affine.of(name) * max(0, c)
+        elif isinstance(atom, Least):
+            for bound in atom.forms[:1] if c > 0 else [-f for f in atom.forms]:
+                total += never_less(bound) * abs(c)
+        else:
+            total += never_less(atom.form if c > 0 else atom.divisor - 1 - atom.form) * abs(c)
+    return total
 
 
 def value_of(form: Affine, value: Mapping[str, int]) -> int:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...graph.extent_forms import floor_divided, least, times
 from ...integers.affine import Affine, Constraint
 from ...integers.polyhedra import System, feasible
-from ...ops.indicator import label_of
+from ...ops.indicator import labels_among
 from ...support.errors import ParseError
 from ...support.trampoline import Steps, run
 from ..reading.tree import Node
@@ -66,14 +66,25 @@ class IntegerBound(NamedTuple):
 
     @property
     def in_dimensions(self) -> Affine | None:
-        """The form, where this is one in dimensions, quotients and minima of such forms."""
-        if self.affine is not None:
-            return self.affine
-        floors = [f.plain() for f in self.forms[0]]
-        free = all(f.divisor == 1 and _without_labels(f.form) for f in floors)
-        return (
-            least([f.form for f in floors]) if free and len(self.forms) == self.under == 1 else None
-        )
+        """The form in dimensions, with minima of several; None where there is an index."""
+        plain = [[f.plain() for f in floors] for floors in self.forms]
+        every = [f for floors in plain for f in floors]
+        free = all(f.divisor == 1 and _without_labels(f.form) for f in every)
+        if self.under != 1 or not free:
+            return None
+        return -_least([-_least([f.form for f in floors]) for floors in plain])
+
+    @property
+    def joined(self) -> IntegerBound:
+        """The same as one form, where it is one in dimensions."""
+        form = self.in_dimensions
+        return self if form is None else integer_bound(form)
+
+
+def _least(forms: Sequence[Affine]) -> Affine:
+    """The least of forms; what all of them add stands outside of the minimum."""
+    common = min([form.constant for form in forms])
+    return least([form - common for form in forms]) + common
 
 
 def integer_bound(form: Affine | int) -> IntegerBound:
@@ -169,8 +180,10 @@ class Integers:
             )
         if node.name == "*" and constant_value(left) is not None:
             left, right = right, left
-        if node.name == "*" and all(map(_in_dimensions, (left, right))):
-            return integer_bound(times(left.forms[0][0].form, right.forms[0][0].form))
+        if node.name == "*" and any(map(_in_dimensions, (left, right))):
+            one, two = left.affine, right.affine
+            if one is not None and two is not None:
+                return integer_bound(times(one, two))
         number = constant_value(right)
         if number is None:
             raise NotAffine(place, f"`{self.tree.source(place)}` is not affine")
@@ -264,7 +277,7 @@ def _in_dimensions(value: IntegerBound) -> bool:
 
 
 def _without_labels(form: Affine) -> bool:
-    return all(label_of(name) is None for name in form.names)
+    return not labels_among(form.names)
 
 
 def constant_value(value: IntegerBound) -> int | None:

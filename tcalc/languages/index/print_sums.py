@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from ...graph.extent_forms import facts
+from ...graph.extent_forms import facts, signs
 from ...graph.extents import Extent, form_of
 from ...graph.nodes import Einsum
 from ...graph.products import indicates
@@ -72,14 +72,15 @@ def written_out(
     standing = {n for form in box.values() for n in form.names}
     standing |= {n for g in said for n in g.form.names if n[0] != "?"}
     inside = {n for c in context for n in c.form.names}  # indices, whose ranges are known
-    known = (*context, *[Constraint(Affine.of(n)) for n in sorted(standing - inside)])
+    known = (*context, *signs(standing - inside))
     known = (*known, *facts(sorted(standing | inside)))
     found = BoundedSum(
         places,
         [whole_range(f"?{label}", node.extents[label]) for label in summed],
         [*guards, *said],
     )
-    if said and summed:
+    solvable = not any("?" in n and "*" in n for g in said for n in g.form.names)
+    if said and summed and solvable:
         with suppress(SystemLimitError):
             found = _solved(box, said, _order(node, summed, said), known)
             found = found._replace(places=places | found.places, guards=[*guards, *found.guards])
