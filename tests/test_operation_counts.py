@@ -69,6 +69,7 @@ CLOSED: dict[str, list[Counted]] = {
     "take": [((B,), (0,), [(N,), (B,)], B), ((M, B), (1,), [(M, N), (B,)], M * B)],
     "segments": [((K,), (0,), [(N,), (N,)], N), ((K, M), (0,), [(N, M), (N,)], N * M)],
     "count": [((K,), (), [(N,)], N)],
+    "integers": [((M, N), (None,), [(M, 1), (N,)], M * N), ((N,), (None,), [(N,)], N)],
     "onehot": [((B, K), (), [(B,)], B * K)],
     "add_at": [((N, M), (1.0, ((0, 1), (-1, 1))), [(N, M), (1,)], 1)],
     "embed_add": [
