@@ -36,7 +36,9 @@ MEANINGS = {
     "needs complex numbers": (
         r"complex|not an array of real|numbers are real|eigenvalues may be|holomorphic"
     ),
-    "needs autograd's inside": r"No module named 'tcalc\.autograd|cannot import name|has no attribute",
+    "needs autograd's inside": (
+        r"No module named 'tcalc\.autograd|cannot import name|has no attribute"
+    ),
     "refused by a typed error": r"tcalc\.\w*Error",
 }
 
