@@ -366,6 +366,31 @@ def test_rolls_of_named_extents_go_beyond_them(n: int, shift: int) -> None:
     np.testing.assert_allclose(gradient, 2 * at * np.roll(at, shift) + np.roll(at**2, -shift))
 
 
+FLATTENED: list[Callable[[Any, Any], Any]] = [
+    lambda X, y: np.cumsum(X),
+    lambda X, y: np.take(X, [0, 5]),
+    lambda X, y: np.roll(X, 4),
+    lambda X, y: np.concatenate([X, y], axis=None),
+    lambda X, y: np.outer(X, y),
+    lambda X, y: np.sort(X, axis=None),
+    lambda X, y: np.repeat(X, 2, axis=1),
+    lambda X, y: np.tile(y, 3),
+    lambda X, y: np.append(X, y),
+    lambda X, y: np.kron(y, y),
+    lambda X, y: np.diagonal(X) * np.trace(X, 1),
+    lambda X, y: np.einsum("...i,i", X, y),
+    lambda X, y: np.linalg.norm(X, axis=0, keepdims=True) * y,
+    lambda X, y: X.flatten(),
+]
+
+
+@pytest.mark.parametrize("compute", FLATTENED)
+def test_named_dimensions_are_merged_as_numbers_are(compute: Callable[[Any, Any], Any]) -> None:
+    X, y = tc.var("X", ("m", "n")), tc.var("y", "n")
+    data = {"X": A, "y": A[0]}
+    np.testing.assert_allclose(compute(X, y)(data), compute(A, A[0]), rtol=1e-12)
+
+
 def test_named_dimensions_keep_their_names() -> None:
     X, y = tc.var("X", ("m", "n")), tc.var("y", "n")
     assert np.vstack([X, y]).shape == ("m+1", "n")
