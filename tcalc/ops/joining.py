@@ -38,6 +38,15 @@ def _shifted(e: Expr, axis: int, start: Affine, extent: Extent) -> Expr:
     return normal.einsum([e, *ops], [word, *words], out, ONE, extents)
 
 
+def widened(e: Expr, widths: Sequence[tuple[Extent, Extent]]) -> Expr:
+    """The array with margins of zeros, of these extents before and behind along each axis."""
+    for axis, (before, after) in enumerate(widths):
+        start, extent = form_of(before), form_of(e.shape[axis])
+        if (before, after) != (0, 0):
+            e = _shifted(e, axis, start, extent_from(extent + start + form_of(after)))
+    return e
+
+
 def holds_expressions(value: object) -> bool:
     """Does a nest of lists and tuples hold an expression?"""
     if isinstance(value, list | tuple):
