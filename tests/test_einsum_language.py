@@ -168,6 +168,12 @@ def test_long_and_deep_texts_are_read() -> None:
     assert tc.parse_einsum("-" * 4999 + "A").ndim == 2
 
 
+def test_arrays_have_as_many_axes_as_numpy_allows() -> None:
+    assert tc.parse_einsum("@@".join(["A"] * 20)).ndim == 40
+    with pytest.raises(tc.ParseError, match="at most 64 axes"):
+        tc.parse_einsum("@@".join(["A"] * 500))
+
+
 def test_rows_of_families_are_made_when_they_are_read() -> None:
     script = (
         "import tcalc as tc\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -108,3 +109,19 @@ def test_bounds_of_axes_are_maxima_and_minima(
 def test_conditions_in_brackets_are_conditions() -> None:
     assert float(tc.parse_index("f = [[1==1]]")()) == 1
     assert float(tc.parse_index("f = [[[2<1]] | [1==1]]")()) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "where(i==3 | i==4, " * 400 + "x[i]" + ", 0)" * 400,
+        "[" + " & ".join(["i!=3", "i<=8"] * 700) + "]*x[i]",
+        "[" + " | ".join(["i!=3", "i<=8"] * 700) + "]*x[i]",
+        "*".join([f"[{k}*i != 3]" for k in range(900)]) + "*x[i]",
+        "[" * 4900 + "1==1" + "]" * 4900 + "*x[i]",
+    ],
+    ids=["nested", "and", "or", "guards", "brackets"],
+)
+def test_long_conditions_take_few_steps_or_are_refused(text: str) -> None:
+    with suppress(tc.LimitError):
+        assert tc.parse_index(f"f[i=0..9] = {text}", x=10).shape == (10,)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -75,3 +77,60 @@ def test_all_that_is_printed_is_read(table: Any, least: float) -> None:
                 expected = np.asarray(e(data))
             np.testing.assert_allclose(found(data), expected, rtol=1e-8, atol=1e-10, err_msg=name)
     assert counts["same"] >= least * counts.total(), counts
+
+
+a, x, y, X = tc.var("a"), tc.var("x", "n"), tc.var("y", "m"), tc.var("X", ("m", "n"))
+S = tc.var("S", ("n", "n"), symmetric=True)
+
+PRINTED = [
+    (tc.pad(x, (1, 2)), "pad(x, 1, 2)"),
+    (tc.pad(X, ((0, 0), (0, 1))), "pad(X, 0, 0, 0, 1)"),
+    (tc.concatenate([x, y]), "pad(x, 0, m) + pad(y, n, 0)"),
+    (tc.concatenate([X, X * a], axis=1), "a*pad(X, 0, 0, n, 0) + pad(X, 0, 0, 0, n)"),
+    (tc.roll(x, 2), "pad(x[:-2], 2, 0) + pad(x[-2:], 0, n-2)"),
+    (tc.flip(x), "x[::-1]"),
+    (x[1:] * x[:-1], "x[1:] .* x[:-1]"),
+    (X[:, 0] + X[:, -1], "X[:, 0] + X[:, -1]"),
+    (tc.sum(x**0) + tc.sum(x), "sum(x) + n"),
+    (tc.ones("n") @ tc.ones("n"), "extent(n)"),
+    (a * tc.sum(tc.ones("k")), "extent(k)*a"),
+    (tc.mean(x[1:]) * a, "a*mean(x[1:])"),
+    (tc.arange("n"), "iota(n)"),
+    (tc.ones(("m", "n", "m", "n")), "ones(m, n, m, n)"),
+    (tc.logsumexp(X, axis=1), "logsumexp(X, axis=-1)"),
+    (tc.softmax(X), "softmax(X)"),
+    (tc.linalg.matrix_function(S, tc.exp), "matrix_function(S, exp(x))"),
+    (tc.const([[1.0, 2.5], [0.0, -1.0]]) @ tc.var("v", 2), "[[1.0, 2.5], [0.0, -1.0]]*v"),
+    (tc.const([1.0, np.inf, np.nan]), "[1.0, inf, nan]"),
+    (tc.linalg.norm(X, "nuc"), None),
+    (tc.hessian(tc.linalg.norm(X, 2), X), None),
+    (tc.hessian(tc.sum(tc.linalg.logm(S)), S), None),
+    (tc.where(x > 0, tc.log(x) / x, 0), None),
+    (tc.where(x > 0, tc.where(x > 1, tc.sqrt(x), 1 / x), tc.log(-x)), None),
+    (tc.hessian(tc.sum(tc.where(x > 0, x**a, 0)), x), None),
+    (tc.stack([x, x * 2]), None),
+    (tc.pad(x, 1, constant_values=3), None),
+    (tc.diag(x, 1), None),
+    (tc.hessian(tc.sum((x[1:] - x[:-1]) ** 4), x), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("e", "text"), PRINTED, ids=lambda item: str(item)[:30])
+def test_forms_of_text_are_read_as_the_same_node(e: Expr, text: str | None) -> None:
+    e = bare(e)
+    assert text is None or str(e) == text
+    again = bare(tc.parse(str(e), **e.variables))
+    assert str(again) == str(e)
+    assert again is e
+
+
+def test_text_is_read_where_nothing_was_built_before() -> None:
+    program = (
+        "import tcalc as tc\n"
+        "e = tc.parse('logm_frechet2(A, A, A) + matrix_function_frechet(A, A, exp(x))', A=(2, 2))\n"
+        "print(tc.parse(str(e), A=(2, 2)) is e)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\n"

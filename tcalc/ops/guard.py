@@ -12,7 +12,7 @@ from ..graph.extents import ONE
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum
 from ..graph.operators import Op, operator_named
-from ..graph.products import numeral
+from ..graph.products import is_number, numeral
 
 Place = tuple[Expr, Labels]
 
@@ -98,7 +98,10 @@ class _Guard:
         return einsum(args, [axes] * len(args), axes, node.coef, dict(enumerate(self.shape)))
 
     def kept(self, arg: Expr, point: float | None) -> Expr:
-        known = choice(arg)
-        if point is None or (known is not None and known[0] is self.condition):
+        """The operand, at its safe point off the condition; as it is where it is there already."""
+        known = None if point is None else choice(arg)
+        while known is not None and known[0] is not self.condition:
+            known = choice(known[1]) if is_number(known[2], point) else None
+        if point is None or known is not None:
             return arg
         return choose(self.condition, arg, numeral(point, self.shape))

@@ -19,7 +19,7 @@ from ...graph.extents import (
     show_shape,
 )
 from ...graph.nodes import Expr, Var
-from ...graph.normal import add, scale
+from ...graph.normal import add, einsum, scale
 from ...graph.operators import TABLE
 from ...graph.products import filled, numeral
 from ...graph.variables import check_extent, var
@@ -48,6 +48,8 @@ OPERATORS = {
 }  # fmt: skip
 #: Functions of entries that are no row of the operator table.
 ENTRY_FUNCTIONS = ("where", "square", "clip", "greater", "greater_equal")
+#: Axes of one array, as in NumPy.
+MAX_AXES = 64
 NUMBERS = {"pi": math.pi, "inf": math.inf, "nan": math.nan}
 
 
@@ -218,6 +220,8 @@ class _ExpressionBuilder:
 
     def contracted(self, node: Node, left: Expr, right: Expr) -> Expr:
         """The outer product, or the one over the last axis of A and the first of B."""
+        if left.ndim + right.ndim > MAX_AXES:
+            raise self.tree.error(f"arrays have at most {MAX_AXES} axes", node.at)
         word = tuple(range(left.ndim))
         other = tuple(range(left.ndim, left.ndim + right.ndim))
         if node.name == "@":
@@ -228,10 +232,8 @@ class _ExpressionBuilder:
                 )
                 raise self.tree.shape_error(message, node.at)
             other = (word[-1], *other[1:])
-        letters = "".join([chr(ord("a") + k) for k in range(left.ndim + right.ndim)])
-        one, two = ("".join([letters[k] for k in w]) for w in (word, other))
-        out = one + two if node.name == "@@" else one[:-1] + two[1:]
-        return self.library("einsum", f"{one},{two}->{out}", left, right)
+        out = word + other if node.name == "@@" else word[:-1] + other[1:]
+        return einsum([left, right], [word, other], out)
 
     def described(self, place: int) -> str:
         """`A` has shape (m, n)"""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ...integers.affine import Congruence, Constraint, Guard
 from ...integers.polyhedra import NEVER
+from ...support.limits import spend
 from ...support.trampoline import Steps
 from ..reading.tree import Node
 from .grammar import COMPARISONS, IndexTree
@@ -24,6 +25,8 @@ from .values import (
 
 #: Systems of which one holds where a condition does; of more, nothing is known.
 MAX_ALTERNATIVES = 16
+#: What deciding whether a system is possible costs, for each of its constraints.
+STEPS = 300
 
 CONNECTIVES = {"&": "logical_and", "|": "logical_or", "~": "logical_not"}
 
@@ -124,11 +127,13 @@ class Conditions:
         """
         found: list[Context] = yield self.alternatives(place, positive)
         if len(found) > 1:
+            spend("steps", STEPS * sum([len(context) + len(c) for c in found]))
             found = [c for c in found if self.space.possible((*context, *c))] or [(NEVER,)]
         first, *others = found
-        return tuple([
-            c for c in first if all(self.space.holds(c, (*context, *other)) for other in others)
-        ])  # fmt: skip
+        shared = [c for c in first if c not in context]
+        for other in others:
+            shared = [c for c in shared if self.space.holds(c, (*context, *other))]
+        return tuple(shared)
 
     def alternatives(self, place: int, positive: bool) -> Steps:
         """Systems of which one holds where a condition does, or (not positive) where not."""
@@ -144,11 +149,13 @@ class Conditions:
             found = []
             for arg in node.args:
                 found += yield self.alternatives(arg, positive)
+            found = list(dict.fromkeys(found))
             return found if len(found) <= MAX_ALTERNATIVES else [()]
         for arg in node.args:
             more: list[Context] = yield self.alternatives(arg, positive)
             if len(found) * len(more) <= MAX_ALTERNATIVES:
-                found = [(*one, *other) for one in found for other in more]
+                joined = [(*one, *other) for one in found for other in more]
+                found = list(dict.fromkeys([tuple(dict.fromkeys(c)) for c in joined]))
         return found
 
     def compared_alternatives(self, node: Node, positive: bool) -> list[Context]:

@@ -14,6 +14,7 @@ from ...graph.extent_forms import atoms_in
 from ...graph.extents import Coef, extent_names, extent_product, form_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
+from ...graph.operators import Loop
 from ...graph.products import indicates, selects, split_coef
 from ...graph.variables import const_node
 from ...integers.affine import Affine, Constraint, Guard
@@ -354,6 +355,8 @@ class _Writer:
         """An operator of whole arrays, which are variables or statements: a call, and an entry."""
         yield from ()
         whole = application(node)
+        if isinstance(whole.op, Loop):
+            raise UnsupportedError("the index language has no word for a loop")
         name = whole.op.parts[node.index] if isinstance(node, Part) else whole.op.name
         args = [
             arg.name if isinstance(arg, Var) else self.statements[id(arg)] for arg in whole.args

@@ -112,6 +112,7 @@ FUNCTIONS: dict[str, FunctionSignature] = {
     **dict.fromkeys(("ones", "zeros"), FunctionSignature("block", 2, MANY, sizes=0)),
     "extent": FunctionSignature("size", library="sum", sizes=0),
     "reshape": FunctionSignature("general", library="merge_axes", row=True),
+    "pad": FunctionSignature("general", row=True),
     "segment_sum": FunctionSignature("general", 3, 3, sizes=2),
     "tr": FunctionSignature("invariant", library="trace"),
     "diag": FunctionSignature("diagonal"),

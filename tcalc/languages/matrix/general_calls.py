@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...graph.arraylike import surface
-from ...graph.extents import Shape
+from ...graph.extents import Extent, Shape, affine_extent
 from ...graph.nodes import Expr, Var, intern
 from ...graph.properties import INTEGERS
+from ...ops.joining import widened
 from ...support.errors import Error, LimitError, ParseError, ShapeError
 from ..reading.calls import ArrayTree
 from ..reading.library import LIBRARY
@@ -76,6 +77,8 @@ def _value(
             args[0], tuple([_key(text) if text else next(waiting) for text in texts])
         )
         return found
+    if node.name == "pad":
+        return _padded(args[0], [affine_extent(text) for text in texts])
     row = row_named(ROWS.get(node.name, node.name))
     named = library_name(node.name)
     by_name = texts and "=" in texts[0] and "==" not in texts[0]
@@ -89,6 +92,13 @@ def _value(
         plain: Expr = implementation(node.name)(*args)
         return plain
     return called_row(row, args, texts, lambda text: read(text, x=()))
+
+
+def _padded(e: Expr, widths: Sequence[Extent]) -> Expr:
+    """An array in margins of zeros, ``pad(a, before, after, …)`` along each of its axes."""
+    if len(widths) != 2 * e.ndim or any(isinstance(n, int) and n < 0 for n in widths):
+        raise ValueError(f"write the widths before and behind along each of {e.ndim} axes")
+    return widened(e, list(zip(widths[::2], widths[1::2], strict=True)))
 
 
 def _key(text: str) -> slice | int:

@@ -41,6 +41,10 @@ def parse(text: str, /, **declarations: Any) -> Expr:
     text : str
         Statements ``name = expression``, separated by ``;`` or newlines; the last is the value and
         needs no name. Operators are MATLAB's: ``* / ^ '`` of matrices, ``.* ./ .^`` of entries.
+        Functions that reduce take ``axis=`` as NumPy's, ``x[1:]`` and ``X[rows, 0]`` index from 0
+        as NumPy does, ``[[1, 2], [3, 4]]`` are numbers, and ``#('ij,jk->ik', A, B)`` is a product
+        of arrays of any number of axes. It reads what `str` of an expression prints, but for folds
+        and for arrays of more than 64 numbers.
     **declarations : int, str, tuple of int and str, or variable
         Shapes (or variables) by name. Undeclared names of one letter and digits are scalars (a–g),
         columns (h–z) or matrices (A–Z) whose dimensions follow from their use; but the name of

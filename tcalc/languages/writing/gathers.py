@@ -10,9 +10,10 @@ from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum, view
 from ...graph.operators import batch_axes
 from ...graph.products import indicates, selects
-from ...integers.affine import Affine, Constraint
+from ...integers.affine import Affine, Constraint, Guard
 from ...ops.indexing import getitem
 from ...ops.indicator import conditions, described
+from ...ops.joining import widened
 from ...support.errors import Error
 
 
@@ -103,6 +104,60 @@ def as_strided_view(node: Einsum) -> StridedView | None:
         shown.pop()
     found = StridedView(array, tuple(shown), tuple([natural.index(label) for label in node.out]))
     return found if _is_view(found, node) else None
+
+
+class Padded(NamedTuple):
+    """An array in margins of zeros, with its axes permuted; widths as in `joining.widened`."""
+
+    array: Expr
+    widths: tuple[tuple[Extent, Extent], ...]
+    perm: Labels
+
+
+def as_padded(node: Einsum) -> Padded | None:
+    """The array with margins of zeros that a contraction is, if it is one."""
+    if not node.summed:
+        inner = _under_permutation(node)
+        found = None if inner is None else as_padded(inner)
+        return None if found is None else found._replace(perm=_composed(node, found.perm))
+    pairs = list(zip(node.args, node.labels, strict=True))
+    arrays = [(op, word) for op, word in pairs if not indicates(op)]
+    if len(arrays) != 1 or len(pairs) == 1:
+        return None
+    array, word = arrays[0]
+    widths: dict[int, tuple[Extent, Extent]] = {}
+    order: dict[int, int] = {}
+    for op, w in pairs:
+        if not indicates(op):
+            continue
+        read = [label for label in w if label in word and label not in node.out]
+        guards = conditions(op.params, w)
+        if len(read) != 1 or len(w) != 2 or len(guards) != 1 or op.params[2]:
+            return None
+        (label,), (out,) = read, [k for k in w if k not in read]
+        margin = _margin(guards[0], label, out, node)
+        if margin is None or label in order:
+            return None
+        widths[label], order[label] = margin, out
+    natural = [order.get(label, label) for label in word]
+    if sorted(natural) != sorted(node.out) or len(set(natural)) < len(natural):
+        return None
+    margins = tuple([widths.get(label, (0, 0)) for label in word])
+    perm = tuple([natural.index(label) for label in node.out])
+    return Padded(array, margins, perm) if view(widened(array, margins), perm) is node else None
+
+
+def _margin(guard: Guard, label: int, out: int, node: Einsum) -> tuple[Extent, Extent] | None:
+    """How far an axis is from both ends of the one that it stands in; None where it is not."""
+    if not isinstance(guard, Constraint) or not guard.equality:
+        return None
+    form = guard.form * guard.form.coefficient(f"#{out}")
+    start = Affine.of(f"#{out}") - Affine.of(f"#{label}") - form
+    after = form_of(node.extents[out]) - form_of(node.extents[label]) - start
+    for end in (start, after):
+        if any(c < 0 for _, c in end.terms) or (not end.terms and end.constant < 0):
+            return None
+    return extent_from(start), extent_from(after)
 
 
 def _is_view(found: StridedView, node: Expr) -> bool:

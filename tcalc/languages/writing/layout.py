@@ -14,7 +14,7 @@ from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, p
 from ...graph.normal import bare
 from ...graph.products import symmetries
 from .abbreviations import abbreviation
-from .gathers import as_gather, as_segment_sum, as_strided_view, call_parameters
+from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
 from .matrix_form import FactorForm, NodeForm, ProductForm, counted, fewer_transposes
 from .notation import INDEX_LETTERS, SUM, EinsumSpec, Fragment, Style, index_letters
@@ -208,6 +208,10 @@ class FormulaLayout:
             keys = [None if key is None else Fragment(key) for key in cut.keys]
             fragment = self.style.indexed(self.formed(cut.array).plain, keys)
             return self.permuted(node, fragment, cut.perm)
+        if (held := as_padded(node)) is not None:
+            widths = [str(width) for pair in held.widths for width in pair]
+            fragment = self.style.function("pad", [self.formed(held.array).plain], widths)
+            return self.permuted(node, fragment, held.perm)
         if taken is not None:
             keys = [None if key is None else self.formed(key).plain for key in taken.keys]
             fragment = self.style.indexed(self.formed(taken.array).plain, keys)
