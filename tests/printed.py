@@ -59,7 +59,7 @@ c.^x
 -(x - z)
 c - x
 x - (z - w)
-x + z + w
+w + x + z
 c^2*x'*z
 where(0 < x, x, -x)
 where(0 < x, x, -x) .* less(0, z)

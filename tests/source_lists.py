@@ -16,6 +16,7 @@ import numpy as np
 from tcalc.graph.extents import Extent, Shape
 from tcalc.integers.affine import Congruence, Constraint
 from tcalc.languages.source.language import NUMBERS, Check, Code, FunctionText, Operator, Sample
+from tcalc.languages.source.places import View
 from tcalc.languages.source.scope import FunctionScope
 
 LIBRARY = """
@@ -75,6 +76,27 @@ def take(a, keys):
     return each(lambda *places: at(a, places), *keys) if keys else a
 
 
+def places(extents, starts, steps):
+    for k in itertools.product(*map(range, extents)):
+        yield k, [s + sum(map(operator.mul, step, k)) for s, step in zip(starts, steps)]
+
+
+def window(a, starts, steps, extents):
+    entries = {k: at(a, place) for k, place in places(extents, starts, steps)}
+    return table(extents, lambda *k: entries[k])
+
+
+def embedded(a, extents, starts, steps, given):
+    entries = {tuple(place): at(a, k) for k, place in places(given, starts, steps)}
+    return table(extents, lambda *place: entries.get(place, 0.0))
+
+
+def pad(a, margins, extents):
+    whole = [sum(m) + n for m, n in zip(margins, extents)]
+    steps = [[k == axis for axis in range(len(whole))] for k in range(len(whole))]
+    return embedded(a, whole, [m[0] for m in margins], steps, extents)
+
+
 def segment_sum(a, index, n):
     zero = each(lambda entry: 0.0, a[0])
     total = [zero] * n
@@ -110,7 +132,10 @@ CHECK = """
 
 #: Functions of entries by operator.
 ENTRIES = {
-    **{name: f"math.{name}" for name in ("exp", "log", "sin", "cos", "tanh", "sqrt", "log1p")},
+    **{
+        name: f"math.{name}"
+        for name in ("exp", "log", "cosh", "sinh", "sin", "cos", "tanh", "sqrt", "log1p")
+    },
     "power": "operator.pow",
     "reciprocal": "lambda x: 1 / x",
     "abs": "abs",
@@ -219,6 +244,18 @@ class Lists:
     def embed(self, c: Code, out: Sequence[int], shape: Shape) -> Code:
         extents = dict(zip(out, shape, strict=True))
         return self.einsum([self.broadcast(c, tuple(extents.values()))], [list(extents)], out)
+
+    def window(self, c: Code, whole: Shape, view: View) -> Code:
+        given = self.shape(view.starts), view.steps, self.shape(view.shape)
+        return call(len(view.shape), "window", c, *given)
+
+    def pad(self, c: Code, shape: Shape, margins: Sequence[tuple[Extent, Extent]]) -> Code:
+        pairs = listed([self.shape(pair) for pair in margins])
+        return call(len(margins), "pad", c, pairs, self.shape(shape))
+
+    def place(self, c: Code, whole: Shape, view: View) -> Code:
+        given = self.shape(whole), self.shape(view.starts), view.steps, self.shape(view.shape)
+        return call(len(whole), "embedded", c, *given)
 
     def take(self, c: Code, keys: Sequence[Code | None]) -> Code:
         given = [key for key in keys if key is not None]

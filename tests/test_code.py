@@ -338,6 +338,20 @@ def test_integers_that_index_are_exact(integers: tc.Expr, same: Callable[..., in
     np.testing.assert_array_equal(found, at["v"][places])
 
 
+def test_places_of_entries_index() -> None:
+    order = tc.exp(x) + 0.5 * z
+    outputs = {
+        "largest": z[tc.argmax(order)] + tc.argmax(x),
+        "sorted": tc.sort(order),
+        "gradient": tc.grad(tc.sum(tc.sort(order) * z**2), x),
+    }
+    rng = np.random.default_rng(4)
+    at = {"x": rng.normal(size=6), "z": rng.normal(size=6)}
+    found = run(outputs, **at)
+    for name, value in tc.compile(outputs)(at).items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-12)
+
+
 def test_source_of_constant_triangles(tmp_path: Path) -> None:
     f = tc.linalg.cholesky(tc.einsum("ij,kj->ik", A, A) + tc.eye("n"))
     values = {"A": np.random.default_rng(1).normal(size=(3, 3))}

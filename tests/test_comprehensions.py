@@ -20,7 +20,8 @@ from tcalc import build
 from tcalc.graph.nodes import Derivative
 from tcalc.graph.normal import einsum
 from tcalc.integers.affine import Constraint
-from tcalc.ops.indicator import index, indicator
+from tcalc.integers.boxes import index
+from tcalc.ops.indicator import indicator
 from tests.test_operators import close
 
 A, M, N = tc.var("A", ("n", "n")), tc.var("M", ("m", "n")), tc.var("N", ("n", "k"))

@@ -11,7 +11,8 @@ import tcalc as tc
 from tcalc.graph import normal
 from tcalc.graph.extents import ONE, Extent, extent_from, form_of
 from tcalc.integers.affine import Affine, Congruence, Constraint, Guard
-from tcalc.ops.indicator import CheckedAccess, index, indicator
+from tcalc.integers.boxes import index
+from tcalc.ops.indicator import CheckedAccess, indicator
 
 SEEDS = 60
 PER_SEED = 10

@@ -344,7 +344,7 @@ def test_declarations() -> None:
     x = tc.var("x", 3, nonnegative=True)
     assert tc.parse("q'", q=x) is x
     assert tc.parse("x", x=3) is tc.var("x", 3)
-    assert tc.parse("S - S'", S=tc.var("S", (2, 2), symmetric=True)) is tc.zeros((2, 2))
+    assert tc.parse("S - S'", S=tc.var("S", (2, 2), symmetric=True)) + 0 is tc.zeros((2, 2))
     for wrong in (1.5, None, np.zeros(3), True):
         with pytest.raises(TypeError, match=r"x|declared"):
             tc.parse("1", x=wrong)

@@ -12,7 +12,7 @@ import tcalc as tc
 from tcalc.backends.functional.program import BACKEND, FunctionalProgram
 from tcalc.graph.operators import TABLE, Op
 from tcalc.integers.affine import Congruence, Constraint
-from tcalc.ops.indicator import index
+from tcalc.integers.boxes import index
 from tcalc.ops.matrix.divided_differences import Scalar, X
 from tcalc.ops.matrix.functions import frechet_row
 from tcalc.ops.matrix.spectral import spectral_row, trace_row

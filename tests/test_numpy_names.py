@@ -160,6 +160,8 @@ CASES: list[tuple[Callable[[Any], Any], np.ndarray]] = [
     (lambda x: np.linalg.pinv(x) + np.stack([x[0], x[1], x[2]], axis=1), A),
     (lambda x: np.linalg.vecdot(x, x) + np.vecdot(x, x) + np.vecmat(x[0, 0], x[0, :, :].T), T),
     (lambda x: np.partition(x, 2)[2:3] + np.full_like(x[:1], 1.0), v),
+    (lambda x: np.fft.fftshift(x) + np.fft.ifftshift(x, axes=1) + np.roll(x, (1, 2), axis=(0, 1)), A),
+    (lambda x: np.linalg.eigh(x).eigenvalues + np.linalg.eigvalsh(x, UPLO="U"), S),
 ]
 # fmt: on
 

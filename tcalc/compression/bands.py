@@ -15,8 +15,9 @@ from ..graph.nodes import Expr, Labels
 from ..graph.normal import add, einsum, scale
 from ..graph.products import LabelledExpr, filled, indicates
 from ..integers.affine import Affine, Constraint, Guard
+from ..integers.boxes import index
 from ..ops.elementwise import maximum, minimum
-from ..ops.indicator import CheckedAccess, conditions, index, indicator, label_of, renamed
+from ..ops.indicator import CheckedAccess, conditions, indicator, label_of, renamed
 from ..ops.reductions import arange
 
 

@@ -30,6 +30,7 @@ from .core_terms import (
     ungrouped_term,
     with_tables,
 )
+from .open_contractions import all_as_factors
 
 _AXIS_LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 
@@ -120,19 +121,17 @@ class Compressed:
     def at(self, sizes: Mapping[str, int]) -> Compressed:
         """The form of fewest entries for known sizes.
 
-        Contractions of low rank stay products of factors, and sums of few items by segments are
-        cores of all items with tables. A tensor without entries has no terms, as there is no place
-        that a table could name.
+        Contractions of low rank, or larger than their factors, stay products of these, and sums
+        of few items by segments are cores of all items with tables. A tensor without entries has
+        no terms, as there is no place that a table could name.
         """
         if not all(extent_of(e, sizes) for e in self.shape):
             return Compressed(self.shape, (), self.columns, self.slots)
         square = 2 * self.columns == len(self.shape)
-        found = []
-        for piece, held in zip(self.pieces, self.chosen, strict=True):
-            new = with_tables(piece, sizes)
-            new = (as_low_rank(new, self.columns, sizes) if square else None) or new
-            found.append(held if new.key() == held.key() else new)
-        if all(new is held for new, held in zip(found, self.chosen, strict=True)):
+        tabled = [with_tables(piece, sizes) for piece in self.pieces]
+        low = [(square and as_low_rank(new, self.columns, sizes)) or new for new in tabled]
+        found = all_as_factors(low, self.columns if square else None, sizes)
+        if [new.key() for new in found] == [held.key() for held in self.chosen]:
             return self
         return Compressed(self.shape, self.pieces, self.columns, self.slots, tuple(found))
 

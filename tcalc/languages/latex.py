@@ -33,6 +33,7 @@ from .writing.notation import (
     join_ropes,
     rope_text,
 )
+from .writing.symbols import Symbols
 
 GREEK = {
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa",
@@ -59,6 +60,11 @@ def _word(word: str) -> str:
         return f"\\{word}"
     plain = word.replace("_", r"\_")
     return plain if len(word) == 1 or word.isdigit() else f"\\mathrm{{{plain}}}"
+
+
+def exact_symbol(name: str) -> str:
+    """A name in LaTeX as it is: no two names look alike."""
+    return f"\\mathrm{{{name.replace('_', chr(92) + '_')}}}"
 
 
 def leading(rope: Rope) -> str:
@@ -113,8 +119,11 @@ class Latex(Style):
     pointwise_times = r" \odot "
     maps_to = r" \mapsto "
 
+    def __init__(self) -> None:
+        self.symbols = Symbols(symbol, exact_symbol)
+
     def name(self, name: str) -> Fragment:
-        return Fragment(symbol(name))
+        return Fragment(self.symbols[name])
 
     def number(self, value: float) -> Fragment:
         return Fragment(self.numeral(repr(value)))
@@ -135,7 +144,7 @@ class Latex(Style):
     def dimensions(self, names: Sequence[str]) -> list[str]:
         shown = []
         for name, power in sorted(Counter(names).items()):
-            base = symbol(name) if name.isidentifier() else f"({name})"
+            base = self.symbols[name] if name.isidentifier() else f"({name})"
             shown.append(base if power == 1 else f"{base}^{{{power}}}")
         return shown
 
@@ -293,7 +302,9 @@ class Latex(Style):
     def statements(self, named: Sequence[tuple[str, Fragment]], last: Fragment) -> str:
         if not named:
             return rope_text(self.signed(last))
-        lines: list[Rope] = [(symbol(name), " &= ", self.signed(p), r" \\ ") for name, p in named]
+        lines: list[Rope] = [
+            (self.symbols[name], " &= ", self.signed(p), r" \\ ") for name, p in named
+        ]
         return rope_text(
             (r"\begin{aligned} ", tuple(lines), "& ", self.signed(last), r" \end{aligned}")
         )

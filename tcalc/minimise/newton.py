@@ -6,7 +6,7 @@ A step costs what the Hessian's structure costs, not the cube of the number of u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,26 @@ from .scipy_objective import Unknowns
 
 #: Sufficient decrease of a step (Armijo), and how often it is halved.
 DECREASE, MAX_HALVINGS = 1e-4, 50
-#: First damping relative to the Hessian's diagonal, and the factor by which it grows.
-FIRST_DAMPING, DAMPING_GROWTH, MAX_DAMPINGS = 1e-6, 10.0, 24
+#: First damping relative to the Hessian's diagonal, and the factor by which it grows: never by 1
+#: in all, which would make negative curvature zero.
+FIRST_DAMPING, DAMPING_GROWTH, MAX_DAMPINGS = 3e-6, 10.0, 24
+#: How much shorter than the one before a step must be, where the gradient vanishes.
+SHORTER = 0.999
+#: Steps ahead at which the objective is looked at before a point is called a minimum.
+BEYOND = (8.0, 64.0)
+#: How often a step is doubled to see whether the objective falls without end along it, and how many
+#: times as far it falls then.
+MAX_DOUBLINGS, ENDLESS = 60, 1e6
+#: Units of rounding of the objective that a step must promise to gain.
+ROUNDINGS = 16
+
+CONVERGED = "the gradient vanishes"
+INDEFINITE = "a stationary point that is no minimum: the objective falls from there"
+RECEDING = "the gradient vanishes, but steps do not get shorter: there is no minimum near"
+UNBOUNDED = "the objective is unbounded below"
+LOST = "no direction of descent: the Hessian or the gradient is not finite"
+ROUNDED = "no decrease along the step: at rounding errors"
+NOT_CONVERGED = "no convergence in as many steps as are allowed"
 
 
 class _NewtonSearch:
@@ -43,7 +61,10 @@ class _NewtonSearch:
         self.x = [np.array(value, _float_dtype(value)) for value in start.values()]
         self.evaluations = 0
         self.fun, self.gradient = self.evaluate(self.x)
+        self.first_fun, self.last_length = self.fun, np.inf
         self.hess: Any = None
+        self.definite = False
+        self.eps = float(np.finfo(self.x[0].dtype).eps)
 
     def named(self, arrays: Any) -> dict[str, Array]:
         return dict(zip(self.unknowns.names, arrays, strict=True))
@@ -66,7 +87,7 @@ class _NewtonSearch:
 
     def is_minimum(self) -> bool:
         """Is no curvature negative, to working precision?"""
-        slack = np.sqrt(np.finfo(self.x[0].dtype).eps) * self.hessian_scale()
+        slack = np.sqrt(self.eps) * self.hessian_scale()
         try:
             return bool(self.hess.factor(slack).definite)
         except np.linalg.LinAlgError:
@@ -74,7 +95,7 @@ class _NewtonSearch:
 
     def gradient_norm(self) -> float:
         """The largest entry of the gradient in absolute value."""
-        return max([float(np.abs(g).max(initial=0)) for g in self.gradient])
+        return _largest(self.gradient)
 
     def direction(self) -> tuple[tuple[Array, ...], float] | None:
         """A descent direction and the slope along it, damped until the matrix is definite."""
@@ -91,14 +112,14 @@ class _NewtonSearch:
                     [float(np.vdot(g, p)) for g, p in zip(self.gradient, step, strict=True)]
                 )
                 if along < 0 and np.isfinite(along):
+                    self.definite = not damping
                     return step, along
             damping = damping * DAMPING_GROWTH or FIRST_DAMPING * self.hessian_scale()
         return None
 
     def hessian_scale(self) -> float:
         """The largest entry of the diagonal in absolute value, 1 if that is of no use."""
-        parts = self.tuple(self.hess.diagonal())
-        largest = max([float(np.abs(part).max(initial=0)) for part in parts])
+        largest = _largest(self.tuple(self.hess.diagonal()))
         return largest if np.isfinite(largest) and largest > 0 else 1.0
 
     def line_search(self, step: tuple[Array, ...], along: float) -> bool:
@@ -111,8 +132,58 @@ class _NewtonSearch:
                 self.x = [np.asarray(p, x.dtype) for p, x in zip(point, self.x, strict=True)]
                 self.fun, self.gradient = value, gradient
                 return True
-            length /= 2
+            length /= 2 if np.isfinite(value) else 10
         return False
+
+    # --- why a search ends ------------------------------------------------------------------------
+
+    def is_stationary(self, tolerance: float) -> bool:
+        """Is the gradient small, beside the objective where that was at the start or is now?"""
+        scale = max(1.0, min(abs(self.fun), abs(self.first_fun)))
+        return self.gradient_norm() <= tolerance * scale
+
+    def settled(self, step: tuple[Array, ...] | None, tolerance: float, last: bool) -> str:
+        """The verdict where the gradient is small; empty while steps are long but get shorter.
+
+        At a minimum the next step is short. Where the objective only falls towards a limit, as
+        exp(-x) does, steps are as long as before, or longer.
+        """
+        length = 0.0 if step is None else _largest(step)
+        before, self.last_length = self.last_length, length
+        short = length <= np.sqrt(tolerance) * (1 + _largest(self.x))
+        if not short and length > SHORTER * before:
+            return RECEDING
+        if short or last:
+            lowest = self.is_minimum() and not (step and self.falls_beyond(step))
+            return CONVERGED if lowest else INDEFINITE
+        return ""
+
+    def falls_beyond(self, step: tuple[Array, ...]) -> bool:
+        """Does the objective fall again behind the end of a short step, as x**3 does behind 0?"""
+        least = self.fun - ROUNDINGS * self.eps * max(1.0, abs(self.fun))
+        points = [[x + k * p for x, p in zip(self.x, step, strict=True)] for k in BEYOND]
+        return any(self.evaluate_or_inf(point)[0] < least for point in points)
+
+    def is_rounded(self, along: float) -> bool:
+        """Is what a step could gain lost in the rounding of the objective?"""
+        return self.definite and -along <= ROUNDINGS * self.eps * max(1.0, abs(self.fun))
+
+    def falls_without_end(self, step: tuple[Array, ...]) -> bool:
+        """Does the objective fall along a step that is doubled again and again, ever more?"""
+        gains = [0.0]
+        for k in range(MAX_DOUBLINGS):
+            point = [x + 2.0**k * p for x, p in zip(self.x, step, strict=True)]
+            gains.append(self.fun - self.evaluate_or_inf(point)[0])
+            if not gains[-1] > gains[-2]:
+                return False
+            if gains[-1] == np.inf:
+                return True
+        return gains[-1] > ENDLESS * gains[1]
+
+
+def _largest(arrays: Iterable[Array]) -> float:
+    """The largest entry of some arrays in absolute value."""
+    return max([float(np.abs(a).max(initial=0)) for a in arrays])
 
 
 def _float_dtype(value: Any) -> Any:
@@ -145,7 +216,9 @@ def newton(
     data : mapping, optional
         Arrays of all other variables.
     tolerance : float
-        Done when no entry of the gradient is larger than this times max(1, |f|).
+        Done when no entry of the gradient is larger than this times max(1, |f|), where |f| is
+        not larger than at the start, and the next step would be shorter than its square root
+        times 1 + max |x|.
     max_steps : int
     callback : callable, optional
         Called after every step with the result so far; StopIteration ends the search.
@@ -157,7 +230,8 @@ def newton(
     scipy.optimize.OptimizeResult
         ``x`` (arrays by name), ``fun``, ``jac`` (arrays by name), ``hess`` (structured: its
         inverse's diagonal gives standard errors), ``nit``, ``nfev``, ``success``, ``message``. An
-        interrupt from the keyboard ends the search with the best point so far.
+        interrupt from the keyboard ends the search with the best point so far. An objective that
+        falls without end, or towards a limit that it does not reach, is no success.
 
     Examples
     --------
@@ -177,16 +251,12 @@ def newton(
             raise ValueError(f"newton: the objective is {search.fun} at the start")
         try:
             while not done:
-                done = _reason_to_stop(search, steps, tolerance, max_steps)
+                done = _advance(search, tolerance, steps >= max_steps)
                 if not done:
-                    done = _advance(search)
-                    steps += not done
+                    steps += 1
                     progress.what = f"newton: step {steps}, f = {search.fun:.6g}"
-                    if callback is not None and not done:
+                    if callback is not None:
                         callback(_result(search, steps, ""))
-            search.update_hessian()
-            if done == CONVERGED and not search.is_minimum():
-                done = "a stationary point that is no minimum: the Hessian is indefinite"
         except StopIteration:
             done = "stopped by the callback"
         except KeyboardInterrupt:
@@ -194,23 +264,24 @@ def newton(
     return _result(search, steps, done)
 
 
-CONVERGED = "the gradient vanishes"
-
-
-def _reason_to_stop(search: _NewtonSearch, steps: int, tolerance: float, max_steps: int) -> str:
-    """Why the search ends before a step, empty if it goes on."""
-    if search.gradient_norm() <= tolerance * max(1.0, abs(search.fun)):
-        return CONVERGED
-    return f"no convergence after {steps} steps" if steps >= max_steps else ""
-
-
-def _advance(search: _NewtonSearch) -> str:
+def _advance(search: _NewtonSearch, tolerance: float, last: bool) -> str:
     """One Newton step; the reason to stop, empty if there is none."""
+    if search.fun == -np.inf:
+        return UNBOUNDED
     search.update_hessian()
     found = search.direction()
+    if search.is_stationary(tolerance):
+        done = search.settled(found[0] if found else None, tolerance, last)
+        if done:
+            return done
     if found is None:
-        return "no direction of descent: the Hessian or the gradient is not finite"
-    return "" if search.line_search(*found) else "no decrease along the step: at rounding errors"
+        return LOST
+    step, along = found
+    if last:
+        return UNBOUNDED if search.falls_without_end(step) else NOT_CONVERGED
+    if search.line_search(step, along):
+        return ""
+    return CONVERGED if search.is_rounded(along) else ROUNDED
 
 
 def _result(search: _NewtonSearch, steps: int, message: str) -> Any:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.applications import core_swap
 from ..graph.extents import Extent, Shape, show_shape
 from ..graph.nodes import Expr
-from ..ops import arithmetic, elementwise, joining, reductions, reshape, statistics
+from ..graph.products import symmetries
+from ..ops import arithmetic, elementwise, joining, reductions, reshape, statistics, triangles
 from ..ops.arithmetic import Axis, as_expr, check_axis, matmul, multiply, subtract
 from ..ops.diagonals import diagonal as any_diagonal
 from ..ops.diagonals import trace as any_trace
@@ -178,6 +180,17 @@ def _block(arrays: Any, depth: int) -> Expr:
     return joining.concatenate(parts, -depth)
 
 
+def fftshift(x: object, axes: Axis = None, sign: int = 1) -> Expr:
+    """Each axis rolled by half of its extent, as `numpy.fft.fftshift`."""
+    e = as_expr(x)
+    places = arithmetic.chosen_axes(axes, e.ndim, "fftshift")
+    return joining.roll(e, [sign * (size(e, k) // 2) for k in places], places)
+
+
+def ifftshift(x: object, axes: Axis = None) -> Expr:
+    return fftshift(x, axes, -1)
+
+
 # --- linear algebra -------------------------------------------------------------------------------
 
 
@@ -194,13 +207,25 @@ def cholesky(a: object, upper: bool = False) -> Expr:
     return factor.mT if upper else factor
 
 
+def _symmetric(a: object, triangle: str) -> Expr:
+    """The symmetric matrix with one triangle of a: the one that NumPy reads, and no other."""
+    e = as_expr(a)
+    if e.ndim < 2 or core_swap(e.ndim) in symmetries(e):
+        return e
+    if triangle.upper() not in ("L", "U"):
+        raise ValueError(f"UPLO={triangle!r}: 'L' or 'U'")
+    lower = e if triangle.upper() == "L" else e.mT
+    return triangles.tril(lower) + triangles.tril(lower, -1).mT
+
+
 def eigh(a: object, UPLO: str = "L") -> Any:
-    """Of the symmetric part: for a symmetric matrix, whichever triangle NumPy reads."""
-    return symmetric_eigh.eigh(a)
+    if UPLO.upper() == "U":
+        raise UnsupportedError("eigh: with UPLO='U' eigenvectors have other signs; write 'L'")
+    return symmetric_eigh.eigh(_symmetric(a, UPLO))
 
 
 def eigvalsh(a: object, UPLO: str = "L") -> Expr:
-    return symmetric_eigh.eigvalsh(a)
+    return symmetric_eigh.eigvalsh(_symmetric(a, UPLO))
 
 
 def qr(a: object, mode: str = "reduced") -> Any:

@@ -1,4 +1,4 @@
-"""`numpy.fft` itself, so that one changed import is enough."""
+"""`numpy.fft` with expressions among the arguments, where numbers stay real."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy.fft
 
+from .namespace import member
+
 __all__ = sorted(name for name in dir(numpy.fft) if not name.startswith("_"))
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(numpy.fft, name)
+    found = member(numpy.fft, name)
+    globals()[name] = found
+    return found

@@ -100,6 +100,7 @@ FUNCTIONS: dict[str, Function] = {
     **{name: getattr(adapters, name) for name in ("angle", "block", "clip", "delete", "matvec")},
     **{name: getattr(adapters, name) for name in ("ndim", "ravel", "shape", "size", "std", "sum")},
     **{name: getattr(adapters, name) for name in ("var", "vecmat")},
+    **{f"fft.{name}": getattr(adapters, name) for name in ("fftshift", "ifftshift")},
     "amax": adapters.max,
     "amin": adapters.min,
     "reshape": adapters.reshaped,

@@ -16,9 +16,10 @@ from ..graph.normal import einsum
 from ..graph.operators import Op
 from ..graph.products import indicates, is_number, is_zero, numeral
 from ..integers.affine import Affine, Constraint
+from ..integers.boxes import index
 from .arithmetic import add, multiply, subtract
 from .guard import chooses
-from .indicator import CheckedAccess, index, indicator, label_of
+from .indicator import CheckedAccess, indicator, label_of
 from .reductions import arange
 
 #: Sums and products inside each other, up to which an integer is read as an affine form.

@@ -9,10 +9,11 @@ from ..graph.nodes import Expr
 from ..graph.products import LabelledExpr
 from ..graph.variables import check_extent
 from ..integers.affine import Constraint
+from ..integers.boxes import index
 from ..support.errors import ShapeError
 from ..support.whole_numbers import whole_number
 from .arithmetic import as_expr, check_axis, public
-from .indicator import index, indicator
+from .indicator import indicator
 
 __all__ = ["diag", "diagonal", "eye", "trace"]
 

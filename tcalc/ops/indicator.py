@@ -22,6 +22,7 @@ from ..graph.normal import einsum
 from ..graph.operators import Indicator, Kernels, Meaning, Spelling
 from ..graph.products import LabelledExpr, numeral
 from ..integers.affine import Affine, Congruence, Constraint, Guard
+from ..integers.boxes import index
 from ..integers.polyhedra import System, integer_range
 from ..support.errors import RangeError
 
@@ -38,11 +39,6 @@ class CheckedAccess(NamedTuple):
 
 
 IndicatorParams = tuple[tuple[Extent, ...], tuple[Guard, ...], tuple[CheckedAccess, ...]]
-
-
-def index(label: int) -> Affine:
-    """An index by its label: no dimension has such a name."""
-    return Affine.of(f"#{label}")
 
 
 def indicator(
@@ -164,6 +160,11 @@ def renamed(form: Affine, word: Labels) -> Affine:
 def conditions(params: IndicatorParams, word: Labels) -> list[Guard]:
     """The conditions of a row, on the labels under which it stands."""
     return [_guard(g, renamed(g.form, word)) for g in params[1]]
+
+
+def accesses(params: IndicatorParams, word: Labels) -> list[CheckedAccess]:
+    """What a row checks, on the labels under which it stands."""
+    return [a._replace(form=renamed(a.form, word)) for a in params[2]]
 
 
 def box(extents: Mapping[int, int]) -> list[Constraint]:

@@ -14,11 +14,12 @@ from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
 from ..graph.nodes import Expr
 from ..graph.products import is_number
 from ..integers.affine import Affine, Constraint
+from ..integers.boxes import index
 from ..support.errors import ShapeError, UnsupportedError
 from ..support.whole_numbers import clipped_repr, whole_number
 from .arithmetic import Axis, as_expr, check_axis, chosen_axes, public
 from .indexing import getitem
-from .indicator import index, indicator
+from .indicator import indicator
 from .reshape import ravel, reshape
 
 __all__ = ["array", "concatenate", "flip", "pad", "roll", "stack"]
@@ -185,15 +186,25 @@ def flip(m: object, axis: Axis = None) -> Expr:
 
 
 @public
-def roll(a: object, shift: int, axis: int | None = None) -> Expr:
+def roll(a: object, shift: int | Sequence[int], axis: Axis = None) -> Expr:
     """The entries along an axis shifted, those that leave it at the other end, as `numpy.roll`.
 
-    Along an axis of a named extent the shift must not be larger than the extent.
+    Along an axis of a named extent the shift must not be larger than the extent. Several axes are
+    rolled one after the other, each by its shift or all by one; without an axis, the entries are in
+    C order.
     """
     e = as_expr(a)
+    if isinstance(axis, Sequence) or isinstance(shift, Sequence):
+        for count, place in np.broadcast(shift, 0 if axis is None else axis):
+            e = _rolled(e, int(count), int(place))
+        return e
     if axis is None and e.ndim != 1:
         return reshape(roll(ravel(e), shift), e.shape)
-    place = check_axis(0 if axis is None else axis, e.ndim, "roll")
+    return _rolled(e, shift, 0 if axis is None else axis)
+
+
+def _rolled(e: Expr, shift: int, axis: int) -> Expr:
+    place = check_axis(axis, e.ndim, "roll")
     extent, count = e.shape[place], whole_number(shift)
     if isinstance(extent, int):
         count = count % extent if extent else 0

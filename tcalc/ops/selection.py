@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..graph.applications import apply
-from ..graph.extents import Extent, Shape
-from ..graph.nodes import Const, Expr
-from ..graph.operators import Kernels, Meaning, Selection, Spelling
+from ..graph.extents import Extent, Shape, form_of
+from ..graph.nodes import Apply, Const, Expr
+from ..graph.operators import TABLE, Kernels, Meaning, Selection, Spelling
+from ..graph.products import selects
+from ..integers.affine import Affine
 from ..support.errors import RangeError
-from .affine_entries import picked
+from .affine_entries import picked, place_form
 from .reductions import arange
 
 
@@ -79,3 +81,17 @@ def selection(index: Expr, extent: Extent) -> Expr:
             index = arange(extent)
     found = picked(index, extent)
     return apply(SELECTION, index, params=(extent,)) if found is None else found
+
+
+def wraps(e: Expr) -> bool:
+    """Is it a selection tensor at integers modulo something?"""
+    return selects(e) and isinstance(e.args[0], Apply) and e.args[0].op is TABLE["mod"]
+
+
+def wrapped_place(e: Expr) -> Affine | None:
+    """The affine form in `index(axis)` that a selection tensor takes modulo its extent."""
+    if not wraps(e):
+        return None
+    assert isinstance(e, Apply)
+    place, modulus = (place_form(side) for side in e.args[0].args)
+    return place if modulus == form_of(e.params[0]) else None

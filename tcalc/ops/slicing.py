@@ -12,9 +12,10 @@ from ..graph.extents import Extent, extent_from, form_of
 from ..graph.nodes import Expr, Var
 from ..graph.products import LabelledExpr
 from ..integers.affine import Affine, Constraint
+from ..integers.boxes import index
 from ..support.errors import TraceError
 from ..support.whole_numbers import whole_number
-from .indicator import CheckedAccess, index, indicator
+from .indicator import CheckedAccess, indicator
 from .selection import checked
 
 

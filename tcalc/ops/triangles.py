@@ -9,10 +9,11 @@ from ..graph.nodes import Expr
 from ..graph.normal import einsum
 from ..graph.variables import check_extent
 from ..integers.affine import Constraint
+from ..integers.boxes import index
 from ..support.errors import ShapeError
 from .arithmetic import as_expr, expand, public
 from .elementwise import where
-from .indicator import index, indicator
+from .indicator import indicator
 
 __all__ = ["tri", "tril", "triu"]
 

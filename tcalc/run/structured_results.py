@@ -9,6 +9,7 @@ import numpy as np
 
 from ..calculus.projection import keeping_variables
 from ..compression.compress import Compressed, compress
+from ..compression.open_contractions import summed_terms
 from ..graph import trees
 from ..graph.extents import NOMINAL, Coef, Extent, extent_names, extent_of
 from ..graph.nodes import Derivative, Expr, Var, dimensions, variables
@@ -287,7 +288,7 @@ def _variables_and_dimensions(leaves: Sequence[Expr]) -> set[str]:
 def named_extents(form: Compressed) -> list[str]:
     """Dimension names that the shapes of a compressed tensor mention, sorted."""
     everything: list[Extent] = list(form.shape)
-    for piece in form.pieces:
+    for piece in [part for whole in form.pieces for part in summed_terms(whole)]:
         everything.extend(piece.extents)
         everything.extend([*piece.coef.times, *piece.coef.over])
         for op, _ in piece.operands:

@@ -27,7 +27,10 @@ __all__ = [
 
 
 def _transform(
-    on_expressions: Callable[..., Any], directions: str = "", several: bool = False
+    on_expressions: Callable[..., Any],
+    directions: str = "",
+    several: bool = False,
+    transposed: bool = False,
 ) -> Callable[..., Any]:
     """The transform of expressions, which takes Python functions too."""
     name = on_expressions.__name__
@@ -47,6 +50,8 @@ def _transform(
             def apply(e: Expr) -> Any:
                 return on_expressions(e, wrt, *more, *args, **options)
 
+            if transposed:
+                return _cotangents(on_expressions, result, wrt, more[0], *args, **options)
             if several:
                 return trees.mapped(apply, result)
             if not isinstance(result, Expr):
@@ -67,6 +72,20 @@ def _transform(
     return transform
 
 
+def _cotangents(
+    pullback: Callable[..., Any], result: Any, wrt: Any, cotangent: Any, *args: Any, **options: Any
+) -> Any:
+    """The cotangents of variables: the sum of those from all parts of a nested result."""
+    parts, given = trees.leaves(result), trees.leaves(cotangent)
+    if len(parts) != len(given):
+        raise TraceError(f"vjp: {len(given)} cotangents for {len(parts)} results")
+    found = [pullback(e, wrt, u, *args, **options) for e, u in zip(parts, given, strict=True)]
+    if len(found) == 1:
+        return found[0]
+    sums = [sum(each[1:], each[0]) for each in zip(*map(trees.leaves, found), strict=True)]
+    return trees.rebuild(found[0], sums)
+
+
 derivative = _transform(transforms.derivative, several=True)
 grad = _transform(transforms.grad)
 value_and_grad = _transform(transforms.value_and_grad)
@@ -74,7 +93,7 @@ jacobian = _transform(transforms.jacobian, several=True)
 hessian = _transform(transforms.hessian)
 hvp = _transform(directional.hvp, "the direction")
 jvp = _transform(directional.jvp, "the direction", several=True)
-vjp = _transform(directional.vjp, "the cotangent of the result")
+vjp = _transform(directional.vjp, "the cotangent of the result", transposed=True)
 
 
 @functools.wraps(batch_axes.vmap)

@@ -5,18 +5,16 @@ text -> syntax tree (syntax) -> shapes of undeclared names (undeclared) -> expre
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
-
-import numpy as np
 
 from ...graph.extent_forms import floor_divided, times
 from ...graph.extents import (
     extent_coef,
     extent_from,
     extent_names,
+    form_of,
     inverse_extent,
     show_shape,
 )
@@ -24,18 +22,18 @@ from ...graph.nodes import Expr, Var
 from ...graph.normal import add, scale
 from ...graph.operators import TABLE
 from ...graph.products import filled, numeral
-from ...graph.variables import var
+from ...graph.variables import check_extent, var
 from ...integers.affine import Affine
 from ...ops.arithmetic import broadcast
 from ...support.errors import Error, LimitError, ParseError, ShapeError
 from ...support.limits import for_text
 from ...support.misspelt import closest_name
-from ..reading.calls import ArrayTree
+from ..reading.calls import ADDING, ArrayTree
 from ..reading.declarations import declared_variables
 from ..reading.library import LIBRARY
+from ..reading.row_calls import called_row, option
 from ..reading.rows import row_named
 from ..reading.tree import Node
-from .rows import called_row, option
 from .syntax import FUNCTIONS_TOO, einsum_syntax_tree
 from .undeclared import undeclared_shapes
 
@@ -115,13 +113,7 @@ class _ExpressionBuilder:
         sizes = [e for form in tree.forms.values() for e in form.sizes.values()]
         shapes = [e for v in declared.values() for e in v.shape]
         self.terms: dict[int, list[Expr]] = {}
-        self.continued = {
-            node.args[0]
-            for node in tree.nodes
-            if _adds(node)
-            and _adds(first := tree.nodes[node.args[0]])
-            and first.start == tree.nodes[first.args[0]].start
-        }
+        self.continued = tree.continued
         self.dimensions = extent_names([*sizes, *shapes]) - declared.keys()
         self.names: dict[str, Expr] = {**declared, **self.undeclared()}
         self.rules: dict[str, Callable[[Node], Expr]] = {
@@ -170,6 +162,8 @@ class _ExpressionBuilder:
         """The integer that a node is, in dimensions."""
         if node.kind == "number":
             return Affine.of(int(node.name)) if node.name.isdecimal() else None
+        if node.kind == "call" and node.name == "extent":
+            return form_of(self.tree.parameters[len(self.built)][0])
         if node.kind == "name":
             return Affine.of(node.name) if node.name in self.dimensions else None
         forms = [form for arg in node.args if (form := self.forms[arg]) is not None]
@@ -185,13 +179,7 @@ class _ExpressionBuilder:
         return numeral(NUMBERS[node.name])
 
     def array(self, node: Node) -> Expr:
-        try:
-            text = node.name.replace("nan", "NaN").replace("inf", "Infinity")
-            value = np.asarray(json.loads(text), np.float64)
-        except (ValueError, TypeError, RecursionError):
-            message = "expected numbers in nested brackets of equal lengths, such as [[1, 2]]"
-            raise self.tree.error(message, node.at) from None
-        found: Expr = LIBRARY["const"](value)
+        found: Expr = LIBRARY["const"](self.tree.numbers(node))
         return found
 
     # --- operators --------------------------------------------------------------------------------
@@ -211,7 +199,7 @@ class _ExpressionBuilder:
             message = "// rounds quotients of dimensions; write floor(a/b)"
             raise self.tree.error(message, node.at)
         self.check_entrywise(node)
-        if node.name in "+-":
+        if node.name in ADDING:
             return self.sum(node, left, right)
         divisor = self.forms[node.args[1]]
         if node.name == "/" and divisor is not None and divisor.terms:
@@ -288,6 +276,8 @@ class _ExpressionBuilder:
         texts = self.tree.parameters.get(len(self.built), ())
         args = [self.built[place] for place in node.args]
         row = row_named(name)
+        if name == "extent" and len(texts) == 1:
+            return filled(extent_coef(check_extent(texts[0], name)), ())
         if name in ENTRY_FUNCTIONS or (row is not None and not row.parameters):
             self.check_entrywise(node)
             if name in LIBRARY:
@@ -335,7 +325,3 @@ def _integer(operator: str, forms: list[Affine]) -> Affine | None:
     if operator == "//" and not right.terms and right.constant > 0:
         return floor_divided(left, right.constant)
     return None
-
-
-def _adds(node: Node) -> bool:
-    return node.kind == "infix" and node.name in ("+", "-")

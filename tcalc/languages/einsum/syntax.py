@@ -61,12 +61,9 @@ def einsum_syntax_tree(text: str) -> ArrayTree:
 
 
 class _EinsumParser(ArrayParser):
-    """`behind` are the parameters of the calls that are open, the innermost last."""
-
     def __init__(self, text: str) -> None:
         super().__init__(text, GRAMMAR)
-        self.behind: list[list[str]] = []
-        self.operands |= {"|": self.magnitude, "[": self.numbers}
+        self.operands["|"] = self.magnitude
 
     def magnitude(self) -> bool:
         """The first bar of |a|: one where an operand is expected opens, others close."""
@@ -75,26 +72,10 @@ class _EinsumParser(ArrayParser):
         self.place += 1
         return True
 
-    def numbers(self) -> bool:
-        """An array as numbers in nested brackets, which is read as a whole."""
-        start, depth = self.place, 0
-        while True:
-            if self.token.kind == "end":
-                raise self.fail("this [ is never closed; expected ]", self.tokens[start].start)
-            depth += self.at("[") - self.at("]")
-            self.place += 1
-            if not depth:
-                break
-        first, end = self.tokens[start].start, self.tokens[self.place - 1].end
-        self.push("array", self.text[first:end], (), (first, first, end))
-        self.complete()
-        return False
-
     def applied(self) -> bool:
         if self.at("[", 1):
             message = "entries are taken by the index language"
             raise self.fail(message, self.tokens[self.place + 1].start)
-        self.behind.append([])
         return super().applied()
 
     def argued(self) -> bool:
@@ -102,17 +83,11 @@ class _EinsumParser(ArrayParser):
         row = row_named(call.name)
         known = row is not None and row.parameters and call.name not in FUNCTIONS_TOO
         count = len(row.op.core) if row is not None and known else len(self.tokens)
+        count = 0 if call.name == "extent" else count
         given = len(self.values) - call.base
         if given < count and not (self.token.kind == "name" and self.at("=", 1)):
             return True
-        while not self.at(")"):
-            self.behind[-1].append(self.verbatim())
-            if not self.at(","):
-                break
-            self.place += 1
-        return self.close()
+        return self.rest()
 
     def called(self, bracket: Open, args: Positions) -> None:
-        if parameters := self.behind.pop():
-            self.parameters[len(self.nodes)] = tuple(parameters)
         self.push("call", bracket.name, args, (bracket.at, bracket.at, self.token.end))

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from ...graph.extents import Extent, form_of, show_shape
 from ...graph.products import LabelledExpr
 from ...integers.affine import Affine, Constraint
+from ...integers.boxes import index
 from ...ops.affine_entries import integral
-from ...ops.indicator import CheckedAccess, index, indicator, label_of
+from ...ops.indicator import CheckedAccess, indicator, label_of
 from ...ops.selection import selection
 from ...support.errors import RangeError
 from ...support.trampoline import Steps

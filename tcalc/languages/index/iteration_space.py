@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ...graph.extent_forms import facts, floor_divided
 from ...graph.extents import Extent, extent_from, form_of
 from ...integers.affine import Affine, Constraint
+from ...integers.boxes import index
 from ...integers.polyhedra import (
     NEVER,
     System,
@@ -20,7 +21,7 @@ from ...integers.polyhedra import (
     integer_point,
     integer_range,
 )
-from ...ops.indicator import index, label_of
+from ...ops.indicator import label_of
 from .integers import OWN_INDEX, Floor, RangePiece
 
 #: Constraints on indices that hold where a part of a text is read.

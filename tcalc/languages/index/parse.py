@@ -13,7 +13,8 @@ from ...graph.nodes import Expr, Var
 from ...graph.normal import scale
 from ...graph.products import filled, numeral
 from ...integers.affine import Affine
-from ...ops.indicator import index, label_of
+from ...integers.boxes import index
+from ...ops.indicator import label_of
 from ...support.limits import for_text
 from ...support.trampoline import Steps, run
 from ..reading.declarations import declared_variables, keeping_used

@@ -14,7 +14,17 @@ from ...graph.applications import apply
 from ...graph.operators import TABLE
 from ...support.misspelt import closest_name
 from ..reading.library import LIBRARY
-from .syntax import CONSTANT_MATRICES
+from ..reading.rows import row_named
+
+#: Typing rules of functions of matrices and vectors, of which leading axes are a batch.
+STACKING = (
+    "square_matrix", "invariant", "eigenvalues", "singular_values", "left_vectors",
+    "right_vectors", "left", "right", "wide_left", "wide_right", "pseudoinverse",
+    "least_squares", "moved",
+)  # fmt: skip
+
+#: As many arguments as anybody likes.
+MANY = 1_000
 
 
 class FunctionSignature(NamedTuple):
@@ -34,6 +44,8 @@ class FunctionSignature(NamedTuple):
         The one of several results of the library function.
     row : bool
         Is the operator itself meant, which has no public function?
+    sizes, literals : int
+        How many arguments stand before those that are sizes, or literals.
     """
 
     rule: str
@@ -43,6 +55,19 @@ class FunctionSignature(NamedTuple):
     conditions: int = 0
     part: int | None = None
     row: bool = False
+    sizes: int = MANY
+    literals: int = MANY
+
+    @property
+    def open(self) -> bool:
+        """Are arguments behind the operands parameters of a row, as they are printed?"""
+        many = self.stacks and self.rule != "moved"
+        return many or self.rule == "row" or (self.rule == "general" and self.row)
+
+    @property
+    def stacks(self) -> bool:
+        """Do operands of more axes stand for many, along their leading axes?"""
+        return self.rule in STACKING
 
 
 _TOTAL, _VECTOR = FunctionSignature("total"), FunctionSignature("vector")
@@ -55,9 +80,9 @@ FUNCTIONS: dict[str, FunctionSignature] = {
     "norm2": FunctionSignature("total", library="norm"),
     "max": FunctionSignature("extremum", most=2),
     "min": FunctionSignature("extremum", most=2),
-    "norm": FunctionSignature("total", most=2),
+    "norm": FunctionSignature("total", most=2, literals=1),
     **dict.fromkeys(("softmax", "log_softmax"), _VECTOR),
-    "cumsum": FunctionSignature("vector", most=2),
+    "cumsum": FunctionSignature("vector", most=2, literals=1),
     **dict.fromkeys(("inv", "adj", "expm", "logm", "sqrtm"), _MATRIX),
     **dict.fromkeys(("cholesky", "tri_inverse"), _MATRIX),
     "lower_triangle": FunctionSignature("square_matrix", row=True),
@@ -74,18 +99,26 @@ FUNCTIONS: dict[str, FunctionSignature] = {
     "lq_q": FunctionSignature("wide_right", library="lq", part=1),
     "pinv": FunctionSignature("pseudoinverse"),
     "lstsq": FunctionSignature("least_squares", 2, 2),
-    **dict.fromkeys(("extractdiag", "makediag"), FunctionSignature("moved", most=2)),
-    **dict.fromkeys(("extracttrian", "maketrian"), FunctionSignature("moved", most=3)),
+    **dict.fromkeys(("extractdiag", "makediag"), FunctionSignature("moved", most=2, literals=1)),
+    **dict.fromkeys(("extracttrian", "maketrian"), FunctionSignature("moved", most=3, literals=1)),
     **dict.fromkeys(("det", "logdet", "trace", "sumlogdiag"), _INVARIANT),
     "det_sign": FunctionSignature("invariant", library="slogdet", part=0),
-    **dict.fromkeys(CONSTANT_MATRICES[:3], FunctionSignature("constant", row=True)),
-    **dict.fromkeys(CONSTANT_MATRICES[3:], FunctionSignature("constant", 2, 2, row=True)),
+    **dict.fromkeys(
+        ("lower_half", "lower_ones", "upper_ones"), FunctionSignature("constant", row=True, sizes=0)
+    ),
+    **dict.fromkeys(
+        ("leading_rows", "lower_trapezoid"), FunctionSignature("constant", 2, 2, row=True, sizes=0)
+    ),
+    **dict.fromkeys(("ones", "zeros"), FunctionSignature("block", 2, MANY, sizes=0)),
+    "extent": FunctionSignature("size", library="sum", sizes=0),
+    "reshape": FunctionSignature("general", library="merge_axes", row=True),
+    "segment_sum": FunctionSignature("general", 3, 3, sizes=2),
     "tr": FunctionSignature("invariant", library="trace"),
     "diag": FunctionSignature("diagonal"),
     "kron": FunctionSignature("kronecker", 2, 2),
-    "eye": FunctionSignature("identity"),
-    "vector": FunctionSignature("filled_vector", 1, 2, library="broadcast_to"),
-    "matrix": FunctionSignature("filled_matrix", 1, 3, library="broadcast_to"),
+    "eye": FunctionSignature("identity", sizes=0),
+    "vector": FunctionSignature("filled_vector", 1, 2, library="broadcast_to", sizes=1),
+    "matrix": FunctionSignature("filled_matrix", 1, 3, library="broadcast_to", sizes=1),
     "where": FunctionSignature("entrywise", 3, 3, conditions=1),
     "logical_and": FunctionSignature("entrywise", 2, 2, conditions=2),
     "logical_or": FunctionSignature("entrywise", 2, 2, conditions=2),
@@ -127,10 +160,12 @@ def signature_of(name: str) -> FunctionSignature | None:
     """The signature of a function, whether the library has it or not; None for other names."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]
-    row = TABLE.get(name)
-    if row is None or not row.core or not row.elementwise:
+    row = row_named(name)
+    if row is None:
         return None
-    return FunctionSignature("entrywise", len(row.core), len(row.core))
+    if not row.parameters:
+        return FunctionSignature("entrywise", row.operands, row.operands)
+    return FunctionSignature("row", row.operands, row.operands, row=True)
 
 
 def library_name(name: str) -> str:
@@ -139,7 +174,8 @@ def library_name(name: str) -> str:
 
 
 def available(name: str) -> bool:
-    return library_name(name) in LIBRARY or (name in FUNCTIONS and FUNCTIONS[name].row)
+    found = signature_of(name)
+    return library_name(name) in LIBRARY or (found is not None and found.row)
 
 
 def implementation(name: str) -> Callable[..., Any]:
@@ -155,4 +191,5 @@ def implementation(name: str) -> Callable[..., Any]:
 
 def closest_matrix_function(name: str) -> str:
     """The known function with the most similar name, or nothing."""
-    return closest_name(name, [n for n in {*FUNCTIONS, *TABLE} if signature_of(n) and available(n)])
+    rows = [n for n, row in TABLE.items() if row.elementwise and row.core]
+    return closest_name(name, [n for n in {*FUNCTIONS, *rows} if available(n)])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ...graph.extents import Shape
-from ...graph.nodes import Var
+from ...graph.extents import Shape, extent_names
+from ...graph.nodes import Expr, Var
 from ...support.errors import ParseError
 from ...support.misspelt import closest_name
 from ..reading.calls import ArrayTree
@@ -16,10 +16,17 @@ from ..reading.parser import COMPARISON
 from ..reading.tree import Node
 from ..reading.unification import DimensionUnifier
 from .factorisations import FACTORISATION_RULES
-from .functions import RESULT_FUNCTIONS, available, closest_matrix_function, signature_of
+from .functions import (
+    RESULT_FUNCTIONS,
+    FunctionSignature,
+    available,
+    closest_matrix_function,
+    signature_of,
+)
+from .general_calls import general_call, is_general, placeholder
 from .rules import FUNCTION_RULES, KIND_RULES, OPERATOR_RULES
 from .sizes import SizeRules
-from .syntax import LEVELS
+from .syntax import LEVELS, argument
 from .types import SCALAR, Type, TypingContext, TypingRule, type_of_axes
 
 #: Undeclared names: a to g are scalars, h to z columns, capitals matrices.
@@ -38,9 +45,12 @@ class Typed(NamedTuple):
         return tuple([self.dimensions.shown(dim) for dim in found.dims])
 
 
-def infer(tree: ArrayTree, declared: Mapping[str, Var]) -> Typed:
-    """The types of a tree, or the error that says which operands do not fit."""
-    return _Inference(tree, declared).run()
+def infer(tree: ArrayTree, declared: Mapping[str, Var], read: Callable[..., Expr]) -> Typed:
+    """The types of a tree, or the error that says which operands do not fit.
+
+    `read` is the reader of text, for functions of one number that stand in it.
+    """
+    return _Inference(tree, declared, read).run()
 
 
 class _Inference:
@@ -50,15 +60,19 @@ class _Inference:
     the extent; `numbers` are those that are read so.
     """
 
-    def __init__(self, tree: ArrayTree, declared: Mapping[str, Var]) -> None:
-        extents = {str(extent) for variable in declared.values() for extent in variable.shape}
-        words = {node.name for node in tree.nodes if node.kind in ("name", "size")}
-        sizes = {node.name for node in tree.nodes if node.kind == "size"}
+    def __init__(
+        self, tree: ArrayTree, declared: Mapping[str, Var], read: Callable[..., Expr]
+    ) -> None:
+        extents = {extent for variable in declared.values() for extent in variable.shape}
+        words = {node.name for node in tree.nodes if node.kind == "name"}
+        sizes = {argument(node) for node in tree.nodes if node.kind == "size"}
+        forms = {extent for form in tree.forms.values() for extent in form.sizes.values()}
         self.tree = tree
+        self.read = read
         self.declared = declared
-        self.named = {extent for extent in extents | sizes if not extent.isdecimal()}
+        self.named = extent_names([*extents, *sizes, *forms])
         self.numbers: set[str] = set()
-        self.dimensions = DimensionUnifier({*extents, *words, *declared})
+        self.dimensions = DimensionUnifier({*self.named, *words, *declared})
         self.context = TypingContext(tree, self.dimensions)
         self.sizes = SizeRules(self.context, declared.keys() - extents)
         self.kinds: dict[str, Callable[[Node], Type]] = {
@@ -79,6 +93,8 @@ class _Inference:
             "filled_vector": self.sizes.filled_vector,
             "filled_matrix": self.sizes.filled_matrix,
             "constant": self.sizes.constant,
+            "block": self.sizes.block,
+            "size": self.sizes.extent,
         }
 
     def in_context(self, rules: Mapping[str, TypingRule]) -> dict[str, Callable[[Node], Type]]:
@@ -92,7 +108,9 @@ class _Inference:
                 raise self.tree.error(message, statement.at)
         for node in self.tree.nodes:
             self.check_conditions(node)
-            types.append(self.kinds[node.kind](node))
+            arrays = any(types[place].kind == "array" for place in node.args)
+            general = is_general(self.tree, len(types), arrays)
+            types.append(self.general(node) if general else self.kinds[node.kind](node))
         for statement in self.tree.statements:
             if types[statement.root].condition:
                 raise self.context.misplaced(statement.root)
@@ -148,6 +166,23 @@ class _Inference:
             node.at,
         )
 
+    def general(self, node: Node) -> Type:
+        """The type of a call that is found by calling it."""
+        if node.kind == "call":
+            self.check_call(node)
+        args: list[Any] = []
+        self.sizes.derive()
+        for k, place in enumerate(node.args):
+            operand = self.tree.nodes[place]
+            dims = [self.dimensions.named(dim) for dim in self.context.types[place].dims]
+            shape = tuple([extent for extent in dims if extent is not None])
+            if len(shape) < len(dims):
+                raise self.tree.error("the size of this does not follow from its use", operand.at)
+            written = argument(operand)
+            args.append(placeholder(node, k, shape) if written is None else written)
+        found = general_call(self.tree, len(self.context.types), args, self.read)
+        return type_of_axes([self.dimensions.rigid(extent) for extent in found.shape])
+
     # --- operators --------------------------------------------------------------------------------
 
     def infix(self, node: Node) -> Type:
@@ -159,6 +194,10 @@ class _Inference:
     # --- functions -------------------------------------------------------------------------------
 
     def call(self, node: Node) -> Type:
+        return self.functions[self.check_call(node).rule](node)
+
+    def check_call(self, node: Node) -> FunctionSignature:
+        """The signature of a call, which its name and its arguments fit."""
         found = signature_of(node.name)
         if found is None:
             raise self.no_function(node)
@@ -170,7 +209,7 @@ class _Inference:
             plural = "s" if most > 1 else ""
             message = f"{node.name} takes {wanted} argument{plural}, not {len(node.args)}"
             raise self.tree.error(message, node.at)
-        return self.functions[found.rule](node)
+        return found
 
     def no_function(self, node: Node) -> ParseError:
         name, close = node.name, closest_matrix_function(node.name)

@@ -10,22 +10,23 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...graph.applications import apply
-from ...graph.extents import extent_coef, inverse_extent
+from ...graph.extents import Extent, extent_coef, inverse_extent
 from ...graph.nodes import Expr, Var
-from ...graph.normal import scale
+from ...graph.normal import add, scale
 from ...graph.operators import TABLE
 from ...graph.products import filled, numeral, numeric_value
 from ...graph.variables import var
+from ...ops.arithmetic import broadcast
 from ...support.errors import ParseError, ShapeError, UnsupportedError
 from ...support.limits import for_text
-from ..reading.calls import ArrayTree
+from ..reading.calls import ADDING, ArrayTree
 from ..reading.declarations import declared_variables, keeping_used
-from ..reading.lexer import literal
 from ..reading.library import LIBRARY
 from ..reading.tree import Node
 from .functions import OPERATOR_FUNCTIONS, implementation
+from .general_calls import general_call, is_general
 from .inference import Typed, infer
-from .syntax import factor_source, matrix_syntax_tree
+from .syntax import argument, factor_source, matrix_syntax_tree
 from .types import MATRIX_PRODUCTS
 
 MAX_MATRIX_POWER = 1_000_000
@@ -67,7 +68,7 @@ def parse(text: str, /, **declarations: Any) -> Expr:
     """
     declared = declared_variables(text, declarations)
     tree = matrix_syntax_tree(text)
-    builder = _ExpressionBuilder(tree, infer(tree, declared), declared)
+    builder = _ExpressionBuilder(tree, infer(tree, declared, parse), declared)
     return keeping_used(builder.run(), tree, builder.variables)
 
 
@@ -80,6 +81,8 @@ class _ExpressionBuilder:
         self.built: list[Expr] = []
         undeclared = {name: var(name, typed.shape(t)) for name, t in typed.undeclared.items()}
         self.variables = {**declared, **undeclared}
+        self.terms: dict[int, list[Expr]] = {}  # of sums that go on
+        self.continued = tree.continued
         self.names: dict[str, Expr] = {"pi": numeral(math.pi), **self.variables}
         for name in typed.numbers:
             self.names[name] = filled(extent_coef(name), ())
@@ -87,6 +90,8 @@ class _ExpressionBuilder:
             "number": lambda node: numeral(float(node.name)),
             "size": lambda node: numeral(0),
             "literal": lambda node: numeral(0),
+            "array": lambda node: _call("const", self.tree.numbers(node)),
+            "index": self.general,
             "name": self.name,
             "use": lambda node: self.built[node.args[0]],
             "prefix": self.prefix,
@@ -152,10 +157,28 @@ class _ExpressionBuilder:
             return self.kronecker(node, left, right)
         if node.name == "^":
             return self.power(node, left, right)
-        divisor = self.tree.nodes[node.args[1]]
-        if node.name in ("/", "./") and divisor.name in self.typed.numbers:
-            return scale(left, inverse_extent(divisor.name))
+        if node.name in ADDING:
+            return self.sum(node, left, right)
+        divisor = self.extent(self.tree.nodes[node.args[1]])
+        if node.name in ("/", "./") and divisor is not None:
+            return scale(left, inverse_extent(divisor))
         return _call(OPERATOR_FUNCTIONS[node.name], left, right)
+
+    def extent(self, node: Node) -> Extent | None:
+        """The extent that a node is, as a number."""
+        if node.kind == "call" and node.name == "extent":
+            return argument(self.tree.nodes[node.args[0]])  # type: ignore[no-any-return]
+        return node.name if node.kind == "name" and node.name in self.typed.numbers else None
+
+    def sum(self, node: Node, left: Expr, right: Expr) -> Expr:
+        """A chain of sums and differences without parentheses is one sum, built at its end."""
+        place = len(self.built)
+        terms = self.terms.pop(node.args[0], None) or [left]
+        terms.append(right if node.name == "+" else scale(right, extent_coef(-1)))
+        if place not in self.continued:
+            return add(broadcast(*terms))
+        self.terms[place] = terms
+        return left if left.shape else right
 
     def einsum(self, node: Node) -> Expr:
         form = self.tree.forms[len(self.built)]
@@ -183,9 +206,19 @@ class _ExpressionBuilder:
             raise self.tree.error(message, node.at)
         return _matrix_power(base, int(value))
 
+    def general(self, node: Node) -> Expr:
+        return general_call(self.tree, len(self.built), [*map(self.argument, node.args)], parse)
+
     def call(self, node: Node) -> Expr:
+        arrays = any(self.kind(place) == "array" for place in node.args)
+        if is_general(self.tree, len(self.built), arrays):
+            return self.general(node)
         if node.name in self.functions:
             return self.functions[node.name](node, *map(self.argument, node.args))
+        if node.name in ("zeros", "ones"):
+            return _call(node.name, [*map(self.argument, node.args)])
+        if (extent := self.extent(node)) is not None:
+            return filled(extent_coef(extent), ())
         if self.tree.nodes[node.args[0]].kind == "size":
             return apply(TABLE[node.name], params=tuple(map(self.argument, node.args)))
         found: Expr = implementation(node.name)(*map(self.argument, node.args))
@@ -193,12 +226,8 @@ class _ExpressionBuilder:
 
     def argument(self, place: int) -> Any:
         """An expression, a literal's value or an extent."""
-        node = self.tree.nodes[place]
-        if node.kind == "literal":
-            return literal(node.name)
-        if node.kind == "size":
-            return int(node.name) if node.name.isdecimal() else node.name
-        return self.built[place]
+        written = argument(self.tree.nodes[place])
+        return self.built[place] if written is None else written
 
     def identity(self, node: Node, *_: object) -> Expr:
         return _call("eye", self.shape()[0])

@@ -18,6 +18,10 @@ from .types import (
 # --- operators ------------------------------------------------------------------------------------
 
 
+def array_type(context: TypingContext, node: Node) -> Type:
+    return type_of_axes([context.dimensions.rigid(n) for n in context.tree.numbers(node).shape])
+
+
 def transpose_type(context: TypingContext, node: Node) -> Type:
     kind, dims, _ = context.first(node)
     if kind not in TRANSPOSED_KIND:
@@ -145,6 +149,7 @@ KIND_RULES: dict[str, TypingRule] = {
     "prefix": operand_type,
     "postfix": transpose_type,
     "einsum": einsum_type,
+    "array": array_type,
 }
 
 #: Operators that are not entrywise.

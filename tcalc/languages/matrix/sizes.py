@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from ...graph.extents import Extent, extent_product
 from ..reading.tree import Node
-from .types import AXES, Type, TypingContext
+from .syntax import argument
+from .types import AXES, SCALAR, Type, TypingContext, type_of_axes
 
 #: What states the size of the words that can go without.
 WITH_SIZE = {"eye": "eye(n)", "vector": "vector(a, n)", "matrix": "matrix(a, m, n)"}
@@ -69,13 +70,20 @@ class SizeRules:
         dims = [self.size(place) for place in node.args]
         return Type("matrix", (dims[0], dims[-1]))
 
+    def block(self, node: Node) -> Type:
+        return type_of_axes([self.size(place) for place in node.args])
+
+    def extent(self, node: Node) -> Type:
+        self.size(node.args[0])
+        return SCALAR
+
     def size(self, place: int) -> int:
         """The dimension that an argument states."""
         node = self.tree.nodes[place]
         if node.name in self.variables:
             message = f"`{node.name}` is a variable; a size is an int or the name of a dimension"
             raise self.tree.error(message, node.at)
-        return self.dimensions.rigid(int(node.name) if node.name.isdecimal() else node.name)
+        return self.dimensions.rigid(argument(node))
 
     def unknown_size(self) -> int:
         """A dimension of the node being typed, to be inferred."""
@@ -84,8 +92,18 @@ class SizeRules:
 
     def settle(self) -> None:
         """Name what is unknown; dimensions made of others get their extents."""
+        self.dimensions.settle()
+        self.derive()
         dimensions = self.dimensions
-        dimensions.settle()
+        for place in self.inferred:
+            node = self.tree.nodes[place]
+            if any(dimensions.extent(dim) is None for dim in self.context.types[place].dims):
+                message = f"the size of {node.name} does not follow from its use; write"
+                raise self.tree.error(f"{message} {WITH_SIZE[node.name]}", node.at)
+
+    def derive(self) -> None:
+        """Give dimensions that are made of others their extents, as far as these are known."""
+        dimensions = self.dimensions
         for made, rule, dims, node in self.context.derived:
             extents = [e for dim in dims if (e := dimensions.extent(dim)) is not None]
             if len(extents) < len(dims):
@@ -96,8 +114,3 @@ class SizeRules:
                 shown = " and ".join(map(self.context.describe, node.args))
                 message = f"{shown}: {node.name} gives extent {extent} where {known} is needed"
                 raise self.tree.shape_error(message, node.at)
-        for place in self.inferred:
-            node = self.tree.nodes[place]
-            if any(dimensions.extent(dim) is None for dim in self.context.types[place].dims):
-                message = f"the size of {node.name} does not follow from its use; write"
-                raise self.tree.error(f"{message} {WITH_SIZE[node.name]}", node.at)

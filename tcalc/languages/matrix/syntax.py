@@ -1,14 +1,19 @@
 """The matrix language, first phase: text to a syntax tree with offsets.
 
-Nodes are those of `reading.calls`, and size, literal and postfix.
+Nodes are those of `reading.calls`, and size, literal, index and postfix.
 """
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+from ...graph.extents import affine_extent
 from ..reading.calls import ArrayParser, ArrayTree
-from ..reading.lexer import WORDS, Lexicon
-from ..reading.parser import COMPARISON, POWER, PRODUCT, SUM, Grammar, Open
-from ..reading.tree import Positions, SyntaxTree
+from ..reading.lexer import WORDS, Lexicon, literal
+from ..reading.parser import COMPARISON, OR, POWER, PRODUCT, SUM, Grammar, Open
+from ..reading.tree import Node, Positions, SyntaxTree
+from .functions import signature_of
 
 #: The precedence of this language's operators between two operands.
 LEVELS = {
@@ -19,8 +24,12 @@ LEVELS = {
 }
 TRANSPOSES = ("'", ".'")
 
+#: A literal argument: a whole number, a word, or what is quoted; and an index that is no operand.
+LITERAL = re.compile(rf"[+-]?(?:[0-9]{{1,15}}|{'|'.join(WORDS)})|'\\w*'|\"\\w*\"")
+KEY = re.compile(r"[+-]?[0-9]{1,15}|(?:[+-]?[0-9]{1,15})?(?: *: *(?:[+-]?[0-9]{1,15})?){1,2}")
+
 LEXICON = Lexicon(
-    operators=(*LEVELS, *TRANSPOSES, "²", "(", ")", ",", ";", "=", "#", "//"),
+    operators=(*LEVELS, *TRANSPOSES, *'²()[],;=#:"', "//"),
     comments="#%",
     synonyms={"⊙": ".*", "⊘": "./", "·": "*", "−": "-", "ᵀ": "'"},
     hints={
@@ -50,16 +59,8 @@ GRAMMAR = Grammar(
     chained="nest where(…) for each",
     bracket="parenthesis",
     brackets="parentheses",
-    closing={"(": ")"},
+    closing={"(": ")", "[": "]"},
 )
-
-#: Constant matrices, which are functions of their sizes alone.
-CONSTANT_MATRICES = ("lower_half", "lower_ones", "upper_ones", "leading_rows", "lower_trapezoid")
-#: How many arguments stand before those that are sizes.
-SIZED = {"eye": 0, "vector": 1, "matrix": 1, **dict.fromkeys(CONSTANT_MATRICES, 0)}
-
-#: Functions whose second and third argument are literals.
-LITERAL = ("norm", "cumsum", "extractdiag", "extracttrian", "makediag", "maketrian")
 
 
 def matrix_syntax_tree(text: str) -> ArrayTree:
@@ -78,7 +79,8 @@ def factor_source(tree: SyntaxTree, place: int) -> str:
 class _MatrixParser(ArrayParser):
     def __init__(self, text: str) -> None:
         super().__init__(text, GRAMMAR)
-        self.operators |= {"²": self.squared, **dict.fromkeys(TRANSPOSES, self.transposed)}
+        self.operators |= {"²": self.squared, "[": self.indexed}
+        self.operators |= dict.fromkeys(TRANSPOSES, self.transposed)
 
     # --- powers and transposes --------------------------------------------------------------------
 
@@ -103,29 +105,93 @@ class _MatrixParser(ArrayParser):
 
     # --- functions --------------------------------------------------------------------------------
 
+    def applied(self) -> bool:
+        if not self.at("[", 1):
+            return super().applied()
+        self.named()
+        self.place += 1
+        self.complete()
+        return False
+
+    def argued(self) -> bool:
+        call = self.stack[-1]
+        if self.token.kind == "name" and self.at("=", 1):
+            return self.rest()
+        found, given = signature_of(call.name), len(self.values) - call.base
+        if found is None or self.at(")"):
+            return True
+        if found.open and given >= found.least:
+            return self.rest()
+        if given >= min(found.sizes, found.literals):
+            return self.written("size" if given >= found.sizes else "literal", call.name)
+        return True
+
+    def written(self, kind: str, name: str) -> bool:
+        """An argument that is read as it is written: an extent, or a literal."""
+        start = self.token.start
+        text = self.verbatim()
+        if kind == "size" and not _is_extent(text):
+            message = f"a size of {name} is an int or the name of a dimension"
+            raise self.fail(message, start)
+        if kind == "literal" and not LITERAL.fullmatch(text):
+            message = f"the second and third argument of {name} are whole numbers"
+            raise self.fail(f"{message} or one of {', '.join(WORDS)}", start)
+        self.push(kind, text, (), (start, start, start + len(text)))
+        if not self.at(","):
+            return self.close()
+        self.place += 1
+        return self.argued()
+
     def called(self, bracket: Open, args: Positions) -> None:
-        self.sizes(bracket.name, args)
-        self.literals(bracket.name, args)
         self.push("call", bracket.name, args, (bracket.at, bracket.at, self.token.end))
 
-    def sizes(self, name: str, args: Positions) -> None:
-        """Check and mark arguments that are sizes: an int or the name of a dimension."""
-        for k in args[SIZED.get(name, len(args)) :]:
-            node = self.nodes[k]
-            whole = node.kind == "number" and node.name.isdecimal() and len(node.name) <= 15
-            if not whole and node.kind != "name":
-                message = f"a size of {name} is an int or the name of a dimension"
-                raise self.fail(message, node.start)
-            self.nodes[k] = node._replace(kind="size")
+    # --- indices ----------------------------------------------------------------------------------
 
-    def literals(self, name: str, args: Positions) -> None:
-        """Check and mark arguments that must be literals."""
-        for k in args[1:] if name in LITERAL else ():
-            node = self.nodes[k]
-            sign = node.name if node.kind == "prefix" else ""
-            word = self.nodes[node.args[0]] if sign else node
-            whole = word.kind == "number" and word.name.isdecimal() and len(word.name) <= 15
-            if not whole and not (word.kind == "name" and word.name in WORDS):
-                message = f"the second and third argument of {name} are whole numbers"
-                raise self.fail(f"{message} or one of {', '.join(WORDS)}", node.start)
-            self.nodes[k] = node._replace(kind="literal", name=sign + word.name, args=())
+    def indexed(self) -> bool:
+        """The bracket behind an operand: its keys are slices, whole numbers, or operands."""
+        self.open("index", "[", self.token.start, operands_before=1)
+        self.behind.append([])
+        self.place += 1
+        return self.key()
+
+    def key(self) -> bool:
+        """Read a key that is no operand; does an operand follow?"""
+        first, text = self.place, self.verbatim()
+        if not KEY.fullmatch(text):
+            self.place = first
+            self.behind[-1].append("")
+            return True
+        self.behind[-1].append(text)
+        if not self.at(","):
+            return self.close()
+        self.place += 1
+        return self.key()
+
+    def comma(self) -> bool:
+        self.reduce(OR)
+        if not self.stack or self.stack[-1].kind != "index":
+            return super().comma()
+        self.place += 1
+        return self.key()
+
+    def closed(self, bracket: Open, args: Positions) -> None:
+        if bracket.kind != "index":
+            super().closed(bracket, args)
+            return
+        self.parameters[len(self.nodes)] = tuple(self.behind.pop())
+        self.push("index", "[", args, (bracket.at, self.nodes[args[0]].start, self.token.end))
+
+
+def argument(node: Node) -> Any:
+    """The value of an argument that is no operand: an extent or a literal; None for operands."""
+    if node.kind == "size":
+        return affine_extent(node.name)
+    return literal(node.name) if node.kind == "literal" else None
+
+
+def _is_extent(text: str) -> bool:
+    """Is this an int, a dimension, or an affine form in these?"""
+    try:
+        return not text.isdecimal() or len(text) <= 15 if affine_extent(text) is not None else False
+    except ValueError:
+        return False

@@ -1,18 +1,32 @@
-"""What the languages of whole arrays share: names, calls, einsum forms ``#('ij,j->i', A, x)``."""
+"""What the languages of whole arrays share: names, calls, numbers in brackets, einsum forms.
+
+An einsum form is ``#('ij,j->i', A, x)``; what stands behind the operands of a call, and behind
+``name=``, are its parameters.
+"""
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
 
 from ...graph.extents import Extent
 from ...graph.variables import check_extent
 from ...support.errors import ShapeError
 from .lexer import Token
 from .parser import BRACKETS, OR, Grammar, Open, Parser
-from .tree import Positions, SyntaxTree
+from .tree import Node, Positions, SyntaxTree
+
+#: Operators of sums.
+ADDING = ("+", "-")
+
+
+def _adds(node: Node) -> bool:
+    return node.kind == "infix" and node.name in ADDING
 
 
 class EinsumForm(NamedTuple):
@@ -34,9 +48,25 @@ class ArrayTree(SyntaxTree):
     forms: Mapping[int, EinsumForm]
     parameters: Mapping[int, tuple[str, ...]]
 
+    @property
+    def continued(self) -> set[int]:
+        """The sums that are the first operand of another one without parentheses around them."""
+        firsts = [node.args[0] for node in self.nodes if _adds(node)]
+        inner = [(place, self.nodes[place]) for place in firsts if _adds(self.nodes[place])]
+        return {place for place, node in inner if node.start == self.nodes[node.args[0]].start}
+
+    def numbers(self, node: Node) -> np.ndarray:
+        """The array of a node of kind `array`. ParseError where its text is none."""
+        try:
+            text = node.name.replace("nan", "NaN").replace("inf", "Infinity")
+            return np.asarray(json.loads(text), np.float64)
+        except (ValueError, TypeError, RecursionError):
+            message = "expected numbers in nested brackets of equal lengths, such as [[1, 2]]"
+            raise self.error(message, node.at) from None
+
 
 class ArrayParser(Parser):
-    """Nodes are number, name, use (of an earlier statement), call, einsum, prefix and infix.
+    """Nodes are number, array, name, use (of a statement), call, einsum, prefix and infix.
 
     Attributes
     ----------
@@ -51,8 +81,9 @@ class ArrayParser(Parser):
         self.used: set[str] = set()
         self.forms: dict[int, EinsumForm] = {}
         self.parameters: dict[int, tuple[str, ...]] = {}
+        self.behind: list[list[str]] = []  # parameters of the calls that are open
         self.quoted: list[tuple[Token, dict[str, Extent]]] = []  # forms that are open
-        self.operands["#"] = self.form
+        self.operands |= {"#": self.form, "[": self.numbers}
 
     def tree(self) -> ArrayTree:
         """The tree of the text. ParseError where it is not in the language."""
@@ -94,8 +125,18 @@ class ArrayParser(Parser):
         token = self.token
         self.place += 1
         self.open("call", token.text, token.start)
+        self.behind.append([])
         self.place += 1
         return self.argued()
+
+    def rest(self) -> bool:
+        """Read all that is left of a call as parameters."""
+        while not self.at(")"):
+            self.behind[-1].append(self.verbatim())
+            if not self.at(","):
+                break
+            self.place += 1
+        return self.close()
 
     def wanted(self, bracket: Open) -> str:
         if bracket.kind == "einsum":
@@ -113,11 +154,28 @@ class ArrayParser(Parser):
 
     def closed(self, bracket: Open, args: Positions) -> None:
         if bracket.kind == "call":
+            if parameters := self.behind.pop():
+                self.parameters[len(self.nodes)] = tuple(parameters)
             self.called(bracket, args)
             return
         quoted, sizes = self.quoted.pop()
         self.forms[len(self.nodes)] = self.fitted(quoted, sizes, len(args))
         self.push("einsum", "#", args, (bracket.at, bracket.at, self.token.end))
+
+    def numbers(self) -> bool:
+        """An array as numbers in nested brackets, which is read as a whole."""
+        start, depth = self.place, 0
+        while True:
+            if self.token.kind == "end":
+                raise self.fail("this [ is never closed; expected ]", self.tokens[start].start)
+            depth += self.at("[") - self.at("]")
+            self.place += 1
+            if not depth:
+                break
+        first, end = self.tokens[start].start, self.tokens[self.place - 1].end
+        self.push("array", self.text[first:end], (), (first, first, end))
+        self.complete()
+        return False
 
     # --- einsum forms -----------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...graph.variables import canonical_name
 from ...support.errors import ParseError
@@ -142,8 +142,10 @@ def _check_number(word: str, text: str, offset: int) -> None:
         raise ParseError("this number is too small for double precision", text, offset)
 
 
-def literal(text: str) -> float:
-    """The value of a literal: a whole number with or without a sign, or one of `WORDS`."""
+def literal(text: str) -> Any:
+    """The value of a literal: a signed whole number, one of `WORDS`, or what is quoted."""
+    if text[:1] in ("'", '"'):
+        return text[1:-1]
     word = text.lstrip("+-")
     value = WORDS[word] if word in WORDS else int(word)
     return -value if text.startswith("-") else value

@@ -12,6 +12,7 @@ from ...ops import (
     einsum,
     elementwise,
     entrywise,
+    indexing,
     packed,
     products,
     reductions,
@@ -35,7 +36,7 @@ from ...ops.matrix import (
 
 MODULES = (
     arithmetic, views, elementwise, entrywise, special, reductions, reshape, diagonals, packed,
-    products, einsum,
+    indexing, products, einsum,
     adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
 )  # fmt: skip
 

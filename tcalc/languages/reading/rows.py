@@ -30,6 +30,11 @@ class RowCall(NamedTuple):
         """Has it parameters behind its operands? Elementwise rows have none."""
         return not (self.op.elementwise and self.op.core)
 
+    @property
+    def operands(self) -> int:
+        """How many operands formulas show."""
+        return len(self.op.spelling.shown or self.op.core)
+
 
 def row_named(name: str) -> RowCall | None:
     """The row that a name means, alone or as one of its results; None for other names."""

@@ -84,6 +84,13 @@ class DimensionUnifier:
         for dim, name in self.names().items():
             self.extents[dim] = name
 
+    def named(self, dim: int) -> Extent | None:
+        """The extent; an unknown one of a variable gets its name now."""
+        root = self.find(dim)
+        if self.extents[root] is None:
+            self.extents[root] = self.names().get(root)
+        return self.extents[root]
+
     def shown(self, dim: int) -> Extent:
         """The extent for a message; `?` where nothing is known."""
         root = self.find(dim)

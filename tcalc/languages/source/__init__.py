@@ -1,4 +1,4 @@
 """Programs that run without tcalc.
 
-Reads integers, graph, contraction, ops.matrix, rules, calculus, languages.writing.
+Reads integers, graph, contraction, ops, ops.matrix, rules, calculus, languages.writing.
 """

@@ -16,6 +16,7 @@ import numpy as np
 from ...graph.extents import Extent, Shape
 from ...graph.nodes import Var
 from ...integers.affine import Congruence, Constraint
+from .places import View
 from .scope import FunctionScope, Place
 
 #: How tightly the outermost operator of a text binds.
@@ -37,6 +38,8 @@ class Code:
         A number of the language, which takes the dtype of the arrays it meets.
     view : bool
         May share memory with something else.
+    overlaps : bool
+        Reads its memory more than once, so that copies of it are larger.
     condition : str
         The same as truth values, where the value is 1 and 0 for them.
     """
@@ -46,6 +49,7 @@ class Code:
     name: bool = False
     weak: bool = False
     view: bool = False
+    overlaps: bool = False
     condition: str = ""
 
 
@@ -254,6 +258,20 @@ class Language(Protocol):
         The axes of c are the distinct labels in the order of `out`; c may lack leading ones, along
         which it is repeated.
         """
+
+    # --- places that are affine in indices ---
+
+    def window(self, c: Code, whole: Shape, view: View) -> Code:
+        """The entries of c, whose shape is `whole`, at these places, all of which are inside."""
+
+    def pad(self, c: Code, shape: Shape, margins: Sequence[tuple[Extent, Extent]]) -> Code:
+        """The array of this shape within zeros: so many before and behind it, along every axis.
+
+        No margin is negative where there are entries in the result.
+        """
+
+    def place(self, c: Code, whole: Shape, view: View) -> Code:
+        """Zeros of the shape `whole` with c, whose shape is the view's, at these places."""
 
     # --- integers as indices ---
 

@@ -5,94 +5,22 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...graph.extents import Extent, Shape, extent_from
+from ...graph.extents import Extent, Shape, extent_from, form_of
 from ...integers.affine import Affine, Congruence, Constraint
+from ..writing.gathers import slice_ends
 from . import infix
 from .infix import letters, operand, subscripts
 from .language import ATOM, NUMBERS, PRODUCT, Check, Code, FunctionText, Operator, Sample, named
 from .numpy_helpers import DIFFERENCES, FLOATS, HELPERS, SHAPES
+from .numpy_operators import TEMPLATES
+from .places import View
 from .scope import FunctionScope
-
-#: Operators by name, as `infix.filled` reads them: parameters are ``{p[0]}``, the axes of a
-#: reduction ``{axes}``; or a function of the parameters, written, that gives the template. Others
-#: are NumPy's functions of their name.
-TEMPLATES: dict[str, str | Callable[..., str]] = {
-    **{
-        name: f"special.{name}({{operands}})"
-        for name in (
-            "beta", "betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "log_ndtr", "logit",
-            "ndtr", "xlogy",
-        )
-    },
-    "spherical_jn": "special.spherical_jn(np.asarray({0}, int), {1}).astype(dtype)",
-    "polygamma": "special.polygamma({0}, {1}).astype(dtype)",
-    "reciprocal": "1 / {0}",
-    "reciprocal0": "np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
-    "inverse_mills": "_inverse_mills({0}, {1})",
-    "power": "{0} ** {1}",
-    "less": "({0} < {1})",
-    "less_equal": "({0} <= {1})",
-    "greater": "({0} > {1})",
-    "greater_equal": "({0} >= {1})",
-    "equal": "({0} == {1})",
-    "not_equal": "({0} != {1})",
-    "where": "np.where({0}, {1}, {2})",
-    "matrix_transpose": "{0}.T",
-    # reductions and vectors
-    **{name: f"{{0}}.{name}(axis={{axes}})" for name in ("max", "min", "prod")},
-    "norm2": "_norm2({0}, {axes})",
-    "logsumexp": "special.logsumexp({0}, axis={axes})",
-    "weighted_logsumexp": "special.logsumexp({0}, axis={axes}, b={1})",
-    "cumsum": lambda backward: "np.cumsum({0}[..., ::-1], axis=-1)[..., ::-1]"
-    if backward == "True"
-    else "np.cumsum({0}, axis=-1)",
-    "iota": "np.arange({p[0]})",
-    "merge_axes": "_merge({0}, {p[0]}, {p[1]})",
-    "selection": "np.asarray({0})[..., None] % {p[0]} == np.arange({p[0]})",
-    "squared_distances": "np.square({0}[..., :, None, :] - {1}[..., None, :, :]).sum(-1)",
-    # matrices
-    **dict.fromkeys(("adj", "adj_frechet"), "_adj({operands})"),
-    "cholesky": "np.linalg.cholesky({0})",
-    "cholesky_pullback": "_cholesky_pullback({0}, {1})",
-    "column_signs": "_signs({0})",
-    "det": "np.linalg.det({0})",
-    "det_sign": "np.linalg.slogdet({0})[0]",
-    **dict.fromkeys(
-        ("eigh", "eigh_nan", "eigh_epsilon"),
-        "np.linalg.eigh(({0} + np.swapaxes({0}, -1, -2)) / 2)",
-    ),
-    "extractdiag": "np.diagonal({0}, {p[0]}, -2, -1).copy()",
-    "extracttrian": "_extracttrian({0}, {p[0]}, {p[1]})",
-    "gaps": "_gaps({0}, {p[0]})",
-    **dict.fromkeys(("inv", "inverse_definite"), "np.linalg.inv({0})"),
-    **dict.fromkeys(("pinv", "least_squares_inverse"), "np.linalg.pinv({0})"),
-    "leading_rows": "np.eye({p[0]}, {p[1]})",
-    **dict.fromkeys(("logdet", "logdet_definite"), "np.linalg.slogdet({0})[1]"),
-    "lower_half": "np.tril(np.ones(({p[0]}, {p[0]})), -1) + np.eye({p[0]}) / 2",
-    "lower_ones": "np.tril(np.ones(({p[0]}, {p[0]})))",
-    "lower_trapezoid": "np.tril(np.ones(({p[0]}, {p[1]})))",
-    "lower_triangle": "np.tril({0})",
-    "lq": "_lq({0})",
-    "makediag": "_makediag({0}, {p[0]})",
-    "maketrian": "_maketrian({0}, {p[0]}, {p[1]})",
-    "svd": "np.linalg.svd({0}, full_matrices=False)",
-    "svd_gaps": "_svd_gaps({0}, {p[0]})",
-    "svd_reciprocal": "_svd_reciprocal({0}, {p[0]})",
-    "tri_inverse": "np.linalg.inv(np.tril({0}))",
-    "upper_ones": "np.triu(np.ones(({p[0]}, {p[0]})), 1)",
-    # functions of matrices
-    **{
-        f"{name}_frechet": f'_frechet("{name}", {{operands}})' for name in ("expm", "sqrtm", "logm")
-    },
-    "matrix_function": "_spectral({p[0]}, {operands})",
-    "matrix_function_trace": "{p[0]}[0]({1}).sum(axis=-1)",
-}  # fmt: skip
 
 
 class NumPy:
@@ -154,6 +82,8 @@ class NumPy:
         if list(perm) == list(range(len(perm))):
             return c
         text = operand(c)
+        if len(perm) == 2 and text.endswith(".T"):
+            return Code(text.removesuffix(".T"), view=True)
         if len(perm) == 2:
             return Code(f"{text}.T", view=True)
         return Code(f"{text}.transpose({', '.join(map(str, perm))})", view=True)
@@ -202,6 +132,52 @@ class NumPy:
         ]
         return Code(name, name=True)
 
+    # --- places that are affine in indices ---
+
+    def window(self, c: Code, whole: Shape, view: View) -> Code:
+        keys, axes = self._slices(whole, view)
+        if axes is None:
+            arguments = f"{self.shape(view.starts)}, {view.steps}, {self.shape(view.shape)}"
+            return Code(f"_window({c.text}, {arguments})", view=True, overlaps=True)
+        cut = Code(f"{operand(c)}[{', '.join(keys)}]", view=True) if set(keys) - {":"} else c
+        return self.transpose(cut, [axes.index(axis) for axis in range(len(axes))])
+
+    def _slices(self, whole: Shape, view: View) -> tuple[list[str], list[int] | None]:
+        """Integers and slices of all axes, and which axes of the view they leave; or None."""
+        keys, found = [], []
+        for extent, first, steps in zip(whole, view.starts, view.steps, strict=True):
+            start, n = form_of(first), form_of(extent)
+            moving = [k for k, step in enumerate(steps) if step]
+            if not moving:
+                keys.append(self.size(first).text)
+                continue
+            (axis, *others), step = moving, steps[moving[0]]
+            ends = slice_ends(start, step, form_of(view.shape[axis]), n)
+            if others or axis in found or (step < 0 and ends[1].startswith("-")):
+                return [], None
+            found.append(axis)
+            keys.append(":".join([end and self.scope.extent(end) for end in ends]))
+        while len(keys) > 1 and keys[-1] == ":":
+            keys.pop()
+        return keys, found
+
+    def pad(self, c: Code, shape: Shape, margins: Sequence[tuple[Extent, Extent]]) -> Code:
+        ends = [[self.size(n).text for n in pair] for pair in margins]
+        shown = [_tuple([n if n.isdecimal() else f"max(0, {n})" for n in pair]) for pair in ends]
+        return Code(f"np.pad({c.text}, {_tuple(shown)})")
+
+    def place(self, c: Code, whole: Shape, view: View) -> Code:
+        keys, axes = self._slices(whole, view)
+        if axes is None:
+            arguments = f"{self.shape(whole)}, {self.shape(view.starts)}, {view.steps}"
+            return Code(f"_place({c.text}, {arguments})")
+        core, name = named(self, c), self.scope.fresh()
+        self.scope.lines += [
+            f"{name} = np.zeros({self.shape(whole)}, {core.text}.dtype)",
+            f"{name}[{', '.join(keys)}] = {self.transpose(core, axes).text}",
+        ]
+        return Code(name, name=True)
+
     # --- integers as indices ---
 
     def take(self, c: Code, keys: Sequence[Code | None]) -> Code:
@@ -212,25 +188,25 @@ class NumPy:
         return Code(f"_segment_sum({c.text}, {index.text}, {self.size(extent).text})")
 
     def indicator(self, shape: Shape, guards: Sequence[Constraint | Congruence]) -> Code:
-        nones = [", None" * (len(shape) - axis - 1) for axis in range(len(shape))]
-        names = {
-            f"#{axis}": f"np.arange({self.size(n).text})"
-            + (f"[:{nones[axis]}]" if nones[axis] else "")
-            for axis, n in enumerate(shape)
-        }
+        names = {}
+        for axis, n in enumerate(shape):
+            nones = ", None" * (len(shape) - axis - 1)
+            names[f"#{axis}"] = f"np.arange({self.size(n).text})" + (f"[:{nones}]" if nones else "")
         tests = [self._test(g, names) for g in guards]
         return Code(f"({' & '.join(tests) or 'np.ones(1)'}).astype({self.dtype})")
 
     def _test(self, g: Constraint | Congruence, names: dict[str, str]) -> str:
         """A condition, under names of indices."""
-        terms = [
-            f"{c} * {names.get(n) or self.size(extent_from(Affine.of(n))).text}"
-            for n, c in g.form.terms
-        ]
-        form = " + ".join([*terms, str(g.form.constant)])
+        sides: tuple[list[str], list[str]] = ([], [])
+        for name, c in g.form.terms:
+            shown = names.get(name) or self.size(extent_from(Affine.of(name))).text
+            sides[c < 0].append(shown if abs(c) == 1 else f"{abs(c)} * {shown}")
+        if g.form.constant:
+            sides[g.form.constant < 0].append(str(abs(g.form.constant)))
+        left, right = (" + ".join(side) or "0" for side in sides)
         if isinstance(g, Congruence):
-            return f"(({form}) % {g.modulus} == 0)"
-        return f"({form} {'==' if g.equality else '>='} 0)"
+            return f"(({left}) % {g.modulus} == 0)"
+        return f"({left} {'==' if g.equality else '>='} {right})"
 
     # --- contractions ---
 
@@ -261,7 +237,7 @@ class NumPy:
     # --- operators ---
 
     def call(self, op: Operator, args: Sequence[Code]) -> Code | None:
-        own = f"np.{op.name}({{operands}})" if hasattr(np, op.name) else ""
+        own = f"np.{op.name}({{operands}})" if hasattr(np, op.name) and not op.core else ""
         template = TEMPLATES.get(op.name) or own
         if callable(template):
             template = template(*op.params)
@@ -269,6 +245,7 @@ class NumPy:
             return None
         axes = tuple(range(-op.core, 0))
         values = {f"p[{k}]": text for k, text in enumerate(op.params)}
+        values["dtype"] = self.dtype
         values["axes"] = str(axes[0] if op.core == 1 else axes)
         return infix.filled(template, values, args, lambda c: named(self, c))
 

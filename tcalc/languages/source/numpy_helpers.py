@@ -142,6 +142,14 @@ def _norm2(a, axis):
     return found * scale.reshape(found.shape)
 """,
     """
+def _place(a, shape, starts, steps):
+    whole = np.zeros(shape, a.dtype)
+    strides = [sum(n * s for n, s in zip(step, whole.strides)) for step in zip(*steps)]
+    first = whole[tuple([slice(start, None) for start in starts])]
+    np.lib.stride_tricks.as_strided(first, a.shape, strides)[...] = a
+    return whole
+""",
+    """
 def _rounding(w):
     size = max(w.shape[-1], 16) * np.finfo(w.dtype).eps
     return size * np.abs(w).max(axis=-1, initial=0)[..., None]
@@ -225,6 +233,12 @@ def _svd_reciprocal(s, degenerate):
     if degenerate != "nan" and not norm and zero.any():
         raise np.linalg.LinAlgError("a singular value of 0")
     return np.where(zero, 0 if norm else np.nan, 1 / np.where(zero, 1, s)).astype(s.dtype)
+""",
+    """
+def _window(a, starts, steps, shape):
+    strides = [sum(n * s for n, s in zip(step, a.strides)) for step in zip(*steps)]
+    first = a[tuple([slice(start, None) for start in starts])]
+    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
 """,
 )
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ...contraction.paths import path_of
-from ...graph.extents import ONE, Coef, doubles_of, nominal, size_of
-from ...graph.nodes import Einsum, Expr, Labels
-from ...graph.products import Factors
+from ...graph.extents import ONE, Coef, Extent, Shape, doubles_of, extent_coef, nominal, size_of
+from ...graph.nodes import Apply, Einsum, Expr, Labels
+from ...graph.products import Factors, indicates, selects
+from ...ops.indicator import accesses, conditions
 from ..writing.gathers import Gather, SegmentSum, as_gather, as_segment_sum
 from .language import Code, Language, named, short_enough
+from .places import Opened, Window, opened
 
 Operand = tuple[Code, Labels]
 MIN_NAMED = 12
@@ -24,6 +26,9 @@ MIN_NAMED = 12
 
 class NodeCodes(Protocol):
     """What products read of the program that they are part of."""
+
+    #: Extents of arrays in the program that are forms in dimensions.
+    forms: Collection[Extent]
 
     def code(self, e: Expr) -> Code:
         """An operand, which is written already."""
@@ -89,6 +94,9 @@ class Products:
 
     def outer(self, node: Einsum) -> tuple[Code, Narrow | None]:
         """A product without a summed label, and what it repeats along axes that no operand has."""
+        guarded = self.guarded(node)
+        if guarded is not None:
+            return guarded, None
         labels = list(dict.fromkeys(node.out))
         scalars: list[Code] = []
         groups: dict[tuple[int, ...], list[Code]] = {}
@@ -135,6 +143,75 @@ class Products:
             code, word = self.language.diagonal(code, word, distinct), distinct
         return self.language.transpose(code, [word.index(label) for label in order])
 
+    # --- places that are affine in indices ---
+
+    def indicator(self, e: Expr) -> Code:
+        """An array of conditions."""
+        word = tuple(range(e.ndim))
+        found = self.at_places([(e, word)], word, dict(enumerate(e.shape)), ONE)
+        assert isinstance(e, Apply)
+        return self.language.indicator(*e.params[:2]) if found is None else found
+
+    def guarded(self, node: Einsum) -> Code | None:
+        """A product with indicators whose equalities can be solved; None for any other."""
+        if not any(indicates(op) for op in node.args):
+            return None
+        pairs = list(zip(node.args, node.labels, strict=True))
+        out, extents = tuple(dict.fromkeys(node.out)), dict(enumerate(node.extents))
+        code = self.at_places(pairs, out, extents, node.coef)
+        if code is None or len(out) == node.ndim:
+            return code
+        return self.language.embed(code, node.out, node.shape)
+
+    def at_places(
+        self,
+        pairs: Sequence[tuple[Expr, Labels]],
+        out: Labels,
+        extents: Mapping[int, Extent],
+        coef: Coef,
+    ) -> Code | None:
+        """A product of expressions, of which indicators say which entries are read and written."""
+        guards = [g for op, word in pairs if indicates(op) for g in conditions(op.params, word)]
+        arrays = [(op, word) for op, word in pairs if not indicates(op)]
+        checked = [a for op, word in pairs if indicates(op) for a in accesses(op.params, word)]
+        if any(selects(op) for op, _ in arrays):
+            return None
+        shapes, words = [op.shape for op, _ in arrays], [word for _, word in arrays]
+        found = opened(shapes, words, guards, checked, out, extents, self.values.forms)
+        if found is None:
+            return None
+        codes = [self.values.inner(op) for op, _ in arrays]
+        operands = [self.read(*of) for of in zip(codes, shapes, found.windows, strict=True)]
+        for members, word in found.masks:
+            shape = tuple([found.extents[label] for label in word])
+            operands.append((self.language.indicator(shape, members), word))
+        code = self.written(operands, coef, found)
+        if found.where is None:
+            return code
+        return self.language.place(code, tuple([extents[label] for label in out]), found.where)
+
+    def read(self, c: Code, shape: Shape, w: Window) -> Operand:
+        """An operand at its places."""
+        if any(margin != (0, 0) for margin in w.margins):
+            c = self.language.pad(c, shape, w.margins)
+        return self.language.window(c, w.whole, w.view), w.word
+
+    def written(self, operands: list[Operand], coef: Coef, found: Opened) -> Code:
+        """The entries of a product over all labels of its result."""
+        standing = {label for _, word in operands for label in word}
+        for label in found.extents.keys() - standing - set(found.core):
+            coef = coef.by(extent_coef(found.extents[label]))
+        core = tuple([label for label in found.core if label in standing])
+        factors = [self.contracted(operands, found.extents, core)] if operands else []
+        code = factors[0] if factors and coef == ONE else self.scaled(coef, factors)
+        shape = tuple([found.extents[label] for label in found.core])
+        if not core:
+            return self.language.full(code, shape) if shape or not factors else code
+        if len(core) == len(found.core):
+            return code
+        code = self.language.expand(code, [label in standing for label in found.core])
+        return self.language.broadcast(code, shape)
+
     # --- contractions ---
 
     def contraction(self, node: Einsum, order: Sequence[int]) -> Code:
@@ -143,27 +220,41 @@ class Products:
         taken, summed = as_gather(node), as_segment_sum(node)
         if taken is not None or summed is not None:
             return self.indexed(node, taken, summed, order)
+        guarded = self.guarded(node)
+        if guarded is not None:
+            return language.transpose(guarded, [node.out.index(label) for label in order])
         whole = self.values.factors(node)
         spelled = sorted(whole.operands, key=lambda item: any(item[0] is arg for arg in node.args))
         operands = [(self.values.code(arg), word) for arg, word in spelled]
         if len(operands) == 1 and operands[0][1] == (0, 0) and not out:
             return language.trace(operands[0][0])
+        return self.contracted(operands, whole.extents, out)
+
+    def contracted(
+        self, operands: Sequence[Operand], extents: Mapping[int, Extent], out: Labels
+    ) -> Code:
+        """The product of operands, labels that are not in `out` summed."""
         flat = self.grouped(self.alone_summed([self.distinct(f) for f in operands], out), out)
         held = dict(enumerate(flat))
-        for step, (i, j) in enumerate(self.path(whole, flat, out), len(flat)):
+        for step, (i, j) in enumerate(self.path(extents, flat, out), len(flat)):
             a, b = held.pop(i), held.pop(j)
             if not held:
                 return self.pair(a, b, out)
             rest = {label for _, word in held.values() for label in word}.union(out)
+            if rest.issuperset(a[1] + b[1]) and (a[0].overlaps or b[0].overlaps):
+                codes, words = zip(a, b, *held.values(), strict=True)
+                return self.language.einsum(codes, words, out)
             held[step] = self.paired(a, b, rest, out)
         return self.arranged(flat[0], out)
 
     @staticmethod
-    def path(whole: Factors, flat: Sequence[Operand], out: Labels) -> list[tuple[int, ...]]:
+    def path(
+        whole: Mapping[int, Extent], flat: Sequence[Operand], out: Labels
+    ) -> list[tuple[int, ...]]:
         """Pairs to multiply, in the order of a plan; of equally fast ones those as spelled."""
         order = [0, *range(len(flat) - 1, 0, -1)]
         place = [*order, *range(len(flat), 2 * len(flat))]
-        extents = {label: nominal(extent) for label, extent in whole.extents.items()}
+        extents = {label: nominal(extent) for label, extent in whole.items()}
         pairs = path_of([flat[k][1] for k in order], out, extents).pairs
         return [tuple(sorted([place[i], place[j]])) for i, j in pairs]
 
@@ -204,9 +295,12 @@ class Products:
     def grouped(self, flat: list[Operand], out: Labels) -> list[Operand]:
         """Operands with the same labels as one; two halves where that sums labels of theirs."""
         groups: dict[frozenset[int], list[Operand]] = {}
-        for code, word in flat:
-            groups.setdefault(frozenset(word), []).append((code, word))
         found = []
+        for code, word in flat:
+            if code.overlaps:
+                found.append((code, word))
+            else:
+                groups.setdefault(frozenset(word), []).append((code, word))
         for labels, members in groups.items():
             counts = Counter([(code.text, word) for code, word in members])
             members.sort(key=lambda f: (-counts[f[0].text, f[1]], f[1], f[0].text))
@@ -236,6 +330,8 @@ class Products:
         right = [k for k in out if k in b[1] and k not in shared]
         if not summed:
             return self.entrywise_pair([a, b], out)
+        if a[0].overlaps or b[0].overlaps:
+            return language.einsum([a[0], b[0]], [a[1], b[1]], out)
         if batch:
             return self.batched(a, b, out, (batch, left, right, summed))
         if len(summed) == 1 and len(left) < 2 and len(right) < 2:

@@ -28,7 +28,7 @@ from ...graph.nodes import (
     variables,
 )
 from ...graph.normal import bare
-from ...graph.operators import Indicator, Loop
+from ...graph.operators import Loop
 from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves, unflatten
 from ...ops.matrix.divided_differences import Scalar, X
@@ -70,19 +70,21 @@ class SourceProgram:
         self.nodes = postorder(self.roots)
         self.variables = _variables(tree)
         self.names = parameters(self.variables, language.reserved) if names is None else names
-        self.integral = around is not None
+        self.around = around
         self.scope: FunctionScope = (
             self.new_scope(language.reserved, prefix) if around is None else around.scope
         )
-        self.language = language(self.scope, self.integral)
+        self.language = language(self.scope, around is not None)
         self.products = Products(self.language, self)
+        extents = {n for node in self.nodes for n in node.shape if isinstance(n, str)}
+        self.forms = sorted([n for n in extents if not n.isidentifier()])
         self.nestings = 0
         self.codes: dict[int, Code] = {}
         self.narrow: dict[int, Narrow] = {}
         self.whole: dict[int, Factors] = {}
         self.uses = Counter([id(arg) for node in self.nodes for arg in self.entries(node)])
         self.uses.update([id(root) for root in self.roots])
-        self.integers = self if self.integral else self.of_integers()
+        self.integers = self.of_integers() if around is None else self
         self.waiting = self.read_once()
         self.opened = self.nested()
         self.ends = {id(root) for root in self.roots}
@@ -117,13 +119,15 @@ class SourceProgram:
             return self.language.mapping([(plain_key(key), self.result(tree[key])) for key in tree])
         if isinstance(tree, tuple | list):
             return self.language.sequence([self.result(value) for value in tree])
-        return self.language.result(self.codes[id(tree)], tree.shape)
+        return self.language.result(self.code(tree), tree.shape)
 
     # --- integers that index ---
 
     def entries(self, node: Expr) -> Sequence[Expr]:
         """The operands of which a node reads entries in this program's dtype."""
-        chosen = () if self.integral else [id(arg) for arg in _indices(node)]
+        if self.around is not None:
+            return () if _counts(node) else node.args
+        chosen = [id(arg) for arg in _indices(node)]
         return [arg for arg in node.args if id(arg) not in chosen] if chosen else node.args
 
     def of_integers(self) -> SourceProgram:
@@ -134,8 +138,10 @@ class SourceProgram:
     def operand(self, node: Expr, k: int) -> Code:
         """One operand, in integers where that is what the node reads."""
         arg = node.args[k]
+        if self.around is not None and _counts(node):
+            return self.around.inner(arg)
         index = any(arg is other for other in _indices(node))
-        return self.integer(arg) if index else self.codes[id(arg)]
+        return self.integer(arg) if index else self.code(arg)
 
     def integer(self, e: Expr) -> Code:
         """An array of integers, written now where it is not yet."""
@@ -144,6 +150,9 @@ class SourceProgram:
     # --- what products read ---
 
     def code(self, e: Expr) -> Code:
+        if id(e) not in self.codes and indicates(e):  # most are read as places alone
+            self.codes[id(e)] = named(self.language, self.products.indicator(e))
+            self.made.append(e)
         return self.codes[id(e)]
 
     def inner(self, e: Expr) -> Code:
@@ -152,7 +161,7 @@ class SourceProgram:
                 self.waiting.discard(id(node))
                 self.visit(node)
                 self.made.append(node)
-        return short_enough(self.language, self.codes[id(e)])
+        return short_enough(self.language, self.code(e))
 
     def factors(self, node: Einsum) -> Factors:
         return self.whole.get(id(node)) or factors_of(node)
@@ -180,7 +189,8 @@ class SourceProgram:
 
     def nested(self) -> set[int]:
         """Contractions that one other contraction reads: as in plans, they are part of that one."""
-        needed = {id(root) for root in self.roots}
+        counted = [arg for node in self.nodes if _counts(node) for arg in node.args]
+        needed = {id(e) for e in [*self.roots, *counted]}
         for node in reversed(self.nodes):
             if id(node) not in needed:
                 continue
@@ -192,7 +202,7 @@ class SourceProgram:
         return {id(node) for node in self.nodes} - needed
 
     def visit(self, node: Expr) -> None:
-        if id(node) in self.waiting or id(node) in self.opened:
+        if id(node) in self.waiting or id(node) in self.opened or indicates(node):
             return
         code = self.made_of(node)
         if selects(node):  # in most places the integers alone are read
@@ -215,7 +225,7 @@ class SourceProgram:
         if isinstance(node, Apply):
             return self.apply(node)
         if isinstance(node, Part):
-            return self.language.part(self.codes[id(node.args[0])], node.index)
+            return self.language.part(self.code(node.args[0]), node.index)
         assert isinstance(node, Einsum)
         if node.summed:
             return self.products.contraction(node, node.out)
@@ -227,7 +237,7 @@ class SourceProgram:
     def entrywise(self, node: Expr) -> list[Code]:
         """Operands of an entrywise node, not repeated along axes that others among them have."""
         every = set(range(node.ndim))
-        whole = [Narrow(self.codes[id(arg)], every) for arg in node.args]
+        whole = [Narrow(self.code(arg), every) for arg in node.args]
         small = [self.narrow.get(id(arg), n) for arg, n in zip(node.args, whole, strict=True)]
         enough = set().union(*[n.axes for n in small]) == every
         return [n.code for n in (small if enough else whole)]
@@ -236,8 +246,6 @@ class SourceProgram:
         op, language = node.op, self.language
         if isinstance(op, Loop):
             return self.loop(node, op)
-        if isinstance(op, Indicator):
-            return language.indicator(*node.params[:2])
         if op.elementwise and not selects(node):
             args = self.entrywise(node)
         else:
@@ -338,6 +346,11 @@ def _variables(tree: Any) -> dict[str, Var]:
     roots = [leaf for leaf in found if isinstance(leaf, Derivative)]
     kept = [e for root in roots for e in (root.of, *root.kept)]
     return variables([*map(bare, found), *kept])
+
+
+def _counts(node: Expr) -> bool:
+    """Are the values places along an axis, whatever the operands are?"""
+    return isinstance(node, Apply) and node.op.meaning.places
 
 
 def _indices(node: Expr) -> tuple[Expr, ...]:

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 from ...graph.extent_forms import floor_divided
 from ...graph.extents import ONE, Extent, extent_from, form_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
-from ...graph.normal import einsum
+from ...graph.normal import einsum, view
 from ...graph.operators import batch_axes
 from ...graph.products import indicates, selects
 from ...integers.affine import Affine, Constraint
+from ...ops.indexing import getitem
 from ...ops.indicator import conditions, described
+from ...support.errors import Error
 
 
 class Gather(NamedTuple):
@@ -99,7 +101,28 @@ def as_strided_view(node: Einsum) -> StridedView | None:
     shown = [keys.get(label) for label in word]
     while shown[-1] is None:
         shown.pop()
-    return StridedView(array, tuple(shown), tuple([natural.index(label) for label in node.out]))
+    found = StridedView(array, tuple(shown), tuple([natural.index(label) for label in node.out]))
+    return found if _is_view(found, node) else None
+
+
+def _is_view(found: StridedView, node: Expr) -> bool:
+    """Is it what indexing by these keys gives? Slices that leave the array would be clipped."""
+    keys = [_numbers(key) if key is not None else slice(None) for key in found.keys]
+    if None in keys:
+        return False
+    try:
+        return view(getitem(found.array, tuple(keys)), found.perm) is node
+    except (Error, IndexError):
+        return False
+
+
+def _numbers(key: str) -> slice | int | None:
+    """A key of whole numbers as Python's; None where it has dimensions."""
+    parts = key.split(":")
+    if not all(part.removeprefix("-").isdecimal() or not part for part in parts):
+        return None
+    ends = [int(part) if part else None for part in parts]
+    return slice(*ends) if len(parts) > 1 else ends[0]
 
 
 def _key(node: Einsum, op: Apply, w: Labels, word: Labels) -> tuple[int, str, int | None] | None:
@@ -120,11 +143,16 @@ def _key(node: Einsum, op: Apply, w: Labels, word: Labels) -> tuple[int, str, in
         return label, _end(form, n), None
     step = form.coefficient(f"#{rest[0]}")
     start, count = form.without([f"#{rest[0]}"]), form_of(node.extents[rest[0]])
+    return label, ":".join(slice_ends(start, step, count, n)), rest[0]
+
+
+def slice_ends(start: Affine, step: int, count: Affine, n: Affine) -> list[str]:
+    """The ends of a slice of an axis of extent n, and its step unless that is 1, as text."""
     stop = start + step * (count - 1) + step // abs(step)
     full = floor_divided((n - start if step > 0 else start + 1) + abs(step) - 1, abs(step))
     first = "" if start == (Affine() if step > 0 else n - 1) else _end(start, n)
     last = "" if full == count else _end(stop, n)
-    return label, f"{first}:{last}" + (f":{step}" if step != 1 else ""), rest[0]
+    return [first, last, *([str(step)] if step != 1 else [])]
 
 
 def _end(form: Affine, n: Affine) -> str:

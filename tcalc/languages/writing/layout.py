@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 
 from ...graph.applications import application
-from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
+from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder, variables
 from ...graph.normal import bare
 from ...graph.products import symmetries
 from .abbreviations import abbreviation
@@ -49,7 +49,12 @@ class FormulaLayout:
             raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
         e = bare(e)
         nodes = postorder((e,))
-        self.names = Names({node.name for node in nodes if isinstance(node, Var)})
+        known = variables((e,))
+        self.names = Names(set(known))
+        self.style.stated = {n for v in known.values() for n in v.shape if isinstance(n, str)}
+        self.style.stated -= known.keys()
+        for name in sorted(self.names.taken):
+            self.style.name(name)  # before other names get symbols
         last = self.run(nodes)
         shared = used_twice(nodes) if last.size > self.limit else set()
         if shared:

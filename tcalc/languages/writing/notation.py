@@ -8,7 +8,7 @@ is ever copied and shared parts cost nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, count
 from typing import Any, NamedTuple
 
@@ -24,6 +24,9 @@ Rope = Any  #: str, or a tuple of ropes
 COMPARE, SUM, POINTWISE, PRODUCT, POWER, QUOTE, ATOM = range(7)
 MAX_SIZE = 10**9
 MAX_SHOWN = 64
+SHORT = 16
+#: Parameters of factorisations that their functions in text do not take by themselves.
+CONTINUATIONS = ("nan", "epsilon", "spectral", "nuclear")
 INDEX_LETTERS = "ijklmnpqrstuvwxyzabcdefghoABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -116,6 +119,7 @@ class Style:
 
     pointwise_times = " .* "
     maps_to = " -> "
+    stated: Collection[str] = ()  #: dimensions of variables, which are no variables' names
 
     # --- atoms ---
 
@@ -131,8 +135,8 @@ class Style:
         return Fragment(str(value.tolist()), size=2 * value.size)
 
     def dimensions(self, names: Sequence[str]) -> list[str]:
-        """Factors or divisors that are dimensions."""
-        return [name if name.isidentifier() else f"({name})" for name in names]
+        """Factors or divisors that are dimensions; by their names where variables have these."""
+        return [name if name in self.stated else f"extent({name})" for name in names]
 
     def ones(self, extent: Extent | None) -> Fragment:
         """A vector of ones; its extent is None where the other factors say it."""
@@ -271,13 +275,16 @@ class Style:
         )
 
     def add(self, terms: Sequence[Fragment]) -> Fragment:
-        """A sum, positive terms first."""
+        """A sum, positive terms first.
+
+        A sum in it has parentheses, but in front of a short text, where these would only disturb.
+        """
+        few = len(terms) == 2 and sum([p.size for p in terms]) <= SHORT
         ordered = [p for p in terms if not p.negative] + [p for p in terms if p.negative]
         ropes: list[Rope] = []
         for p in ordered:
-            body = self.inside(
-                p._replace(negative=False), POINTWISE if ropes or p.negative else SUM
-            )
+            first = few and not ropes and not p.negative
+            body = self.inside(p._replace(negative=False), SUM if first else POINTWISE)
             if ropes:
                 ropes.append(" - " if p.negative else " + ")
             elif p.negative:
@@ -303,7 +310,9 @@ class Style:
         self, op: Op, index: int, extra: Sequence[tuple[str, Any]], args: Sequence[Fragment]
     ) -> Fragment:
         """One output of an operator that has several."""
-        return self.function(op.parts[index], args)
+        unusual = any(value in CONTINUATIONS for _, value in extra)
+        shown = [str(value) for _, value in extra] if unusual else []
+        return self.function(op.parts[index], args, shown)
 
     def indexed(self, p: Fragment, keys: Sequence[Fragment | None]) -> Fragment:
         """An array indexed by integers, or by `:`."""

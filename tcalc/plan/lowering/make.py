@@ -20,6 +20,7 @@ from .fusion import fused
 from .lower import Lowering
 from .operators import Planner
 from .spellings import LoweringChoice, ahead, multiplied_out
+from .wraps import unwrapped
 
 #: What another spelling or way of lowering must save.
 SAVED = 0.99
@@ -50,7 +51,8 @@ def make_plan(
     """
     given = _given(sizes, itemsize, fixed, choose, lent, machine)
     if choose:
-        lowering, outputs, *_ = _cheapest(ahead(fused(roots), sizes), given)
+        whole = ahead(fused(_unwrapped(roots, given)), sizes)
+        lowering, outputs, *_ = _cheapest(whole, given)
     else:
         lowering, outputs, *_ = _lowered(roots, given)
     b = lowering.b
@@ -141,6 +143,15 @@ def _lowered(roots: Sequence[Expr], given: _Given, way: LoweringChoice = WAYS[0]
     return Lowered(lowering, outputs, _time(often, b.machine), _time(loops, b.machine))
 
 
+def _unwrapped(roots: Sequence[Expr], given: _Given) -> Sequence[Expr]:
+    """The roots with windows for places that wrap around, where that is not much dearer."""
+    other = unwrapped(roots, given.sizes)
+    if all(a is b for a, b in zip(roots, other, strict=True)):
+        return roots
+    times = [_lowered(fused(spelling), given).time for spelling in (roots, other)]
+    return other if times[1] <= CLOSE * times[0] else roots
+
+
 def _cheapest(roots: Sequence[Expr], given: _Given) -> Lowered:
     """The best of a few ways to lower the roots, where there is enough work to choose.
 
@@ -226,7 +237,7 @@ def _best(values: Sequence[Expr], given: _Given, total: float) -> int:
     """The place of one value: of those that are close, the one whose best spelling takes least."""
     if len(values) == 1:
         return 0
-    spellings = [fused([value]) for value in values]
+    spellings = [fused(_unwrapped([value], given)) for value in values]
     found = [_lowered(roots, given) for roots in spellings]
     least = min([lowered.time for lowered in found])
     times = []

@@ -1,4 +1,4 @@
-"""Calls of rows in the einsum language, their parameters read from text."""
+"""Calls of rows in languages of whole arrays, their parameters read from text."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from ...graph.nodes import Expr
 from ...graph.operators import Indicator
 from ...integers.affine import Congruence, Constraint, Guard
 from ...ops.indicator import CheckedAccess
-from ..reading.lexer import WORDS
-from ..reading.rows import RowCall, applied_row
+from ...ops.matrix.eigh import eigh
+from .lexer import WORDS
+from .rows import RowCall, applied_row
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _COMPARED = re.compile(r"(.*?)(==|>=)(.*)")
@@ -47,6 +48,9 @@ def called_row(
     ValueError
         Where a parameter is none; ShapeError where operands do not fit.
     """
+    shown = row.op.spelling.shown
+    if shown and len(operands) == len(shown):  # the others are functions of the first
+        operands = [operands[0], *eigh(operands[0]), *operands[1:]]
     core = row.op.core[:1]
     if isinstance(row.op, Indicator):
         return apply(row.op, params=_conditions(texts))

@@ -1,0 +1,99 @@
+"""Calls for arrays of any number of axes: rows with their parameters, ``axis=``, and indices.
+
+Their types are found by calling them: with a variable of its shape in the place of every operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...graph.arraylike import surface
+from ...graph.extents import Shape
+from ...graph.nodes import Expr, Var, intern
+from ...graph.properties import INTEGERS
+from ...support.errors import Error, LimitError, ParseError, ShapeError
+from ..reading.calls import ArrayTree
+from ..reading.library import LIBRARY
+from ..reading.row_calls import called_row, option
+from ..reading.rows import row_named
+from ..reading.tree import Node
+from .functions import implementation, library_name, signature_of
+
+#: Which operand of a function is of integers.
+INTEGER_OPERAND = {"selection": 0, "segment_sum": 1}
+#: Functions of text that are rows of another name.
+ROWS = {"reshape": "merge_axes"}
+#: Functions of the entries' magnitudes, or of all entries, and what they are with ``axis=``.
+WITH_AXES: dict[str, Callable[..., Expr]] = {
+    "norm1": lambda a, **axes: LIBRARY["sum"](LIBRARY["abs"](a), **axes),
+}
+
+
+def placeholder(node: Node, k: int, shape: Shape) -> Expr:
+    """A variable in the place of operand k."""
+    integral = k > 0 if node.kind == "index" else INTEGER_OPERAND.get(node.name) == k
+    found: Var = intern(Var, (f"@{k}", shape, INTEGERS if integral else ()))
+    return found
+
+
+def is_general(tree: ArrayTree, place: int, arrays: bool) -> bool:
+    """Is this a call whose type is found by calling it? `arrays`: have operands many axes?"""
+    node = tree.nodes[place]
+    found = signature_of(node.name) if node.kind == "call" else None
+    if found is None:
+        return node.kind == "index"
+    return found.rule in ("row", "general") or place in tree.parameters or (arrays and found.stacks)
+
+
+def general_call(
+    tree: ArrayTree, place: int, args: Sequence[Any], read: Callable[..., Expr]
+) -> Expr:
+    """The value of a call; `read` is the reader of text, for functions of one number.
+
+    Raises
+    ------
+    ParseError
+        Where there is no such call, at its place; ShapeError where operands do not fit.
+    """
+    node, texts = tree.nodes[place], tree.parameters.get(place, ())
+    try:
+        return _value(node, texts, args, read)
+    except (ParseError, LimitError):
+        raise
+    except ShapeError as error:
+        raise tree.shape_error(str(error), node.at) from error
+    except (Error, TypeError, ValueError, IndexError) as error:
+        raise tree.error(f"{node.name}: {error}", node.at) from error
+
+
+def _value(
+    node: Node, texts: Sequence[str], args: Sequence[Any], read: Callable[..., Expr]
+) -> Expr:
+    if node.kind == "index":
+        waiting = iter(args[1:])
+        found: Expr = surface["getitem"](
+            args[0], tuple([_key(text) if text else next(waiting) for text in texts])
+        )
+        return found
+    row = row_named(ROWS.get(node.name, node.name))
+    named = library_name(node.name)
+    by_name = texts and "=" in texts[0] and "==" not in texts[0]
+    if by_name and len(texts) == 1 and named in LIBRARY:
+        call = WITH_AXES.get(node.name) or implementation(node.name)
+        whole: Expr = call(*args, **dict([option(texts[0])]))
+        return whole
+    if row is None or (not texts and row.parameters and named in LIBRARY):
+        if texts and named not in LIBRARY:
+            raise ValueError("it takes no parameters by name")
+        plain: Expr = implementation(node.name)(*args)
+        return plain
+    return called_row(row, args, texts, lambda text: read(text, x=()))
+
+
+def _key(text: str) -> slice | int:
+    """A slice or a whole number."""
+    parts = [part.strip() for part in text.split(":")]
+    if len(parts) == 1:
+        return int(text)
+    return slice(*[int(part) if part else None for part in parts])
