@@ -141,7 +141,6 @@ SHAPE_ERRORS = [
     ("B^2", 1, 2, ["square", "(m, n)"]),
     ("tr(B)", 1, 1, ["square", "rows of `B` (index 0, extent m)", "columns of `B`"]),
     ("inv(x)", 1, 1, ["square matrix", "column"]),
-    ("softmax(B)", 1, 1, ["a column or a row"]),
     ("diag(a)", 1, 1, ["scalar"]),
     ("vector(x)", 1, 1, ["a scalar"]),
     ("kron(A, x)", 1, 1, ["Kronecker"]),

@@ -351,6 +351,34 @@ def facts(names: Iterable[str]) -> list[Constraint]:
     return found
 
 
+def signs(names: Iterable[str]) -> list[Constraint]:
+    """That names, those inside atoms too, are not negative; a minimum, as of 0 and 3-n, may be."""
+    waiting, found = list(names), set[str]()
+    while waiting:
+        name = waiting.pop()
+        atom = atom_of(name)
+        if name not in found and atom is not None:
+            inner = atom.forms if isinstance(atom, Least) else (atom.form,)
+            waiting += [n for form in inner for n in form.names]
+        found.add(name)
+    return [Constraint(form) for n in sorted(found) if is_nonnegative(form := Affine.of(n))]
+
+
+def never_less(form: Affine) -> Affine:
+    """A form that is never less than a given one, nor than 0, for all extents of its names."""
+    total = Affine((), max(0, form.constant))
+    for name, c in form.terms:
+        atom = atom_of(name)
+        if atom is None or is_nonnegative(Affine.of(name)):
+            total += Affine.of(name) * max(0, c)
+        elif isinstance(atom, Least):
+            for bound in atom.forms[:1] if c > 0 else [-f for f in atom.forms]:
+                total += never_less(bound) * abs(c)
+        else:
+            total += never_less(atom.form if c > 0 else atom.divisor - 1 - atom.form) * abs(c)
+    return total
+
+
 def value_of(form: Affine, value: Mapping[str, int]) -> int:
     """The number that a form is at values of its names; it may be negative."""
     total = form.constant

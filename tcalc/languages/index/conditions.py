@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from ...graph.extents import Extent
 from ...integers.affine import Congruence, Constraint, Guard
 from ...integers.polyhedra import NEVER
 from ...support.trampoline import Steps
 from ..reading.tree import Node
 from .grammar import COMPARISONS, IndexTree
 from .integers import Integers
-from .iteration_space import Context
+from .iteration_space import Context, IterationSpace
 from .values import (
     COMPARISON_FUNCTIONS,
     SCALAR_ONE,
@@ -23,6 +22,9 @@ from .values import (
     mask_of,
 )
 
+#: Systems of which one holds where a condition does; of more, nothing is known.
+MAX_ALTERNATIVES = 16
+
 CONNECTIVES = {"&": "logical_and", "|": "logical_or", "~": "logical_not"}
 
 
@@ -33,8 +35,8 @@ class Conditions:
     ----------
     tree : IndexTree
     integers : Integers
-    extents : mapping
-        Extents of labels.
+    space : IterationSpace
+        The labels of indices, and what is known of them.
     value : callable
         ``value(place, context)`` reads the value of a node.
     """
@@ -43,12 +45,13 @@ class Conditions:
         self,
         tree: IndexTree,
         integers: Integers,
-        extents: Mapping[int, Extent],
+        space: IterationSpace,
         value: Callable[[int, Context], Steps],
     ) -> None:
         self.tree = tree
         self.integers = integers
-        self.extents = extents
+        self.space = space
+        self.extents = space.extents
         self.value = value
 
     def guard(self, place: int, node: Node, context: Context) -> Steps:
@@ -70,6 +73,8 @@ class Conditions:
 
     def condition(self, place: int, context: Context) -> Steps:
         node = self.tree.nodes[place]
+        if node.kind == "guard":
+            return (yield self.guard(place, node, context))
         if node.name in COMPARISONS and (found := self.compared(node)) is not None:
             guard, negative = found
             value = mask_of([guard], self.extents)
@@ -111,33 +116,54 @@ class Conditions:
             left, right = right, left
         return Constraint(left - right - (node.name in ("<", ">"))), False
 
-    def known_where(self, place: int, positive: bool) -> Steps:
-        """The constraints that hold where a condition does, or (not positive) where it does not."""
-        node = self.tree.nodes[place]
-        found: list[Constraint] = []
-        if node.kind == "guard" or node.name == "&":
-            inner = node.args if positive or len(node.args) == 1 else ()
-        elif node.kind == "infix" and node.name == "|":
-            inner = () if positive else node.args
-        elif node.kind == "prefix" and node.name == "~":
-            return (yield self.known_where(node.args[0], not positive))
-        elif node.kind == "infix" and node.name in COMPARISONS:
-            return self.known_by(node, positive)
-        else:
-            inner = ()
-        for arg in inner:
-            found += yield self.known_where(arg, positive)
-        return tuple(found)
+    def known_where(self, place: int, positive: bool, context: Context) -> Steps:
+        """The constraints that hold where a condition does, or (not positive) where it does not.
 
-    def known_by(self, node: Node, positive: bool) -> Context:
-        """The constraints of one comparison; an equality is two inequalities."""
+        Of several alternatives those count that are possible in the context, and of these what all
+        have in common.
+        """
+        found: list[Context] = yield self.alternatives(place, positive)
+        if len(found) > 1:
+            found = [c for c in found if self.space.possible((*context, *c))] or [(NEVER,)]
+        first, *others = found
+        return tuple([
+            c for c in first if all(self.space.holds(c, (*context, *other)) for other in others)
+        ])  # fmt: skip
+
+    def alternatives(self, place: int, positive: bool) -> Steps:
+        """Systems of which one holds where a condition does, or (not positive) where not."""
+        node = self.tree.nodes[place]
+        if node.kind == "prefix" and node.name == "~":
+            return (yield self.alternatives(node.args[0], not positive))
+        if node.kind == "infix" and node.name in COMPARISONS:
+            return self.compared_alternatives(node, positive)
+        if node.kind != "guard" and node.name not in CONNECTIVES:
+            return [()]
+        found: list[Context] = [()]
+        if (node.name == "|") == positive:  # one of them holds
+            found = []
+            for arg in node.args:
+                found += yield self.alternatives(arg, positive)
+            return found if len(found) <= MAX_ALTERNATIVES else [()]
+        for arg in node.args:
+            more: list[Context] = yield self.alternatives(arg, positive)
+            if len(found) * len(more) <= MAX_ALTERNATIVES:
+                found = [(*one, *other) for one in found for other in more]
+        return found
+
+    def compared_alternatives(self, node: Node, positive: bool) -> list[Context]:
+        """The constraints of one comparison: an equality is two inequalities, or one of two."""
         compared = self.compared(node)
         if compared is None or not isinstance(compared[0], Constraint):
-            return ()
+            return [()]
         guard, negative = compared
+        positive = positive != negative
         if guard.trivial or guard.impossible:
-            return () if (guard.trivial != negative) == positive else (NEVER,)
+            return [() if guard.trivial == positive else (NEVER,)]
         form = guard.form
-        if isinstance(guard, Constraint) and guard.equality:
-            return (Constraint(form), Constraint(-form)) if positive != negative else ()
-        return (Constraint(form),) if positive else (Constraint(-form - 1),)
+        equality = isinstance(guard, Constraint) and guard.equality
+        if equality and positive:
+            return [(Constraint(form), Constraint(-form))]
+        if equality:
+            return [(Constraint(form - 1),), (Constraint(-form - 1),)]
+        return [(Constraint(form),) if positive else (Constraint(-form - 1),)]

@@ -18,7 +18,14 @@ from .arrays import Arrays
 from .grammar import IndexTree
 from .integers import Integers
 from .iteration_space import Context, IterationSpace
-from .values import Labelled, contracted, labelled_affine, labelled_call, labelled_sum
+from .values import (
+    Labelled,
+    contracted,
+    labelled_affine,
+    labelled_call,
+    labelled_modulo,
+    labelled_sum,
+)
 
 
 class Entries:
@@ -159,10 +166,11 @@ class Entries:
         if self.integers.affine(call.args[0]) is None:
             inner = yield self.integer(call.args[0], context)
         if inner is None:
-            inner = labelled_affine(self.subscript(call.args[0]), extents)
+            places = labelled_modulo(self.subscript(call.args[0]), modulus, extents)
+        else:
+            places = labelled_call("mod", [inner, labelled_affine(modulus, extents)], extents)
         accesses, _ = self.inside(place, axis, modulus - 1 - low, ())
         lowest, _ = self.inside(place, axis, -low, ())
-        places = labelled_call("mod", [inner, labelled_affine(modulus, extents)], extents)
         extent = self.arrays.array(node).expr.shape[axis]
         found = self.selected(places, low, extent, label)
         return [found, *indicator({}, [], [*accesses, *lowest])]

@@ -66,14 +66,25 @@ class IntegerBound(NamedTuple):
 
     @property
     def in_dimensions(self) -> Affine | None:
-        """The form, where this is one in dimensions, quotients and minima of such forms."""
-        if self.affine is not None:
-            return self.affine
-        floors = [f.plain() for f in self.forms[0]]
-        free = all(f.divisor == 1 and _without_labels(f.form) for f in floors)
-        return (
-            least([f.form for f in floors]) if free and len(self.forms) == self.under == 1 else None
-        )
+        """The form in dimensions, with minima of several; None where there is an index."""
+        plain = [[f.plain() for f in floors] for floors in self.forms]
+        every = [f for floors in plain for f in floors]
+        free = all(f.divisor == 1 and _without_labels(f.form) for f in every)
+        if self.under != 1 or not free:
+            return None
+        return -_least([-_least([f.form for f in floors]) for floors in plain])
+
+    @property
+    def joined(self) -> IntegerBound:
+        """The same as one form, where it is one in dimensions."""
+        form = self.in_dimensions
+        return self if form is None else integer_bound(form)
+
+
+def _least(forms: Sequence[Affine]) -> Affine:
+    """The least of forms; what all of them add stands outside of the minimum."""
+    common = min([form.constant for form in forms])
+    return least([form - common for form in forms]) + common
 
 
 def integer_bound(form: Affine | int) -> IntegerBound:

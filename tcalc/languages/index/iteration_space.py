@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...graph.extent_forms import facts, floor_divided
+from ...graph.extent_forms import facts, floor_divided, never_less, signs
 from ...graph.extents import Extent, extent_from, form_of
 from ...integers.affine import Affine, Constraint
 from ...integers.boxes import index
@@ -77,7 +77,7 @@ class IterationSpace:
             extent = form_of(self.extents[label])
             dimensions.update(extent.names)
             box += [Constraint(index(label)), Constraint(extent - 1 - index(label))]
-        box += [Constraint(Affine.of(name)) for name in sorted(dimensions)]
+        box += signs(dimensions)
         box += facts(sorted(dimensions))
         return System((*box, *related))
 
@@ -167,7 +167,7 @@ class IterationSpace:
             start = min([self.limit(f, -1) for f in piece.lower], key=lambda f: (len(f.terms), f))
         ends = [(_labels(f.form), self.limit(f, 1) - start + 1) for f in piece.upper]
         _, end = min(ends, key=lambda found: (bool(found[1].terms), found[0], _size(found[1])))
-        return start, nonnegative(end)
+        return start, extent_from(never_less(end))
 
     def limit(self, f: Floor, side: int) -> Affine:
         """The greatest or the least value of a rounded quotient, in dimensions."""
@@ -181,9 +181,3 @@ def _labels(form: Affine) -> bool:
 def _size(form: Affine) -> tuple[int, int, Affine]:
     """Of two extents, the one that is less for large dimensions."""
     return sum([c for _, c in form.terms]), form.constant, form
-
-
-def nonnegative(form: Affine) -> Extent:
-    """An extent that is never less than a form, nor than 0."""
-    terms = tuple([(name, c) for name, c in form.terms if c > 0])
-    return extent_from(Affine(terms, max(0, form.constant)))

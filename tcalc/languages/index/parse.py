@@ -36,6 +36,7 @@ from .values import (
     entry_arity,
     labelled_affine,
     labelled_call,
+    labelled_modulo,
     labelled_multiple,
     labelled_product,
     labelled_sum,
@@ -115,7 +116,7 @@ class _ExpressionBuilder:
         self.arrays = Arrays(tree, declared, self.integers, lambda given: parse_index(given, x=()))
         self.ranges = Ranges(tree, declared, self.arrays, self.space, self.integers)
         self.entries = Entries(tree, self.arrays, self.space, self.integers, self.value)
-        self.conditions = Conditions(tree, self.integers, self.extents, self.value)
+        self.conditions = Conditions(tree, self.integers, self.space, self.value)
         self.rules: dict[str, Callable[[int, Node, Context], Steps]] = {
             "binder": self.binder,
             "guard": self.conditions.guard,
@@ -227,7 +228,7 @@ class _ExpressionBuilder:
         said: dict[int, Context] = {}
         for k in places:
             if self.tree.nodes[k].kind == "guard":
-                said[k] = yield self.conditions.known_where(k, True)
+                said[k] = yield self.conditions.known_where(k, True, context)
         values: list[Labelled] = []
         for k in places:
             others = [c for other, cs in said.items() if other != k for c in cs]
@@ -254,12 +255,15 @@ class _ExpressionBuilder:
             count = {1: "one argument", 2: "two arguments"}.get(wanted[0], f"{wanted[0]} arguments")
             message = f"{node.name} takes {count}, not {len(node.args)}"
             raise self.tree.error(message, node.at)
+        forms = [self.integers.affine(arg) for arg in node.args] if node.name == "mod" else []
+        if len(forms) == 2 and forms[0] and forms[1] and not _has_labels(forms[1]):
+            return labelled_modulo(forms[0], forms[1], self.extents)
         contexts = [context] * len(node.args)
         if node.name == "where":
             for k, positive in ((1, True), (2, False)):
                 contexts[k] = (
                     *context,
-                    *(yield self.conditions.known_where(node.args[0], positive)),
+                    *(yield self.conditions.known_where(node.args[0], positive, context)),
                 )
         values: list[Labelled] = []
         for arg, inner in zip(node.args, contexts, strict=True):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from ...graph.extent_forms import facts
+from ...graph.extent_forms import facts, signs
 from ...graph.extents import Extent, form_of
 from ...graph.nodes import Einsum
 from ...graph.products import indicates
@@ -72,7 +72,7 @@ def written_out(
     standing = {n for form in box.values() for n in form.names}
     standing |= {n for g in said for n in g.form.names if n[0] != "?"}
     inside = {n for c in context for n in c.form.names}  # indices, whose ranges are known
-    known = (*context, *[Constraint(Affine.of(n)) for n in sorted(standing - inside)])
+    known = (*context, *signs(standing - inside))
     known = (*known, *facts(sorted(standing | inside)))
     found = BoundedSum(
         places,

@@ -110,7 +110,7 @@ class Ranges:
         found = self.named(place)
         if found.low < 0:
             return [self.implicit(place)]
-        low, high = self.integers.bound(found.low), self.integers.bound(found.high)
+        low, high = self.integers.bound(found.low).joined, self.integers.bound(found.high).joined
         forms = [f.form for least in (*low.forms, *high.forms) for f in least]
         known = self.space.known(forms, context)
         return [self.space.place(piece, context) for piece in range_pieces(low, high, known)]

@@ -7,12 +7,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ...graph.applications import apply
+from ...graph.extent_forms import Least, atom_of, is_nonnegative
 from ...graph.extents import ONE, Extent, extent_coef, extent_from, number
-from ...graph.nodes import Apply, Expr, Labels, postorder
+from ...graph.nodes import Add, Apply, Expr, Labels, postorder
 from ...graph.normal import add, einsum, scale, view
 from ...graph.operators import TABLE
-from ...graph.products import LabelledExpr, filled, numeral
+from ...graph.products import LabelledExpr, filled, multiple, numeral, numeric_value, split_coef
 from ...integers.affine import Affine, Guard
+from ...ops.affine_entries import integral
 from ...ops.indicator import CheckedAccess, indicator, label_of
 from ...ops.reductions import arange
 from ...support.misspelt import closest_name
@@ -27,6 +29,8 @@ OTHER_FUNCTIONS = {
 }  # fmt: skip
 #: Values of names that are not declared.
 NUMBERS = {"pi": 3.141592653589793, "inf": float("inf"), "nan": float("nan")}
+#: Coefficients up to this stay as they are modulo a dimension: doubles hold their multiples.
+LARGE = 2**20
 #: The value of every reduction over an empty range.
 NEUTRAL_ELEMENT = {
     "sum": 0.0, "prod": 1.0, "max": -float("inf"), "min": float("inf"),
@@ -70,8 +74,51 @@ def expanded(v: Labelled, word: Labels, extents: Mapping[int, Extent]) -> Expr:
     return v.expr if v.word == word else contracted([v], word, extents).expr
 
 
+def labelled_modulo(form: Affine, modulus: Affine, extents: Mapping[int, Extent]) -> Labelled:
+    """The values of one affine form modulo another, without labels, exact in doubles.
+
+    Coefficients are taken modulo it first: a number now, a dimension when it has an extent.
+    """
+    divisor = labelled_affine(modulus, extents)
+    values = [Labelled(numeral(0), ())]
+    for name, c in (*form.terms, ("", form.constant)):
+        value = SCALAR_ONE if not name else labelled_affine(Affine.of(name), extents)
+        if not modulus.terms and modulus.constant > 0:
+            values.append(labelled_multiple(value, c % modulus.constant))
+        elif abs(c) < LARGE:
+            values.append(labelled_multiple(value, c))
+        else:
+            values.append(labelled_product([_residue(c, divisor, extents), value], extents))
+    return labelled_call("mod", [labelled_sum(values, extents), divisor], extents)
+
+
+def _residue(c: int, divisor: Labelled, extents: Mapping[int, Extent]) -> Labelled:
+    """A number of any size modulo a dimension."""
+    low = Labelled(numeral(c % LARGE), ())
+    if not -LARGE < c < LARGE:
+        high = _residue(c // LARGE, divisor, extents)
+        low = labelled_sum([labelled_multiple(high, LARGE), low], extents)
+    elif c < 0:
+        low = Labelled(numeral(c), ())
+    return labelled_call("mod", [low, divisor], extents)
+
+
+def _reduced(v: Labelled, modulus: Labelled) -> Labelled:
+    """A value that is congruent modulo a number, with small coefficients."""
+    n = numeric_value(modulus.expr)
+    if n is None or n < 1 or modulus.word:
+        return v
+    terms: list[Expr] = []
+    for term in v.expr.args if isinstance(v.expr, Add) else (v.expr,):
+        coef, rest = split_coef(term)
+        terms.append(multiple(rest, coef._replace(value=int(coef.value) % int(n))))
+    return Labelled(add(terms), v.word)
+
+
 def labelled_call(name: str, values: Sequence[Labelled], extents: Mapping[int, Extent]) -> Labelled:
     """A function of entries, over all labels of its arguments."""
+    if name == "mod" and len(values) == 2 and all(integral(v.expr) for v in values):
+        values = [_reduced(values[0], values[1]), values[1]]
     word = label_union(values)
     args = [expanded(v, word, extents) for v in values]
     if name in ("max", "min"):
@@ -144,12 +191,16 @@ def labelled_affine(form: Affine, extents: Mapping[int, Extent]) -> Labelled:
     terms = [Labelled(numeral(form.constant), ())] if form.constant or not form.terms else []
     for name, c in form.terms:
         label = label_of(name)
-        word: Labels = ()
-        if label is None:
-            value = filled(extent_coef(extent_from(Affine.of(name))), ())
+        if label is not None:
+            value = Labelled(arange(extents[label]), (label,))
+        elif is_nonnegative(Affine.of(name)) or (atom := atom_of(name)) is None:
+            value = Labelled(filled(extent_coef(extent_from(Affine.of(name))), ()), ())
+        elif isinstance(atom, Least):
+            value = labelled_call("min", [labelled_affine(f, extents) for f in atom.forms], extents)
         else:
-            value, word = arange(extents[label]), (label,)
-        terms.append(labelled_multiple(Labelled(value, word), c))
+            quotient = [labelled_affine(f, extents) for f in (atom.form, Affine((), atom.divisor))]
+            value = labelled_call("floor", [labelled_call("divide", quotient, extents)], extents)
+        terms.append(labelled_multiple(value, c))
     return labelled_sum(terms, extents)
 
 

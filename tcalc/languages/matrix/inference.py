@@ -26,6 +26,7 @@ from .functions import (
 from .general_calls import general_call, is_general, placeholder
 from .rules import FUNCTION_RULES, KIND_RULES, OPERATOR_RULES
 from .sizes import SizeRules
+from .spellings import instead
 from .syntax import LEVELS, argument
 from .types import SCALAR, Type, TypingContext, TypingRule, type_of_axes
 
@@ -208,17 +209,29 @@ class _Inference:
             wanted = f"{most}" if least == most else f"{least} to {most}"
             plural = "s" if most > 1 else ""
             message = f"{node.name} takes {wanted} argument{plural}, not {len(node.args)}"
-            raise self.tree.error(message, node.at)
+            raise self.tree.error(message + self.advice(node), node.at)
         return found
+
+    def advice(self, node: Node) -> str:
+        """What to write in place of a call with the wrong number of arguments."""
+        found, written = signature_of(node.name), [self.tree.source(place) for place in node.args]
+        if found is not None and found.rule in ("total", "vector") and len(written) == 2:
+            columns, rows = (f"{node.name}({written[0]}, axis={k})" for k in (0, 1))
+            return f"; write {columns} over the rows, {rows} over the columns"
+        known = instead(node.name, written)
+        return f"; write {known}" if known else ""
 
     def no_function(self, node: Node) -> ParseError:
         name, close = node.name, closest_matrix_function(node.name)
+        known = instead(name, [self.tree.source(place) for place in node.args])
         if name in RESULT_FUNCTIONS:
             parts = " and ".join([f"{part}(…)" for part in RESULT_FUNCTIONS[name]])
             return self.tree.error(f"`{name}` has several results: write {parts}", node.at)
         assigned = any(name == statement.name for statement in self.tree.statements)
         if assigned or name in self.declared or name == "pi" or _CONVENTION.fullmatch(name):
             hint = f"`{name}` is no function; a product is written {name}*(…)"
+        elif known:
+            hint = f"there is no function `{name}`; write {known}"
         else:
             hint = f"unknown function `{name}`" + (f"; did you mean `{close}`?" if close else "")
         return self.tree.error(hint, node.at)

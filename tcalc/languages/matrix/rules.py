@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..reading.tree import Node
+from .spellings import TRANSPOSES
 from .types import (
     ARRAY_ADVICE,
     MATRIX_PRODUCTS,
@@ -81,6 +82,7 @@ def power_type(context: TypingContext, node: Node) -> Type:
         return SCALAR
     if kinds != ("matrix", "scalar"):
         advice = "^ raises scalars, square matrices to an integer; write {} .^ {} for entries"
+        advice = TRANSPOSES.get(context.tree.source(exponent), advice)
         raise context.refused(node, node.args, advice.format(*context.factors(node)))
     context.check_square(base, node.at)
     return context.types[base]
@@ -118,7 +120,10 @@ def weighted_type(context: TypingContext, node: Node) -> Type:
 
 
 def vector_type(context: TypingContext, node: Node) -> Type:
-    return context.only(node, ("column", "row"), "a column or a row")
+    """Functions along the last axis, as NumPy's: of every row of a matrix."""
+    if context.kind(node.args[0]) == "scalar" or node.name == "cumsum":
+        return context.only(node, ("column", "row"), "a column or a row; of others, say axis=")
+    return context.first(node)
 
 
 def square_matrix_type(context: TypingContext, node: Node) -> Type:

@@ -9,11 +9,13 @@ import re
 from typing import Any
 
 from ...graph.extents import affine_extent
+from ...support.errors import ParseError
 from ..reading.calls import ArrayParser, ArrayTree
-from ..reading.lexer import WORDS, Lexicon, literal
+from ..reading.lexer import WORDS, Lexicon, excerpt, literal
 from ..reading.parser import COMPARISON, OR, POWER, PRODUCT, SUM, Grammar, Open
 from ..reading.tree import Node, Positions, SyntaxTree
 from .functions import signature_of
+from .spellings import called
 
 #: The precedence of this language's operators between two operands.
 LEVELS = {
@@ -25,7 +27,7 @@ LEVELS = {
 TRANSPOSES = ("'", ".'")
 
 #: A literal argument: a whole number, a word, or what is quoted; and an index that is no operand.
-LITERAL = re.compile(rf"[+-]?(?:[0-9]{{1,15}}|{'|'.join(WORDS)})|'\\w*'|\"\\w*\"")
+LITERAL = re.compile(rf"[+-]?(?:[0-9]{{1,15}}|{'|'.join(WORDS)})|'[a-z]*'|\"[a-z]*\"")
 KEY = re.compile(r"[+-]?[0-9]{1,15}|(?:[+-]?[0-9]{1,15})?(?: *: *(?:[+-]?[0-9]{1,15})?){1,2}")
 
 LEXICON = Lexicon(
@@ -38,7 +40,7 @@ LEXICON = Lexicon(
         "@": "a product of matrices and vectors is *",
         ".T": "a transpose is '",
         "&&": "write logical_and(a, b)",
-        "||": "write logical_or(a, b)",
+        "||": "write norm(a) for a norm, and logical_or(a, b) for one or the other",
         "&": "write logical_and(a, b)",
         "|": "write logical_or(a, b), and abs(a) for a magnitude",
         "~=": "write !=",
@@ -81,6 +83,23 @@ class _MatrixParser(ArrayParser):
         super().__init__(text, GRAMMAR)
         self.operators |= {"²": self.squared, "[": self.indexed}
         self.operators |= dict.fromkeys(TRANSPOSES, self.transposed)
+
+    def juxtaposed(self) -> ParseError:
+        node, power = self.nodes[self.values[-1]], ""
+        if node.kind == "infix" and node.name in ("^", ".^"):
+            node, power = self.nodes[node.args[0]], self.nodes[node.args[1]].name
+        if node.kind != "name" or signature_of(node.name) is None:
+            return super().juxtaposed()
+        first = self.token
+        if self.at("("):
+            self.place += 1
+            found = self.verbatim()
+        else:
+            found = excerpt(self.text, first.start, first.end)
+        written = called(node.name, power, found)
+        return self.fail(
+            f"the argument of a function is in parentheses: write {written}", node.start
+        )
 
     # --- powers and transposes --------------------------------------------------------------------
 

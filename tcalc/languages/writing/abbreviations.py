@@ -7,18 +7,18 @@ from collections.abc import Callable
 from ...graph.nodes import Add, Apply, Einsum, Expr
 from ...ops.reductions import softmax
 
-#: Functions of one vector that are written as calls, though they are composed of other nodes.
+#: Functions of the last axis that are calls, though they are composed of other nodes.
 ABBREVIATIONS: dict[str, Callable[[Expr], Expr]] = {"softmax": softmax}
 
 
 def abbreviation(node: Apply) -> tuple[str, Expr] | None:
-    """The function of a vector that this node composes, and its argument; None for others."""
+    """The function of vectors that this node composes, and its argument; None for others."""
     terms = node.args[0].args if isinstance(node.args[0], Add) else ()
-    if node.ndim != 1 or len(node.args) != 1:
+    if node.ndim not in (1, 2) or len(node.args) != 1:
         return None
     for term in terms:
         total = term.args[0] if isinstance(term, Einsum) and len(term.args) == 1 else None
-        if not isinstance(total, Apply) or total.ndim or len(total.args) != 1:
+        if not isinstance(total, Apply) or len(total.args) != 1:
             continue
         for name, function in ABBREVIATIONS.items():
             if total.args[0].shape == node.shape and function(total.args[0]) is node:

@@ -51,8 +51,9 @@ class FormulaLayout:
         nodes = postorder((e,))
         known = variables((e,))
         self.names = Names(set(known))
-        self.style.stated = {n for v in known.values() for n in v.shape if isinstance(n, str)}
-        self.style.stated -= known.keys()
+        sized = [node for node in nodes if isinstance(node, Einsum) and not node.args]
+        stated = {n for e in (*known.values(), *sized) for n in e.shape if isinstance(n, str)}
+        self.style.stated = stated - known.keys()
         for name in sorted(self.names.taken):
             self.style.name(name)  # before other names get symbols
         last = self.run(nodes)
@@ -139,7 +140,8 @@ class FormulaLayout:
             name, arg = found
             form = self.forms[id(arg)]
             plain = self.style.function(name, [form.plain])
-            turned = self.style.function(name, [form.turned]) if plain.flips else None
+            row = plain.flips and node.ndim == 1
+            turned = self.style.function(name, [form.turned]) if row else None
             return self.settled(node, plain, turned)
 
         def called(fragments: list[Fragment], scalar: list[bool]) -> Fragment:

@@ -1,0 +1,86 @@
+"""What people write who know other languages, and what is written here instead: for messages."""
+
+from __future__ import annotations
+
+from .functions import FUNCTIONS, signature_of
+
+_CALLED = {
+    **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan")},
+    "ln": "log", "lg": "log10", "ld": "log2", "sgn": "sign", "signum": "sign",
+    "atan2": "arctan2", "pow": "power", "sqr": "square", "logistic": "sigmoid", "lgamma": "gammaln",
+    "loggamma": "gammaln", "psi": "digamma", "normcdf": "ndtr", "heaviside": "less",
+    "inverse": "inv", "invert": "inv", "determinant": "det", "adjoint": "adj", "adjugate": "adj",
+    "lse": "logsumexp", "average": "mean", "total": "sum", "product": "prod", "amax": "max",
+    "amin": "min", "frobenius": "norm", "tensorproduct": "kron",
+}  # fmt: skip
+
+#: By the name that somebody calls: what to write, in which {0} and {1} are the arguments.
+INSTEAD = {
+    **{name: f"{call}({{0}})" for name, call in _CALLED.items()},
+    "atan2": "arctan2({0}, {1})",
+    "pow": "{0} .^ {1}, of scalars {0}^{1}",
+    "heaviside": "where({0} > 0, 1, 0)",
+    "step": "where({0} > 0, 1, 0)",
+    "dot": "{0}'*{1}",
+    "inner": "{0}'*{1}",
+    "vdot": "{0}'*{1}",
+    "outer": "{0}*{1}'",
+    "hadamard": "{0} .* {1}",
+    "times": "{0} .* {1}",
+    "multiply": "{0} .* {1}",
+    "matmul": "{0}*{1}",
+    "mtimes": "{0}*{1}",
+    "mm": "{0}*{1}",
+    "cross": "#('ijk,j,k->i', E, {0}, {1}), where E of shape (3, 3, 3) holds the signs",
+    "solve": "{0} \\ {1}",
+    "mldivide": "{0} \\ {1}",
+    "transpose": "{0}'",
+    "eig": "eigvals({0}) and eigvecs({0})",
+    "lu": "{0} \\ b to solve, det({0}), or inv({0})",
+    "rank": "tr(pinv({0})*{0}), as a rank has no derivative",
+    "cond": "norm({0}, 2)*norm(inv({0}), 2)",
+    "identity": "eye(n)",
+    "I": "eye(n)",
+    "ones": "vector(1, n) for a column, ones(m, n) for a matrix",
+    "zeros": "vector(0, n) for a column, zeros(m, n) for a matrix",
+    "linspace": "iota(n), which is 0, 1, … n - 1, and arithmetic",
+    "arange": "iota(n), which is 0, 1, … n - 1",
+    "range": "iota(n), which is 0, 1, … n - 1",
+    "size": "extent(n) of the dimension's name n",
+    "length": "extent(n) of the dimension's name n",
+    "numel": "extent(n) of the dimension's name n",
+    "einsum": "#('ij,jk->ik', {0}, {1})",
+    "repmat": "{0}*vector(1, n)' to repeat a column",
+    "round": "floor({0} + 0.5)",
+    "cot": "1 ./ tan({0})",
+    "sec": "1 ./ cos({0})",
+    "csc": "1 ./ sin({0})",
+    "if": "where(condition, a, b)",
+    "sumsq": "sum({0}.^2)",
+    "sqnorm": "sum({0}.^2)",
+    "log_det": "logdet({0})",
+}
+
+#: By an exponent that is none: what to write.
+TRANSPOSES = {
+    **dict.fromkeys(("T", "t", "H", "tr"), "a transpose is written {0}'"),
+    **dict.fromkeys(("-T", "-t", "(-T)"), "the inverse of a transpose is written inv({0})'"),
+}
+
+
+def instead(name: str, arguments: list[str]) -> str:
+    """What to write in place of a call; nothing where that is not known."""
+    shown = [*arguments, "…", "…"] if arguments else ["…", "…"]
+    known = INSTEAD.get(name) or INSTEAD.get(name.lower())
+    if known:
+        return known.format(*shown)
+    lower = next((other for other in FUNCTIONS if other.lower() == name.lower()), name.lower())
+    if lower != name and signature_of(lower) is not None:
+        return f"{lower}({', '.join(arguments) or '…'})"
+    return ""
+
+
+def called(name: str, power: str, argument: str) -> str:
+    """What to write for ``sin x`` and ``sin^2(x)``."""
+    call = f"{name}({argument})"
+    return f"{call}.^{power}, of a scalar {call}^{power}" if power else call
