@@ -24,6 +24,7 @@ from tcalc.graph.nodes import Add, Apply, Const, Einsum, Expr, Var, dimensions, 
 from tcalc.graph.normal import bare
 from tcalc.graph.operators import Op
 from tcalc.languages.source.numpy_helpers import HELPERS
+from tcalc.run.backends import BACKENDS
 from tcalc.support.namespaces import NUMPY
 from tests.printed import DERIVED, FIXED, A, B, C, Q, V, X, c, high_order, parsed, x, z
 from tests.test_operators import ELEMENTWISE, points
@@ -334,8 +335,11 @@ def test_integers_that_index_are_exact(integers: tc.Expr, same: Callable[..., in
     at = {"v": np.arange(8.0) ** 2, "g": np.arange(12)[::-1].copy()}
     e = v[tc.mod(integers, 8)]
     places = [same(place, at["g"].tolist()) % 8 for place in range(12)]
-    found = run(e, **{name: at[name] for name in e.variables})
-    np.testing.assert_array_equal(found, at["v"][places])
+    at = {name: at[name] for name in e.variables}
+    wanted = np.arange(8.0)[places] ** 2
+    np.testing.assert_array_equal(run(e, **at), wanted)
+    for backend in BACKENDS:
+        np.testing.assert_array_equal(tc.compile(e, backend=backend)(at), wanted)
 
 
 def test_places_of_entries_index() -> None:

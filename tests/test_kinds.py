@@ -63,6 +63,8 @@ def programs() -> Iterator[tuple[Any, dict[str, Any]]]:
     for case in loop_cases.CASES:
         yield loop_cases.expression(case, 3), loop_cases.data(case, 3)
     yield products()
+    g, v = tc.var("g", 5, integer=True), tc.var("v", 8)
+    yield v[tc.mod(g * g + tc.arange(5), 8)], {"g": np.arange(5) - 3, "v": np.arange(8.0)}
 
 
 def products() -> tuple[Any, dict[str, Any]]:

@@ -23,6 +23,15 @@ def _index(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
+def _integers(step: Step, dtype: np.dtype[Any]) -> Run:
+    args, o, (form,) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        v[o] = form(*[v[a] for a in args])
+
+    return run
+
+
 def _joint(step: Step, dtype: np.dtype[Any]) -> Run:
     """Places in the C order of several axes; an axis without integers has its own label's."""
     args, o, shape = step.args, step.out, step.shape
@@ -124,6 +133,7 @@ def _add_at(step: Step, dtype: np.dtype[Any]) -> Run:
 
 #: How each kind of step is run.
 TABLES: dict[str, Maker] = {
+    "integers": _integers,
     "index": _index,
     "joint": _joint,
     "take": _take,

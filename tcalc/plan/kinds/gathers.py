@@ -17,6 +17,10 @@ def _index(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     return xp.asarray(checked(a, extent, what))
 
 
+def _integers(xp: Any, result: Result, params: Params, *arrays: AnyArray) -> AnyArray:
+    return xp.asarray(params[0](*arrays))
+
+
 def _own(xp: Any, extent: int, behind: int) -> AnyArray:
     """The values of a label that stands so many axes from the end."""
     return xp.reshape(xp.arange(extent), (-1,) + (1,) * (behind - 1))
@@ -91,6 +95,10 @@ def _add_at(xp: Any, result: Result, params: Params, a: AnyArray, *integers: Any
 
 
 GATHERS = [
+    Kind(
+        name="integers", params={"form": "the integers as a function of others, exact in 64 bits"},
+        shape=given, flops=one_each, reference=_integers, allocates=True, may_return=True,
+    ),
     Kind(
         name="index",
         params={"extent": "of the axis that is indexed", "what": "the index, for errors"},

@@ -67,6 +67,8 @@ class Lowering:
                     node, lambda e: way.open_shared or uses[id(e)] < 2, size, not way.open_shared
                 )
                 needed.update([id(arg) for arg, _ in whole.operands])
+            elif selects(node):
+                needed.update(map(id, operators.read_by(node.args[0])))
             else:
                 needed.update(map(id, node.args))
         for node in nodes:

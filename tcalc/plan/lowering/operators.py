@@ -22,6 +22,7 @@ from ..products.axis_order import along, entrywise, sized, spread
 from ..products.gathers import written
 from ..slot_facts import Inverse
 from ..steps import Builder, Plan, SlotWord, Word
+from .integers import IntegerForm, computed
 from .sums import Sums, Value
 
 #: The plan of one step of a loop, at extents of its dimensions, with what is the same in all.
@@ -63,6 +64,7 @@ class Operators:
             ]
         )
         self.read: dict[int, list[int]] = {}
+        self.forms: dict[int, IntegerForm] = {}
 
     def reads(self, part: Part) -> None:
         """Somebody needs this output of a loop."""
@@ -183,13 +185,35 @@ class Operators:
     def selection(self, e: Expr) -> Value:
         """A slot that stands for the tensor; only its integers are an array."""
         (arg,) = e.args
-        slot, word = self._plain(self.values[id(arg)], self.shape(arg), True)
+        slot, word = self._integers(arg)
         shape, extent = self.b.shapes[slot], self.shape(e)[-1]
         params = (extent, shortened(str(arg)))
         index = self.b.emit("index", (slot,), shape, (word, word), params)
         whole = ((index, tuple(range(len(word)))),)
         axes = (*[word.index(k) for k in range(arg.ndim)], arg.ndim)
         return Value(self.b.selection(whole, (*shape, extent)), axes, 1)
+
+    def read_by(self, integers: Expr) -> Sequence[Expr]:
+        """What integers that index are computed from, themselves where they are not computed."""
+        if not computed(integers):
+            return (integers,)
+        form = self.forms.setdefault(id(integers), IntegerForm(integers, self.sizes))
+        return form.leaves
+
+    def _integers(self, e: Expr) -> SlotWord:
+        """An array of integers; what is computed of others is so in integers."""
+        axes = tuple(range(e.ndim))
+        if not computed(e):
+            return self._plain(self.values[id(e)], self.shape(e), True)
+        form = self.forms[id(e)]
+        args, words = [], []
+        for leaf in form.leaves:
+            x = self._plain(self.values[id(leaf)], self.shape(leaf), True)
+            args.append(self._full(x, self.shape(leaf)))
+            words.append(tuple([-1 - k for k in range(leaf.ndim)]))
+        shape = self.shape(e)
+        key = (str(id(e)),)
+        return self.b.emit("integers", tuple(args), shape, (*words, axes), (form,), key), axes
 
     def _is_shared(self, e: Apply, factor: Op | Factorisation) -> bool:
         """Is the factorisation a row's own, or wanted by more than one step?"""
