@@ -9,6 +9,7 @@
 from . import linalg as linalg
 from . import numpy as numpy
 from . import rules as rules
+from . import scipy as scipy
 from .app.check import check as check
 from .app.explain import explain as explain
 from .compression.compress import Compressed as Compressed
@@ -30,6 +31,7 @@ from .minimise.newton import newton as newton
 from .minimise.scipy_objective import scipy_functions as scipy_functions
 from .ops.arithmetic import *
 from .ops.axes import *
+from .ops.bessel import *
 from .ops.constructors import *
 from .ops.declared import elementwise as elementwise
 from .ops.diagonals import *
@@ -37,6 +39,7 @@ from .ops.differences import *
 from .ops.einsum import *
 from .ops.elementwise import *
 from .ops.entrywise import *
+from .ops.incomplete import *
 from .ops.indexing import *
 from .ops.joining import *
 from .ops.matrix.inverse import *

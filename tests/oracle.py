@@ -14,6 +14,12 @@ from tcalc.graph.nodes import Add, Apply, Einsum, Expr, Var, postorder
 mp.mp.dps = 50
 
 
+def _student(df: Any, t: Any) -> Any:
+    """The distribution function of Student's t, by the incomplete beta function."""
+    half = mp.betainc(df / 2, mp.mpf(1) / 2, 0, df / (df + t * t), regularized=True) / 2
+    return 1 - half if t > 0 else half
+
+
 def _sign(x: Any) -> Any:
     return mp.mpf((x > 0) - (x < 0))
 
@@ -52,6 +58,20 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "spherical_jn": lambda n, x: (
         mp.sqrt(mp.pi) / 2 * (x / 2) ** n / mp.gamma(n + 1.5) * mp.hyp0f1(n + 1.5, -x * x / 4)
     ),
+    "jv": mp.besselj,
+    "yv": mp.bessely,
+    "iv": mp.besseli,
+    "kv": mp.besselk,
+    "ive": lambda n, x: mp.exp(-abs(x)) * mp.besseli(n, x),
+    "gammainc": lambda a, x: mp.gammainc(a, 0, x, regularized=True),
+    "gammaincc": lambda a, x: mp.gammainc(a, x, mp.inf, regularized=True),
+    "betainc": lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True),
+    "stdtr": lambda df, t: _student(df, t),
+    "erfinv": mp.erfinv,
+    "erfcinv": lambda x: mp.erfinv(1 - x),
+    "ndtri": lambda x: mp.sqrt(2) * mp.erfinv(2 * x - 1),
+    "rgamma": mp.rgamma,
+    "gammasgn": lambda x: _sign(mp.gamma(x)),
     "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
     "softplus": lambda x: mp.log1p(mp.exp(x)),
     "relu": lambda x: max(x, mp.mpf(0)),

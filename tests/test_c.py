@@ -30,8 +30,9 @@ def compiled(outputs: Any, **options: Any) -> Any:
 ELEMENTWISE = [row for row in TABLE.values() if row.elementwise and row.core]
 #: Entrywise rows that C has no text for: special functions that its library lacks.
 BY_KERNEL = {
-    "beta", "betaln", "digamma", "gamma", "inverse_mills", "log_ndtr", "logit", "polygamma",
-    "spherical_jn",
+    "beta", "betainc", "betaln", "digamma", "erfcinv", "erfinv", "gamma", "gammainc", "gammaincc",
+    "gammasgn", "inverse_mills", "iv", "ive", "jv", "kv", "log_ndtr", "logit", "ndtri", "polygamma",
+    "rgamma", "spherical_jn", "stdtr", "yv",
 }  # fmt: skip
 
 

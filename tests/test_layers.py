@@ -42,6 +42,7 @@ OTHER_MEANINGS = {
     "languages.latex": {"iota", "beta", "gamma"},  # the Greek letters
     "integers.elimination": {"ceil", "floor", "max", "min"},  # bounds of sums
     "graph.extent_forms": {"min"},  # of extents
+    "scipy.stats.continuous": {"beta", "gamma"},  # distributions
 }
 
 

@@ -18,6 +18,7 @@ import pytest
 import tcalc as tc
 from tcalc.graph.applications import apply, apply_all
 from tcalc.graph.operators import TABLE, Op, Selection
+from tcalc.ops.elementwise_row import Refused
 from tcalc.ops.matrix_cores import symmetric_part
 from tests import oracle
 
@@ -77,12 +78,17 @@ def close(found: Any, wanted: Any, tolerance: float) -> None:
 STOPPED = {"stop_gradient"}
 
 
+def drawn(row: Op) -> list[int]:
+    """The operands whose domain is more than a point."""
+    return [k for k, (low, high) in enumerate(row.domain) if low < high]
+
+
 @pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.name not in STOPPED], ids=str)
 def test_partials_against_differences(row: Op) -> None:
     """Order k + 1 is the difference quotient of order k, for every sequence of operands."""
     arity = len(row.core)
     variables = [tc.var(f"x{k}") for k in range(arity)]
-    free = [k for k in range(arity) if row.domain[k][0] < row.domain[k][1]]
+    free = [k for k in drawn(row) if not isinstance(row.meaning.partials[k], Refused)]
     at = {v.name: p[0] for v, p in zip(variables, points(row, 1), strict=True)}
     for order in range(1, 4):
         for ks in itertools.combinations_with_replacement(free, order):
@@ -100,9 +106,8 @@ def test_kernel_and_partials_against_mpmath(row: Op) -> None:
     compute = oracle.function(row.name)
     arity, count = len(row.core), 5
     variables = [tc.var(f"x{k}", count) for k in range(arity)]
-    free = [
-        k for k in range(arity) if row.domain[k][0] < row.domain[k][1] and row.meaning.partials[k]
-    ]
+    partials = row.meaning.partials
+    free = [k for k in drawn(row) if partials[k] and not isinstance(partials[k], Refused)]
     at = points(row, count, seed=1)
     arrays = {v.name: p for v, p in zip(variables, at, strict=True)}
     value = apply(row, *variables)
@@ -129,6 +134,18 @@ def test_kernel_and_partials_against_mpmath(row: Op) -> None:
                 assert abs(got - wanted) <= 1e-11 * max(1, abs(wanted))
 
 
+@pytest.mark.parametrize(
+    "row", [r for r in ELEMENTWISE if any(isinstance(p, Refused) for p in r.meaning.partials)],
+    ids=str,
+)  # fmt: skip
+def test_derivatives_that_are_not_offered_are_refused(row: Op) -> None:
+    variables = [tc.var(f"x{k}") for k in range(len(row.core))]
+    for k, partial in enumerate(row.meaning.partials):
+        if isinstance(partial, Refused):
+            with pytest.raises(tc.UnsupportedError, match=row.name):
+                tc.grad(apply(row, *variables), variables[k])
+
+
 @pytest.mark.parametrize("row", ELEMENTWISE, ids=str)
 def test_kernel_keeps_shape_dtype_and_extent_zero(row: Op) -> None:
     variables = [tc.var(f"x{k}", "n") for k in range(len(row.core))]
@@ -150,7 +167,8 @@ def test_safe_points_are_finite_to_order_three(row: Op) -> None:
         for v, point, domain in zip(variables, row.meaning.safe, row.domain, strict=True)
     }
     for k, v in enumerate(variables):
-        if row.meaning.partials[k] is not None:
+        partial = row.meaning.partials[k]
+        if partial is not None and not isinstance(partial, Refused):
             for order in range(4):
                 assert np.isfinite(tc.derivative(apply(row, *variables), v, order)(**at))
 

@@ -5,7 +5,9 @@ Every method looks its function up by name; the modules that define the function
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +50,23 @@ def _numpys(name: str) -> Callable[..., Any]:
     method.__name__ = name
     method.__doc__ = f"As `numpy.ndarray.{name}`."
     return method
+
+
+def _stand_in(frame: FrameType | None) -> str:
+    """What to call where a function of SciPy's wants an array: nothing where none does."""
+    inside, module = False, ""
+    while frame is not None:
+        package, _, rest = str(frame.f_globals.get("__name__", "")).partition(".")
+        if package == "scipy":
+            inside, top = True, rest.partition(".")[0]
+            module = module if top.startswith("_") else f".{top}"
+        frame = frame.f_back
+    if not inside:
+        return ""
+    return (
+        f"functions of scipy{module} make arrays of what they are given; tcalc.scipy{module} has "
+        "those for expressions, under the same names"
+    )
 
 
 class Evaluated:
@@ -190,8 +209,9 @@ class ArrayMethods(Evaluated):
 
     def __array__(self, *_: object, **__: object) -> np.ndarray:
         raise TraceError(
-            "an expression is not an array; np.array([...]) of expressions is stack, and array[i] "
-            "at an index i is const(array)[i]"
+            _stand_in(sys._getframe(1))
+            or "an expression is not an array; np.array([...]) of expressions is stack, and "
+            "array[i] at an index i is const(array)[i]"
         )
 
     def __float__(self) -> float:

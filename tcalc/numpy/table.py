@@ -15,12 +15,14 @@ from ..loops import scans
 from ..ops import (
     arithmetic,
     axes,
+    bessel,
     constructors,
     diagonals,
     differences,
     einsum,
     elementwise,
     entrywise,
+    incomplete,
     indexing,
     joining,
     ordering,
@@ -115,7 +117,9 @@ FUNCTIONS: dict[str, Function] = {
 
 #: Elementwise functions that SciPy has as ufuncs, which follow NumPy's protocol.
 SPECIAL: dict[str, Function] = {
-    name: getattr(module, name) for module in (elementwise, special) for name in module.__all__
+    name: getattr(module, name)
+    for module in (elementwise, special, bessel, incomplete)
+    for name in module.__all__
 }
 
 #: NumPy's methods of arrays, as the functions that they are.

@@ -55,7 +55,7 @@ PARAMETERS = {
     "rightside": Parameter(_FLAG, "Does the matrix stand on the right of b?"),
     "shape": Parameter("int, str or tuple of these", "Extents; names are dimensions."),
     "shift": Parameter("int", "By how many places."),
-    "trans": Parameter("int, optional", "1: the transposed matrix."),
+    "trans": Parameter("int or str, optional", '1 or "T": the transposed matrix.'),
     "transpose": Parameter(_FLAG, "Is the matrix transposed?"),
     "transpose_a": Parameter(_FLAG, "Is the first matrix transposed?"),
     "transpose_b": Parameter(_FLAG, "Is the second matrix transposed?"),

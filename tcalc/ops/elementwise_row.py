@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,11 +12,23 @@ from ..graph.applications import apply
 from ..graph.formulas import Formula
 from ..graph.nodes import Expr
 from ..graph.operators import INFINITE, Kernels, Meaning, Op, Partial, Spelling
+from ..support.errors import UnsupportedError
 from .arithmetic import broadcast, public
 from .docstrings import documented
 
 Function = Callable[..., Expr]
 _ANY = (-2.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """In place of the derivative by an operand: it exists, but has no form that is offered."""
+
+    operator: str
+    operand: str
+
+    def __call__(self, *nodes: Expr) -> Expr:
+        raise UnsupportedError(f"{self.operator} has no derivative by {self.operand} here")
 
 
 def elementwise(

@@ -8,10 +8,12 @@ from typing import Any
 
 from ...ops import (
     arithmetic,
+    bessel,
     diagonals,
     einsum,
     elementwise,
     entrywise,
+    incomplete,
     indexing,
     packed,
     products,
@@ -35,8 +37,8 @@ from ...ops.matrix import (
 )
 
 MODULES = (
-    arithmetic, views, elementwise, entrywise, special, reductions, reshape, diagonals, packed,
-    indexing, products, einsum,
+    arithmetic, views, elementwise, entrywise, special, bessel, incomplete, reductions, reshape,
+    diagonals, packed, indexing, products, einsum,
     adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
 )  # fmt: skip
 

@@ -11,8 +11,9 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     **{
         name: f"special.{name}({{operands}})"
         for name in (
-            "beta", "betaln", "digamma", "erf", "erfc", "gamma", "gammaln", "log_ndtr", "logit",
-            "ndtr", "xlogy",
+            "beta", "betainc", "betaln", "digamma", "erf", "erfc", "erfcinv", "erfinv", "gamma",
+            "gammainc", "gammaincc", "gammaln", "gammasgn", "iv", "ive", "jv", "kv", "log_ndtr",
+            "logit", "ndtr", "ndtri", "rgamma", "stdtr", "xlogy", "yv",
         )
     },
     "spherical_jn": "special.spherical_jn(np.asarray({0}, int), {1}).astype({dtype})",

@@ -123,12 +123,19 @@ def potri(factor: object, lower: bool = True) -> Expr:
     return matmul(x.mT, x)
 
 
+#: Whether the matrix is transposed, as SciPy says it; all numbers are real.
+_TRANS = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
+
+
 @public
-def solve_triangular(a: object, b: object, trans: int = 0, lower: bool = False) -> Expr:
-    """As SciPy: the x with a x = b (trans=0) or a' x = b (trans=1); b may be a vector."""
-    if trans not in (0, 1):
-        raise ValueError(f"trans={trans!r}: 0 for a x = b, 1 for a' x = b")
-    return matmul(_op(_inverse_of("solve_triangular", a, lower), bool(trans)), b)
+def solve_triangular(a: object, b: object, trans: int | str = 0, lower: bool = False) -> Expr:
+    """As SciPy: the x with a x = b (trans=0 or "N") or a' x = b (1, 2, "T" or "C").
+
+    b may be a vector.
+    """
+    if trans not in _TRANS:
+        raise ValueError(f"trans={trans!r}: 0 or 'N' for a x = b, 1 or 'T' for a' x = b")
+    return matmul(_op(_inverse_of("solve_triangular", a, lower), _TRANS[trans]), b)
 
 
 @public
