@@ -10,14 +10,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..graph.extent_forms import is_nonnegative
-from ..graph.extents import ONE, Coef, Extent, form_of, number
+from ..graph.extents import Coef, Extent, form_of, number
 from ..graph.nodes import Expr, Labels
-from ..graph.normal import add, einsum, scale
+from ..graph.normal import add, einsum
 from ..graph.products import LabelledExpr, filled, indicates
-from ..integers.affine import Affine, Constraint, Guard
+from ..integers.affine import Affine, Constraint, Guard, factors_of
 from ..integers.boxes import index
 from ..ops.elementwise import maximum, minimum
-from ..ops.indicator import CheckedAccess, conditions, indicator, label_of, renamed
+from ..ops.indicator import (
+    CheckedAccess,
+    conditions,
+    indicator,
+    label_of,
+    labels_among,
+    renamed,
+)
 from ..ops.reductions import arange
 
 
@@ -106,9 +113,7 @@ def _next_solvable(
                     _is_nonnegative(side.form, extents) for side in _in_range(form, extents[label])
                 )
                 # A form in several summed labels that leaves the array is no shorter than it.
-                summed = [
-                    k for n in form.names if (k := label_of(n)) is not None and k not in outer
-                ]
+                summed = [k for k in labels_among(form.names) if k not in outer]
                 if sure or len(summed) <= 1:
                     found.append(_Solvable(not sure, label in occurs, label, form, g))
     return min(found, key=lambda choice: choice[:3], default=None)
@@ -121,28 +126,27 @@ def _in_range(form: Affine, extent: Extent) -> list[Constraint]:
 def _is_nonnegative(form: Affine, extents: Mapping[int, Extent]) -> bool:
     """Is a form known to be nonnegative for all values of its labels?"""
     low = form
-    for name, c in form.terms:
-        label = label_of(name)
-        if label is not None:
-            end = form_of(extents[label]) - 1 if c < 0 else Affine()
-            low = low.substitute({name: end})
+    for label in labels_among(form.names):
+        signs = {c > 0 for name, c in form.terms if f"#{label}" in factors_of(name)}
+        if len(signs) > 1:
+            return False
+        low = low.substitute(
+            {f"#{label}": Affine() if True in signs else form_of(extents[label]) - 1}
+        )
     return is_nonnegative(low)
 
 
 def _table(form: Affine, extent: Extent, extents: Mapping[int, Extent]) -> Table:
     """The values of a form over its labels, clipped to the extent where they may leave it."""
-    labels = tuple(sorted([k for n in form.names if (k := label_of(n)) is not None]))
+    labels = tuple(sorted(labels_among(form.names)))
     shape = tuple([extents[label] for label in labels])
     sizes: dict[int, Extent] = dict(enumerate(shape))
     terms = [filled(number(form.constant), shape)] if form.constant else []
     for name, c in form.terms:
-        label = label_of(name)
-        if label is None:
-            terms.append(filled(Coef(c, (name,)), shape))
-        else:
-            column = einsum([arange(extents[label])], [(labels.index(label),)], range(len(shape)),
-                            ONE, sizes)  # fmt: skip
-            terms.append(scale(column, number(c)))
+        own = [label for part in factors_of(name) if (label := label_of(part)) is not None]
+        rest = tuple([part for part in factors_of(name) if label_of(part) is None])
+        columns, words = [arange(extents[k]) for k in own], [(labels.index(k),) for k in own]
+        terms.append(einsum(columns, words, range(len(shape)), Coef(c, rest), sizes))
     core = add(terms) if terms else filled(number(0), shape)
     if not all(_is_nonnegative(side.form, extents) for side in _in_range(form, extent)):
         last = filled(Coef(1, (extent,)) if isinstance(extent, str) else number(extent), ())

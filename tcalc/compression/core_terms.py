@@ -12,7 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from ..graph.extents import ONE, Coef, Extent, Shape, extent_of
-from ..graph.nodes import Add, Einsum, Expr, Labels, Permutation
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Permutation
 from ..graph.normal import add, distribute, einsum
 from ..graph.products import (
     LabelledExpr,
@@ -25,6 +25,7 @@ from ..graph.products import (
     split_coef,
 )
 from ..graph.sums import flattened, low_order, structured
+from ..ops.reshape import MERGE, merged_places, unmerged
 from .bands import Table, banded
 
 #: Terms beyond which products are not distributed over sums.
@@ -144,12 +145,31 @@ def _distributed(e: Expr, opens: Callable[[Add], bool]) -> list[Expr] | None:
 
 def ungrouped_term(e: Expr) -> UngroupedTerm | None:
     """One product as a term; None for zero."""
+    e = opened_merges(e)
     axes = tuple(range(e.ndim))
     if not isinstance(e, Einsum) or e.summed:
         return UngroupedTerm(((e, axes),), axes, e.shape, ONE)
     if e.coef.zero:
         return None
     return UngroupedTerm(tuple(zip(e.args, e.labels, strict=True)), e.out, e.extents, e.coef)
+
+
+def opened_merges(e: Expr) -> Expr:
+    """A tensor some of whose axes are merged as a product with indicators of where entries stand.
+
+    Only what is merged at the root, in any order of axes: what is inside of a core is no structure.
+    """
+    if isinstance(e, Einsum) and not e.summed and any(map(_is_merge, e.args)):
+        ops = [opened_merges(op) if _is_merge(op) else op for op in e.args]
+        return einsum(ops, e.labels, e.out, e.coef, dict(enumerate(e.extents)))
+    if not _is_merge(e):
+        return e
+    (arg,) = e.args
+    return unmerged(e, opened_merges(arg))
+
+
+def _is_merge(e: Expr) -> bool:
+    return isinstance(e, Apply) and e.op is MERGE and len(e.params[1]) == 1
 
 
 class _TabledContraction(NamedTuple):
@@ -231,7 +251,7 @@ def _read_tables(
     k = 0
     while k < len(operands):
         op, word = operands[k]
-        if isinstance(op, Einsum) and op.summed and any(map(indicates, op.args)) and enlarging(op):
+        if isinstance(op, Einsum) and op.summed and _opens(op):
             operands[k : k + 1] = inlined(op, word, extents)
         else:
             k += 1
@@ -248,6 +268,12 @@ def _read_tables(
             kept.append((op, word))
     full = tuple([extents.get(label, 1) for label in range(max(extents, default=-1) + 1)])
     return UngroupedTerm(tuple(kept), tuple(items), full, coef)
+
+
+def _opens(op: Einsum) -> bool:
+    """Does an indicator make a contraction larger, or tell where merged axes stand?"""
+    larger = any(map(indicates, op.args)) and enlarging(op)
+    return larger or any(map(merged_places, op.args))
 
 
 def as_low_rank(

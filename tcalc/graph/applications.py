@@ -132,11 +132,40 @@ def _pull_out(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
         return einsum([inner], [kept], axes, ONE, dict(enumerate(shape)))
     if len(args) == 1 and isinstance(args[0], Einsum) and len(set(args[0].out)) < len(shape):
         return _under_unit(op, args[0], params)
+    if any(map(_merges, args)):
+        found = _of_regrouped(op, args, params)
+        if found is not None:
+            return found
     perm = canonical_axes(args, ordered=True)
     if perm != tuple(axes):
         inner = apply(op, *[view(a, perm) for a in args], params=params)
         return view(inner, inverse_permutation(perm))
     return None
+
+
+def _merges(e: Expr) -> bool:
+    """Are axes of e merged axes of its operand?"""
+    return isinstance(e, Apply) and e.op.meaning.regroups and e.args[0].ndim > e.ndim
+
+
+def _of_regrouped(op: Op, args: list[Expr], params: tuple[Any, ...]) -> Expr | None:
+    """An elementwise operator of operands that are merged alike, or do not have these axes."""
+    first = next(a for a in args if _merges(a))
+    assert isinstance(first, Apply)
+    (inner,) = first.args
+    batch = first.ndim - len(first.params[1])
+    merged = set(range(batch, first.ndim))
+    found: list[Expr] = []
+    for a in args:
+        if isinstance(a, Apply) and a.op is first.op and a.args[0].shape == inner.shape:
+            found.append(a.args[0])
+        elif merged <= absent_axes(a):
+            kept = drop_axes(a, merged)
+            extents = dict(enumerate(inner.shape))
+            found.append(einsum([kept], [range(batch)], range(inner.ndim), ONE, extents))
+        else:
+            return None
+    return apply(first.op, apply(op, *found, params=params), params=first.params)
 
 
 def _under_unit(op: Op, arg: Einsum, params: tuple[Any, ...]) -> Expr | None:

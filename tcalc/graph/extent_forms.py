@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
-from math import isqrt, prod
+from math import prod
 from typing import NamedTuple
 
-from ..integers.affine import Affine, Constraint, Quotient, factors_of, product_of, split_top
+from ..integers.affine import Affine, Constraint, Quotient, factors_of, split_top
 from ..support.errors import ShapeError
 
 #: Terms up to which products are multiplied out.
@@ -128,33 +128,6 @@ def is_exact(form: Affine, divisor: int) -> bool:
         not form.evaluate(dict(zip(names, values, strict=True))) % divisor
         for values in product(range(divisor), repeat=len(names))
     )
-
-
-def triangle_entries(rows: Affine) -> Affine:
-    """How many entries a triangle of so many rows has."""
-    return floor_divided(times(rows, rows + 1), 2)
-
-
-def triangle_rows(entries: Affine) -> Affine | None:
-    """The k with k * (k + 1) / 2 entries, affine in names; None where there is none.
-
-    Eight times the entries and 1 are the square of 2 * k + 1, whose coefficients follow from those
-    of squares, of products with the first name, and of that name alone.
-    """
-    square = entries * 8 + 1
-    for name, c in square.terms:
-        atom = atom_of(name)
-        if isinstance(atom, Floor) and c % atom.divisor == 0 and is_exact(*atom):
-            square += atom.form * (c // atom.divisor) - Affine.of(name) * c
-    first = next((n for n in sorted(set(atoms_in(square))) if square.coefficient(f"{n}*{n}")), "")
-    twice = 2 * isqrt(max(0, square.coefficient(f"{first}*{first}"))) if first else 0
-    root = Affine((), isqrt(max(0, square.constant)))
-    if twice:
-        terms = [(n, square.coefficient(product_of((first, n))) // twice) for n in atoms_in(square)]
-        root = Affine(tuple({**dict(terms), first: twice // 2}.items()))
-        root += square.coefficient(first) // twice
-    rows = (root - 1).divided(2)
-    return rows if times(root, root) == square and rows * 2 + 1 == root else None
 
 
 # --- text -----------------------------------------------------------------------------------------

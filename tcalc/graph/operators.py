@@ -132,6 +132,8 @@ class Meaning:
         Is the result an integer where all operands are?
     places : bool
         Is the result an integer, whatever the operands are: places along an axis?
+    regroups : bool
+        Does the result hold the entries of its one operand, in another shape of the last axes?
     dimensions : callable or None
         ``dimensions(params)`` are the names of dimensions in the parameters, where these are not
         extents themselves.
@@ -154,6 +156,7 @@ class Meaning:
     positive_of: tuple[int, ...] = ()
     integral: bool = False
     places: bool = False
+    regroups: bool = False
     dimensions: Callable[[tuple[Any, ...]], set[str]] | None = None
 
 

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..graph.applications import apply
-from ..graph.extent_forms import value_of
-from ..graph.extents import ONE, Extent, extent_names, extent_of
+from ..graph.extent_forms import times, value_of
+from ..graph.extents import ONE, Extent, extent_names, extent_of, form_of
 from ..graph.nodes import Labels
 from ..graph.normal import einsum
 from ..graph.operators import Indicator, Kernels, Meaning, Spelling
 from ..graph.products import LabelledExpr, numeral
-from ..integers.affine import Affine, Congruence, Constraint, Guard
+from ..integers.affine import Affine, Congruence, Constraint, Guard, factors_of
 from ..integers.boxes import index
 from ..integers.polyhedra import System, integer_range
 from ..support.errors import RangeError
@@ -76,7 +76,7 @@ def indicator(
                 kept.remove(g)
     names = {name for g in kept for name in g.form.names}
     names |= {name for a in accesses for name in a.form.names}
-    labels = sorted({label for name in names if (label := label_of(name)) is not None})
+    labels = sorted(labels_among(names))
     if not labels and not kept and not accesses:
         return operands
     word, params = _canonical(labels, extents, kept, accesses)
@@ -90,8 +90,14 @@ def _rank(g: Guard) -> Any:
 
 
 def label_of(name: str) -> int | None:
-    """The label of an index, None for a dimension."""
-    return int(name[1:]) if name.startswith("#") else None
+    """The label of an index, None for a dimension and for products, also of an index."""
+    return int(name[1:]) if name.startswith("#") and "*" not in name else None
+
+
+def labels_among(names: Iterable[str]) -> set[int]:
+    """The labels of indices among names, and among the factors of names."""
+    parts = [part for name in names for part in factors_of(name)]
+    return {label for part in parts if (label := label_of(part)) is not None}
 
 
 def _canonical(
@@ -122,15 +128,23 @@ def _dimensions(params: tuple[Any, ...]) -> set[str]:
     """The names of dimensions in the parameters."""
     extents, guards, accesses = params
     forms = [g.form for g in guards] + [a.form for a in accesses]
-    names = {n for form in forms for n in form.names if label_of(n) is None}
+    parts = {part for form in forms for n in form.names for part in factors_of(n)}
+    names = {n for n in parts if label_of(n) is None}
     return extent_names([*extents, *names, *[a.extent for a in accesses]])
 
 
 def at_sizes(form: Affine, sizes: Mapping[str, int]) -> Affine:
     """The form with numbers in place of dimensions."""
-    return form.substitute(
-        {n: value_of(Affine.of(n), sizes) for n in form.names if label_of(n) is None}
-    )
+    parts = {part for name in form.names for part in factors_of(name)}
+    return form.substitute({n: value_of(Affine.of(n), sizes) for n in parts if label_of(n) is None})
+
+
+def merging(places: Sequence[Affine], extents: Sequence[Extent]) -> Affine:
+    """The place in a merged axis of what stands at places in axes of these extents."""
+    found = Affine()
+    for place, extent in zip(places, extents, strict=True):
+        found = times(found, form_of(extent)) + place
+    return found
 
 
 def bound(params: tuple[Any, ...], sizes: Mapping[str, int]) -> IndicatorParams:

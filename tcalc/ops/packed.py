@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..graph.applications import apply
-from ..graph.extent_forms import triangle_entries, triangle_rows
+from ..graph.extent_equations import triangle_entries, triangle_rows
 from ..graph.extents import ONE, Shape, extent_from, form_of, show_shape
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum
@@ -57,13 +57,15 @@ def _partial(x: Expr, y: Expr) -> Expr:
 
 def linear(
     name: str, core: int, kernel: Any, shape: Any, pullback: Any, printed: str = "",
-    params: tuple[tuple[Any, ...], ...] = (),
+    params: tuple[tuple[Any, ...], ...] = (), regroups: bool = False,
+    dimensions: Callable[[tuple[Any, ...]], set[str]] | None = None,
 ) -> Op:  # fmt: skip
     """A row that is linear in its one operand; `pullback` is the transposed map."""
     return Op(
         name, (core,),
         Meaning(
             (_partial,), shape=shape, domain=((-2.0, 2.0),), pushforward=_push, pullback=pullback,
+            regroups=regroups, dimensions=dimensions,
         ),
         Kernels(kernel, flops=0),
         Spelling(rf"\operatorname{{{{{printed or name}}}}}({{0}})", printed=printed),

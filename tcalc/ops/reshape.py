@@ -1,22 +1,41 @@
-"""Axes merged and split, in C order, where their extents are numbers: reshape, ravel, kron."""
+"""Axes merged and split, in C order: reshape, ravel, kron, vec.
+
+Merging axes of extents m and n gives one of extent m*n, named or not: the entry at i, j is that at
+n*i+j. The map is linear, and free where plans run it; `rules.merges` takes it outside of products.
+"""
 
 from __future__ import annotations
 
-import math
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
 from ..graph.applications import apply
-from ..graph.extents import ONE, Extent, Shape, show_shape
+from ..graph.extent_equations import exactly_divided
+from ..graph.extent_forms import times
+from ..graph.extents import (
+    ONE,
+    Extent,
+    Shape,
+    extent_from,
+    extent_names,
+    extent_product,
+    form_of,
+    show_shape,
+)
 from ..graph.nodes import Apply, Expr
 from ..graph.normal import einsum, view
+from ..graph.products import indicates
 from ..graph.variables import check_shape
-from ..support.errors import ShapeError, UnsupportedError
+from ..integers.affine import Affine, Constraint
+from ..integers.boxes import index
+from ..support.errors import ShapeError
 from .arithmetic import as_expr, multiply, public
+from .indicator import MAX_AXES, indicator, merging
 from .packed import linear
 
-__all__ = ["kron", "ravel", "reshape"]
+__all__ = ["kron", "ravel", "reshape", "vec"]
 
 
 def _reshape(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
@@ -32,14 +51,52 @@ def _reshape_shape(params: tuple[Any, ...], shape: Shape) -> Shape:
 def _reshape_back(k: int, cotangent: Expr, node: Apply) -> Expr:
     core, target = node.params
     (arg,) = node.args
-    return apply(MERGE, cotangent, params=(len(target), arg.shape[arg.ndim - core :]))
+    return merged(cotangent, len(target), arg.shape[arg.ndim - core :])
 
 
 #: Entries of the last axes, as many as the first parameter says, in C order in another shape.
 MERGE = linear(
     "merge_axes", -1, _reshape, _reshape_shape, _reshape_back, printed="reshape",
     params=((1, (3, 1)), (2, (9,)), (2, (1, 9))),
+    regroups=True, dimensions=lambda params: extent_names(params[1]),
 )  # fmt: skip
+
+
+def merged(e: Expr, count: int, target: Shape) -> Expr:
+    """The last axes of e, as many as `count`, in another shape; merges of merges are one."""
+    shape = e.shape[e.ndim - count :]
+    if shape == target:
+        return e
+    if isinstance(e, Apply) and e.op is MERGE and len(e.params[1]) == count:
+        return merged(e.args[0], e.params[0], target)
+    return apply(MERGE, e, params=(count, target))
+
+
+def unmerged(e: Expr, arg: Expr) -> Expr:
+    """A node that merges axes into one, of another operand, as a product with an indicator."""
+    last = e.ndim - 1
+    before, label = tuple(range(arg.ndim)), arg.ndim
+    place = merging([index(k) for k in before[last:]], arg.shape[last:])
+    extents: dict[int, Extent] = dict(enumerate((*arg.shape, e.shape[-1])))
+    held = indicator(extents, [Constraint(index(label) - place, True)])
+    ops, words = [op for op, _ in held], [word for _, word in held]
+    return einsum([arg, *ops], [before, *words], (*before[:last], label), ONE, extents)
+
+
+def merged_places(e: Expr) -> tuple[int, ...]:
+    """The axes of an indicator of where merged axes stand, [k == n*i+j]: i, j and then k."""
+    if not isinstance(e, Apply) or not indicates(e) or not 3 <= e.ndim <= MAX_AXES:
+        return ()
+    shape, guards, accesses = e.params
+    if len(guards) != 1 or accesses:
+        return ()
+    for axis, extent in enumerate(shape):
+        for rest in permutations([k for k in range(len(shape)) if k != axis]):
+            inner = [shape[k] for k in rest]
+            form = index(axis) - merging([index(k) for k in rest], inner)
+            if extent_product(inner) == extent and Constraint(form, True) == guards[0]:
+                return (*rest, axis)
+    return ()
 
 
 # --- reshape --------------------------------------------------------------------------------------
@@ -49,26 +106,26 @@ MERGE = linear(
 def reshape(a: object, *shape: Any) -> Expr:
     """The entries in C order in another shape; -1 stands for the extent that is left.
 
-    Axes with named dimensions keep their order and are neither merged nor split, nor is anything
-    across them: an UnsupportedError.
+    Extents may be named: ``reshape(X, "m*n")`` of X of shape ("m", "n").
+
+    Raises
+    ------
+    ShapeError
+        Where the numbers of entries differ, or cannot be known to be equal.
     """
     e = as_expr(a)
     target = _target(e, shape[0] if len(shape) == 1 else shape)
     if target == e.shape:
         return e
     found = _without_ones(e)
-    wanted = [extent for extent in target if extent != 1]
-    old, new = _runs(found.shape), _runs(wanted)
-    if old[1] != new[1] or [math.prod(r) for r in old[0]] != [math.prod(r) for r in new[0]]:
+    wanted = tuple([extent for extent in target if extent != 1])
+    if extent_product(found.shape) != extent_product(wanted):
         message = f"reshape of {show_shape(e.shape)} to {show_shape(target)}"
-        if old[1] or new[1]:
-            raise UnsupportedError(f"{message} merges or splits indices of named dimensions")
         raise ShapeError(f"{message}: the numbers of entries differ")
     start = 0
-    for before, after in zip(old[0], new[0], strict=True):
-        if before != after:
-            found = _regrouped(found, start, len(before), after)
-        start += len(after) + 1
+    for before, after in _groups(found.shape, wanted):
+        found = regrouped(found, start, before, after)
+        start += len(after)
     places = [axis for axis, extent in enumerate(target) if extent != 1]
     return einsum([found], [places], range(len(target)), ONE, dict(enumerate(target)))
 
@@ -77,6 +134,15 @@ def reshape(a: object, *shape: Any) -> Expr:
 def ravel(a: object) -> Expr:
     """All entries in C order as a vector."""
     return reshape(a, -1)
+
+
+@public
+def vec(a: object) -> Expr:
+    """The columns of a matrix below each other, so that vec(A X B) is kron(B', A) vec(X)."""
+    e = as_expr(a)
+    if e.ndim != 2:
+        raise ShapeError(f"vec takes a matrix, not shape {show_shape(e.shape)}")
+    return ravel(e.T)
 
 
 def _target(e: Expr, shape: Any) -> Shape:
@@ -93,43 +159,51 @@ def _target(e: Expr, shape: Any) -> Shape:
 
 def _left(e: Expr, rest: Shape) -> Extent:
     """The extent that is left of e's when others are taken away."""
-    names = [x for x in e.shape if isinstance(x, str)]
-    for name in [x for x in rest if isinstance(x, str)]:
-        if name in names:
-            names.remove(name)
-    whole, taken = (math.prod([x for x in s if isinstance(x, int)]) for s in (e.shape, rest))
-    if taken and not whole % taken and not names:
-        return whole // taken
-    if names == names[:1] and whole == taken:
-        return names[0]
-    shown = show_shape((*rest, -1))
-    if names:
-        raise UnsupportedError(
-            f"reshape of {show_shape(e.shape)} with extents {shown} merges indices of named "
-            "dimensions"
+    whole, taken = _form(e.shape), _form(rest)
+    found = exactly_divided(whole, taken)
+    if found is None:
+        raise ShapeError(
+            f"reshape of {show_shape(e.shape)}: extents {show_shape((*rest, -1))} do not divide it"
         )
-    raise ShapeError(f"reshape of {show_shape(e.shape)}: extents {shown} do not divide it")
+    return extent_from(found)
 
 
-def _runs(shape: Any) -> tuple[list[tuple[int, ...]], list[str]]:
-    """Runs of numbers among extents, and the names between them."""
-    runs: list[tuple[int, ...]] = [()]
-    names = []
+def _form(shape: Shape) -> Affine:
+    return form_of(extent_product(shape))
+
+
+def _groups(old: Shape, new: Shape) -> list[tuple[Shape, Shape]]:
+    """The shortest runs of extents with equal products; all is one run where an extent is 0."""
+    if 0 in old or 0 in new:
+        return [(old, new)]
+    known = {whole: k for k, whole in enumerate(_products(old))}
+    groups = []
+    start = first = 0
+    for k, whole in enumerate(_products(new)):
+        if whole in known and known[whole] >= start:
+            groups.append((old[start : known[whole] + 1], new[first : k + 1]))
+            start, first = known[whole] + 1, k + 1
+    return groups
+
+
+def _products(shape: Shape) -> list[Affine]:
+    """The products of the first extents."""
+    found = []
+    whole = Affine((), 1)
     for extent in shape:
-        if isinstance(extent, int):
-            runs[-1] += (extent,)
-        else:
-            names.append(extent)
-            runs.append(())
-    return runs, names
+        whole = times(whole, form_of(extent))
+        found.append(whole)
+    return found
 
 
-def _regrouped(e: Expr, start: int, count: int, target: tuple[int, ...]) -> Expr:
-    """`count` axes from `start` on in another shape."""
-    axes = list(range(e.ndim))
+def regrouped(e: Expr, start: int, before: Shape, after: Shape) -> Expr:
+    """Axes of these extents, from `start` on, in another shape."""
+    if before == after:
+        return e
+    axes, count = list(range(e.ndim)), len(before)
     order = [*axes[:start], *axes[start + count :], *axes[start : start + count]]
-    found = apply(MERGE, view(e, order), params=(count, target))
-    rest = found.ndim - len(target)
+    found = merged(view(e, order), count, after)
+    rest = found.ndim - len(after)
     return view(found, [*range(start), *range(rest, found.ndim), *range(start, rest)])
 
 
@@ -143,32 +217,16 @@ def _without_ones(e: Expr) -> Expr:
 
 @public
 def kron(a: object, b: object) -> Expr:
-    """The Kronecker product, as NumPy's: axis k has the extent of a's times that of b's.
-
-    Extents must be numbers, unless one of the two is 1.
-    """
+    """The Kronecker product, as NumPy's: axis k has the extent of a's times that of b's."""
     left, right = as_expr(a), as_expr(b)
     if not left.ndim or not right.ndim:
         return multiply(left, right)
     ndim = max(left.ndim, right.ndim)
     pairs = list(zip(_padded(left, ndim), _padded(right, ndim), strict=True))
-    for m, n in pairs:
-        if not (isinstance(m, int) and isinstance(n, int)) and 1 not in (m, n):
-            raise UnsupportedError(
-                f"kron merges indices of extents {m} and {n}, which expressions offer for numbers "
-                "only"
-            )
     one = [2 * axis for axis, (m, _) in enumerate(pairs) if m != 1]
     two = [2 * axis + 1 for axis, (_, n) in enumerate(pairs) if n != 1]
     found = einsum([_without_ones(left), _without_ones(right)], [one, two], sorted(one + two))
-    return reshape(found, tuple([_product(m, n) for m, n in pairs]))
-
-
-def _product(m: Extent, n: Extent) -> Extent:
-    """The extent of merged axes, one of them 1 if one is a name."""
-    if isinstance(m, int) and isinstance(n, int):
-        return m * n
-    return m if n == 1 else n
+    return reshape(found, tuple([extent_product(pair) for pair in pairs]))
 
 
 def _padded(e: Expr, ndim: int) -> Shape:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...graph.extent_forms import floor_divided, least, times
 from ...integers.affine import Affine, Constraint
 from ...integers.polyhedra import System, feasible
-from ...ops.indicator import label_of
+from ...ops.indicator import labels_among
 from ...support.errors import ParseError
 from ...support.trampoline import Steps, run
 from ..reading.tree import Node
@@ -180,8 +180,10 @@ class Integers:
             )
         if node.name == "*" and constant_value(left) is not None:
             left, right = right, left
-        if node.name == "*" and all(map(_in_dimensions, (left, right))):
-            return integer_bound(times(left.forms[0][0].form, right.forms[0][0].form))
+        if node.name == "*" and any(map(_in_dimensions, (left, right))):
+            one, two = left.affine, right.affine
+            if one is not None and two is not None:
+                return integer_bound(times(one, two))
         number = constant_value(right)
         if number is None:
             raise NotAffine(place, f"`{self.tree.source(place)}` is not affine")
@@ -275,7 +277,7 @@ def _in_dimensions(value: IntegerBound) -> bool:
 
 
 def _without_labels(form: Affine) -> bool:
-    return all(label_of(name) is None for name in form.names)
+    return not labels_among(form.names)
 
 
 def constant_value(value: IntegerBound) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...graph.extent_forms import facts, floor_divided, never_less, signs
+from ...graph.extent_forms import facts, floor_divided, is_nonnegative, never_less, signs
 from ...graph.extents import Extent, extent_from, form_of
 from ...integers.affine import Affine, Constraint
 from ...integers.boxes import index
@@ -21,7 +21,7 @@ from ...integers.polyhedra import (
     integer_point,
     integer_range,
 )
-from ...ops.indicator import label_of
+from ...ops.indicator import label_of, labels_among
 from .integers import OWN_INDEX, Floor, RangePiece
 
 #: Constraints on indices that hold where a part of a text is read.
@@ -51,8 +51,8 @@ class IterationSpace:
 
     def related(self, forms: Iterable[Affine], context: Context) -> Context:
         """The constraints on dimensions alone, or connected to the labels of forms."""
-        names = {name for form in forms for name in form.names if label_of(name) is not None}
-        waiting = [(c, {n for n in c.form.names if label_of(n) is not None}) for c in context]
+        names = labels_among(n for form in forms for n in form.names)
+        waiting = [(c, labels_among(c.form.names)) for c in context]
         found = [c for c, own in waiting if not own]
         while names:
             near = [(c, own) for c, own in waiting if own & names]
@@ -86,7 +86,7 @@ class IterationSpace:
         if c.trivial or any(known.impossible for known in context):
             return True
         least = self.corner(c.form, -1)
-        if not least.terms and least.constant >= 0:
+        if is_nonnegative(least):
             return True
         near = [c.form]
         try:
@@ -117,11 +117,12 @@ class IterationSpace:
         """The greatest (or, with side -1, the least) value of a form in the box of its labels."""
         total = Affine((), form.constant)
         for name, c in form.terms:
-            label = label_of(name)
-            if label is None:
+            labels = labels_among([name])
+            if not labels:
                 total += Affine.of(name) * c
             elif c * side > 0:
-                total += (form_of(self.extents[label]) - 1) * c
+                ends = {f"#{label}": form_of(self.extents[label]) - 1 for label in labels}
+                total += Affine.of(name).substitute(ends) * c
         return total
 
     # --- ranges -----------------------------------------------------------------------------------
@@ -175,7 +176,7 @@ class IterationSpace:
 
 
 def _labels(form: Affine) -> bool:
-    return any(label_of(name) is not None for name in form.names)
+    return bool(labels_among(form.names))
 
 
 def _size(form: Affine) -> tuple[int, int, Affine]:

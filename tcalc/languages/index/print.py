@@ -10,15 +10,17 @@ from itertools import chain, count
 from typing import Any, NamedTuple
 
 from ...graph.applications import application
-from ...graph.extents import Coef, extent_names, form_of
+from ...graph.extent_forms import atoms_in
+from ...graph.extents import Coef, extent_names, extent_product, form_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
 from ...graph.products import indicates, selects, split_coef
 from ...graph.variables import const_node
 from ...integers.affine import Affine, Constraint, Guard
 from ...integers.elimination import Range
-from ...ops.indicator import conditions
+from ...ops.indicator import conditions, merging
 from ...ops.reductions import arange
+from ...ops.reshape import merged, unmerged
 from ...support.errors import UnsupportedError
 from ...support.trampoline import Steps, run
 from ..writing.notation import (
@@ -222,12 +224,13 @@ class _Writer:
         for key, power in counts.items():
             fragment: Fragment = yield self.entry(factors[key], key[1], inner)
             fragments.append(power_fragment(fragment, power))
-        guards = (
-            [Fragment(f"[{' & '.join(map(guard_text, found.guards))}]")] if found.guards else []
-        )
+        guards = _guard_fragments(found.guards)
         if not found.ranges:
             return self.scaled(node.coef, [*guards, *fragments], scope)
-        body = scaled_fragment(Coef(), fragments)
+        own = {r.name for r in found.ranges}
+        within_sum = [g for g in found.guards if own & set(atoms_in(g.form))]
+        guards = _guard_fragments([g for g in found.guards if g not in within_sum])
+        body = scaled_fragment(Coef(), [*_guard_fragments(within_sum), *fragments])
         ranges = ", ".join(map(range_text, found.ranges))
         total = Fragment((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
         return self.scaled(node.coef, [*guards, total], scope)
@@ -299,6 +302,8 @@ class _Writer:
             return (yield self.selection(node, subs, scope))
         if node.op.core == (-1,) and node.op.name in BINDERS:
             return (yield self.reduction(node, subs, scope))
+        if node.op.meaning.regroups:
+            return (yield self.regrouped(node, subs, scope))
         if _of_arrays(node):
             return (yield self.whole(node, subs, scope))
         args: list[Fragment] = []
@@ -325,6 +330,15 @@ class _Writer:
         )
         return Fragment(("[", text, f" == {form_text(subs[-1])}]"))
 
+    def regrouped(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
+        """Axes split are read at one place; of those merged, the one whose place that is."""
+        (arg,), (count, target) = node.args, node.params
+        batch = node.ndim - len(target)
+        place = merging(subs[batch:], target)
+        if count > 1:
+            arg = unmerged(merged(arg, count, (extent_product(target),)), arg)
+        return (yield self.entry(arg, [*subs[:batch], place], scope))
+
     def reduction(self, node: Apply, subs: Sequence[Affine], scope: IndexScope) -> Steps:
         """An operator over the last axes: it binds indices as a sum does."""
         (arg,) = node.args
@@ -349,6 +363,10 @@ class _Writer:
         return Fragment(access(f"{name}({shown})", subs))
 
 
+def _guard_fragments(guards: Sequence[Guard]) -> list[Fragment]:
+    return [Fragment(f"[{' & '.join(map(guard_text, guards))}]")] if guards else []
+
+
 def _several(node: Expr) -> bool:
     return isinstance(node, Apply) and node.op.outputs > 1
 
@@ -357,6 +375,7 @@ def _of_arrays(node: Apply) -> bool:
     """Does an operator act on whole arrays?"""
     plain = node.op.elementwise and bool(node.args)
     known = selects(node) or indicates(node) or (not node.args and node.ndim == 1)
+    known = known or node.op.meaning.regroups
     return not plain and not known and not (node.op.core == (-1,) and node.op.name in BINDERS)
 
 

@@ -79,7 +79,8 @@ def written_out(
         [whole_range(f"?{label}", node.extents[label]) for label in summed],
         [*guards, *said],
     )
-    if said and summed:
+    solvable = not any("?" in n and "*" in n for g in said for n in g.form.names)
+    if said and summed and solvable:
         with suppress(SystemLimitError):
             found = _solved(box, said, _order(node, summed, said), known)
             found = found._replace(places=places | found.places, guards=[*guards, *found.guards])

@@ -13,7 +13,7 @@ from ...graph.nodes import Add, Apply, Expr, Labels, postorder
 from ...graph.normal import add, einsum, scale, view
 from ...graph.operators import TABLE
 from ...graph.products import LabelledExpr, filled, multiple, numeral, numeric_value, split_coef
-from ...integers.affine import Affine, Guard
+from ...integers.affine import Affine, Guard, factors_of
 from ...ops.affine_entries import integral
 from ...ops.indicator import CheckedAccess, indicator, label_of
 from ...ops.reductions import arange
@@ -186,21 +186,25 @@ def labelled_sum(values: Sequence[Labelled], extents: Mapping[int, Extent]) -> L
     return Labelled(add([expanded(v, word, extents) for v in values]), word)
 
 
+def _factor(name: str, extents: Mapping[int, Extent]) -> Labelled:
+    """The value of an index, a dimension, or a quotient or minimum of dimensions."""
+    label, atom = label_of(name), atom_of(name)
+    if label is not None:
+        return Labelled(arange(extents[label]), (label,))
+    if is_nonnegative(Affine.of(name)) or atom is None:
+        return Labelled(filled(extent_coef(extent_from(Affine.of(name))), ()), ())
+    if isinstance(atom, Least):
+        return labelled_call("min", [labelled_affine(f, extents) for f in atom.forms], extents)
+    quotient = [labelled_affine(f, extents) for f in (atom.form, Affine((), atom.divisor))]
+    return labelled_call("floor", [labelled_call("divide", quotient, extents)], extents)
+
+
 def labelled_affine(form: Affine, extents: Mapping[int, Extent]) -> Labelled:
     """The values of an affine form in labels and dimensions."""
     terms = [Labelled(numeral(form.constant), ())] if form.constant or not form.terms else []
     for name, c in form.terms:
-        label = label_of(name)
-        if label is not None:
-            value = Labelled(arange(extents[label]), (label,))
-        elif is_nonnegative(Affine.of(name)) or (atom := atom_of(name)) is None:
-            value = Labelled(filled(extent_coef(extent_from(Affine.of(name))), ()), ())
-        elif isinstance(atom, Least):
-            value = labelled_call("min", [labelled_affine(f, extents) for f in atom.forms], extents)
-        else:
-            quotient = [labelled_affine(f, extents) for f in (atom.form, Affine((), atom.divisor))]
-            value = labelled_call("floor", [labelled_call("divide", quotient, extents)], extents)
-        terms.append(labelled_multiple(value, c))
+        values = [_factor(part, extents) for part in factors_of(name)]
+        terms.append(labelled_multiple(labelled_product(values, extents), c))
     return labelled_sum(terms, extents)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...graph.extent_forms import triangle_entries, triangle_rows
+from ...graph.extent_equations import triangle_entries, triangle_rows
 from ...graph.extents import Extent, extent_from, form_of, least_extent
 from ..reading.lexer import literal
 from ..reading.tree import Node

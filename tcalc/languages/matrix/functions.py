@@ -116,6 +116,7 @@ FUNCTIONS: dict[str, FunctionSignature] = {
     "tr": FunctionSignature("invariant", library="trace"),
     "diag": FunctionSignature("diagonal"),
     "kron": FunctionSignature("kronecker", 2, 2),
+    "vec": FunctionSignature("columns_below"),
     "eye": FunctionSignature("identity", sizes=0),
     "vector": FunctionSignature("filled_vector", 1, 2, library="broadcast_to", sizes=1),
     "matrix": FunctionSignature("filled_matrix", 1, 3, library="broadcast_to", sizes=1),

@@ -90,6 +90,7 @@ class _Inference:
             **self.in_context(FUNCTION_RULES),
             **self.in_context(FACTORISATION_RULES),
             "kronecker": self.sizes.kronecker,
+            "columns_below": self.sizes.vectorised,
             "identity": self.sizes.identity,
             "filled_vector": self.sizes.filled_vector,
             "filled_matrix": self.sizes.filled_matrix,

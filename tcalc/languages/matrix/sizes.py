@@ -50,6 +50,10 @@ class SizeRules:
             node, node.args, "two matrices or two vectors have a Kronecker product"
         )
 
+    def vectorised(self, node: Node) -> Type:
+        found = self.context.only(node, ("matrix",), "a matrix")
+        return Type("column", (self.context.made(_product, node, *found.dims),))
+
     def identity(self, node: Node) -> Type:
         dim = self.size(node.args[0])
         return Type("matrix", (dim, dim))

@@ -276,7 +276,9 @@ class SourceProgram:
         """Parameters of an operator: extents where they name dimensions, literals, functions."""
         extents = set(dimensions([node])) if not node.args or selects(node) else set()
         return [
-            self.language.size(p).text
+            f"({', '.join([self.language.size(n).text for n in p])},)"
+            if isinstance(p, tuple) and node.op.meaning.regroups
+            else self.language.size(p).text
             if isinstance(p, str) and extents and extent_names([p]) <= extents
             else self.parameter(p)
             for p in node.params

@@ -142,6 +142,8 @@ def _key(node: Einsum, op: Apply, w: Labels, word: Labels) -> tuple[int, str, in
     if not rest:
         return label, _end(form, n), None
     step = form.coefficient(f"#{rest[0]}")
+    if not step:  # a multiple of the label by a dimension
+        return None
     start, count = form.without([f"#{rest[0]}"]), form_of(node.extents[rest[0]])
     return label, ":".join(slice_ends(start, step, count, n)), rest[0]
 

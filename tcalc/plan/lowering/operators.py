@@ -89,14 +89,18 @@ class Operators:
         """Parameters with dimensions replaced by their extents."""
         known = self.sizes.keys()
         return tuple([
-            extent_of(p, self.sizes) if isinstance(p, str) and extent_names([p]) <= known else p
+            self._bound(p) if isinstance(p, tuple)
+            else extent_of(p, self.sizes) if isinstance(p, str) and extent_names([p]) <= known
+            else p
             for p in params
         ])  # fmt: skip
 
     def apply(self, e: Apply) -> Value:
-        params = e.params if e.args else self._bound(e.params)
+        params = e.params
         if indicates(e):
             params = bound(e.params, self.sizes)
+        elif not e.args or e.op.meaning.regroups:
+            params = self._bound(e.params)
         key = (e.op.name, repr(params))
         whole = not e.op.elementwise
         if isinstance(e.op, Loop):
