@@ -253,9 +253,10 @@ class Lists:
         pairs = listed([self.shape(pair) for pair in margins])
         return call(len(margins), "pad", c, pairs, self.shape(shape))
 
-    def place(self, c: Code, whole: Shape, view: View) -> Code:
+    def place(self, c: Code, whole: Shape, view: View, onto: Code | None = None) -> Code:
         given = self.shape(whole), self.shape(view.starts), view.steps, self.shape(view.shape)
-        return call(len(whole), "embedded", c, *given)
+        found = call(len(whole), "embedded", c, *given)
+        return found if onto is None else self.add([onto, found])
 
     def take(self, c: Code, keys: Sequence[Code | None]) -> Code:
         given = [key for key in keys if key is not None]

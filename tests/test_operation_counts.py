@@ -26,6 +26,10 @@ NUMBERED, BINARY = ("scale", "shift", "minus_from"), ("multiply", "add", "subtra
 CLOSED: dict[str, list[Counted]] = {
     **{kind: [(s, (2.0,), [s], p) for s, _, _, p in ENTRYWISE] for kind in NUMBERED},
     **{kind: [*ENTRYWISE, ((N, M), (), [(M,), (N, M)], N * M)] for kind in BINARY},
+    "triangle": [
+        ((N, N), ("lower", 0.5), [(N, N)], N),
+        ((B, M, M), ("upper", 0.0), [(B, M, M)], B * M),
+    ],
     "sum": [
         ((), (0,), [(N,)], N),
         ((M,), (1,), [(M, N)], M * N),
@@ -65,6 +69,7 @@ CLOSED: dict[str, list[Counted]] = {
     "take": [((B,), (0,), [(N,), (B,)], B), ((M, B), (1,), [(M, N), (B,)], M * B)],
     "segments": [((K,), (0,), [(N,), (N,)], N), ((K, M), (0,), [(N, M), (N,)], N * M)],
     "count": [((K,), (), [(N,)], N)],
+    "integers": [((M, N), (None,), [(M, 1), (N,)], M * N), ((N,), (None,), [(N,)], N)],
     "onehot": [((B, K), (), [(B,)], B * K)],
     "add_at": [((N, M), (1.0, ((0, 1), (-1, 1))), [(N, M), (1,)], 1)],
     "embed_add": [
@@ -133,8 +138,11 @@ def svd_count(m: int, n: int) -> float:
     return min(14 * m * n * n + 8 * n**3, 6 * m * n * n + 20 * n**3)
 
 
+PSEUDOINVERSES = ("pinv", "least_squares_inverse")
+
+
 def test_every_row_of_matrices_has_a_closed_formula() -> None:
-    known = SQUARE.keys() | {"lq", "svd", "squared_distances"}
+    known = SQUARE.keys() | {"lq", "svd", "squared_distances", *PSEUDOINVERSES}
     found = {name for name, row in TABLE.items() if 2 in row.core and not row.family}
     assert found == {name for name in known if not TABLE[name].family}
 
@@ -155,6 +163,9 @@ def test_operations_of_tall_and_wide_matrices() -> None:
         for shape in ((M, N), (N, M)):
             expected = times * svd_count(N, M)
             assert operations(TABLE["svd"], (*batch, *shape)) == pytest.approx(expected)
+            for name in PSEUDOINVERSES:
+                expected = times * (lq_count(M, N) + N * M * M)
+                assert operations(TABLE[name], (*batch, *shape)) == pytest.approx(expected)
         found = operations(TABLE["squared_distances"], (*batch, N, K), (*batch, M, K))
         assert found == 3 * times * N * M * K
 

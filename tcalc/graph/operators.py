@@ -123,6 +123,9 @@ class Meaning:
         Is the result symmetric positive definite?
     triangular : bool
         Is the result, the first of several, lower triangular?
+    mask : (str, float) or None
+        Of a constant square matrix that is 1 on one side of the diagonal and 0 on the other: that
+        side, "lower" or "upper", and the diagonal.
     positive_diagonal : bool
         Is the diagonal of the result, the first of several, above 0?
     positive_of : tuple of int
@@ -152,6 +155,7 @@ class Meaning:
     symmetric: bool = False
     definite: bool = False
     triangular: bool = False
+    mask: tuple[str, float] | None = None
     positive_diagonal: bool = False
     positive_of: tuple[int, ...] = ()
     integral: bool = False

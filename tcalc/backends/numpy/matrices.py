@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...ops.matrix.inverse import SINGULAR
-from ...ops.matrix_cores import mirrored
+from ...ops.matrix_cores import mirrored, without_upper
 from ...plan.steps import Step
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
@@ -120,23 +120,23 @@ def _trisolve(step: Step, dtype: np.dtype[Any]) -> Run:
     def run(v: Slots) -> None:
         import scipy.linalg
 
-        matrix, columns = v[a], v[b]
+        matrix, x = v[a], v[o]
         if not np.all(matrix.diagonal()):
             raise LinAlgError(f"{name}: a zero on the diagonal")
-        (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (matrix, columns))
-        if matrix.dtype == columns.dtype and columns.ndim == 2 and len(matrix) in SWEPT:
-            v[o] = _by_blocks(trsm, matrix, columns, trans)
-            return
-        # Row-major memory is the transpose in column-major order: solve from the other side.
-        found = trsm(1, matrix.T, columns.T, side=1, lower=0, trans_a=int(trans)).T
-        v[o] = np.asarray(found, dtype)
+        if v[b] is not x:
+            np.copyto(x, v[b])
+        (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (x,))
+        if len(matrix) in SWEPT:
+            _by_blocks(trsm, matrix, x, trans)
+        elif x.size:
+            # Row-major memory is the transpose in column-major order: solve from the other side.
+            trsm(1, matrix.T, x.T, side=1, lower=0, trans_a=int(trans), overwrite_b=1)
 
     return run
 
 
-def _by_blocks(trsm: Any, matrix: Array, columns: Array, trans: bool) -> Array:
-    """Solve with a lower triangle or its transpose, most of it by matrix products."""
-    x = np.array(columns, order="C")
+def _by_blocks(trsm: Any, matrix: Array, x: Array, trans: bool) -> None:
+    """Solve in place with a lower triangle or its transpose, most of it by matrix products."""
     starts = range(0, len(matrix), BLOCK)
     for low in reversed(starts) if trans else starts:
         high = low + BLOCK
@@ -145,7 +145,23 @@ def _by_blocks(trsm: Any, matrix: Array, columns: Array, trans: bool) -> Array:
         if known.size:
             x[own] -= known @ x[rest]
         trsm(1, matrix[own, own].T, x[own].T, side=1, lower=0, trans_a=int(trans), overwrite_b=1)
-    return x
+
+
+def _triangle(step: Step, dtype: np.dtype[Any]) -> Run:
+    """One side of a square matrix, in place where the plan gives it the same memory."""
+    (a,), o, (side, number) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        x, out = v[a], v[o]
+        if x is not out:
+            np.copyto(out, x)
+        for at in np.ndindex(out.shape[:-2]):
+            square = out[at]
+            without_upper(square if side == "lower" else square.T)
+            if number != 1:
+                square.reshape(-1)[:: len(square) + 1] *= number
+
+    return run
 
 
 def _gram(step: Step, dtype: np.dtype[Any]) -> Run:
@@ -179,6 +195,7 @@ def _gram(step: Step, dtype: np.dtype[Any]) -> Run:
 MATRICES: dict[str, Maker] = {
     "dot": _dot,
     "gram": _gram,
+    "triangle": _triangle,
     "trisolve": _trisolve,
     "solve": _solve,
     "factor": _factor,

@@ -270,8 +270,11 @@ class Language(Protocol):
         No margin is negative where there are entries in the result.
         """
 
-    def place(self, c: Code, whole: Shape, view: View) -> Code:
-        """Zeros of the shape `whole` with c, whose shape is the view's, at these places."""
+    def place(self, c: Code, whole: Shape, view: View, onto: Code | None = None) -> Code:
+        """Zeros of the shape `whole` with c, whose shape is the view's, added at these places.
+
+        `onto` is such an array, made by this method and not read yet, to take the place of zeros.
+        """
 
     # --- integers as indices ---
 

@@ -166,23 +166,25 @@ class NumPy:
         shown = [_tuple([n if n.isdecimal() else f"max(0, {n})" for n in pair]) for pair in ends]
         return Code(f"np.pad({c.text}, {_tuple(shown)})")
 
-    def place(self, c: Code, whole: Shape, view: View) -> Code:
+    def place(self, c: Code, whole: Shape, view: View, onto: Code | None = None) -> Code:
         keys, axes = self._slices(whole, view)
+        if onto is None:
+            c, onto = named(self, c), Code(self.scope.fresh(), name=True)
+            zeros = f"np.zeros({self.shape(whole)}, {c.text}.dtype)"
+            self.scope.lines.append(f"{onto.text} = {zeros}")
         if axes is None:
-            arguments = f"{self.shape(whole)}, {self.shape(view.starts)}, {view.steps}"
-            return Code(f"_place({c.text}, {arguments})")
-        core, name = named(self, c), self.scope.fresh()
-        self.scope.lines += [
-            f"{name} = np.zeros({self.shape(whole)}, {core.text}.dtype)",
-            f"{name}[{', '.join(keys)}] = {self.transpose(core, axes).text}",
-        ]
-        return Code(name, name=True)
+            starts = self.shape(view.starts)
+            self.scope.lines.append(f"_place({onto.text}, {c.text}, {starts}, {view.steps})")
+        else:
+            place = f"{onto.text}[{', '.join(keys)}]"
+            self.scope.lines.append(f"{place} += {self.transpose(c, axes).text}")
+        return onto
 
     # --- integers as indices ---
 
     def take(self, c: Code, keys: Sequence[Code | None]) -> Code:
         shown = ", ".join([":" if key is None else key.text for key in keys])
-        return Code(f"{operand(c)}[{shown}]", view=True)
+        return Code(f"{operand(c)}[{shown}]")
 
     def segment_sum(self, c: Code, index: Code, extent: Extent) -> Code:
         return Code(f"_segment_sum({c.text}, {index.text}, {self.size(extent).text})")

@@ -142,12 +142,11 @@ def _norm2(a, axis):
     return found * scale.reshape(found.shape)
 """,
     """
-def _place(a, shape, starts, steps):
-    whole = np.zeros(shape, a.dtype)
+def _place(whole, a, starts, steps):
     strides = [sum(n * s for n, s in zip(step, whole.strides)) for step in zip(*steps)]
     first = whole[tuple([slice(start, None) for start in starts])]
-    np.lib.stride_tricks.as_strided(first, a.shape, strides)[...] = a
-    return whole
+    places = np.lib.stride_tricks.as_strided(first, a.shape, strides)
+    places += a
 """,
     """
 def _rounding(w):

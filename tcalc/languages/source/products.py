@@ -8,59 +8,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...contraction.paths import path_of
 from ...graph.extents import ONE, Coef, Extent, Shape, doubles_of, extent_coef, nominal, size_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
-from ...graph.products import Factors, indicates, selects
+from ...graph.products import indicates, selects
 from ...ops.indicator import accesses, conditions
 from ..writing.gathers import Gather, SegmentSum, as_gather, as_segment_sum
 from .language import Code, Language, named, short_enough
 from .places import Opened, Window, opened
+from .values import Narrow, NodeCodes, Placed
 
 Operand = tuple[Code, Labels]
 MIN_NAMED = 12
-
-
-class NodeCodes(Protocol):
-    """What products read of the program that they are part of."""
-
-    #: Extents of arrays in the program that are forms in dimensions.
-    forms: Collection[Extent]
-
-    def code(self, e: Expr) -> Code:
-        """An operand, which is written already."""
-
-    def inner(self, e: Expr) -> Code:
-        """An expression that need not stand in the whole, written now."""
-
-    def integer(self, e: Expr) -> Code:
-        """An array of integers that indexes, written now."""
-
-    def factors(self, node: Einsum) -> Factors:
-        """The product, with contractions that are part of it."""
-
-    def turned(self, e: Expr) -> bool:
-        """Is it a contraction to be written with the axes that its one reader wants?"""
-
-    def shared(self, e: Expr) -> bool:
-        """Is it read more than once?"""
-
-
-class Narrow(NamedTuple):
-    """What an array repeats: a value without the axes along which it is constant.
-
-    Attributes
-    ----------
-    code : Code
-    axes : set of int
-        The axes of the whole array that it has.
-    """
-
-    code: Code
-    axes: set[int]
 
 
 class Products:
@@ -94,7 +55,7 @@ class Products:
 
     def outer(self, node: Einsum) -> tuple[Code, Narrow | None]:
         """A product without a summed label, and what it repeats along axes that no operand has."""
-        guarded = self.guarded(node)
+        guarded = self.guarded(node, node.out)
         if guarded is not None:
             return guarded, None
         labels = list(dict.fromkeys(node.out))
@@ -147,21 +108,35 @@ class Products:
 
     def indicator(self, e: Expr) -> Code:
         """An array of conditions."""
-        word = tuple(range(e.ndim))
-        found = self.at_places([(e, word)], word, dict(enumerate(e.shape)), ONE)
+        found = self.entries(e)
         assert isinstance(e, Apply)
-        return self.language.indicator(*e.params[:2]) if found is None else found
+        return self.language.indicator(*e.params[:2]) if found is None else self.among_zeros(found)
 
-    def guarded(self, node: Einsum) -> Code | None:
+    def guarded(self, node: Einsum, out: Labels) -> Code | None:
         """A product with indicators whose equalities can be solved; None for any other."""
         if not any(indicates(op) for op in node.args):
             return None
         pairs = list(zip(node.args, node.labels, strict=True))
-        out, extents = tuple(dict.fromkeys(node.out)), dict(enumerate(node.extents))
-        code = self.at_places(pairs, out, extents, node.coef)
-        if code is None or len(out) == node.ndim:
-            return code
-        return self.language.embed(code, node.out, node.shape)
+        distinct, extents = tuple(dict.fromkeys(out)), dict(enumerate(node.extents))
+        found = self.at_places(pairs, distinct, extents, node.coef)
+        if found is None:
+            return None
+        code = self.among_zeros(found)
+        return code if distinct == out else self.language.embed(code, out, node.shape)
+
+    def entries(self, e: Expr, coef: Coef = ONE) -> Placed | None:
+        """Entries of a product with indicators without repeated axes, times a coefficient."""
+        if not isinstance(e, Einsum):
+            word = tuple(range(e.ndim))
+            return self.at_places([(e, word)], word, dict(enumerate(e.shape)), coef)
+        pairs, extents = list(zip(e.args, e.labels, strict=True)), dict(enumerate(e.extents))
+        return self.at_places(pairs, e.out, extents, coef.by(e.coef))
+
+    def among_zeros(self, found: Placed, onto: Code | None = None) -> Code:
+        """Entries at their places, among zeros or added to those of another product."""
+        if found.where is None:
+            return found.code
+        return self.language.place(found.code, found.whole, found.where, onto)
 
     def at_places(
         self,
@@ -169,7 +144,7 @@ class Products:
         out: Labels,
         extents: Mapping[int, Extent],
         coef: Coef,
-    ) -> Code | None:
+    ) -> Placed | None:
         """A product of expressions, of which indicators say which entries are read and written."""
         guards = [g for op, word in pairs if indicates(op) for g in conditions(op.params, word)]
         arrays = [(op, word) for op, word in pairs if not indicates(op)]
@@ -186,9 +161,7 @@ class Products:
             shape = tuple([found.extents[label] for label in word])
             operands.append((self.language.indicator(shape, members), word))
         code = self.written(operands, coef, found)
-        if found.where is None:
-            return code
-        return self.language.place(code, tuple([extents[label] for label in out]), found.where)
+        return Placed(code, tuple([extents[label] for label in out]), found.where)
 
     def read(self, c: Code, shape: Shape, w: Window) -> Operand:
         """An operand at its places."""
@@ -220,9 +193,9 @@ class Products:
         taken, summed = as_gather(node), as_segment_sum(node)
         if taken is not None or summed is not None:
             return self.indexed(node, taken, summed, order)
-        guarded = self.guarded(node)
+        guarded = self.guarded(node, out)
         if guarded is not None:
-            return language.transpose(guarded, [node.out.index(label) for label in order])
+            return guarded
         whole = self.values.factors(node)
         spelled = sorted(whole.operands, key=lambda item: any(item[0] is arg for arg in node.args))
         operands = [(self.values.code(arg), word) for arg, word in spelled]

@@ -37,8 +37,9 @@ from ..writing.notation import takes_condition
 from .formulas import applied, unknown, written
 from .infix import filled
 from .language import SUM, Code, FunctionText, Language, Operator, named, short_enough
-from .products import Narrow, Products
+from .products import Products
 from .scope import FunctionScope, parameters, plain_key, unlike
+from .values import Narrow, places, unscaled
 
 
 class SourceProgram:
@@ -182,7 +183,19 @@ class SourceProgram:
             if isinstance(node, Einsum) and not node.summed
             for arg in node.args
             if isinstance(arg, Einsum) and arg.summed and arg.ndim > 1 and self.uses[id(arg)] == 1
-        }
+        } | self.placed_once()
+
+    def placed_once(self) -> set[int]:
+        """Products with indicators that one sum reads; constants may be of higher precision."""
+        if any(isinstance(node, Const) for node in self.nodes):
+            return set()
+        found: set[int] = set()
+        for node in self.nodes:
+            for term in node.args if isinstance(node, Add) else ():
+                chain = [term] if unscaled(term)[1] is term else [term, unscaled(term)[1]]
+                if places(chain[-1]) and all(indicates(e) or self.uses[id(e)] == 1 for e in chain):
+                    found.update(map(id, chain))
+        return found
 
     def opens(self, e: Einsum) -> bool:
         return self.uses[id(e)] == 1 and _contracts(e)
@@ -221,7 +234,7 @@ class SourceProgram:
             code = self.language.array(node.value)
             return self.language.constant(code) if node.value.dtype.kind == "i" else code
         if isinstance(node, Add):
-            return self.language.add(self.entrywise(node))
+            return self.sum(node)
         if isinstance(node, Apply):
             return self.apply(node)
         if isinstance(node, Part):
@@ -233,6 +246,21 @@ class SourceProgram:
         if narrow is not None:
             self.narrow[id(node)] = narrow
         return code
+
+    def sum(self, node: Add) -> Code:
+        """A sum, of which terms that stand at places are added to one array of zeros."""
+        if self.waiting.isdisjoint(map(id, node.args)):
+            return self.language.add(self.entrywise(node))
+        whole, terms = None, []
+        for term in node.args:
+            coef, product = unscaled(term)
+            found = self.products.entries(product, coef) if id(term) in self.waiting else None
+            if found is not None and found.where is not None:
+                whole = self.products.among_zeros(found, whole)
+            else:
+                terms.append(self.inner(term) if found is None else found.code)
+        terms = terms if whole is None else [whole, *terms]
+        return self.language.add(terms) if terms[1:] else terms[0]
 
     def entrywise(self, node: Expr) -> list[Code]:
         """Operands of an entrywise node, not repeated along axes that others among them have."""

@@ -151,7 +151,7 @@ LQ = Op(
 
 UPPER_ONES = Op(
     "upper_ones", (),
-    Meaning((), shape=lambda params: (params[0], params[0])),
+    Meaning((), shape=lambda params: (params[0], params[0]), mask=("upper", 0.0)),
     Kernels(lambda xp, params: xp.triu(xp.ones((params[0], params[0])), 1)),
     Spelling("N"),
     params=((3,), ("n",)),

@@ -18,7 +18,9 @@ __all__ = ["tri_inverse"]
 
 LOWER_HALF = Op(
     "lower_half", (),
-    Meaning((), shape=lambda params: (params[0], params[0]), triangular=True),
+    Meaning(
+        (), shape=lambda params: (params[0], params[0]), triangular=True, mask=("lower", 0.5)
+    ),
     Kernels(
         lambda xp, params: xp.tril(xp.ones((params[0], params[0])), -1) + xp.eye(params[0]) / 2,
     ),
@@ -27,7 +29,9 @@ LOWER_HALF = Op(
 )  # fmt: skip
 LOWER_ONES = Op(
     "lower_ones", (),
-    Meaning((), shape=lambda params: (params[0], params[0]), triangular=True),
+    Meaning(
+        (), shape=lambda params: (params[0], params[0]), triangular=True, mask=("lower", 1.0)
+    ),
     Kernels(lambda xp, params: xp.tril(xp.ones((params[0], params[0])))),
     Spelling("M"),
     params=((3,), ("n",)),

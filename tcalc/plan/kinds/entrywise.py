@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
-from ...support.arrays import AnyArray
+from ...support.arrays import AnyArray, Sizes
 from . import tiles
 from .kind import Kind, Params, Result, broadcast, given, kept, one_each
 
@@ -23,6 +24,16 @@ def _fill(xp: Any, result: Result, params: Params) -> AnyArray:
 
 def _scratch(xp: Any, result: Result, params: Params) -> AnyArray:
     return xp.zeros(result.shape, result.dtype)
+
+
+def _triangle(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
+    side, number = params
+    apart = xp.tril(a, -1) if side == "lower" else xp.triu(a, 1)
+    return xp.where(xp.eye(a.shape[-1], dtype=bool), number * a, apart)
+
+
+def _on_diagonal(shape: Sizes, params: Params, *shapes: Sizes) -> float:
+    return prod(shape[:-1])
 
 
 def _numbered(compute: Callable[[float, AnyArray], AnyArray]) -> Reference:
@@ -57,6 +68,12 @@ ENTRYWISE: Sequence[Kind] = [
         shape=given, reference=_fill, cheap=True,
     ),
     Kind(name="scratch", shape=given, reference=_scratch, cheap=True),
+    Kind(
+        name="triangle",
+        params={"side": 'of the diagonal that stays, "lower" or "upper"; the other one is zero',
+                "number": "that the diagonal is multiplied by"},
+        shape=kept, flops=_on_diagonal, reference=_triangle, in_place="first",
+    ),
     _quick("scale", "the factor", _numbered(operator.mul)),
     _quick("shift", "what is added", _numbered(operator.add)),
     _quick("minus_from", "what the operand is subtracted from", _numbered(operator.sub)),

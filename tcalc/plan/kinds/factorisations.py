@@ -98,6 +98,6 @@ FACTORISATIONS = [
         params={"transposed": "is it the transpose of the triangle?",
                 "name": "the row of the inverse, for errors"},
         shape=_columns, flops=_substitution, speed="factorisation", reference=_trisolve,
-        allocates=True, inverts=("lower", "positive"), solves="solve_triangular",
+        in_place="second", inverts=("lower", "positive"), solves="solve_triangular",
     ),
 ]  # fmt: skip

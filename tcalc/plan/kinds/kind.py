@@ -107,7 +107,7 @@ class Kind:
         May the kernel return an operand's memory, which must then live as long as the result?
     in_place : str
         Which operand of the result's shape may be written over, if nobody reads it afterwards:
-        the "first", "any", or none.
+        the "first", the "second", "any", or none.
     waits : bool
         Does the step wait until others have read the operand that it may write over?
     into_zeros : bool
@@ -135,13 +135,17 @@ class Kind:
     view: bool = False
     allocates: bool = False
     may_return: bool = False
-    in_place: Literal["", "first", "any"] = ""
+    in_place: Literal["", "first", "second", "any"] = ""
     waits: bool = False
     into_zeros: bool = False
     cheap: bool = False
     quick: bool = False
     inverts: tuple[str, ...] = ()
     solves: str = ""
+
+    def written_over(self, count: int) -> Sequence[int]:
+        """Which of so many operands may be written over."""
+        return {"": (), "first": range(1), "second": range(1, 2)}.get(self.in_place, range(count))
 
     @property
     def operator(self) -> bool:

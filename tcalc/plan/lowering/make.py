@@ -11,7 +11,7 @@ from ...graph.nodes import Einsum, Expr, dimensions, postorder
 from ...graph.normal import bare
 from ...support.machine import NOMINAL_MACHINE, Machine
 from ..kinds.table import KINDS
-from ..products.triangular_halves import halved
+from ..products.triangular_halves import halved, masked
 from ..schedule.memory import assign
 from ..schedule.tiling import grouped
 from ..steps import Builder, Output, Plan, Step
@@ -138,6 +138,7 @@ def _lowered(roots: Sequence[Expr], given: _Given, way: LoweringChoice = WAYS[0]
     results = [o.slot for o in outputs]
     b.drop_unused(results)
     halved(b, results)
+    masked(b, results)
     often = [s for s in b.steps if s.out not in b.fixed]
     loops = [s for s in often if s.kind == "loop"]
     return Lowered(lowering, outputs, _time(often, b.machine), _time(loops, b.machine))

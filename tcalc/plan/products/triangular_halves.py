@@ -5,7 +5,8 @@ The half is computed by panels of rows; a symmetric one is then copied to the ot
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from math import prod
 
 from ..steps import Builder, Step
 
@@ -31,6 +32,31 @@ def halved(b: Builder, results: Collection[int]) -> None:
     b.steps = [
         _by_half(b, s, half, triangles) if (half := halves.get(s.out)) else s for s in b.steps
     ]
+
+
+def masked(b: Builder, results: Sequence[int]) -> None:
+    """Products with constant triangles as one side of the matrix; no triangle is held for that."""
+    masks: dict[int, tuple[str, float]] = {}
+    found: list[Step] = []
+    for step in b.steps:
+        mask = step.params[0].meaning.mask if step.kind == "kernel" else None
+        if mask is not None and step.shape[0] >= b.machine.half_rows:
+            masks[step.out] = mask
+        elif step.kind == "transpose" and step.args[0] in masks and step.params == (1, 0):
+            side, number = masks[step.args[0]]
+            masks[step.out] = "upper" if side == "lower" else "lower", number
+        elif step.kind == "multiply" and (known := [a for a in step.args if a in masks]):
+            rest = [a for a in step.args if a not in masks]
+            if len(known) == 1 and b.shapes[rest[0]] == step.shape:
+                word = step.words[-1]
+                step = step._replace(
+                    kind="triangle", args=(rest[0],), words=(word, word), params=masks[known[0]],
+                    flops=float(prod(step.shape[:-1])),
+                )  # fmt: skip
+        found.append(step)
+    if masks:
+        b.steps = found
+        b.drop_unused(results)
 
 
 def _by_half(b: Builder, step: Step, half: str, triangles: dict[int, str]) -> Step:

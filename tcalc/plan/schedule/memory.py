@@ -87,13 +87,12 @@ def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time:
     """The owner of an operand that this step may overwrite with its result."""
     steps = steps_of(unit)
     step, later = steps[place], steps[place + 1 :]
-    in_place = KINDS[step.kind].in_place
-    if not in_place:
+    candidates = KINDS[step.kind].written_over(len(step.args))
+    if not candidates:
         return None
     owners = [b.owner[slot] for slot in step.args]
-    candidates = step.args[:1] if in_place == "first" else step.args
     read_later = {b.owner[slot] for other in later for slot in other.args}
-    for slot, owner in zip(candidates, owners, strict=False):
+    for slot, owner in [(step.args[k], owners[k]) for k in candidates]:
         if (
             b.origin[slot] is BUFFER
             and last[owner] == time

@@ -1,0 +1,73 @@
+"""What products of a program read of it, and forms in which their values are handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple, Protocol
+
+from ...graph.extents import ONE, Coef, Extent, Shape
+from ...graph.nodes import Einsum, Expr
+from ...graph.products import Factors, indicates
+from .language import Code
+from .places import View
+
+
+class NodeCodes(Protocol):
+    """What products read of the program that they are part of."""
+
+    #: Extents of arrays in the program that are forms in dimensions.
+    forms: Collection[Extent]
+
+    def code(self, e: Expr) -> Code:
+        """An operand, which is written already."""
+
+    def inner(self, e: Expr) -> Code:
+        """An expression that need not stand in the whole, written now."""
+
+    def integer(self, e: Expr) -> Code:
+        """An array of integers that indexes, written now."""
+
+    def factors(self, node: Einsum) -> Factors:
+        """The product, with contractions that are part of it."""
+
+    def turned(self, e: Expr) -> bool:
+        """Is it a contraction to be written with the axes that its one reader wants?"""
+
+    def shared(self, e: Expr) -> bool:
+        """Is it read more than once?"""
+
+
+class Narrow(NamedTuple):
+    """What an array repeats: a value without the axes along which it is constant.
+
+    Attributes
+    ----------
+    code : Code
+    axes : set of int
+        The axes of the whole array that it has.
+    """
+
+    code: Code
+    axes: set[int]
+
+
+def places(e: Expr) -> bool:
+    """Is it an indicator, or a product with indicators that repeats no axis?"""
+    if not isinstance(e, Einsum):
+        return indicates(e)
+    return len(set(e.out)) == e.ndim and any(map(indicates, e.args))
+
+
+def unscaled(e: Expr) -> tuple[Coef, Expr]:
+    """A coefficient and what it multiplies."""
+    if isinstance(e, Einsum) and len(e.args) == 1 and e.labels[0] == e.out and not places(e):
+        return e.coef, e.args[0]
+    return ONE, e
+
+
+class Placed(NamedTuple):
+    """Entries of a product, and where they stand among zeros of a shape; None: everywhere."""
+
+    code: Code
+    whole: Shape
+    where: View | None

@@ -1,0 +1,98 @@
+"""Memory that printed programs take: slices, windows, products and gathers as plans take it."""
+
+from __future__ import annotations
+
+import inspect
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.graph.extents import extent_of
+
+x, w, X = tc.var("x", "n"), tc.var("w", "n"), tc.var("X", ("m", "n"))
+A, B = tc.var("A", (30, 30)), tc.var("B", (20, 20))
+g = tc.var("g", "k", integer=True)
+variation = tc.sum((x[1:] - x[:-1]) ** 2)
+line = tc.parse_index("y[i=0..n-p] = sum[k](w[k]*x[i+k])", x="n", w="p")
+area = tc.parse_index(
+    "y[i=0..m-p,j=0..n-q] = sum[k,l](w[k,l]*x[i+k,j+l])", x=("m", "n"), w=("p", "q")
+)
+by_line, by_area = tc.var("u", "n-p+1"), tc.var("u", ("m-p+1", "n-q+1"))
+
+#: Expressions, and the extent n.
+CASES: dict[str, tuple[tc.Expr, int]] = {
+    "differences": (variation, 4000),
+    "gradient of differences": (tc.grad(variation, x), 4000),
+    "backwards": (tc.sum(x[::-1] * w), 4000),
+    "gradient of backwards": (tc.grad(tc.sum(x[::-1] * w**2), x), 4000),
+    "strides": (tc.grad(tc.sum(tc.exp(X[::2, 1:])), X), 300),
+    "roll": (tc.roll(x, 3), 4000),
+    "pad": (tc.pad(x, 2), 4000),
+    "concatenate": (tc.concatenate([x, w]), 4000),
+    "convolution": (line, 4000),
+    "its gradient by what is filtered": (tc.vjp(line, "x", by_line), 4000),
+    "its gradient by the filter": (tc.vjp(line, "w", by_line), 4000),
+    "convolution of images": (area, 300),
+    "its gradient by the image": (tc.vjp(area, "x", by_area), 300),
+    "its gradient by the mask": (tc.vjp(area, "w", by_area), 300),
+    "Kronecker": (tc.linalg.kron(A, B), 0),
+    "gradient of Kronecker": (tc.grad(tc.sum(tc.linalg.kron(A, B) ** 2), A), 0),
+    "gather": (X[:, g], 300),
+    "gradient of a gather": (tc.grad(tc.sum(tc.exp(x[g])), x), 4000),
+    "Hessian of a gather": (tc.hessian(tc.sum(tc.exp(x[g])), x), 300),
+}
+#: What Python's own objects take.
+OBJECTS = 8192
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_peaks_are_those_of_plans(name: str) -> None:
+    e, n = CASES[name]
+    rng, sizes = np.random.default_rng(0), {"n": n, "m": 200, "p": 7, "q": 5, "k": 1000}
+    data: dict[str, Any] = {}
+    for v in e.variables.values():
+        shape = tuple([extent_of(extent, sizes) for extent in v.shape])
+        data[v.name] = rng.integers(0, n, shape) if v.integral else rng.normal(size=shape)
+    source = tc.to_code(e)
+    assert "arange" not in source
+    scope: dict[str, Any] = {}
+    exec(source, scope)
+    given = {p: data.get(p, sizes.get(p)) for p in inspect.signature(scope["f"]).parameters}
+    scope["f"](**given)
+    tracemalloc.start()
+    found = scope["f"](**given)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    step = tc.compile(e)
+    np.testing.assert_allclose(found, step(data), rtol=1e-10, atol=1e-10)
+    plan = step.plan_for(**{name: a.shape for name, a in data.items()})
+    assert peak <= 1.5 * plan.peak_bytes + OBJECTS
+
+
+@pytest.mark.parametrize(
+    ("e", "text"),
+    [
+        (x[1:] - x[:-1], "x[1:] - x[:-1]"),
+        (x[::-1], "x[::-1]"),
+        (X[:2, ::3], "X[:2, ::3]"),
+        (X.T[1:], "X[:, 1:].T"),
+        (x[3], "x[3]"),
+        (line, "np.einsum('ij,j->i', _window(x, "),
+        (tc.diag(x, 1), "_place("),
+    ],
+    ids=str,
+)
+def test_slices_are_written_as_such(e: tc.Expr, text: str) -> None:
+    assert text in tc.to_code(e)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_slices_of_short_arrays(n: int) -> None:
+    for e in (x[1:], x[:-1], x[::-2], tc.grad(variation, x), tc.pad(x, 1), tc.diag(x, -1)):
+        scope: dict[str, Any] = {}
+        exec(tc.to_code(e), scope)
+        at = np.arange(1.0, n + 1)
+        np.testing.assert_array_equal(scope["f"](at), e(x=at))
