@@ -8,6 +8,7 @@ import functools
 import inspect
 import keyword
 import operator
+import re
 import runpy
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from tcalc.graph.operators import Op
 from tcalc.languages.source.numpy_helpers import HELPERS
 from tcalc.run.backends import BACKENDS
 from tcalc.support.namespaces import NUMPY
+from tests.cases import CASES, Case
 from tests.printed import DERIVED, FIXED, A, B, C, Q, V, X, c, high_order, parsed, x, z
 from tests.test_operators import ELEMENTWISE, points
 
@@ -363,6 +365,14 @@ def test_source_of_constant_triangles(tmp_path: Path) -> None:
     values["B"] = values["A"] ** 2
     found = loaded(tc.to_code(gradient), tmp_path)(**values)
     np.testing.assert_allclose(found, gradient(**values), rtol=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_self_checks_of_all_cases_pass(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    name = case.targets[0]
+    e = tc.derivative(case.expression(), tc.var(name, case.shapes[name]))
+    exec(tc.to_code(e, check=True), {"__name__": "__main__"})
+    assert re.search("central differences|shapes are", capsys.readouterr().out)
 
 
 def test_self_check_fails_on_wrong_source(tmp_path: Path) -> None:

@@ -143,13 +143,15 @@ SUBSCRIPTS = {
 
 
 @pytest.mark.parametrize("text", SUBSCRIPTS)
-def test_subscripts_with_multiples_by_dimensions(text: str) -> None:
+def test_subscripts_with_multiples_by_dimensions(text: str, tmp_path: Path) -> None:
     e, data = tc.parse_index(text, x="m*n"), np.arange(1.0, 7.0)
     wanted = SUBSCRIPTS[text](data)
     sizes = {"m": 2, "n": 3}
     np.testing.assert_array_equal(e(x=data, **sizes), wanted)
     again = tc.parse_index(tc.to_index(e), x="m*n")
     np.testing.assert_array_equal(again(x=data, **sizes), wanted)
+    function = loaded(tc.to_code(e), tmp_path)
+    np.testing.assert_array_equal(function(x=data, **sizes), wanted)
     fixed = tc.parse_index(text.replace("m", "2").replace("n", "3").replace("su2", "sum"), x=6)
     gradient = tc.grad(tc.sum(tc.sin(fixed)), "x")(x=data)
     for mode in MODES:

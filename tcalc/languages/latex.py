@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.arraylike import surface
-from ..graph.extents import Coef, Extent, Shape
+from ..graph.extents import Coef, Extent, Shape, show_shape
 from ..graph.nodes import Expr
 from ..graph.operators import Op
 from .writing.layout import FormulaLayout
@@ -100,6 +100,8 @@ def latex_parameter(key: str, value: Any) -> str:
         return to_latex(formula)
     if isinstance(value, bool):
         return f"\\mathrm{{{value}}}"
+    if isinstance(value, tuple):
+        value = show_shape(value).replace("*", " ")
     shown = symbol(value) if isinstance(value, str) and value.isidentifier() else str(value)
     return f"\\mathrm{{{key}}}={shown}" if key else shown
 

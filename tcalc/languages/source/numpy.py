@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...graph.extents import Extent, Shape, extent_from, form_of
-from ...integers.affine import Affine, Congruence, Constraint
+from ...integers.affine import Affine, Congruence, Constraint, factors_of
 from ..writing.gathers import slice_ends
 from . import infix
 from .infix import letters, operand, subscripts
@@ -201,7 +201,10 @@ class NumPy:
         """A condition, under names of indices."""
         sides: tuple[list[str], list[str]] = ([], [])
         for name, c in g.form.terms:
-            shown = names.get(name) or self.size(extent_from(Affine.of(name))).text
+            shown = " * ".join([
+                names.get(part) or self.size(extent_from(Affine.of(part))).text
+                for part in factors_of(name)
+            ])  # fmt: skip
             sides[c < 0].append(shown if abs(c) == 1 else f"{abs(c)} * {shown}")
         if g.form.constant:
             sides[g.form.constant < 0].append(str(abs(g.form.constant)))

@@ -194,6 +194,9 @@ def opened(
     others : iterable of Extent
         Of other arrays.
     """
+    accesses = list(accesses)
+    if any(_multiplied(item.form) for item in (*guards, *accesses)):
+        return None
     box = NamedBox(out, {label: form_of(extent) for label, extent in extents.items()})
     try:
         box.suppose(accesses, others)
@@ -224,6 +227,11 @@ def opened(
         names = {f"#{label}": index(axis) for axis, label in enumerate(word)}
         masks.append(([c.substitute(names) for c in members], word))
     return Opened(windows, masks, free, found.core, where)
+
+
+def _multiplied(form: Affine) -> bool:
+    """Is an index multiplied by a dimension?"""
+    return any("#" in name and "*" in name for name in form.names)
 
 
 def _window(

@@ -57,7 +57,8 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     name = _function_name(name, spelling.reserved)
     program = SourceProgram(spelling, e)
     functions = [program.function(name)]
-    if check and isinstance(e, Derivative):
+    moves = isinstance(e, Derivative) and any(v.name in program.variables for v in e.wrt[-1:])
+    if check and isinstance(e, Derivative) and moves:
         before = e.of
         for v in e.wrt[:-1]:
             before = jacobian(before, v)
