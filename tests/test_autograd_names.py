@@ -55,6 +55,7 @@ TRANSFORMS: list[Callable[[Any, Any], Any]] = [
     lambda ag, np: ag.grad_and_aux(lambda x: (scalar(np)(x), x**2))(X),
     lambda ag, np: ag.checkpoint(vector(np))(X),
     lambda ag, np: ag.grad(lambda x: np.sum(x, keepdims=True) ** 2)(X),
+    lambda ag, np: ag.hessian_vector_product(lambda x: np.sum(x**3, keepdims=True))(X, V),
     lambda ag, np: ag.grad(lambda p: p["a"] * np.sum(p["b"][0] ** 2))({"a": 2.0, "b": [X]})["b"][0],
 ]
 

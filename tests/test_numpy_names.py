@@ -356,6 +356,16 @@ def test_stopped_gradients() -> None:
     np.testing.assert_array_equal(found, [2.0, 3.0])
 
 
+@pytest.mark.parametrize("shift", [-7, -2, -1, 0, 1, 3, 5])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_rolls_of_named_extents_go_beyond_them(n: int, shift: int) -> None:
+    y, at = tc.var("y", "n"), RNG.normal(size=n)
+    e = np.roll(y, shift)
+    np.testing.assert_array_equal(e(y=at), np.roll(at, shift))
+    gradient = tc.grad(tc.sum(e * y**2), y)(y=at)
+    np.testing.assert_allclose(gradient, 2 * at * np.roll(at, shift) + np.roll(at**2, -shift))
+
+
 def test_named_dimensions_keep_their_names() -> None:
     X, y = tc.var("X", ("m", "n")), tc.var("y", "n")
     assert np.vstack([X, y]).shape == ("m+1", "n")
@@ -365,5 +375,6 @@ def test_named_dimensions_keep_their_names() -> None:
     assert tc.eye("m", "n", 1)(m=2, n=3).tolist() == [[0, 1, 0], [0, 0, 1]]
     data = RNG.normal(size=(4, 3))
     np.testing.assert_allclose(np.var(X, axis=0, ddof=1)(X=data), np.var(data, axis=0, ddof=1))
+    np.testing.assert_allclose(np.std(X, ddof=2)(X=data), np.std(data, ddof=2))
     np.testing.assert_allclose(np.tril(X, -1)(X=data), np.tril(data, -1))
     np.testing.assert_allclose(np.gradient(y)(y=data[:, 0]), np.gradient(data[:, 0]))

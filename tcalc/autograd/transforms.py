@@ -128,7 +128,7 @@ def make_hvp(fun: Function, argnum: Argnum = 0) -> Function:
 
 def hessian_tensor_product(fun: Function, argnum: int = 0) -> Function:
     """The product of the Hessian with a last argument of the shape of the argument."""
-    derived: Function = transforms.hvp(fun, argnums=argnum)
+    derived: Function = transforms.hvp(_scalar(fun), argnums=argnum)
     return derived
 
 

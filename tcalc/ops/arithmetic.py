@@ -22,6 +22,7 @@ from ..graph.extents import (
     Extent,
     Shape,
     extent_from,
+    extent_product,
     form_of,
     inverse_extent,
     number,
@@ -341,12 +342,9 @@ def var(a: object, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -
 
 def inverse_count(extents: list[Extent], ddof: float) -> Coef:
     """Division by the number of entries less `ddof`."""
-    names = [n for n in extents if isinstance(n, str)]
-    count = math.prod([n for n in extents if isinstance(n, int)])
-    if not names:
+    count = extent_product(extents)
+    if isinstance(count, int):
         return number(1 / (count - ddof)) if count != ddof else Coef(math.nan)
-    if len(names) > 1 or ddof != int(ddof):
-        raise UnsupportedError(
-            f"var and std with ddof={ddof} over extents {', '.join(map(str, extents))}"
-        )
-    return inverse_extent(extent_from(form_of(names[0]) * count - int(ddof)))
+    if ddof != int(ddof):
+        raise UnsupportedError(f"var and std with ddof={ddof} over {count} entries")
+    return inverse_extent(extent_from(form_of(count) - int(ddof)))

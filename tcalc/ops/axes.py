@@ -8,7 +8,7 @@ from operator import index as whole_number
 import numpy as np
 
 from ..graph import normal
-from ..graph.extents import ONE, Extent, show_shape
+from ..graph.extents import ONE, extent_product, show_shape
 from ..graph.nodes import Expr
 from ..graph.normal import view
 from ..support.errors import ShapeError
@@ -180,8 +180,7 @@ def rot90(m: object, k: int = 1, axes: Sequence[int] = (0, 1)) -> Expr:
 
 def _merged(e: Expr, place: int) -> Expr:
     """Axes `place` and `place + 1` as one."""
-    m, n = e.shape[place : place + 2]
-    whole: Extent = m * n if isinstance(m, int) and isinstance(n, int) else -1
+    whole = extent_product(e.shape[place : place + 2])
     return reshape(e, (*e.shape[:place], whole, *e.shape[place + 2 :]))
 
 

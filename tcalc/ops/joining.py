@@ -10,16 +10,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..graph import normal
-from ..graph.extents import ONE, Extent, extent_from, form_of, show_shape
+from ..graph.extents import ONE, Extent, extent_coef, extent_from, form_of, show_shape
 from ..graph.nodes import Expr
-from ..graph.products import is_number
+from ..graph.products import filled, is_number
 from ..integers.affine import Affine, Constraint
 from ..integers.boxes import index
 from ..support.errors import ShapeError, UnsupportedError
 from ..support.whole_numbers import clipped_repr, whole_number
 from .arithmetic import Axis, as_expr, check_axis, chosen_axes, public
+from .elementwise import mod
 from .indexing import getitem
 from .indicator import indicator
+from .reductions import arange
 from .reshape import ravel, reshape
 
 __all__ = ["array", "concatenate", "flip", "pad", "roll", "stack"]
@@ -189,9 +191,8 @@ def flip(m: object, axis: Axis = None) -> Expr:
 def roll(a: object, shift: int | Sequence[int], axis: Axis = None) -> Expr:
     """The entries along an axis shifted, those that leave it at the other end, as `numpy.roll`.
 
-    Along an axis of a named extent the shift must not be larger than the extent. Several axes are
-    rolled one after the other, each by its shift or all by one; without an axis, the entries are in
-    C order.
+    Several axes are rolled one after the other, each by its shift or all by one; without an axis,
+    the entries are in C order.
     """
     e = as_expr(a)
     if isinstance(axis, Sequence) or isinstance(shift, Sequence):
@@ -211,5 +212,7 @@ def _rolled(e: Expr, shift: int, axis: int) -> Expr:
     if not count:
         return e
     ahead = (slice(None),) * place
+    if isinstance(extent, str) and abs(count) > 1:  # it may be beyond the extent
+        return getitem(e, (*ahead, mod(arange(extent) - count, filled(extent_coef(extent), ()))))
     ends = [getitem(e, (*ahead, slice(-count, None))), getitem(e, (*ahead, slice(-count)))]
     return concatenate(ends, place)
