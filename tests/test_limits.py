@@ -59,6 +59,16 @@ def test_a_long_chain(kind: str, length: int) -> None:
     assert sys.getrecursionlimit() == limit
 
 
+def test_a_long_chain_is_written() -> None:
+    """In every language, at the default recursion limit, in a length that grows with the chain."""
+    limit = sys.getrecursionlimit()
+    assert LONG < len(str(chain("sin", tc.var("x"), LONG))) < 12 * LONG
+    e = chain("sin", tc.var("x"), LONG // 10)
+    for write in (tc.to_latex, tc.to_index, tc.to_einsum, tc.to_code):
+        assert LONG // 10 < len(write(e)) < 2 * LONG
+    assert sys.getrecursionlimit() == limit
+
+
 @pytest.mark.parametrize("mode", ["forward", "cross-country"])
 def test_other_modes_on_a_long_chain(mode: str) -> None:
     x = tc.var("x")

@@ -354,27 +354,3 @@ def test_attributes_are_those_of_arrays() -> None:
 def test_stopped_gradients() -> None:
     found = tc.grad(lambda x: np.sum(x * tc.stop_gradient(x)))(np.array([2.0, 3.0]))
     np.testing.assert_array_equal(found, [2.0, 3.0])
-
-
-@pytest.mark.parametrize("shift", [-7, -2, -1, 0, 1, 3, 5])
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_rolls_of_named_extents_go_beyond_them(n: int, shift: int) -> None:
-    y, at = tc.var("y", "n"), RNG.normal(size=n)
-    e = np.roll(y, shift)
-    np.testing.assert_array_equal(e(y=at), np.roll(at, shift))
-    gradient = tc.grad(tc.sum(e * y**2), y)(y=at)
-    np.testing.assert_allclose(gradient, 2 * at * np.roll(at, shift) + np.roll(at**2, -shift))
-
-
-def test_named_dimensions_keep_their_names() -> None:
-    X, y = tc.var("X", ("m", "n")), tc.var("y", "n")
-    assert np.vstack([X, y]).shape == ("m+1", "n")
-    assert np.diff(y).shape == ("n-1",)
-    assert np.tril(X).shape == np.sort(X).shape == np.cumprod(X, axis=1).shape == ("m", "n")
-    assert np.eye(2, 3).shape == (2, 3)
-    assert tc.eye("m", "n", 1)(m=2, n=3).tolist() == [[0, 1, 0], [0, 0, 1]]
-    data = RNG.normal(size=(4, 3))
-    np.testing.assert_allclose(np.var(X, axis=0, ddof=1)(X=data), np.var(data, axis=0, ddof=1))
-    np.testing.assert_allclose(np.std(X, ddof=2)(X=data), np.std(data, ddof=2))
-    np.testing.assert_allclose(np.tril(X, -1)(X=data), np.tril(data, -1))
-    np.testing.assert_allclose(np.gradient(y)(y=data[:, 0]), np.gradient(data[:, 0]))

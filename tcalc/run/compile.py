@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..graph import trees
-from ..graph.nodes import Var
+from ..graph.declarations import declared
+from ..graph.nodes import Expr, Var, dimensions, variables
+from ..support.misspelt import closest_name
+from .binding import argument_names
 from .compiled import Compiled, Values
 from .structured_results import CompiledStructured
 from .tracing import CompiledFunction
@@ -65,6 +68,21 @@ def compile(
         if not isinstance(flag, bool | np.bool_):
             raise TypeError(f"{name}= is True or False, not {flag!r}")
     options = args, backend, data, memory_limit, check
-    if structured:
-        return CompiledStructured(outputs, *options)
-    return (CompiledFunction if trees.is_function(outputs) else Compiled)(outputs, *options)
+    if trees.is_function(outputs) and not structured:
+        return CompiledFunction(outputs, *options)
+    made = (CompiledStructured if structured else Compiled)(outputs, *options)
+    _check_names(argument_names(args), [e for e in trees.leaves(outputs) if isinstance(e, Expr)])
+    return made
+
+
+def _check_names(names: Sequence[str], outputs: Sequence[Expr]) -> None:
+    """Refuse an argument that is nothing to the outputs, nor to what may have cancelled in them."""
+    known = {*variables(outputs), *dimensions(outputs)}
+    for name in names:
+        if name not in known and declared(name) is None:
+            close = closest_name(name, known)
+            meant = f"; did you mean {close}?" if close else ""
+            listed = ", ".join(sorted(known)) or "there is none"
+            raise TypeError(
+                f"args= has {name}, which is no variable of the outputs ({listed}){meant}"
+            )
