@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..graph.bound_variables import PREFIX, shown
+from ..graph.declarations import declared
 from ..graph.extents import Shape, extent_names, extent_of, show_shape, solved_for
 from ..graph.nodes import Expr, Var
 from ..graph.properties import Property, checked_properties, holds
@@ -298,6 +299,27 @@ class ExtentBinding:
         raise TypeError(
             f"the {what} {', '.join(missing)} {verb} not known: pass {' and '.join(hints)}{why}"
         )
+
+
+def cancelled(
+    values: Mapping[str, Any], known: Collection[str], unbound: set[str]
+) -> list[Declared]:
+    """Variables that only their declarations know, with dimensions that no other one has.
+
+    They cancelled while the expression was built: x - x is a vector of zeros, whose extent is that
+    of x still. Declarations that would bind these dimensions differently say nothing.
+    """
+    found: list[Declared] = []
+    for name in sorted(values.keys() - set(known)) if unbound else ():
+        shape, options = np.shape(values[name]), {}
+        for v in declared(name):
+            pairs = list(zip(v.shape, shape, strict=False))
+            bound = {n: k for n, k in pairs if n in unbound}
+            fits = all(n == k for n, k in pairs if isinstance(n, int))
+            if bound and fits and v.ndim == len(shape) and not v.integral:
+                options[tuple(sorted(bound.items()))] = Declared.of(v)
+        found += options.values() if len(options) == 1 else []
+    return found
 
 
 # --- properties -----------------------------------------------------------------------------------

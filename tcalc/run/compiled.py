@@ -12,7 +12,6 @@ import numpy as np
 from ..backends.interface import BackEnd
 from ..graph import trees
 from ..graph.arraylike import surface
-from ..graph.declarations import declared as declared_variable
 from ..graph.extents import NOMINAL, show_shape
 from ..graph.nodes import Const, Derivative, Expr, Var, dimensions, postorder, variables
 from ..graph.subspaces import projected
@@ -34,6 +33,7 @@ from .binding import (
     absent,
     argument_names,
     by_name,
+    cancelled,
     check_properties,
     checked_extent,
     held_entries,
@@ -275,25 +275,12 @@ class _Engine:
         found: list[Any] = [
             (name, checked_extent(name, values[name])) for name in self.dimensions if name in values
         ]
-        for declared in [*self.optional, *self._elsewhere(values)]:
+        for declared in [*self.optional, *cancelled(values, self.variables, self.unbound)]:
             value = values.get(declared.name)
             if value is not None:
                 array = to_array(value, declared)
                 found.append((declared, array.shape, "weak" if is_weak(value) else array.dtype))
         return found
-
-    def _elsewhere(self, values: Values) -> list[Declared]:
-        """Variables that only their declarations know, with dimensions that no other one has.
-
-        They cancelled while the expression was built: x - x is a vector of zeros, whose extent is
-        that of x still.
-        """
-        found = []
-        for name in values.keys() - self.variables.keys() if self.unbound else ():
-            v = declared_variable(name)
-            if v is not None and self.unbound.intersection(v.shape) and not v.integral:
-                found += [Declared.of(v)] if np.ndim(values[name]) == v.ndim else []
-        return sorted(found)
 
     def _bind(self, roots: Roots, key: list[Any], arrays: list[Array], unused: list[str]) -> Bound:
         """The program for these extents and dtypes, made now and kept."""
@@ -349,8 +336,8 @@ class _Engine:
             if not declared.integer and "weak" not in entry:
                 kinds.add(array.dtype)
         if not kinds:
-            cancelled = {entry[-1] for entry in key[len(arrays) :]}
-            kinds = {kind for kind in cancelled if isinstance(kind, np.dtype) and kind.kind == "f"}
+            others = {entry[-1] for entry in key[len(arrays) :]}
+            kinds = {kind for kind in others if isinstance(kind, np.dtype) and kind.kind == "f"}
         return _SINGLE if kinds == {_SINGLE} else _DOUBLE
 
     def _chosen(self, roots: Roots, dims: ExtentBinding) -> list[Expr]:
