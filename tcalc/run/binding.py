@@ -164,6 +164,14 @@ def _to_integers(array: Array, name: str) -> Array:
     return array.astype(np.intp)
 
 
+def array_entry(value: Any, declared: Declared) -> tuple[Array, Any]:
+    """An argument as an array, and what programs are told apart by."""
+    array = to_array(value, declared)
+    if is_sparse(array):
+        return array, (array.shape, array.dtype.char, held_entries(array))
+    return array, (array.shape, "weak" if is_weak(value) else array.dtype.char)
+
+
 class OwnData(dict[str, Any]):
     """Values by name that nobody else can change: copied once, arrays read-only."""
 

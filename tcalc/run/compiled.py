@@ -32,6 +32,7 @@ from .binding import (
     OwnData,
     absent,
     argument_names,
+    array_entry,
     by_name,
     cancelled,
     check_properties,
@@ -206,7 +207,7 @@ class _Engine:
             if declared is None:
                 dims.bind_extent(name, checked_extent(name, value))
                 continue
-            array, entry = _entry(value, declared)
+            array, entry = array_entry(value, declared)
             if not is_sparse(array):
                 array.flags.writeable = False
             dims.bind_shape(declared, array.shape)
@@ -239,7 +240,7 @@ class _Engine:
             elif value is None:
                 return self.run(roots, self._renamed(values, declared))
             else:
-                value, entry = _entry(value, declared)
+                value, entry = array_entry(value, declared)
                 key.append(entry)
             arrays.append(value)
         if self.held:
@@ -380,14 +381,6 @@ class _Engine:
     ) -> Plan:
         machine, sizes = self.backend.machine, dims.sizes
         return make_plan(values, sizes, itemsize, note, self.data, True, self.lent, machine, sparse)
-
-
-def _entry(value: Any, declared: Declared) -> tuple[Array, Any]:
-    """An argument as an array, and what programs are told apart by."""
-    array = to_array(value, declared)
-    if is_sparse(array):
-        return array, (array.shape, array.dtype.char, held_entries(array))
-    return array, (array.shape, "weak" if is_weak(value) else array.dtype.char)
 
 
 def _value(root: Expr) -> Expr:

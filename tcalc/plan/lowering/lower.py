@@ -20,11 +20,12 @@ from ...graph.products import Factors, indicates, selects, symmetries
 from ...integers.affine import Guard
 from ...ops.indicator import bound, check, conditions
 from ...support.arrays import Sizes
+from ..builder import Builder
 from ..products.axis_order import spread
 from ..products.contract import by_labels, product
 from ..products.sparse import sparse_input
 from ..products.strided import opened, placed
-from ..steps import BUFFER, INPUT, RESULT, Builder, Output, SlotWord
+from ..steps import BUFFER, INPUT, RESULT, Output, SlotWord
 from .operators import Operators, Planner
 from .spellings import LoweringChoice
 from .sums import Sums, Value

@@ -10,11 +10,12 @@ from ...graph.extents import NOMINAL
 from ...graph.nodes import Einsum, Expr, dimensions, postorder
 from ...graph.normal import bare
 from ...support.machine import NOMINAL_MACHINE, Machine
+from ..builder import Builder
 from ..kinds.table import KINDS
 from ..products.triangular_halves import halved, masked
 from ..schedule.memory import assign
 from ..schedule.tiling import grouped
-from ..steps import Builder, Output, Plan, Step
+from ..steps import Output, Plan, Step
 from .factoring import factored
 from .fusion import fused
 from .lower import Lowering

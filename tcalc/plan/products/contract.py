@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from ...contraction.common_subproducts import ContractionOperands
 from ...contraction.paths import EXACT_OPERANDS, Path, contraction_path
-from ..steps import Builder, SlotWord, Word
+from ..builder import Builder
+from ..steps import SlotWord, Word
 from . import sparse
 from .gathers import selected, summed_alone, written
 from .pairwise import contract, core, known_product, reduce, times

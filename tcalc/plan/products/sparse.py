@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..steps import Builder, SlotWord, Word
+from ..builder import Builder
+from ..steps import SlotWord, Word
 from .axis_order import sized
 from .pairwise import reduce, times
 
