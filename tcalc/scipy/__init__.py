@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-__all__ = ["linalg", "special", "stats"]
+__all__ = ["integrate", "linalg", "signal", "special", "stats"]
 
 
 def __getattr__(name: str) -> ModuleType:
