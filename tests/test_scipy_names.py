@@ -120,6 +120,19 @@ def test_first_and_second_derivatives(name: str, method: str) -> None:
         )
 
 
+@pytest.mark.parametrize("name", ["gamma", "beta", "chi2", "t"])
+def test_guards_make_no_parameter_depend_on_the_variable(name: str) -> None:
+    """Outside of the support other points stand in for the variable only."""
+    shapes, inside, outside = SHAPES[name]
+    x = tc.var("x", "n")
+    e = getattr(stats, name).cdf(x, *[tc.var(f"s{k}") for k in range(len(shapes))])
+    points = np.array(inside + outside)
+    at = {"x": points, **{f"s{k}": value for k, value in enumerate(shapes)}}
+    density = getattr(scipy.stats, name).pdf(points, *shapes)
+    np.testing.assert_allclose(tc.grad(tc.sum(e), x)(at), density, rtol=1e-11)
+    np.testing.assert_allclose(tc.vjp(e, x, tc.ones("n"))(at), density, rtol=1e-11)
+
+
 def test_keywords_broadcasting_and_lists() -> None:
     x, m, s = tc.var("x", 3), tc.var("m", (2, 1)), tc.var("s")
     data = {"x": RNG.normal(size=3), "m": RNG.normal(size=(2, 1)), "s": 1.5}
