@@ -51,7 +51,8 @@ stdtr: Function = elementwise(
     lambda df, t, y: exp(
         gammaln((df + 1) / 2) - gammaln(df / 2) - (df + 1) / 2 * log1p(t * t / df)
     ) / (math.pi * df) ** 0.5,
-    latex=r"F_{{t_{{{0}}}}}({1})", range=UNIT, domain=(_POSITIVE, (-3, 3)), safe=(None, 0), flops=200,
+    latex=r"F_{{t_{{{0}}}}}({1})", range=UNIT, domain=(_POSITIVE, (-3, 3)), safe=(None, 0),
+    flops=200,
 )  # fmt: skip
 erfinv: Function = elementwise(
     "erfinv", lambda x, y: exp(y * y) * (math.sqrt(math.pi) / 2),
