@@ -12,12 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import tcalc as tc
 from tcalc.backends.functional.program import FunctionalProgram
 from tcalc.backends.numpy.kernels import KERNELS
 from tcalc.ops.matrix.inverse import LU
+from tcalc.plan.kinds.sparse import TAKING_SPARSE
 from tcalc.plan.kinds.table import KINDS
+from tcalc.plan.lowering.make import make_plan
 from tcalc.plan.steps import Plan, Step
 from tcalc.support.namespaces import NUMPY
 from tests import loop_cases, place_cases
@@ -82,12 +85,26 @@ def products() -> tuple[Any, dict[str, Any]]:
     }
 
 
+def plans() -> Iterator[tuple[Plan, dict[str, Any]]]:
+    """The plans of all programs, and one of sparse matrices."""
+    for outputs, arrays in programs():
+        shapes = {name: np.shape(a) for name, a in arrays.items()}
+        yield tc.compile(outputs).plan_for(**shapes), arrays
+    m, n, k = 6, 5, 3
+    V = tc.var("V", (m, n))
+    S, T, s, W = tc.var("S", (m, n)), tc.var("T", (m, k)), tc.var("s", m), tc.var("W", (n, k, 2))
+    e = [S.T @ s, tc.einsum("ij,jkl->ikl", S, W), S.T @ T, S @ S.T, tc.sum(S * V)]
+    e.append(tc.einsum("ij,i,ik->jk", S, s, S))
+    rng = np.random.default_rng(0)
+    data = {v.name: rng.normal(size=v.shape) for v in (S, T, V, s, W)}
+    yield make_plan(e, {}, sparse={"S": m * n, "T": m * k}), data
+
+
 @cache
 def steps() -> dict[str, list[Made]]:
     """Steps of all plans by kind, those that differ in extents or parameters."""
     found: dict[str, dict[Any, Made]] = {}
-    for outputs, arrays in programs():
-        plan = tc.compile(outputs).plan_for(**{n: np.shape(a) for n, a in arrays.items()})
+    for plan, arrays in plans():
         for made in traced(plan, [arrays[name] for name in plan.inputs]):
             shapes = tuple([np.shape(a) for a in made.arrays if isinstance(a, np.ndarray)])
             key = shapes, made.step.shape, repr(made.step.params)
@@ -166,12 +183,19 @@ def reads_factors(step: Step) -> bool:
     return step.kind == "solve" and bool(step.params[1])
 
 
+def sparse_operands(step: Step) -> range:
+    """The operands that are sparse matrices; references have them written out."""
+    return range((step.kind in TAKING_SPARSE) + (step.kind == "sparse_gram"))
+
+
 def run(made: Made, over: int | None = None) -> Any:
     """What NumPy's kernel makes of copies of the arrays, over one of them or beside them."""
     step, row = made.step, KINDS[made.step.kind]
     v: list[Any] = [None] * (max(step.out, *step.args, 0) + 1)
     for slot, array in zip(step.args, made.arrays, strict=True):
         v[slot] = array.copy() if isinstance(array, np.ndarray) else array
+    for place in sparse_operands(step):
+        v[step.args[place]] = csr_array(made.arrays[place])
     if reads_factors(step):
         v[step.args[0]] = LU.compute(NUMPY, (), v[step.args[0]])
     if not row.view and not row.allocates:

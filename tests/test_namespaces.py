@@ -27,10 +27,12 @@ JAX = ArrayNamespace("jax.numpy", "jax.scipy.special")
 
 #: Rows that need NumPy's arrays and have a portable form beside it.
 FASTER = {
-    "cholesky_pullback", "eigh", "eigh_epsilon", "eigh_nan", "lq", "squared_distances",
+    "cholesky_pullback", "eigh", "eigh_epsilon", "eigh_nan", "lq", "norm2", "squared_distances",
 }  # fmt: skip
 #: Rows that run on NumPy's arrays wherever they run; a loop's steps are run by the back end itself.
-HOST = {"expm", "logm", "sqrtm", "matrix_function", "fold"}
+HOST = {"adj", "expm", "logm", "sqrtm", "matrix_function", "fold"}
+#: Functions that are SciPy's, and not jax's.
+LACKING = {"erfcinv", "iv", "ive", "jv", "kv", "rgamma", "spherical_jn", "stdtr", "yv"}
 
 
 ON_JAX = BACKEND._replace(bind=lambda plan, dtype: FunctionalProgram(plan, dtype, JAX))
@@ -121,7 +123,14 @@ def operands(op: Op) -> list[np.ndarray]:
     ]
 
 
-@pytest.mark.parametrize("op", [op for op in ROWS if op.name != "fold"], ids=str)
+def test_functions_that_jax_lacks() -> None:
+    import jax.scipy.special
+
+    known = (jax.numpy, jax.scipy.special)
+    assert not [name for name in LACKING for module in known if hasattr(module, name)]
+
+
+@pytest.mark.parametrize("op", [op for op in ROWS if op.name not in {"fold", *LACKING}], ids=str)
 def test_kernels(op: Op) -> None:
     rest, arrays = PARAMS.get(op.name, (1,) if -1 in op.core else ()), operands(op)
     expected = op.kernels.compute(NUMPY, rest, *arrays)

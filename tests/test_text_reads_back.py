@@ -87,7 +87,7 @@ PRINTED = [
     (tc.pad(X, ((0, 0), (0, 1))), "pad(X, 0, 0, 0, 1)"),
     (tc.concatenate([x, y]), "pad(x, 0, m) + pad(y, n, 0)"),
     (tc.concatenate([X, X * a], axis=1), "a*pad(X, 0, 0, n, 0) + pad(X, 0, 0, 0, n)"),
-    (tc.roll(x, 2), "pad(x[:-2], 2, 0) + pad(x[-2:], 0, n-2)"),
+    (tc.roll(x, 2), None),
     (tc.flip(x), "x[::-1]"),
     (x[1:] * x[:-1], "x[1:] .* x[:-1]"),
     (X[:, 0] + X[:, -1], "X[:, 0] + X[:, -1]"),

@@ -15,12 +15,13 @@ from weakref import WeakValueDictionary
 INTERNAL = ("$", "@")
 
 _latest: WeakValueDictionary[str, Any] = WeakValueDictionary()
+_alive: WeakValueDictionary[Any, Any] = WeakValueDictionary()
 _doubtful: set[str] = set()
 
 
-def declared(name: str) -> Any:
-    """The variable of this name that was declared last, if it is alive."""
-    return _latest.get(name)
+def declared(name: str) -> list[Any]:
+    """The variables of this name that are alive, whatever they are declared to be."""
+    return [v for key, v in list(_alive.items()) if key[0] == name]
 
 
 def declare(name: str, variable: Any) -> None:
@@ -30,6 +31,7 @@ def declare(name: str, variable: Any) -> None:
     if _latest.get(name, variable) is not variable:
         _doubtful.add(name)
     _latest[name] = variable
+    _alive[name, variable.shape, variable.properties] = variable
 
 
 def meeting(nodes: Iterable[Any]) -> tuple[Any, Any] | None:

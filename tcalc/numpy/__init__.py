@@ -6,19 +6,22 @@ Reads graph, ops, ops.matrix, loops.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy
 
-from . import fft as fft
 from . import linalg as linalg
-from . import random as random
 from .namespace import member
 
 __all__ = sorted(name for name in dir(numpy) if not name.startswith("_"))
 
 
+#: Modules that NumPy does not load before they are asked for, either.
+_LATER = ("fft", "random")
+
+
 def __getattr__(name: str) -> Any:
-    found = member(numpy, name)
+    found = import_module(f".{name}", __name__) if name in _LATER else member(numpy, name)
     globals()[name] = found
     return found

@@ -185,18 +185,25 @@ def _by_pairs(exponent: Expr, total: Expr, k: int, count: int) -> Expr | None:
     rest = add([exponent, scale(total, Coef(k))])
     if total.op is TABLE["logcosh"]:
         return _with(rest, [sech(total.args[0])] * k)
-    if total.op is TABLE["softplus"]:
-        a, b = numeral(0, total.shape), total.args[0]
-    elif total.op is TABLE["logaddexp"]:
-        a, b = total.args
-    else:
-        return None
     for j in range(k + 1):
-        left = add([rest, scale(a, Coef(j - k)), scale(b, Coef(-j))])
-        size = 0 if is_zero(left) else len(terms_of(left))
-        if size + 1 + (j < k and not is_zero(a)) + (j > 0) <= count:
-            return _with(left, [sigmoid(a - b)] * (k - j) + [sigmoid(b - a)] * j)
+        taken = [(arm, n) for arm, n in zip(_arms(total), (k - j, j), strict=False) if n]
+        gone = [scale(a, Coef(-n)) for (a, _), n in taken if a is not None]
+        if taken and len(gone) < count:
+            left = add([rest, *gone])
+            if (0 if is_zero(left) else len(terms_of(left))) + 1 + len(gone) <= count:
+                return _with(left, [sigmoid(share) for (_, share), n in taken for _ in range(n)])
     return None
+
+
+def _arms(total: Apply) -> list[tuple[Expr | None, Expr]]:
+    """The exponents that a row adds up (None is 0), each with the argument of its sigmoid."""
+    if total.op is TABLE["softplus"]:
+        (b,) = total.args
+        return [(None, scale(b, Coef(-1))), (b, b)]
+    if total.op is TABLE["logaddexp"]:
+        a, b = total.args
+        return [(a, a - b), (b, b - a)]
+    return []
 
 
 def _with(exponent: Expr, factors: list[Expr]) -> Expr:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..graph.bound_variables import PREFIX, shown
+from ..graph.declarations import declared
 from ..graph.extents import Shape, extent_names, extent_of, show_shape, solved_for
 from ..graph.nodes import Expr, Var
 from ..graph.properties import Property, checked_properties, holds
@@ -101,9 +102,9 @@ def to_array(value: Any, declared: Declared) -> Array:
     except ValueError as error:
         raise TypeError(f"{name} is not an array of numbers: {error}") from None
     kind = array.dtype.kind
-    if kind == "O" and hasattr(value, "toarray"):
-        what = f"sparse ({type(value).__name__})"
-        raise TypeError(f"{name} is {what}; tcalc computes with dense arrays: pass .toarray()")
+    if kind == "O" and hasattr(value, "tocsr"):
+        matrix: Array = _sparse(value, declared)
+        return matrix
     if declared.integer:
         return _to_integers(array, name)
     if kind in "biu":
@@ -114,6 +115,36 @@ def to_array(value: Any, declared: Declared) -> Array:
     dtype = np.float32 if array.dtype.itemsize <= 4 else np.float64
     array = np.asarray(array, dtype)
     return array if array.flags.forc else np.ascontiguousarray(array)
+
+
+def _sparse(value: Any, declared: Declared) -> Any:
+    """A sparse matrix in compressed rows, each entry once."""
+    name = declared.name
+    if declared.integer or declared.checked or len(declared.shape) != 2:
+        what = "of integers" if declared.integer else f"of shape {show_shape(declared.shape)}"
+        what = declared.checked[0].name.replace("_", " ") if declared.checked else what
+        raise TypeError(
+            f"{name} is declared {what}; sparse data are for matrices without properties: "
+            "pass .toarray()"
+        )
+    if value.dtype.kind not in "biuf":
+        raise TypeError(f"{name} is of dtype {value.dtype}; tcalc computes with real numbers")
+    single = value.dtype.kind == "f" and value.dtype.itemsize <= 4
+    found = value.tocsr().astype(np.float32 if single else np.float64, copy=False)
+    if not found.has_canonical_format:
+        found = found.copy()
+        found.sum_duplicates()
+    return found
+
+
+def is_sparse(value: Any) -> bool:
+    """Is it one of SciPy's sparse matrices?"""
+    return hasattr(value, "tocsr")
+
+
+def held_entries(matrix: Any) -> int:
+    """About how many entries a sparse matrix holds: rounded up, so that plans serve for many."""
+    return 1 << int(matrix.nnz).bit_length()
 
 
 def _to_integers(array: Array, name: str) -> Array:
@@ -131,6 +162,14 @@ def _to_integers(array: Array, name: str) -> Array:
     if wrong.any():
         raise TypeError(f"{name} is an integer variable, its data hold {array[wrong].flat[0]}")
     return array.astype(np.intp)
+
+
+def array_entry(value: Any, declared: Declared) -> tuple[Array, Any]:
+    """An argument as an array, and what programs are told apart by."""
+    array = to_array(value, declared)
+    if is_sparse(array):
+        return array, (array.shape, array.dtype.char, held_entries(array))
+    return array, (array.shape, "weak" if is_weak(value) else array.dtype.char)
 
 
 class OwnData(dict[str, Any]):
@@ -268,6 +307,27 @@ class ExtentBinding:
         raise TypeError(
             f"the {what} {', '.join(missing)} {verb} not known: pass {' and '.join(hints)}{why}"
         )
+
+
+def cancelled(
+    values: Mapping[str, Any], known: Collection[str], unbound: set[str]
+) -> list[Declared]:
+    """Variables that only their declarations know, with dimensions that no other one has.
+
+    They cancelled while the expression was built: x - x is a vector of zeros, whose extent is that
+    of x still. Declarations that would bind these dimensions differently say nothing.
+    """
+    found: list[Declared] = []
+    for name in sorted(values.keys() - set(known)) if unbound else ():
+        shape, options = np.shape(values[name]), {}
+        for v in declared(name):
+            pairs = list(zip(v.shape, shape, strict=False))
+            bound = {n: k for n, k in pairs if n in unbound}
+            fits = all(n == k for n, k in pairs if isinstance(n, int))
+            if bound and fits and v.ndim == len(shape) and not v.integral:
+                options[tuple(sorted(bound.items()))] = Declared.of(v)
+        found += options.values() if len(options) == 1 else []
+    return found
 
 
 # --- properties -----------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ import numpy as np
 from ..backends.interface import BackEnd
 from ..graph import trees
 from ..graph.arraylike import surface
-from ..graph.declarations import declared as declared_variable
 from ..graph.extents import NOMINAL, show_shape
 from ..graph.nodes import Const, Derivative, Expr, Var, dimensions, postorder, variables
 from ..graph.subspaces import projected
@@ -33,10 +32,14 @@ from .binding import (
     OwnData,
     absent,
     argument_names,
+    array_entry,
     by_name,
+    cancelled,
     check_properties,
     checked_extent,
+    held_entries,
     in_dtype,
+    is_sparse,
     is_weak,
     to_array,
 )
@@ -204,8 +207,9 @@ class _Engine:
             if declared is None:
                 dims.bind_extent(name, checked_extent(name, value))
                 continue
-            array, entry = _entry(value, declared)
-            array.flags.writeable = False
+            array, entry = array_entry(value, declared)
+            if not is_sparse(array):
+                array.flags.writeable = False
             dims.bind_shape(declared, array.shape)
             if name in checked:
                 check_properties(array, declared)
@@ -236,7 +240,7 @@ class _Engine:
             elif value is None:
                 return self.run(roots, self._renamed(values, declared))
             else:
-                value, entry = _entry(value, declared)
+                value, entry = array_entry(value, declared)
                 key.append(entry)
             arrays.append(value)
         if self.held:
@@ -272,25 +276,12 @@ class _Engine:
         found: list[Any] = [
             (name, checked_extent(name, values[name])) for name in self.dimensions if name in values
         ]
-        for declared in [*self.optional, *self._elsewhere(values)]:
+        for declared in [*self.optional, *cancelled(values, self.variables, self.unbound)]:
             value = values.get(declared.name)
             if value is not None:
                 array = to_array(value, declared)
                 found.append((declared, array.shape, "weak" if is_weak(value) else array.dtype))
         return found
-
-    def _elsewhere(self, values: Values) -> list[Declared]:
-        """Variables that only their declarations know, with dimensions that no other one has.
-
-        They cancelled while the expression was built: x - x is a vector of zeros, whose extent is
-        that of x still.
-        """
-        found = []
-        for name in values.keys() - self.variables.keys() if self.unbound else ():
-            v = declared_variable(name)
-            if v is not None and self.unbound.intersection(v.shape) and not v.integral:
-                found += [Declared.of(v)] if np.ndim(values[name]) == v.ndim else []
-        return sorted(found)
 
     def _bind(self, roots: Roots, key: list[Any], arrays: list[Array], unused: list[str]) -> Bound:
         """The program for these extents and dtypes, made now and kept."""
@@ -307,9 +298,14 @@ class _Engine:
             found = self.programs.get(tuple(key))
             if found is not None:
                 return found
-            values = self._chosen(roots, dims)
+            sparse = {
+                d.name: held_entries(a)
+                for d, a in zip(self.needed, arrays, strict=True)
+                if is_sparse(a)
+            }
+            values = list(map(_value, roots)) if sparse else self._chosen(roots, dims)
             dims.require(dimensions(values), self.variables, unused)
-            plan = self._plan(values, dims, dtype.itemsize)
+            plan = self._plan(values, dims, dtype.itemsize, sparse=sparse)
             check_fits(plan, self.limit, self.backend.machine.memory)
             program = self.backend.bind(plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
@@ -341,8 +337,8 @@ class _Engine:
             if not declared.integer and "weak" not in entry:
                 kinds.add(array.dtype)
         if not kinds:
-            cancelled = {entry[-1] for entry in key[len(arrays) :]}
-            kinds = {kind for kind in cancelled if isinstance(kind, np.dtype) and kind.kind == "f"}
+            others = {entry[-1] for entry in key[len(arrays) :]}
+            kinds = {kind for kind in others if isinstance(kind, np.dtype) and kind.kind == "f"}
         return _SINGLE if kinds == {_SINGLE} else _DOUBLE
 
     def _chosen(self, roots: Roots, dims: ExtentBinding) -> list[Expr]:
@@ -375,15 +371,16 @@ class _Engine:
         values = self._chosen(roots, dims)
         return self._plan(values, dims, note=note)
 
-    def _plan(self, values: Roots, dims: ExtentBinding, itemsize: int = 8, note: str = "") -> Plan:
+    def _plan(
+        self,
+        values: Roots,
+        dims: ExtentBinding,
+        itemsize: int = 8,
+        note: str = "",
+        sparse: Mapping[str, int] | None = None,
+    ) -> Plan:
         machine, sizes = self.backend.machine, dims.sizes
-        return make_plan(values, sizes, itemsize, note, self.data, True, self.lent, machine)
-
-
-def _entry(value: Any, declared: Declared) -> tuple[Array, Any]:
-    """An argument as an array, and what programs are told apart by."""
-    array = to_array(value, declared)
-    return array, (array.shape, "weak" if is_weak(value) else array.dtype.char)
+        return make_plan(values, sizes, itemsize, note, self.data, True, self.lent, machine, sparse)
 
 
 def _value(root: Expr) -> Expr:

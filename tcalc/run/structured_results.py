@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,15 +12,17 @@ from ..calculus.projection import keeping_variables
 from ..compression.compress import Compressed, compress
 from ..compression.open_contractions import summed_terms
 from ..graph import trees
-from ..graph.extents import NOMINAL, Coef, Extent, extent_names, extent_of
+from ..graph.extents import NOMINAL, Coef, Extent, extent_names, extent_of, show_shape
 from ..graph.nodes import Derivative, Expr, Var, dimensions, variables
 from ..graph.products import filled, indicates
 from ..ops.selection import checked
 from ..structured.blocks import BlockStructured
 from ..structured.tensor import Structured
 from ..structured.terms.numeric_terms import Terms
-from ..support.byte_counts import read_bytes
-from .binding import OwnData
+from ..support.byte_counts import read_bytes, show_bytes
+from ..support.errors import MemoryLimitError
+from ..support.machine import machine_memory
+from .binding import OwnData, is_sparse
 from .compiled import Compiled
 
 _MAX_KEPT = 64
@@ -94,7 +97,7 @@ class CompiledStructured:
             known = self._known_at(key, self._sizes(*arguments, **values))
         variant, layouts, sizes = known
         values |= {name: sizes[name] for name in variant.extents if name not in values}
-        cores = [np.asarray(core) for core in variant.program(*arguments, **values)]
+        cores = [self._array(core) for core in variant.program(*arguments, **values)]
         made = []
         for slots, form, places, (layout, coefs) in zip(
             self._slots, variant.forms, variant.places, layouts, strict=True
@@ -104,6 +107,20 @@ class CompiledStructured:
                 held = _with_tables(form, held, sizes)
             made.append(Structured(Terms(layout, held, coefs), slots, self._limit))
         return self._make(made)
+
+    def _array(self, core: Any) -> np.ndarray[Any, Any]:
+        """A core as an array; factors of low rank may be sparse data, whose vectors are few."""
+        if not is_sparse(core):
+            return np.asarray(core)
+        need = prod(core.shape) * core.dtype.itemsize
+        allowed = machine_memory() if self._limit is None else self._limit
+        if allowed is not None and need > allowed:
+            raise MemoryLimitError(
+                f"{show_bytes(need)} needed for the vectors of a sparse matrix of shape "
+                f"{show_shape(core.shape)}, {show_bytes(allowed)} available"
+            )
+        found: np.ndarray[Any, Any] = core.toarray()
+        return found
 
     def _key(self, arguments: tuple[Any, ...], values: Mapping[str, Any]) -> Any:
         """Shapes and extents that determine all sizes; None where arguments are no plain arrays."""

@@ -45,7 +45,7 @@ class FunctionalProgram:
     def _computed(self, arrays: Sequence[AnyArray]) -> dict[int, AnyArray]:
         """Arrays by slot."""
         plan, xp = self.plan, self.xp
-        values = {slot: xp.asarray(array) for slot, array in enumerate(arrays)}
+        values = {slot: xp.asarray(_written_out(array)) for slot, array in enumerate(arrays)}
         for slot, array in plan.consts.items():
             values[slot] = xp.asarray(array, None if slot in plan.integers else self.dtype)
         for step in plan.steps:
@@ -85,3 +85,9 @@ class FunctionalProgram:
 
 #: The plans of NumPy, so that all kinds have their references computed.
 BACKEND = BackEnd(FunctionalProgram, available=lambda: None, machine=NOMINAL_MACHINE)
+
+
+def _written_out(array: Any) -> AnyArray:
+    """A sparse matrix of SciPy's as an array; any other array as it is."""
+    found: AnyArray = array.toarray() if hasattr(array, "tocsr") else array
+    return found

@@ -17,6 +17,7 @@ from ..host.slots import Run, Slots, dropped
 from .correlations import CORRELATIONS
 from .gathers import TABLES
 from .matrices import MATRICES, Maker
+from .sparse import SPARSE
 from .strided import WINDOWS
 
 #: NumPy divides with wider instructions than it inverts.
@@ -276,6 +277,7 @@ KERNELS: dict[str, Maker] = {
     "part": _part,
     "scratch": _scratch,
     **MATRICES,
+    **SPARSE,
     **TABLES,
     **CORRELATIONS,
     **WINDOWS,

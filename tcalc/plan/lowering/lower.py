@@ -7,7 +7,7 @@ tensor) or broadcast; it is written out only where somebody needs all of its ent
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from math import inf, prod
@@ -20,10 +20,12 @@ from ...graph.products import Factors, indicates, selects, symmetries
 from ...integers.affine import Guard
 from ...ops.indicator import bound, check, conditions
 from ...support.arrays import Sizes
+from ..builder import Builder
 from ..products.axis_order import spread
 from ..products.contract import by_labels, product
+from ..products.sparse import sparse_input
 from ..products.strided import opened, placed
-from ..steps import BUFFER, INPUT, RESULT, Builder, Output, SlotWord
+from ..steps import BUFFER, INPUT, RESULT, Output, SlotWord
 from .operators import Operators, Planner
 from .spellings import LoweringChoice
 from .sums import Sums, Value
@@ -42,6 +44,7 @@ class Lowering:
         fixed: Collection[str],
         way: LoweringChoice,
         inner: Planner,
+        sparse: Mapping[str, int],
     ) -> None:
         self.b, self.sizes = b, b.sizes
         self.values: dict[int, Value] = {}
@@ -53,6 +56,8 @@ class Lowering:
         self.inputs = sorted(variables)
         for name in self.inputs:
             self._input(variables[name], name in fixed)
+            if name in sparse:
+                sparse_input(b, self.values[id(variables[name])].slot, sparse[name])
         uses = Counter([id(root) for root in roots])
         uses.update([id(arg) for node in nodes for arg in node.args])
         operators = Operators(b, self.values, nodes, uses, inner)
@@ -207,7 +212,8 @@ class Lowering:
         if coef == 1 or len(factors) < 2:
             return coef
         sizes = [
-            inf if slot in self.b.selections else prod(self.b.shapes[slot]) for slot, _ in factors
+            inf if slot in self.b.selections or slot in self.b.sparse else prod(self.b.shapes[slot])
+            for slot, _ in factors
         ]
         k = sizes.index(min(sizes))
         slot, word = factors[k]

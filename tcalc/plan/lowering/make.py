@@ -10,11 +10,12 @@ from ...graph.extents import NOMINAL
 from ...graph.nodes import Einsum, Expr, dimensions, postorder
 from ...graph.normal import bare
 from ...support.machine import NOMINAL_MACHINE, Machine
+from ..builder import Builder
 from ..kinds.table import KINDS
 from ..products.triangular_halves import halved, masked
 from ..schedule.memory import assign
 from ..schedule.tiling import grouped
-from ..steps import Builder, Output, Plan, Step
+from ..steps import Output, Plan, Step
 from .factoring import factored
 from .fusion import fused
 from .lower import Lowering
@@ -41,16 +42,18 @@ def make_plan(
     choose: bool = True,
     lent: bool = False,
     machine: Machine = NOMINAL_MACHINE,
+    sparse: Mapping[str, int] | None = None,
 ) -> Plan:
     """The plan that computes the roots, given extents of all dimensions.
 
     `fixed` names variables whose values never change: what depends on nothing else is kept.
     Without `choose` the roots are lowered as they are spelled, which is quicker. Where inputs are
     `lent`, an output that is one of them, or its transpose, is no copy of it. The `machine` decides
-    between plans of equal results.
+    between plans of equal results. `sparse` names variables that are sparse matrices, and about how
+    many entries they hold; then roots are lowered as they are spelled.
     """
-    given = _given(sizes, itemsize, fixed, choose, lent, machine)
-    if choose:
+    given = _given(sizes, itemsize, fixed, choose, lent, machine)._replace(sparse=sparse or {})
+    if choose and not sparse:
         whole = ahead(fused(_unwrapped(roots, given)), sizes)
         lowering, outputs, *_ = _cheapest(whole, given)
     else:
@@ -88,6 +91,7 @@ class _Given(NamedTuple):
     lent: bool
     machine: Machine
     inner: Planner
+    sparse: Mapping[str, int] = {}
 
 
 def _given(
@@ -133,7 +137,7 @@ Tried = tuple[Lowered, Sequence[Expr]]
 
 def _lowered(roots: Sequence[Expr], given: _Given, way: LoweringChoice = WAYS[0]) -> Lowered:
     b = Builder(given.sizes, given.machine)
-    lowering = Lowering(roots, b, given.fixed, way, given.inner)
+    lowering = Lowering(roots, b, given.fixed, way, given.inner, given.sparse)
     outputs = [lowering.output(root, k, given.lent) for k, root in enumerate(roots)]
     results = [o.slot for o in outputs]
     b.drop_unused(results)

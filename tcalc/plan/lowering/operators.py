@@ -17,11 +17,12 @@ from ...graph.operators import Factorisation, Iteration, Loop, Op, operations
 from ...graph.products import indicates, symmetries
 from ...ops.indicator import bound
 from ...support.arrays import Sizes
+from ..builder import Builder
 from ..failures import shortened
 from ..products.axis_order import along, entrywise, sized, spread
 from ..products.gathers import written
 from ..slot_facts import Inverse
-from ..steps import Builder, Plan, SlotWord, Word
+from ..steps import Plan, SlotWord, Word
 from .integers import IntegerForm, computed
 from .sums import Sums, Value
 

@@ -11,11 +11,12 @@ from math import prod
 from typing import NamedTuple
 
 from ...support.arrays import Sizes
+from ..builder import Builder
 from ..products.axis_order import along, entrywise, spread
 from ..products.gathers import added_at, written
 from ..products.strided import placed
 from ..slot_facts import Placement
-from ..steps import Builder, SlotWord, Word
+from ..steps import SlotWord, Word
 
 
 class Value(NamedTuple):

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from ..steps import VIEW, Builder, SlotWord, Word
+from ..builder import Builder
+from ..steps import VIEW, SlotWord, Word
 
 
 def spread(b: Builder, target: Word, sizes: Mapping[int, int]) -> Word:

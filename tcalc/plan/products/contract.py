@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from ...contraction.common_subproducts import ContractionOperands
 from ...contraction.paths import EXACT_OPERANDS, Path, contraction_path
-from ..steps import Builder, SlotWord, Word
+from ..builder import Builder
+from ..steps import SlotWord, Word
+from . import sparse
 from .gathers import selected, summed_alone, written
 from .pairwise import contract, core, known_product, reduce, times
 
@@ -33,12 +35,13 @@ def product(b: Builder, operands: Sequence[SlotWord], out: Word, extents: Extent
     if all(keep.issuperset(word) for _, word in operands):
         factors = [diagonal(b, slot, word) for slot, word in operands]
     else:
-        found = gram(b, operands, out, extents)
+        held = any(slot in b.sparse for slot, _ in operands)
+        found = None if held else gram(b, operands, out, extents)
         if found is not None:
             return found
         factors = _summed_alone(b, operands, keep)
-    tables = [f for f in factors if f[0] in b.selections]
-    factors = [f for f in factors if f[0] not in b.selections]
+    tables = [f for f in factors if f[0] in b.selections or f[0] in b.sparse]
+    factors = [f for f in factors if f[0] not in b.selections and f[0] not in b.sparse]
     if len(factors) > 1:
         factors = _grouped(b, factors, keep.union(*[word for _, word in tables]))
     factors += tables
@@ -49,10 +52,14 @@ def product(b: Builder, operands: Sequence[SlotWord], out: Word, extents: Extent
     slot, word = factors[0]
     if slot in b.selections:
         return summed_alone(b, factors[0], keep)
+    if slot in b.sparse:
+        return sparse.summed_alone(b, factors[0], set(word) - keep)
     return reduce(b, slot, word, set(word) - keep)
 
 
 def _multiplied(b: Builder, x: SlotWord, y: SlotWord, keep: set[int], want: Word) -> SlotWord:
+    if x[0] in b.sparse or y[0] in b.sparse:
+        return sparse.multiplied(b, x, y, keep)
     if x[0] in b.selections or y[0] in b.selections:
         return selected(b, x, y, keep)
     return contract(b, x, y, keep, want)
@@ -65,6 +72,9 @@ def _summed_alone(b: Builder, operands: Sequence[SlotWord], keep: set[int]) -> l
     for slot, word in operands:
         slot, word = diagonal(b, slot, word)
         once = {label for label in word if counts[label] == 1 and label not in keep}
+        if slot in b.sparse:
+            factors.append(sparse.summed_alone(b, (slot, word), once))
+            continue
         factors.append((slot, word) if slot in b.selections else reduce(b, slot, word, once))
     return factors
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from math import prod
 
-from ..steps import Builder, Word
+from ..builder import Builder
+from ..steps import Word
 
 
 def correlated(

@@ -13,7 +13,8 @@ from math import prod
 from typing import NamedTuple
 
 from ...support.arrays import Sizes
-from ..steps import Builder, SlotWord, Word
+from ..builder import Builder
+from ..steps import SlotWord, Word
 from .axis_order import sized
 from .pairwise import merged, reduce, times
 

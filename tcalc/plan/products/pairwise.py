@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ..steps import VIEW, Builder, ProductKey, SlotWord, Word, letters
+from ..builder import Builder
+from ..steps import VIEW, ProductKey, SlotWord, Word, letters
 from .axis_order import along, entrywise, sized, spread, unrolled
 from .correlations import correlated
 from .solves import solvable, solved

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
+from ..builder import Builder
 from ..slot_facts import Inverse
-from ..steps import Builder, SlotWord, Word
+from ..steps import SlotWord, Word
 
 
 def solvable(b: Builder, inverse: SlotWord, other: SlotWord, summed: Word) -> bool:

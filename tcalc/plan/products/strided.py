@@ -12,8 +12,9 @@ from math import prod
 from ...integers.affine import Affine, Constraint, Guard
 from ...integers.boxes import Box, number
 from ...ops.indicator import INDICATOR
+from ..builder import Builder
 from ..slot_facts import Placement
-from ..steps import Builder, SlotWord, Word
+from ..steps import SlotWord, Word
 from .gathers import written
 
 IndexRange = tuple[int, int]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import prod
 
-from ..steps import Builder, Step
+from ..builder import Builder
+from ..steps import Step
 
 
 def halved(b: Builder, results: Collection[int]) -> None:

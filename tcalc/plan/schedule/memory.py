@@ -17,8 +17,9 @@ from ...support.arrays import Sizes
 from ...support.byte_counts import show_bytes
 from ...support.errors import MemoryLimitError, ShapeError
 from ...support.machine import machine_memory
+from ..builder import Builder
 from ..kinds.table import KINDS
-from ..steps import BUFFER, RESULT, VIEW, Builder, Output, Plan, Step, TiledLoop, Unit, steps_of
+from ..steps import BUFFER, RESULT, VIEW, Output, Plan, Step, TiledLoop, Unit, steps_of
 
 _ALIGN = 64
 #: What NumPy can address, and how many axes its arrays have at most.

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
+from ..builder import Builder
 from ..kinds.kind import StepAccess
 from ..kinds.table import KINDS
-from ..steps import VIEW, Builder, Step, TiledLoop
+from ..steps import VIEW, Step, TiledLoop
 
 #: Postponed steps that are looked past for more steps of one loop.
 WINDOW = 64
