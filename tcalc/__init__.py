@@ -59,6 +59,7 @@ from .run.compile import compile as compile
 from .run.compiled import Compiled as Compiled
 from .run.structured_results import CompiledStructured as CompiledStructured
 from .run.transforms import *
+from .structured.block_jacobian import BlockJacobian as BlockJacobian
 from .structured.blocks import BlockStructured as BlockStructured
 from .structured.tensor import Structured as Structured
 from .structured.tensor import identity_like as identity_like

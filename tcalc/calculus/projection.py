@@ -7,7 +7,9 @@ inside keeps its unit tensors and its number of terms at every order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from ..graph import trees
 from ..graph.extents import ONE, Coef
 from ..graph.nodes import Derivative, Expr, Var, intern
 from ..graph.normal import add, einsum, scale, view
@@ -26,6 +28,14 @@ def project(value: Expr, slots: Iterable[Slot]) -> Expr:
 def as_root(value: object) -> Expr:
     """What `as_expr` gives, but the root of a derivative as it is, not its projected value."""
     return value if isinstance(value, Expr) else as_expr(value)
+
+
+def as_roots(value: Any) -> Any:
+    """What `as_root` gives of an expression, and of all leaves of a nest of expressions."""
+    nested = isinstance(value, tuple | list | dict)
+    if nested and any(isinstance(leaf, Expr) for leaf in trees.leaves(value)):
+        return trees.mapped(as_root, value)
+    return as_root(value)
 
 
 def derivative_root(

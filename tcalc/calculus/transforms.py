@@ -16,14 +16,14 @@ from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.bound_variables import readable
 from ..graph.extents import Shape, show_shape
-from ..graph.nodes import Derivative, Expr, Var, declaration, postorder
+from ..graph.nodes import Derivative, Expr, Var, declaration, postorder, variables
 from ..graph.normal import bare, view
 from ..graph.variables import canonical_name
 from ..ops.arithmetic import as_expr
 from ..plan.lowering.make import operations
 from ..rules.strategy import simplified, simplify, substitute
 from ..support.errors import ShapeError
-from .projection import as_root, derivative_root
+from .projection import as_root, as_roots, derivative_root
 
 #: Far above the 64 axes that arrays can have.
 MAX_ORDER = 256
@@ -41,7 +41,7 @@ def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
 
     Parameters
     ----------
-    e : Expr
+    e : Expr, or a nested tuple, list or dict of Expr
     x : variable, name of a variable, or a nested tuple or dict of these
     order : int
         Each order appends the axes of x: the result has shape ``e.shape + order * x.shape``.
@@ -52,7 +52,7 @@ def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
 
     Returns
     -------
-    Derivative, or a nest of them where x is a nest.
+    Derivative, or a nest of them where x or e is a nest: nested as e, then as x.
 
     Raises
     ------
@@ -66,15 +66,19 @@ def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
     >>> tc.derivative(x @ A @ x, x, order=2).shape
     ('n', 'n')
     """
-    root = as_root(e)
+    root = as_roots(e)
     check_mode(mode)
     targets = variables_named(x, root) if check_order(order) else ()
     wrt = trees.leaves(targets)
-    result: Any = root
-    for _ in range(order):
-        rows = _next_order(trees.leaves(result), wrt, mode)
-        result = trees.rebuild(result, [trees.rebuild(targets, row) for row in rows])
-    return result
+
+    def of_one(part: Expr) -> Any:
+        result: Any = part
+        for _ in range(order):
+            rows = _next_order(trees.leaves(result), wrt, mode)
+            result = trees.rebuild(result, [trees.rebuild(targets, row) for row in rows])
+        return result
+
+    return trees.mapped(of_one, root)
 
 
 def check_mode(mode: Any) -> None:
@@ -133,7 +137,16 @@ def jacobian(e: Any, x: Any, mode: str = "auto") -> Any:
 
     Returns
     -------
-    Derivative of shape ``e.shape + x.shape``, or a nest of them where x is a nest.
+    Derivative of shape ``e.shape + x.shape``, or a nest of them where x or e is a nest: nested as
+    e, then as x.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> A, x = tc.var("A", ("m", "n")), tc.var("x", "n")
+    >>> by_x, by_A = tc.jacobian({"r": A @ x, "s": x @ x}, (x, A))["r"]
+    >>> by_A.shape
+    ('m', 'm', 'n')
     """
     return derivative(e, x, 1, mode)
 
@@ -202,9 +215,9 @@ def require_scalar(f: Any, name: str) -> None:
         )
 
 
-def variables_named(x: Any, root: Expr) -> Any:
-    """The nest of variables that `x` names."""
-    known = root.variables
+def variables_named(x: Any, root: Any) -> Any:
+    """The nest of variables that `x` names, of an expression or of a nest of them."""
+    known = variables(trees.leaves(root))
 
     def one(leaf: Any) -> Var:
         if isinstance(leaf, str) and canonical_name(leaf) in known:

@@ -44,8 +44,9 @@ def compile(
     check : bool
         Whether data are checked for the properties their variables declare.
     structured : bool
-        Whether derivatives come compressed, as `tcalc.Structured` or `tcalc.BlockStructured`,
-        whose cores may be arguments themselves, not copies.
+        Whether derivatives come compressed, as `tcalc.Structured`, or over several variables as
+        `tcalc.BlockStructured` (Hessians) and `tcalc.BlockJacobian`; their cores may be arguments
+        themselves, not copies.
 
     Returns
     -------
@@ -68,9 +69,10 @@ def compile(
         if not isinstance(flag, bool | np.bool_):
             raise TypeError(f"{name}= is True or False, not {flag!r}")
     options = args, backend, data, memory_limit, check
-    if trees.is_function(outputs) and not structured:
-        return CompiledFunction(outputs, *options)
-    made = (CompiledStructured if structured else Compiled)(outputs, *options)
+    compiled = CompiledStructured if structured else Compiled
+    if trees.is_function(outputs):
+        return CompiledFunction(outputs, compiled, *options)
+    made = compiled(outputs, *options)
     _check_names(argument_names(args), [e for e in trees.leaves(outputs) if isinstance(e, Expr)])
     return made
 

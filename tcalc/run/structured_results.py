@@ -16,6 +16,7 @@ from ..graph.extents import NOMINAL, Coef, Extent, extent_names, extent_of, show
 from ..graph.nodes import Derivative, Expr, Var, dimensions, variables
 from ..graph.products import filled, indicates
 from ..ops.selection import checked
+from ..structured.block_jacobian import BlockJacobian
 from ..structured.blocks import BlockStructured
 from ..structured.tensor import Structured
 from ..structured.terms.numeric_terms import Terms
@@ -24,6 +25,7 @@ from ..support.errors import MemoryLimitError
 from ..support.machine import machine_memory
 from .binding import OwnData, is_sparse
 from .compiled import Compiled
+from .derivative_nests import hessian_over, jacobian_over
 
 _MAX_KEPT = 64
 
@@ -53,7 +55,8 @@ class _CompiledForms(NamedTuple):
 class CompiledStructured:
     """What ``compile(…, structured=True)`` returns: calls give compressed tensors.
 
-    The blocks of a Hessian over several variables come as one `BlockStructured`.
+    The blocks of a Hessian over several variables come as one `BlockStructured`, those of a
+    Jacobian over several variables, or of several outputs, as one `BlockJacobian`.
     """
 
     def __init__(
@@ -204,6 +207,9 @@ class CompiledStructured:
         template = hessian_over(tree)
         if template is not None:
             return self._hessian(tree, template)
+        templates = jacobian_over(tree)
+        if templates is not None:
+            return self._jacobian(tree, *templates)
         if isinstance(tree, dict):
             named = {key: self._planned(value) for key, value in tree.items()}
             return lambda made: trees.NamedBlock({k: make(made) for k, make in named.items()})
@@ -213,6 +219,20 @@ class CompiledStructured:
         place = len(self._leaves)
         self._leaves.append(tree)
         return lambda made: made[place]
+
+    def _jacobian(
+        self, tree: Any, outputs: Any, inputs: Any
+    ) -> Callable[[Sequence[Structured]], BlockJacobian]:
+        """As `_planned` for a Jacobian of several outputs or by several variables."""
+        start, columns = len(self._leaves), len(trees.leaves(inputs))
+        self._leaves += trees.leaves(tree)
+        stop = len(self._leaves)
+
+        def make(made: Sequence[Structured]) -> BlockJacobian:
+            rows = [made[k : k + columns] for k in range(start, stop, columns)]
+            return BlockJacobian(outputs, inputs, rows)
+
+        return make
 
     def _hessian(self, tree: Any, template: Any) -> Callable[[Sequence[Structured]], Any]:
         """As `_planned` for a Hessian: blocks below the diagonal are transposes."""
@@ -232,47 +252,6 @@ class CompiledStructured:
             return BlockStructured(template, rows)
 
         return make
-
-
-def hessian_over(tree: Any) -> Any:
-    """The pytree of variables' names of which a pytree of derivatives is the Hessian, or None."""
-    if not isinstance(tree, tuple | list | dict):
-        return None
-    found = trees.leaves(tree)
-    count = round(len(found) ** 0.5)
-    if not found or count * count != len(found):
-        return None
-    if not all(isinstance(d, Derivative) and len(d.wrt) == 2 and not d.of.shape for d in found):
-        return None
-    wrt: list[Var] = [d.wrt[1] for d in found[:count]]
-    pairs = [(wrt[i], wrt[j]) for i in range(count) for j in range(count)]
-    for derivative, (x, y) in zip(found, pairs, strict=True):
-        first, second = derivative.wrt
-        if first is not x or second is not y or derivative.of is not found[0].of:
-            return None
-    row = tree
-    while isinstance(row, tuple | list | dict):
-        row = next(iter(row.values())) if isinstance(row, dict) else row[0]
-        if len(trees.leaves(row)) == count and _has_leaves(tree, row, row):
-            return trees.rebuild(row, [v.name for v in wrt])
-    return None
-
-
-def _has_leaves(tree: Any, template: Any, leaf: Any) -> bool:
-    """Whether a pytree is the template with a pytree like `leaf` at its leaves."""
-    if isinstance(template, dict):
-        return (
-            isinstance(tree, dict)
-            and list(tree) == list(template)
-            and all(_has_leaves(tree[key], template[key], leaf) for key in template)
-        )
-    if isinstance(template, tuple | list):
-        return (
-            isinstance(tree, tuple | list)
-            and len(tree) == len(template)
-            and all(_has_leaves(t, part, leaf) for t, part in zip(tree, template, strict=True))
-        )
-    return leaf is None or _has_leaves(tree, leaf, None)
 
 
 def _with_tables(form: Compressed, cores: list[Any], sizes: Mapping[str, int]) -> list[Any]:

@@ -277,15 +277,21 @@ class CompiledFunction:
     """A function that is traced once for every structure and shapes of its arguments."""
 
     def __init__(
-        self, fun: Callable[..., Any], args: Any, backend: str, data: Any, *options: Any
+        self,
+        fun: Callable[..., Any],
+        compiled: Callable[..., Any],
+        args: Any,
+        backend: str,
+        data: Any,
+        *options: Any,
     ) -> None:
         if args is not None or data is not None:
             raise TypeError("a compiled function takes its own arguments: neither args= nor data=")
         self.function = (
             fun if isinstance(fun, TransformedFunction) else _Untransformed(fun, "compile")
         )
-        self._backend, self._options = backend, options
-        self._kept: dict[Any, tuple[Any, Compiled]] = {}
+        self._compiled, self._backend, self._options = compiled, backend, options
+        self._kept: dict[Any, tuple[Any, Callable[..., Any]]] = {}
 
     def __call__(self, /, *args: Any) -> Any:
         with Scope() as scope:
@@ -295,6 +301,6 @@ class CompiledFunction:
             with Captures() as captures:
                 inputs, (_, outputs, _) = self.function.traced(args, {})
                 data = {v.name: np.array(a) for v, a in captures.arrays.items()}
-            compiled = Compiled(outputs, None, self._backend, data, *self._options)
+            compiled = self._compiled(outputs, None, self._backend, data, *self._options)
             self._kept[inputs.key] = list(inputs.values), compiled
-        return self._kept[inputs.key][1]({v.name: a for v, a in inputs.values.items()})
+        return self._kept[inputs.key][1](**{v.name: a for v, a in inputs.values.items()})

@@ -28,12 +28,23 @@ class FlatPytree:
 
     def __init__(self, template: Any, shapes: Sequence[tuple[int, ...]]) -> None:
         self.template = template
-        self._names = [str(name) for name in trees.leaves(template)]
-        self._shapes = list(shapes)
-        self._sizes = [prod(shape) for shape in self._shapes]
-        self._ends = np.cumsum([0, *self._sizes]).tolist()
+        self.names = [str(name) for name in trees.leaves(template)]
+        self.shapes = list(shapes)
+        self.sizes = [prod(shape) for shape in self.shapes]
+        self._ends = np.cumsum([0, *self.sizes]).tolist()
 
-    def _read(self, given: Any, what: str, dtype: Any) -> tuple[Array, tuple[int, ...]]:
+    @property
+    def size(self) -> int:
+        """The number of rows of the flat matrix."""
+        total: int = self._ends[-1]
+        return total
+
+    def described(self) -> str:
+        """Names and shapes."""
+        pairs = zip(self.names, self.shapes, strict=True)
+        return ", ".join([f"{name} {show_shape(shape)}" for name, shape in pairs])
+
+    def read(self, given: Any, what: str, dtype: Any) -> tuple[Array, tuple[int, ...]]:
         """A pytree of arrays as one matrix, and the shape that its columns had.
 
         Arrays have the shapes of the variables and any further axes, the same for all.
@@ -41,7 +52,7 @@ class FlatPytree:
         leaves = _matching_leaves(self.template, given, what)
         arrays = [real_array(leaf, what) for leaf in leaves]
         further: tuple[int, ...] | None = None
-        for name, array, shape in zip(self._names, arrays, self._shapes, strict=True):
+        for name, array, shape in zip(self.names, arrays, self.shapes, strict=True):
             more = array.shape[len(shape) :]
             if array.shape[: len(shape)] != shape or further not in (None, more):
                 raise ShapeError(
@@ -51,14 +62,18 @@ class FlatPytree:
             further = more
         further = further or ()
         count = prod(further)
-        flat = [a.reshape(n, count) for a, n in zip(arrays, self._sizes, strict=True)]
+        flat = [a.reshape(n, count) for a, n in zip(arrays, self.sizes, strict=True)]
         return np.concatenate(flat).astype(dtype, copy=False), further
 
-    def _nested(self, flat: Array, further: tuple[int, ...]) -> Any:
-        parts = [
-            np.ascontiguousarray(flat[start:end]).reshape((*shape, *further))
-            for start, end, shape in zip(self._ends, self._ends[1:], self._shapes, strict=False)
+    def parts(self, flat: Array, further: tuple[int, ...]) -> list[Array]:
+        """Views of a flat matrix, one a variable."""
+        return [
+            flat[start:end].reshape((*shape, *further))
+            for start, end, shape in zip(self._ends, self._ends[1:], self.shapes, strict=False)
         ]
+
+    def nested(self, flat: Array, further: tuple[int, ...]) -> Any:
+        parts = self.parts(np.ascontiguousarray(flat), further)
         # Scalars as NumPy returns them, not as arrays without axes.
         return trees.unflatten(self.template, iter([part[()] for part in parts]))
 

@@ -1,0 +1,182 @@
+"""Nests of derivatives: differentiated, compressed and multiplied as one, against dense arrays."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.graph import trees
+
+jax.config.update("jax_enable_x64", True)
+
+A, S = tc.var("A", ("m", "n")), tc.var("S", ("n", "n"), symmetric=True)
+x, y = tc.var("x", "n"), tc.var("y", "m")
+r = tc.tanh(A @ x) * y
+s = tc.sum(tc.exp(x)) * tc.sum(y**2)
+q = S @ x
+
+rng = np.random.default_rng(3)
+ROOT = rng.normal(size=(3, 3))
+DATA = {
+    "A": rng.normal(size=(2, 3)), "S": ROOT + ROOT.T,
+    "x": rng.normal(size=3), "y": rng.normal(size=2),
+}  # fmt: skip
+
+
+def flat(tree: Any, more: int = 0) -> np.ndarray:
+    """The leaves of a nest as rows of one matrix; the last `more` axes stay."""
+    parts = [np.asarray(leaf) for leaf in trees.leaves(tree)]
+    return np.concatenate([p.reshape(-1, *p.shape[p.ndim - more :]) for p in parts])
+
+
+def dense(outputs: Any, wrt: Any) -> np.ndarray:
+    """The matrix of a Jacobian, of its dense blocks one by one."""
+    rows = []
+    for e in trees.leaves(outputs):
+        size = np.size(tc.compile(e)(DATA))
+        blocks = [tc.compile(tc.jacobian(e, v))(DATA) for v in trees.leaves(wrt)]
+        rows.append(np.concatenate([b.reshape(size, -1) for b in blocks], axis=1))
+    return np.concatenate(rows)
+
+
+NESTS = {
+    "several variables": (r, (x, y)),
+    "a dict of variables": (r, {"a": x, "b": (y, A)}),
+    "a gradient": (s, (x, y)),
+    "several outputs": ((r, s), x),
+    "both": ({"r": r, "more": (s, q)}, (x, {"y": y})),
+    "a single variable beside a nest": (((r,), s), (y, x)),
+    "a variable with a property": ((q, s), (S, x)),
+    "an absent variable": ((q, r), (x, y)),
+}
+
+
+@pytest.mark.parametrize("case", NESTS)
+def test_a_compressed_jacobian_over_nests_is_one_linear_map(case: str) -> None:
+    outputs, wrt = NESTS[case]
+    J = tc.compile(tc.jacobian(outputs, wrt), structured=True)(DATA)
+    expected = dense(outputs, wrt)
+    assert isinstance(J, tc.BlockJacobian)
+    assert J.shape == expected.shape
+    assert J.nbytes == sum([core.nbytes for core in J.cores])
+    np.testing.assert_allclose(J.todense(), expected, rtol=1e-12, atol=1e-14)
+    v = trees.unflatten(wrt, iter([rng.normal(size=DATA[z.name].shape) for z in trees.leaves(wrt)]))
+    u = trees.mapped(lambda e: rng.normal(size=np.shape(tc.compile(e)(DATA))), outputs)
+    product, back = J @ v, J.T @ u
+    np.testing.assert_allclose(flat(product), expected @ flat(v), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(flat(back), expected.T @ flat(u), rtol=1e-10, atol=1e-12)
+    assert trees.mapped(np.shape, back) == trees.mapped(np.shape, v)
+    assert trees.mapped(np.shape, product) == trees.mapped(np.shape, u)
+    operator = J.to_scipy()
+    np.testing.assert_allclose(operator @ flat(v), expected @ flat(v), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(operator.T @ flat(u), expected.T @ flat(u), rtol=1e-10, atol=1e-12)
+    for other in (pickle.loads(pickle.dumps(J)), (J + J) / 2, J.T.T, 3 * J - 2 * J):
+        np.testing.assert_allclose(other.todense(), expected, rtol=1e-12, atol=1e-14)
+    assert len(J.explain().splitlines()) == 1 + len(trees.leaves(outputs)) * len(trees.leaves(wrt))
+
+
+def test_blocks_are_nested_as_outputs_and_then_as_variables() -> None:
+    J = tc.compile(tc.jacobian({"r": r, "s": s}, (x, y)), structured=True)(DATA)
+    assert J["r"][1].shape == (2, 2)
+    assert J.blocks()["s"][0].shape == (3,)
+    # r is by y a diagonal, of which the diagonal is held
+    assert J["r"][1].nbytes == 2 * 8
+
+
+def test_products_of_block_jacobians_take_more_right_hand_sides() -> None:
+    J = tc.compile(tc.jacobian((r, s), (x, y)), structured=True)(DATA)
+    v = rng.normal(size=(3, 4)), rng.normal(size=(2, 4))
+    found = J @ v
+    assert [part.shape for part in found] == [(2, 4), (4,)]
+    np.testing.assert_allclose(flat(found, 1), J.todense() @ np.concatenate(v), rtol=1e-12)
+    with pytest.raises(tc.ShapeError, match="the array for y has shape"):
+        J @ (v[0], v[0])
+    with pytest.raises(TypeError, match="a tuple of 2"):
+        J @ v[0]
+
+
+def test_higher_orders_of_vectors_multiply_over_the_last_variable() -> None:
+    T = tc.derivative(r, (x, y), order=2)
+    held = tc.compile(T, structured=True)(DATA)
+    v = rng.normal(size=3), rng.normal(size=2)
+    for row, blocks in zip(held @ v, tc.compile(T)(DATA), strict=True):
+        np.testing.assert_allclose(row, blocks[0] @ v[0] + blocks[1] @ v[1], rtol=1e-12)
+
+
+def test_the_jacobian_of_a_gradient_is_a_hessian() -> None:
+    f = s + tc.sum(r**2)
+    H = tc.compile(tc.jacobian(tc.grad(f, (x, y)), (x, y)), structured=True)(DATA)
+    assert isinstance(H, tc.BlockStructured)
+    g = tc.compile(tc.grad(f, (x, y)))(DATA)
+    np.testing.assert_allclose(flat(H.solve(g)), np.linalg.solve(H.todense(), flat(g)), rtol=1e-8)
+    J = tc.compile(tc.jacobian(r, (x, y)), structured=True)(DATA)
+    with pytest.raises(TypeError):
+        H + J
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_a_nest_of_expressions_is_differentiated_part_by_part(order: int) -> None:
+    def values(x: Any, y: Any) -> dict[str, Any]:
+        a = jnp.array(DATA["A"])
+        return {"r": jnp.tanh(a @ x) * y, "s": [jnp.sum(jnp.exp(x)) * jnp.sum(y**2)]}
+
+    expected: Callable[..., Any] = values
+    for _ in range(order):
+        expected = jax.jacfwd(expected, argnums=(0, 1))
+    oracle = jax.tree.leaves(expected(DATA["x"], DATA["y"]))
+    found = tc.derivative({"r": r, "s": [s]}, ("x", y), order)
+    assert isinstance(found["r"], tc.Expr if order == 0 else tuple)
+    results = trees.leaves(found(DATA))
+    assert len(results) == len(oracle)
+    for one, other in zip(results, oracle, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_names_of_variables_are_those_of_all_parts() -> None:
+    by_y = tc.jacobian((q, r), "y")
+    assert not by_y[0](DATA).any()
+    with pytest.raises(TypeError, match="no variable of the expression"):
+        tc.jacobian((q, r), "zzz")
+    with pytest.raises(tc.ShapeError, match="its one entry, \\[0\\]"):
+        tc.grad(tc.ones(1) * tc.sum(x), x)
+
+
+FUNCTIONS = {
+    "hessian": (tc.hessian, jax.hessian, 0),
+    "jacobian": (tc.jacobian, jax.jacobian, 0),
+    "grad": (tc.grad, jax.grad, 0),
+    "hessian over two": (tc.hessian, jax.hessian, (0, 1)),
+    "jacobian over two": (tc.jacobian, jax.jacobian, (0, 1)),
+}
+
+
+@pytest.mark.parametrize("case", FUNCTIONS)
+def test_transformed_functions_compile_to_compressed_results(case: str) -> None:
+    transform, oracle, argnums = FUNCTIONS[case]
+    weights = DATA["A"].copy()
+
+    def fun(a: Any, b: Any) -> Any:
+        np_ = jnp if isinstance(a, jax.Array) else np
+        value = np_.tanh(weights @ a) * b
+        return value if "jacobian" in case else np_.sum(value**2)
+
+    step = tc.compile(transform(fun, argnums), structured=True)
+    held = step(DATA["x"], DATA["y"])
+    a, b = jnp.array(DATA["x"]), jnp.array(DATA["y"])
+    expected = jax.tree.leaves(oracle(fun, argnums)(a, b))
+    assert not isinstance(held, np.ndarray)
+    found = trees.leaves(held.blocks()) if isinstance(held, tc.BlockJacobian) else [held]
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.todense(), other, rtol=1e-10, atol=1e-12)
+    weights[:] = 0  # what fun reads was frozen by the first call
+    again = step(DATA["x"], DATA["y"])
+    np.testing.assert_array_equal(again.todense(), held.todense())
+    assert step(DATA["x"] * 2, DATA["y"]).todense().any()
