@@ -11,7 +11,7 @@ from ..graph.nodes import Expr, Var
 from ..graph.normal import bare
 from ..graph.variables import check_extent
 from ..support.errors import ShapeError
-from .body import body_variable, loop_invariants
+from .body import body_variable, loop_invariants, replaced
 from .fold_row import FOLD
 from .normal_form import AFTER, LAST, LoopOperands, LoopRange, normal_form_loop
 
@@ -66,6 +66,27 @@ def folded(
     """
     _check_kinds(states, steps, outputs, inits, scanned)
     length = check_extent(length, "fold: the number of steps")
+    if not states:
+        return []
+    fed = LoopOperands(dict(zip(steps, scanned, strict=True)), {})
+    made = closed_loop(states, outputs, inits, fed, LoopRange(length))
+    kind = AFTER if history else LAST
+    return list(made[kind * len(states) : (kind + 1) * len(states)])
+
+
+def closed_loop(
+    states: Sequence[Var],
+    outputs: Sequence[Expr],
+    inits: Sequence[Expr],
+    feed: LoopOperands,
+    steps: LoopRange,
+) -> tuple[Expr, ...]:
+    """All outputs of a loop as `normal_form_loop` gives them, its body made closed.
+
+    `feed` has the slices, and those variables of the body that stand for what the loop captures as
+    a whole; what else the body reads from outside is captured too. ShapeError as of `folded`.
+    """
+    length = steps.length
     for k, (v, e, init) in enumerate(zip(states, outputs, inits, strict=True)):
         for what, found in (("first", init), ("next", e)):
             if found.shape != v.shape:
@@ -73,28 +94,28 @@ def folded(
                     f"fold: the {what} value of state {k} has shape {show_shape(found.shape)}, "
                     f"the state has {show_shape(v.shape)}"
                 )
-    for k, (v, e) in enumerate(zip(steps, scanned, strict=True)):
+    for k, (v, e) in enumerate(feed.scanned.items()):
         if e.shape != (length, *v.shape):
             raise ShapeError(
                 f"fold: scanned array {k} has shape {show_shape(e.shape)}, "
                 f"expected {show_shape((length, *v.shape))}: one slice for each of {length} steps"
             )
-    if not states:
-        return []
+    slices = list(feed.scanned)
     roots = [bare(e) for e in outputs]
-    _, free, integers = loop_invariants(roots, [*states, *steps])
-    integers |= {id(v) for v in steps if v.integral}
+    _, free, integers = loop_invariants(roots, [*states, *slices])
+    integers |= {id(v) for v in (*slices, *feed.captured) if v.integral}
     own, items, fixed = [
         [body_variable(f"{letter}{k}@", e.shape, id(e) in integers) for k, e in enumerate(found)]
-        for letter, found in (("s", states), ("x", steps), ("c", free))
+        for letter, found in (("s", states), ("x", slices), ("c", free))
     ]
-    pairs = zip([*states, *steps, *free], [*own, *items, *fixed], strict=True)
+    pairs = zip([*states, *slices, *free], [*own, *items, *fixed], strict=True)
     change: dict[int, Expr] = {id(old): new for old, new in pairs}
     closed = rewritten(roots, lambda new, old: change.get(id(old), new))
-    fed = LoopOperands(dict(zip(items, scanned, strict=True)), dict(zip(fixed, free, strict=True)))
-    made = normal_form_loop(FOLD, own, closed, inits, fed, LoopRange(length))
-    kind = AFTER if history else LAST
-    return list(made[kind * len(states) : (kind + 1) * len(states)])
+    whole = replaced(free, feed.captured)
+    fed = LoopOperands(
+        dict(zip(items, feed.scanned.values(), strict=True)), dict(zip(fixed, whole, strict=True))
+    )
+    return normal_form_loop(FOLD, own, closed, inits, fed, steps)
 
 
 def _check_kinds(

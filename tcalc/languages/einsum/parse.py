@@ -31,10 +31,11 @@ from ...support.misspelt import closest_name
 from ..reading.calls import ADDING, ArrayTree
 from ..reading.declarations import declared_variables
 from ..reading.library import LIBRARY
+from ..reading.loops import LoopLanguage, with_loops
 from ..reading.row_calls import called_row, option
 from ..reading.rows import row_named
 from ..reading.tree import Node
-from .syntax import FUNCTIONS_TOO, einsum_syntax_tree
+from .syntax import FUNCTIONS_TOO, LEXICON, einsum_syntax_tree
 from .undeclared import undeclared_shapes
 
 #: Names of functions that NumPy has under another one.
@@ -96,8 +97,14 @@ def parse_einsum(text: str, /, **declarations: Any) -> Expr:
     >>> print(f)
     C + A*B
     """
-    declared = declared_variables(text, declarations)
+    return with_loops(text, declared_variables(text, declarations), _LANGUAGE)
+
+
+def _without_loops(text: str, declared: Mapping[str, Var]) -> Expr:
     return _ExpressionBuilder(einsum_syntax_tree(text), declared).run()
+
+
+_LANGUAGE = LoopLanguage(_without_loops, LEXICON)
 
 
 class _ExpressionBuilder:

@@ -83,6 +83,11 @@ def affine_fragment(form: Affine) -> Fragment:
     return Fragment(form_text(form), ATOM if single else SUM)
 
 
+def guard_fragments(guards: Sequence[Guard]) -> list[Fragment]:
+    """One factor for all guards; none for none."""
+    return [Fragment(f"[{' & '.join(map(guard_text, guards))}]")] if guards else []
+
+
 def access(name: str, subs: Sequence[Affine]) -> str:
     return f"{name}[{', '.join(map(form_text, subs))}]" if subs else name
 

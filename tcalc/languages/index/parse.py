@@ -18,11 +18,12 @@ from ...ops.indicator import label_of
 from ...support.limits import for_text
 from ...support.trampoline import Steps, run
 from ..reading.declarations import declared_variables, keeping_used
+from ..reading.loops import LoopLanguage, with_loops
 from ..reading.tree import Node, SyntaxStatement
 from .arrays import Arrays, OffsetArray
 from .conditions import Conditions
 from .entries import Entries
-from .grammar import COMPARISONS, IndexTree
+from .grammar import COMPARISONS, LEXICON, IndexTree
 from .integers import Integers
 from .iteration_space import Context, IterationSpace, Placed
 from .ranges import Ranges
@@ -77,6 +78,9 @@ def parse_index(text: str, /, **declarations: Any) -> Expr:
     integer variables may be subscripts, and count from the end where they are negative, as in
     ``x[idx]``.
 
+    ``fold(s -> r[j] = tanh(sum[k](w[j,k]*s[k]) + x[i][j]), s0, i=0..T-1)[k]`` is an entry of the
+    state after a loop, whose step is a text of this language (see `fold`).
+
     Ranges are ``i=low..high``, both ends included; a range that is not given is that of the axes
     along which the index stands alone. Where the range of an index on the left starts at another
     number than 0, so does that axis of the array for the statements that follow; the first entry of
@@ -89,10 +93,15 @@ def parse_index(text: str, /, **declarations: Any) -> Expr:
     >>> print(y(x=[1.0, 2.0, 4.0, 8.0], w=[1.0, -1.0]))
     [-1. -2. -4.]
     """
-    declared = declared_variables(text, declarations)
+    return with_loops(text, declared_variables(text, declarations), _LANGUAGE)
+
+
+def _without_loops(text: str, declared: Mapping[str, Var]) -> Expr:
     tree = index_syntax_tree(text)
     return keeping_used(_ExpressionBuilder(tree, declared).run(), tree, declared)
 
+
+_LANGUAGE = LoopLanguage(_without_loops, LEXICON, names_value=True)
 
 #: The operators of sums.
 SIGNS = {"+": 1, "-": -1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain, count
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ from ...graph.extent_forms import atoms_in
 from ...graph.extents import Coef, extent_names, extent_product, form_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
-from ...graph.operators import Loop
 from ...graph.products import indicates, selects, split_coef
 from ...graph.variables import const_node
 from ...integers.affine import Affine, Constraint, Guard
@@ -24,6 +23,7 @@ from ...ops.reductions import arange
 from ...ops.reshape import merged, unmerged
 from ...support.errors import UnsupportedError
 from ...support.trampoline import Steps, run
+from ..writing.loops import Names, loop_of
 from ..writing.nests import of_nests
 from ..writing.notation import (
     ATOM,
@@ -41,6 +41,7 @@ from .fragments import (
     affine_fragment,
     constant_fragment,
     form_text,
+    guard_fragments,
     guard_text,
     power_fragment,
     range_text,
@@ -52,6 +53,7 @@ from .fragments import (
 from .grammar import BINDERS
 from .iteration_space import Context
 from .print_sums import BoundedSum, substituted, whole_range, written_out
+from .whole_arrays import has_parts, loop_text, of_arrays
 
 MAX_TOKENS, MIN_SHARED = 2_000, 12
 #: How tightly the operands of an operator must bind, and how tightly it binds.
@@ -103,23 +105,29 @@ def to_index(e: Expr) -> str:
     """
     if not isinstance(e, Expr):
         raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
-    return _Writer(bare(e)).text()
+    return _Writer([bare(e)]).text()
 
 
 class _Writer:
-    """One text: chooses which nodes are statements, and writes an entry of each."""
+    """One text: chooses which nodes are statements, and writes an entry of each.
 
-    def __init__(self, e: Expr) -> None:
-        self.root = e
-        self.nodes = postorder((e,))
+    A step of a loop is a text in a text, which has a value for each state.
+    """
+
+    def __init__(self, roots: Sequence[Expr], around: Collection[str] = (), depth: int = 0) -> None:
+        self.roots, self.depth = roots, depth
+        self.nodes = postorder(roots)
         names = {node.name for node in self.nodes if isinstance(node, Var)}
-        self.taken = names | set(dimensions((e,)))
+        self.taken = names | set(dimensions(roots)) | {*around}
         shapes = [v.shape for v in self.nodes if isinstance(v, Var)]
-        self.known = extent_names([extent for shape in (*shapes, e.shape) for extent in shape])
+        self.known = extent_names(
+            [extent for shape in (*shapes, *[e.shape for e in roots]) for extent in shape]
+        )
         clash = sorted(names & {*BINDERS})
         if clash:
             raise UnsupportedError(f"{clash[0]} binds indices; a variable needs another name")
-        self.name = self.free("f", chain(["f"], (f"f{k}" for k in count(1))))
+        every = chain(["f"], (f"f{k}" for k in count(1)))
+        self.names = [self.free("f", every) for _ in roots]
         self.statements: dict[int, str] = {}
         self.integers: list[str] = []  # texts of integers, for which numbered names stand in forms
         self.integer = "integer_"
@@ -139,15 +147,21 @@ class _Writer:
         return found
 
     def text(self) -> str:
-        shared = self.shared()
+        lines, values = self.lines()
+        return "\n".join([*lines, *values])
+
+    def lines(self) -> tuple[list[str], list[str]]:
+        """Statements of shared parts, and those of the values."""
+        shared = self.shared() - set(map(id, self.roots))
         lines: list[str] = []
         fresh = (f"t{k}" for k in count(1))
         for node in self.nodes:
-            if id(node) in shared and node is not self.root:
+            if id(node) in shared:
                 name = self.free("t", fresh)
                 lines.append(self.statement(node, name))
                 self.statements[id(node)] = name
-        return "\n".join([*lines, self.statement(self.root, self.name)])
+        values = [self.statement(e, name) for e, name in zip(self.roots, self.names, strict=True)]
+        return lines, values
 
     def shared(self) -> set[int]:
         """Nodes that are statements: operands of whole arrays, and what is long and used twice."""
@@ -161,12 +175,12 @@ class _Writer:
             if depth[id(node)] > MAX_NESTED:
                 arrays.add(id(node))
                 depth[id(node)] = 1
-            if isinstance(node, Apply) and _of_arrays(node):
+            if isinstance(node, Apply) and of_arrays(node):
                 arrays.update([id(a) for a in node.args if not isinstance(a, Var)])
-        if size[id(self.root)] > MAX_TOKENS:
+        if sum([size[id(e)] for e in self.roots]) > MAX_TOKENS:
             arrays.update([
                 id(node) for node in self.nodes
-                if uses[id(node)] > 1 and size[id(node)] > MIN_SHARED and not _several(node)
+                if uses[id(node)] > 1 and size[id(node)] > MIN_SHARED and not has_parts(node)
             ])  # fmt: skip
         return arrays
 
@@ -228,13 +242,13 @@ class _Writer:
         for key, power in counts.items():
             fragment: Fragment = yield self.entry(factors[key], key[1], inner)
             fragments.append(power_fragment(fragment, power))
-        guards = _guard_fragments(found.guards)
+        guards = guard_fragments(found.guards)
         if not found.ranges:
             return self.scaled(node.coef, [*guards, *fragments], scope)
         own = {r.name for r in found.ranges}
         within_sum = [g for g in found.guards if own & set(atoms_in(g.form))]
-        guards = _guard_fragments([g for g in found.guards if g not in within_sum])
-        body = scaled_fragment(Coef(), [*_guard_fragments(within_sum), *fragments])
+        guards = guard_fragments([g for g in found.guards if g not in within_sum])
+        body = scaled_fragment(Coef(), [*guard_fragments(within_sum), *fragments])
         ranges = ", ".join(map(range_text, found.ranges))
         total = Fragment((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
         return self.scaled(node.coef, [*guards, total], scope)
@@ -308,7 +322,7 @@ class _Writer:
             return (yield self.reduction(node, subs, scope))
         if node.op.meaning.regroups:
             return (yield self.regrouped(node, subs, scope))
-        if _of_arrays(node):
+        if of_arrays(node):
             return (yield self.whole(node, subs, scope))
         args: list[Fragment] = []
         for arg in node.args:
@@ -358,31 +372,19 @@ class _Writer:
         """An operator of whole arrays, which are variables or statements: a call, and an entry."""
         yield from ()
         whole = application(node)
-        if isinstance(whole.op, Loop):
-            raise UnsupportedError("the index language has no word for a loop")
-        name = whole.op.parts[node.index] if isinstance(node, Part) else whole.op.name
         args = [
             arg.name if isinstance(arg, Var) else self.statements[id(arg)] for arg in whole.args
         ]
+        if isinstance(node, Part) and (loop := loop_of(node)) is not None:
+            names = Names(self.taken, self.depth)
+            return Fragment(access(loop_text(node, loop, names, args, self.step), subs))
+        name = whole.op.parts[node.index] if isinstance(node, Part) else whole.op.name
         params = whole.params[1:] if whole.op.core[:1] == (-1,) else whole.params
         shown = ", ".join([*args, *[_parameter(name, p) for p in params]])
         return Fragment(access(f"{name}({shown})", subs))
 
-
-def _guard_fragments(guards: Sequence[Guard]) -> list[Fragment]:
-    return [Fragment(f"[{' & '.join(map(guard_text, guards))}]")] if guards else []
-
-
-def _several(node: Expr) -> bool:
-    return isinstance(node, Apply) and node.op.outputs > 1
-
-
-def _of_arrays(node: Apply) -> bool:
-    """Does an operator act on whole arrays?"""
-    plain = node.op.elementwise and bool(node.args)
-    known = selects(node) or indicates(node) or (not node.args and node.ndim == 1)
-    known = known or node.op.meaning.regroups
-    return not plain and not known and not (node.op.core == (-1,) and node.op.name in BINDERS)
+    def step(self, outputs: Sequence[Expr], taken: set[str]) -> tuple[list[str], list[str]]:
+        return _Writer(outputs, taken, self.depth + 1).lines()
 
 
 def _parameter(name: str, value: object) -> str:
@@ -393,5 +395,5 @@ def _parameter(name: str, value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join([_parameter(name, item) for item in value])}]"
     if isinstance(formula := getattr(value, "expr", None), Expr):
-        return _Writer(bare(formula)).text().partition(" = ")[2]
+        return _Writer([bare(formula)]).text().partition(" = ")[2]
     raise UnsupportedError(f"the index language has no word for {name} with {value!r}")

@@ -22,11 +22,12 @@ from ...support.limits import for_text
 from ..reading.calls import ADDING, ArrayTree
 from ..reading.declarations import declared_variables, keeping_used
 from ..reading.library import LIBRARY
+from ..reading.loops import LoopLanguage, with_loops
 from ..reading.tree import Node
 from .functions import OPERATOR_FUNCTIONS, implementation
 from .general_calls import general_call, is_general
 from .inference import Typed, infer
-from .syntax import argument, factor_source, matrix_syntax_tree
+from .syntax import LEXICON, argument, factor_source, matrix_syntax_tree
 from .types import MATRIX_PRODUCTS
 
 MAX_MATRIX_POWER = 1_000_000
@@ -43,8 +44,10 @@ def parse(text: str, /, **declarations: Any) -> Expr:
         needs no name. Operators are MATLAB's: ``* / ^ '`` of matrices, ``.* ./ .^`` of entries.
         Functions that reduce take ``axis=`` as NumPy's, ``x[1:]`` and ``X[rows, 0]`` index from 0
         as NumPy does, ``[[1, 2], [3, 4]]`` are numbers, and ``#('ij,jk->ik', A, B)`` is a product
-        of arrays of any number of axes. It reads what `str` of an expression prints, but for folds
-        and for arrays of more than 64 numbers.
+        of arrays of any number of axes. ``fold(s -> tanh(w*s + x[i]), s0, i=0..T-1)`` is the state
+        after a loop (see `fold`; `fold_after` gives the states after every step, `fold_before`
+        before it), where operands may have names: ``fold(s -> u*s, s0, u=A*B, i=0..9)``. It reads
+        what `str` of an expression prints, but for arrays of more than 64 numbers.
     **declarations : int, str, tuple of int and str, or variable
         Shapes (or variables) by name. Undeclared names of one letter and digits are scalars (a–g),
         columns (h–z) or matrices (A–Z) whose dimensions follow from their use; but the name of
@@ -70,10 +73,16 @@ def parse(text: str, /, **declarations: Any) -> Expr:
     >>> tc.parse("X'*(X*w - y)", X=("m", "n"), w=("n",), y=("m",)).shape
     ('n',)
     """
-    declared = declared_variables(text, declarations)
+    return with_loops(text, declared_variables(text, declarations), _LANGUAGE)
+
+
+def _without_loops(text: str, declared: Mapping[str, Var]) -> Expr:
     tree = matrix_syntax_tree(text)
     builder = _ExpressionBuilder(tree, infer(tree, declared, parse), declared)
     return keeping_used(builder.run(), tree, builder.variables)
+
+
+_LANGUAGE = LoopLanguage(_without_loops, LEXICON)
 
 
 class _ExpressionBuilder:

@@ -1,5 +1,5 @@
 """What languages of text share when they are read: tokens, the parser, the syntax tree,
-declarations, the functions by name.
+declarations, loops, the functions by name.
 
-Reads integers, graph, ops, ops.matrix, rules, calculus.
+Reads integers, graph, ops, ops.matrix, rules, calculus, loops.
 """

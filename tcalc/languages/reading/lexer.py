@@ -63,6 +63,7 @@ class Lexicon:
         self.synonyms = dict(synonyms)
         self.hints = dict(hints or {})
         comment = f"|[{re.escape(comments)}][^\\n]*" if comments else ""
+        self.comment = re.compile(rf"(?!{_FORM}){comment[1:]}" if comments else "(?!)")
         words = sorted([*operators, *synonyms], key=lambda word: (-len(word), word))
         foreign = "|".join([_alone(word) for word in self.hints if word not in words]) or "(?!)"
         self.pattern = re.compile(
@@ -74,6 +75,9 @@ class Lexicon:
     def misused(self, word: str, text: str, place: int) -> ParseError:
         """The error for an operator of another language."""
         return ParseError(f"there is no `{word}` here; {self.hints[word]}", text, place)
+
+    def without_comments(self, text: str) -> str:
+        return self.comment.sub("", text)
 
     def tokens(self, text: str) -> list[Token]:
         """All tokens, newlines inside brackets left out, closed by a token `end`."""

@@ -50,11 +50,11 @@ class FormulaLayout:
         e = bare(e)
         nodes = postorder((e,))
         known = variables((e,))
-        self.names = Names(set(known))
         sized = [node for node in nodes if isinstance(node, Einsum) and not node.args]
         stated = {n for e in (*known.values(), *sized) for n in e.shape if isinstance(n, str)}
         self.style.stated = stated - known.keys()
-        for name in sorted(self.names.taken):
+        self.names = Names(stated.union(known))
+        for name in sorted(known):
             self.style.name(name)  # before other names get symbols
         last = self.run(nodes)
         shared = used_twice(nodes) if last.size > self.limit else set()

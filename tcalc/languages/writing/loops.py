@@ -1,17 +1,22 @@
-"""Loops in formulas: `fold(s -> tanh(w*s + x[i]), s0, i=0..T-1)`."""
+"""Loops in formulas: `fold(s -> tanh(w*s + x[i]), s0, i=0..T-1)`.
+
+Operands that are no variables have names there, `fold(s -> u*s + v[i], s0, u=…, v=…, i=0..T-1)`, so
+that each is written once, and read as the whole that it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from ...graph.applications import application, parts
-from ...graph.nodes import Expr, Part
+from ...graph.extents import extent_from, form_of
+from ...graph.nodes import Expr, Part, Var
 from ...graph.operators import Iteration, Loop
 from .matrix_form import NodeForm
 from .notation import Fragment, Rope, Style, fragment_size, join_ropes
 
-#: Letters of states and of indices, by depth of nesting.
-STATES, INDICES = "srqpo", "ijklm"
+#: Letters of states, of indices and of operands that are no variables, by depth of nesting.
+STATES, INDICES, OPERANDS = "srqpo", "ijklm", "uvwyz"
 
 #: Writes expressions, given the forms of some nodes: statements before them, and their fragments.
 Inner = Callable[
@@ -41,7 +46,32 @@ def loop_of(node: Part) -> Iteration | None:
     """One step of the loop that a node is an output of; None for other operators."""
     whole = application(node)
     op = whole.op
-    return op.iteration(whole.params, (node.index,)) if isinstance(op, Loop) else None
+    return op.iteration(whole.params, range(len(parts(whole)))) if isinstance(op, Loop) else None
+
+
+def loop_word(node: Part) -> tuple[str, str]:
+    """The name of a loop's output, and what is behind the call: the state, if it has several."""
+    whole = application(node)
+    count = len(parts(whole)) // 3
+    kind, number = divmod(node.index, count)
+    return whole.op.parts[kind], f"[{number}]" if count > 1 else ""
+
+
+def range_of(loop: Iteration) -> str:
+    """The range of a loop's index, the first value first: `0..T-1`."""
+    ends = "0", str(extent_from(form_of(loop.times) - 1))
+    low, high = reversed(ends) if loop.backward else ends
+    return f"{low}..{high}"
+
+
+def bound_operands(args: Sequence[Expr]) -> list[Expr]:
+    """The operands that a loop's text has a name for: all that are no variables, once each."""
+    return list({id(arg): arg for arg in args if not isinstance(arg, Var)}.values())
+
+
+def together(texts: Sequence[str]) -> str:
+    """One text, or several in parentheses."""
+    return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
 
 def repeated(
@@ -53,39 +83,38 @@ def repeated(
     settled: Callable[[Expr, Fragment], NodeForm],
     inner: Inner,
 ) -> Fragment:
-    """A loop as a function of its step, the first states and the range of the index."""
-    n = len(loop.states)
-    needed = list(loop.following)
-    own = [style.name(name) for name in names.chosen(STATES, len(needed))]
+    """A loop as a function of its step, the first states, operands by name, and the range."""
+    n, fed = len(loop.states), application(node).args[len(loop.states) :]
+    own = [style.name(name) for name in names.chosen(STATES, n)]
     (index,) = [style.name(name) for name in names.chosen(INDICES, 1)]
-    known = {
-        id(loop.states[k]): settled(loop.states[k], fragment)
-        for k, fragment in zip(needed, own, strict=True)
-    }
-    sliced, fixed = operands[n : n + len(loop.slices)], operands[n + len(loop.slices) :]
-    for v, form in zip(loop.slices, sliced, strict=True):
+    forms = dict(zip(map(id, fed), operands[n:], strict=True))
+    bound = bound_operands(fed)
+    called = [style.name(name) for name in names.chosen(OPERANDS, len(bound))]
+    given = [
+        (style.signed(p), "=", style.signed(forms[id(e)].plain))
+        for e, p in zip(bound, called, strict=True)
+    ]
+    short = {id(e): settled(e, p) for e, p in zip(bound, called, strict=True)}
+    inside = [short.get(id(arg), forms[id(arg)]) for arg in fed]
+    known = {id(v): settled(v, p) for v, p in zip(loop.states, own, strict=True)}
+    for v, form in zip(loop.slices, inside, strict=False):
         known[id(v)] = settled(v, style.indexed(form.plain, [index]))
-    known |= {id(v): form for v, form in zip(loop.fixed, fixed, strict=True)}
+    known |= {id(v): form for v, form in zip(loop.fixed, inside[len(loop.slices) :], strict=True)}
     statements, after = inner(list(loop.following.values()), known)
-    first = [operands[k].plain for k in needed]
-    named = [(style.name(name), fragment) for name, fragment in statements]
-    ropes = [(style.signed(p), " = ", style.signed(q), "; ") for p, q in named]
-    step = (*ropes, _together(style, own), style.maps_to, _together(style, after))
-    ends = ("0", f"{loop.times}-1") if isinstance(loop.times, str) else ("0", str(loop.times - 1))
-    low, high = reversed(ends) if loop.backward else ends
-    every = [*after, *first, *[fragment for _, fragment in statements]]
-    size, flips = fragment_size(every, 6 + len(needed))
-    extent = (style.signed(index), "=", low, "..", high)
-    kind, number = divmod(node.index, len(parts(application(node))) // 3)
-    name = application(node).op.parts[kind]
+    ropes = [
+        (style.signed(style.name(name)), " = ", style.signed(p), "; ") for name, p in statements
+    ]
+    step = (_together(style, own), style.maps_to, *ropes, _together(style, after))
+    first = [operands[k].plain for k in range(n)]
+    every = [*after, *first, *[p for _, p in statements], *[forms[id(e)].plain for e in bound]]
+    size, flips = fragment_size(every, 6 + n)
+    extent = (style.signed(index), "=", range_of(loop))
     body = Fragment(
-        join_ropes(", ", [step, _together(style, first), extent]), size=size, flips=flips
+        join_ropes(", ", [step, _together(style, first), *given, extent]), size=size, flips=flips
     )
+    name, place = loop_word(node)
     found = style.function(name, [body])
-    if len(needed) > 1:
-        place = Fragment(str(needed.index(number)))
-        return style.indexed(found, [place])
-    return found
+    return style.indexed(found, [Fragment(place[1:-1])]) if place else found
 
 
 def _together(style: Style, fragments: Sequence[Fragment]) -> Rope:

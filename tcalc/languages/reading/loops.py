@@ -1,0 +1,307 @@
+"""Loops in texts of every language: `fold(s -> tanh(w*s + u[i]), s0, u=A*B, i=0..T-1)`.
+
+A loop is read before the text around it, in which a name then stands for its value; so are its own
+parts, each a text of the same language: the first states, the operands that have names, and last
+the step, in which states, slices `u[i]` and these operands are variables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...graph.extents import Extent, extent_from, form_of
+from ...graph.nodes import Expr, Var, variables
+from ...loops.body import body_variable, replaced
+from ...loops.closure_conversion import closed_loop
+from ...loops.fold_row import FOLD
+from ...loops.normal_form import LoopOperands, LoopRange
+from ...ops.affine_entries import integral
+from ...ops.reductions import arange
+from ...support.errors import ParseError
+from .lexer import Lexicon
+
+#: How deep loops may be nested in a text.
+MAX_NESTED = 30
+
+_NAME = r"(?<![\w.])[^\W\d]\w*"
+_WORD = re.compile(_NAME)
+_LOOP = re.compile(rf"(?<![\w.])({'|'.join(FOLD.parts)})[ \t]*\(")
+_PLACE = re.compile(r"\s*\[\s*(\d+)\s*\]")
+_BOUND = re.compile(r"(?<![=<>!])=(?!=)")
+
+
+class LoopLanguage(NamedTuple):
+    """How one language reads its texts without loops.
+
+    Attributes
+    ----------
+    read : callable
+        ``read(text, variables)`` is the expression of a text.
+    lexicon : Lexicon
+    names_value : bool
+        Has the last statement a name too?
+    """
+
+    read: Callable[[str, Mapping[str, Var]], Expr]
+    lexicon: Lexicon
+    names_value: bool = False
+
+
+def with_loops(text: str, declared: Mapping[str, Var], language: LoopLanguage) -> Expr:
+    """The expression of a text in which loops may stand."""
+    if not any(name in text for name in FOLD.parts):
+        return language.read(text, declared)
+    plain = language.lexicon.without_comments(text)
+    if not _LOOP.search(plain):
+        return language.read(text, declared)
+    reader = _LoopReader(plain, language)
+    scope = _Scope(dict(declared), {}, {}, 0)
+    *before, last = [plain[a:b] for a, b in _pieces(plain, ";\n") if plain[a:b].strip()]
+    for statement in before:
+        reader.enter(statement, scope)
+    text = reader.cut(last, scope)
+    found = language.read("\n".join([*scope.lines.values(), text]), scope.declared)
+    (value,) = replaced([found], scope.values)
+    _check_names(value, plain)
+    return value
+
+
+@dataclass
+class _Scope:
+    """What names mean: variables, and statements by their text; the values of names for loops."""
+
+    declared: dict[str, Var]
+    lines: dict[str, str]
+    values: dict[Var, Expr]
+    depth: int
+
+    def inner(self) -> _Scope:
+        return _Scope(dict(self.declared), dict(self.lines), dict(self.values), self.depth + 1)
+
+    def bind(self, name: str, e: Expr) -> Var:
+        """A variable that stands for an expression."""
+        self.declared[name] = found = body_variable(name, e.shape, integral(e))
+        return found
+
+    def needed(self, text: str) -> list[str]:
+        """The statements that a text depends on, in order."""
+        waiting, found = [text], set[str]()
+        while waiting:
+            words = {w for w in _WORD.findall(waiting.pop()) if w in self.lines} - found
+            found |= words
+            waiting += [self.lines[w] for w in words]
+        return [line for name, line in self.lines.items() if name in found]
+
+
+class _LoopReader:
+    """Reads the loops of one text."""
+
+    def __init__(self, text: str, language: LoopLanguage) -> None:
+        self.text, self.language = text, language
+        self.prefix, self.count = "loop", 0
+        while self.prefix in text:
+            self.prefix += "_"
+
+    def fresh(self, scope: _Scope) -> str:
+        """A name that nothing has."""
+        while True:
+            self.count += 1
+            if (name := f"{self.prefix}{self.count}") not in scope.declared:
+                return name
+
+    def enter(self, statement: str, scope: _Scope) -> None:
+        """Keep a statement `name = …` for the texts behind it."""
+        plain = self.cut(statement, scope)
+        name = _WORD.match(plain.strip())
+        if name is None or _equals(plain) < 0:
+            raise ParseError("expected a statement name = expression", statement, 0)
+        if name[0] in scope.lines:
+            message = f"`{name[0]}` has a value already; each name is given one value"
+            raise ParseError(message, statement, 0)
+        scope.lines[name[0]] = plain
+
+    def cut(self, text: str, scope: _Scope) -> str:
+        """The text with names in the places of its loops."""
+        found, place = [], 0
+        while loop := _LOOP.search(text, place):
+            end = _closing(text, loop.end())
+            e, behind = self.loop(loop[1], text[loop.end() : end], text[end + 1 :], scope)
+            name = self.fresh(scope)
+            scope.values[scope.bind(name, e)] = e
+            found += [text[place : loop.start()], name]
+            place = len(text) - len(behind)
+        return "".join([*found, text[place:]])
+
+    def value(self, text: str, scope: _Scope) -> Expr:
+        """The value of one expression."""
+        plain = self.cut(text, scope).strip()
+        if not plain:
+            raise ParseError("an expression is missing in this loop", text, 0)
+        if plain in scope.declared:
+            found: Expr = scope.declared[plain]
+        else:
+            lines = scope.needed(plain)
+            if plain not in scope.lines:
+                unnamed = self.language.names_value and _equals(plain) < 0
+                lines.append(f"{self.fresh(scope)} = {plain}" if unnamed else plain)
+            found = self.language.read("\n".join(lines), scope.declared)
+        return replaced([found], scope.values)[0]
+
+    def loop(self, name: str, text: str, behind: str, scope: _Scope) -> tuple[Expr, str]:
+        """One output of a loop, and what follows it."""
+        if scope.depth == MAX_NESTED:
+            raise ParseError(f"loops are nested deeper than {MAX_NESTED} here", text, 0)
+        pieces = [text[a:b] for a, b in _pieces(text, ",")]
+        left, arrow, step = pieces[0].partition("->")
+        if not arrow or len(pieces) < 3:
+            message = "a loop is fold(state -> next state, first state, i=0..n-1)"
+            raise ParseError(message, text, 0)
+        states = [word.strip() for word in _tuple(left)]
+        firsts = _tuple(pieces[1]) if len(states) > 1 else [pieces[1]]
+        named = [_binding(piece) for piece in pieces[2:]]
+        index, ends = named.pop()
+        steps = _range(ends)
+        words = [*states, *[word for word, _ in named], index]
+        _check_new(words, scope, text)
+        inits = [self.value(piece, scope) for piece in firsts]
+        whole = {word: self.value(piece, scope) for word, piece in named}
+        if len(inits) != len(states):
+            raise ParseError(f"{len(states)} states have {len(inits)} first states", text, 0)
+        inner = scope.inner()
+        bound = {inner.bind(word, e): e for word, e in whole.items()}
+        own = [inner.bind(word, e) for word, e in zip(states, inits, strict=True)]
+        scanned, step = self.slices(step, index, steps.length, whole, inner)
+        outputs = self.step(step, len(states), inner)
+        if variables([*inits, *scanned.values(), *bound.values()]).keys() & {v.name for v in own}:
+            raise ParseError("a state is read outside of its loop; choose another name", text, 0)
+        made = closed_loop(own, outputs, inits, LoopOperands(scanned, bound), steps)
+        which = _PLACE.match(behind) if len(states) > 1 else None
+        if len(states) > 1 and (which is None or int(which[1]) >= len(states)):
+            message = f"{len(states)} states: write [0] behind the loop for the first of them"
+            raise ParseError(message, text, 0)
+        number = int(which[1]) if which else 0
+        e = made[FOLD.parts.index(name) * len(states) + number]
+        return e, behind[which.end() if which else 0 :]
+
+    def slices(
+        self, step: str, index: str, length: Extent, whole: Mapping[str, Expr], scope: _Scope
+    ) -> tuple[dict[Var, Expr], str]:
+        """Variables for the slices of arrays at the index, their arrays, and the step with them."""
+        at_index = re.compile(rf"({_NAME})[ \t]*\[\s*{re.escape(index)}\s*\]")
+        names: dict[str, str] = {}
+        scanned: dict[Var, Expr] = {}
+        for array in at_index.findall(step):
+            if array in names:
+                continue
+            e = whole.get(array)
+            e = self.value(array, scope) if e is None else e
+            if not e.ndim:
+                raise ParseError(f"`{array}` is a number, and has no entries", step, 0)
+            names[array] = self.fresh(scope)
+            scanned[self.slice(names[array], e, scope)] = e
+        step = at_index.sub(lambda found: names[found[1]], step)
+        if index in _WORD.findall(step):
+            every = arange(length)
+            scanned[self.slice(index, every, scope)] = every
+        return scanned, step
+
+    def slice(self, name: str, e: Expr, scope: _Scope) -> Var:
+        scope.declared[name] = found = body_variable(name, e.shape[1:], integral(e))
+        return found
+
+    def step(self, text: str, count: int, scope: _Scope) -> list[Expr]:
+        """The states after a step, which statements may stand before."""
+        *before, last = [text[a:b] for a, b in _pieces(text, ";\n") if text[a:b].strip()] or [text]
+        for statement in before:
+            self.enter(statement, scope)
+        after = _tuple(last) if count > 1 else [last]
+        if len(after) != count:
+            message = f"{count} states are followed by ({', '.join(['…'] * count)})"
+            raise ParseError(message, text, 0)
+        return [self.value(piece, scope) for piece in after]
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def _pieces(text: str, separators: str) -> list[tuple[int, int]]:
+    """The offsets of what separators outside of brackets separate."""
+    found, start, depth = [], 0, 0
+    for k, c in enumerate(text):
+        depth += (c in "([") - (c in ")]")
+        if c in separators and not depth:
+            found.append((start, k))
+            start = k + 1
+    return [*found, (start, len(text))]
+
+
+def _closing(text: str, start: int) -> int:
+    """The offset of the bracket that closes the one before `start`."""
+    depth = 1
+    for k in range(start, len(text)):
+        depth += (text[k] in "([") - (text[k] in ")]")
+        if not depth:
+            return k
+    raise ParseError("this ( is never closed; expected )", text, start - 1)
+
+
+def _tuple(text: str) -> list[str]:
+    """The members of `(a, b)`; the text alone, where it is none."""
+    text = text.strip()
+    if text.startswith("(") and _closing(text, 1) == len(text) - 1:
+        inner = text[1:-1]
+        return [inner[a:b] for a, b in _pieces(inner, ",")]
+    return [text]
+
+
+def _equals(text: str) -> int:
+    """The offset of the first `=` outside of brackets that is no comparison; -1 for none."""
+    ends = [end for _, end in _pieces(text, "=")]
+    return next((end for end in ends if _BOUND.match(text, end)), -1)
+
+
+def _binding(text: str) -> tuple[str, str]:
+    """The name and the value of `name=value`."""
+    name, equals, value = text.partition("=")
+    if not equals or not _WORD.fullmatch(name.strip()):
+        message = "behind its first states a loop has operands u=… and its range i=0..n-1"
+        raise ParseError(message, text, 0)
+    return name.strip(), value
+
+
+def _range(text: str) -> LoopRange:
+    """The range `0..n-1`, or `n-1..0` of a loop that runs backward."""
+    low, dots, high = [part.strip() for part in text.partition("..")]
+    backward = high == "0" and low != "0"
+    first, last = (high, low) if backward else (low, high)
+    try:
+        if not dots or first != "0":
+            raise ValueError
+        return LoopRange(extent_from(form_of(_number(last)) + 1), backward)
+    except ValueError:
+        message = "the range of a loop is 0..n-1, or n-1..0 where the last step comes first"
+        raise ParseError(message, text, 0) from None
+
+
+def _number(text: str) -> Extent:
+    return int(text) if re.fullmatch(r"-?\d{1,15}", text) else text
+
+
+def _check_new(words: Sequence[str], scope: _Scope, text: str) -> None:
+    """Refuse names of a loop that mean something already."""
+    for word in words:
+        if not _WORD.fullmatch(word):
+            raise ParseError(f"`{word}` is no name", text, 0)
+        if word in scope.declared or word in scope.lines or words.count(word) > 1:
+            raise ParseError(f"`{word}` has a meaning already; choose another name", text, 0)
+
+
+def _check_names(e: Expr, text: str) -> None:
+    """Refuse undeclared names that were read differently in different places."""
+    try:
+        variables([e])
+    except ValueError as error:
+        raise ParseError(f"{error}; declare its shape", text, 0) from error

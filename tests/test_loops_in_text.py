@@ -1,0 +1,162 @@
+"""Loops in three languages: what is printed is read, and texts mean what plain loops compute."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.graph.nodes import Expr
+from tcalc.graph.normal import bare
+from tests.loop_cases import CASES, Case, data, expression, names
+
+LANGUAGES: dict[str, tuple[Callable[[Any], str], Callable[..., Expr]]] = {
+    "matrix": (str, tc.parse),
+    "einsum": (tc.to_einsum, tc.parse_einsum),
+    "index": (tc.to_index, tc.parse_index),
+}
+RNG = np.random.default_rng(0)
+X, S0, A = RNG.normal(size=(4, 3)), RNG.normal(size=3), RNG.normal(size=(3, 3))
+SHAPES: dict[str, Any] = {"x": ("T", "n"), "s0": "n", "A": ("n", "n"), "b": (), "d": "T"}
+DATA: dict[str, Any] = {"x": X, "s0": S0, "A": A, "b": 0.7, "d": RNG.normal(size=4)}
+
+
+def _forms(case: Case) -> dict[str, Expr]:
+    """A loss, gradients by its first state and by its last argument, and a second derivative."""
+    e = expression(case, "T")
+    first, *_, last = [n for n in names(case) if n in e.variables and not e.variables[n].integral]
+    gradient = tc.grad(e, first)
+    return {
+        "value": e,
+        f"by {first}": gradient,
+        f"by {last}": tc.grad(e, last),
+        "second": tc.jacobian(gradient, first),
+        "forward": tc.grad(e, first, mode="forward"),
+    }
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_loops_and_their_derivatives_read_back(language: str) -> None:
+    write, read = LANGUAGES[language]
+    counts: Counter[str] = Counter()
+    for case in CASES:
+        for name, root in _forms(case).items():
+            e = bare(root)
+            found = bare(read(write(e), **e.variables))
+            counts["same" if found is e else "equal"] += 1
+            if found is not e:
+                given = {n: a for n, a in data(case, 3).items() if n in e.variables}
+                np.testing.assert_allclose(
+                    found(given), e(given), rtol=1e-9, atol=1e-11, err_msg=f"{case.name}: {name}"
+                )
+    assert counts["same"] >= {"matrix": 0.85, "einsum": 0.95, "index": 0.95}[language] * sum(
+        counts.values()
+    ), counts
+
+
+def test_every_language_prints_the_same_form() -> None:
+    w, x, c = tc.var("w"), tc.var("x", "T"), tc.var("c")
+    e = tc.fold(lambda s, i: tc.tanh(w * s + x[i]), c, "T")
+    assert str(e) == "fold(s -> tanh(x[i] + w*s), c, i=0..T-1)"
+    assert tc.to_einsum(e) == str(e)
+    assert tc.to_index(e) == "f = fold(s -> f1 = tanh(x[i] + s*w), c, i=0..T-1)"
+    back = bare(tc.grad(e, c))
+    text = str(back)
+    assert "i=T-1..0" in text
+    assert "u=fold" in text  # what the loop reads as a whole is written once
+    assert tc.parse(text, **back.variables) is back
+
+
+def _tanh_loop(state: Any) -> Any:
+    for row in X:
+        state = np.tanh(A @ state + row)
+    return state
+
+
+def _powers(state: Any) -> Any:
+    every = []
+    for _ in range(4):
+        state = A @ A @ state
+        every.append(state)
+    return np.stack(every)
+
+
+def _nested(state: Any) -> Any:
+    for row in X:
+        inner = 0.7 * state
+        for k in range(2):
+            inner = np.sin(inner + row) + k
+        state = state + inner
+    return state
+
+
+def _backward(state: Any) -> Any:
+    for row in X[::-1]:
+        state = np.sin(A @ state) + row
+    return state
+
+
+TEXTS = [
+    ("matrix", "fold(s -> tanh(A*s + x[i]), s0, i=0..T-1)", _tanh_loop),
+    ("einsum", "fold(s -> tanh(#('ij,j->i', A, s) + x[i]), s0, i=0..T-1)", _tanh_loop),
+    (
+        "index",
+        "f[k] = fold(s -> r[j] = tanh(sum[k](A[j,k]*s[k]) + x[i][j]), s0, i=0..T-1)[k]",
+        _tanh_loop,
+    ),
+    ("matrix", "fold_after(s -> u*s, s0, u=A*A, i=0..3)", _powers),
+    ("matrix", "t1 = A*A  % fold(\nfold_after(s -> q = t1*s; q, s0, i=0..3)", _powers),
+    ("einsum", "t1 = A@A; fold_after(s -> t1@s, s0, i=0..3)", _powers),
+    ("matrix", "fold(s -> s + fold(r -> sin(r + x[i]) + j, b*s, j=0..1), s0, i=0..T-1)", _nested),
+    ("matrix", "fold((s, r) -> (sin(A*s) + x[i], r + s), (s0, s0), i=T-1..0)[0]", _backward),
+    ("einsum", "y = fold(s -> sin(A@s) + x[i], s0, i=T-1..0)\ny", _backward),
+]
+
+
+@pytest.mark.parametrize(("language", "text", "loop"), TEXTS)
+def test_texts_mean_what_plain_loops_compute(
+    language: str, text: str, loop: Callable[[Any], Any]
+) -> None:
+    e = LANGUAGES[language][1](text, **SHAPES)
+    given = {name: DATA[name] for name in e.variables}
+    np.testing.assert_allclose(e(given, **({"T": 4} if "x" not in given else {})), loop(S0))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fold(",
+        "fold()",
+        "fold(s)",
+        "fold(s -> s, s0)",
+        "fold(s -> s, s0, 4)",
+        "fold(s -> s, s0, i=1..T)",
+        "fold(s -> s, s0, i=0..)",
+        "fold(s -> , s0, i=0..3)",
+        "fold(-> s, s0, i=0..3)",
+        "fold(s -> q, s0, i=0..3",
+        "fold(s -> s, , i=0..3)",
+        "fold(s -> s, s0, u, i=0..3)",
+        "fold(A -> A, A, i=0..3)",
+        "fold(s -> s + b[i], s0, i=0..T-1)",
+        "fold(s -> s, s*s0, i=0..3)",
+        "fold(s -> x[i][0], s0, i=0..T-1)",
+        "fold(s -> s + d[i], s0, i=0..3)",
+        "fold((s, r) -> (s, r), (s0, s0), i=0..3)",
+        "fold((s, r) -> (s, r), (s0, s0), i=0..3)[2]",
+        "fold((s, r) -> s, (s0, s0), i=0..3)[0]",
+        "fold((s, s) -> (s, s), (s0, s0), i=0..3)[0]",
+        "x = 1; fold(s -> s, s0, i=0..3)",
+        "a; fold(s -> s, s0, i=0..3)",
+        "fold(s -> " * 200 + "s" + ", s0, i=0..3)" * 200,
+        "fold(s -> " * 50_000,
+    ],
+)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_texts_that_are_no_loops_are_refused(language: str, text: str) -> None:
+    with pytest.raises((tc.ParseError, tc.ShapeError)):
+        LANGUAGES[language][1](f"f = {text}" if language == "index" else text, **SHAPES)
