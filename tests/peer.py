@@ -47,6 +47,8 @@ def changed(line: str) -> str:
     """A line of a file, with other imports and the names that they bring."""
     if not re.match(r"\s*(from|import)\s+autograd\b", line):
         return re.sub(r"\bautograd\.scipy\.", "tcalc.scipy.", line)
+    # Distributions are objects here, as in SciPy, where autograd has modules.
+    line = re.sub(r"import (autograd\.scipy\.stats)\.(\w+) as", r"from \1 import \2 as", line)
     name = next(name for name in IMPORTS if re.search(rf"\b{re.escape(name)}\b", line))
     return re.sub(rf"\b{re.escape(name)}\b", IMPORTS[name], line, count=1)
 

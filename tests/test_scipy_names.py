@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.signal
 import scipy.special
 import scipy.stats
 
 import tcalc as tc
-from tcalc.scipy import linalg, special, stats
+from tcalc.scipy import linalg, signal, special, stats
 from tests.test_operators import differences
 
 RNG = np.random.default_rng(1)
@@ -117,6 +118,19 @@ def test_first_and_second_derivatives(name: str, method: str) -> None:
         np.testing.assert_allclose(
             tc.derivative(e, variables[k], order=2)(at), second, rtol=1e-7, atol=1e-8
         )
+
+
+@pytest.mark.parametrize("name", ["gamma", "beta", "chi2", "t"])
+def test_guards_make_no_parameter_depend_on_the_variable(name: str) -> None:
+    """Outside of the support other points stand in for the variable only."""
+    shapes, inside, outside = SHAPES[name]
+    x = tc.var("x", "n")
+    e = getattr(stats, name).cdf(x, *[tc.var(f"s{k}") for k in range(len(shapes))])
+    points = np.array(inside + outside)
+    at = {"x": points, **{f"s{k}": value for k, value in enumerate(shapes)}}
+    density = getattr(scipy.stats, name).pdf(points, *shapes)
+    np.testing.assert_allclose(tc.grad(tc.sum(e), x)(at), density, rtol=1e-11)
+    np.testing.assert_allclose(tc.vjp(e, x, tc.ones("n"))(at), density, rtol=1e-11)
 
 
 def test_keywords_broadcasting_and_lists() -> None:
@@ -327,3 +341,30 @@ def test_refusals_name_what_there_is() -> None:
 def test_scipys_own_functions_say_where_ours_are(call: Any, name: str) -> None:
     with pytest.raises(tc.TraceError, match=name.replace(".", r"\.")):
         call(tc.var("X", (3, 3)))
+
+
+# --- convolutions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize(
+    ("one", "other"), [((7,), (3,)), ((3,), (7,)), ((5, 6), (2, 3)), ((4, 5, 3), (2, 2, 2))]
+)
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_convolutions(name: str, one: Any, other: Any, mode: str) -> None:
+    if mode == "same" and one == (3,) and name == "correlate":
+        pytest.skip("SciPy cuts this one as no other")
+    a, b = RNG.normal(size=one), RNG.normal(size=other)
+    x, y = tc.var("x", one), tc.var("y", other)
+    theirs, ours = getattr(scipy.signal, name), getattr(signal, name)
+    e, wanted = ours(x, y, mode), theirs(a, b, mode)
+    np.testing.assert_allclose(e(x=a, y=b), wanted, atol=1e-12)
+    np.testing.assert_array_equal(ours(a, b, mode), wanted)
+    against = RNG.normal(size=wanted.shape)
+    for v, data in ((x, a), (y, b)):
+        gradient = tc.grad(tc.sum(e * tc.const(against)), v)(x=a, y=b)
+        along = RNG.normal(size=data.shape)
+        moved = theirs(along, b, mode) if v is x else theirs(a, along, mode)
+        np.testing.assert_allclose((gradient * along).sum(), (against * moved).sum(), atol=1e-11)
+    with pytest.raises(tc.ShapeError, match="numbers, not n"):
+        signal.convolve(tc.var("z", "n"), np.ones(3))

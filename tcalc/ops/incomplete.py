@@ -34,24 +34,25 @@ def _gamma_density(a: Expr, x: Expr) -> Expr:
 
 gammainc: Function = elementwise(
     "gammainc", Refused("gammainc", "its parameter"), lambda a, x, y: _gamma_density(a, x),
-    latex=r"P({0}, {1})", range=UNIT, domain=(_POSITIVE, _POSITIVE), safe=(1, 1), flops=100,
+    latex=r"P({0}, {1})", range=UNIT, domain=(_POSITIVE, _POSITIVE), safe=(None, 1), flops=100,
 )  # fmt: skip
 gammaincc: Function = elementwise(
     "gammaincc", Refused("gammaincc", "its parameter"), lambda a, x, y: -_gamma_density(a, x),
-    latex=r"Q({0}, {1})", range=UNIT, domain=(_POSITIVE, _POSITIVE), safe=(1, 1), flops=100,
+    latex=r"Q({0}, {1})", range=UNIT, domain=(_POSITIVE, _POSITIVE), safe=(None, 1), flops=100,
 )  # fmt: skip
 betainc: Function = elementwise(
     "betainc", Refused("betainc", "its parameters"), Refused("betainc", "its parameters"),
     lambda a, b, x, y: exp(xlogy(a - 1, x) + (b - 1) * log1p(-x) - betaln(a, b)),
     latex=r"I_{{{2}}}({0}, {1})", range=UNIT, domain=(_POSITIVE, _POSITIVE, (0.1, 0.9)),
-    safe=(1, 1, 0.5), flops=200,
+    safe=(None, None, 0.5), flops=200,
 )  # fmt: skip
 stdtr: Function = elementwise(
     "stdtr", Refused("stdtr", "its degrees of freedom"),
     lambda df, t, y: exp(
         gammaln((df + 1) / 2) - gammaln(df / 2) - (df + 1) / 2 * log1p(t * t / df)
     ) / (math.pi * df) ** 0.5,
-    latex=r"F_{{t_{{{0}}}}}({1})", range=UNIT, domain=(_POSITIVE, (-3, 3)), safe=(1, 0), flops=200,
+    latex=r"F_{{t_{{{0}}}}}({1})", range=UNIT, domain=(_POSITIVE, (-3, 3)), safe=(None, 0),
+    flops=200,
 )  # fmt: skip
 erfinv: Function = elementwise(
     "erfinv", lambda x, y: exp(y * y) * (math.sqrt(math.pi) / 2),

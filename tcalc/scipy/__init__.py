@@ -1,14 +1,14 @@
 """SciPy on expressions: `special`, `stats` and `linalg` under SciPy's names, which on arrays are
 SciPy's own functions. Much of SciPy is plain Python and cannot be called with expressions.
 
-Reads graph, ops, ops.matrix, numpy.
+Reads graph, ops, ops.matrix, loops, numpy.
 """
 
 from __future__ import annotations
 
 from types import ModuleType
 
-__all__ = ["linalg", "special", "stats"]
+__all__ = ["integrate", "linalg", "signal", "special", "stats"]
 
 
 def __getattr__(name: str) -> ModuleType:
