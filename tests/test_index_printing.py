@@ -127,7 +127,7 @@ def test_names_that_are_taken() -> None:
     with pytest.raises(tc.UnsupportedError, match=r"constant array of shape \(100,\)"):
         tc.to_index(tc.const(np.arange(100.0)) * tc.var("x", 100))
     with pytest.raises(TypeError, match="one expression"):
-        tc.to_index((f, i))  # type: ignore[arg-type]
+        tc.to_index({f, i})  # type: ignore[arg-type]
 
 
 # --- round trips ----------------------------------------------------------------------------------

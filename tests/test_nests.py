@@ -180,3 +180,86 @@ def test_transformed_functions_compile_to_compressed_results(case: str) -> None:
     again = step(DATA["x"], DATA["y"])
     np.testing.assert_array_equal(again.todense(), held.todense())
     assert step(DATA["x"] * 2, DATA["y"]).todense().any()
+
+
+# --- shown and explained --------------------------------------------------------------------------
+
+SHOWN = {
+    "variables": (tc.jacobian(r, (x, y)), ["d/dx", "d/dy"]),
+    "blocks of a Hessian": (
+        tc.hessian(s, {"a": x, "b": y}),
+        ["d2/dx dx", "d2/dx dy", "d2/dy dx", "d2/dy dy"],
+    ),
+    "outputs": (tc.jacobian((r, {"s": s}), x), ["[0] d/dx", "[1]['s'] d/dx"]),
+    "a value and its gradient": (tc.value_and_grad(s, x), ["[0]", "[1] d/dx"]),
+    "plain expressions": ({"r": r, "q": [s]}, ["['r']", "['q'][0]"]),
+}
+
+
+@pytest.mark.parametrize("case", SHOWN)
+@pytest.mark.parametrize("write", [tc.to_text, tc.to_einsum, tc.to_index])
+def test_nests_are_written_part_by_part_with_their_places(
+    case: str, write: Callable[[Any], str]
+) -> None:
+    tree, places = SHOWN[case]
+    texts = [write(leaf) for leaf in trees.leaves(tree)]
+    text = write(tree)
+    for place, part in zip(places, texts, strict=True):
+        gap = "\n" if "\n" in part else " "
+        head = f"{place}:{gap}{part}"
+        assert text.startswith(head)
+        text = text[len(head) + 1 :]
+    assert not text
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_nests_in_latex_are_aligned_lines(case: str) -> None:
+    tree, places = SHOWN[case]
+    text = tc.to_latex(tree)
+    for leaf in trees.leaves(tree):
+        assert f"& {tc.to_latex(leaf)} " in text
+    assert text.count(r"\colon\quad &") == len(places)
+    assert text.count("{") == text.count("}")
+    if isinstance(tree, trees.Block | trees.NamedBlock):
+        assert tree._repr_latex_() == f"${text}$"
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_nests_are_compressed_part_by_part(case: str) -> None:
+    tree, _ = SHOWN[case]
+    found = tc.compress(tree)
+    assert trees.mapped(lambda _: 0, found) == trees.mapped(lambda _: 0, tree)
+    for form, leaf in zip(trees.leaves(found), trees.leaves(tree), strict=True):
+        assert str(form) == str(tc.compress(leaf))
+
+
+SIZES = {"m": 40, "n": 30}
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward", "cross-country"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_nest_is_explained_by_the_plan_of_all_parts(mode: str, order: int) -> None:
+    def row(explained: Any) -> Any:
+        return next(row for row in explained.rows if row.mode == mode)
+
+    f = tc.sum(r**2) * s
+    made = tc.derivative(f, (x, y), order)
+    plan = tc.compile(tc.derivative(f, (x, y), order, mode)).plan_for(**SIZES)
+    together = row(tc.explain(made, **SIZES))
+    assert together.flops == plan.flops
+    assert together.peak_bytes == plan.peak_bytes
+    assert row(tc.explain(f, (x, y), order, **SIZES)) == together
+    parts = [row(tc.explain(part, **SIZES)).flops for part in trees.leaves(made)]
+    assert max(parts) <= together.flops < sum(parts)
+
+
+def test_a_nest_of_other_expressions_is_explained_as_it_is() -> None:
+    (row,) = tc.explain({"r": r, "s": [s]}, **SIZES).rows
+    assert row.mode == "value"
+    assert row.flops == tc.compile((r, s)).plan_for(**SIZES).flops
+    mixed = tc.explain(tc.value_and_grad(s, x), **SIZES)
+    assert [row.mode for row in mixed.rows] == ["reverse", "forward", "cross-country"]
+    outputs = tc.explain((r, s), x, **SIZES)
+    assert outputs.rows == tc.explain(tc.jacobian((r, s), x), **SIZES).rows
+    with pytest.raises(TypeError, match="no dimension"):
+        tc.explain((r, s), x, k=3)

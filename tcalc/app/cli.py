@@ -9,7 +9,6 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -185,27 +184,19 @@ def _derive(arguments: Any) -> int:
     result = _derived(arguments, e)
     blocks = trees.leaves(result)
     if arguments.compress:
-        _print_blocks(arguments, [str(compress(b)) for b in blocks])
+        _print_blocks(result, [str(compress(b)) for b in blocks])
     elif arguments.to in LANGUAGES:  # derivatives by several variables are one program
         print(to_code(result, arguments.to))
     else:
-        _print_blocks(arguments, [OUTPUT_FORMS[arguments.to](b) for b in blocks])
+        _print_blocks(result, [OUTPUT_FORMS[arguments.to](b) for b in blocks])
     if arguments.explain:
-        for block in blocks:
-            print(explain(block), file=sys.stderr)
+        print(explain(result), file=sys.stderr)
     return 0
 
 
-def _print_blocks(arguments: Any, texts: Sequence[str]) -> None:
+def _print_blocks(result: Any, texts: Sequence[str]) -> None:
     """Print blocks of a derivative, each with its variables if there are several."""
-    if len(texts) == 1:
-        print(texts[0])
-        return
-    names = _wrt(arguments)
-    power = arguments.order if arguments.order > 1 else ""
-    for word, text in zip(product(names, repeat=arguments.order), texts, strict=True):
-        label = f"d{power}/{' '.join([f'd{name}' for name in word])}:"
-        print(f"{label}\n{text}" if "\n" in text else f"{label} {text}")
+    print(texts[0] if len(texts) == 1 else trees.listed(result, texts))
 
 
 def _arrays(path: str) -> dict[str, Any]:
@@ -234,7 +225,7 @@ def _eval(arguments: Any) -> int:
         names = ["result"] if len(values) == 1 else [f"result{k}" for k in range(len(values))]
         np.savez(arguments.out, **dict(zip(names, values, strict=True)))
     else:
-        _print_blocks(arguments, [str(part) for part in trees.leaves(value)])
+        _print_blocks(result, [str(part) for part in trees.leaves(value)])
     return 0
 
 

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..calculus.projection import as_roots
 from ..calculus.transforms import AUTO_MODES, check_order, derivative
 from ..graph import trees
 from ..graph.extents import NOMINAL, show_shape
-from ..graph.nodes import Derivative, Expr, dimensions, postorder
+from ..graph.nodes import Derivative, Expr, Var, dimensions, postorder
 from ..graph.normal import bare
 from ..plan.lowering.make import make_plan
 from ..rules.strategy import simplify
@@ -71,14 +72,51 @@ class Explanation:
     __repr__ = __str__
 
 
-def explain(e: Expr, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explanation:
+class Source(NamedTuple):
+    """What is differentiated: the derivatives of `of` by `wrt`, or those that are `kept` of them.
+
+    Attributes
+    ----------
+    of : Expr or nest of Expr
+    wrt : variable, name or nest of these
+    order : int
+    kept : set of tuple of Var, optional
+        By what the derivatives are.
+    """
+
+    of: Any
+    wrt: Any
+    order: int
+    kept: set[tuple[Var, ...]] | None = None
+
+    def derivatives(self, mode: str) -> list[Expr]:
+        """The derivatives, accumulated in a mode."""
+        if not self.order:
+            return trees.leaves(self.of)
+        found = trees.leaves(derivative(self.of, self.wrt, self.order, mode))
+        return [d for d in found if self.kept is None or d.wrt in self.kept]
+
+
+def _sources(parts: Sequence[Expr]) -> list[Source]:
+    """What derivatives came of: those of one expression and order together; others as they are."""
+    kept: dict[tuple[Expr, int], dict[tuple[Var, ...], None]] = {}
+    for part in parts:
+        of, by = (part.of, part.wrt) if isinstance(part, Derivative) else (part, ())
+        kept.setdefault((of if by else part, len(by)), {})[by] = None
+    return [
+        Source(of, tuple(dict.fromkeys([v for by in found for v in by])), order, set(found))
+        for (of, order), found in kept.items()
+    ]
+
+
+def explain(e: Any, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explanation:
     """Modes side by side: nodes, steps, predicted operations and peak memory; rewrites that fired.
 
     Parameters
     ----------
-    e : Expr
+    e : Expr, or a nested tuple, list or dict of Expr
         A derivative, or with `wrt` what is to be differentiated. Any other expression is explained
-        as it is.
+        as it is. The parts of a nest are computed together, and what they share is counted once.
     wrt : variable, name or nest of these, optional
     order : int
     **sizes : int
@@ -96,28 +134,23 @@ def explain(e: Expr, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explan
     >>> [row.mode for row in tc.explain(f, "U", order=2, n=50, m=40, k=3).rows]
     ['reverse', 'forward', 'cross-country']
     """
-    if not isinstance(e, Expr):
-        raise TypeError(f"one expression is explained at a time, not {type(e).__name__}")
+    parts = trees.leaves(as_roots(e))
+    sources = _sources(parts) if wrt is None else [Source(as_roots(e), wrt, check_order(order))]
     fired: Counter[str] = Counter()
-    if wrt is None and isinstance(e, Derivative):
-        targets: tuple[Any, ...] = e.wrt
-        source = e.of
-    else:
-        targets, source = (wrt,) * check_order(order) if wrt is not None else (), e
-    simplify(bare(source), fired)
-    known = {n: checked_extent(n, sizes.get(n, NOMINAL)) for n in dimensions([e])}
+    for root in {leaf: None for source in sources for leaf in trees.leaves(source.of)}:
+        simplify(bare(root), fired)
+    known = {n: checked_extent(n, sizes.get(n, NOMINAL)) for n in dimensions(parts)}
     unknown = sorted(sizes.keys() - known.keys())
     if unknown:
         raise TypeError(f"{unknown[0]} is no dimension of the expression ({', '.join(known)})")
     rows, shapes = [], []
-    for mode in AUTO_MODES if targets else ("value",):
-        roots = [source]
-        for target in targets:
-            roots = [leaf for r in roots for leaf in trees.leaves(derivative(r, target, 1, mode))]
+    orders = sorted({source.order for source in sources})
+    for mode in AUTO_MODES if any(orders) else ("value",):
+        roots = [leaf for source in sources for leaf in source.derivatives(mode)]
         rows.append(_row(mode, [bare(r) for r in roots], known))
         shapes = [show_shape(r.shape) for r in roots]
     shape = " and ".join(shapes)
-    what = "value" if not targets else f"derivative of order {len(targets)}"
+    what = f"derivative of order {' and '.join(map(str, orders))}" if any(orders) else "value"
     guessed = [name for name in known if name not in sizes]
     note = f" ({', '.join(guessed)} taken as {NOMINAL})" if guessed else ""
     at = ", ".join(f"{name} = {extent}" for name, extent in known.items())

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from ..graph import trees
 from ..graph.extents import ONE, Coef, Extent, Shape, extent_of, number, show_shape
 from ..graph.nodes import Derivative, Expr, Labels, Var
 from ..graph.products import filled
@@ -158,19 +160,19 @@ class Compressed:
     __repr__ = __str__
 
 
-def compress(e: Expr) -> Compressed:
+def compress(e: Any) -> Any:
     """The cores of a tensor and the unit tensors around them, symbolically.
 
     Compressed tensors of one shape add, and numbers multiply them.
 
     Parameters
     ----------
-    e : Expr
+    e : Expr, or a nested tuple, list or dict of Expr
         A derivative knows which of its axes are rows; the axes of others split in halves.
 
     Returns
     -------
-    Compressed
+    Compressed, or a nest of them
 
     Examples
     --------
@@ -180,8 +182,10 @@ def compress(e: Expr) -> Compressed:
     H[i,j,k,l] = C1[j,l] * delta[i,k]   shape (n, k, n, k)
       C1 = 2*V'*V  (k, k)
     """
+    if isinstance(e, tuple | list | dict):
+        return trees.unflatten(e, map(compress, trees.leaves(e)))
     if not isinstance(e, Expr):
-        raise TypeError(f"one expression is compressed at a time, not {type(e).__name__}")
+        raise TypeError(f"expressions are compressed, not {type(e).__name__}")
     slots: list[tuple[int, Var]] = []
     value, columns = e, e.ndim - e.ndim // 2
     if isinstance(e, Derivative):

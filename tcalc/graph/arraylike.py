@@ -75,6 +75,7 @@ class Evaluated:
     __slots__ = ()
 
     __call__ = _method("evaluate")
+    _repr_latex_ = _method("repr_latex")
 
 
 class ArrayMethods(Evaluated):
@@ -178,7 +179,6 @@ class ArrayMethods(Evaluated):
     diff = _method("differentiate")
     __str__ = _method("str")
     __repr__ = _method("str")
-    _repr_latex_ = _method("repr_latex")
     __array_ufunc__ = _method("array_ufunc")
     __array_function__ = _method("array_function")
 

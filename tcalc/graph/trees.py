@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from .arraylike import Evaluated
-from .nodes import Expr
+from .nodes import Derivative, Expr
 
 
 class Block(tuple[Any, ...], Evaluated):
@@ -57,6 +57,51 @@ def unflatten(tree: Any, leaves: Iterator[Any]) -> Any:
         values = [unflatten(value, leaves) for value in tree]
         return type(tree)(*values) if hasattr(tree, "_fields") else tuple(values)
     return next(leaves)
+
+
+class Place(NamedTuple):
+    """What tells a leaf from the others of its nest.
+
+    Attributes
+    ----------
+    path : tuple
+        Keys and numbers that lead to it; empty where the variables tell enough.
+    wrt : tuple of str
+        The variables that it is a derivative by; empty for what is none.
+    """
+
+    path: tuple[Any, ...]
+    wrt: tuple[str, ...]
+
+    def __str__(self) -> str:
+        power = len(self.wrt) if len(self.wrt) > 1 else ""
+        by = f"d{power}/{' '.join([f'd{name}' for name in self.wrt])}" if self.wrt else ""
+        return " ".join([part for part in ("".join([f"[{k!r}]" for k in self.path]), by) if part])
+
+
+def places(tree: Any) -> list[Place]:
+    """The places of the leaves: derivatives by their variables, and by paths where these repeat."""
+    found = [
+        Place(path, tuple([v.name for v in leaf.wrt]) if isinstance(leaf, Derivative) else ())
+        for path, leaf in _paths(tree)
+    ]
+    clear = all(by for _, by in found) and len({by for _, by in found}) == len(found)
+    return [place._replace(path=()) for place in found] if clear else found
+
+
+def _paths(tree: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if not isinstance(tree, tuple | list | dict):
+        yield (), tree
+        return
+    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        for path, leaf in _paths(value):
+            yield (key, *path), leaf
+
+
+def listed(tree: Any, texts: Sequence[str]) -> str:
+    """Texts of the leaves as lines ``place: text``; several lines start on a line of their own."""
+    pairs = zip(places(tree), texts, strict=True)
+    return "\n".join([f"{at}:\n{text}" if "\n" in text else f"{at}: {text}" for at, text in pairs])
 
 
 def mapped(function: Callable[[Any], Any], tree: Any) -> Any:

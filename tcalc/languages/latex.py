@@ -18,7 +18,9 @@ from ..graph.arraylike import surface
 from ..graph.extents import Coef, Extent, Shape, show_shape
 from ..graph.nodes import Expr
 from ..graph.operators import Op
+from ..graph.trees import Place, places
 from .writing.layout import FormulaLayout
+from .writing.nests import of_nests
 from .writing.notation import (
     ATOM,
     COMPARE,
@@ -312,12 +314,29 @@ class Latex(Style):
         )
 
 
+def _aligned(tree: Any, texts: Sequence[str]) -> str:
+    pairs = zip(places(tree), texts, strict=True)
+    rows = r" \\ ".join([rf"{_operator(at)}\colon\quad & {text}" for at, text in pairs])
+    return rf"\begin{{aligned}} {rows} \end{{aligned}}"
+
+
+def _operator(place: Place) -> str:
+    """The derivative by variables, behind the place in a nest."""
+    path = ",".join([str(k) if isinstance(k, int) else symbol(str(k)) for k in place.path])
+    order = f"^{{{len(place.wrt)}}}" if len(place.wrt) > 1 else ""
+    below = r" \, ".join([rf"\partial {symbol(name)}" for name in place.wrt])
+    by = rf"\frac{{\partial{order}}}{{{below}}}" if place.wrt else ""
+    return (rf"\left[{path}\right]" if path else "") + by
+
+
+@of_nests(_aligned)
 def to_latex(e: Expr) -> str:
     r"""The expression as LaTeX, without dollar signs.
 
     Parameters
     ----------
-    e : Expr
+    e : Expr, or a nested tuple, list or dict of Expr
+        Parts of a nest stand below each other, each with its variables or its place.
 
     Returns
     -------

@@ -8,6 +8,7 @@ from typing import Any
 from ...graph.nodes import Expr
 from ...graph.operators import Op
 from ..writing.layout import FormulaLayout
+from ..writing.nests import of_nests
 from ..writing.notation import ATOM, SUM, Fragment, Rope, Style, fragment_size
 
 
@@ -46,6 +47,7 @@ class EinsumStyle(Style):
         return p
 
 
+@of_nests()
 def to_einsum(e: Expr) -> str:
     """The expression in the einsum language: lines `name = expr`, then one expression.
 
@@ -53,7 +55,8 @@ def to_einsum(e: Expr) -> str:
 
     Parameters
     ----------
-    e : Expr
+    e : Expr, or a nested tuple, list or dict of Expr
+        Parts of a nest stand below each other, each with its variables or its place.
 
     Returns
     -------

@@ -24,6 +24,7 @@ from ...ops.reshape import merged, unmerged
 from ...support.errors import UnsupportedError
 from ...support.trampoline import Steps, run
 from ..writing.loops import Names, loop_of
+from ..writing.nests import of_nests
 from ..writing.notation import (
     ATOM,
     INDEX_LETTERS,
@@ -73,6 +74,7 @@ class IndexScope(NamedTuple):
         return IndexScope((*self.names, *[r.name for r in ranges]), (*self.context, *known))
 
 
+@of_nests()
 def to_index(e: Expr) -> str:
     """The expression in the index language; `parse_index` reads it.
 
@@ -81,7 +83,8 @@ def to_index(e: Expr) -> str:
 
     Parameters
     ----------
-    e : Expr
+    e : Expr, or a nested tuple, list or dict of Expr
+        Parts of a nest stand below each other, each with its variables or its place.
 
     Returns
     -------

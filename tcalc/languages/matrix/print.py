@@ -5,15 +5,18 @@ from __future__ import annotations
 from ...graph.arraylike import surface
 from ...graph.nodes import Expr
 from ..writing.layout import FormulaLayout
+from ..writing.nests import of_nests
 from ..writing.notation import Style
 
 
+@of_nests()
 def to_text(e: Expr) -> str:
     """The expression in the matrix language; einsum forms ``#(...)`` where that has none.
 
     Parameters
     ----------
-    e : Expr
+    e : Expr, or a nested tuple, list or dict of Expr
+        Parts of a nest stand below each other, each with its variables or its place.
 
     Returns
     -------
