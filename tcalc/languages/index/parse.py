@@ -118,7 +118,9 @@ class _ExpressionBuilder:
         self.tree = tree
         self.declared = declared
         self.dimensions = extent_names([e for v in declared.values() for e in v.shape])
-        self.dimensions |= tree.named_in_bounds() - declared.keys()
+        self.dimensions |= tree.named_in_bounds() - {
+            name for name, v in declared.items() if v.ndim or not v.integral
+        }
         self.space = IterationSpace()
         self.extents = self.space.extents
         self.integers = Integers(tree, self.dimensions)

@@ -17,6 +17,7 @@ from ...graph.nodes import Expr, Var, variables
 from ...loops.body import body_variable, replaced
 from ...loops.closure_conversion import closed_loop
 from ...loops.fold_row import FOLD
+from ...loops.integer_states import check_integer_states
 from ...loops.normal_form import LoopOperands, LoopRange
 from ...ops.affine_entries import integral
 from ...ops.reductions import arange
@@ -177,6 +178,10 @@ class _LoopReader:
         outputs = self.step(step, len(states), inner)
         if variables([*inits, *scanned.values(), *bound.values()]).keys() & {v.name for v in own}:
             raise ParseError("a state is read outside of its loop; choose another name", text, 0)
+        try:
+            check_integer_states(own, outputs)
+        except TypeError as error:
+            raise ParseError(str(error), text, 0) from error
         made = closed_loop(own, outputs, inits, LoopOperands(scanned, bound), steps)
         which = _PLACE.match(behind) if len(states) > 1 else None
         if len(states) > 1 and (which is None or int(which[1]) >= len(states)):
