@@ -310,7 +310,7 @@ class Style:
         self, op: Op, index: int, extra: Sequence[tuple[str, Any]], args: Sequence[Fragment]
     ) -> Fragment:
         """One output of an operator that has several."""
-        unusual = any(value in CONTINUATIONS for _, value in extra)
+        unusual = any(value in CONTINUATIONS or isinstance(value, float) for _, value in extra)
         shown = [str(value) for _, value in extra] if unusual else []
         return self.function(op.parts[index], args, shown)
 
