@@ -393,6 +393,6 @@ INFIX = {
 
 def takes_condition(op: Op, k: int) -> bool:
     """Is operand k only asked whether it is 0? Such operands have no derivative."""
-    return op.meaning.partials[k] is None and (
-        any(op.meaning.partials) or op.meaning.range == (0.0, 1.0)
-    )
+    partials = op.meaning.partials  # empty for loops
+    undifferentiated = k < len(partials) and partials[k] is None
+    return undifferentiated and (any(partials) or op.meaning.range == (0.0, 1.0))
