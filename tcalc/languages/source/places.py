@@ -2,9 +2,10 @@
 
 The solver is that of plans. A program is right for all extents, so a condition that is not known to
 hold for all of them stays, and what then cannot be a strided view is left to arrays of conditions.
-Known is what holds where there is anything to compute: no extent of the result is 0 (one of a summed
-index may be, and the sum over nothing is 0), and what is checked when an expression is evaluated,
-that accesses stay inside. A condition on dimensions alone that is not known is not solved either.
+Known is what holds where there is anything to compute: no extent of the result is 0 (that of a
+summed index may be, and the sum over nothing is 0), and what is checked when an expression is
+evaluated, that accesses stay inside. A condition on dimensions alone that is not known is not
+solved either.
 """
 
 from __future__ import annotations
