@@ -131,3 +131,10 @@ def test_negated_guards_bound_the_other_factors() -> None:
     np.testing.assert_allclose(again(z)(y=[0.3, 0.7], w=[0.1, 0.2]), f(y=[0.3, 0.7]), rtol=1e-12)
     with pytest.raises(IndexError, match="reads outside"):
         tc.parse_index("f[i=0..3, j=0..1] = -([i == j] + 1)*sin(y[i])", y=2)
+
+
+def test_conditions_on_dimensions_that_no_array_has() -> None:
+    e = a * (tc.eye("q")[0] @ tc.eye("q")[-1])
+    for q in (1, 2, 3):
+        np.testing.assert_allclose(again(e)(a=2.0, q=q), 2.0 * (q == 1))
+        np.testing.assert_allclose(e(a=2.0, q=q), 2.0 * (q == 1))

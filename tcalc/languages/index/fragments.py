@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -86,6 +87,23 @@ def affine_fragment(form: Affine) -> Fragment:
 def guard_fragments(guards: Sequence[Guard]) -> list[Fragment]:
     """One factor for all guards; none for none."""
     return [Fragment(f"[{' & '.join(map(guard_text, guards))}]")] if guards else []
+
+
+def counting_fragments(
+    guards: Sequence[Guard], told: Collection[str], letter: str
+) -> list[Fragment]:
+    """The same for guards of which some have dimensions alone that no array tells, not in `told`.
+
+    A dimension is known as one from the bounds of an index: these are sums of ones.
+    """
+    found = []
+    for g in guards:
+        text = guard_text(g)
+        if not set(told) & set(g.form.names):
+            for name in filter(str.isidentifier, g.form.names):
+                text = re.sub(rf"\b{name}\b", f"sum[{letter}=0..{name}-1](1)", text)
+        found.append(text)
+    return [Fragment(f"[{' & '.join(found)}]")] if found else []
 
 
 def access(name: str, subs: Sequence[Affine]) -> str:

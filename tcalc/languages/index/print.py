@@ -40,6 +40,7 @@ from .fragments import (
     access,
     affine_fragment,
     constant_fragment,
+    counting_fragments,
     form_text,
     guard_fragments,
     guard_text,
@@ -242,15 +243,17 @@ class _Writer:
         for key, power in counts.items():
             fragment: Fragment = yield self.entry(factors[key], key[1], inner)
             fragments.append(power_fragment(fragment, power))
-        guards = guard_fragments(found.guards)
+        (letter,), told = self.letters(1, inner.names), {*self.known, *inner.names}
         if not found.ranges:
+            guards = counting_fragments(found.guards, told, letter)
             return self.scaled(node.coef, [*guards, *fragments], scope)
         own = {r.name for r in found.ranges}
-        within_sum = [g for g in found.guards if own & set(atoms_in(g.form))]
-        guards = guard_fragments([g for g in found.guards if g not in within_sum])
-        body = scaled_fragment(Coef(), [*guard_fragments(within_sum), *fragments])
+        outside = [g for g in found.guards if own.isdisjoint(atoms_in(g.form))]
+        within_sum = guard_fragments([g for g in found.guards if g not in outside])
+        body = scaled_fragment(Coef(), [*within_sum, *fragments])
         ranges = ", ".join(map(range_text, found.ranges))
         total = Fragment((f"{BINDERS[0]}[{ranges}](", signed(body), ")"))
+        guards = counting_fragments(outside, told, letter)
         return self.scaled(node.coef, [*guards, total], scope)
 
     def scaled(self, coef: Coef, factors: Sequence[Fragment], scope: IndexScope) -> Fragment:
@@ -292,13 +295,8 @@ class _Writer:
                 elsewhere |= {n for form in subs[:-1] for n in form.names}
             elif not isinstance(arg, Var) and id(arg) not in self.statements:
                 elsewhere |= {n for form in subs for n in form.names}
-        read = {
-            n
-            for arg, word in pairs
-            if not selects(arg)
-            for k in word
-            for n in found.places[k].names
-        }
+        labels = [k for arg, word in pairs if not selects(arg) for k in word]
+        read = {n for k in labels for n in found.places[k].names}
         texts: dict[str, str] = {}
         for name, (selector, places) in chosen.items():
             if name in read - elsewhere:
