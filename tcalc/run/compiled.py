@@ -276,7 +276,8 @@ class _Engine:
         found: list[Any] = [
             (name, checked_extent(name, values[name])) for name in self.dimensions if name in values
         ]
-        for declared in [*self.optional, *cancelled(values, self.variables, self.unbound)]:
+        unbound = self.unbound - values.keys()
+        for declared in [*self.optional, *cancelled(values, self.variables, unbound)]:
             value = values.get(declared.name)
             if value is not None:
                 array = to_array(value, declared)
