@@ -109,3 +109,25 @@ def test_other_names_in_bounds_are_dimensions() -> None:
     f = tc.parse_index("f[i=0..q-1] = 2*i/q")
     assert f.shape == ("q",)
     np.testing.assert_allclose(f(q=4), [0, 0.5, 1, 1.5])
+
+
+PLACES = [[1], [0, 1, 0], [[1, 0], [0, 1]], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("places", PLACES, ids=str)
+def test_indicators_are_places(places: list[Any]) -> None:
+    """Places that are 0 and 1 are printed as conditions on indices."""
+    y = tc.var("y", 2)
+    e = tc.sin(y[np.array(places)])
+    for z in (e, tc.jacobian(e, y), tc.sum(e), tc.grad(tc.sum(e * e), y)):
+        np.testing.assert_allclose(again(z)(y=[0.3, 0.7]), z(y=[0.3, 0.7]), rtol=1e-12)
+
+
+def test_negated_guards_bound_the_other_factors() -> None:
+    f = tc.parse_index("f[i=0..3, j=0..1] = -[i == j]*sin(y[i])", y=2)
+    np.testing.assert_allclose(f(y=[0.3, 0.7]), -np.eye(4, 2) * np.sin([0.3, 0.7]))
+    y, w = tc.var("y", 2), tc.var("w", 2)
+    z = tc.jacobian(tc.cos(tc.concatenate([y, w])), y)
+    np.testing.assert_allclose(again(z)(y=[0.3, 0.7], w=[0.1, 0.2]), f(y=[0.3, 0.7]), rtol=1e-12)
+    with pytest.raises(IndexError, match="reads outside"):
+        tc.parse_index("f[i=0..3, j=0..1] = -([i == j] + 1)*sin(y[i])", y=2)

@@ -160,3 +160,9 @@ def test_texts_mean_what_plain_loops_compute(
 def test_texts_that_are_no_loops_are_refused(language: str, text: str) -> None:
     with pytest.raises((tc.ParseError, tc.ShapeError)):
         LANGUAGES[language][1](f"f = {text}" if language == "index" else text, **SHAPES)
+
+
+def test_texts_of_many_loops_end_at_a_limit() -> None:
+    many = "".join([f"t{k} = fold(s -> 2*s, b, i=0..3)\n" for k in range(3_000)])
+    with pytest.raises(tc.LimitError):
+        tc.parse(f"{many}t1", b=())

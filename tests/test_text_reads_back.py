@@ -112,6 +112,13 @@ PRINTED = [
     (tc.pad(x, 1, constant_values=3), None),
     (tc.diag(x, 1), None),
     (tc.hessian(tc.sum((x[1:] - x[:-1]) ** 4), x), None),
+    (tc.var("v", 3)[[0, 2, 2]], "v[[0, 2, 2]]"),
+    (tc.var("v", 3)[[[-1, 0], [1, -2]]], "v[[[-1, 0], [1, -2]]]"),
+    (tc.var("V", ("m", 3))[:, [1, 0]], "V[:, [1, 0]]"),
+    (tc.var("v", 3)[[0, 2]] * tc.const([1.0, 2.0]), None),
+    (tc.segment_sum(tc.var("v", 3), [0, 1, 1], 2), "segment_sum(v, [0, 1, 1], 2)"),
+    (tc.grad(tc.sum(tc.sin(tc.var("v", 3)[[0, 2, 2]])), "v"), None),
+    (tc.jacobian(tc.var("V", (3, "m"))[[0, 2, 2]], "V"), None),
 ]  # fmt: skip
 
 
@@ -134,3 +141,12 @@ def test_text_is_read_where_nothing_was_built_before() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "True\n"
+
+
+def test_places_are_written_as_integers() -> None:
+    v = tc.var("v", 3)
+    assert tc.parse("k = [0, 2]; v[k]", v=v) is v[[0, 2]]
+    assert tc.parse("v[[]]", v=v).shape == (0,)
+    assert tc.parse("v + [1, 2, 3]", v=v) is v + tc.const([1.0, 2.0, 3.0])
+    with pytest.raises(tc.ParseError, match=r"array of integers, not \[0.0, 2.0\]"):
+        tc.parse("v[[0.0, 2.0]]", v=v)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..calculus.projection import as_roots
 from ..calculus.transforms import AUTO_MODES, check_order, derivative
 from ..graph import trees
 from ..graph.extents import NOMINAL, show_shape
@@ -134,8 +133,11 @@ def explain(e: Any, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explana
     >>> [row.mode for row in tc.explain(f, "U", order=2, n=50, m=40, k=3).rows]
     ['reverse', 'forward', 'cross-country']
     """
-    parts = trees.leaves(as_roots(e))
-    sources = _sources(parts) if wrt is None else [Source(as_roots(e), wrt, check_order(order))]
+    parts = trees.leaves(e)
+    for part in parts:
+        if not isinstance(part, Expr):
+            raise TypeError(f"expressions are explained, not {type(part).__name__}")
+    sources = _sources(parts) if wrt is None else [Source(e, wrt, check_order(order))]
     fired: Counter[str] = Counter()
     for root in {leaf: None for source in sources for leaf in trees.leaves(source.of)}:
         simplify(bare(root), fired)

@@ -25,6 +25,7 @@ PREFIX = "$"
 _living: WeakValueDictionary[str, Var] = WeakValueDictionary()
 _shown: dict[str, str] = {}
 _open: dict[str, Extent | None] = {}
+_counting: set[str] = set()
 _lock = threading.Lock()
 _thread = threading.local()
 
@@ -42,6 +43,7 @@ class Scope:
         _thread.depth = self.depth
         for name in self.names:
             del _open[name]
+            _counting.discard(name)
 
     def index(self, shown: str, extent: Extent) -> Var:
         """An integer that stands for 0, 1, … extent - 1."""
@@ -51,6 +53,13 @@ class Scope:
         """An argument of a traced function: the same variable in every trace of this depth."""
         properties = INTEGERS if integer else ()
         return self._new(f"{shown}{place}_", shown, shape, properties, again=True)
+
+    def state(self, place: int, shape: Shape, counting: bool) -> Var:
+        """A state of a loop; `counting` says that it begins with integers, and may be an index."""
+        found = self.number("state", place, shape)
+        if counting:
+            _counting.add(found.name)
+        return found
 
     def number(self, kind: str, place: int, shape: Shape, integer: bool = False) -> Var:
         """A variable of this shape: a state, or what one step of a loop reads."""
@@ -80,6 +89,11 @@ class Scope:
 def is_bound(e: Expr) -> TypeGuard[Var]:
     """Is this a variable of a body?"""
     return isinstance(e, Var) and e.name.startswith(PREFIX)
+
+
+def stands_for_integers(v: Var) -> bool:
+    """Does a variable stand for integers? A state that begins with these is taken to."""
+    return v.integral or v.name in _counting
 
 
 def shown(name: str) -> str:

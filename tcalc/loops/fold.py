@@ -13,7 +13,7 @@ from typing import Any
 from ..calculus.batching import with_batch_axis
 from ..graph import trees
 from ..graph.applications import rewritten
-from ..graph.bound_variables import Scope, refuse_strays
+from ..graph.bound_variables import Scope, is_bound, refuse_strays
 from ..graph.extents import ONE, Extent, show_shape
 from ..graph.nodes import Einsum, Expr, Var, postorder
 from ..graph.normal import einsum
@@ -26,6 +26,7 @@ from .bounds_checks import checked_accesses, runtime_checks
 from .build import body_results, parameter_name, range_extent
 from .choices import search_ends, searches, single_change
 from .closure_conversion import folded
+from .integer_states import check_integer_states
 
 
 def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = False) -> Any:
@@ -38,8 +39,9 @@ def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = 
         the same nest and shapes.
     init : expression, array or number, or a nested tuple or dict of them
         The state before the first step.
-    n : int or str
-        The number of steps; of none, the result is `init`.
+    n : int, str or integer variable
+        The number of steps; of none, the result is `init`. A variable of shape () is the dimension
+        of its name, whose extent is given at evaluation.
     history : bool
         Whether the states after every step are wanted, along a leading axis of extent n.
 
@@ -51,6 +53,13 @@ def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = 
     ------
     ShapeError
         Where the body changes the nest or a shape; errors of indices as in `build`.
+    TypeError
+        Where a state that is used as an index is no integer after a step.
+
+    Notes
+    -----
+    A state that begins with integers and stays integers may be an index, as in ``x[s]``: what is
+    derived are the entries that it picks.
 
     Examples
     --------
@@ -61,22 +70,34 @@ def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = 
     >>> steps = tc.fold(lambda s, i: tc.tanh(w * s + x[i]), 0, "n", history=True)
     >>> steps(x=[0.1, 0.2], w=2.0).round(4)
     array([0.0997, 0.3794])
+    >>> after = tc.var("after", "n", integer=True)
+    >>> k = tc.var("k", integer=True)
+    >>> _, product = tc.fold(lambda s, i: (after[s[0]], s[1] * x[s[0]]), (0, 1), k)
+    >>> float(product(x=[2.0, 3.0, 5.0], after=[2, 0, 1], k=2))
+    10.0
     """
-    extent = range_extent(n, "fold")
+    extent = range_extent(trip_count(n), "fold")
     inits = body_results(init, "fold: the state before the first step")
     with Scope() as scope:
         index = scope.index(parameter_name(body, 1, "fold"), extent)
-        states = [scope.number("state", k, e.shape) for k, e in enumerate(inits)]
+        states = [scope.state(k, e.shape, integral(e)) for k, e in enumerate(inits)]
         result = body(trees.unflatten(init, iter(states)), index)
         _check_nest(init, result, "the state")
         outputs = body_results(result, "fold")
         for k, (before, after) in enumerate(zip(inits, outputs, strict=True)):
             _check_shape(before, after, k, len(inits))
+        check_integer_states(states, outputs)
         loop = _Recurrence(scope, index, extent, states, checked_accesses(outputs), inits)
         found = loop.histories() if history else inits if extent == 0 else loop.ends()
         del loop
     refuse_strays(found)
     return trees.rebuild(init, found)
+
+
+def trip_count(n: object) -> object:
+    """The dimension that an integer variable of shape () is; anything else as it is."""
+    known = isinstance(n, Var) and n.integral and not n.ndim and not is_bound(n)
+    return n.name if known and isinstance(n, Var) else n
 
 
 def _check_nest(init: Any, result: Any, place: str) -> None:

@@ -13,6 +13,7 @@ from ..graph.normal import bare, drop_axes
 from ..graph.operators import Op
 from ..graph.products import zeros_node
 from ..graph.sums import absent_axes
+from ..ops.affine_entries import held_as_integers
 from ..rules.strategy import simplify
 from .body import Body, body_variable, constant_below, loop_invariants, nesting_depth, replaced
 from .diagonal_states import (
@@ -156,7 +157,7 @@ def _canonical_variables(
     fed: dict[Var, Expr] = {}
     change: dict[int, Expr] = {}
     for k in sorted(range(len(found)), key=lambda k: operands[k].order):
-        key = id(operands[k]), id(found[k]) in integers
+        key = id(operands[k]), id(found[k]) in integers and held_as_integers(operands[k])
         if key not in made:
             made[key] = body_variable(f"{letter}{len(made)}@{depth}", found[k].shape, key[1])
             fed[made[key]] = operands[k]

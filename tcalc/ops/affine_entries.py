@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ..graph.applications import application
+from ..graph.bound_variables import stands_for_integers
 from ..graph.extent_forms import is_nonnegative
 from ..graph.extents import ONE, Coef, Extent, extent_product, form_of
-from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Var, postorder
+from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
 from ..graph.normal import einsum
-from ..graph.operators import Op
+from ..graph.operators import Loop, Op
 from ..graph.products import indicates, is_number, is_zero, numeral
 from ..integers.affine import Affine, Constraint
 from ..integers.boxes import index
@@ -27,13 +29,36 @@ DEPTH = 24
 LETTERS = "ijklmnopqrstuvwxyz"
 
 
-def integral(e: Expr) -> bool:
-    """Are all entries of e integers, by what it is made of?"""
-    known: dict[int, bool] = {}
+def integral(e: Expr, assumed: Mapping[int, bool] | None = None) -> bool:
+    """Are all entries of e integers, by what it is made of? `assumed` says so of nodes by id."""
+    known = dict(assumed or {})
     for node in postorder([e]):
-        counted = isinstance(node, Apply) and node.op.meaning.places
-        known[id(node)] = counted or (_integral(node) and all(known[id(a)] for a in node.args))
+        if id(node) in known:
+            continue
+        if isinstance(node, Part):
+            known[id(node)] = _integral_state(node)
+        else:
+            counted = isinstance(node, Apply) and node.op.meaning.places
+            known[id(node)] = counted or (_integral(node) and all(known[id(a)] for a in node.args))
     return known[id(e)]
+
+
+def held_as_integers(e: Expr) -> bool:
+    """Are arrays of e integers too? States of loops and their histories are held as floats."""
+    return integral(e) and not any(isinstance(node, Part) for node in postorder([e]))
+
+
+def _integral_state(node: Part) -> bool:
+    """Is a node a state of a loop that begins with integers, which each step keeps?"""
+    whole = application(node)
+    if not isinstance(whole.op, Loop):
+        return False
+    step = whole.op.iteration(whole.params, (node.index,))
+    known = {id(v): integral(e) for v, e in zip(step.variables, whole.args, strict=True)}
+    following = [(id(step.states[k]), e) for k, e in step.following.items()]
+    while lost := [state for state, e in following if known[state] and not integral(e, known)]:
+        known.update(dict.fromkeys(lost, False))
+    return known[id(step.states[node.index % len(step.states)])]
 
 
 def _integral(node: Expr) -> bool:
@@ -41,7 +66,7 @@ def _integral(node: Expr) -> bool:
     if isinstance(node, Einsum):
         return isinstance(node.coef.value, int) and not node.coef.over
     if isinstance(node, Var):
-        return node.integral
+        return stands_for_integers(node)
     if isinstance(node, Const):
         return node.value.dtype.kind == "i"
     if isinstance(node, Apply):

@@ -39,7 +39,8 @@ PARAMETERS = {
     "condition": Parameter("expression or array_like", "Where it is not 0, x is taken, else y."),
     "ddof": Parameter("int, optional", "What is taken from the number of entries to divide by."),
     "degenerate": Parameter(
-        '{"raise", "nan", "epsilon"}, optional', "Derivatives of eigenvectors at equal eigenvalues."
+        '{"raise", "nan", "epsilon"} or float, optional',
+        "Derivatives of eigenvectors at equal eigenvalues; a number is the least gap.",
     ),
     "factor": Parameter("expression or array_like", "A triangular factor of Cholesky's."),
     "high": Parameter("expression, array_like or None", "The upper bound; None leaves it open."),

@@ -22,17 +22,21 @@ _PYTHON_NUMBERS = (int, float, bool)
 
 
 class Declared(NamedTuple):
-    """A variable's declaration: name, shape, properties to check, whether it is of integers."""
+    """A variable's declaration: name, shape, properties to check, whether it is of integers, and
+    whether it is the extent of the dimension of its name.
+    """
 
     name: str
     shape: Shape
     checked: tuple[Property, ...]
     integer: bool
+    extent: bool = False
 
     @staticmethod
-    def of(variable: Var) -> Declared:
+    def of(variable: Var, dimensions: Collection[str] = ()) -> Declared:
         rows = tuple(checked_properties(variable.properties))
-        return Declared(variable.name, variable.shape, rows, variable.integral)
+        counts = variable.integral and not variable.ndim and variable.name in dimensions
+        return Declared(variable.name, variable.shape, rows, variable.integral, counts)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -169,6 +173,8 @@ def array_entry(value: Any, declared: Declared) -> tuple[Array, Any]:
     array = to_array(value, declared)
     if is_sparse(array):
         return array, (array.shape, array.dtype.char, held_entries(array))
+    if declared.extent and not array.ndim:
+        return array, (array.shape, "weak", checked_extent(declared.name, int(array)))
     return array, (array.shape, "weak" if is_weak(value) else array.dtype.char)
 
 
@@ -225,6 +231,12 @@ class ExtentBinding:
     def bind_extent(self, name: str, extent: int) -> None:
         """An extent given by name."""
         self._bind(name, extent, f"{name}={extent}")
+
+    def bind_array(self, declared: Declared, array: Array) -> None:
+        """The extents that an array gives by its shape, or an integer by its value."""
+        self.bind_shape(declared, array.shape)
+        if declared.extent:
+            self.bind_extent(declared.name, checked_extent(declared.name, int(array)))
 
     def bind_shape(self, declared: Declared, shape: Sequence[int]) -> None:
         """The extents that an array of this shape gives to its variable's dimensions."""

@@ -171,11 +171,12 @@ class _Engine:
         self, roots: Roots, backend: BackEnd, limit: int | None, check: bool, lent: bool = False
     ) -> None:
         self.backend, self.limit, self.lent = backend, limit, lent
-        self.variables = {name: Declared.of(v) for name, v in variables(roots).items()}
+        named = dimensions(roots)
+        self.variables = {name: Declared.of(v, named) for name, v in variables(roots).items()}
         values = [_value(root) for root in roots]
         self.needed = [self.variables[name] for name in variables(values)]
         self.optional = [d for d in self.variables.values() if d not in self.needed]
-        self.dimensions = [d for d in dimensions(roots) if d not in self.variables]
+        self.dimensions = [d for d in named if d not in self.variables]
         self.unbound = set(self.dimensions).difference(*[d.shape for d in self.variables.values()])
         self.constants = {
             n.value.dtype for n in postorder(values) if isinstance(n, Const) and "f" in n._dtype
@@ -210,7 +211,7 @@ class _Engine:
             array, entry = array_entry(value, declared)
             if not is_sparse(array):
                 array.flags.writeable = False
-            dims.bind_shape(declared, array.shape)
+            dims.bind_array(declared, array)
             if name in checked:
                 check_properties(array, declared)
             if declared in self.needed:
@@ -279,7 +280,9 @@ class _Engine:
         unbound = self.unbound - values.keys()
         for declared in [*self.optional, *cancelled(values, self.variables, unbound)]:
             value = values.get(declared.name)
-            if value is not None:
+            if value is not None and declared.extent:
+                found.append((declared.name, checked_extent(declared.name, value)))
+            elif value is not None:
                 array = to_array(value, declared)
                 found.append((declared, array.shape, "weak" if is_weak(value) else array.dtype))
         return found
@@ -288,7 +291,7 @@ class _Engine:
         """The program for these extents and dtypes, made now and kept."""
         dims = ExtentBinding()
         for declared, array in zip(self.needed, arrays, strict=True):
-            dims.bind_shape(declared, array.shape)
+            dims.bind_array(declared, array)
         for what, extent, *_ in key[len(arrays) :]:
             if isinstance(what, Declared):
                 dims.bind_shape(what, extent)
@@ -366,7 +369,8 @@ class _Engine:
         dims = self._bound_by(data)
         dims.bind_given(shapes, self.variables, self.dimensions)
         dims.solve()
-        free = [d for d in self.dimensions if d.isidentifier() and d not in dims.sizes]
+        counts = [d.name for d in self.variables.values() if d.extent]
+        free = [d for d in (*self.dimensions, *counts) if d.isidentifier() and d not in dims.sizes]
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""
         values = self._chosen(roots, dims)

@@ -27,6 +27,9 @@ from .values import (
     labelled_sum,
 )
 
+#: Kinds of nodes that may be integers of arrays.
+_VALUES = ("access", "infix", "prefix", "call", "guard", "binder")
+
 
 class Entries:
     """Reads accesses `a[…]`, and checks their bounds.
@@ -96,7 +99,7 @@ class Entries:
         """The value of a node where that is an integer of an array; None for other nodes."""
         node = self.tree.nodes[place]
         held = node.kind == "name" and node.name in self.arrays.named
-        if held or node.kind in ("access", "infix", "prefix", "call"):
+        if held or node.kind in _VALUES:
             value: Labelled = yield self.value(place, context)
             return value if integral(value.expr) else None
         return None

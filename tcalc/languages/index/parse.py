@@ -118,7 +118,9 @@ class _ExpressionBuilder:
         self.tree = tree
         self.declared = declared
         self.dimensions = extent_names([e for v in declared.values() for e in v.shape])
-        self.dimensions |= tree.named_in_bounds() - declared.keys()
+        self.dimensions |= tree.named_in_bounds() - {
+            name for name, v in declared.items() if v.ndim or not v.integral
+        }
         self.space = IterationSpace()
         self.extents = self.space.extents
         self.integers = Integers(tree, self.dimensions)
@@ -236,8 +238,13 @@ class _ExpressionBuilder:
                 places.append(place)
         said: dict[int, Context] = {}
         for k in places:
-            if self.tree.nodes[k].kind == "guard":
-                said[k] = yield self.conditions.known_where(k, True, context)
+            factor = k
+            while (
+                self.tree.nodes[factor].kind == "prefix" and self.tree.nodes[factor].name in SIGNS
+            ):
+                (factor,) = self.tree.nodes[factor].args
+            if self.tree.nodes[factor].kind == "guard":
+                said[k] = yield self.conditions.known_where(factor, True, context)
         values: list[Labelled] = []
         for k in places:
             others = [c for other, cs in said.items() if other != k for c in cs]

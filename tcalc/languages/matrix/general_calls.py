@@ -12,6 +12,7 @@ from ...graph.arraylike import surface
 from ...graph.extents import Extent, Shape, affine_extent
 from ...graph.nodes import Expr, Var, intern
 from ...graph.properties import INTEGERS
+from ...ops.indexing import index_expr
 from ...ops.joining import widened
 from ...support.errors import Error, LimitError, ParseError, ShapeError
 from ..reading.calls import ArrayTree
@@ -33,8 +34,23 @@ WITH_AXES: dict[str, Callable[..., Expr]] = {
 
 def placeholder(node: Node, k: int, shape: Shape) -> Expr:
     """A variable in the place of operand k."""
-    integral = k > 0 if node.kind == "index" else INTEGER_OPERAND.get(node.name) == k
-    found: Var = intern(Var, (f"@{k}", shape, INTEGERS if integral else ()))
+    found: Var = intern(Var, (f"@{k}", shape, INTEGERS if _of_integers(node, k) else ()))
+    return found
+
+
+def _of_integers(node: Node, k: int) -> bool:
+    """Is operand k of a call an array of integers?"""
+    return k > 0 if node.kind == "index" else INTEGER_OPERAND.get(node.name) == k
+
+
+def _operands(tree: ArrayTree, node: Node, args: Sequence[Any]) -> list[Any]:
+    """The operands of a call; numbers that are written where integers stand are integers."""
+    found = list(args)
+    for k, place in enumerate(node.args):
+        while (operand := tree.nodes[place]).kind == "use":
+            place = operand.args[0]
+        if operand.kind == "array" and _of_integers(node, k):
+            found[k] = index_expr(tree.numbers(operand).tolist())
     return found
 
 
@@ -59,7 +75,7 @@ def general_call(
     """
     node, texts = tree.nodes[place], tree.parameters.get(place, ())
     try:
-        return _value(node, texts, args, read)
+        return _value(node, texts, _operands(tree, node, args), read)
     except (ParseError, LimitError):
         raise
     except ShapeError as error:

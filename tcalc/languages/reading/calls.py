@@ -56,10 +56,15 @@ class ArrayTree(SyntaxTree):
         return {place for place, node in inner if node.start == self.nodes[node.args[0]].start}
 
     def numbers(self, node: Node) -> np.ndarray:
-        """The array of a node of kind `array`. ParseError where its text is none."""
+        """The array of a node of kind `array`, of integers where all are written as such.
+
+        ParseError where its text is none.
+        """
         try:
             text = node.name.replace("nan", "NaN").replace("inf", "Infinity")
-            return np.asarray(json.loads(text), np.float64)
+            found = np.asarray(json.loads(text))
+            whole = found.dtype == np.int64 or not found.size
+            return found.astype(np.int64 if whole else np.float64)
         except (ValueError, TypeError, RecursionError):
             message = "expected numbers in nested brackets of equal lengths, such as [[1, 2]]"
             raise self.error(message, node.at) from None

@@ -17,10 +17,12 @@ from ...graph.nodes import Expr, Var, variables
 from ...loops.body import body_variable, replaced
 from ...loops.closure_conversion import closed_loop
 from ...loops.fold_row import FOLD
+from ...loops.integer_states import check_integer_states
 from ...loops.normal_form import LoopOperands, LoopRange
 from ...ops.affine_entries import integral
 from ...ops.reductions import arange
 from ...support.errors import ParseError
+from ...support.limits import spend
 from .lexer import Lexicon
 
 #: How deep loops may be nested in a text.
@@ -128,11 +130,16 @@ class _LoopReader:
         found, place = [], 0
         while loop := _LOOP.search(text, place):
             end = _closing(text, loop.end())
-            e, behind = self.loop(loop[1], text[loop.end() : end], text[end + 1 :], scope)
+            outputs = self.loop(loop[1], text[loop.end() : end], scope)
+            behind = _PLACE.match(text, end + 1) if len(outputs) > 1 else None
+            if len(outputs) > 1 and (behind is None or int(behind[1]) >= len(outputs)):
+                message = f"{len(outputs)} states: write [0] behind the loop for the first of them"
+                raise ParseError(message, text, end)
+            e = outputs[int(behind[1]) if behind else 0]
             name = self.fresh(scope)
             scope.values[scope.bind(name, e)] = e
             found += [text[place : loop.start()], name]
-            place = len(text) - len(behind)
+            place = behind.end() if behind else end + 1
         return "".join([*found, text[place:]])
 
     def value(self, text: str, scope: _Scope) -> Expr:
@@ -150,8 +157,9 @@ class _LoopReader:
             found = self.language.read("\n".join(lines), scope.declared)
         return replaced([found], scope.values)[0]
 
-    def loop(self, name: str, text: str, behind: str, scope: _Scope) -> tuple[Expr, str]:
-        """One output of a loop, and what follows it."""
+    def loop(self, name: str, text: str, scope: _Scope) -> tuple[Expr, ...]:
+        """What a loop gives, for each state."""
+        spend("steps", len(text) + len(scope.declared) + len(scope.lines))
         if scope.depth == MAX_NESTED:
             raise ParseError(f"loops are nested deeper than {MAX_NESTED} here", text, 0)
         pieces = [text[a:b] for a, b in _pieces(text, ",")]
@@ -177,14 +185,13 @@ class _LoopReader:
         outputs = self.step(step, len(states), inner)
         if variables([*inits, *scanned.values(), *bound.values()]).keys() & {v.name for v in own}:
             raise ParseError("a state is read outside of its loop; choose another name", text, 0)
+        try:
+            check_integer_states(own, outputs)
+        except TypeError as error:
+            raise ParseError(str(error), text, 0) from error
         made = closed_loop(own, outputs, inits, LoopOperands(scanned, bound), steps)
-        which = _PLACE.match(behind) if len(states) > 1 else None
-        if len(states) > 1 and (which is None or int(which[1]) >= len(states)):
-            message = f"{len(states)} states: write [0] behind the loop for the first of them"
-            raise ParseError(message, text, 0)
-        number = int(which[1]) if which else 0
-        e = made[FOLD.parts.index(name) * len(states) + number]
-        return e, behind[which.end() if which else 0 :]
+        start = FOLD.parts.index(name) * len(states)
+        return made[start : start + len(states)]
 
     def slices(
         self, step: str, index: str, length: Extent, whole: Mapping[str, Expr], scope: _Scope

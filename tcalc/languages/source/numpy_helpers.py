@@ -77,8 +77,9 @@ def _frechet(name, a, *directions):
 def _gaps(w, degenerate):
     d, off = w[..., None, :] - w[..., :, None], ~np.eye(w.shape[-1], dtype=bool)
     tied = off & (np.abs(d) <= _rounding(w)[..., None])
-    if degenerate == "epsilon":
-        d = np.maximum(np.abs(d), 1e-10) * np.where(d < 0, -1, 1)
+    least = 1e-10 if degenerate == "epsilon" else degenerate
+    if isinstance(least, float):
+        d = np.maximum(np.abs(d), least) * np.where(d < 0, -1, 1)
     elif degenerate == "nan":
         d = np.where(tied, np.nan, d)
     elif tied.any():
@@ -214,10 +215,11 @@ def _svd_gaps(s, degenerate):
     d, total, rounding = row - column, row + column, _rounding(s)[..., None]
     tied, instead = off & (np.abs(d) <= rounding), np.nan
     refused = tied[..., :1, :] if degenerate == "spectral" else tied
-    if degenerate not in ("epsilon", "nan", "nuclear") and refused.any():
+    least = 1e-10 if degenerate == "epsilon" else degenerate
+    if degenerate in ("raise", "norm", "spectral") and refused.any():
         raise np.linalg.LinAlgError("equal singular values")
-    if degenerate == "epsilon":
-        d, tied = np.maximum(np.abs(d), 1e-10) * np.where(d < 0, -1, 1), np.zeros_like(tied)
+    if isinstance(least, float):
+        d, tied = np.maximum(np.abs(d), least) * np.where(d < 0, -1, 1), np.zeros_like(tied)
     elif degenerate in ("nuclear", "spectral"):
         instead = np.where(total > rounding, 0.5 / np.where(total > rounding, total, 1), 0)
     share = row / np.where(total > 0, total, 1)
@@ -226,8 +228,9 @@ def _svd_gaps(s, degenerate):
 """,
     """
 def _svd_reciprocal(s, degenerate):
-    if degenerate == "epsilon":
-        return (1 / np.maximum(s, 1e-10)).astype(s.dtype)
+    least = 1e-10 if degenerate == "epsilon" else degenerate
+    if isinstance(least, float):
+        return (1 / np.maximum(s, least)).astype(s.dtype)
     zero, norm = s <= _rounding(s), degenerate in ("nuclear", "spectral")
     if degenerate != "nan" and not norm and zero.any():
         raise np.linalg.LinAlgError("a singular value of 0")

@@ -310,7 +310,7 @@ class Style:
         self, op: Op, index: int, extra: Sequence[tuple[str, Any]], args: Sequence[Fragment]
     ) -> Fragment:
         """One output of an operator that has several."""
-        unusual = any(value in CONTINUATIONS for _, value in extra)
+        unusual = any(value in CONTINUATIONS or isinstance(value, float) for _, value in extra)
         shown = [str(value) for _, value in extra] if unusual else []
         return self.function(op.parts[index], args, shown)
 
@@ -393,6 +393,6 @@ INFIX = {
 
 def takes_condition(op: Op, k: int) -> bool:
     """Is operand k only asked whether it is 0? Such operands have no derivative."""
-    return op.meaning.partials[k] is None and (
-        any(op.meaning.partials) or op.meaning.range == (0.0, 1.0)
-    )
+    partials = op.meaning.partials  # empty for loops
+    undifferentiated = k < len(partials) and partials[k] is None
+    return undifferentiated and (any(partials) or op.meaning.range == (0.0, 1.0))

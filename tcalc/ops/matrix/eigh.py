@@ -6,9 +6,12 @@ decomposition is of (A + A') / 2, so that derivatives agree with plain finite di
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ...graph.applications import apply, apply_all
+import numpy as np
+
+from ...graph.applications import application, apply, apply_all
 from ...graph.extents import Coef, Shape
 from ...graph.nodes import Expr
 from ...graph.normal import add, einsum
@@ -20,6 +23,7 @@ from .results import EighResult
 __all__ = ["eigh", "eigvalsh", "syevd"]
 
 DEGENERATE = ("raise", "nan", "epsilon")
+#: The least gap that "epsilon" stands for; a number in its place is another one.
 EPSILON = 1e-10
 #: Equal eigenvalues come out this many roundings apart, or as many as there are rows.
 FEW = 16
@@ -59,19 +63,39 @@ def _eigenvalue_partial(a: Expr, w: Expr, v: Expr) -> Expr:
     return einsum([v, v], [(*b, k, i), (*b, m, i)], (*b, i, k, m))
 
 
+def continuation(degenerate: Any) -> str | float:
+    """What is asked for at equal eigenvalues or singular values, checked."""
+    number = isinstance(degenerate, int | float | np.integer | np.floating)
+    if number and not isinstance(degenerate, bool) and 0 < degenerate < math.inf:
+        return float(degenerate)
+    if degenerate not in DEGENERATE:
+        raise ValueError(
+            f"degenerate={degenerate!r}: one of {', '.join(map(repr, DEGENERATE))}, or the least "
+            "gap as a positive number"
+        )
+    found: str = degenerate
+    return found
+
+
+def least_gap(kind: str | float) -> float:
+    """The gap to which smaller ones are raised; 0 where none is."""
+    return kind if isinstance(kind, float) else EPSILON if kind == "epsilon" else 0.0
+
+
 def _gaps(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
     """1 / (w_j - w_i), 0 on the diagonal, equal eigenvalues as the caller asked."""
     n = w.shape[-1]
     difference = w[..., None, :] - w[..., :, None]
     size = xp.abs(w).max(axis=-1, initial=0)[..., None]
     rounding = max(n, FEW) * xp.finfo(w.dtype).eps * size
-    if params[0] != "epsilon" and (w[..., 1:] - w[..., :-1] > rounding).all():
+    least = least_gap(params[0])
+    if not least and (w[..., 1:] - w[..., :-1] > rounding).all():
         return 1 / xp.where(difference == 0, xp.inf, difference)
     off = ~xp.eye(n, dtype=bool)
     tied = off & (xp.abs(difference) <= rounding[..., None])
-    if params[0] == "epsilon":
+    if least:
         sign = xp.asarray(xp.where(difference < 0, -1, 1), w.dtype)
-        difference = xp.maximum(xp.abs(difference), EPSILON) * sign
+        difference = xp.maximum(xp.abs(difference), least) * sign
     elif xp.any(tied):
         if params[0] == "raise":
             problem = (
@@ -97,7 +121,7 @@ GAPS = Op(
     Meaning((_gaps_partial,), shape=lambda params, s: (*s, s[-1])),
     Kernels(_gaps, flops=for_each_row(2)),
     Spelling(r"\operatorname{{gaps}}({0})"),
-    params=tuple([(kind,) for kind in DEGENERATE]),
+    params=tuple([(kind,) for kind in (*DEGENERATE, 1e-8)]),
 )  # fmt: skip
 
 
@@ -105,7 +129,7 @@ def _eigenvector_partial(degenerate: str) -> Any:
     def partial(a: Expr, w: Expr, v: Expr) -> Expr:
         """dV = V (F ∘ (V' dA V))."""
         b, i, j, k, m, p = labels(a)
-        f = apply(GAPS, w, params=(degenerate,))
+        f = apply(GAPS, w, params=application(w).params or (degenerate,))
         # -F' is F but for ties that are held apart; products with V come out in its order.
         turned, sign = ((p, j), 1) if degenerate == "epsilon" else ((j, p), -1)
         words = [(*b, i, p), (*b, *turned), (*b, k, p), (*b, m, j)]
@@ -124,25 +148,28 @@ EIGH = {
             written=lambda node: ("eigh", node.args[0]),
         ),
         parts=("eigvals", "eigvecs"),
+        params=((), (1e-8,)) if kind == "epsilon" else (),
     )
     for kind in DEGENERATE
 }  # fmt: skip
 
 
 @public
-def eigh(a: object, degenerate: str = "raise") -> EighResult:
+def eigh(a: object, degenerate: str | float = "raise") -> EighResult:
     """(w, V): eigenvalues ascending and eigenvectors as columns, of (a + a') / 2.
 
     Parameters
     ----------
     a : expression of shape (..., n, n)
-    degenerate : {"raise", "nan", "epsilon"}
+    degenerate : {"raise", "nan", "epsilon"} or float
         What derivatives of eigenvectors do at equal eigenvalues, where they are undefined: a
-        LinAlgError, nan, or a gap of at least 1e-10. Eigenvalues are not affected.
+        LinAlgError, nan, or a gap of at least 1e-10; a positive number is the least gap in its
+        place, such as ``degenerate=1e-8``. Eigenvalues are not affected.
     """
-    if degenerate not in DEGENERATE:
-        raise ValueError(f"degenerate={degenerate!r}: one of {', '.join(map(repr, DEGENERATE))}")
-    return EighResult(*apply_all(EIGH[degenerate], square("eigh", as_expr(a))))
+    kind, e = continuation(degenerate), square("eigh", as_expr(a))
+    if isinstance(kind, str):
+        return EighResult(*apply_all(EIGH[kind], e))
+    return EighResult(*apply_all(EIGH["epsilon"], e, params=(kind,)))
 
 
 @public
@@ -172,10 +199,11 @@ SIGNS = Op(
 
 
 @public
-def syevd(a: object, degenerate: str = "raise") -> tuple[Expr, Expr]:
+def syevd(a: object, degenerate: str | float = "raise") -> tuple[Expr, Expr]:
     """(U, w) with the eigenvectors as rows of U: U a = diag(w) U.
 
     The entry of largest magnitude in every row of U is positive; the first of equal ones counts.
+    `degenerate` is as for `eigh`.
     """
     w, v = eigh(a, degenerate)
     b, i, j, _, _, _ = labels(v)

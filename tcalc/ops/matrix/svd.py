@@ -32,7 +32,7 @@ from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ...support.errors import ShapeError, UnsupportedError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import attempt, labels, refuse
-from .eigh import DEGENERATE, EPSILON, FEW
+from .eigh import DEGENERATE, FEW, continuation, least_gap
 from .results import SVDResult
 
 __all__ = ["svd", "svdvals"]
@@ -123,7 +123,7 @@ SVD = Op(
         written=lambda node: ("norm" if node.params[0] in NORMS else "svd", node.args[0]),
     ),
     parts=("svd_u", "svd_s", "svd_vh"),
-    params=tuple([(kind,) for kind in (*DEGENERATE, *NORMS)]),
+    params=tuple([(kind,) for kind in (*DEGENERATE, 1e-8, *NORMS)]),
 )  # fmt: skip
 
 
@@ -150,8 +150,8 @@ def _gaps(xp: Any, params: tuple[Any, ...], s: Any) -> Any:
     rounding = _rounding(xp, s)[..., None]
     tied = off & (xp.abs(difference) <= rounding)
     instead = xp.full_like(difference, xp.nan)
-    if kind == "epsilon":
-        difference = xp.maximum(xp.abs(difference), EPSILON) * xp.where(difference < 0, -1, 1)
+    if least := least_gap(kind):
+        difference = xp.maximum(xp.abs(difference), least) * xp.where(difference < 0, -1, 1)
         tied = xp.zeros_like(tied)
     elif kind in NORMS:
         if kind == "spectral":
@@ -186,15 +186,15 @@ GAPS = Op(
     Meaning((_gaps_partial,), shape=lambda params, s: (*s, s[-1])),
     Kernels(_gaps, flops=for_each_row(5)),
     Spelling(r"\operatorname{{gaps}}({0})"),
-    params=tuple([(kind,) for kind in (*DEGENERATE, *NORMS, "norm")]),
+    params=tuple([(kind,) for kind in (*DEGENERATE, 1e-8, *NORMS, "norm")]),
 )  # fmt: skip
 
 
 def _inverse(xp: Any, params: tuple[Any, ...], s: Any) -> Any:
     """1 / s; zero singular values as the caller asked."""
     (kind,) = params
-    if kind == "epsilon":
-        return xp.asarray(1 / xp.maximum(s, EPSILON), s.dtype)
+    if least := least_gap(kind):
+        return xp.asarray(1 / xp.maximum(s, least), s.dtype)
     zero = s <= _rounding(xp, s)
     if kind != "nan" and kind not in NORMS:
         problem = (
@@ -216,21 +216,24 @@ INVERSE = Op(
     Meaning((_inverse_partial,), shape=lambda params, s: s),
     Kernels(_inverse),
     Spelling(r"\operatorname{{reciprocal}}({0})"),
-    params=tuple([(kind,) for kind in (*DEGENERATE, *NORMS)]),
+    params=tuple([(kind,) for kind in (*DEGENERATE, 1e-8, *NORMS)]),
 )  # fmt: skip
 
 
 # --- functions ------------------------------------------------------------------------------------
 
 
-def decomposed(e: Expr, kind: str) -> tuple[Expr, ...]:
+def decomposed(e: Expr, kind: str | float) -> tuple[Expr, ...]:
     """(U, s, V') of matrices; `kind` says what becomes of undefined derivatives."""
     return apply_all(SVD, e, params=(kind,))
 
 
 @public
 def svd(
-    a: object, full_matrices: bool = False, compute_uv: bool = True, degenerate: str = "raise"
+    a: object,
+    full_matrices: bool = False,
+    compute_uv: bool = True,
+    degenerate: str | float = "raise",
 ) -> Expr | SVDResult:
     """(U, s, Vh) with a = U diag(s) Vh, s descending; s alone if ``compute_uv=False``.
 
@@ -246,10 +249,11 @@ def svd(
         True is for square matrices only, where it changes nothing: further columns of U or rows of
         Vh are not determined by `a`, and have no derivative.
     compute_uv : bool
-    degenerate : {"raise", "nan", "epsilon"}
+    degenerate : {"raise", "nan", "epsilon"} or float
         What derivatives of U and Vh do where they are undefined, at equal singular values and, if
         the matrix is not square, at a singular value of 0: a LinAlgError, nan, or gaps and values
-        of at least 1e-10. First derivatives of singular values are not affected.
+        of at least 1e-10; a positive number is the least gap in its place. First derivatives of
+        singular values are not affected.
 
     Raises
     ------
@@ -259,14 +263,13 @@ def svd(
     e = as_expr(a)
     if e.ndim < 2:
         raise ShapeError(f"svd needs a matrix, not shape {show_shape(e.shape)}")
-    if degenerate not in DEGENERATE:
-        raise ValueError(f"degenerate={degenerate!r}: one of {', '.join(map(repr, DEGENERATE))}")
+    kind = continuation(degenerate)
     if full_matrices and compute_uv and e.shape[-2] != e.shape[-1]:
         raise UnsupportedError(
             f"svd of shape {show_shape(e.shape)} with full_matrices=True: the columns of U and V "
             "beyond the singular values are not determined by the matrix; write full_matrices=False"
         )
-    found = SVDResult(*decomposed(e, degenerate))
+    found = SVDResult(*decomposed(e, kind))
     return found if compute_uv else found.S
 
 

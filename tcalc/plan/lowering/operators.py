@@ -15,6 +15,7 @@ from ...graph.extents import extent_names, extent_of
 from ...graph.nodes import Apply, Expr, Part
 from ...graph.operators import Factorisation, Iteration, Loop, Op, operations
 from ...graph.products import indicates, symmetries
+from ...ops.affine_entries import held_as_integers
 from ...ops.indicator import bound
 from ...support.arrays import Sizes
 from ..builder import Builder
@@ -208,9 +209,9 @@ class Operators:
     def _integers(self, e: Expr) -> SlotWord:
         """An array of integers; what is computed of others is so in integers."""
         axes = tuple(range(e.ndim))
-        if not computed(e):
+        if not computed(e) and held_as_integers(e):
             return self._plain(self.values[id(e)], self.shape(e), True)
-        form = self.forms[id(e)]
+        form = self.forms.setdefault(id(e), IntegerForm(e, self.sizes))
         args, words = [], []
         for leaf in form.leaves:
             x = self._plain(self.values[id(leaf)], self.shape(leaf), True)
