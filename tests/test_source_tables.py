@@ -16,6 +16,7 @@ from tcalc.graph.operators import TABLE, Indicator, Loop, Op, Selection
 from tcalc.support.namespaces import NUMPY
 from tests import linalg_cases, loop_cases, place_cases, test_joining
 from tests.cases import CASES, Case
+from tests.shared import run_source
 from tests.test_backends import of_matrices, of_places, of_row
 from tests.test_fold import COUNT, targets
 from tests.test_operators import APPLIED, ELEMENTWISE, WITH_CORE, differentiable, points, with_core
@@ -187,3 +188,24 @@ def test_formulas_show_parameters(row: Op) -> None:
         return
     shown = {tc.to_latex(apply(row, *given, params=params)) for params in row.params}
     assert len(shown) == len(row.params)
+
+
+FIRST, LAST = tc.eye("m")[0], tc.eye("m")[-1]
+SCALE, ROLLED = tc.var("u", "m"), tc.roll(tc.var("u", "m"), -1)
+PARTLY = {
+    "one place at both ends": (FIRST @ LAST) * SCALE,
+    "a product of both ends": FIRST * LAST * SCALE,
+    "both ends on a diagonal": tc.outer(FIRST * SCALE, LAST) @ LAST,
+    "rolled twice": tc.roll(ROLLED, -1),
+    "rolled twice, by its entries": tc.jacobian(tc.roll(ROLLED * ROLLED, -1), "u"),
+    "differences of what is rolled": tc.jacobian(tc.sin(ROLLED - tc.roll(ROLLED - SCALE, -1)), "u"),
+    "a sum at one place": tc.einsum("i,j->j", FIRST * SCALE, SCALE),
+}
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", PARTLY)
+def test_places_that_depend_on_extents(name: str, m: int) -> None:
+    """Whether two places are one, and whether a sum has terms, is not known to the program."""
+    given = {"u": np.arange(1.0, m + 1), "m": m}
+    np.testing.assert_allclose(run_source(PARTLY[name], given), PARTLY[name](given), atol=1e-12)

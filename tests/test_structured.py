@@ -348,3 +348,18 @@ def test_arrays_are_contracted_along_the_fastest_path():
     rng = np.random.default_rng(0)
     a, b, c = rng.normal(size=(50, 50)), rng.normal(size=(50, 50)), rng.normal(size=50)
     np.testing.assert_allclose(chain([a, b, c]), a @ (b @ c))
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_extents_of_loops_alone_are_given_by_name_or_by_shapes(read: bool) -> None:
+    a, x = tc.var("a"), tc.var("x", "n")
+    e = tc.sin(tc.fold(lambda s, i: s / 2 + tc.tanh(a * s), 1.0, "n"))
+    derivative = tc.jacobian(e * tc.sum(x) if read else e, a)
+    data = {"a": 0.3, "n": 3} | ({"x": np.ones(3)} if read else {})
+    wanted = derivative(data)
+    step = tc.compile(derivative, structured=True)
+    for found in (step(data), step(**data)):
+        np.testing.assert_allclose(found.todense(), wanted, rtol=1e-12)
+    if read:
+        by_shape = {name: value for name, value in data.items() if name != "n"}
+        np.testing.assert_allclose(step(by_shape).todense(), wanted, rtol=1e-12)

@@ -75,10 +75,12 @@ class CompiledStructured:
         self._forms = [compress(leaf) for leaf in self._leaves]
         self._slots = [leaf.slots if isinstance(leaf, Derivative) else [] for leaf in self._leaves]
         self._limit = read_bytes(memory_limit)
+        self._default = self._variant(self._forms)
+        unbound = {*self._default.extents}  # such as the numbers of steps of loops
         whole = {
             e: leaf
             for leaf, f in zip(self._leaves, self._forms, strict=True)
-            for e in named_extents(f)
+            for e in (*named_extents(f), *unbound.intersection(dimensions(f.cores)))
         }
         self._extents = {
             name: keeping_variables(filled(Coef(1, (name,)), ()), whole[name].variables.values())
@@ -87,7 +89,6 @@ class CompiledStructured:
         self._sizes = Compiled(self._extents, *self._options)
         self._variants: dict[tuple[int, ...], _CompiledForms] = {}
         self._known: dict[Any, tuple[_CompiledForms, list[tuple[Any, Any]], dict[str, int]]] = {}
-        self._default = self._variant(self._forms)
         numbers = {"cores": self._default.cores, "extents": self._extents}
         self._unread = _variables_and_dimensions(trees.leaves(outputs)) - _variables_and_dimensions(
             trees.leaves(numbers)

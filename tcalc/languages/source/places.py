@@ -2,19 +2,22 @@
 
 The solver is that of plans. A program is right for all extents, so a condition that is not known to
 hold for all of them stays, and what then cannot be a strided view is left to arrays of conditions.
-Known is what holds where there is anything to compute: no extent is 0, and what is checked when an
-expression is evaluated, that accesses stay inside.
+Known is what holds where there is anything to compute: no extent of the result is 0 (that of a
+summed index may be, and the sum over nothing is 0), and what is checked when an expression is
+evaluated, that accesses stay inside. A condition on dimensions alone that is not known is not
+solved either.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...graph.extent_forms import floor_divided, never_larger, value_of
 from ...graph.extents import NOMINAL, Extent, Shape, extent_from, extent_names, form_of
-from ...integers.affine import Affine, Constraint, Guard
+from ...integers.affine import Affine, Constraint, Guard, factors_of
 from ...integers.boxes import Box, Interval, index, number, terms
 from ...integers.smith import Equations
 from ...ops.indicator import CheckedAccess
@@ -37,25 +40,37 @@ class NamedBox(Box):
     ----------
     known : list of Affine
         Forms in dimensions that are not negative.
+    least : dict
+        The least that dimensions are known to be, where that is not 0.
     sizes : dict
         About what dimensions are: those are short that extents are others less.
     """
 
     known: list[Affine] = field(default_factory=list)
+    least: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
 
     def suppose(self, accesses: Iterable[CheckedAccess], others: Iterable[Extent]) -> None:
         """Take it that there are entries, that accesses stay inside, and that extents exist."""
         self.intervals = {f"#{k}": (Affine(), n - 1) for k, n in self.extents.items()}
-        self.known = [n - 1 for n in self.extents.values() if n.terms]
-        self.known += map(form_of, others)
+        known = [self.extents[k] - 1 for k in self.out if self.extents[k].terms]
+        known += map(form_of, others)
         for form, extent, _ in accesses:
             low, high = self.reach(form)
-            self.known += [end for end in (low, form_of(extent) - 1 - high) if end.terms]
+            known += [end for end in (low, form_of(extent) - 1 - high) if end.terms]
+        self.learn(known)
         for form in self.extents.values():
             for name, c in form.terms:
                 if self.sizes.get(name) != SHORT:
                     self.sizes[name] = NOMINAL if c > 0 else SHORT
+
+    def learn(self, forms: Iterable[Affine]) -> None:
+        """Take it that forms in dimensions are not negative."""
+        for form in forms:
+            self.known.append(form)
+            if len(form.terms) == 1 and form.terms[0][1] == 1:
+                name = form.names[0]
+                self.least[name] = max(self.least.get(name, 0), -form.constant)
 
     def larger(self, low: Affine, other: Affine) -> Affine:
         return other if self.never_negative(other - low) else low
@@ -70,14 +85,18 @@ class NamedBox(Box):
         return form.without([name for name, _ in terms(form)])
 
     def never_negative(self, bound: Affine) -> bool:
-        """Is it, where no dimension is 0 and what is supposed holds?"""
+        """Is it, where what is supposed holds?"""
         for form in (Affine(), *self.known):
             least = never_larger(bound - form)
             if least is not None and all(c > 0 for _, c in least.terms):
-                end = least.constant + sum([c for _, c in least.terms])
+                end = least.constant + sum([c * self.smallest(name) for name, c in least.terms])
                 if end >= 0:
                     return True
         return False
+
+    def smallest(self, name: str) -> int:
+        """The least value of a product of dimensions."""
+        return math.prod([self.least.get(factor, 0) for factor in factors_of(name)])
 
     def count(self, name: str) -> int:
         low, high = self.intervals[name]
@@ -110,6 +129,12 @@ class NamedBox(Box):
             high = self.smaller(high, other)
         self.intervals[name] = low, high
         return True
+
+    def _solution(self, forms: list[Affine], outer: set[str], late: set[str]) -> Equations:
+        found = super()._solution(forms, outer, late)
+        if any(not terms(g.form) for g in found.guards):
+            raise Undecided
+        return found
 
     def _put(self, found: Equations) -> dict[str, Affine]:
         if any(q.divisor != 1 and name not in found.labels for name, q in found.values):
@@ -203,6 +228,11 @@ def opened(
         if not box.solved(guards):
             return None
         found = box.places(words)
+        if not all(map(box.never_negative, found.extents.values())):
+            return None
+        if not all(terms(c.form) for c in found.masks):
+            return None
+        box.learn([n - 1 for n in found.extents.values() if n.terms])  # else nothing is summed
         free = {k: extent_from(n) for k, n in found.extents.items()}
         windows = [
             _window(box, shape, forms, found.extents)
