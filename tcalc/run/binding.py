@@ -342,16 +342,6 @@ def cancelled(
     return found
 
 
-def shown_shapes(outputs: Any) -> str:
-    """The shapes of a nest of outputs, nested as these are."""
-    if isinstance(outputs, dict):
-        shown = [f"{key!r}: {shown_shapes(value)}" for key, value in outputs.items()]
-        return f"{{{', '.join(shown)}}}"
-    if isinstance(outputs, tuple | list):
-        return f"[{', '.join(map(shown_shapes, outputs))}]"
-    return show_shape(outputs.shape)
-
-
 # --- properties -----------------------------------------------------------------------------------
 
 

@@ -41,7 +41,6 @@ from .binding import (
     in_dtype,
     is_sparse,
     is_weak,
-    shown_shapes,
     to_array,
 )
 
@@ -122,7 +121,7 @@ class Compiled:
         names = [n for n in dict.fromkeys([*self._args, *known]) if n in known.keys() - self._data]
         taken = ", ".join([f"{n} {show_shape(known[n].shape)}" for n in names])
         bound = f", bound: {', '.join(self._data)}" if self._data else ""
-        return f"<Compiled {shown_shapes(self._outputs)} of {taken or 'no variables'}{bound}>"
+        return f"<Compiled {trees.shown_shapes(self._outputs)} of {taken or 'no variables'}{bound}>"
 
 
 def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:

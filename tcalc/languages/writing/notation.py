@@ -26,7 +26,7 @@ MAX_SIZE = 10**9
 MAX_SHOWN = 64
 SHORT = 16
 #: Parameters of factorisations that their functions in text do not take by themselves.
-CONTINUATIONS = ("nan", "epsilon")
+CONTINUATIONS = ("nan", "epsilon", "spectral", "nuclear")
 INDEX_LETTERS = "ijklmnpqrstuvwxyzabcdefghoABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
