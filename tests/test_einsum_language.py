@@ -188,3 +188,10 @@ def test_the_registry_reads_what_it_writes() -> None:
     row = TEXT_LANGUAGES["einsum"]
     assert row.read is tc.parse_einsum
     assert row.write is tc.to_einsum
+
+
+def test_coefficients_that_are_differences_of_dimensions_are_read_as_such() -> None:
+    z, x = tc.var("z", "n-1"), tc.var("x", "n")
+    e = tc.sum(x) * tc.sin(2 * tc.sum(tc.ones("n-1")) * z) - tc.sum(tc.ones("n-1")) * z
+    assert tc.parse_einsum(tc.to_einsum(e), **e.variables) is e
+    assert tc.parse(str(e), **e.variables) is e

@@ -112,6 +112,7 @@ PRINTED = [
     (tc.pad(x, 1, constant_values=3), None),
     (tc.diag(x, 1), None),
     (tc.hessian(tc.sum((x[1:] - x[:-1]) ** 4), x), None),
+    (2 * tc.sum(tc.ones("n-1")) * tc.sin(tc.var("z", "n-1")), "2*extent(n-1)*sin(z)"),
     (tc.var("v", 3)[[0, 2, 2]], "v[[0, 2, 2]]"),
     (tc.var("v", 3)[[[-1, 0], [1, -2]]], "v[[[-1, 0], [1, -2]]]"),
     (tc.var("V", ("m", 3))[:, [1, 0]], "V[:, [1, 0]]"),

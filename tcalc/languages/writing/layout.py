@@ -52,7 +52,7 @@ class FormulaLayout:
         known = variables((e,))
         sized = [node for node in nodes if isinstance(node, Einsum) and not node.args]
         stated = {n for e in (*known.values(), *sized) for n in e.shape if isinstance(n, str)}
-        self.style.stated = stated - known.keys()
+        self.style.stated = {n for n in stated - known.keys() if n.isidentifier()}
         self.names = Names(stated.union(known))
         for name in sorted(known):
             self.style.name(name)  # before other names get symbols

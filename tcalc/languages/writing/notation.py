@@ -344,7 +344,7 @@ class Style:
         """An operator: between its operands, or as a function with its parameters behind."""
         if op.spelling.infix and not extra:
             return self.infix(op, args, scalar)
-        shown = [f"{key}={value}" if key else str(value) for key, value in extra]
+        shown = [f"{key}={value}" if key else str(value).replace("'", "") for key, value in extra]
         taken = [
             p._replace(text=p.condition, negative=False)
             if p.condition and takes_condition(op, k)
