@@ -16,13 +16,19 @@ from tcalc.graph.operators import TABLE, Op, Selection
 from tcalc.ops.matrix_cores import symmetric_part
 from tcalc.support.errors import RangeError
 from tests.cases import BY_NAME, CASES, EXTENTS
-from tests.test_operators import close
+from tests.test_operators import close, differentiable
 
 SIZES = (0, 1, 3)
 #: Cases in which the first variable stands.
 PRESENT = [c.name for c in CASES if c.name != "no-dependence"]
 ROWS = sorted(
-    (row for row in TABLE.values() if row.core and not isinstance(row, Selection)), key=str
+    (
+        row
+        for row in TABLE.values()
+        if row.core and not isinstance(row, Selection)
+        if not row.spelling.shown  # operands that follow from others cannot be drawn freely
+    ),
+    key=str,
 )
 MODES = ["forward", "reverse", "cross-country"]
 
@@ -83,7 +89,7 @@ def test_rows(row: Op) -> None:
             agrees(e, arrays, chosen, count, count, 1e-11)
             agrees(e, arrays, chosen, count, "B", 1e-11)
             if count == 3:
-                for v in variables:
+                for v in [variables[k] for k in differentiable(row)]:
                     agrees(tc.jacobian(e, v), arrays, chosen, count, None, 1e-10)
 
 
@@ -93,7 +99,7 @@ def test_derivatives_of_batched_rows(row: Op, mode: str) -> None:
     """The Jacobian of a batch is that of every item on the diagonal of the batch."""
     outputs, variables, data = with_row(row)
     arrays = data(2)
-    for e, v in itertools.product(outputs, variables):
+    for e, v in itertools.product(outputs, [variables[k] for k in differentiable(row)]):
         batch = tc.vmap(e, {u: 0 for u in variables}, 2)  # noqa: C420
         found = tc.jacobian(batch, v.name, mode=mode)(**arrays)
         wanted = np.zeros((2, *e.shape, 2, *v.shape))

@@ -203,7 +203,7 @@ def run(p: Program, rng: np.random.Generator, mode: str) -> None:
     for name in e.variables:
         found = tc.derivative(e, name, mode=mode)(data)
         compared(found, g[:, places[name]].reshape((*shape, *values[name].shape)))
-        gradient = tc.derivative(whole, name, mode=mode)
+        gradient = tc.derivative(whole, e.variables[name], mode=mode)
         for other in e.variables:
             found = tc.derivative(gradient, e.variables[other], mode=mode)({**data, "held": weight})
             wanted = bent[places[name], places[other]]

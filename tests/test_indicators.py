@@ -196,5 +196,5 @@ def test_hessians_of_correlations_stay_narrow() -> None:
     plan = hessian.plan_for(x=(1000,), w=(3,))
     large = [step for step in plan.steps if np.prod(step.shape) > 20_000]
     assert [step.kind for step in large] == ["place"]
-    assert plan.flops < 100_000
+    assert plan.flops < 110_000
     assert plan.peak_bytes < 8_200_000

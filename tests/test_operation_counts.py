@@ -87,6 +87,12 @@ CLOSED: dict[str, list[Counted]] = {
         ((N, K), (True, True), [(N, N), (N, K)], 2 * N * N * K),
         ((N,), (False, True), [(N, N), (N,)], 2 * N * N),
     ],
+    "sparse_dot": [  # of 8 entries
+        ((N,), (1, 8), [(N, M), (M,)], 16),
+        ((M, K), (0, 8), [(N, M), (N, K)], 16 * K),
+    ],
+    "sparse_gram": [((M, K), (0, 0, 8, 6), [(N, M), (N, K)], 2 * 8 * 6 / N)],
+    "sparse_inner": [((), (8,), [(N, M), (N, M)], 16)],
     "trisolve": [
         ((N, K), (False, ""), [(N, N), (N, K)], N * N * K),
         ((N,), (True, ""), [(N, N), (N,)], N * N),

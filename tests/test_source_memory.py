@@ -57,7 +57,7 @@ def test_peaks_are_those_of_plans(name: str) -> None:
         shape = tuple([extent_of(extent, sizes) for extent in v.shape])
         data[v.name] = rng.integers(0, n, shape) if v.integral else rng.normal(size=shape)
     source = tc.to_code(e)
-    assert "arange" not in source
+    assert "arange" not in source or name == "roll"  # by any number of places: these are listed
     scope: dict[str, Any] = {}
     exec(source, scope)
     given = {p: data.get(p, sizes.get(p)) for p in inspect.signature(scope["f"]).parameters}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .arraylike import Evaluated
+from .extents import show_shape
 from .nodes import Derivative, Expr
 
 
@@ -107,3 +108,13 @@ def listed(tree: Any, texts: Sequence[str]) -> str:
 def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
     """The function of every leaf, in the structure of `tree`."""
     return rebuild(tree, [function(leaf) for leaf in leaves(tree)])
+
+
+def shown_shapes(outputs: Any) -> str:
+    """The shapes of a nest of outputs, nested as these are."""
+    if isinstance(outputs, dict):
+        shown = [f"{key!r}: {shown_shapes(value)}" for key, value in outputs.items()]
+        return f"{{{', '.join(shown)}}}"
+    if isinstance(outputs, tuple | list):
+        return f"[{', '.join(map(shown_shapes, outputs))}]"
+    return show_shape(outputs.shape)

@@ -121,7 +121,7 @@ class Compiled:
         names = [n for n in dict.fromkeys([*self._args, *known]) if n in known.keys() - self._data]
         taken = ", ".join([f"{n} {show_shape(known[n].shape)}" for n in names])
         bound = f", bound: {', '.join(self._data)}" if self._data else ""
-        return f"<Compiled {_shapes(self._outputs)} of {taken or 'no variables'}{bound}>"
+        return f"<Compiled {trees.shown_shapes(self._outputs)} of {taken or 'no variables'}{bound}>"
 
 
 def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:
@@ -134,16 +134,6 @@ def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:
 
 
 surface["evaluate"] = evaluate
-
-
-def _shapes(outputs: Any) -> str:
-    """The shapes of a nest of outputs, nested as these are."""
-    if isinstance(outputs, dict):
-        shown = [f"{key!r}: {_shapes(value)}" for key, value in outputs.items()]
-        return f"{{{', '.join(shown)}}}"
-    if isinstance(outputs, tuple | list):
-        return f"[{', '.join(map(_shapes, outputs))}]"
-    return show_shape(outputs.shape)
 
 
 _engines: dict[tuple[int, ...], tuple[Any, _Engine]] = {}
@@ -277,7 +267,8 @@ class _Engine:
         found: list[Any] = [
             (name, checked_extent(name, values[name])) for name in self.dimensions if name in values
         ]
-        for declared in [*self.optional, *cancelled(values, self.variables, self.unbound)]:
+        gone = cancelled(values, self.variables, self.unbound - values.keys())
+        for declared in [*self.optional, *gone]:
             value = values.get(declared.name)
             if value is not None and declared.extent:
                 found.append((declared.name, checked_extent(declared.name, value)))
