@@ -11,8 +11,9 @@ import pytest
 
 import tcalc as tc
 
-x, X, c = tc.var("x", "n"), tc.var("X", ("m", "n")), tc.var("c")
-DATA = {"x": np.arange(3.0), "X": np.ones((2, 3)), "c": 2.0}
+# Names of their own: what is alive elsewhere under a name has a say in what it binds.
+x, X, c = tc.var("gone_x", "n"), tc.var("gone_X", ("m", "n")), tc.var("gone_c")
+DATA = {"gone_x": np.arange(3.0), "gone_X": np.ones((2, 3)), "gone_c": 2.0}
 
 CANCELLED: list[tuple[Callable[[], tc.Expr], Any]] = [
     (lambda: x - x, np.zeros(3)),
@@ -34,23 +35,23 @@ def test_a_variable_that_cancelled_still_binds_its_dimensions(
     build: Callable[[], tc.Expr], expected: Any
 ) -> None:
     e = build()
-    for value in (e(DATA), tc.compile(e)(DATA), tc.compile(e, args=("X", "x", "c"))(*ORDERED)):
+    for value in (e(DATA), tc.compile(e)(DATA), tc.compile(e, args=("gone_X", "gone_x", "gone_c"))(*ORDERED)):
         np.testing.assert_array_equal(value, expected, strict=True)
-    again = {**DATA, "x": np.ones(5), "X": np.ones((4, 5))}
+    again = {**DATA, "gone_x": np.ones(5), "gone_X": np.ones((4, 5))}
     assert np.shape(e(again)) == tuple({3: 5, 2: 4}[n] for n in np.shape(expected))
 
 
-ORDERED = [DATA["X"], DATA["x"], DATA["c"]]
+ORDERED = [DATA["gone_X"], DATA["gone_x"], DATA["gone_c"]]
 
 
 def test_extents_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(tc.ShapeError, match="dimension n"):
-        (x * 0 + X * 0)(x=np.ones(3), X=np.ones((2, 4)))
+        (x * 0 + X * 0)(gone_x=np.ones(3), gone_X=np.ones((2, 4)))
     with pytest.raises(TypeError, match="pass n="):
-        (x - x)(y=np.ones(3))
+        (x - x)(nobody=np.ones(3))
     with pytest.raises(TypeError, match="pass n="):
-        (x - x)(x=np.ones((3, 3)))  # another x than the declared one
-    assert (x - x)(n=2, x=np.ones(2)).shape == (2,)
+        (x - x)(gone_x=np.ones((3, 3)))  # another x than the declared one
+    assert (x - x)(n=2, gone_x=np.ones(2)).shape == (2,)
 
 
 TEXTS = [

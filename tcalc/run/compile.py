@@ -81,7 +81,7 @@ def _check_names(names: Sequence[str], outputs: Sequence[Expr]) -> None:
     """Refuse an argument that is nothing to the outputs, nor to what may have cancelled in them."""
     known = {*variables(outputs), *dimensions(outputs)}
     for name in names:
-        if name not in known and declared(name) is None:
+        if name not in known and not declared(name):
             close = closest_name(name, known)
             meant = f"; did you mean {close}?" if close else ""
             listed = ", ".join(sorted(known)) or "there is none"
