@@ -68,7 +68,7 @@ def elementwise(
     ... )
     >>> x = tc.var("x", "n")
     >>> print(tc.grad(tc.sum(sinc(x)), x))
-    (cos(x) - sinc1(x)) ./ x
+    (cos(x) - sinc1(x))./x
     """
     _check_name(name)
     given: Sequence[Any] = derivative if isinstance(derivative, Sequence) else (derivative,)
