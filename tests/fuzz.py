@@ -83,8 +83,13 @@ def case(seed: int) -> Case | None:
     example = evaluated(generator.program, generator.arrays())
     if not example.largest < LARGEST:
         return None
-    name = lambda plain: f"{plain}{seed}"  # noqa: E731
-    extent = lambda e: e if isinstance(e, int) else name(e[0]) + e[1:]  # noqa: E731
+
+    def name(plain: str) -> str:
+        return f"{plain}{seed}"
+
+    def extent(e: int | str) -> int | str:
+        return e if isinstance(e, int) else name(e[0]) + e[1:]
+
     variables: dict[str, Any] = {
         plain: tc.var(name(plain), tuple([extent(e) for e in shape]))
         for plain, shape in example.program.shapes.items()
@@ -92,8 +97,7 @@ def case(seed: int) -> Case | None:
     bind: dict[str, Any] = {name(plain): a for plain, a in example.arrays.items()}
     bind |= {name(plain): n for plain, n in example.program.extents.items()}
     e = build(example.program, tc, list(variables.values()), extent)
-    pick = lambda: generator.pick(list(variables))  # noqa: E731
-    x, y, z = pick(), pick(), pick()
+    x, y, z = (generator.pick(list(variables)) for _ in range(3))
     mode, inner, outer = (generator.pick(MODES) for _ in range(3))
     by = tc.jacobian(e, variables[x], mode=mode)
     both = tc.jacobian(tc.jacobian(e, variables[y], mode=inner), variables[z], mode=outer)

@@ -8,6 +8,7 @@ import pytest
 
 import tcalc as tc
 from tests import oracle
+from tests.shared import run_source
 
 x = tc.var("x", "n")
 
@@ -88,3 +89,9 @@ def test_logcosh_is_accurate_near_zero_and_far_out() -> None:
     wanted = [oracle.function("logcosh")(mp.mpf(v)) for v in at.tolist()]
     for backend in ("numpy", "c"):
         assert relative(derivatives(tc.logcosh(x), at, 0, backend=backend), wanted) < 1e-14
+
+
+def test_printed_programs_take_orders_that_differ() -> None:
+    n, x = tc.var("n", 3), tc.var("x", 3)
+    e, data = tc.inverse_mills(n, x), {"n": np.array([0.0, 1, 2]), "x": np.array([-9.0, 0.5, -3])}
+    np.testing.assert_allclose(run_source(e, data), e(data), rtol=1e-14)

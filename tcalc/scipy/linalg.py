@@ -113,15 +113,15 @@ def pinv(a: object) -> Expr:
 
 
 @stands_in(scipy.linalg)
-def lstsq(a: object, b: object) -> tuple[Expr, Expr, int, Expr]:
+def lstsq(a: object, b: object) -> tuple[Expr, Expr, Extent, Expr]:
     """The solution, the sum of squared residuals, the rank and the singular values."""
     matrix, right = as_expr(a), as_expr(b)
     found = lapack_names.lstsq(matrix, right)
     residual = arithmetic.subtract(arithmetic.matmul(matrix, found), right)
     least = [n for n in matrix.shape[-2:] if isinstance(n, int)]
-    rank = min(least) if len(least) == 2 else matrix.shape[-1]
+    rank: Extent = min(least) if len(least) == 2 else matrix.shape[-1]
     total = arithmetic.sum(residual * residual, 0)
-    return found, total, rank, svd_rows.svdvals(matrix)  # type: ignore[return-value]
+    return found, total, rank, svd_rows.svdvals(matrix)
 
 
 @stands_in(scipy.linalg)

@@ -6,7 +6,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def stands_in(module: types.ModuleType) -> Callable[[F], F]:
             given = {key: options[key] for key in options if key in known}
             return ours(*map(stacked, args), **given)
 
-        return function  # type: ignore[return-value]
+        return cast(F, function)
 
     return decorate
 

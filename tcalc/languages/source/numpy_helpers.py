@@ -90,7 +90,12 @@ def _gaps(w, degenerate):
 def _inverse_mills(n, x):
     import math
 
-    n = int(np.max(n))
+    if np.ndim(n):
+        found = x + 0 * n
+        for order in np.unique(n):
+            found = np.where(n == order, _inverse_mills(order, x), found)
+        return found
+    n = int(n)
     low, depth = ((-8, 8), (-4, 24), (-3, 40))[min(n, 2)]
     high = np.clip(x, low, 60)
     h = [np.exp(-0.5 * high * high) / (special.ndtr(high) * math.sqrt(2 * math.pi))]

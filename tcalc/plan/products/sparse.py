@@ -133,14 +133,15 @@ def _gram(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord:
     word = x[1][1 - places[0]], y[1][1 - places[1]]
     sizes = {**sized(b, x), **sized(b, y)}
     shape = sizes[word[0]], sizes[word[1]]
-    args, words = (one.slot, other.slot), (x[1], y[1])
+    args, words = [one.slot, other.slot], [x[1], y[1]]
     after = [one.weights[1 - places[0]], other.weights[1 - places[1]]]
     if weights is not None and weights[1]:
-        args, words = (*args, weights[0]), (*words, weights[1])  # type: ignore[assignment]
+        args.append(weights[0])
+        words.append(weights[1])
     elif weights is not None:
         after.append(weights)
     params = (*places, one.entries, other.entries)
-    found: SlotWord = b.emit("sparse_gram", args, shape, (*words, word), params), word
+    found: SlotWord = b.emit("sparse_gram", tuple(args), shape, (*words, word), params), word
     for factor in after:
         if factor is not None:
             found = times(b, factor, found, word)
