@@ -20,6 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from multiprocessing import TimeoutError as NoResult
 from multiprocessing import get_context
 from typing import Any, NamedTuple
 
@@ -279,7 +280,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             for first, *_ in work:
                 try:
                     count, where, mismatches = results.next(timeout=LONGEST)
-                except TimeoutError:
+                except NoResult:
                     # A process that crashes tells nothing, and takes the later results with it.
                     print(f"no result of the {TOGETHER} seeds from {first} on", flush=True)
                     return 1
