@@ -73,12 +73,11 @@ class SourceProgram:
         given = parameters(self.variables, language.reserved, language.start)
         self.names = given if names is None else names
         self.around = around
-        taken, known = language.reserved.union(self.names.values()), self.variables.values()
-        self.scope: FunctionScope = (
-            FunctionScope({self.names[v.name]: v for v in known}, taken, prefix, language.start)
-            if around is None
-            else around.scope
-        )
+        mine = {self.names[v.name]: v for v in self.variables.values()}
+        taken = language.reserved.union(self.names.values())
+        self.scope: FunctionScope = FunctionScope(mine, taken, prefix, language.start)
+        if around is not None:
+            self.scope = around.scope
         self.language = language(self.scope, around is not None)
         self.products = Products(self.language, self)
         extents = {n for node in self.nodes for n in node.shape if isinstance(n, str)}
