@@ -70,7 +70,8 @@ class _Link:
                 process = await asyncio.create_subprocess_exec(
                     sys.executable, "-m", f"{__package__}.fork_server", str(theirs.fileno()),
                     pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL,
-                    env=os.environ | _ENVIRONMENT,
+                    # Modules are found where this process finds them.
+                    env=os.environ | _ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(sys.path)},
                 )  # fmt: skip
             self.pid = process.pid
             reader, self._writer = await asyncio.open_connection(sock=ours)
