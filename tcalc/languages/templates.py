@@ -1,7 +1,7 @@
 r"""LaTeX templates of operators as MathML.
 
 Read are the commands that rows of the library have, and those that formulas of users are likely to
-have. Nothing is refused: of an unknown command the name is shown.
+have. Nothing is refused: any other command is shown as a function of its name.
 """
 
 from __future__ import annotations
@@ -17,11 +17,6 @@ from .writing.notation import Rope
 from .writing.typeset import GREEK
 
 TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\s+|.", re.DOTALL)
-NAMED = {
-    "log", "exp", "ln", "lg", "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos",
-    "arctan", "sinh", "cosh", "tanh", "coth", "det", "dim", "max", "min", "sup", "inf", "lim",
-    "arg", "Pr",
-}  # fmt: skip
 SYMBOLS = {
     "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "neq": "≠", "approx": "≈", "sim": "∼",
     "equiv": "≡", "in": "∈", "wedge": "∧", "vee": "∨", "neg": "¬", "cdot": "⋅", "times": "×",
@@ -49,8 +44,8 @@ ACCENTS = {
     "hat": "^", "widehat": "^", "bar": "¯", "overline": "¯", "tilde": "~", "vec": "→", "dot": "˙",
 }  # fmt: skip
 SPACES = {r"\,", r"\;", r"\:", r"\!", r"\ ", r"\quad", r"\qquad", "~"}
-#: Commands that stand for what is behind them.
-IGNORED = {r"\displaystyle", r"\textstyle", r"\limits", r"\big", r"\Big", r"\bigl", r"\bigr"}
+#: Commands that show nothing.
+IGNORED = {"displaystyle", "textstyle", "limits", "nolimits", "big", "Big", "bigl", "bigr"}
 
 
 def greek(name: str) -> Markup:
@@ -235,9 +230,7 @@ class TemplateReader:
         if name in GREEK or name in LETTERS:
             letter = greek(name) if name in GREEK else word(LETTERS[name])
             return Item(letter)
-        if self.token == "{":  # a command of a package: what it is applied to
-            return Item(single(self.argument()))
-        return Item(word(name)) if f"\\{name}" not in IGNORED else None
+        return None if name in IGNORED else Item(word(name), "function")
 
     # --- commands ---
 
@@ -318,7 +311,6 @@ COMMANDS: list[tuple[set[str], Callable[[TemplateReader, str], Item]]] = [
     ({"sqrt"}, TemplateReader.root),
     (ROMAN, TemplateReader.roman),
     (TEXT, TemplateReader.words),
-    (NAMED, lambda reader, name: Item(word(name), "function")),
     (set(SYMBOLS), TemplateReader.symbol),
     (set(ALPHABETS), TemplateReader.alphabet),
     (set(ACCENTS), TemplateReader.accent),
