@@ -12,7 +12,7 @@ from tcalc.graph.nodes import Expr
 from tcalc.graph.normal import bare
 from tests.formula_tables import FORMULAS, TABLES, Formula
 from tests.formula_tables.causes import CAUSES, FORBIDDEN, LONGEST, holds
-from tests.formula_tables.open_rows import OPEN
+from tests.formula_tables.open_rows import OPEN, READ_OTHERWISE
 from tests.formula_tables.oracle import along, data, expected, form_along
 from tests.formula_tables.row import SIZES
 
@@ -48,7 +48,7 @@ def test_what_is_printed_is_read_back(table: str) -> None:
     for row in TABLES[table]:
         e = _derivative(row)
         again = bare(tc.parse(str(e), **row.variables()))
-        if row.name not in OPEN:
+        if row.name not in OPEN | READ_OTHERWISE:
             assert str(again) == str(e), row.name
             assert bare(tc.parse(str(again), **row.variables())) is again, row.name
         np.testing.assert_allclose(

@@ -112,7 +112,7 @@ ROWS = (
         "T=n,n:symmetric P=n,n:positive_definite",
         "-logdet(P) + tr(T*P)",
         "P P",
-        "(#('il,jk->ijkl', inv(P), inv(P)) + #('ik,jl->ijkl', inv(P), inv(P)))/2",
+        "(#('ik,jl->ijkl', inv(P), inv(P)) + #('il,jk->ijkl', inv(P), inv(P)))/2",
     ),
     F(
         "weighted residuals, by the residual's map",
