@@ -1,4 +1,4 @@
-"""The command line: derive, eval, check, gallery, demo.
+"""The command line: derive, eval, check, gallery, serve, demo.
 
 Exit status 0; 1 where a check finds a difference; 2 for bad input, with a message and no traceback.
 """
@@ -103,6 +103,13 @@ def _parser() -> argparse.ArgumentParser:
 
     gallery = command("gallery", _gallery, "write a page of formulas, each in every language")
     gallery.add_argument("folder", type=Path, help="where index.html goes")
+
+    serve = command("serve", _serve, "serve the web form")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    serve.add_argument("--port", type=int, default=8000)
+    serve.add_argument(
+        "--proxies", default="", help="addresses of proxies that are believed who asks, as a,b"
+    )
 
     command("demo", _demo, "the main job on real data: logistic regression, matrix factorisation")
     return parser
@@ -233,6 +240,15 @@ def _gallery(arguments: Any) -> int:
         page = write_gallery(arguments.folder)
     print(page)
     return 0
+
+
+def _serve(arguments: Any) -> int:
+    try:
+        from tcalc_web.__main__ import serve
+    except ImportError as missing:
+        raise ValueError(f"the web form needs {missing.name}: install tcalc[web]") from None
+    status: int = serve(arguments.host, arguments.port, arguments.proxies)
+    return status
 
 
 def _demo(arguments: Any) -> int:
