@@ -9,6 +9,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..compression.compress import compress
 from ..graph import trees
 from ..graph.nodes import Expr
 from ..graph.variables import canonical_name
+from ..languages.mathml import to_mathml
 from ..languages.registry import TEXT_LANGUAGES
 from ..languages.source.print import to_code
 from ..languages.source.registry import LANGUAGES
@@ -30,12 +32,19 @@ from ..support.progress import Progress
 from ..support.version import __version__
 from .check import check
 from .declarations import declare
+from .dot import to_dot
 from .explain import explain
 from .gallery import write_gallery
 
 #: Languages of input and forms of output by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
 OUTPUT_FORMS = {row.form: row.write for row in TEXT_LANGUAGES.values() if row.write}
+#: Forms in which all derivatives by several variables are one document.
+DOCUMENTS: dict[str, Callable[[Any], str]] = {
+    "mathml": to_mathml,
+    "dot": to_dot,
+    **{name: partial(to_code, language=name) for name in LANGUAGES},
+}
 BAD_INPUT = 2
 
 
@@ -82,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     derive.add_argument(
         "--to",
         default="text",
-        choices=sorted([*OUTPUT_FORMS, *LANGUAGES]),
+        choices=sorted({*OUTPUT_FORMS, *DOCUMENTS}),
         help="form of the output",
     )
     derive.add_argument("--compress", action="store_true", help="print cores and unit tensors")
@@ -176,8 +185,8 @@ def _derive(arguments: Any) -> int:
     blocks = trees.leaves(result)
     if arguments.compress:
         _print_blocks(result, [str(compress(b)) for b in blocks])
-    elif arguments.to in LANGUAGES:  # derivatives by several variables are one program
-        print(to_code(result, arguments.to))
+    elif arguments.to in DOCUMENTS:
+        print(DOCUMENTS[arguments.to](result))
     else:
         _print_blocks(result, [OUTPUT_FORMS[arguments.to](b) for b in blocks])
     if arguments.explain:
