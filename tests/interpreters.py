@@ -46,7 +46,8 @@ def octave(programs: Sequence[Program], folder: Path) -> list[Answer]:
         names = [name for name in head.group(1).split(", ") if name]
         cells[k] = np.empty((1, len(names)), object)
         for place, name in enumerate(names):
-            cells[k][0, place] = np.asarray(program.data[name])
+            value = program.data[name]
+            cells[k][0, place] = np.asarray(value, float if isinstance(value, int) else None)
     counts = [len(program.wanted) for program in programs]
     scipy.io.savemat(folder / "in.mat", {"given": cells, "counts": counts}, oned_as="column")
     done = octave_script(DRIVER, folder)
