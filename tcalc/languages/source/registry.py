@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from .julia import Julia
 from .language import Language
 from .matlab import Matlab
 from .numpy import NumPy
 
 LANGUAGES: dict[str, type[Language]] = {
     "numpy": NumPy,
+    "julia": Julia,
     "matlab": Matlab,
 }
