@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from .jax import Jax
 from .language import Language
 from .numpy import NumPy
+from .torch import Torch
 
 LANGUAGES: dict[str, type[Language]] = {
     "numpy": NumPy,
+    "jax": Jax,
+    "torch": Torch,
 }
