@@ -69,6 +69,7 @@ class ArrayPrograms:
 
     reserved: frozenset[str]
     helpers: Mapping[str, str]
+    start = ""
     width = 68
 
     def __init_subclass__(cls) -> None:
@@ -138,7 +139,7 @@ class ArrayPrograms:
         return f"{', '.join(arrays)} = floats({', '.join(arrays)})"
 
     def nested(self, f: FunctionText) -> list[str]:
-        return _defined(f, _body(f))
+        return _defined(f._replace(free=()), _body(f))
 
     def module(self, functions: Sequence[list[str]]) -> str:
         """The program: these functions, and all that they need."""
