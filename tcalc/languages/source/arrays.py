@@ -268,6 +268,9 @@ class ArrayLanguage(ArrayPrograms):
             found = found(*op.params)
         return None if found is None else self.spelled(found)
 
+    def own(self, template: str, args: Sequence[Code]) -> Code:
+        return infix.filled(template, {}, args, lambda c: named(self, c))
+
     def constant(self, c: Code) -> Code:
         return Code(f"{operand(c)}.{self.cast}({self.dtype})")
 

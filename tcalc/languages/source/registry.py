@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .jax import Jax
 from .language import Language
+from .matlab import Matlab
 from .numpy import NumPy
 from .torch import Torch
 
@@ -11,4 +12,5 @@ LANGUAGES: dict[str, type[Language]] = {
     "numpy": NumPy,
     "jax": Jax,
     "torch": Torch,
+    "matlab": Matlab,
 }
