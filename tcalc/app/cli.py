@@ -39,13 +39,13 @@ from .gallery import write_gallery
 #: Languages of input and forms of output by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
 OUTPUT_FORMS = {row.form: row.write for row in TEXT_LANGUAGES.values() if row.write}
+#: Forms in which all derivatives by several variables are one document.
+DOCUMENTS: dict[str, Callable[[Any], str]] = {
+    "mathml": to_mathml,
+    "dot": to_dot,
+    **{name: partial(to_code, language=name) for name in LANGUAGES},
+}
 BAD_INPUT = 2
-
-
-def documents() -> dict[str, Callable[[Any], str]]:
-    """Forms in which all derivatives by several variables are one document."""
-    programs = {name: partial(to_code, language=name) for name in LANGUAGES}
-    return {"mathml": to_mathml, "dot": to_dot, **programs}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     derive.add_argument(
         "--to",
         default="text",
-        choices=sorted({*OUTPUT_FORMS, *documents()}),
+        choices=sorted({*OUTPUT_FORMS, *DOCUMENTS}),
         help="form of the output",
     )
     derive.add_argument("--compress", action="store_true", help="print cores and unit tensors")
@@ -185,8 +185,8 @@ def _derive(arguments: Any) -> int:
     blocks = trees.leaves(result)
     if arguments.compress:
         _print_blocks(result, [str(compress(b)) for b in blocks])
-    elif (document := documents().get(arguments.to)) is not None:
-        print(document(result))
+    elif arguments.to in DOCUMENTS:
+        print(DOCUMENTS[arguments.to](result))
     else:
         _print_blocks(result, [OUTPUT_FORMS[arguments.to](b) for b in blocks])
     if arguments.explain:
