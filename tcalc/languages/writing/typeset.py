@@ -69,7 +69,6 @@ def template(text: str) -> list[tuple[str, str]]:
 class Typeset(Style, ABC):
     """Mathematical notation, from the marks of one language."""
 
-    symbols: Symbols
     dot: Rope  #: between numbers
     times: Rope  #: between extents
     entrywise: Rope  #: before exponents of powers entry by entry
@@ -77,7 +76,45 @@ class Typeset(Style, ABC):
     one: Rope  #: of vectors of ones
     infinity: Rope
 
+    def __init__(self) -> None:
+        self.symbols = Symbols(self.symbol, self.exact_symbol)
+        self.heights: dict[int, tuple[Rope, bool]] = {}
+
+    def tall(self, rope: Rope) -> bool:
+        """Is a rope higher than a line? Of each that is made of others this is asked once."""
+        found = self.high(rope)
+        if found is not None:
+            return found
+        stack = [rope]
+        while stack:
+            heights = [self._known(part) for part in stack[-1]]
+            waiting = [p for p, high in zip(stack[-1], heights, strict=True) if high is None]
+            if not waiting:
+                parts = stack.pop()
+                self.heights[id(parts)] = parts, any(heights)
+            stack += waiting
+        return self.heights[id(rope)][1]
+
+    def _known(self, rope: Rope) -> bool | None:
+        found = self.high(rope)
+        known = self.heights.get(id(rope)) if found is None else None
+        return found if known is None else known[1]
+
     # --- marks ---
+
+    @staticmethod
+    @abstractmethod
+    def symbol(name: str) -> str:
+        """A name as it reads best."""
+
+    @staticmethod
+    @abstractmethod
+    def exact_symbol(name: str) -> str:
+        """A name as it is: no two names look alike."""
+
+    @abstractmethod
+    def high(self, rope: Rope) -> bool | None:
+        """Is a mark higher than a line? None for a rope made of others."""
 
     @abstractmethod
     def superscript(self, base: Rope, above: Rope) -> Rope: ...
