@@ -82,18 +82,17 @@ class Typeset(Style, ABC):
 
     def tall(self, rope: Rope) -> bool:
         """Is a rope higher than a line? Of each that is made of others this is asked once."""
-        found = self.high(rope)
-        if found is not None:
-            return found
         stack = [rope]
         while stack:
-            heights = [self._known(part) for part in stack[-1]]
-            waiting = [p for p, high in zip(stack[-1], heights, strict=True) if high is None]
-            if not waiting:
-                parts = stack.pop()
-                self.heights[id(parts)] = parts, any(heights)
-            stack += waiting
-        return self.heights[id(rope)][1]
+            parts = stack[-1]
+            if self._known(parts) is None:
+                waiting = [part for part in parts if self._known(part) is None]
+                stack += waiting
+                if waiting:
+                    continue
+                self.heights[id(parts)] = parts, any(map(self._known, parts))
+            stack.pop()
+        return bool(self._known(rope))
 
     def _known(self, rope: Rope) -> bool | None:
         found = self.high(rope)
@@ -104,13 +103,11 @@ class Typeset(Style, ABC):
 
     @staticmethod
     @abstractmethod
-    def symbol(name: str) -> str:
-        """A name as it reads best."""
+    def symbol(name: str) -> str: ...
 
     @staticmethod
     @abstractmethod
-    def exact_symbol(name: str) -> str:
-        """A name as it is: no two names look alike."""
+    def exact_symbol(name: str) -> str: ...
 
     @abstractmethod
     def high(self, rope: Rope) -> bool | None:
