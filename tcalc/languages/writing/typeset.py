@@ -250,6 +250,12 @@ class Typeset(Style, ABC):
         """The row's template, with parentheses where it has none of its own."""
         if op.spelling.infix in COMPARISONS:
             return self.compared(op.spelling.infix, args)
+        if op.spelling.infix == ".^":
+            base, exponent = args
+            above = self.signed(exponent)
+            above = above if all(scalar) else (self.entrywise, above)
+            text = self.superscript(self.inside(base, ATOM), above)
+            return Fragment(text, POWER, *fragment_size(args, 2))
         args = self.conditions(op, args)
         parts = template(op.spelling.latex)
         ropes: list[Rope] = []
