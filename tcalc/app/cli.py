@@ -1,4 +1,4 @@
-"""The command line: derive, eval, check, demo.
+"""The command line: derive, eval, check, serve, demo.
 
 Exit status 0; 1 where a check finds a difference; 2 for bad input, with a message and no traceback.
 """
@@ -97,6 +97,13 @@ def _parser() -> argparse.ArgumentParser:
     test = command("check", _check, "compare a derivative with numerical differentiation")
     _expression_options(test)
     test.add_argument("--seed", type=_seed, default=0)
+
+    serve = command("serve", _serve, "serve the web form")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    serve.add_argument("--port", type=int, default=8000)
+    serve.add_argument(
+        "--proxies", default="", help="addresses of proxies that are believed who asks, as a,b"
+    )
 
     command("demo", _demo, "the main job on real data: logistic regression, matrix factorisation")
     return parser
@@ -242,6 +249,15 @@ def _check(arguments: Any) -> int:
         print(f"{name}, order {arguments.order}: {report}")
         worst = max(worst, 0 if report.passed else 1)
     return worst
+
+
+def _serve(arguments: Any) -> int:
+    try:
+        from tcalc_web.__main__ import serve
+    except ImportError as missing:
+        raise ValueError(f"the web form needs {missing.name}: install tcalc[web]") from None
+    status: int = serve(arguments.host, arguments.port, arguments.proxies)
+    return status
 
 
 def _demo(arguments: Any) -> int:
