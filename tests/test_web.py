@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "web"))
 pytest.importorskip("fastapi", reason="the extra `web` is not installed")
 
 from dataclasses import replace
@@ -23,7 +20,8 @@ from tcalc_web.examples import EXAMPLES, Example
 from tcalc_web.gate import Gate, network
 from tcalc_web.settings import SETTINGS
 
-OPEN = replace(SETTINGS, rate=1e6, burst=10**6, seconds_at_once=1e6)
+from tests.web_server import OPEN
+
 SHAPES = {"A": {"shape": ["m", "n"]}, "x": {"shape": ["m"]}}
 DERIVE = "/api/v1/derive"
 
