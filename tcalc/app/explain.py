@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..calculus.transforms import AUTO_MODES, check_order, derivative
@@ -14,7 +14,10 @@ from ..graph.normal import bare
 from ..plan.lowering.make import make_plan
 from ..rules.strategy import simplify
 from ..run.binding import checked_extent
+from ..support import html
 from ..support.byte_counts import show_bytes
+
+HEAD = ("mode", "nodes", "steps", "operations", "peak memory")
 
 
 class Row(NamedTuple):
@@ -51,24 +54,33 @@ class Explanation:
         self.sizes, self.note = sizes, note
 
     def __str__(self) -> str:
-        head = ("mode", "nodes", "steps", "operations", "peak memory")
-        table = [head] + [
-            (r.mode, str(r.nodes), str(r.steps), f"{r.flops:.3g}", show_bytes(r.peak_bytes))
-            for r in self.rows
-        ]
-        widths = [max(len(line[k]) for line in table) for k in range(len(head))]
+        cells = self._cells()
+        widths = [max(len(line[k]) for line in cells) for k in range(len(HEAD))]
         lines = [self.title + self.note]
-        for line in table:
-            cells = [
+        for line in cells:
+            padded = [
                 c.ljust(w) if k == 0 else c.rjust(w)
                 for k, (c, w) in enumerate(zip(line, widths, strict=True))
             ]
-            lines.append("  " + "  ".join(cells).rstrip())
-        fired = ", ".join(f"{name} x{count}" for name, count in sorted(self.rewrites.items()))
-        lines.append(f"  rewrites: {fired or 'none'}")
-        return "\n".join(lines)
+            lines.append("  " + "  ".join(padded).rstrip())
+        return "\n".join([*lines, f"  {self._fired()}"])
 
     __repr__ = __str__
+
+    def _cells(self) -> Sequence[Sequence[str]]:
+        return [HEAD] + [
+            (r.mode, str(r.nodes), str(r.steps), f"{r.flops:.3g}", show_bytes(r.peak_bytes))
+            for r in self.rows
+        ]
+
+    def _fired(self) -> str:
+        fired = ", ".join(f"{name} x{count}" for name, count in sorted(self.rewrites.items()))
+        return f"rewrites: {fired or 'none'}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        head, *rows = self._cells()
+        return html.table(self.title + self.note, head, rows, [self._fired()])
 
 
 class Source(NamedTuple):
@@ -141,10 +153,7 @@ def explain(e: Any, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explana
     fired: Counter[str] = Counter()
     for root in {leaf: None for source in sources for leaf in trees.leaves(source.of)}:
         simplify(bare(root), fired)
-    known = {n: checked_extent(n, sizes.get(n, NOMINAL)) for n in dimensions(parts)}
-    unknown = sorted(sizes.keys() - known.keys())
-    if unknown:
-        raise TypeError(f"{unknown[0]} is no dimension of the expression ({', '.join(known)})")
+    known = all_sizes(parts, sizes)
     rows, shapes = [], []
     orders = sorted({source.order for source in sources})
     for mode in AUTO_MODES if any(orders) else ("value",):
@@ -158,6 +167,15 @@ def explain(e: Any, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explana
     at = ", ".join(f"{name} = {extent}" for name, extent in known.items())
     title = f"{what}, shape {shape}" + (f", at {at}" if at else "")
     return Explanation(title, rows, dict(fired), known, note)
+
+
+def all_sizes(roots: Sequence[Expr], sizes: Mapping[str, int]) -> dict[str, int]:
+    """The extents of all dimensions: those that are given, NOMINAL of the others."""
+    known = {n: checked_extent(n, sizes.get(n, NOMINAL)) for n in dimensions(roots)}
+    unknown = sorted(sizes.keys() - known.keys())
+    if unknown:
+        raise TypeError(f"{unknown[0]} is no dimension of the expression ({', '.join(known)})")
+    return known
 
 
 def _row(mode: str, roots: list[Expr], sizes: dict[str, int]) -> Row:
