@@ -30,12 +30,20 @@ FORMULAS: dict[str, Callable[..., str]] = {
     "index": tc.to_index,
     "dot": tc.to_dot,
 }
-CODE = ("numpy", "cupy", "jax", "torch", "julia", "matlab", "c")
+_LANGUAGES = ("numpy", "cupy", "jax", "torch", "julia", "matlab", "c")
 #: A picture of the DAG, which Graphviz draws, or else `drawing`.
 PICTURE = "svg"
+
+
+def _writes(language: str) -> bool:
+    try:
+        return bool(tc.to_code(tc.var("x"), language))
+    except ValueError:
+        return False
+
+
+CODE = tuple(name for name in _LANGUAGES if _writes(name))
 OUTPUTS = (*FORMULAS, PICTURE, *CODE)
-#: Formulas in which repeated parts can get names.
-_WHERE = ("text", "latex", "mathml")
 MODES = ("auto", "forward", "reverse", "cross-country")
 PROPERTIES = ("symmetric", "positive_definite", "diagonal", "lower", "upper", "nonnegative")
 #: Seconds of symbolic work, of those that a query has in all.
@@ -122,7 +130,7 @@ def _outputs(result: Any, query: Mapping[str, Any], settings: Settings) -> dict[
     found = {}
     for name in query["outputs"]:
         try:
-            found[name] = _bounded(_written(result, name, query["where"]), settings)
+            found[name] = _bounded(_written(result, name), settings)
         except tc.LimitError:
             raise
         except _USERS as reason:
@@ -132,12 +140,12 @@ def _outputs(result: Any, query: Mapping[str, Any], settings: Settings) -> dict[
     return found
 
 
-def _written(result: Any, output: str, where: bool) -> str:
+def _written(result: Any, output: str) -> str:
     if output == PICTURE:
         return picture(tc.to_dot(result), _DRAWING)
     if output not in FORMULAS:
         return tc.to_code(result, output)
-    return FORMULAS[output](result, **({"where": True} if where and output in _WHERE else {}))
+    return FORMULAS[output](result)
 
 
 def _bounded(text: str, settings: Settings) -> str:
