@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from .c import C
 from .language import Language
 from .numpy import NumPy
 
 LANGUAGES: dict[str, type[Language]] = {
     "numpy": NumPy,
+    "c": C,
 }
