@@ -14,6 +14,7 @@ import numpy as np
 from ...graph.extents import Extent, Shape, extent_names
 from ...integers.affine import Congruence, Constraint, factors_of
 from . import infix
+from .c_check import check_text
 from .c_module import RESERVED, function_lines, module_text
 from .c_folds import folded
 from .c_nests import Array, Call, Line, Node, Statement, atom, nest
@@ -47,6 +48,7 @@ class C:
 
     name = "C"
     reserved = RESERVED
+    start = "v"
     width = 68
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
@@ -58,6 +60,7 @@ class C:
         scope.taken.update(self.indices)
         self.claimed: list[str] = []
         self.steps: dict[str, FunctionText] = {}
+        self.text = ""
 
     # --- statements ---
 
@@ -101,7 +104,8 @@ class C:
 
     def variable(self, name: str, shape: Shape) -> Code:
         found = replace(in_memory(name, self.shape(shape)), view=True)
-        if self.scope.variables[name].integral == self.integers:
+        declared = self.scope.variables.get(name)
+        if (declared is not None and declared.integral) == self.integers:
             return found
         kind = self.kind
         return pulled(found.shape, lambda index: Code(f"({kind}){found.entry(index).text}"))
@@ -449,10 +453,11 @@ class C:
         return []
 
     def module(self, functions: Sequence[list[str]]) -> str:
-        return module_text(functions)
+        self.text = module_text(functions)
+        return self.text
 
     def check(self, check: Check) -> str:
-        raise NotImplementedError
+        return check_text(self, check, self.text)
 
 
 def _label(key: Any, place: int) -> str:

@@ -211,7 +211,7 @@ def module_text(functions: Sequence[list[str]]) -> str:
     """The file: its header, then what is behind it."""
     bodies = ["\n".join(lines_) for lines_ in functions]
     declared = [_declared(lines_) for lines_ in functions]
-    helpers = _called(bodies)
+    helpers = called(bodies)
     (name,) = re.findall(r"^int (\w+)\(", bodies[0], re.MULTILINE)
     guard = f"{name.upper()}_H"
     header = [f"#ifndef {guard}", f"#define {guard}", "", _TYPES, "", *declared, "", HEADER_END]
@@ -223,6 +223,15 @@ def header_of(source: str) -> str:
     """The declarations of a file: what other files include."""
     head, _, _ = source.partition(HEADER_END)
     return head + HEADER_END + "\n"
+
+
+def declarations(source: str) -> dict[str, list[str]]:
+    """The parameters of a file's functions as they are declared, by name."""
+    found = re.findall(r"^int (\w+)\(([^)]*)\);", source, re.MULTILINE)
+    return {
+        name: [re.sub(r"\s+", " ", p).replace("*restrict ", "* ").strip() for p in text.split(",")]
+        for name, text in found
+    }
 
 
 def _declared(lines_: Sequence[str]) -> str:
@@ -239,7 +248,7 @@ def _declared(lines_: Sequence[str]) -> str:
     return "\n".join(found)
 
 
-def _called(texts_: Sequence[str]) -> list[str]:
+def called(texts_: Sequence[str]) -> list[str]:
     """The routines that texts call, and those that these call."""
     known, needed = routines(), set[str]()
     waiting = "\n".join(texts_)

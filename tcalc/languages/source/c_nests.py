@@ -193,7 +193,7 @@ def _without(nodes: Sequence[Node], dead: set[str]) -> list[Node]:
             body = _without(node.body, dead)
             if body:
                 found.append(Loop(node.index, node.extent, body, node.plain, node.backward))
-        elif not dead.issuperset(targets(node)) or (isinstance(node, Call) and node.status):
+        elif not dead.issuperset(targets(node)):
             found.append(node)
     return found
 

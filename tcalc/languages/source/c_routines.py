@@ -206,16 +206,6 @@ def _iota(language: Any, op: Operator, args: Sequence[Value]) -> Value:
     return pulled(shape, lambda index: Code(f"{cast}{atom(index[0])}"))
 
 
-def _triangle(language: Any, op: Operator, args: Sequence[Value]) -> Value:
-    (a,) = args
-
-    def entry(index: Sequence[str]) -> Code:
-        i, j = (atom(k) for k in index[-2:])
-        return Code(f"({j} <= {i} ? {entry_of(a, index).text} : 0)")
-
-    return pulled(a.shape, entry)
-
-
 def _extracted(language: Any, op: Operator, args: Sequence[Value]) -> Value:
     (a,), offset = args, int(op.params[0])
 
@@ -273,14 +263,55 @@ def _distances(language: Any, op: Operator, args: Sequence[Value]) -> Value:
     return found
 
 
+def _eye(language: Any, op: Operator, args: Sequence[Value]) -> Value:
+    n = str(int(float(args[0].text)))
+
+    def entry(index: Sequence[str]) -> Code:
+        text = f"{atom(index[0])} == {atom(index[1])}"
+        return Code(f"({text})", condition=text)
+
+    return pulled((n, n), entry)
+
+
+def _half(sign: str) -> Callable[..., Value]:
+    """A matrix of which one half is kept."""
+
+    def made(language: Any, op: Operator, args: Sequence[Value]) -> Value:
+        (a,) = args
+
+        def entry(index: Sequence[str]) -> Code:
+            i, j = (atom(k) for k in index[-2:])
+            return Code(f"({j} {sign} {i} ? {entry_of(a, index).text} : 0)")
+
+        return pulled(a.shape, entry)
+
+    return made
+
+
+def _diagonal(language: Any, op: Operator, args: Sequence[Value]) -> Value:
+    (a,) = args
+    if len(a.shape) == 2:
+        return viewed(a, a.shape[:1], lambda index: [index[0], index[0]])
+
+    def entry(index: Sequence[str]) -> Code:
+        i, j = map(atom, index)
+        return Code(f"({i} == {j} ? {a.entry(index[:1]).text} : 0)")
+
+    return pulled((a.shape[0], a.shape[0]), entry)
+
+
 READ: dict[str, Callable[..., Value]] = {
+    "eye": _eye,
+    "tril": _half("<="),
+    "triu": _half(">="),
+    "diag": _diagonal,
     "iota": _iota,
     "leading_rows": _cells(lambda i, j: f"{i} == {j}"),
     "lower_half": _cells(lambda i, j: f"{j} < {i}", half=True),
     "lower_ones": _cells(lambda i, j: f"{j} <= {i}"),
     "lower_trapezoid": _cells(lambda i, j: f"{j} <= {i}"),
     "upper_ones": _cells(lambda i, j: f"{j} > {i}"),
-    "lower_triangle": _triangle,
+    "lower_triangle": _half("<="),
     "extractdiag": _extracted,
     "makediag": _made,
     "merge_axes": _merged,
