@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 from collections.abc import Sequence
@@ -11,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.extents import Extent, Shape, extent_names
+from ...graph.extents import Extent, Shape
 from ...integers.affine import Congruence, Constraint, factors_of
 from . import infix
 from .c_check import check_text
-from .c_module import RESERVED, function_lines, module_text
+from .c_contractions import einsum, product
 from .c_folds import folded
-from .c_nests import Array, Call, Line, Node, Statement, atom, nest
+from .c_module import RESERVED, function_lines, module_text
+from .c_nests import Line, atom
 from .c_operators import entry, real
+from .c_places import embed, pad, place, segment_sum, take
 from .c_routines import routine_call
 from .c_values import (
-    Strided,
     Value,
-    added,
     affine,
     common_shape,
     entry_of,
@@ -34,16 +33,13 @@ from .c_values import (
     value,
     viewed,
 )
-from .infix import operand
-from .language import ATOM, PRODUCT, SUM, Check, Code, FunctionText, Operator, named
+from .c_writer import Writer
+from .language import ATOM, PRODUCT, SUM, Check, Code, FunctionText, Operator
 from .places import View
-from .scope import FunctionScope, unlike
-
-#: Names of indices, in the order in which loops take them.
-INDICES = ("i", "j", "k", "l", "p", "q", "r", "s", "u", "v")
+from .scope import FunctionScope
 
 
-class C:
+class C(Writer):
     """C99 source, arrays row by row."""
 
     name = "C"
@@ -52,53 +48,10 @@ class C:
     width = 68
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
-        self.scope = scope
-        self.integers = integers
-        self.kind = "ptrdiff_t" if integers else "real"
-        dims = extent_names([n for v in scope.variables.values() for n in v.shape])
-        self.indices = [i for i in INDICES if i not in dims and i not in scope.variables]
-        scope.taken.update(self.indices)
+        super().__init__(scope, integers)
         self.claimed: list[str] = []
         self.steps: dict[str, FunctionText] = {}
         self.text = ""
-
-    # --- statements ---
-
-    def emit(self, *nodes: Node, made: Sequence[Array] = ()) -> None:
-        self.scope.lines.append(Statement(list(nodes), list(made)))
-
-    def index(self, count: int) -> list[str]:
-        """Names of that many indices."""
-        while len(self.indices) < count:
-            self.indices.append(unlike(f"i{len(self.indices)}_", self.scope.taken, "_"))
-        return self.indices[:count]
-
-    def storage(
-        self, shape: Sequence[str], name: str = "", kind: str = ""
-    ) -> tuple[Array, Value]:
-        """An array to be filled."""
-        array = Array(name or self.scope.fresh(), tuple(shape), kind or self.kind)
-        return array, in_memory(array.name, shape, whole=True)
-
-    def filled(self, shape: Sequence[str], c: Value, name: str = "", kind: str = "") -> Value:
-        """The entries of a value in an array, or a number, under a name."""
-        if not shape:
-            local = name or self.scope.fresh()
-            self.emit(Line(local, "=", entry_of(c, ()).text, f"const {kind or self.kind}"))
-            return replace(in_memory(local, ()), weak=c.weak, whole=True)
-        array, found = self.storage(shape, name, kind)
-        index = self.index(len(shape))
-        line = Line(found.entry(index).text, "=", entry_of(c, index).text)
-        self.emit(*nest(index, shape, [line]), made=[array])
-        return found
-
-    def zeros(self, shape: Sequence[str]) -> Value:
-        return self.filled(shape, scalar("0")) if shape else self.zero()
-
-    def zero(self) -> Value:
-        name = self.scope.fresh()
-        self.emit(Line(name, "=", "0", self.kind))
-        return replace(in_memory(name, ()), whole=True)
 
     # --- values ---
 
@@ -137,13 +90,6 @@ class C:
         level = ATOM if shown == atom(shown) or not self.integers else SUM
         return replace(scalar(shown, level, weak=True), extent=text)
 
-    def extent(self, extent: Extent) -> str:
-        """An extent as an integer of C."""
-        return _integer(ast.parse(self.scope.extent(extent), mode="eval").body).text
-
-    def shape(self, shape: Shape) -> tuple[str, ...]:
-        return tuple([self.extent(n) for n in shape])
-
     def literal(self, value: Any) -> str:
         return repr(value)
 
@@ -161,12 +107,6 @@ class C:
     def part(self, c: Code, index: int) -> Code:
         return value(c).parts[index]
 
-    def plain(self, c: Code) -> Value:
-        """A value that costs little to read again: one with a function in it gets a name."""
-        given = value(c)
-        costly = given.memory is None and any(sign in given.text for sign in ("(", " / "))
-        return value(named(self, given)) if costly and given.shape else given
-
     # --- views ---
 
     def transpose(self, c: Code, perm: Sequence[int]) -> Code:
@@ -174,8 +114,10 @@ class C:
         if list(perm) == list(range(len(perm))):
             return c
         found = viewed(
-            v, [v.shape[k] for k in perm], lambda index: [index[perm.index(k)] for k in range(len(perm))]
-        )  # fmt: skip
+            v,
+            [v.shape[k] for k in perm],
+            lambda index: [index[perm.index(k)] for k in range(len(perm))],
+        )
         if v.memory is None:
             return found
         strides = tuple([v.memory.strides[k] for k in perm])
@@ -230,14 +172,7 @@ class C:
         return pulled(self.shape(shape), lambda index: entry_of(v, ()))
 
     def embed(self, c: Code, out: Sequence[int], shape: Shape) -> Code:
-        v, extents = value(c), self.shape(shape)
-        found = self.zeros(extents)
-        labels = list(dict.fromkeys(out))
-        index = self.index(len(labels))
-        target = found.entry([index[labels.index(label)] for label in out]).text
-        over = [extents[out.index(label)] for label in labels]
-        self.emit(*nest(index, over, [Line(target, "=", entry_of(v, index).text)]))
-        return found
+        return embed(self, c, out, shape)
 
     # --- places that are affine in indices ---
 
@@ -251,59 +186,24 @@ class C:
             ],
         )
         overlaps = sum([any(steps) for steps in view.steps]) < len(view.shape)
-        return replace(found, overlaps=overlaps or any(len([s for s in steps if s]) > 1 for steps in view.steps))
+        return replace(
+            found,
+            overlaps=overlaps or any(len([s for s in steps if s]) > 1 for steps in view.steps),
+        )
 
     def pad(self, c: Code, shape: Shape, margins: Sequence[tuple[Extent, Extent]]) -> Code:
-        v, ends = value(c), [self.shape(pair) for pair in margins]
-        inner = self.shape(shape)
-        whole = [added(*[atom(n) for n in (a, n, b) if n != "0"]) for n, (a, b) in zip(inner, ends, strict=True)]
-        found = self.zeros(whole)
-        index = self.index(len(inner))
-        target = found.entry([added(i, a) for i, (a, _) in zip(index, ends, strict=True)]).text
-        self.emit(*nest(index, inner, [Line(target, "=", entry_of(v, index).text)]))
-        return found
+        return pad(self, c, shape, margins)
 
     def place(self, c: Code, whole: Shape, view: View, onto: Code | None = None) -> Code:
-        v, found = value(c), value(onto) if onto is not None else self.zeros(self.shape(whole))
-        index, starts = self.index(len(view.shape)), self.shape(view.starts)
-        places = [affine(a, steps, index) for a, steps in zip(starts, view.steps, strict=True)]
-        line = Line(found.entry(places).text, "+=", entry_of(v, index).text)
-        self.emit(*nest(index, self.shape(view.shape), [line]))
-        return found
+        return place(self, c, whole, view, onto)
 
     # --- integers as indices ---
 
     def take(self, c: Code, keys: Sequence[Code | None]) -> Code:
-        v = value(c)
-        given = [value(key) for key in keys if key is not None]
-        shared = common_shape(given)
-        places = [k for k, key in enumerate(keys) if key is not None]
-        rest = [k for k in range(len(v.shape)) if k not in places]
-        apart = places[-1] - places[0] + 1 > len(places)
-        at = 0 if apart else places[0]
-        order: list[int | None] = [*rest[:at], *[None] * len(shared), *rest[at:]]
-        extents = iter(shared)
-        shape = [next(extents) if k is None else v.shape[k] for k in order]
-
-        def entries(index: Sequence[str]) -> list[str]:
-            common = list(index[at : at + len(shared)])
-            kept = dict(zip(rest, [*index[:at], *index[at + len(shared) :]], strict=True))
-            return [
-                kept[k] if k in kept else entry_of(value(keys[k]), common).text  # type: ignore[arg-type]
-                for k in range(len(v.shape))
-            ]
-
-        return viewed(v, shape, entries)
+        return take(c, keys)
 
     def segment_sum(self, c: Code, index: Code, extent: Extent) -> Code:
-        v, key = value(c), value(index)
-        rest = v.shape[len(key.shape) :]
-        found = self.zeros((self.extent(extent), *rest))
-        names = self.index(len(v.shape))
-        place_ = entry_of(key, names[: len(key.shape)]).text
-        target = found.entry([place_, *names[len(key.shape) :]]).text
-        self.emit(*nest(names, v.shape, [Line(target, "+=", entry_of(v, names).text)]))
-        return found
+        return segment_sum(self, c, index, extent)
 
     def indicator(self, shape: Shape, guards: Sequence[Constraint | Congruence]) -> Code:
         def entry(index: Sequence[str]) -> Code:
@@ -340,7 +240,7 @@ class C:
     def matmul(self, a: Code, b: Code) -> Code:
         p, q = len(value(a).shape), len(value(b).shape)
         if p == q == 2:
-            return self.product(value(a), value(b))
+            return product(self, value(a), value(b))
         stack, row, column = range(3, 1 + max(p, q, 2)), [0][: p - 1], [2][: q - 1]
         words = [*stack[: max(p - 2, 0)], *row, 1], [*stack[: max(q - 2, 0)], 1, *column]
         return self.einsum([a, b], words, [*stack, *row, *column])
@@ -354,55 +254,10 @@ class C:
         words = [list(range(p)), [names[k] for k in range(q)]]
         return self.einsum([a, b], words, [k for w in words for k in w if k not in axes[0]])
 
-    def product(self, a: Value, b: Value) -> Value:
-        """A product of matrices."""
-        (left, ai, ak), (right, bk, bj) = self.matrix(a), self.matrix(b)
-        array, found = self.storage((a.shape[0], b.shape[1]))
-        sizes = f"{a.shape[0]}, {b.shape[1]}, {a.shape[1]}"
-        call = f"product({sizes}, {left}, {ai}, {ak}, {right}, {bk}, {bj}, {array.name})"
-        self.emit(Call(call, (array.name,)), made=[array])
-        return found
-
-    def matrix(self, v: Value) -> tuple[str, str, str]:
-        """A matrix in memory: a pointer, and how far rows and columns are apart."""
-        if v.memory is None or "1" not in v.memory.strides or self.integers:
-            v = self.filled(v.shape, v)
-        assert v.memory is not None
-        return (v.memory.pointer, *v.memory.strides)  # type: ignore[return-value]
-
     def einsum(
         self, factors: Sequence[Code], words: Sequence[Sequence[int]], out: Sequence[int]
     ) -> Code:
-        every = list(dict.fromkeys([*out, *[k for word in words for k in word]]))
-        values = [
-            self.plain(c) if len(set(w)) < len(every) else value(c)
-            for c, w in zip(factors, words, strict=True)
-        ]
-        extents: dict[int, str] = {}
-        for v, word in zip(values, words, strict=True):
-            for label, n in zip(word, v.shape, strict=True):
-                if extents.get(label, "1") == "1":
-                    extents[label] = n
-        names = dict(zip(every, self.index(len(every)), strict=True))
-        entries = [entry_of(v, [names[k] for k in w]) for v, w in zip(values, words, strict=True)]
-        body = infix.product([e for e in entries if e.text != "1"] or entries).text
-        shape = tuple([extents[label] for label in out])
-        order = _order(body, [names[k] for k in out], [names[k] for k in every if k not in out])
-        over = {names[k]: extents[k] for k in every}
-        if not out:
-            found = self.zero()
-            self.emit(*nest(order, [over[i] for i in order], [Line(found.text, "+=", body)]))
-            return found
-        array, found = self.storage(shape)
-        target = found.entry([names[k] for k in out]).text
-        add: Node = Line(target, "+=", body)
-        inner = order[len(out) - 1 :] if order[-1] in [names[k] for k in out] else order[len(out) :]
-        outer = order[: len(order) - len(inner)]
-        own = [i for i in inner if i in [names[k] for k in out]]
-        start = nest(own, [over[i] for i in own], [Line(target, "=", "0")])
-        adding = nest(inner, [over[i] for i in inner], [add])
-        self.emit(*nest(outer, [over[i] for i in outer], [*start, *adding]), made=[array])
-        return found
+        return einsum(self, factors, words, out)
 
     # --- operators ---
 
@@ -430,7 +285,13 @@ class C:
 
     def result(self, c: Code, shape: Shape) -> Code:
         v, extents = value(c), self.shape(shape)
-        if v.whole and v.name and v.shape == extents and not self.integers and v.text not in self.claimed:
+        if (
+            v.whole
+            and v.name
+            and v.shape == extents
+            and not self.integers
+            and v.text not in self.claimed
+        ):
             self.claimed.append(v.text)
             return v
         found = self.filled(extents, v)
@@ -464,52 +325,3 @@ def _label(key: Any, place: int) -> str:
     """A key as part of a name."""
     text = str(key)
     return text if re.fullmatch(r"[A-Za-z]\w{0,30}", text, re.ASCII) else str(place)
-
-
-def _order(body: str, out: list[str], summed: list[str]) -> list[str]:
-    """The loops, outermost first: innermost runs along memory, where one can."""
-    accesses = re.findall(r"\[([^\[\]]*)\]", body)
-
-    def along(i: str) -> tuple[int, int]:
-        rows = sum([a == i or a.endswith(f" + {i}") for a in accesses])
-        return rows, sum([bool(re.search(rf"\b{i}\b", a)) for a in accesses]) - rows
-
-    if not out or not summed:
-        return [*out, *summed]
-    apart = {i: along(i)[1] for i in (*out, *summed)}
-    fast = [i for i in out if not apart[i] and along(i)[0]]
-    if fast:
-        last = fast[-1]
-        return [*[i for i in out if i != last], *summed, last]
-    last = max(summed, key=lambda i: (along(i)[0] - apart[i], summed.index(i)))
-    return [*out, *[i for i in summed if i != last], last]
-
-
-def _integer(tree: ast.expr) -> Code:
-    """An extent in C."""
-    match tree:
-        case ast.Constant():
-            return Code(str(tree.value))
-        case ast.Name():
-            return Code(tree.id)
-        case ast.Call(func=ast.Name(id=name)):
-            args = [_integer(arg) for arg in tree.args]
-            found = args[0]
-            for other in args[1:]:
-                found = Code(f"index_{name}({found.text}, {other.text})")
-            return found
-        case ast.UnaryOp(op=ast.USub()):
-            return infix.negative(_integer(tree.operand))
-        case ast.BinOp(left=left, op=op, right=right):
-            a, b = _integer(left), _integer(right)
-            if isinstance(op, ast.Add):
-                return infix.total([a, b]) if not b.text.startswith("-") else Code(f"{a.text} + ({b.text})", SUM)
-            if isinstance(op, ast.Sub):
-                return Code(f"{a.text} - {operand(b, PRODUCT)}", SUM)
-            if isinstance(op, ast.Mult):
-                return infix.product([a, b])
-            if isinstance(op, ast.FloorDiv):
-                return Code(f"{operand(a)} / {operand(b)}", PRODUCT)
-            if isinstance(op, ast.Pow):
-                return infix.product([a] * int(b.text))
-    raise ValueError(f"the extent {ast.unparse(tree)} has no source")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from .c_fusion import live
 from .c_module import called, declarations
-from .c_nests import Line, Statement, lines, live, nest, place
+from .c_nests import Line, Statement, lines, nest, place
 from .c_values import Value, entry_of, value
+from .c_writer import Writer
 from .language import NUMBERS, Check, Difference, Sample
 
 _HEAD = """
@@ -55,7 +56,7 @@ _DIFFERENCES = """
 """.strip("\n")
 
 
-def check_text(language: Any, check: Check, source: str) -> str:
+def check_text(language: Writer, check: Check, source: str) -> str:
     """A program's end.
 
     Parameters
@@ -90,7 +91,7 @@ def check_text(language: Any, check: Check, source: str) -> str:
 
 
 def _compared(
-    language: Any, check: Check, difference: Difference, declared: Mapping[str, Sequence[str]],
+    language: Writer, check: Check, difference: Difference, declared: Mapping[str, Sequence[str]],
     sizes: Mapping[str, int], parts: list[str], body: list[str],
 ) -> list[str]:  # fmt: skip
     """Statements that compare; what they need goes to the parts and to the body's head."""
@@ -103,7 +104,9 @@ def _compared(
     arrays |= {"value": values, "above": values, "below": values}
     body += [f"static real {name}[{max(1, n)}];" for name, n in arrays.items()]
     known = {**sizes, **difference.sizes}
-    body.append(f"void *space_before = malloc({_workspace(difference.before, declared, known)} + 1);")
+    body.append(
+        f"void *space_before = malloc({_workspace(difference.before, declared, known)} + 1);"
+    )
     text = _DIFFERENCES.format(
         entries=entries, values=values, x=d.name, found="out",
         direct=_stacked(d, "make_direction", "unit", "direction"),
@@ -118,7 +121,7 @@ def _count(shape: Sequence[int]) -> int:
     return max(1, math.prod(shape))
 
 
-def _sampled(language: Any, s: Sample, name: str) -> str:
+def _sampled(language: Writer, s: Sample, name: str) -> str:
     """A function that makes data of numbers."""
     v: Value = value(s.value)
     shape = tuple([str(n) for n in s.shape[s.stack :]])
@@ -144,8 +147,7 @@ def _stacked(s: Sample, name: str, given: str, out: str) -> str:
     if items == 1:
         return f"{name}({given}, {out});"
     return (
-        f"for (ptrdiff_t i = 0; i < {items}; i++) "
-        f"{name}({given} + i * {size}, {out} + i * {size});"
+        f"for (ptrdiff_t i = 0; i < {items}; i++) {name}({given} + i * {size}, {out} + i * {size});"
     )
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from .c_nests import Array, Line, Loop, Node, Statement, nest, replaced
+from .c_nests import Line, Loop, Node, Statement, nest, replaced
 from .c_values import Value, entry_of, in_memory, value
+from .c_writer import Writer
 from .language import Code, FunctionText
 
 
 def folded(
-    language: Any,
+    language: Writer,
     f: FunctionText,
     operands: tuple[Sequence[Code], ...],
     times: str,
@@ -68,7 +68,7 @@ def folded(
     return Value("", parts=(*states, *after, *before))
 
 
-def _state(language: Any, shape: tuple[str, ...], start: Value) -> Value:
+def _state(language: Writer, shape: tuple[str, ...], start: Value) -> Value:
     """Memory with a first state in it."""
     if shape:
         found: Value = language.filled(shape, start)
@@ -79,7 +79,7 @@ def _state(language: Any, shape: tuple[str, ...], start: Value) -> Value:
 
 
 def _operand(
-    language: Any, c: Value, shape: tuple[str, ...], kind: str, turn: str, head: list[Node]
+    language: Writer, c: Value, shape: tuple[str, ...], kind: str, turn: str, head: list[Node]
 ) -> str:
     """The name under which a step reads a slice or what all steps share."""
     if shape and not (c.name and c.memory):

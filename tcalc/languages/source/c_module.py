@@ -8,44 +8,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from ...graph.nodes import Var
-from .c_nests import (
-    Array,
-    Fusion,
-    Line,
-    Statement,
-    atom,
-    flat,
-    lines,
-    live,
-    localised,
-    replaced,
-)
-from .c_values import Value
+from .c_fusion import Fusion, live, localised
+from .c_nests import Array, Line, Statement, atom, flat, lines, replaced
+from .c_values import Value, value
+from .c_words import KEYWORDS, LIBRARY, OWN
+from .c_writer import Writer
 from .language import FunctionText
 
+#: Files of `routines/`, of which later ones call earlier ones.
 ROUTINES = ("numbers.c", "special.c", "products.c", "rows.c", "factors.c", "spectral.c")
-
-_KEYWORDS = """
-auto break case char const continue default do double else enum extern float for goto if inline int
-long register restrict return short signed sizeof static struct switch typedef union unsigned void
-volatile while _Bool _Complex _Imaginary asm typeof fortran bool true false nullptr constexpr
-static_assert thread_local alignas alignof main
-""".split()
-_LIBRARY = """
-acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim
-floor fma fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb
-lrint lround modf nan nearbyint nextafter nexttoward pow remainder remquo rint round scalbln scalbn
-sin sinh sqrt tan tanh tgamma trunc carg cimag conj cproj creal complex imaginary I isnan isinf
-isfinite isnormal signbit fpclassify isless isgreater isunordered NAN INFINITY HUGE_VAL NULL
-offsetof size_t ptrdiff_t wchar_t float_t double_t math_errhandling signgam j0 j1 jn y0 y1 yn gamma
-drem significand finite abs labs malloc calloc realloc free exit abort memcpy memset memmove strlen
-printf puts read write open close stat time clock rand srand system getenv atexit
-""".split()
-#: Names of what every file has.
-_OWN = ("real", "work", "status", "REAL_EPSILON", "SINGLE", "CBLAS")
 
 
 @cache
@@ -62,7 +35,7 @@ def routines() -> dict[str, str]:
     return found
 
 
-RESERVED = frozenset([*_KEYWORDS, *_LIBRARY, *_OWN, *routines()])
+RESERVED = frozenset([*KEYWORDS, *LIBRARY, *OWN, *routines()])
 
 
 def leaves(result: Value) -> list[tuple[str, Value]]:
@@ -76,7 +49,7 @@ def leaves(result: Value) -> list[tuple[str, Value]]:
     return found
 
 
-def function_lines(language: Any, f: FunctionText) -> list[str]:
+def function_lines(language: Writer, f: FunctionText) -> list[str]:
     """A function of the module, after the one that tells its workspace."""
     scope = language.scope
     for v in f.parameters.values():
@@ -86,7 +59,7 @@ def function_lines(language: Any, f: FunctionText) -> list[str]:
     arrays = {a.name: a for s in statements for a in s.made}
     results, names = [], dict[str, str]()
     taken = {*scope.taken, *scope.sizes.values(), *names}
-    for label, leaf in leaves(f.result):
+    for label, leaf in leaves(value(f.result)):
         out = label
         while out in taken:
             out += "_"
@@ -146,7 +119,8 @@ def _parameter(name: str, v: Var) -> str:
 
 def _stored(arrays: Sequence[Array]) -> tuple[list[str], str]:
     """Pointers into the workspace, and how many bytes it takes."""
-    found, behind, totals = [], "work", []
+    found, totals = list[str](), list[str]()
+    behind = "work"
     for kind in ("ptrdiff_t", "real"):
         chosen = [a for a in arrays if a.kind == kind]
         for a in chosen:
@@ -200,6 +174,14 @@ _INCLUDES = """
 #include <float.h>
 #include <math.h>
 #include <string.h>
+#ifdef CBLAS /* products of matrices by a library: -DCBLAS -lopenblas */
+#include <cblas.h>
+#ifdef SINGLE
+#define CBLAS_GEMM cblas_sgemm
+#else
+#define CBLAS_GEMM cblas_dgemm
+#endif
+#endif
 
 #if defined(__GNUC__) /* `omp simd` lets sums be added up in any order: -fopenmp-simd */
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
@@ -236,7 +218,7 @@ def declarations(source: str) -> dict[str, list[str]]:
 
 def _declared(lines_: Sequence[str]) -> str:
     """The comment and the declarations of a function's lines."""
-    found, open_ = [], True
+    found, open_ = list[str](), True
     for line in lines_:
         if line == "{":
             found[-1] += ";"

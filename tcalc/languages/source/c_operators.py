@@ -1,8 +1,8 @@
-"""How C writes operators of entries; a word of `routines/` is a function that programs carry along."""
+"""How C writes operators of entries: by signs, its library, functions of `routines/`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from .infix import filled, operand
 from .language import SUM, Code
@@ -94,5 +94,3 @@ def entry(name: str, integers: bool) -> Callable[..., Code] | None:
         return filled(known, {}, [real(e) for e in entries], lambda c: c)
 
     return written
-
-

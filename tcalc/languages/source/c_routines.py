@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .c_nests import Call, Line, Node, atom, nest, place
-from .c_values import Value, added, entry_of, in_memory, lifted, pulled, viewed
+from .c_values import Value, added, entry_of, in_memory, pulled, viewed
+from .c_writer import Writer
 from .language import Code, Operator
 
 
@@ -110,7 +111,7 @@ def _parameter(op: Operator, text: str) -> str:
     return _TIES.get(text, text)
 
 
-def routine_call(language: Any, op: Operator, args: Sequence[Value]) -> Value | None:
+def routine_call(language: Writer, op: Operator, args: Sequence[Value]) -> Value | None:
     """What an operator makes of arrays; None where C has no word for it."""
     if op.name in READ:
         return READ[op.name](language, op, args)
@@ -130,10 +131,13 @@ def routine_call(language: Any, op: Operator, args: Sequence[Value]) -> Value | 
         made.append(array)
         outs.append(replace(out, whole=kind == "real" and bool(shape)))
     fields = {
-        "m": core[-2] if len(core) > 1 else "", "n": core[-1], "rows": shapes[0][-1] if shapes[0] else "",
-        "size": " * ".join(map(atom, core)), "p": [_parameter(op, p) for p in op.params],
+        "m": core[-2] if len(core) > 1 else "",
+        "n": core[-1],
+        "rows": shapes[0][-1] if shapes[0] else "",
+        "size": " * ".join(map(atom, core)),
+        "p": [_parameter(op, p) for p in op.params],
         "space": "",
-    }  # fmt: skip
+    }
     if row.space:
         size = row.space.format(m=atom(core[-2]), n=atom(core[-1]))
         scratch, _ = language.storage((size,), kind="real")
@@ -152,7 +156,7 @@ def routine_call(language: Any, op: Operator, args: Sequence[Value]) -> Value | 
     return Value("", parts=tuple(found)) if len(found) > 1 else found[0]
 
 
-def _given(language: Any, v: Value, shape: Sequence[str], kind: str) -> Value:
+def _given(language: Writer, v: Value, shape: Sequence[str], kind: str) -> Value:
     """A result as this language's numbers; one alone is read from its place."""
     if not shape:
         v = pulled((), lambda index, own=v: own.entry(["0"]))  # type: ignore[misc]
@@ -161,12 +165,14 @@ def _given(language: Any, v: Value, shape: Sequence[str], kind: str) -> Value:
     return pulled(v.shape, lambda index: Code(f"({language.kind}){v.entry(index).text}"))
 
 
-def _contiguous(language: Any, v: Value) -> Value:
+def _contiguous(language: Writer, v: Value) -> Value:
     """The array row by row in memory; a number as an array of one."""
     rows = in_memory("", v.shape).memory
     if v.memory and rows and v.memory.start == "0" and v.memory.strides == rows.strides:
         return v
-    found: Value = language.filled(v.shape or ("1",), pulled(v.shape or ("1",), lambda index: entry_of(v, index)))
+    found: Value = language.filled(
+        v.shape or ("1",), pulled(v.shape or ("1",), lambda index: entry_of(v, index))
+    )
     return found
 
 
@@ -257,7 +263,7 @@ def _distances(language: Any, op: Operator, args: Sequence[Value]) -> Value:
     shape = (*x.shape[:-1], y.shape[-2], x.shape[-1])
     left = pulled(shape, lambda i: x.entry([*i[: n - 1], i[-1]]))
     right = pulled(shape, lambda i: y.entry([*i[: n - 2], *i[n - 1 :]]))
-    apart = language.filled(shape, lifted(lambda a, b: Code(f"{a.text} - {b.text}", 0), [left, right]))
+    apart = language.filled(shape, language.add([left, language.negate(right)]))
     word = list(range(n + 1))
     found: Value = language.einsum([apart, apart], [word, word], word[:-1])
     return found

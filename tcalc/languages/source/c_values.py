@@ -7,7 +7,7 @@ array with its entries.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .c_nests import atom, place
 from .infix import product, total
@@ -134,15 +134,14 @@ def viewed(v: Value, shape: Sequence[str], index: Callable[[Indices], Indices]) 
 def affine(start: str, steps: Sequence[int], index: Indices) -> str:
     """A place that is affine in indices."""
     terms = [
-        Code(i) if step == 1 else product([Code(str(step)), Code(atom(i))])
-        if step > 0
-        else Code(f"-{product([Code(str(-step)), Code(atom(i))]).text}" if step < -1 else f"-{atom(i)}", PRODUCT)
-        for step, i in zip(steps, index, strict=True)
+        product([Code(str(step)), Code(atom(i))]) if abs(step) > 1 else Code("-" * (step < 0) + i)
+        for step, i in zip(steps, [atom(i) for i in index], strict=True)
         if step and i != "0"
-    ]  # fmt: skip
+    ]
     if start != "0" or not terms:
         terms.append(Code(start))
-    return total(terms).text
+    signed = [replace(c, level=PRODUCT) if c.text.startswith("-") else c for c in terms]
+    return total(signed).text
 
 
 def added(*terms: str) -> str:

@@ -1,3 +1,8 @@
+static inline ptrdiff_t larger(ptrdiff_t a, ptrdiff_t b)
+{
+    return a > b ? a : b;
+}
+
 static inline real dot(ptrdiff_t n, const real *x, const real *y)
 {
     real sum = 0;
@@ -13,21 +18,20 @@ static void multiply(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, real alpha, const re
                      ptrdiff_t ak, const real *b, ptrdiff_t bk, ptrdiff_t bj, real beta, real *c,
                      ptrdiff_t ci)
 {
-    for (ptrdiff_t i = 0; i < m; i++)
-        for (ptrdiff_t j = 0; j < n; j++)
-            c[i * ci + j] = beta == 0 ? 0 : beta * c[i * ci + j];
-    if (m == 0 || n == 0 || k == 0)
-        return;
 #ifdef CBLAS
-    int turn_a = ak != 1, turn_b = bj != 1;
-    ptrdiff_t lda = turn_a ? ak : ai, ldb = turn_b ? bj : bk;
-    lda = lda < (turn_a ? m : k) ? (turn_a ? m : k) : lda;
-    ldb = ldb < (turn_b ? k : n) ? (turn_b ? k : n) : ldb;
-    CBLAS_GEMM(CblasRowMajor, turn_a ? CblasTrans : CblasNoTrans, turn_b ? CblasTrans : CblasNoTrans,
-               m, n, k, alpha, a, lda, b, ldb, 1, c, ci);
+    const int turn_a = ak != 1, turn_b = bj != 1;
+    const ptrdiff_t lda = larger(turn_a ? ak : ai, turn_a ? m : k);
+    const ptrdiff_t ldb = larger(turn_b ? bj : bk, turn_b ? k : n);
+    if (m && n)
+        CBLAS_GEMM(CblasRowMajor, turn_a ? CblasTrans : CblasNoTrans,
+                   turn_b ? CblasTrans : CblasNoTrans, m, n, k, alpha, a, larger(lda, 1), b,
+                   larger(ldb, 1), beta, c, ci);
 #else
     enum { DEPTH = 64, WIDTH = 128 };
     real panel[DEPTH * WIDTH]; /* rows of b next to each other */
+    for (ptrdiff_t i = 0; i < m; i++)
+        for (ptrdiff_t j = 0; j < n; j++)
+            c[i * ci + j] = beta == 0 ? 0 : beta * c[i * ci + j];
     for (ptrdiff_t j0 = 0; j0 < n; j0 += WIDTH) {
         ptrdiff_t w = n - j0 < WIDTH ? n - j0 : WIDTH;
         for (ptrdiff_t l0 = 0; l0 < k; l0 += DEPTH) {
