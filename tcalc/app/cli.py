@@ -1,4 +1,4 @@
-"""The command line: derive, eval, check, demo.
+"""The command line: derive, eval, check, serve, demo.
 
 Exit status 0; 1 where a check finds a difference; 2 for bad input, with a message and no traceback.
 """
@@ -9,6 +9,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..compression.compress import compress
 from ..graph import trees
 from ..graph.nodes import Expr
 from ..graph.variables import canonical_name, check_shape, var
+from ..languages.mathml import to_mathml
 from ..languages.registry import TEXT_LANGUAGES
 from ..languages.source.print import to_code
 from ..languages.source.registry import LANGUAGES
@@ -28,11 +30,18 @@ from ..support.limits import LIMITS, for_text, limits
 from ..support.progress import Progress
 from ..support.version import __version__
 from .check import check
+from .dot import to_dot
 from .explain import explain
 
 #: Languages of input and forms of output by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
 OUTPUT_FORMS = {row.form: row.write for row in TEXT_LANGUAGES.values() if row.write}
+#: Forms in which all derivatives by several variables are one document.
+DOCUMENTS: dict[str, Callable[[Any], str]] = {
+    "mathml": to_mathml,
+    "dot": to_dot,
+    **{name: partial(to_code, language=name) for name in LANGUAGES},
+}
 BAD_INPUT = 2
 
 
@@ -79,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     derive.add_argument(
         "--to",
         default="text",
-        choices=sorted([*OUTPUT_FORMS, *LANGUAGES]),
+        choices=sorted({*OUTPUT_FORMS, *DOCUMENTS}),
         help="form of the output",
     )
     derive.add_argument("--compress", action="store_true", help="print cores and unit tensors")
@@ -97,6 +106,13 @@ def _parser() -> argparse.ArgumentParser:
     test = command("check", _check, "compare a derivative with numerical differentiation")
     _expression_options(test)
     test.add_argument("--seed", type=_seed, default=0)
+
+    serve = command("serve", _serve, "serve the web form")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    serve.add_argument("--port", type=int, default=8000)
+    serve.add_argument(
+        "--proxies", default="", help="addresses of proxies that are believed who asks, as a,b"
+    )
 
     command("demo", _demo, "the main job on real data: logistic regression, matrix factorisation")
     return parser
@@ -185,8 +201,8 @@ def _derive(arguments: Any) -> int:
     blocks = trees.leaves(result)
     if arguments.compress:
         _print_blocks(result, [str(compress(b)) for b in blocks])
-    elif arguments.to in LANGUAGES:  # derivatives by several variables are one program
-        print(to_code(result, arguments.to))
+    elif arguments.to in DOCUMENTS:
+        print(DOCUMENTS[arguments.to](result))
     else:
         _print_blocks(result, [OUTPUT_FORMS[arguments.to](b) for b in blocks])
     if arguments.explain:
@@ -242,6 +258,15 @@ def _check(arguments: Any) -> int:
         print(f"{name}, order {arguments.order}: {report}")
         worst = max(worst, 0 if report.passed else 1)
     return worst
+
+
+def _serve(arguments: Any) -> int:
+    try:
+        from tcalc_web.__main__ import serve
+    except ImportError as missing:
+        raise ValueError(f"the web form needs {missing.name}: install tcalc[web]") from None
+    status: int = serve(arguments.host, arguments.port, arguments.proxies)
+    return status
 
 
 def _demo(arguments: Any) -> int:
