@@ -19,21 +19,11 @@ BACK = 24
 
 def live(nodes: Sequence[Node], kept: Sequence[str]) -> list[Node]:
     """Without statements that only fill what nothing reads."""
-    found = list(nodes)
-    while True:
-        count: dict[str, int] = {}
-        for text in texts(found):
-            for word in re.findall(r"[A-Za-z_]\w*", text):
-                count[word] = count.get(word, 0) + 1
-        for line in flat(found):
-            for name in targets(line):
-                count[name] -= 1
-        dead = {name for name, n in count.items() if not n}.difference(kept)
-        if not dead.intersection([name for line in flat(found) for name in targets(line)]):
-            return found
-        before, found = found, _without(found, dead)
-        if len(list(flat(found))) == len(list(flat(before))):
-            return found
+    reads = [(set(targets(line)), words(line)) for line in flat(nodes)]
+    needed = set(kept)
+    while new := {w for made, read in reads if made & needed for w in read} - needed:
+        needed |= new
+    return _without(nodes, {name for made, _ in reads for name in made - needed})
 
 
 def _without(nodes: Sequence[Node], dead: set[str]) -> list[Node]:

@@ -88,13 +88,13 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
     hidden = [f"    (void){n};" for n in sizes if n not in _words([total])]
     return [
         *_comment([f.doc, f"Row by row: {'; '.join(about)}."]),
-        *_headed(f"size_t {f.name}_workspace", extents or ["void"]),
+        *headed(f"size_t {f.name}_workspace", extents or ["void"]),
         "{",
         *hidden,
         f"    return {total};",
         "}",
         "",
-        *_headed(f"int {f.name}", head),
+        *headed(f"int {f.name}", head),
         "{",
         *[f"    {line}" for line in storage],
         *[f"    (void){n};" for n in unused],
@@ -134,7 +134,8 @@ def _stored(arrays: Sequence[Array]) -> tuple[list[str], str]:
     return found, " + ".join(totals) or "0"
 
 
-def _headed(head: str, parameters: Sequence[str]) -> list[str]:
+def headed(head: str, parameters: Sequence[str]) -> list[str]:
+    """The head of a function, on lines that are not too long."""
     one = f"{head}({', '.join(parameters)})"
     if len(one) <= 100:
         return [one]
@@ -195,9 +196,10 @@ def module_text(functions: Sequence[list[str]]) -> str:
     declared = [_declared(lines_) for lines_ in functions]
     helpers = called(bodies)
     (name,) = re.findall(r"^int (\w+)\(", bodies[0], re.MULTILINE)
+    heap = "\n#include <stdlib.h>" if "malloc(" in bodies[-1] else ""
     guard = f"{name.upper()}_H"
     header = [f"#ifndef {guard}", f"#define {guard}", "", _TYPES, "", *declared, "", HEADER_END]
-    parts = ["\n".join(header), _INCLUDES, *helpers, *bodies]
+    parts = ["\n".join(header), _INCLUDES + heap, *helpers, *bodies]
     return "\n\n".join(parts) + "\n"
 
 

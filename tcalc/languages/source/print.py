@@ -13,7 +13,7 @@ from .registry import LANGUAGES
 from .selfcheck import difference_check, shape_check
 
 
-def _function_name(name: object, reserved: Collection[str]) -> str:
+def function_name(name: object, reserved: Collection[str]) -> str:
     """The name as Python reads it, which must not mean anything yet."""
     plain = canonical_name(name) if isinstance(name, str) else ""
     if not plain.isidentifier() or plain in reserved or plain.startswith("__"):
@@ -54,7 +54,7 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     if language not in tuple(LANGUAGES):
         raise ValueError(f"no language {language!r}; one of {', '.join(LANGUAGES)}")
     spelling = LANGUAGES[language]
-    name = _function_name(name, spelling.reserved)
+    name = function_name(name, spelling.reserved)
     program = SourceProgram(spelling, e)
     functions = [program.language.function(program.function(name))]
     moves = isinstance(e, Derivative) and any(v.name in program.variables for v in e.wrt[-1:])
