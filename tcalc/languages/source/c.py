@@ -51,6 +51,7 @@ class C(Writer):
         super().__init__(scope, integers)
         self.claimed: list[str] = []
         self.steps: dict[str, FunctionText] = {}
+        self.sizes: dict[str, str] = {}
         self.text = ""
 
     # --- values ---
@@ -99,8 +100,7 @@ class C(Writer):
     def assign(self, name: str, c: Code) -> Code:
         given = value(c)
         if given.extent:
-            if name != given.extent:
-                self.emit(Line(name, "=", given.extent, "const ptrdiff_t"))
+            self.sizes[name] = given.extent  # what steps call an extent
             return given
         return self.filled(given.shape, given, name)
 
@@ -279,7 +279,7 @@ class C(Writer):
     def fold(
         self, step: str, operands: tuple[Sequence[Code], ...], times: Extent, backward: bool
     ) -> Code:
-        return folded(self, self.steps[step], operands, self.extent(times), backward)
+        return folded(self, self.steps[step], self.sizes, operands, self.extent(times), backward)
 
     # --- the module ---
 

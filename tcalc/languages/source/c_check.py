@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from .c_fusion import live
 from .c_module import called, declarations
-from .c_nests import Line, Statement, lines, nest, place
+from .c_nests import Line, Statement, lettered, lines, nest, place
 from .c_values import Value, entry_of, value
 from .c_writer import Writer
 from .language import NUMBERS, Check, Difference, Sample
@@ -131,7 +131,7 @@ def _sampled(language: Writer, s: Sample, name: str) -> str:
     arrays = {a.name: a for line in statements for a in line.made}
     fill = nest(index, shape, [Line(f"out[{place(index, shape)}]", "=", entry)])
     nodes = live([*[n for line in statements for n in line.nodes], *fill], ["out"])
-    body = lines(nodes)
+    body = lines(lettered(nodes, [NUMBERS]))
     named = set(re.findall(r"\w+", "\n".join(body)))
     storage = [f"    real {a.name}[{a.size}];" for a in arrays.values() if a.name in named]
     head = f"static void {name}(const real *{NUMBERS}, real *out)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from .c_nests import Line, Loop, Node, Statement, nest, replaced
@@ -14,6 +14,7 @@ from .language import Code, FunctionText
 def folded(
     language: Writer,
     f: FunctionText,
+    free: Mapping[str, str],
     operands: tuple[Sequence[Code], ...],
     times: str,
     backward: bool,
@@ -28,6 +29,7 @@ def folded(
     given = list(f.parameters.items())
     shapes = [language.shape(v.shape) for _, v in given]
     sizes = {n: language.extent(f.parameters[p.array].shape[p.axis]) for n, p in f.bound.items()}
+    sizes |= {name: free[name] for name in f.free}
     names = {name: text for name, text in sizes.items() if name != text}
     states = [_state(language, shape, value(c)) for shape, c in zip(shapes, starts, strict=False)]
     names |= {name: state.text for (name, _), state in zip(given, states, strict=False)}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...graph.nodes import Var
 from .c_fusion import Fusion, live, localised
-from .c_nests import Array, Line, Statement, atom, flat, lines, replaced
+from .c_nests import Array, Line, Statement, atom, flat, lettered, lines, replaced
 from .c_values import Value, value
 from .c_words import KEYWORDS, LIBRARY, OWN
 from .c_writer import Writer
@@ -73,6 +73,7 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
     outputs = [out for out, _ in results]
     nodes = live(replaced(nodes, names), outputs)
     nodes = localised(Fusion(arrays).fused(nodes), arrays, outputs)
+    nodes = lettered(nodes, {*f.parameters, *scope.sizes.values(), *outputs})
     body = lines(nodes)
     declared = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}
     named = set(re.findall(r"\w+", "\n".join(body)))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+#: Names of indices, in the order in which loops take them.
+LETTERS = ("i", "j", "k", "l", "p", "q", "r", "s", "u", "v")
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,14 @@ def replaced(nodes: Sequence[Node], names: Mapping[str, str]) -> list[Node]:
         return pattern.sub(lambda m: names[m.group()], given)
 
     return [mapped(node, text) for node in nodes]
+
+
+def lettered(nodes: Sequence[Node], taken: Collection[str]) -> list[Node]:
+    """The same with letters for indices that nothing else is called."""
+    used = {word for node in nodes for word in words(node)}.union(taken)
+    free = (name for name in (*LETTERS, *[f"i{k}" for k in range(1000)]) if name not in used)
+    found = sorted([w for w in used if re.fullmatch(r"_\d+", w)], key=lambda w: int(w[1:]))
+    return replaced(nodes, dict(zip(found, free, strict=False)))
 
 
 def mapped(node: Node, text: Mapping[str, str] | object) -> Node:

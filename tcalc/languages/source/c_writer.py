@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...graph.extents import Extent, Shape, extent_names
+from ...graph.extents import Extent, Shape
 from .c_extents import extent_text
 from .c_nests import Array, Line, Node, Statement, nest
 from .c_values import Value, entry_of, in_memory, scalar, value
 from .language import Code
-from .scope import FunctionScope, unlike
-
-#: Names of indices, in the order in which loops take them.
-INDICES = ("i", "j", "k", "l", "p", "q", "r", "s", "u", "v")
+from .scope import FunctionScope
 
 
 class Writer:
@@ -30,9 +27,6 @@ class Writer:
         self.scope = scope
         self.integers = integers
         self.kind = "ptrdiff_t" if integers else "real"
-        dims = extent_names([n for v in scope.variables.values() for n in v.shape])
-        self.indices = [i for i in INDICES if i not in dims and i not in scope.variables]
-        scope.taken.update(self.indices)
 
     # --- statements ---
 
@@ -40,10 +34,8 @@ class Writer:
         self.scope.lines.append(Statement(list(nodes), list(made)))
 
     def index(self, count: int) -> list[str]:
-        """Names of that many indices."""
-        while len(self.indices) < count:
-            self.indices.append(unlike(f"i{len(self.indices)}_", self.scope.taken, "_"))
-        return self.indices[:count]
+        """Names of that many indices; `c_nests.lettered` gives them letters in the end."""
+        return [f"_{k}" for k in range(count)]
 
     def storage(self, shape: Sequence[str], name: str = "", kind: str = "") -> tuple[Array, Value]:
         """An array to be filled."""
