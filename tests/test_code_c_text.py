@@ -146,3 +146,15 @@ def test_a_self_check_fails_on_wrong_source(tmp_path: Path) -> None:
     (tmp_path / "wrong.c").write_text(source.replace(right, "2.9 * (w[i] * w[i])"))
     subprocess.run([str(COMPILER), "wrong.c", "-o", "wrong", "-lm"], cwd=tmp_path, check=True)
     assert subprocess.run(["./wrong"], cwd=tmp_path, check=False).returncode == 1
+
+
+def test_ones_own_function_has_its_own_text(tmp_path: Path) -> None:
+    squared = tc.elementwise(
+        "squared_in_c", lambda xp, a: a * a, lambda a, y: 2 * a, code={"c": "{0} * {0}"}
+    )
+    job = Job("own", tc.sum(squared(tc.exp(w))), {"w": np.arange(3.0)}, {"n": 3})
+    source = printed(job, 0)
+    assert source.count("exp(") == 1
+    status, (found,) = called(built(source, tmp_path), source, "f0", job)
+    assert status == 0
+    np.testing.assert_allclose(found, np.exp(2 * np.arange(3.0)).sum())

@@ -1,4 +1,4 @@
-"""The command line: derive, eval, check, build, serve, demo.
+"""The command line: derive, eval, check, build, gallery, serve, demo.
 
 Exit status 0; 1 where a check finds a difference; 2 for bad input, with a message and no traceback.
 """
@@ -9,6 +9,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..calculus.transforms import derivative
 from ..compression.compress import compress
 from ..graph import trees
 from ..graph.nodes import Expr
-from ..graph.variables import canonical_name, check_shape, var
+from ..graph.variables import canonical_name
 from ..languages.registry import TEXT_LANGUAGES
 from ..run.compile import compile
 from ..support.errors import Error
@@ -26,7 +27,9 @@ from ..support.limits import LIMITS, for_text, limits
 from ..support.progress import Progress
 from ..support.version import __version__
 from .check import check
+from .declarations import declare
 from .explain import explain
+from .gallery import write_gallery
 from .libraries import build_library
 from .output import files, forms, listed, shown, write
 
@@ -112,6 +115,9 @@ def _parser() -> argparse.ArgumentParser:
     _expression_options(test)
     test.add_argument("--seed", type=_seed, default=0)
 
+    gallery = command("gallery", _gallery, "write a page of formulas, each in every language")
+    gallery.add_argument("folder", type=Path, help="where index.html goes")
+
     serve = command("serve", _serve, "serve the web form")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
     serve.add_argument("--port", type=int, default=8000)
@@ -163,28 +169,6 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _declared(rows: Sequence[str]) -> dict[str, Expr]:
-    """Variables from rows like X=m,n and S=n,n:symmetric."""
-    found: dict[str, Expr] = {}
-    for row in rows:
-        name, equals, rest = row.partition("=")
-        name = canonical_name(name.strip())
-        extents, _, properties = rest.partition(":")
-        words = [w.strip() for w in extents.strip("() ").removesuffix(",").split(",")]
-        chosen = [p.strip() for p in properties.replace(":", ",").split(",") if p.strip()]
-        if not equals:
-            raise ValueError(f"--var {row!r}: expected NAME=extents, such as X=m,n")
-        if name in found:
-            raise ValueError(f"--var {row!r}: {name} is declared already")
-        sizes = [int(w) if re.fullmatch(r"-?[0-9]+", w) else w for w in words if words != [""]]
-        shape = check_shape(sizes, f"--var {row!r}")
-        try:
-            found[name] = var(name, shape, **dict.fromkeys(chosen, True))
-        except TypeError as problem:
-            raise ValueError(f"--var {row!r}: {problem}") from None
-    return found
-
-
 def _read(arguments: Any, declared: dict[str, Any]) -> Expr:
     return READERS[arguments.language](arguments.expression.strip(), **declared)
 
@@ -201,7 +185,7 @@ def _derived(arguments: Any, e: Expr) -> Any:
 
 @for_text
 def _derive(arguments: Any) -> int:
-    e = _read(arguments, _declared(arguments.var))
+    e = _read(arguments, declare(arguments.var))
     result = _derived(arguments, e)
     chosen = list(dict.fromkeys(arguments.to or ["text"]))
     if arguments.compress:
@@ -217,7 +201,7 @@ def _derive(arguments: Any) -> int:
 
 @for_text
 def _build(arguments: Any) -> int:
-    result = _derived(arguments, _read(arguments, _declared(arguments.var)))
+    result = _derived(arguments, _read(arguments, declare(arguments.var)))
     with Progress("compiling"):
         built = build_library(
             result, arguments.out, arguments.name, arguments.blas.strip(), arguments.single
@@ -244,7 +228,7 @@ def _arrays(path: str) -> dict[str, Any]:
 def _eval(arguments: Any) -> int:
     data = _arrays(arguments.data)
     declared: dict[str, Any] = {name: value.shape for name, value in data.items()}
-    declared.update(_declared(arguments.var))
+    declared.update(declare(arguments.var))
     result = _derived(arguments, _read(arguments, declared))
     step = compile(result)
     with Progress("evaluating"):
@@ -260,7 +244,7 @@ def _eval(arguments: Any) -> int:
 
 @for_text
 def _check(arguments: Any) -> int:
-    e = _read(arguments, _declared(arguments.var))
+    e = _read(arguments, declare(arguments.var))
     names = _wrt(arguments) or list(e.variables)
     if not names:
         raise ValueError("the expression has no variable to differentiate by")
@@ -271,6 +255,13 @@ def _check(arguments: Any) -> int:
         print(f"{name}, order {arguments.order}: {report}")
         worst = max(worst, 0 if report.passed else 1)
     return worst
+
+
+def _gallery(arguments: Any) -> int:
+    with Progress("writing formulas"):
+        page = write_gallery(arguments.folder)
+    print(page)
+    return 0
 
 
 def _serve(arguments: Any) -> int:

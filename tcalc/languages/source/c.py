@@ -34,7 +34,7 @@ from .c_values import (
     viewed,
 )
 from .c_writer import Writer
-from .language import ATOM, PRODUCT, SUM, Check, Code, FunctionText, Operator
+from .language import ATOM, PRODUCT, SUM, Check, Code, FunctionText, Operator, named
 from .places import View
 from .scope import FunctionScope
 
@@ -266,6 +266,13 @@ class C(Writer):
         if written is None:
             return routine_call(self, op, [value(a) for a in args])
         return lifted(written, self.mixed(args))
+
+    def own(self, template: str, args: Sequence[Code]) -> Code:
+        often = [template.count(f"{{{k}}}") > 1 for k in range(len(args))]
+        given = [named(self, c) if twice else c for c, twice in zip(args, often, strict=True)]
+        return lifted(
+            lambda *entries: infix.filled(template, {}, entries, lambda c: c), self.mixed(given)
+        )
 
     def constant(self, c: Code) -> Code:
         return c

@@ -17,10 +17,11 @@ _SAME = (
 _OTHER = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "abs": "fabs", "arctan2": "atan2", "power": "pow", "gamma": "tgamma",
+    "beta": "beta_function",
 }  # fmt: skip
 #: Functions of `routines/special.c`.
 _OWN = (
-    "beta", "betainc", "betaln", "digamma", "erfcinv", "erfinv", "gammainc", "gammaincc",
+    "betainc", "betaln", "digamma", "erfcinv", "erfinv", "gammainc", "gammaincc",
     "gammaln", "gammasgn", "log_ndtr", "logaddexp", "logcosh", "logit", "maximum", "minimum", "mod",
     "ndtr", "ndtri", "polygamma", "reciprocal0", "relu", "rgamma", "sech", "sigmoid", "sign",
     "softplus", "stdtr", "xlogy", "inverse_mills",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from .c import C
 from .language import Language
+from .matlab import Matlab
 from .numpy import NumPy
 
 LANGUAGES: dict[str, type[Language]] = {
     "numpy": NumPy,
     "c": C,
+    "matlab": Matlab,
 }

@@ -39,7 +39,7 @@ static double betaln(double a, double b)
            0.5 * log(large);
 }
 
-static double beta(double a, double b)
+static double beta_function(double a, double b)
 {
     if (a + b < 100 && a > 0 && b > 0)
         return tgamma(a) / tgamma(a + b) * tgamma(b);
