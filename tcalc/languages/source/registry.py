@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .c import C
 from .jax import Jax
 from .language import Language
 from .matlab import Matlab
@@ -12,5 +13,6 @@ LANGUAGES: dict[str, type[Language]] = {
     "numpy": NumPy,
     "jax": Jax,
     "torch": Torch,
+    "c": C,
     "matlab": Matlab,
 }
