@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .cupy import CuPy
 from .jax import Jax
 from .language import Language
 from .matlab import Matlab
@@ -10,6 +11,7 @@ from .torch import Torch
 
 LANGUAGES: dict[str, type[Language]] = {
     "numpy": NumPy,
+    "cupy": CuPy,
     "jax": Jax,
     "torch": Torch,
     "matlab": Matlab,
