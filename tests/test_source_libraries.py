@@ -182,10 +182,8 @@ def test_names_of_functions_mean_nothing_else(name: str, language: str) -> None:
 def test_keys_are_text(language: str) -> None:
     texts = ["a'\"\\\n", '"""', "#", "*/", "np.zeros(", "{0}", "%s", "\ud800"]
     x = tc.var("x")
-    outputs = {
-        "texts": {key: k * x for k, key in enumerate(texts)},
-        "numbers": {0: x, -3: x, 1.5: x},
-    }
+    numbers = {0: x, -3: x, 1.5: x}
+    outputs = {"texts": {key: k * x for k, key in enumerate(texts)}, "numbers": numbers}
     found = computed(outputs, {"x": np.array(2.0)}, language)
     assert found["numbers"].keys() == numbers.keys()
     assert {key: float(value) for key, value in found["texts"].items()} == {
