@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .c import C
 from .cupy import CuPy
 from .jax import Jax
 from .language import Language
@@ -14,5 +15,6 @@ LANGUAGES: dict[str, type[Language]] = {
     "cupy": CuPy,
     "jax": Jax,
     "torch": Torch,
+    "c": C,
     "matlab": Matlab,
 }
