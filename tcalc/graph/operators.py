@@ -228,6 +228,8 @@ class Spelling:
         The operands that formulas show where the others are functions of these; empty: all.
     printed : str
         The name in formulas, where another row with that name has the same values.
+    parameters : bool
+        Do formulas write the parameters?
     written : callable or None
         ``written(node)`` is the name and the operand of the user's call, for errors, where the
         application is not printed as that.
@@ -243,6 +245,7 @@ class Spelling:
     symbols: tuple[str, ...] = ()
     shown: tuple[int, ...] = ()
     printed: str = ""
+    parameters: bool = True
     written: Callable[[Apply], tuple[str, Expr]] | None = None
     source: str = ""
     code: Mapping[str, str] = field(default_factory=dict)
@@ -289,6 +292,11 @@ class Op:
             raise TypeError(f"row {self.name}: a kernel and latex are needed")
         if TABLE.setdefault(self.name, self) is not self:
             raise TypeError(f"row {self.name} stands twice")
+
+    @property
+    def word(self) -> str:
+        """The name in text: of rows that users declared, without what tells them apart."""
+        return self.name.partition("#")[0]
 
     @property
     def outputs(self) -> int:
