@@ -11,6 +11,7 @@ from . import numpy as numpy
 from . import rules as rules
 from . import scipy as scipy
 from .app.check import check as check
+from .app.dot import to_dot as to_dot
 from .app.explain import explain as explain
 from .compression.compress import Compressed as Compressed
 from .compression.compress import compress as compress
@@ -21,6 +22,7 @@ from .languages.einsum.print import to_einsum as to_einsum
 from .languages.index.parse import parse_index as parse_index
 from .languages.index.print import to_index as to_index
 from .languages.latex import to_latex as to_latex
+from .languages.mathml import to_mathml as to_mathml
 from .languages.matrix.parse import parse as parse
 from .languages.matrix.print import to_text as to_text
 from .languages.source.print import to_code as to_code
