@@ -1,5 +1,6 @@
 """The names of the library autograd over the transforms, so that files written for it need another
-import and nothing else: transforms, functions with stated rules, optimizers, checks of gradients.
+import and nothing else: transforms, functions with stated rules, optimizers, checks of
+gradients.
 
 Reads graph, ops, calculus, numpy, run.
 """

@@ -24,7 +24,6 @@ INFINITE = (-math.inf, math.inf)
 #: Where operands are sampled unless the row has a domain.
 SAMPLED = (0.5, 2.0)
 
-
 #: Tangents or cotangents of operands or outputs, None where zero.
 Differentials = Sequence[Expr | None]
 
@@ -117,8 +116,7 @@ class Meaning:
         "lower", "positive" or "general" where the result is the inverse of a lower triangle, of a
         positive definite or of any matrix: products with it are planned as solves.
     symmetric : bool
-        Is the operand symmetric? Then kernels read one triangle, and derivatives are those along
-        symmetric directions.
+        Is the operand symmetric? Kernels read one triangle; derivatives have symmetric directions.
     definite : bool
         Is the result symmetric positive definite?
     triangular : bool
@@ -179,8 +177,7 @@ class Kernels:
         `compute` needs NumPy's arrays, whatever `xp` is: LAPACK routines that no other namespace
         has. Whoever runs it for another namespace converts operands and results.
     portable : callable or None
-        Of a `host` row, ``portable(xp, params, *arrays)``: the same as a pure function, where the
-        namespace has functions for it. For NumPy it would be slower.
+        Of a `host` row, ``portable(xp, params, *arrays)``: a pure one, for namespaces but NumPy.
     ufunc : str
         The same as one NumPy ufunc, empty where there is none.
     formula : callable or None
@@ -292,11 +289,6 @@ class Op:
             raise TypeError(f"row {self.name}: a kernel and latex are needed")
         if TABLE.setdefault(self.name, self) is not self:
             raise TypeError(f"row {self.name} stands twice")
-
-    @property
-    def word(self) -> str:
-        """The name in text: of rows that users declared, without what tells them apart."""
-        return self.name.partition("#")[0]
 
     @property
     def outputs(self) -> int:

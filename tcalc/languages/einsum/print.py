@@ -33,7 +33,7 @@ class EinsumStyle(Style):
         return Fragment(self.parenthesised(p.text), ATOM, *fragment_size([p]), p.negative)
 
     def named(self, op: Op) -> str:
-        return op.word
+        return op.name.partition("#")[0]
 
     def shown(self, op: Op) -> Sequence[int]:
         return ()
