@@ -24,7 +24,7 @@ MAX_RESIDUES = 4096
 #: Parentheses inside of each other in the text of a form.
 MAX_DEPTH = 100
 #: Steps of comparing two forms.
-_COMPARED = 20
+_COMPARED = 100
 
 _TOKEN = re.compile(r"\s*(//|\*\*|[^\W\d]\w*|\d+|[-+*/^(),])")
 
