@@ -52,7 +52,6 @@ from .sums import (
     without,
 )
 
-
 #: Axes beyond which orders of axes take more work than the rest.
 MANY_AXES = 64
 
