@@ -51,6 +51,9 @@ CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ", r" \rfloor", r" \r
 #: The function's name with which a template starts.
 LEADING_NAME = re.compile(r"\\(operatorname\{\w+\}|(?!left|frac|sqrt)[a-z]+(?=\())")
 
+#: The template of inverses, of which transposes have an exponent of their own.
+INVERSE = [("", "0"), ("^{-1}", "")]
+
 #: Comparisons whose signs are not those of text.
 SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
 
@@ -197,6 +200,8 @@ class Typeset(Style, ABC):
         return scaled._replace(entry=(letters, inner._replace(negative=False)))
 
     def raised(self, p: Fragment) -> Rope:
+        if p.inverted is not None:
+            return self.superscript(p.inverted, self.signed(Fragment(self.top, negative=True)))
         return self.superscript(self.inside(p, ATOM), self.top)
 
     def power(self, p: Fragment, k: int, scalar: bool) -> Rope:
@@ -285,7 +290,8 @@ class Typeset(Style, ABC):
         size, flips = fragment_size(args, 2)
         if level == COMPARE and op.meaning.range == UNIT:
             return self.truth(self.typeset(ropes), size, flips)
-        return Fragment(self.typeset(ropes), level, size, flips)
+        inverted = ropes[1] if parts == INVERSE else None
+        return Fragment(self.typeset(ropes), level, size, flips, inverted=inverted)
 
     def sign(self, sign: str) -> Rope:
         return self.typeset([SIGNS.get(sign, f" {sign} ")])
