@@ -38,13 +38,6 @@ from .notation import (
 from .style import COMPARISONS, Parts, Style
 from .symbols import Symbols
 
-GREEK = {
-    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa",
-    "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi",
-    "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi",
-    "Omega",
-}  # fmt: skip
-SHORTENED = {"lam": "lambda", "eps": "epsilon"}
 #: What encloses an operand in a template, before it and behind it.
 OPENING = ("(", "{", "|", "[", "& ", r"\\ ", r"cases} ", ", ", r"\lfloor ", r"\lceil ")
 CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ", r" \rfloor", r" \rceil")
@@ -56,12 +49,6 @@ INVERSE = [("", "0"), ("^{-1}", "")]
 
 #: Comparisons whose signs are not those of text.
 SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
-
-
-def words_of(name: str) -> list[str]:
-    """The word of a name, and those of its subscript: digits at its end, parts behind `_`."""
-    parts = [p for p in re.split(r"_+|(?<=[^\W\d_])(?=\d)", name) if p] or [name]
-    return [SHORTENED.get(part, part) for part in parts]
 
 
 def template(text: str) -> list[tuple[str, str]]:
