@@ -91,6 +91,8 @@ class FunctionText(NamedTuple):
     result : Code
     doc : str
         What it returns, in English.
+    formulas : sequence of str
+        The same in the matrix language, where that is short.
     """
 
     name: str
@@ -100,6 +102,7 @@ class FunctionText(NamedTuple):
     body: Sequence[str]
     result: Code
     doc: str
+    formulas: Sequence[str] = ()
 
 
 class Sample(NamedTuple):
