@@ -43,7 +43,8 @@ class Fragment(NamedTuple):
     size : int
         Tokens when everything shared is written out (bounded).
     flips : int
-        Transposes in the text; of two spellings the one with fewer is chosen.
+        What transposes in the text cost a reader: one in parentheses and one under an exponent more
+        than a name's; of two spellings the one that costs less is chosen.
     negative : bool
         A minus sign belongs in front.
     joins : bool
@@ -54,6 +55,8 @@ class Fragment(NamedTuple):
         What stands above and below the line of a quotient entry by entry.
     numeral : bool
         A number without a sign.
+    called : bool
+        A function of something, whatever the marks of the style.
     condition : rope or None
         A comparison as it is written where a condition is expected.
     entry : tuple or None
@@ -69,6 +72,7 @@ class Fragment(NamedTuple):
     chained: tuple[Any, ...] = ()
     ratio: tuple[Any, Any] | None = None
     numeral: bool = False
+    called: bool = False
     condition: Rope = None
     entry: tuple[str, Any] | None = None
 

@@ -126,8 +126,9 @@ class Style:
 
     def transpose(self, p: Fragment) -> Fragment:
         text = self.raised(p._replace(negative=False) if p.negative else p)
-        size = min(MAX_SIZE, p.size + (1 if p.level >= QUOTE else 3))
-        return Fragment(text, QUOTE, size, p.flips + 1, p.negative)
+        plain = p.level >= QUOTE or p.called
+        size, flips = min(MAX_SIZE, p.size + (1 if plain else 3)), p.flips + (2 if plain else 5)
+        return Fragment(text, QUOTE, size, min(MAX_SIZE, flips), p.negative)
 
     def raised(self, p: Fragment) -> Rope:
         return (self.inside(p, QUOTE), "'")
@@ -144,6 +145,7 @@ class Style:
         if powers[0][1] == 1:
             ropes[0] = self.inside(flat[0], PRODUCT)
         size, flips = fragment_size([p for p, _ in powers], len(powers))
+        flips += 4 * sum([k > 1 and p.level == QUOTE for p, k in powers])
         if len(powers) == 1:
             return Fragment(ropes[0], POWER, size, flips, chained=tuple(flat))
         chained = tuple(flat) if len(flat) <= MAX_CHAIN else ()
@@ -203,6 +205,8 @@ class Style:
         numbers, scalars, body = parts
         if body is None and scalars:
             *scalars, body = scalars
+            if any(p.level < POWER for p in scalars):
+                body = body._replace(joins=False)
         fragments = [*scalars, *([body] if body is not None else [])]
         if not numbers and len(fragments) < 2:
             return body
@@ -232,7 +236,7 @@ class Style:
         A sum in it has parentheses, but in front of a short text, where these would only disturb.
         """
         few = len(terms) == 2 and sum([p.size for p in terms]) <= SHORT
-        ordered = [p for p in terms if not p.negative] + [p for p in terms if p.negative]
+        ordered = sorted(terms, key=lambda p: p.negative)
         ropes: list[Rope] = []
         for p in ordered:
             first = few and not ropes and not p.negative
@@ -245,10 +249,14 @@ class Style:
         return Fragment(tuple(ropes), SUM, *fragment_size(terms, len(terms)))
 
     def function(self, name: str, args: Sequence[Fragment], extra: Sequence[str] = ()) -> Fragment:
-        ropes = [self.signed(p) for p in args] + list(extra)
+        ropes = [self.argument(p) for p in args] + list(extra)
         return Fragment(
             (name, "(", join_ropes(", ", ropes), ")"), ATOM, *fragment_size(args, 3 + len(ropes))
         )
+
+    def argument(self, p: Fragment) -> Rope:
+        """What stands alone between parentheses or commas."""
+        return self.signed(p) if p.condition is None or p.negative else p.condition
 
     def named(self, op: Op) -> str:
         """The name of an operator in calls."""

@@ -279,7 +279,7 @@ class Typeset(Style, ABC):
         size, flips = fragment_size(args, 2)
         if level == COMPARE and op.meaning.range == UNIT:
             return self.truth(self.typeset(ropes), size, flips)
-        return Fragment(self.typeset(ropes), level, size, flips)
+        return Fragment(self.typeset(ropes), level, size, flips, called=level != COMPARE)
 
     def sign(self, sign: str) -> Rope:
         return self.typeset([SIGNS.get(sign, f" {sign} ")])
