@@ -19,6 +19,11 @@ from .writing.symbols import Symbols
 from .writing.typeset import GREEK, Typeset, words_of
 
 WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+[({]")
+SIDES = {"(": r"\left", ")": r"\right"}
+ROUND = re.compile(r"(\\left|\\right)?([()])")
+FENCES = re.compile(r"(\\left(?=[(\[|]|\\\|)|\\right(?=[)\]|]|\\\|))")
+#: What is higher than a line.
+TALL = re.compile(r"\\(?:frac|sum|begin|prod)(?![A-Za-z])")
 
 
 def symbol(name: str) -> str:
@@ -97,7 +102,11 @@ class Latex(Typeset):
         return (rf"\operatorname{{{plain}}}", inside)
 
     def typeset(self, parts: Sequence[Rope]) -> Rope:
-        return tuple(parts)
+        """The parts, parentheses of the template as high as what they enclose."""
+        literals = "".join(parts[::2])
+        if literals.count("(") != literals.count(")"):
+            return tuple(parts)
+        return tuple([part if k % 2 else _growing(part) for k, part in enumerate(parts)])
 
     def product(self, ropes: Sequence[Rope]) -> Rope:
         found: list[Rope] = []
@@ -111,13 +120,38 @@ class Latex(Typeset):
 
     def statements(self, named: Sequence[tuple[str, Fragment]], last: Fragment) -> str:
         if not named:
-            return rope_text(self.signed(last))
+            return lowered(rope_text(self.signed(last)))
         lines: list[Rope] = [
             (self.symbols[name], " &= ", self.signed(p), r" \\ ") for name, p in named
         ]
-        return rope_text(
-            (r"\begin{aligned} ", tuple(lines), "& ", self.signed(last), r" \end{aligned}")
+        return lowered(
+            rope_text(
+                (r"\begin{aligned} ", tuple(lines), "& ", self.signed(last), r" \end{aligned}")
+            )
         )
+
+
+def _growing(text: str) -> str:
+    return ROUND.sub(lambda m: (m[1] or SIDES[m[2]]) + m[2], text)
+
+
+def lowered(text: str) -> str:
+    """The text with fences of normal size around what is not higher than a line."""
+    pieces = FENCES.split(text)
+    opened: list[tuple[int, bool]] = []  # places of fences, and whether what they enclose is tall
+    for k in range(1, len(pieces), 2):
+        tall = bool(TALL.search(pieces[k - 1]))
+        if opened and tall:
+            opened[-1] = opened[-1][0], True
+        if pieces[k] == r"\left":
+            opened.append((k, False))
+        elif opened:
+            place, tall = opened.pop()
+            if not tall:
+                pieces[place] = pieces[k] = ""
+            elif opened:
+                opened[-1] = opened[-1][0], True
+    return "".join(pieces)
 
 
 def _aligned(tree: Any, texts: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, p
 from ...graph.normal import bare
 from ...graph.products import symmetries, zeros_node
 from .abbreviations import abbreviation
+from .comparisons import sides
 from .einsum_forms import merged, ordered
 from .factors import Factors, factors, is_quotient
 from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
@@ -151,6 +152,10 @@ class FormulaLayout:
             row = plain.flips and node.ndim == 1
             turned = self.style.function(name, [form.turned]) if row else None
             return self.settled(node, plain, turned)
+
+        moved = sides(node, self.forms) if self.matrix else None
+        if moved is not None:
+            return self.settled(node, self.style.compared(*moved), None)
 
         def called(fragments: list[Fragment], scalar: list[bool]) -> Fragment:
             return self.style.call(node.op, extra, fragments, scalar)

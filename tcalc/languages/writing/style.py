@@ -39,9 +39,8 @@ from .notation import (
 
 #: Factors up to which products in products are opened.
 MAX_CHAIN = 32
-COMPARISONS = ("<", "<=", "==", "!=", ">", ">=")
 #: Comparisons with their sides exchanged.
-MIRRORED = {"<": ">", "<=": ">="}
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 class Parts(NamedTuple):
@@ -222,7 +221,7 @@ class Style:
 
     def fraction(self, above: Parts, below: Parts, entrywise: bool) -> Fragment:
         """What stands above a line over what stands below it; entry by entry, or over a scalar."""
-        top, bottom = self.multiplied(above) or Fragment("1"), self.multiplied(below)
+        top, bottom = self.multiplied(above) or Fragment("1", numeral=True), self.multiplied(below)
         if bottom is None:
             return top
         sign = self.pointwise_over if entrywise else "/"
@@ -302,8 +301,8 @@ class Style:
         scalar: Sequence[bool],
     ) -> Fragment:
         """An operator: between its operands, or as a function with its parameters behind."""
-        if op.spelling.infix in COMPARISONS:
-            return self.compared(op.spelling.infix, args)
+        if op.spelling.infix in MIRRORED:
+            return self.compared(op.spelling.infix, *args)
         if op.spelling.infix and not extra:
             return self.infix(op, args, scalar)
         shown = [f"{key}={value}" if key else str(value).replace("'", "") for key, value in extra]
@@ -318,13 +317,12 @@ class Style:
             for k, p in enumerate(args)
         ]
 
-    def compared(self, sign: str, args: Sequence[Fragment]) -> Fragment:
+    def compared(self, sign: str, left: Fragment, right: Fragment) -> Fragment:
         """A comparison, which is 1 or 0 where a number is expected; numbers stand on its right."""
-        left, right = args
-        if sign in MIRRORED and left.numeral and not right.numeral:
+        if left.numeral and not right.numeral:
             left, right, sign = right, left, MIRRORED[sign]
         text = (self.signed(left), self.sign(sign), self.signed(right))
-        return self.truth(text, *fragment_size(args, 1))
+        return self.truth(text, *fragment_size([left, right], 1))
 
     def sign(self, sign: str) -> Rope:
         return f" {sign} "

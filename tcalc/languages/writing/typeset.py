@@ -35,7 +35,7 @@ from .notation import (
     index_letters,
     join_ropes,
 )
-from .style import COMPARISONS, Parts, Style
+from .style import MIRRORED, Parts, Style
 from .symbols import Symbols
 
 GREEK = {
@@ -248,8 +248,8 @@ class Typeset(Style, ABC):
         scalar: Sequence[bool],
     ) -> Fragment:
         """The row's template, with parentheses where it has none of its own."""
-        if op.spelling.infix in COMPARISONS:
-            return self.compared(op.spelling.infix, args)
+        if op.spelling.infix in MIRRORED:
+            return self.compared(op.spelling.infix, *args)
         if op.spelling.infix == ".^":
             base, exponent = args
             above = self.signed(exponent)
