@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..graph.arraylike import surface
+from ..graph.extents import Extent
 from ..graph.nodes import Expr
 from ..graph.trees import Place, places
 from .writing.layout import FormulaLayout
@@ -18,6 +19,7 @@ from .writing.notation import Fragment, Rope, join_ropes, rope_text
 from .writing.symbols import Symbols
 from .writing.typeset import GREEK, Typeset, words_of
 
+NAME = re.compile(r"[^\W\d]\w*")
 WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+[({]")
 SIDES = {"(": r"\left", ")": r"\right"}
 ROUND = re.compile(r"(\\left|\\right)?([()])")
@@ -74,6 +76,9 @@ class Latex(Typeset):
 
     def superscript(self, base: Rope, above: Rope) -> Rope:
         return (base, "^{", above, "}")
+
+    def extent(self, extent: Extent) -> Rope:
+        return NAME.sub(lambda found: self.symbols[found[0]], str(extent)).replace("*", " ")
 
     def subscript(self, base: Rope, below: Rope) -> Rope:
         marked = isinstance(base, str) and "_" in base

@@ -28,7 +28,8 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     ----------
     e : expression, or nested tuples, lists and dicts of expressions
     language : str
-        A row of `languages.source.registry`: ``"numpy"``.
+        A row of `languages.source.registry`: ``"numpy"``, ``"jax"``, ``"torch"``, ``"matlab"``
+        (which Octave runs too).
     name : str
         Name of the function, an identifier that means nothing in the language and does not start
         with two underscores. Its parameters are the variables, sorted by name, then dimensions that
@@ -40,7 +41,11 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     Returns
     -------
     str
-        The source of a module. It computes the stable form that calling the expression computes.
+        The source of a module. It computes the stable form that calling the expression computes,
+        in float32 where all arrays are that, else in float64; by ``"torch"`` on the device of its
+        tensors. JAX computes float64 where jax_enable_x64 is set, and functions are pure: what
+        others raise (equal eigenvalues, singular matrices) is not a number there, and dimensions
+        that no array has are static arguments of jax.jit.
 
     Raises
     ------
@@ -56,6 +61,7 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     spelling = LANGUAGES[language]
     name = _function_name(name, spelling.reserved)
     program = SourceProgram(spelling, e)
+    program.scope.checks = check
     functions = [program.language.function(program.function(name))]
     moves = isinstance(e, Derivative) and any(v.name in program.variables for v in e.wrt[-1:])
     if check and isinstance(e, Derivative) and moves:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from .jax import Jax
 from .language import Language
+from .matlab import Matlab
 from .numpy import NumPy
+from .torch import Torch
 
 LANGUAGES: dict[str, type[Language]] = {
     "numpy": NumPy,
+    "jax": Jax,
+    "torch": Torch,
+    "matlab": Matlab,
 }
