@@ -16,11 +16,11 @@ from ..graph.trees import Place, places
 from .writing.layout import FormulaLayout
 from .writing.nests import of_nests
 from .writing.notation import Fragment, Rope, join_ropes, rope_text
-from .writing.symbols import Symbols
-from .writing.typeset import GREEK, Typeset, words_of
+from .writing.symbols import GREEK, Symbols, words_of
+from .writing.typeset import Typeset
 
 NAME = re.compile(r"[^\W\d]\w*")
-WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+[({]")
+WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+(?:\\left)?[({]")
 SIDES = {"(": r"\left", ")": r"\right"}
 ROUND = re.compile(r"(\\left|\\right)?([()])")
 FENCES = re.compile(r"(\\left(?=[(\[|]|\\\|)|\\right(?=[)\]|]|\\\|))")

@@ -19,7 +19,7 @@ from .factors import Factors
 from .notation import Fragment
 from .style import Style
 
-#: What further transposes may cost in the product whose diagonal is written.
+#: What further transposes may cost in a product of several whose diagonal is written.
 DIAGONAL = 4
 FactorForm = tuple["NodeForm", Labels, int]  #: a factor's form, its labels, its exponent
 
@@ -204,8 +204,10 @@ class ProductForm:
         if len(free_labels) == 2:
             return there, back
         self.diagonal = self.read_diagonally()
-        if self.diagonal is not None and self.diagonal.flips <= there.flips + DIAGONAL:
-            there = self.style.diag(self.diagonal)
+        if self.diagonal is not None:
+            allowed = DIAGONAL if len(self.diagonal.chained) > 2 else 0
+            if self.diagonal.flips <= there.flips + allowed:
+                there = self.style.diag(self.diagonal)
         return there, back
 
     def summed(self, body: Fragment) -> Fragment:

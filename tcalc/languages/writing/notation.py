@@ -60,7 +60,8 @@ class Fragment(NamedTuple):
     condition : rope or None
         A comparison as it is written where a condition is expected.
     entry : tuple or None
-        Names of the axes and one entry without its sign, of an array given by its entries.
+        Of an array given by its entries: the number of axes, and what writes one entry without its
+        sign, given the letters of the axes and all that are taken.
     """
 
     text: Rope
@@ -74,7 +75,7 @@ class Fragment(NamedTuple):
     numeral: bool = False
     called: bool = False
     condition: Rope = None
-    entry: tuple[str, Any] | None = None
+    entry: tuple[int, Callable[[str, str], Any]] | None = None
 
 
 def rope_text(rope: Rope, leaf: Callable[[str], str] = str) -> str:

@@ -118,6 +118,10 @@ class Style:
             return p.text
         return ("-", p.text if p.level > SUM else self.parenthesised(p.text))
 
+    def spread(self, p: Fragment, ndim: int, row: bool) -> Fragment:
+        """A scalar beside columns, rows or matrices in a sum."""
+        return p
+
     # --- composition ---
 
     def product(self, ropes: Sequence[Rope]) -> Rope:
@@ -234,6 +238,7 @@ class Style:
 
         A sum in it has parentheses, but in front of a short text, where these would only disturb.
         """
+        terms = leading_sum(terms)
         few = len(terms) == 2 and sum([p.size for p in terms]) <= SHORT
         ordered = sorted(terms, key=lambda p: p.negative)
         ropes: list[Rope] = []
@@ -357,3 +362,11 @@ class Style:
 
 #: Infix operators that are no comparisons: precedence, and that of their right operand at least.
 INFIX = {"/": (POINTWISE, POWER), "*": (POINTWISE, POWER), "^": (POWER, ATOM)}
+
+
+def leading_sum(terms: Sequence[Fragment]) -> list[Fragment]:
+    """The terms with one nested sum in front, where it needs no parentheses."""
+    for k, p in enumerate(terms):
+        if p.level == SUM and not p.negative:
+            return [p, *terms[:k], *terms[k + 1 :]]
+    return list(terms)
