@@ -16,16 +16,14 @@ from ..graph.trees import Place, places
 from .writing.layout import FormulaLayout
 from .writing.nests import of_nests
 from .writing.notation import Fragment, Rope, join_ropes, rope_text
-from .writing.symbols import GREEK, Symbols, words_of
+from .writing.symbols import GREEK, words_of
 from .writing.typeset import Typeset
 
 NAME = re.compile(r"[^\W\d]\w*")
 WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+(?:\\left)?[({]")
-SIDES = {"(": r"\left", ")": r"\right"}
-ROUND = re.compile(r"(\\left|\\right)?([()])")
-FENCES = re.compile(r"(\\left(?=[(\[|]|\\\|)|\\right(?=[)\]|]|\\\|))")
-#: What is higher than a line.
-TALL = re.compile(r"\\(?:frac|sum|begin|prod)(?![A-Za-z])")
+TALL = re.compile(r"\\(frac|sum|prod|begin)")
+PARENTHESIS = re.compile(r"((?<!\\left)\(|(?<!\\right)\))")
+GROWTH = re.compile(r"\\(left|right)(?![A-Za-z])")
 
 
 def symbol(name: str) -> str:
@@ -71,8 +69,11 @@ class Latex(Typeset):
     one = r"\mathbf{1}"
     infinity = r"\infty"
 
-    def __init__(self) -> None:
-        self.symbols = Symbols(symbol, exact_symbol)
+    symbol = staticmethod(symbol)
+    exact_symbol = staticmethod(exact_symbol)
+
+    def high(self, rope: Rope) -> bool | None:
+        return bool(TALL.search(rope)) if isinstance(rope, str) else None
 
     def superscript(self, base: Rope, above: Rope) -> Rope:
         return (base, "^{", above, "}")
@@ -88,6 +89,8 @@ class Latex(Typeset):
         return (r"\frac{", above, "}{", below, "}")
 
     def fenced(self, left: str, rope: Rope, right: str) -> Rope:
+        if not self.tall(rope):
+            return (left, rope, right)
         return (rf"\left{left}", rope, rf"\right{right}")
 
     def words(self, text: str) -> Rope:
@@ -107,11 +110,25 @@ class Latex(Typeset):
         return (rf"\operatorname{{{plain}}}", inside)
 
     def typeset(self, parts: Sequence[Rope]) -> Rope:
-        """The parts, parentheses of the template as high as what they enclose."""
-        literals = "".join(parts[::2])
-        if literals.count("(") != literals.count(")"):
-            return tuple(parts)
-        return tuple([part if k % 2 else _growing(part) for k, part in enumerate(parts)])
+        """The template, in which fences around what is tall grow."""
+        if not any(map(self.tall, parts)):
+            return tuple([part if k % 2 else GROWTH.sub("", part) for k, part in enumerate(parts)])
+        texts = [part if k % 2 else PARENTHESIS.split(part) for k, part in enumerate(parts)]
+        opened: list[tuple[list[str], int]] = []
+        high = 0  # so many of the opened ones, from the first on, hold what is tall
+        for k, part in enumerate(texts):
+            if k % 2:
+                high = len(opened) if self.tall(part) else high
+                continue
+            for j in range(1, len(part), 2):
+                if part[j] == "(":
+                    opened.append((part, j))
+                elif opened:
+                    text, start = opened.pop()
+                    if len(opened) < high:
+                        text[start], part[j] = r"\left(", r"\right)"
+                    high = min(high, len(opened))
+        return tuple([part if k % 2 else "".join(part) for k, part in enumerate(texts)])
 
     def product(self, ropes: Sequence[Rope]) -> Rope:
         found: list[Rope] = []
@@ -125,38 +142,13 @@ class Latex(Typeset):
 
     def statements(self, named: Sequence[tuple[str, Fragment]], last: Fragment) -> str:
         if not named:
-            return lowered(rope_text(self.signed(last)))
+            return rope_text(self.signed(last))
         lines: list[Rope] = [
             (self.symbols[name], " &= ", self.signed(p), r" \\ ") for name, p in named
         ]
-        return lowered(
-            rope_text(
-                (r"\begin{aligned} ", tuple(lines), "& ", self.signed(last), r" \end{aligned}")
-            )
+        return rope_text(
+            (r"\begin{aligned} ", tuple(lines), "& ", self.signed(last), r" \end{aligned}")
         )
-
-
-def _growing(text: str) -> str:
-    return ROUND.sub(lambda m: (m[1] or SIDES[m[2]]) + m[2], text)
-
-
-def lowered(text: str) -> str:
-    """The text with fences of normal size around what is not higher than a line."""
-    pieces = FENCES.split(text)
-    opened: list[tuple[int, bool]] = []  # places of fences, and whether what they enclose is tall
-    for k in range(1, len(pieces), 2):
-        tall = bool(TALL.search(pieces[k - 1]))
-        if opened and tall:
-            opened[-1] = opened[-1][0], True
-        if pieces[k] == r"\left":
-            opened.append((k, False))
-        elif opened:
-            place, tall = opened.pop()
-            if not tall:
-                pieces[place] = pieces[k] = ""
-            elif opened:
-                opened[-1] = opened[-1][0], True
-    return "".join(pieces)
 
 
 def _aligned(tree: Any, texts: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from .registry import LANGUAGES
 from .selfcheck import difference_check, shape_check
 
 
-def _function_name(name: object, reserved: Collection[str]) -> str:
+def function_name(name: object, reserved: Collection[str]) -> str:
     """The name as Python reads it, which must not mean anything yet."""
     plain = canonical_name(name) if isinstance(name, str) else ""
     if not plain.isidentifier() or plain in reserved or plain.startswith("__"):
@@ -28,8 +28,8 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     ----------
     e : expression, or nested tuples, lists and dicts of expressions
     language : str
-        A row of `languages.source.registry`: ``"numpy"``, ``"jax"``, ``"torch"``, ``"matlab"``
-        (which Octave runs too).
+        A row of `languages.source.registry`: ``"numpy"``, ``"cupy"``, ``"jax"``, ``"torch"``,
+        ``"c"``, ``"matlab"`` (which Octave runs too).
     name : str
         Name of the function, an identifier that means nothing in the language and does not start
         with two underscores. Its parameters are the variables, sorted by name, then dimensions that
@@ -59,7 +59,7 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     if language not in tuple(LANGUAGES):
         raise ValueError(f"no language {language!r}; one of {', '.join(LANGUAGES)}")
     spelling = LANGUAGES[language]
-    name = _function_name(name, spelling.reserved)
+    name = function_name(name, spelling.reserved)
     program = SourceProgram(spelling, e)
     program.scope.checks = check
     functions = [program.language.function(program.function(name))]

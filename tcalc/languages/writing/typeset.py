@@ -7,7 +7,6 @@ formula consists of is decided here, once.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -20,6 +19,7 @@ from ...graph.operators import Op
 from ...ops.elementwise_row import UNIT
 from .constants import LATEX
 from .layout import FormulaLayout
+from .marks import Marks
 from .notation import (
     ATOM,
     COMPARE,
@@ -35,8 +35,7 @@ from .notation import (
     join_ropes,
 )
 from .row_templates import CLOSING, LEADING_NAME, OPENING, template
-from .style import MIRRORED, Parts, Style
-from .symbols import Symbols
+from .style import MIRRORED, Parts
 
 #: Tokens of an array given by its entries, above which it is not written once for each index form.
 LONG = 200
@@ -46,55 +45,8 @@ EXACT = 1e15
 SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
 
 
-class Typeset(Style, ABC):
+class Typeset(Marks):
     """Mathematical notation, from the marks of one language."""
-
-    symbols: Symbols
-    dot: Rope  #: between numbers
-    times: Rope  #: between extents
-    entrywise: Rope  #: before exponents of powers entry by entry
-    top: Rope  #: the exponent of transposes
-    one: Rope  #: of vectors of ones
-    infinity: Rope
-
-    # --- marks ---
-
-    @abstractmethod
-    def superscript(self, base: Rope, above: Rope) -> Rope: ...
-
-    @abstractmethod
-    def subscript(self, base: Rope, below: Rope) -> Rope: ...
-
-    @abstractmethod
-    def over(self, above: Rope, below: Rope) -> Rope:
-        """A fraction."""
-
-    @abstractmethod
-    def fenced(self, left: str, rope: Rope, right: str) -> Rope:
-        """Something in fences as high as it is."""
-
-    @abstractmethod
-    def words(self, text: str) -> Rope:
-        """Words in roman type."""
-
-    @abstractmethod
-    def beside(self, ropes: Sequence[Rope]) -> Rope:
-        """Symbols and numbers multiplied."""
-
-    @abstractmethod
-    def indices(self, letters: str) -> Rope: ...
-
-    @abstractmethod
-    def summation(self, letters: str) -> Rope:
-        """The sign of a sum over indices."""
-
-    @abstractmethod
-    def applied(self, name: str, inside: Rope) -> Rope:
-        """A function by its name, of what stands in parentheses."""
-
-    @abstractmethod
-    def typeset(self, parts: Sequence[Rope]) -> Rope:
-        """A template: LaTeX, and in every second place a part that is written already."""
 
     # --- atoms ---
 
