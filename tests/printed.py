@@ -24,6 +24,11 @@ X'*diag(y.^2 .* sigmoid(y .* (X*w)) .* sigmoid(-y .* (X*w)))*X
 x'*A*x
 x'*A*z
 A*B*C
+A'*B'
+(A*B*C)'
+-inv(A)'*x*z'*inv(A)'
+(A^3)'
+(x'*x)*(z'*z)
 A^3
 A'*B^2*x
 (A + A')*x

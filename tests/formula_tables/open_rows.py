@@ -10,6 +10,7 @@ OPEN = {
     "Gaussian by the deviation",
     "Gaussian kernel by its width",
     "Gaussian kernel, mixed",
+    "Gaussian process marginal, by the noise",
     "Gaussian sample by the variance",
     "Gram form",
     "Huber by pieces",
@@ -17,7 +18,6 @@ OPEN = {
     "Rayleigh quotient",
     "Rayleigh quotient of a symmetric matrix",
     "Riccati form, by the value",
-    "Riccati residual, by the control cost",
     "Rosenbrock",
     "Sharpe ratio",
     "Student's t",
@@ -70,7 +70,6 @@ OPEN = {
     "phase retrieval, order 2",
     "piecewise",
     "policy gradient",
-    "power in a bilinear form",
     "power of a determinant",
     "principal components",
     "probit",
@@ -118,7 +117,6 @@ OPEN = {
     "trace of a quadratic form",
     "trace of a ratio",
     "trace of a ratio, symmetric",
-    "trace of a shifted inverse",
     "trace of a symmetric inverse with a weight",
     "trace of a weighted cube",
     "trace of an exponential along a line",
@@ -131,4 +129,4 @@ OPEN = {
 }
 
 #: Rows whose text is read as an equal node of another text.
-READ_OTHERWISE = {"square-root lasso"}
+READ_OTHERWISE = {"Riccati residual, by the control cost", "square-root lasso"}

@@ -20,7 +20,7 @@ from .notation import Fragment
 from .style import Style
 
 #: What further transposes may cost in a product of several whose diagonal is written.
-DIAGONAL = 4
+DIAGONAL = 2
 FactorForm = tuple["NodeForm", Labels, int]  #: a factor's form, its labels, its exponent
 
 

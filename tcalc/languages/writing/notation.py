@@ -43,8 +43,8 @@ class Fragment(NamedTuple):
     size : int
         Tokens when everything shared is written out (bounded).
     flips : int
-        What transposes in the text cost a reader: one in parentheses and one under an exponent more
-        than a name's; of two spellings the one that costs less is chosen.
+        Transposes in the text, around products and under exponents more than one; of two spellings
+        the one with fewer is chosen.
     negative : bool
         A minus sign belongs in front.
     joins : bool
@@ -55,10 +55,10 @@ class Fragment(NamedTuple):
         What stands above and below the line of a quotient entry by entry.
     numeral : bool
         A number without a sign.
-    called : bool
-        A function of something, whatever the marks of the style.
     condition : rope or None
         A comparison as it is written where a condition is expected.
+    inverted : rope or None
+        What this is the inverse of, where that is written as a power.
     entry : tuple or None
         Of an array given by its entries: the number of axes, and what writes one entry without its
         sign, given the letters of the axes and all that are taken.
@@ -73,9 +73,9 @@ class Fragment(NamedTuple):
     chained: tuple[Any, ...] = ()
     ratio: tuple[Any, Any] | None = None
     numeral: bool = False
-    called: bool = False
     condition: Rope = None
     entry: tuple[int, Callable[[str, str], Any]] | None = None
+    inverted: Rope = None
 
 
 def rope_text(rope: Rope, leaf: Callable[[str], str] = str) -> str:

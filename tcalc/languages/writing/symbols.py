@@ -1,4 +1,4 @@
-"""Symbols for names: distinct names have distinct symbols."""
+"""Symbols for names: their words, and that distinct names have distinct symbols."""
 
 from __future__ import annotations
 

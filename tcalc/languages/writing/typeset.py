@@ -41,6 +41,9 @@ from .style import MIRRORED, Parts
 LONG = 200
 #: Whole numbers up to this are written without a point.
 EXACT = 1e15
+
+#: The template of inverses, of which transposes have an exponent of their own.
+INVERSE = [("", "0"), ("^{-1}", "")]
 #: Comparisons whose signs are not those of text.
 SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
 
@@ -157,6 +160,8 @@ class Typeset(Marks):
         return scaled._replace(entry=(ndim, entry))
 
     def raised(self, p: Fragment) -> Rope:
+        if p.inverted is not None:
+            return self.superscript(p.inverted, self.signed(Fragment(self.top, negative=True)))
         return self.superscript(self.inside(p, ATOM), self.top)
 
     def power(self, p: Fragment, k: int, scalar: bool) -> Rope:
@@ -251,7 +256,8 @@ class Typeset(Marks):
         size, flips = fragment_size(args, 2)
         if level == COMPARE and op.meaning.range == UNIT:
             return self.truth(self.typeset(ropes), size, flips)
-        return Fragment(self.typeset(ropes), level, size, flips, called=level != COMPARE)
+        inverted = ropes[1] if parts == INVERSE else None
+        return Fragment(self.typeset(ropes), level, size, flips, inverted=inverted)
 
     def sign(self, sign: str) -> Rope:
         return self.typeset([SIGNS.get(sign, f" {sign} ")])
