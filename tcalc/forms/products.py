@@ -1,0 +1,252 @@
+"""Laws of sums and products: associativity, distribution, common factors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ..graph.extents import ONE, Coef, Extent
+from ..graph.nodes import Add, Einsum, Expr, Labels
+from ..graph.normal import add, built, distribute, einsum, terms_of
+from ..graph.products import (
+    Factors,
+    LabelledExpr,
+    atoms_of,
+    factors_of,
+    inlined,
+    multiple,
+    split_coef,
+    zeros_node,
+)
+from ..graph.sums import collected
+from .laws import law
+
+MAX_OPERANDS = 16
+MAX_TERMS = 24
+#: How many of the factors that terms share are tried.
+MAX_PULLED = 3
+
+# --- associativity --------------------------------------------------------------------------------
+
+
+def opened(e: Expr) -> Factors:
+    """The product that e is, contractions among its factors opened."""
+    whole = atoms_of(e)
+    if isinstance(e, Einsum) and e.summed:
+        whole = factors_of(e)
+    extents = dict(whole.extents)
+    operands: list[LabelledExpr] = []
+    for op, word in whole.operands:
+        if isinstance(op, Einsum) and op.summed and len(set(word)) == len(word):
+            operands += inlined(op, word, extents)
+        else:
+            operands.append((op, word))
+    return whole._replace(operands=operands, extents=extents)
+
+
+def _chained(product: Factors) -> bool:
+    """Are operands matrices and vectors, every label between two of them or at an end?"""
+    counts = Counter([label for _, word in product.operands for label in word])
+    return all(op.ndim <= 2 and len(set(word)) == len(word) for op, word in product.operands) and (
+        all(counts[label] <= (1 if label in product.out else 2) for label in counts)
+    )
+
+
+@law("associativity", "A*(B*(A*x)) = A*B*A*x", "Einsum", directed=True)
+def _associativity(e: Expr) -> Iterable[Expr | None]:
+    """A product of matrices in which no order is preferred."""
+    assert isinstance(e, Einsum)
+    inner = [op for op in e.args if isinstance(op, Einsum) and op.summed and op.ndim]
+    if not e.summed or not inner:
+        return
+    product = opened(e)
+    if len(product.operands) <= MAX_OPERANDS and _chained(product):
+        yield built(product)
+
+
+# --- sums -----------------------------------------------------------------------------------------
+
+
+def settled(e: Expr) -> Expr:
+    """The term with extents above and below the line cancelled: no axis is empty."""
+    if not isinstance(e, Einsum) or not (e.coef.times and e.coef.over):
+        return e
+    times, over = Counter(e.coef.times), Counter(e.coef.over)
+    coef = Coef(
+        e.coef.value,
+        tuple(sorted((times - over).elements())),
+        tuple(sorted((over - times).elements())),
+    )
+    return e if coef == e.coef else multiple(split_coef(e)[1], coef)
+
+
+def summands(e: Expr) -> list[Expr]:
+    """The terms of a sum and of sums in it."""
+    found: list[Expr] = []
+    waiting = [e]
+    while waiting:
+        term = waiting.pop()
+        inner = terms_of(term)
+        if len(inner) > 1 and len(found) + len(waiting) + len(inner) <= MAX_TERMS:
+            waiting.extend(reversed(inner))
+        else:
+            found.append(term)
+    return found
+
+
+def total(terms: Sequence[Expr], like: Expr) -> Expr:
+    """The sum of terms, of which there may be none."""
+    return add(terms) if terms else zeros_node(like.shape)
+
+
+@law("sum-of-sums", "2*(A + B) + A' = 2*A + 2*B + A'", "Add")
+def _flat(e: Expr) -> Iterable[Expr | None]:
+    terms = summands(e)
+    if len(terms) > len(e.args):
+        yield total(list(map(settled, terms)), e)
+
+
+def _multiplied_out(e: Expr) -> list[Expr]:
+    """The terms of a product with sums in it, one sum after the other."""
+    found, waiting = [], [e]
+    while waiting:
+        term = waiting.pop()
+        inner = terms_of(term)
+        if len(inner) == 1 and isinstance(term, Einsum):
+            place = next((k for k, a in enumerate(term.args) if isinstance(a, Add)), None)
+            if place is None:
+                nested = opened(term)
+                if any(isinstance(op, Add) for op, _ in nested.operands):
+                    inner = _over_sum(nested)
+            else:
+                inner = distribute(term, {place: term.args[place].args})
+        if len(inner) > 1 and len(found) + len(waiting) + len(inner) <= MAX_TERMS:
+            waiting.extend(reversed(inner))
+        else:
+            found.append(settled(term))
+    return found
+
+
+def _over_sum(product: Factors) -> list[Expr]:
+    k = next(k for k, (op, _) in enumerate(product.operands) if isinstance(op, Add))
+    op, word = product.operands[k]
+    rest = product.operands[:k] + product.operands[k + 1 :]
+    return [built(product._replace(operands=[*rest, (t, word)])) for t in op.args]
+
+
+@law(
+    "distribution", "A*(B + A) - A*B = A*A", "Add", "Einsum", directed=True, early=True,
+    given="no axis is empty",
+)  # fmt: skip
+def _distribution(e: Expr) -> Iterable[Expr | None]:
+    """Products with sums multiplied out, where their terms then merge with others."""
+    terms = e.args if isinstance(e, Add) else (e,)
+    if isinstance(e, Einsum) and not any(isinstance(a, Add) for a in e.args):
+        return
+    rows = [_multiplied_out(t) for t in terms]
+    if max(map(len, rows)) == 1:
+        return
+    keys = [[id(split_coef(t)[1]) for t in row] for row in rows]
+    counts = Counter([key for row in keys for key in row])
+    found: list[Expr] = []
+    for term, row, own in zip(terms, rows, keys, strict=True):
+        meets = any(counts[key] > 1 for key in own)
+        found += row if meets else [term]
+    left = len(collected(found))
+    if left <= len(terms) and left < len(found):
+        yield total(found, e)
+
+
+# --- common factors -------------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """A factor of a term, and how its axes meet the result's and the other factors'.
+
+    Attributes
+    ----------
+    key : tuple
+        Equal where two terms have the factor in one place.
+    factor : Expr
+    word : tuple of int
+        Its labels: those of the result's axes, and from `ndim` on those that are summed.
+    rest : Factors
+        The other factors under the same labels; which of them stand in the remainder is decided
+        among all terms.
+    """
+
+    key: tuple[Any, ...]
+    factor: Expr
+    word: Labels
+    rest: Factors
+
+
+def _places(e: Expr, product: Factors) -> Iterator[Place]:
+    out = product.out
+    if len(set(out)) < len(out):
+        return
+    position = {label: k for k, label in enumerate(out)}
+    for k, (op, word) in enumerate(product.operands):
+        rest = product.operands[:k] + product.operands[k + 1 :]
+        names = dict(position)
+        for label in word:
+            names.setdefault(label, len(names))
+        fresh = len(names)
+        for _, other in rest:
+            for label in other:
+                if label not in names:
+                    names[label] = fresh
+                    fresh += 1
+        moved = tuple([names[label] for label in word])
+        extents = {names[k]: x for k, x in product.extents.items() if k in names}
+        words = [(a, tuple([names[label] for label in w])) for a, w in rest]
+        found = Factors(words, tuple(range(len(out))), extents, product.coef)
+        yield Place((op.order, moved), op, moved, found)
+
+
+def _pulled(e: Expr, places: list[tuple[int, Place]]) -> tuple[Expr, list[int]]:
+    """The terms at these places as one product, and the terms that it takes the place of."""
+    first = places[0][1]
+    members = [k for k, _ in places]
+    own = set(first.word)
+    needed: set[int] = set()
+    for _, place in places:
+        needed |= {label for _, w in place.rest.operands for label in w}
+    axes = sorted(({*range(e.ndim)} - own) | (needed & ({*range(e.ndim)} | own)))
+    extents: dict[int, Extent] = dict(enumerate(e.shape))
+    extents.update(zip(first.word, first.factor.shape, strict=True))
+    rests = [
+        built(place.rest._replace(out=tuple(axes), extents={**extents, **place.rest.extents}))
+        for _, place in places
+    ]
+    words = [first.word, axes]
+    return einsum([first.factor, add(rests)], words, range(e.ndim), ONE, extents), members
+
+
+@law("common-factor", "A*x + A*B*x = (A + A*B)*x", "Add")
+def _common_factor(e: Expr) -> Iterable[Expr | None]:
+    """Terms with a factor in one place become one."""
+    terms = e.args
+    if len(terms) > MAX_TERMS:
+        return
+    found: dict[Any, list[tuple[int, Place]]] = {}
+    for k, term in enumerate(terms):
+        seen: set[Any] = set()
+        products = [opened(term)]
+        outer = atoms_of(term)
+        if len(outer.operands) != len(products[0].operands):
+            products.append(outer)
+        for product in products:
+            for place in _places(term, product):
+                if place.key not in seen:
+                    seen.add(place.key)
+                    found.setdefault(place.key, []).append((k, place))
+    shared = [places for places in found.values() if len(places) > 1]
+    shared.sort(key=lambda places: (-len(places), places[0][1].key))
+    for places in shared[:MAX_PULLED]:
+        if not places[0][1].factor.ndim and len({id(t) for t in terms}) < 2:
+            continue
+        joined, members = _pulled(e, places)
+        yield add([*[t for k, t in enumerate(terms) if k not in members], joined])
+
