@@ -20,7 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import TimeoutError as NoResult
 from multiprocessing import get_context
 from typing import Any, NamedTuple
 
@@ -35,6 +35,8 @@ MODES = ("forward", "reverse", "cross-country", "auto")
 LARGEST = 1e5
 #: Programs that are compiled to C at once, and seconds that one program may take.
 TOGETHER, SECONDS = 25, 120
+#: Seconds in which the programs that are compiled at once are done.
+LONGEST = 1800
 
 
 class Output(NamedTuple):
@@ -140,7 +142,9 @@ def language(
         for output in case.outputs:
             known = {**case.variables, **output.expression.variables}
             back = read(write(output.expression), **known)
-            yield output, back(case.bind)
+            # The same node was run by the back ends.
+            if back is not output.expression:
+                yield output, back(case.bind)
 
     return run
 
@@ -250,6 +254,10 @@ def piece(
     return len(cases), done, mismatches
 
 
+def _piece_of(work: tuple[int, int, Collection[str]]) -> tuple[int, Counter[str], list[Mismatch]]:
+    return piece(*work)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=1000, help="programs to compare")
@@ -261,18 +269,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     done: Counter[str] = Counter()
     programs, wrong, start, seed = 0, 0, time.perf_counter(), options.seed
-    with ProcessPoolExecutor(
-        options.jobs, mp_context=get_context("spawn"), max_tasks_per_child=40
-    ) as pool:
+    with get_context("spawn").Pool(options.jobs, maxtasksperchild=40) as pool:
         while programs < options.count:
             # Some programs have numbers too large to compare: so many more are drawn.
             missing = options.count - programs
             pieces = min(-(-missing // TOGETHER), 40 * options.jobs)
-            seeds = [seed + TOGETHER * k for k in range(pieces)]
+            work = [(seed + TOGETHER * k, TOGETHER, options.without) for k in range(pieces)]
             seed += TOGETHER * pieces
-            work = [pool.submit(piece, s, TOGETHER, options.without) for s in seeds]
-            for found in work:
-                count, where, mismatches = found.result()
+            results = pool.imap(_piece_of, work)
+            for first, *_ in work:
+                try:
+                    count, where, mismatches = results.next(timeout=LONGEST)
+                except NoResult:
+                    # A process that crashes tells nothing, and takes the later results with it.
+                    print(f"no result of the {TOGETHER} seeds from {first} on", flush=True)
+                    return 1
                 programs, wrong = programs + count, wrong + len(mismatches)
                 done.update(where)
                 for mismatch in mismatches:

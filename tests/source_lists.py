@@ -179,6 +179,7 @@ class Lists:
         [*keyword.kwlist, *dir(builtins), "collections", "itertools", "math", "operator"]
         + [line.split("(")[0][4:] for line in LIBRARY.splitlines() if line.startswith("def ")]
     )
+    start = ""
     width = 70
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
@@ -346,7 +347,8 @@ class Lists:
         given = ", ".join([*f.parameters, *f.free])
         return [f"def {f.name}({given}):", *[f"    {line}" for line in lines]]
 
-    nested = function
+    def nested(self, f: FunctionText) -> list[str]:
+        return self.function(f._replace(free=()))
 
     def module(self, functions: Sequence[list[str]]) -> str:
         return "\n\n\n".join([LIBRARY, *["\n".join(lines) for lines in functions]]) + "\n"

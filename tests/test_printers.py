@@ -13,7 +13,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.nodes import Expr
-from tcalc.languages.latex import latex_parameter
+from tcalc.languages.latex import Latex
 from tcalc.languages.matrix.print import to_text
 from tcalc.ops.matrix.eigh import eigh
 from tcalc.ops.matrix.lq import lq
@@ -89,8 +89,8 @@ def test_latex_of_parameters_and_outputs() -> None:
     names = [r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}", r"\lambda", r"V_{\mathrm{eig}}"]
     wanted = [rf"{name}\left({'AASS'[k]}\right)" for k, name in enumerate(names)]
     assert factors == wanted
-    assert latex_parameter("", "raise") == r"\mathrm{raise}"
-    assert latex_parameter("", "n") == "n"
+    assert Latex().parameter("", "raise") == r"\mathrm{raise}"
+    assert Latex().parameter("", "n") == "n"
 
 
 def test_latex_names() -> None:

@@ -151,3 +151,10 @@ def test_places_are_written_as_integers() -> None:
     assert tc.parse("v + [1, 2, 3]", v=v) is v + tc.const([1.0, 2.0, 3.0])
     with pytest.raises(tc.ParseError, match=r"array of integers, not \[0.0, 2.0\]"):
         tc.parse("v[[0.0, 2.0]]", v=v)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 1), (1, 0), (3, 0), (2, 0, 3), (0, 2, 2)])
+def test_arrays_without_entries_keep_their_shape(shape: tuple[int, ...]) -> None:
+    e = tc.const(np.zeros(shape))
+    texts = (tc.parse(str(e)), tc.parse_einsum(tc.to_einsum(e)), tc.parse_index(tc.to_index(e)))
+    assert [back.shape for back in texts] == [shape] * 3

@@ -87,14 +87,9 @@ class Affine:
     constant: int = 0
 
     def __post_init__(self) -> None:
-        sums: dict[str, int] = {}
-        for name, coefficient in self.terms:
-            sums[name] = sums.get(name, 0) + whole_number(coefficient)
-        terms = tuple(sorted((name, c) for name, c in sums.items() if c))
-        object.__setattr__(self, "terms", terms)
-        if len(terms) > _FEW:
-            within("terms", len(terms))
         object.__setattr__(self, "constant", whole_number(self.constant))
+        if self.terms:
+            object.__setattr__(self, "terms", _collected(self.terms))
 
     @classmethod
     def of(cls, value: Affine | int | str) -> Affine:
@@ -187,6 +182,20 @@ class Affine:
             parts = [_term(n, c) for n, c in ordered]
             parts += [f"{self.constant:+d}"] if self.constant else []
         return "".join(parts).removeprefix("+")
+
+
+def _collected(terms: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """Terms sorted by name, each name once, without zeros."""
+    sums: dict[str, int] = {}
+    for name, coefficient in terms:
+        number = whole_number(coefficient)
+        sums[name] = sums[name] + number if name in sums else number
+    found = [term for term in sums.items() if term[1]]
+    if len(found) > 1:
+        found.sort()
+        if len(found) > _FEW:
+            within("terms", len(found))
+    return tuple(found)
 
 
 def _substituted(name: str, values: Mapping[str, Affine | int | str]) -> Affine:

@@ -10,6 +10,7 @@ from .limits import within
 
 #: Bits below which a number is not long, whatever the limit on digits.
 SHORT = 64
+_LONG = 1 << SHORT
 
 
 def whole_number(value: SupportsIndex) -> int:
@@ -22,6 +23,8 @@ def whole_number(value: SupportsIndex) -> int:
     LimitError
         For one with too many digits.
     """
+    if type(value) is int and -_LONG < value < _LONG:
+        return value
     number = index(value)
     bits = number.bit_length()
     if bits > SHORT:

@@ -83,7 +83,8 @@ class FunctionText(NamedTuple):
     parameters : mapping
         The variables by the names of the parameters, in the order of these.
     free : sequence of str
-        Further parameters: dimensions that no array has.
+        Further parameters: dimensions that no array has. A function inside another one reads them
+        there, where they have these names.
     bound : mapping
         Names of dimensions that the body reads, and the axis that has this extent.
     body : sequence of str
@@ -182,6 +183,8 @@ class Language(Protocol):
         As errors spell it.
     reserved : frozenset of str
         Names that mean something in programs: keywords, functions, modules.
+    start : str
+        What names that start with an underscore get in front.
     width : int
         Longer texts become statements.
     scope : Scope
@@ -190,6 +193,7 @@ class Language(Protocol):
 
     name: str
     reserved: frozenset[str]
+    start: str
     width: int
     scope: FunctionScope
 
@@ -366,7 +370,11 @@ class Language(Protocol):
         """The lines of a function of the module."""
 
     def nested(self, f: FunctionText) -> list[str]:
-        """The lines of a function inside this one, whose parameters have the program's dtype."""
+        """The lines of a function inside this one, whose parameters have the program's dtype.
+
+        Where there is no such thing it goes to `scope.functions`, and `function` of the outer one
+        writes it.
+        """
 
     def module(self, functions: Sequence[list[str]]) -> str:
         """The program: these functions, and all that they need."""

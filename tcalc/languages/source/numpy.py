@@ -31,6 +31,7 @@ class NumPy:
         {"np", "special", "linalg", "dtype", "floats", "_check", *HELPERS, *dir(builtins)}
         | {*keyword.kwlist}
     )
+    start = ""
     width = 68
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
@@ -299,7 +300,7 @@ class NumPy:
         return _defined(f, [*lines, *body])
 
     def nested(self, f: FunctionText) -> list[str]:
-        return _defined(f, _body(f))
+        return _defined(f._replace(free=()), _body(f))
 
     def module(self, functions: Sequence[list[str]]) -> str:
         texts = ["\n".join(lines) for lines in functions]

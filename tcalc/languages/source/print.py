@@ -56,16 +56,16 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     spelling = LANGUAGES[language]
     name = _function_name(name, spelling.reserved)
     program = SourceProgram(spelling, e)
-    functions = [program.function(name)]
+    functions = [program.language.function(program.function(name))]
     moves = isinstance(e, Derivative) and any(v.name in program.variables for v in e.wrt[-1:])
     if check and isinstance(e, Derivative) and moves:
         before = e.of
         for v in e.wrt[:-1]:
             before = jacobian(before, v)
         earlier = SourceProgram(spelling, before)
-        functions.append(earlier.function(f"{name}_before"))
+        functions.append(earlier.language.function(earlier.function(f"{name}_before")))
         checked = difference_check(program, earlier, e.wrt, name)
     elif check:
         checked = shape_check(program, name)
-    source = program.language.module([program.language.function(f) for f in functions])
+    source = program.language.module(functions)
     return source + program.language.check(checked) if check else source

@@ -70,11 +70,14 @@ class SourceProgram:
         self.tree = unflatten(tree, iter(self.roots))
         self.nodes = postorder(self.roots)
         self.variables = _variables(tree)
-        self.names = parameters(self.variables, language.reserved) if names is None else names
+        given = parameters(self.variables, language.reserved, language.start)
+        self.names = given if names is None else names
         self.around = around
-        self.scope: FunctionScope = (
-            self.new_scope(language.reserved, prefix) if around is None else around.scope
-        )
+        mine = {self.names[v.name]: v for v in self.variables.values()}
+        taken = language.reserved.union(self.names.values())
+        self.scope: FunctionScope = FunctionScope(mine, taken, prefix, language.start)
+        if around is not None:
+            self.scope = around.scope
         self.language = language(self.scope, around is not None)
         self.products = Products(self.language, self)
         extents = {n for node in self.nodes for n in node.shape if isinstance(n, str)}
@@ -91,12 +94,9 @@ class SourceProgram:
         self.ends = {id(root) for root in self.roots}
         self.made: list[Expr] = []  # nodes with code must live as long as it
 
-    def new_scope(self, reserved: frozenset[str], prefix: str) -> FunctionScope:
-        given = {self.names[v.name]: v for v in self.variables.values()}
-        return FunctionScope(given, reserved.union(self.names.values()), prefix)
-
     def function(self, name: str) -> FunctionText:
         """The whole as a function of all variables, in the order of their names."""
+        self.scope.name = name
         result = self.walked()
         given = {p: self.scope.variables[p] for p in sorted(self.scope.variables)}
         return self.finished(name, given, result, sorted(self.scope.free))
@@ -342,11 +342,13 @@ class SourceProgram:
         inner = SourceProgram(
             type(self.language), tree, names, f"{self.scope.prefix}{self.nestings}_"
         )
+        inner.scope.within(self.scope)
         result = inner.walked()
         for dim, size in inner.scope.sizes.items():
             if size in inner.scope.free:
                 self.language.assign(size, self.language.size(dim))
-        function = inner.finished(name, {names[v.name]: v for v in given}, result)
+        read = {names[v.name]: v for v in given}
+        function = inner.finished(name, read, result, sorted(inner.scope.free))
         self.scope.lines += self.language.nested(function)
         return name
 

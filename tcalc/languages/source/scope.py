@@ -43,16 +43,23 @@ class FunctionScope:
         Names of dimensions that no array has.
     bound : dict
         Names of dimensions that are read off an axis of an array.
+    name : str
+        Of the function of the module.
+    functions : list of list of str
+        Functions that stand beside it, in languages without functions inside functions.
     """
 
     def __init__(
-        self, variables: Mapping[str, Var], reserved: Collection[str], prefix: str
+        self, variables: Mapping[str, Var], reserved: Collection[str], prefix: str, start: str
     ) -> None:
         self.lines: list[str] = []
         self.free: list[str] = []
         self.bound: dict[str, Place] = {}
         self.sizes: dict[str, str] = {}
+        self.name = ""
+        self.functions: list[list[str]] = []
         self.variables = variables
+        self.start = start
         self.taken = {*variables, *reserved}
         self.prefix = unlike(prefix, self.taken, "t")
         self.temporaries = 0
@@ -61,6 +68,10 @@ class FunctionScope:
         """The name of a temporary."""
         self.temporaries += 1
         return f"{self.prefix}{self.temporaries}"
+
+    def within(self, outer: FunctionScope) -> None:
+        """This function stands inside another one."""
+        self.name, self.functions = outer.name, outer.functions
 
     def extent(self, extent: Extent) -> str:
         """An extent in the names of this function: a number or a form, ``//`` and ``min`` in it."""
@@ -73,7 +84,7 @@ class FunctionScope:
     def dimension(self, dim: str) -> str:
         """The name of a dimension."""
         if dim not in self.sizes:
-            name = unlike(plain(dim), self.taken.union(self.sizes.values()), "_")
+            name = unlike(plain(dim, self.start), self.taken.union(self.sizes.values()), "_")
             self.sizes[dim] = name
             array = next((p for p, v in self.variables.items() if dim in v.shape), None)
             if array is None:
@@ -88,11 +99,11 @@ class FunctionScope:
         return {name: place for name, place in self.bound.items() if name in words}
 
 
-def parameters(found: Iterable[str], reserved: Collection[str]) -> dict[str, str]:
+def parameters(found: Iterable[str], reserved: Collection[str], start: str) -> dict[str, str]:
     """Names of parameters by those of the variables."""
     known, names = sorted(found), dict[str, str]()
     for name in known:
-        shown = plain(name)
+        shown = plain(name, start)
         while shown in reserved or (shown != name and (shown in known or shown in names.values())):
             shown += "_"
         names[name] = shown
@@ -125,8 +136,11 @@ def plain_key(key: Any) -> str | int | float | bool:
     raise TypeError("keys of outputs in source are strings and numbers, not nan or huge integers")
 
 
-def plain(name: str) -> str:
-    """A name in ASCII: several spellings of other letters are read as one name."""
-    if name.isascii():
-        return name
-    return "".join([ch if ch.isascii() else "_" for ch in name]) + "_"
+def plain(name: str, start: str) -> str:
+    """A name in ASCII: several spellings of other letters are read as one name.
+
+    Underscores in front get the letters `start` before them.
+    """
+    if not name.isascii():
+        name = "".join([ch if ch.isascii() else "_" for ch in name]) + "_"
+    return start + name if name[0] == "_" else name

@@ -12,7 +12,7 @@ from itertools import islice
 from ...graph.applications import application
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder, variables
 from ...graph.normal import bare
-from ...graph.products import symmetries
+from ...graph.products import symmetries, zeros_node
 from .abbreviations import abbreviation
 from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
@@ -86,6 +86,8 @@ class FormulaLayout:
     def form(self, node: Expr) -> NodeForm:
         if isinstance(node, Var):
             return self.settled(node, self.style.name(node.name), None)
+        if isinstance(node, Const) and node.ndim > 1 and 0 in node.shape:
+            return self.form(zeros_node(node.shape))  # brackets say nothing of the other extents
         if isinstance(node, Const):
             return self.settled(node, self.style.array(node.value), None)
         if isinstance(node, Add):
