@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import weakref
-
 from ..graph.nodes import Derivative, Expr, postorder
 from ..graph.normal import bare
 from ..languages.writing.layout import FormulaLayout
 from ..languages.writing.notation import Style, rope_text
 from . import functions, matrices, products, quotients  # noqa: F401
+from ..support.errors import LimitError
 from .cost import reading_cost
 from .egraph import EqualForms
 from .laws import brought_together
 
-MAX_LARGE = 150  #: nodes of an expression for which no other form is looked for
+MAX_LARGE = 120  #: nodes of an expression beyond which no other form is looked for
+MAX_TOKENS = 600  #: the same for the signs and names in its text
 MAX_NODES = 400
 MAX_REPEATS = 3
-
-_chosen: weakref.WeakKeyDictionary[Expr, weakref.ref[Expr]] = weakref.WeakKeyDictionary()
 
 
 class _Cost:
@@ -27,6 +25,8 @@ class _Cost:
     def __call__(self, node: Expr) -> float:
         form = self.layout.form(node)
         self.layout.forms[id(node)] = form
+        if form.plain.size > MAX_TOKENS:
+            return form.plain.size
         plain = reading_cost(rope_text(form.plain.text))
         if node.ndim != 2:
             return plain
@@ -34,6 +34,9 @@ class _Cost:
 
 
 def search(e: Expr) -> Expr:
+    """The cheapest form that is found."""
+    if len(postorder([e])) > MAX_LARGE or FormulaLayout(Style()).size(e) > MAX_TOKENS:
+        return e
     start = brought_together(e)
     forms = EqualForms(_Cost(), MAX_NODES)
     forms.add(start)
@@ -42,13 +45,31 @@ def search(e: Expr) -> Expr:
 
 
 def chosen(e: Expr) -> Expr:
-    """The form of an expression that printers write."""
-    e = bare(e)
-    if len(postorder([e])) > MAX_LARGE:
-        return e
-    for _ in range(MAX_REPEATS):
-        found = search(e)
-        if found is e:
-            break
-        e = found
-    return e
+    """The form of an expression that printers write.
+
+    Parameters
+    ----------
+    e : Expr
+        Also the root of a derivative.
+
+    Returns
+    -------
+    Expr
+        Equal where the formula on paper has a value (see `laws`); its own chosen form is itself.
+        Large expressions, and those beyond the limits that are set, stay as they are.
+    """
+    start = bare(e)
+    if start._form is not False:
+        return start if start._form is True else start._form
+    found = start
+    try:
+        for _ in range(MAX_REPEATS):
+            before, found = found, search(found)
+            if found is before:
+                break
+    except LimitError:
+        found = start
+    found._form = True
+    if found is not start:
+        start._form = found
+    return found

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ..forms.choose import chosen
 from ..graph.arraylike import surface
 from ..graph.nodes import Expr
 from ..graph.trees import Place, places
@@ -154,7 +155,7 @@ def to_latex(e: Expr) -> str:
     >>> print(tc.to_latex(x @ A @ x))
     x^{\top} A x
     """
-    return FormulaLayout(Latex()).text(e)
+    return FormulaLayout(Latex()).text(chosen(e))
 
 
 def repr_latex(e: Expr) -> str:

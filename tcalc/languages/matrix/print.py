@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...forms.choose import chosen
 from ...graph.arraylike import surface
 from ...graph.nodes import Expr
 from ..writing.layout import FormulaLayout
@@ -29,7 +30,7 @@ def to_text(e: Expr) -> str:
     >>> print(x @ A + 2 * x)
     A'*x + 2*x
     """
-    return FormulaLayout(Style()).text(e)
+    return FormulaLayout(Style()).text(chosen(e))
 
 
 surface["str"] = to_text

@@ -64,6 +64,10 @@ class FormulaLayout:
             last = self.run(nodes)
         return self.style.statements(self.named, last)
 
+    def size(self, e: Expr) -> int:
+        """Signs and names in the text of an expression without statements (bounded)."""
+        return self.run(postorder((e,))).size
+
     def run(self, nodes: Sequence[Expr]) -> Fragment:
         self.named, self.replaced = [], set()
         for node in nodes:
