@@ -21,6 +21,7 @@ from .languages.einsum.print import to_einsum as to_einsum
 from .languages.index.parse import parse_index as parse_index
 from .languages.index.print import to_index as to_index
 from .languages.latex import to_latex as to_latex
+from .languages.mathml import to_mathml as to_mathml
 from .languages.matrix.parse import parse as parse
 from .languages.matrix.print import to_text as to_text
 from .languages.source.print import to_code as to_code

@@ -174,13 +174,21 @@ DERIVATIVES: list[tuple[Call, type[Exception], list[str]]] = [
     (lambda: tc.explain(f, x, q=3), TypeError, ["q is no dimension"]),
     *[
         (lambda show=show, e=e: show(e), TypeError, [type(e).__name__])
-        for show in (tc.explain, tc.compress, tc.simplify, tc.to_text, tc.to_latex, tc.to_einsum)
+        for show in (
+            tc.explain,
+            tc.compress,
+            tc.simplify,
+            tc.to_text,
+            tc.to_latex,
+            tc.to_mathml,
+            tc.to_einsum,
+        )
         for e in (3, "a", None)
     ],
     (lambda: tc.simplify((f, f)), TypeError, ["tuple"]),
     *[
         (lambda show=show: show((f, ["a"])), TypeError, ["str"])
-        for show in (tc.explain, tc.compress, tc.to_text, tc.to_latex, tc.to_einsum)
+        for show in (tc.explain, tc.compress, tc.to_text, tc.to_latex, tc.to_mathml, tc.to_einsum)
     ],
     (lambda: tc.to_code(3), TypeError, ["int"]),
     *[(lambda k=k: tc.to_code(f, k), ValueError, ["numpy"]) for k in ("cobol", None, 3, [])],

@@ -84,7 +84,7 @@ def test_numbers_of_any_size_are_written_and_read(value: float) -> None:
     e = value * a
     for text in (str(e), str(tc.parse(str(e)))):
         assert tc.parse(text) is e
-    for write in (tc.to_latex, tc.to_index, tc.to_einsum, tc.to_code):
+    for write in (tc.to_latex, tc.to_mathml, tc.to_index, tc.to_einsum, tc.to_code):
         assert write(e)
         assert write(e + x)
     scope: dict[str, Any] = {}

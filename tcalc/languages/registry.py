@@ -11,6 +11,7 @@ from .einsum.print import to_einsum
 from .index.parse import parse_index
 from .index.print import to_index
 from .latex import to_latex
+from .mathml import to_mathml
 from .matrix.parse import parse
 from .matrix.print import to_text
 
@@ -39,4 +40,5 @@ TEXT_LANGUAGES: dict[str, TextLanguage] = {
     "index": TextLanguage("index", to_index, parse_index),
     "einsum": TextLanguage("einsum", to_einsum, parse_einsum),
     "latex": TextLanguage("latex", to_latex),
+    "mathml": TextLanguage("mathml", to_mathml),
 }

@@ -8,7 +8,7 @@ is ever copied and shared parts cost nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain, count
 from typing import Any, NamedTuple
 
@@ -71,16 +71,18 @@ class Fragment(NamedTuple):
     entry: tuple[str, Any] | None = None
 
 
-def rope_text(rope: Rope) -> str:
-    """The text of a rope; LimitError where what is shared makes it too long."""
+def rope_text(rope: Rope, leaf: Callable[[str], str] = str) -> str:
+    """The text of a rope, each string in it as `leaf` writes it; LimitError where what is shared
+    makes it too long.
+    """
     parts: list[str] = []
     stack = [rope]
     length, allowed = 0, largest("characters")
     while stack:
         item = stack.pop()
         if isinstance(item, str):
-            parts.append(item)
-            length += len(item)
+            parts.append(leaf(item))
+            length += len(parts[-1])
             if length > allowed:
                 raise exceeded("characters", allowed)
         else:

@@ -1,0 +1,135 @@
+"""The web form's processes: answers, errors, limits, and what outlives a process that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "web"))
+pytest.importorskip("fastapi", reason="the extra `web` is not installed")
+
+from dataclasses import replace
+
+from fastapi.testclient import TestClient
+from tcalc_web.application import Service, application
+from tcalc_web.gate import Gate, network
+from tcalc_web.settings import SETTINGS
+
+OPEN = replace(SETTINGS, rate=1e6, burst=10**6, seconds_at_once=1e6)
+SHAPES = {"A": {"shape": ["m", "n"]}, "x": {"shape": ["m"]}}
+DERIVE = "/api/v1/derive"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(application(OPEN)) as client:
+        until(lambda: client.get("/health").status_code == 200)
+        yield client
+
+
+def until(true: Any, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def service(client: TestClient) -> Service:
+    found: Service = client.app.state.service  # type: ignore[attr-defined]
+    return found
+
+
+def test_an_answer_has_what_was_asked_for(client: TestClient) -> None:
+    query = {
+        "expression": "x'*A*x",
+        "variables": {"A": {"shape": ["n", "n"], "properties": ["symmetric"]}},
+        "wrt": ["x"],
+        "outputs": ["text", "numpy"],
+        "sizes": {"n": 10},
+        "check": True,
+        "compress": True,
+    }
+    answer = client.post(DERIVE, json=query)
+    assert answer.status_code == 200
+    body = answer.json()
+    assert body["shape"] == ["n"]
+    assert body["outputs"]["text"] == "2*A*x"
+    assert body["outputs"].keys() == {"text", "numpy"}
+    assert body["check"]["agrees"]
+    assert body["check"]["error"] < 1e-7
+    assert {row["mode"] for row in body["modes"]} == {"forward", "reverse", "cross-country"}
+    assert "2*A*x" in body["compressed"]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "kind", "place"),
+    [
+        ({"expression": "x'*A*"}, 422, "ParseError", (1, 6)),
+        ({"expression": "A*x", "variables": SHAPES}, 422, "ShapeError", (1, 2)),
+        ({"expression": "x", "order": 9}, 422, "InvalidQuery", (None, None)),
+        ({"expression": "x", "unknown": 1}, 422, "InvalidQuery", (None, None)),
+        ({"expression": "x" * 5000}, 422, "InvalidQuery", (None, None)),
+        ({"expression": "x", "wrt": ["nobody"]}, 422, "TypeError", (None, None)),
+        ({"expression": "sum(x)" + " " * 20_000}, 413, "TooLarge", (None, None)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bad_queries_are_told_where_and_why(
+    client: TestClient, query: dict[str, Any], status: int, kind: str, place: tuple[Any, Any]
+) -> None:
+    answer = client.post(DERIVE, json=query)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["kind"]) == (status, kind), error
+    assert (error.get("line"), error.get("column")) == place
+
+
+def test_text_that_is_no_json_is_refused(client: TestClient) -> None:
+    answer = client.post(DERIVE, content=b"\xff{", headers={"content-type": "application/json"})
+    assert answer.status_code in (400, 422)
+
+
+def test_pages_load_nothing_from_elsewhere(client: TestClient) -> None:
+    policy = client.get("/health").headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+def test_when_the_fork_server_ends_another_one_answers_at_once(client: TestClient) -> None:
+    query = {"expression": "sum(x.^2)", "wrt": ["x"]}
+    evaluator = service(client).evaluator
+    until(lambda: all(link.ready.is_set() for link in evaluator._links))
+    killed = evaluator._links[0]
+    os.kill(killed.pid, signal.SIGKILL)
+    until(killed.gone.is_set)
+    assert client.post(DERIVE, json=query).status_code == 200
+    until(lambda: len([k for k in evaluator._links if k.ready.is_set()]) == 2)
+
+
+def test_queries_of_one_address_are_counted() -> None:
+    now = 0.0
+    gate = Gate(replace(SETTINGS, burst=3, rate=0.5), lambda: now)
+    assert [gate.wait("10.0.0.1") > 0 for _ in range(4)] == [False, False, False, True]
+    assert gate.wait("10.0.0.2") == 0
+    now = 2.0
+    assert gate.wait("10.0.0.1") == 0
+    gate.took("10.0.0.1", SETTINGS.seconds_at_once + 6)
+    assert gate.wait("10.0.0.1") > 1
+
+
+def test_addresses_are_forgotten_and_networks_are_one() -> None:
+    gate = Gate(replace(SETTINGS, addresses=10))
+    for k in range(100):
+        gate.wait(f"10.0.0.{k}")
+    assert len(gate._buckets) == 10
+    assert network("2001:db8::1") == network("2001:db8::ffff")
+    assert network("2001:db8::1") != network("2001:db8:0:1::1")
+    assert network("::ffff:10.0.0.1") == "10.0.0.1"
+    assert network("<script>") == "unknown"

@@ -1,0 +1,181 @@
+"""The answer to one query, as JSON: what a child of the fork server computes.
+
+Everything here uses tcalc's public names. Text is parsed, never run; arrays are made for the
+numerical check only, a few entries large.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tcalc as tc
+
+from .settings import Settings
+
+READERS: dict[str, Callable[..., tc.Expr]] = {
+    "matrix": tc.parse,
+    "index": tc.parse_index,
+    "einsum": tc.parse_einsum,
+}
+#: What a derivative can be written as; languages of `to_code` are whatever else is asked for.
+FORMULAS: dict[str, Callable[..., str]] = {
+    "text": tc.to_text,
+    "latex": tc.to_latex,
+    "einsum": tc.to_einsum,
+    "index": tc.to_index,
+}
+CODE = ("numpy",)
+OUTPUTS = (*FORMULAS, *CODE)
+MODES = ("auto", "forward", "reverse", "cross-country")
+PROPERTIES = ("symmetric", "positive_definite", "diagonal", "lower", "upper", "nonnegative")
+#: Seconds of symbolic work, of those that a query has in all.
+_SECONDS = 0.8
+
+#: Errors of what a user wrote; others are mistakes of ours.
+_USERS = (tc.Error, ValueError, TypeError)
+_PLACE = re.compile(r"(?:(\d+):(\d+): )?(.*)", re.DOTALL)
+_EXPECTED = re.compile(r"expected (.+?)(?:, found .*|;.*)?$")
+
+
+def answer(query: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """The reply to a query that `schema.Query` has checked.
+
+    Returns
+    -------
+    dict
+        With ``status``, as of HTTP, and ``body``.
+    """
+    try:
+        with tc.limits(seconds=settings.cpu * _SECONDS, characters=settings.output):
+            return {"status": 200, "body": _derived(query, settings)}
+    except MemoryError:
+        advice = "this needs more memory than a query may take; a lower order needs less"
+        return {"status": 422, "body": {"error": {"kind": "MemoryError", "message": advice}}}
+    except _USERS as error:
+        return {"status": 422, "body": {"error": told(error)}}
+
+
+def told(error: Exception) -> dict[str, Any]:
+    """An error as JSON: its kind, its message, and its place in the text where it has one."""
+    head = str(error).split("\n", 1)[0]
+    found = _PLACE.fullmatch(head)
+    assert found is not None
+    line, column, message = found.groups()
+    expected = _EXPECTED.search(message)
+    return {
+        "kind": type(error).__name__,
+        "message": message,
+        "line": int(line) if line else None,
+        "column": int(column) if column else None,
+        "expected": expected.group(1) if expected else None,
+    }
+
+
+def _derived(query: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    declared = {name: _declared(name, given) for name, given in query["variables"].items()}
+    e = READERS[query["language"]](query["expression"], **declared)
+    wrt, order, mode = query["wrt"], query["order"], query["mode"]
+    if not wrt:
+        order = 0
+    # One variable gives one derivative; several give a nest, written as one.
+    by = wrt[0] if len(wrt) == 1 else tuple(wrt)
+    result = tc.derivative(e, by, order, mode) if order else e
+    single = isinstance(result, tc.Expr)
+    reply: dict[str, Any] = {
+        "shape": list(result.shape) if single else None,
+        "layout": layout(e, wrt, order),
+        "variables": {
+            name: {"shape": list(v.shape), "properties": list(getattr(v, "properties", ()))}
+            for name, v in e.variables.items()
+        },
+        "outputs": {name: _bounded(_written(result, name), settings) for name in query["outputs"]},
+        "modes": _costs(e, by, order, query["sizes"]),
+        "check": _checked(e, wrt, order, mode) if query["check"] and order else None,
+        "compressed": None,
+    }
+    if query["compress"] and single and order:
+        reply["compressed"] = _bounded(str(tc.compress(result)), settings)
+    return reply
+
+
+def _declared(name: str, given: Mapping[str, Any]) -> tc.Expr:
+    return tc.var(name, tuple(given["shape"]), **dict.fromkeys(given["properties"], True))
+
+
+def _written(result: Any, output: str) -> str:
+    write = FORMULAS.get(output)
+    return write(result) if write else tc.to_code(result, output)
+
+
+def _bounded(text: str, settings: Settings) -> str:
+    if len(text) > settings.output:
+        raise tc.LimitError(
+            f"an output of {len(text):,} characters is too long to be sent; a lower order is"
+            " shorter"
+        )
+    return text
+
+
+def layout(e: tc.Expr, wrt: list[str], order: int) -> str:
+    """How the axes of the result are ordered, in words."""
+    if not order:
+        return "the value itself"
+    names = " and ".join(dict.fromkeys(wrt))
+    if order == 1 and not e.shape:
+        return f"a gradient has the shape of what it is taken by ({names})"
+    first = "the axes of the expression, then " if e.shape else ""
+    times = {1: "those", 2: "twice those", 3: "three times those"}.get(
+        order, f"{order} times those"
+    )
+    return f"{first}{times} of {names}"
+
+
+def _costs(e: tc.Expr, by: Any, order: int, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
+    explained = tc.explain(e, by, order, **sizes) if order else tc.explain(e, **sizes)
+    return [
+        {"mode": row.mode, "steps": row.steps, "flops": row.flops, "peak_bytes": row.peak_bytes}
+        for row in explained.rows
+    ]
+
+
+def _checked(e: tc.Expr, wrt: list[str], order: int, mode: str) -> dict[str, Any]:
+    """Numerical differentiation on random data; what cannot be checked says why."""
+    reports = []
+    for name in dict.fromkeys(wrt):
+        try:
+            reports.append(tc.check(e, name, order, mode))
+        except (tc.Error, ValueError) as problem:
+            return {"agrees": None, "error": None, "reason": str(problem).split("\n", 1)[0]}
+    return {
+        "agrees": all(report.passed for report in reports),
+        "error": max(report.error for report in reports),
+        "tolerance": reports[0].tolerance,
+        "sizes": reports[0].sizes,
+    }
+
+
+#: What makes a fork server warm: each imports and caches what the first of its kind would.
+_REHEARSAL = (
+    ("matrix", "sum(log(1 + exp(-y .* (X*w))))", "w", 2),
+    ("matrix", "log(det(K)) + y'*inv(K)*y", "K", 1),
+    ("matrix", "norm2(A*x - b)^2", "x", 1),
+    ("index", "f = sum[i,j](exp(a[i] * b[j]))", "a", 1),
+    ("einsum", "#('ij,j->i', A, x)", "x", 1),
+)
+
+
+def warm_up(settings: Settings) -> None:
+    """Answer a few queries, so that children find everything imported."""
+    variables: dict[str, dict[str, Any]] = {
+        "index": {"a": {"shape": ["n"], "properties": []}, "b": {"shape": ["m"], "properties": []}}
+    }
+    for language, expression, wrt, order in _REHEARSAL:
+        query = {
+            "expression": expression, "language": language,
+            "variables": variables.get(language, {}), "wrt": [wrt], "order": order,
+            "mode": "auto", "outputs": list(OUTPUTS), "sizes": {}, "check": True,
+            "compress": True, "where": False,
+        }  # fmt: skip
+        answer(query, settings)

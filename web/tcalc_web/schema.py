@@ -1,0 +1,106 @@
+"""What the JSON interface takes and gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from .queries import MODES, OUTPUTS, PROPERTIES, READERS
+from .settings import SETTINGS
+
+_Strict = ConfigDict(strict=True, extra="forbid")
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Language: TypeAlias = str
+    Output: TypeAlias = str
+    Mode: TypeAlias = str
+    Property: TypeAlias = str
+else:
+    Language, Output = Literal[tuple(READERS)], Literal[OUTPUTS]
+    Mode, Property = Literal[MODES], Literal[PROPERTIES]
+
+Name = Annotated[str, StringConstraints(pattern=r"^[^\W\d_]\w{0,63}$")]
+Extent = (
+    Annotated[int, Field(ge=0, le=10**9)]
+    | Annotated[str, StringConstraints(min_length=1, max_length=64)]
+)
+
+
+class Variable(BaseModel):
+    """A variable: its axes, as numbers or names of dimensions, and what is known of it."""
+
+    model_config = _Strict
+    shape: Annotated[list[Extent], Field(max_length=8)] = []
+    properties: Annotated[list[Property], Field(max_length=6)] = []
+
+
+class Query(BaseModel):
+    """An expression, by what it is differentiated, and what is to be told of the result."""
+
+    model_config = _Strict
+    expression: Annotated[str, StringConstraints(min_length=1, max_length=SETTINGS.characters)] = (
+        Field(description="Text in the language.", examples=["x'*A*x"])
+    )
+    language: Language = "matrix"
+    variables: Annotated[dict[Name, Variable], Field(max_length=SETTINGS.variables)] = {}
+    wrt: Annotated[list[Name], Field(max_length=SETTINGS.variables)] = Field(
+        [], description="Variables to differentiate by; none: the expression itself."
+    )
+    order: Annotated[int, Field(ge=1, le=SETTINGS.order)] = 1
+    mode: Mode = "auto"
+    compress: bool = False
+    outputs: Annotated[list[Output], Field(max_length=len(OUTPUTS))] = ["text", "latex"]
+    where: bool = Field(False, description="Name what stands several times in a formula.")
+    sizes: Annotated[
+        dict[str, Annotated[int, Field(ge=0, le=10**9)]], Field(max_length=SETTINGS.variables)
+    ] = Field({}, description="Extents for which costs are predicted; nothing is allocated.")
+    check: bool = Field(False, description="Compare with numerical differentiation.")
+
+
+class Cost(BaseModel):
+    """Predicted costs of the result in one mode."""
+
+    mode: str
+    steps: int
+    flops: float
+    peak_bytes: int
+
+
+class Check(BaseModel):
+    """A comparison with numerical differentiation on random data; `agrees` is null where it says
+    nothing, for the reason given."""
+
+    agrees: bool | None
+    error: float | None
+    tolerance: float | None = None
+    sizes: dict[str, int] = {}
+    reason: str | None = None
+
+
+class Answer(BaseModel):
+    """A derivative. `shape` is null where there are several, by several variables."""
+
+    shape: list[int | str] | None
+    layout: str
+    variables: dict[str, Any]
+    outputs: dict[str, str]
+    modes: list[Cost]
+    check: Check | None
+    compressed: str | None
+
+
+class Problem(BaseModel):
+    """What was wrong, where in the text, and what was expected there."""
+
+    kind: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+    expected: str | None = None
+
+
+class Failure(BaseModel):
+    error: Problem
