@@ -17,7 +17,7 @@ from ..ops.matrix.inverse import det, inv, logdet
 from .laws import law
 from .products import opened
 
-INVERSES = tuple([row.name for row in TABLE.values() if row.meaning.inverts and row.name != "tri_inverse"])
+INVERSES = ("inv",)
 RECIPROCAL = TABLE["reciprocal"]
 
 
@@ -66,8 +66,7 @@ def _inverse_of_inverse(e: Expr) -> Iterable[Expr | None]:
 
 
 @law(
-    "logdet-of-multiple", "logdet(2*A) = logdet(A) + extent(n)*log(2)", "logdet", "logdet_definite",
-    directed=True,
+    "logdet-of-multiple", "logdet(2*A) = logdet(A) + extent(n)*log(2)", "logdet", directed=True,
 )  # fmt: skip
 def _logdet_of_multiple(e: Expr) -> Iterable[Expr | None]:
     assert isinstance(e, Apply)
@@ -135,9 +134,22 @@ def _expanded(e: Expr) -> Expr | None:
     return chain([(adj if e.op.name == "adj" else inv)(f) for f in reversed(factors)])
 
 
-@law("det-of-product", "det(A*B) = det(A)*det(B)", "det", directed=True)
-def _det_of_product(e: Expr) -> Iterable[Expr | None]:
-    yield _expanded(e)
+@law("det-of-power", "det(A*A) = det(A)*det(A)", "det", directed=True)
+def _det_of_power(e: Expr) -> Iterable[Expr | None]:
+    factors = _square_factors(e.args[0]) if e.args[0].ndim == 2 else None
+    if factors is not None and len(set(map(id, factors))) == 1:
+        yield _expanded(e)
+
+
+@law(
+    "one-name", "inv(P*P) = inv(P*P)", *[
+        name for name, row in TABLE.items() if row.spelling.printed in TABLE
+    ], directed=True,
+)  # fmt: skip
+def _one_name(e: Expr) -> Iterable[Expr | None]:
+    """A row that is printed as another one with the same values, as that."""
+    assert isinstance(e, Apply)
+    yield apply(TABLE[e.op.spelling.printed], *e.args, params=e.params)
 
 
 @law(
@@ -214,6 +226,21 @@ def _cancelled(e: Expr) -> Iterable[Expr | None]:
     for k, j, one, other in _meeting(e, *INVERSES):
         yield _without(e, {k, j}, [], {other: one})
         return
+
+
+@law(
+    "adjugate-in-product", "x'*adj(A)*B = det(A)*x'*inv(A)*B", "Einsum", directed=True,
+    given="the matrix has an inverse",
+)  # fmt: skip
+def _adjugate_in_product(e: Expr) -> Iterable[Expr | None]:
+    """The adjugate beside other factors, by the inverse that is better known."""
+    assert isinstance(e, Einsum)
+    for k, (op, word) in enumerate(zip(e.args, e.labels, strict=True)):
+        if _is(op, "adj") and op.ndim == 2:
+            (matrix,) = op.args
+            if len(set(word)) == 2 and (e.summed or any(a is det(matrix) for a in e.args)):
+                yield _without(e, {k}, [(det(matrix), ()), (inv(matrix), word)], {})
+                return
 
 
 @law("adjugate-times-matrix", "adj(A)*A*B = det(A)*B", "Einsum", directed=True)
