@@ -1,0 +1,21 @@
+"""Queries with the formulas that experts write: papers, the Matrix Cookbook, text books.
+
+The forms are written down independently of what the library prints:
+`python -m tests.formula_tables` shows where the two differ.
+"""
+
+from __future__ import annotations
+
+from . import control, determinants, learning, norms, regression, statistics, traces
+from .row import Formula
+
+TABLES = {
+    "traces": traces.ROWS,
+    "determinants": determinants.ROWS,
+    "norms": norms.ROWS,
+    "regression": regression.ROWS,
+    "statistics": statistics.ROWS,
+    "learning": learning.ROWS,
+    "control": control.ROWS,
+}
+FORMULAS: tuple[Formula, ...] = tuple(row for rows in TABLES.values() for row in rows)
