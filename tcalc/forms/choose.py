@@ -6,7 +6,7 @@ from ..graph.nodes import Derivative, Expr, postorder
 from ..graph.normal import bare
 from ..languages.writing.layout import FormulaLayout
 from ..languages.writing.notation import Style, rope_text
-from . import functions, matrices, products, quotients  # noqa: F401
+from . import functions, matrices, products, quotients, symmetric  # noqa: F401
 from ..support.errors import LimitError
 from .cost import reading_cost
 from .egraph import EqualForms
