@@ -22,9 +22,10 @@ X'*diag(y.^2 .* sigmoid(y .* (X*w)) .* sigmoid(-y .* (X*w)))*X
 2*(U*V' - T)*V
 2*(V*U' - T')*U
 x'*A*x
-x'*(A*z)
+x'*A*z
 A*B*C
-A*(B*C)
+A^3
+A'*B^2*x
 (A + A')*x
 S*x
 x*z'
@@ -61,8 +62,12 @@ c - x
 x - (z - w)
 w + x + z
 c^2*x'*z
-where(0 < x, x, -x)
-where(0 < x, x, -x) .* less(0, z)
+where(x > 0, x, -x)
+where(x > 0, x, -x) .* (z > 0)
+(A*x > 0)
+(x <= z)/2
+C .* (A == B)
+sum((x != z))
 softmax(x)
 x'*softmax(A*x - z)
 exp(x - logsumexp(z))
@@ -74,12 +79,29 @@ inv(A)'*x
 exp(A*B)'
 (x - z).^2
 1 - tanh(x).^2
-x .* (x./z)
+x.^2./z
+1./x
+2./x.^2
+x./(2*z)
+-x./z.^2
+c*x./(w .* z)
+-diag(x./z.^2)
+A'*(A*x - z)/norm2(A*x - z)
+c*X/(2*m)
+1/(2*x'*z)
+X/(m^2*c)
+sum(x./z)
+X'*(y./(X*z))
+exp(-c^2/2)*x/sqrt(2*pi)
+2*pi*x
+pi*A/3
+x.^(1/3)
+X*z + log(2*pi)*n/2
 x*vector(1, m)'
 x*vector(1, m)' + vector(1, n)*y'
 2*x/3
 2*X'*(X*w - y)/m
-2*eye(n)/n - 2/n/n
+2*eye(n)/n - 2/n^2
 0.001*x
 1e-07*x
 """.strip().splitlines()

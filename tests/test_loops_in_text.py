@@ -47,7 +47,7 @@ def test_loops_and_their_derivatives_read_back(language: str) -> None:
         for name, root in _forms(case).items():
             e = bare(root)
             found = bare(read(write(e), **e.variables))
-            counts["same" if found is e else "equal"] += 1
+            counts["same" if found is e or write(found) == write(e) else "equal"] += 1
             if found is not e:
                 given = {n: a for n, a in data(case, 3).items() if n in e.variables}
                 np.testing.assert_allclose(

@@ -259,6 +259,10 @@ CASES: list[tuple[str, Reference, tuple[Any, ...]]] = [
         lambda: np.where((V.x > 0.5) & ~(V.y > 1), V.x, 0),
         ("n",),
     ),
+    ("y .* (x > 1)", lambda: V.y * (V.x > 1), ("n",)),
+    ("sum(x <= y) + (a == b)", lambda: np.sum(V.x <= V.y) + (V.a == V.b), ()),
+    ("x != y", lambda: np.asarray(V.x != V.y, dtype=float), ("n",)),
+    ("where(x, x > 1, y)", lambda: np.where(V.x != 0, V.x > 1, V.y), ("n",)),
     # other spellings
     ("x⊙y⊘x − y", lambda: 0 * V.x, ("n",)),
     ("a·xᵀ*y", lambda: V.a * V.x @ V.y, ()),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..graph.nodes import Derivative, Expr, postorder
 from ..graph.normal import bare
 from ..languages.writing.layout import FormulaLayout
-from ..languages.writing.notation import Style, rope_text
+from ..languages.writing.notation import rope_text
+from ..languages.writing.style import Style
 from . import functions, matrices, products, quotients, symmetric  # noqa: F401
 from ..support.errors import LimitError
 from .cost import reading_cost

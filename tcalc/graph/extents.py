@@ -145,6 +145,10 @@ class Coef(NamedTuple):
         value = product_of(self.value, other.value)
         return Coef(value, tuple(sorted(times)), tuple(sorted(over)))
 
+    def inverse(self) -> Coef:
+        """What undoes it; the number is not 0."""
+        return Coef(quotient_of(1, self.value), self.over, self.times)
+
     @property
     def zero(self) -> bool:
         return self.value == 0

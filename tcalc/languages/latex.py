@@ -56,6 +56,7 @@ class Latex(Typeset):
     """LaTeX without environments, unless statements need one."""
 
     pointwise_times = r" \odot "
+    pointwise_over = r" \oslash "
     maps_to = r" \mapsto "
     dot = r" \cdot "
     times = r" \times "

@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 from ..graph.applications import apply
-from ..graph.extents import number, quotient_of
 from ..graph.nodes import Apply, Einsum, Expr
 from ..graph.normal import scale
 from ..graph.operators import operator_named
@@ -128,12 +127,12 @@ xlogy: Function = elementwise(
 # --- powers ---------------------------------------------------------------------------------------
 
 reciprocal: Function = elementwise(
-    "reciprocal", lambda x, y: -y * y, latex=r"\frac{{1}}{{{0}}}",
+    "reciprocal", lambda x, y: -y * y, latex=r"\frac{{1}}{{{0}}}", infix="1./",
     domain=ABOVE_ZERO, safe=(1,), positive_of=(0,),
 )  # fmt: skip
 reciprocal0: Function = elementwise(
-    "reciprocal0", lambda x, y: -y * y, latex=r"{0}^{{+}}", domain=ABOVE_ZERO,
-
+    "reciprocal0", lambda x, y: -y * y, latex=r"\frac{{1}}{{{0}}}", infix="1./",
+    domain=ABOVE_ZERO,
     formula=_reciprocal0,
 )  # fmt: skip
 sqrt: Function = elementwise(
@@ -303,10 +302,11 @@ def divide(a: object, b: object) -> Expr:
     0 / 0 of two numbers is nan, but 0 / b of an expression is 0, as 0 * b is.
     """
     left, right = as_expr(a), as_expr(b)
-    value = right.coef.value if isinstance(right, Einsum) and is_number(right) else 0
-    if value and numeric_value(right) is not None and not math.isnan(quotient_of(1, value)):
-        left, _ = broadcast(left, right)
-        return scale(left, number(quotient_of(1, value)))
+    if isinstance(right, Einsum) and is_number(right) and not (right.coef.zero or right.coef.over):
+        inverse = right.coef.inverse()
+        if not math.isnan(inverse.value):
+            left, _ = broadcast(left, right)
+            return scale(left, inverse)
     left, right = broadcast(left, right)
     if numeric_value(left) == numeric_value(right) == 0:
         return numeral(math.nan, left.shape)

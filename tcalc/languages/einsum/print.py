@@ -9,7 +9,8 @@ from ...graph.nodes import Expr
 from ...graph.operators import Op
 from ..writing.layout import FormulaLayout
 from ..writing.nests import of_nests
-from ..writing.notation import ATOM, SUM, Fragment, Rope, Style, fragment_size
+from ..writing.notation import ATOM, SUM, Fragment, Rope, fragment_size
+from ..writing.style import Style
 
 
 class EinsumStyle(Style):
@@ -21,6 +22,8 @@ class EinsumStyle(Style):
         return super().power(p, k, True)
 
     def infix(self, op: Op, args: Sequence[Fragment], scalar: Sequence[bool]) -> Fragment:
+        if len(args) == 1:
+            return self.function(op.name, args)
         return super().infix(op, args, [True] * len(scalar))
 
     def add(self, terms: Sequence[Fragment]) -> Fragment:

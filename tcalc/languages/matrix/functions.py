@@ -38,8 +38,6 @@ class FunctionSignature(NamedTuple):
         The number of arguments.
     library : str
         The library function's name where that is another one.
-    conditions : int
-        How many arguments, from the first on, may be comparisons.
     part : int or None
         The one of several results of the library function.
     row : bool
@@ -52,7 +50,6 @@ class FunctionSignature(NamedTuple):
     least: int = 1
     most: int = 1
     library: str = ""
-    conditions: int = 0
     part: int | None = None
     row: bool = False
     sizes: int = MANY
@@ -122,10 +119,10 @@ FUNCTIONS: dict[str, FunctionSignature] = {
     "eye": FunctionSignature("identity", sizes=0),
     "vector": FunctionSignature("filled_vector", 1, 2, library="broadcast_to", sizes=1),
     "matrix": FunctionSignature("filled_matrix", 1, 3, library="broadcast_to", sizes=1),
-    "where": FunctionSignature("entrywise", 3, 3, conditions=1),
-    "logical_and": FunctionSignature("entrywise", 2, 2, conditions=2),
-    "logical_or": FunctionSignature("entrywise", 2, 2, conditions=2),
-    "logical_not": FunctionSignature("entrywise", conditions=1),
+    "where": FunctionSignature("entrywise", 3, 3),
+    "logical_and": FunctionSignature("entrywise", 2, 2),
+    "logical_or": FunctionSignature("entrywise", 2, 2),
+    "logical_not": FunctionSignature("entrywise"),
     "square": FunctionSignature("entrywise"),
     "clip": FunctionSignature("entrywise", 3, 3),
 }

@@ -12,7 +12,6 @@ from ...graph.nodes import Expr, Var
 from ...support.errors import ParseError
 from ...support.misspelt import closest_name
 from ..reading.calls import ArrayTree
-from ..reading.parser import COMPARISON
 from ..reading.tree import Node
 from ..reading.unification import DimensionUnifier
 from .factorisations import FACTORISATION_RULES
@@ -27,7 +26,7 @@ from .general_calls import general_call, is_general, placeholder
 from .rules import FUNCTION_RULES, KIND_RULES, OPERATOR_RULES
 from .sizes import SizeRules
 from .spellings import instead
-from .syntax import LEVELS, argument
+from .syntax import argument
 from .types import SCALAR, Type, TypingContext, TypingRule, type_of_axes
 
 #: Undeclared names: a to g are scalars, h to z columns, capitals matrices.
@@ -109,22 +108,11 @@ class _Inference:
                 message = f"`{statement.name}` is declared; it cannot be given a value too"
                 raise self.tree.error(message, statement.at)
         for node in self.tree.nodes:
-            self.check_conditions(node)
             arrays = any(types[place].kind == "array" for place in node.args)
             general = is_general(self.tree, len(types), arrays)
             types.append(self.general(node) if general else self.kinds[node.kind](node))
-        for statement in self.tree.statements:
-            if types[statement.root].condition:
-                raise self.context.misplaced(statement.root)
         self.sizes.settle()
         return Typed(types, self.dimensions, self.context.undeclared, self.numbers)
-
-    def check_conditions(self, node: Node) -> None:
-        for k, place in enumerate(node.args):
-            if self.context.types[place].condition:
-                called = signature_of(node.name) if node.kind == "call" else None
-                if not called or k >= called.conditions:
-                    raise self.context.misplaced(place)
 
     # --- names -----------------------------------------------------------------------------------
 
@@ -189,9 +177,7 @@ class _Inference:
 
     def infix(self, node: Node) -> Type:
         rule = self.operators.get(node.name)
-        if rule:
-            return rule(node)
-        return self.context.entrywise(node)._replace(condition=LEVELS[node.name] == COMPARISON)
+        return rule(node) if rule else self.context.entrywise(node)
 
     # --- functions -------------------------------------------------------------------------------
 

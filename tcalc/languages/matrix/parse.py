@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...graph.applications import apply
-from ...graph.extents import Extent, extent_coef, inverse_extent
+from ...graph.extents import Extent, extent_coef
 from ...graph.nodes import Expr, Var
 from ...graph.normal import add, scale
 from ...graph.operators import TABLE
@@ -172,16 +172,12 @@ class _ExpressionBuilder:
             return self.power(node, left, right)
         if node.name in ADDING:
             return self.sum(node, left, right)
-        divisor = self.extent(self.tree.nodes[node.args[1]])
-        if node.name in ("/", "./") and divisor is not None:
-            return scale(left, inverse_extent(divisor))
         return _call(OPERATOR_FUNCTIONS[node.name], left, right)
 
     def extent(self, node: Node) -> Extent | None:
-        """The extent that a node is, as a number."""
-        if node.kind == "call" and node.name == "extent":
-            return argument(self.tree.nodes[node.args[0]])  # type: ignore[no-any-return]
-        return node.name if node.kind == "name" and node.name in self.typed.numbers else None
+        """The extent that a call is, as a number."""
+        is_extent = node.kind == "call" and node.name == "extent"
+        return argument(self.tree.nodes[node.args[0]]) if is_extent else None
 
     def sum(self, node: Node, left: Expr, right: Expr) -> Expr:
         """A chain of sums and differences without parentheses is one sum, built at its end."""

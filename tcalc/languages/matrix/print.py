@@ -7,7 +7,7 @@ from ...graph.arraylike import surface
 from ...graph.nodes import Expr
 from ..writing.layout import FormulaLayout
 from ..writing.nests import of_nests
-from ..writing.notation import Style
+from ..writing.style import Style
 
 
 @of_nests()

@@ -24,7 +24,7 @@ def array_type(context: TypingContext, node: Node) -> Type:
 
 
 def transpose_type(context: TypingContext, node: Node) -> Type:
-    kind, dims, _ = context.first(node)
+    kind, dims = context.first(node)
     if kind not in TRANSPOSED_KIND:
         raise context.refused(node, node.args, "axes are permuted by #('ijk->kji', T)")
     return Type(TRANSPOSED_KIND[kind], dims[::-1])

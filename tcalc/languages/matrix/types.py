@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ...graph.extents import Extent, show_shape
-from ...support.errors import ParseError, ShapeError
+from ...support.errors import ShapeError
 from ..reading.calls import ArrayTree
 from ..reading.tree import Node
 from ..reading.unification import DimensionUnifier
@@ -52,11 +52,10 @@ ExtentRule = Callable[..., Extent]
 
 
 class Type(NamedTuple):
-    """`dims` are dimensions of a `DimensionUnifier`; a condition is what a comparison gives."""
+    """`dims` are dimensions of a `DimensionUnifier`."""
 
     kind: str
     dims: tuple[int, ...] = ()
-    condition: bool = False
 
 
 SCALAR = Type("scalar")
@@ -100,7 +99,7 @@ class TypingContext:
 
     def describe(self, place: int) -> str:
         """`x*y`, a column of shape (n,)"""
-        kind, dims, _ = self.types[place]
+        kind, dims = self.types[place]
         shown = f"`{self.tree.source(place)}`"
         undeclared = " (undeclared)" if self.nodes[place].name in self.undeclared else ""
         if not dims:
@@ -111,16 +110,11 @@ class TypingContext:
 
     def axis(self, place: int, axis: int) -> str:
         """the columns of `A` (index 1, extent n)"""
-        kind, dims, _ = self.types[place]
+        kind, dims = self.types[place]
         extent = self.dimensions.shown(dims[axis])
         shown = self.tree.source(place)
         name = f"the {AXES[kind][axis]}" if kind in AXES else "an axis"
         return f"{name} of `{shown}` (index {axis}, extent {extent})"
-
-    def misplaced(self, place: int) -> ParseError:
-        message = "a comparison stands only in where(condition, a, b)"
-        value = f"its value as a number is where({self.tree.source(place)}, 1, 0)"
-        return self.tree.error(f"{message}; {value}", self.nodes[place].at)
 
     def same(self, left: tuple[int, int], right: tuple[int, int], at: int) -> None:
         """Make an axis of one node and an axis of another equal."""
@@ -169,7 +163,7 @@ class TypingContext:
                 raise self.refused(node, (first, place), advice)
             for axis in range(len(self.types[place].dims)):
                 self.same((first, axis), (place, axis), node.at)
-        return SCALAR if first < 0 else self.types[first]._replace(condition=False)
+        return SCALAR if first < 0 else self.types[first]
 
 
 #: The type of a node from those of its operands; a ShapeError where these do not fit.

@@ -14,11 +14,14 @@ from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, p
 from ...graph.normal import bare
 from ...graph.products import symmetries, zeros_node
 from .abbreviations import abbreviation
+from .einsum_forms import merged, ordered
+from .factors import Factors, factors, is_quotient
 from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
-from .matrix_form import FactorForm, NodeForm, ProductForm, counted, fewer_transposes
-from .notation import INDEX_LETTERS, SUM, EinsumSpec, Fragment, Style, index_letters
+from .matrix_form import FactorForm, NodeForm, ProductForm, fewer_transposes
+from .notation import INDEX_LETTERS, SUM, EinsumSpec, Fragment, index_letters
 from .sharing import free_prefix, used_twice
+from .style import Style
 
 MAX_TOKENS = 2_000
 MIN_SHARED = 12
@@ -41,6 +44,7 @@ class FormulaLayout:
         self.named: list[tuple[str, Fragment]] = []
         self.shared: set[int] = set()
         self.replaced: set[int] = set()
+        self.known: set[int] = set()  #: nodes that another layout has given a form
         self.names = Names(set())
 
     def text(self, e: Expr) -> str:
@@ -135,6 +139,8 @@ class FormulaLayout:
         return self.both(node, added)
 
     def apply(self, node: Apply) -> NodeForm:
+        if self.matrix and is_quotient(node):
+            return self.product(node)
         extra = call_parameters(node)
         if not node.op.elementwise or not node.args:
             args = [self.forms[id(arg)].plain for arg in node.args]
@@ -176,6 +182,7 @@ class FormulaLayout:
         nodes = [node for node in postorder(roots) if id(node) not in known]
         for shared in (set(), used_twice(nodes)):
             layout.forms, layout.shared, layout.names = dict(known), shared, self.names.inner()
+            layout.known = set(known)
             if nodes:
                 layout.run(nodes)
             fragments = [layout.forms[id(root)].plain for root in roots]
@@ -190,16 +197,22 @@ class FormulaLayout:
         turned = build(*self.entrywise(node, True)) if plain.flips and node.shape else None
         return self.settled(node, plain, turned)
 
-    def product(self, node: Einsum) -> NodeForm:
-        indexed = self.indexed(node) if self.matrix else None
+    def factors(self, node: Expr) -> Factors:
+        """The factors of a product; quotients that have no name are opened in matrix notation."""
+        closed = self.replaced | self.known
+        return factors(node, lambda e: self.matrix and id(e) not in closed)
+
+    def product(self, node: Einsum | Apply) -> NodeForm:
+        indexed = self.indexed(node) if self.matrix and isinstance(node, Einsum) else None
         if indexed is not None:
             return indexed
-        product = ProductForm(node, self.forms, self.style)
+        product = ProductForm(self.factors(node), self.forms, self.style)
         if self.matrix and product.possible:
-            found = product.contraction() if node.summed else product.outer()
+            found = product.contraction() if product.node.summed else product.outer()
         else:
             found = product.entrywise()
         if found is None:
+            assert isinstance(node, Einsum)
             return self.einsum(node)
         if isinstance(found, NodeForm):
             return found
@@ -258,7 +271,7 @@ class FormulaLayout:
         turned = self.spelled(node, node.out[::-1]) if flat else None
         short = None
         if not any(node.labels) and len(set(node.out)) == len(node.out):
-            short = ProductForm(node, self.forms, self.style).scaled(None)
+            short = ProductForm(self.factors(node), self.forms, self.style).scaled(None)
         return self.settled(node, plain, turned)._replace(matrix=False, short=short)
 
     def turned(self, e: Expr, perm: Labels, depth: int) -> Fragment:
@@ -290,18 +303,22 @@ class FormulaLayout:
                 names[label] = next(fresh)
         flat: list[tuple[str, Expr]] = []
         scalars: list[FactorForm] = []
-        for (arg, word), power in counted(node):
-            if not arg.ndim:
-                scalars.append((self.forms[id(arg)], (), power))
-                continue
+        below: list[tuple[str, Fragment]] = []
+        product = self.factors(node)
+        for arg, word, power in product.powers:
             outside = tuple([names[label] for label in word])
-            for _ in range(power):
-                for op, letters in self.opened(node, arg, outside, fresh):
-                    flat.append((letters, op))
+            if not word:
+                scalars.append((self.forms[id(arg)], (), power))
+            elif power < 0:
+                below += [self.placed("".join(outside), arg)] * -power
+            else:
+                for _ in range(power):
+                    for op, letters in self.opened(node, arg, outside, fresh):
+                        flat.append((letters, op))
         placed = ordered([self.placed(*item) for item in flat])
-        merged = self.merged(placed) if self.matrix else placed
-        words = [word for word, _ in merged]
-        fragments = [fragment for _, fragment in merged]
+        one = merged(self.style, placed, below) if self.matrix else placed
+        words = [word for word, _ in one]
+        fragments = [fragment for _, fragment in one]
         out = "".join([names[label] for label in result])
         standing = set("".join(words))
         sizes = {names[k]: node.extents[k] for k in result if names[k] not in standing}
@@ -310,16 +327,17 @@ class FormulaLayout:
             if node.coef.zero and not scalars:
                 return self.style.block("zeros", shape)
             return ProductForm.scale(
-                self.style, self.style.block("ones", shape), node.coef, scalars
+                self.style, self.style.block("ones", shape), product.coef, scalars
             )
         body = self.style.einsum(EinsumSpec(tuple(words), out, tuple(sizes.items())), fragments)
-        return ProductForm.scale(self.style, body, node.coef, scalars)
+        return ProductForm.scale(self.style, body, product.coef, scalars)
 
     def pushed(self, node: Einsum, result: Labels, depth: int) -> Fragment | None:
         """A sum with permuted axes, the permutation in its terms."""
         scalars: list[FactorForm] = []
         larger: list[tuple[Add, Labels]] = []
-        for (arg, word), power in counted(node):
+        product = self.factors(node)
+        for arg, word, power in product.powers:
             if not word:
                 scalars.append((self.forms[id(arg)], (), power))
             elif isinstance(arg, Add) and arg.ndim > 2 and power == 1 and not larger:
@@ -333,7 +351,7 @@ class FormulaLayout:
         if not permuted or id(arg) in self.replaced:
             return None
         body = self.turned(arg, tuple([word.index(label) for label in result]), depth)
-        return ProductForm.scale(self.style, body, node.coef, scalars)
+        return ProductForm.scale(self.style, body, product.coef, scalars)
 
     def placed(self, word: str, op: Expr) -> tuple[str, Fragment]:
         """An operand under its letters, turned where that saves a transpose."""
@@ -352,18 +370,6 @@ class FormulaLayout:
             return word[::-1], form.turned
         return word, form.plain
 
-    def merged(self, placed: Sequence[tuple[str, Fragment]]) -> list[tuple[str, Fragment]]:
-        """Operands under the same letters as one, multiplied entry by entry."""
-        groups: dict[str, dict[int, tuple[Fragment, int]]] = {}
-        for word, fragment in placed:
-            counts = groups.setdefault(word, {})
-            _, power = counts.get(id(fragment), (fragment, 0))
-            counts[id(fragment)] = (fragment, power + 1)
-        return [
-            (word, self.style.pointwise(list(counts.values()), False))
-            for word, counts in groups.items()
-        ]
-
     def opened(
         self, node: Einsum, arg: Expr, letters: tuple[str, ...], fresh: Iterator[str]
     ) -> list[tuple[Expr, str]]:
@@ -379,18 +385,6 @@ class FormulaLayout:
             (op, "".join([local[label] for label in word]))
             for op, word in zip(arg.args, arg.labels, strict=True)
         ]
-
-
-def ordered(placed: Sequence[tuple[str, Fragment]]) -> list[tuple[str, Fragment]]:
-    """The operands, equal ones ordered by their letters."""
-    words: dict[int, list[str]] = {}
-    for word, fragment in placed:
-        words.setdefault(id(fragment), []).append(word)
-    given = {
-        key: iter(sorted(found, key=lambda word: [INDEX_LETTERS.find(letter) for letter in word]))
-        for key, found in words.items()
-    }
-    return [(next(given[id(fragment)]), fragment) for _, fragment in placed]
 
 
 def leading_sum(terms: list[Fragment]) -> list[Fragment]:

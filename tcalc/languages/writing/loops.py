@@ -13,7 +13,8 @@ from ...graph.extents import extent_from, form_of
 from ...graph.nodes import Expr, Part, Var
 from ...graph.operators import Iteration, Loop
 from .matrix_form import NodeForm
-from .notation import Fragment, Rope, Style, fragment_size, join_ropes
+from .notation import Fragment, Rope, fragment_size, join_ropes
+from .style import Style
 
 #: Letters of states, of indices and of operands that are no variables, by depth of nesting.
 STATES, INDICES, OPERANDS = "srqpo", "ijklm", "uvwyz"

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...graph.extents import ONE, Coef, Extent, inverse_extent, quotient_of
-from ...graph.nodes import Einsum, Expr, Labels
-from .notation import Fragment, Style
+from ...graph.nodes import Labels
+from .factors import Factors
+from .notation import Fragment
+from .style import Style
 
 FactorForm = tuple["NodeForm", Labels, int]  #: a factor's form, its labels, its exponent
 
@@ -54,7 +56,7 @@ def fewer_transposes(a: Fragment, b: Fragment) -> Fragment:
 class ProductForm:
     """A product as powers of scalars, vectors on a label and matrices on two labels."""
 
-    def __init__(self, node: Einsum, forms: dict[int, NodeForm], style: Style) -> None:
+    def __init__(self, node: Factors, forms: dict[int, NodeForm], style: Style) -> None:
         self.node = node
         self.style = style
         self.summand: tuple[Fragment, tuple[Extent, ...]] | None = None
@@ -65,7 +67,7 @@ class ProductForm:
         self.matrices: dict[tuple[int, int], list[FactorForm]] = {}
         self.larger: list[FactorForm] = []
         self.possible = len(set(node.out)) <= 2 and len(node.out) <= 2
-        for (arg, word), power in counted(node):
+        for arg, word, power in node.powers:
             form = forms[id(arg)]
             if arg.ndim > 2:
                 self.possible = False
@@ -89,18 +91,19 @@ class ProductForm:
         style: Style, body: Fragment | None, coef: Coef, scalars: Sequence[FactorForm]
     ) -> Fragment:
         """coef * scalars * body; a sum over as many entries as coef divides by is a mean."""
-        fragments: list[Fragment] = []
+        above: list[Fragment] = []
+        below: list[Fragment] = []
         for form, _, k in scalars:
             share = _share(form.summand[1]) if form.summand and k == 1 else ONE
             if form.summand and share.over and not Counter(share.over) - Counter(coef.over):
                 rest = Counter(coef.over) - Counter(share.over)
                 value = quotient_of(coef.value, share.value)
                 coef = coef._replace(value=value, over=tuple(sorted(rest.elements())))
-                fragments.append(style.mean(form.summand[0]))
+                above.append(style.mean(form.summand[0]))
             else:
-                powers = style.powers([(form.plain, k)])
-                fragments += [style.pointwise([power], True) for power in powers]
-        return style.scale(body, coef, fragments)
+                side = above if k > 0 else below
+                side.append(style.pointwise([(form.plain, abs(k))], True))
+        return style.scale(body, coef, above, below)
 
     def scaled(self, body: Fragment | None) -> Fragment:
         return self.scale(self.style, body, self.node.coef, self.scalars)
@@ -139,7 +142,7 @@ class ProductForm:
         if len(out) == 1:
             column = self.vector(out[0])
             if column is None:
-                return style.filled(self.scaled(None), self.node.shape), None
+                return self.filled(), None
             row = self.vector(out[0], True)
             return self.scaled(column), row and self.scaled(row)
         i, j = out
@@ -149,8 +152,12 @@ class ProductForm:
             scaled = self.scaled(body)
             return NodeForm(scaled, scaled)
         if self.constant:
-            return style.filled(self.scaled(None), self.node.shape), None
+            return self.filled(), None
         return self.scaled(self.sheet(i, j)), self.scaled(self.sheet(j, i))
+
+    def filled(self) -> Fragment:
+        shape = tuple([self.node.extents[label] for label in self.node.out])
+        return self.style.filled(self.scaled(None), shape)
 
     def sheet(self, i: int, j: int) -> Fragment:
         """A matrix without a summed label: scaled rows and columns, or a column times a row."""
@@ -159,7 +166,7 @@ class ProductForm:
             before = left and self.style.diag(left)
             after = right and self.style.diag(right)
             body = self.table(i, j)
-            return self.style.scaling(before, body, after) if before or after else body
+            return self.style.chain([p for p in (before, body, after) if p is not None])
         ones = self.style.ones
         column = left or ones(self.node.extents[i])
         row = self.vector(j, True) or self.style.transpose(ones(self.node.extents[j]))
@@ -168,7 +175,16 @@ class ProductForm:
     # --- contractions ---
 
     def contraction(self) -> tuple[Fragment, Fragment | None] | None:
-        """A product with summed labels, coefficient 1 and distinct free labels."""
+        """A product with summed labels and distinct free labels."""
+        found = self.unscaled()
+        if found is None or (self.node.coef == ONE and not self.scalars):
+            return found
+        self.summand = self.diagonal = None
+        there, back = found
+        return self.scaled(there), back and self.scaled(back)
+
+    def unscaled(self) -> tuple[Fragment, Fragment | None] | None:
+        """The contraction without its coefficient and scalars."""
         free_labels = self.node.out
         n_summed = len(self.node.extents) - len(free_labels)
         if not free_labels and n_summed <= 2:
@@ -205,7 +221,7 @@ class ProductForm:
             matrix = factors[0][0].diagonal
             return total if matrix is None else style.trace(matrix)
         flat = [f for f, _, k in factors for _ in range(k)]
-        if len(flat) != 2:
+        if len(flat) != 2 or any(k < 0 for _, _, k in factors):
             return total
         u, v = flat
         return fewer_transposes(style.chain([u.turned, v.plain]), style.chain([v.turned, u.plain]))
@@ -216,15 +232,22 @@ class ProductForm:
         pair = self.matrices.get((0, 1), [])
         if len(pair) == 1 and pair[0][2] == 1 and {0, 1} <= self.vectors.keys():
             return fewer_transposes(self.along([0, 1]), self.along([1, 0]))
-        if len(self.node.args) == 2 == len(pair) and pair[0][1] == pair[1][1][::-1]:
+        once = len(self.node.powers) == 2 == len(pair) and {k for _, _, k in pair} == {1}
+        if once and pair[0][1] == pair[1][1][::-1]:
             chain = self.style.chain([form.plain for form, _, _ in pair])
             return fewer_transposes(total, self.style.trace(chain))
         return total
 
     def read_diagonally(self) -> Fragment | None:
         """The product whose diagonal this is: A*B for (A.*B')*vector(1)."""
-        flat = [(f, w) for f, w, k in self.matrices.get((0, 1), []) for _ in range(k)]
-        if self.vectors or len(self.node.extents) != 2 or len(flat) != 2:
+        pair = self.matrices.get((0, 1), [])
+        flat = [(f, w) for f, w, k in pair for _ in range(k)]
+        if (
+            any(k < 0 for _, _, k in pair)
+            or self.vectors
+            or len(self.node.extents) != 2
+            or len(flat) != 2
+        ):
             return None
         (a, one), (b, other) = flat
         first = a.plain if one == (0, 1) else a.turned
@@ -297,12 +320,13 @@ class ProductForm:
         node = self.node
         if node.summed or len(set(node.out)) < len(node.out):
             return None
-        self.constant = not any(node.labels)
+        words = [word for _, word, _ in node.powers]
+        self.constant = not any(words)
         if self.constant:
-            if not node.shape:
+            if not node.out:
                 return self.scaled(None), None
             return None
-        if any(word not in ((), node.out) for word in node.labels):
+        if any(word not in ((), node.out) for word in words):
             return None
         every = list(self.larger)
         every += [f for group in self.vectors.values() for f in group]
@@ -310,14 +334,6 @@ class ProductForm:
         body = self.style.pointwise([(f.plain, k) for f, _, k in every], False)
         scaled = self.scaled(body)
         return NodeForm(scaled, scaled)
-
-
-def counted(node: Einsum) -> list[tuple[tuple[Expr, Labels], int]]:
-    """Operands with their labels, equal ones once with their number."""
-    found: dict[tuple[int, Labels], list[Any]] = {}
-    for arg, word in zip(node.args, node.labels, strict=True):
-        found.setdefault((id(arg), word), [(arg, word), 0])[1] += 1
-    return [(item, power) for item, power in found.values()]
 
 
 def _share(shape: Sequence[Extent]) -> Coef:

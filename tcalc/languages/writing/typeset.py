@@ -19,20 +19,23 @@ import numpy as np
 from ...graph.extents import Coef, Extent, Shape, show_shape
 from ...graph.nodes import Expr
 from ...graph.operators import Op
+from ...ops.elementwise_row import UNIT
+from .constants import LATEX
 from .layout import FormulaLayout
 from .notation import (
     ATOM,
     COMPARE,
     POINTWISE,
     POWER,
+    PRODUCT,
     EinsumSpec,
     Fragment,
     Rope,
-    Style,
     fragment_size,
     index_letters,
     join_ropes,
 )
+from .style import COMPARISONS, Parts, Style
 from .symbols import Symbols
 
 GREEK = {
@@ -47,6 +50,9 @@ OPENING = ("(", "{", "|", "[", "& ", r"\\ ", r"cases} ", ", ")
 CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ")
 #: The function's name with which a template starts.
 LEADING_NAME = re.compile(r"\\(operatorname\{\w+\}|(?!left|frac|sqrt)[a-z]+(?=\())")
+
+#: Comparisons whose signs are not those of text.
+SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
 
 
 def words_of(name: str) -> list[str]:
@@ -121,12 +127,10 @@ class Typeset(Style, ABC):
     def name(self, name: str) -> Fragment:
         return Fragment(self.symbols[name])
 
-    def number(self, value: float) -> Fragment:
-        return Fragment(self.numeral(repr(value)))
-
     def numeral(self, text: str) -> Rope:
-        if "*" in text:
-            return join_ropes(self.dot, [self.numeral(part) for part in text.split("*")])
+        """A number; constants by their symbols."""
+        if text in LATEX:
+            return self.typeset([LATEX[text]])
         if text in ("inf", "nan"):
             return self.infinity if text == "inf" else self.words("nan")
         mantissa, _, exponent = text.partition("e")
@@ -170,35 +174,53 @@ class Typeset(Style, ABC):
     def parenthesised(self, rope: Rope) -> Rope:
         return self.fenced("(", rope, ")")
 
-    def scale(self, body: Fragment | None, coef: Coef, scalars: Sequence[Fragment]) -> Fragment:
+    def scale(
+        self,
+        body: Fragment | None,
+        coef: Coef,
+        above: Sequence[Fragment],
+        below: Sequence[Fragment] = (),
+    ) -> Fragment:
         if coef.zero:
-            return Fragment("0")
-        scaled = super().scale(body, coef, scalars)
+            return Fragment("0", numeral=True)
+        scaled = super().scale(body, coef, above, below)
         if body is None or body.entry is None:
             return scaled
         letters, entry = body.entry
-        inner = super().scale(entry, coef, scalars)
+        inner = super().scale(entry, coef, above, below)
         return scaled._replace(entry=(letters, inner._replace(negative=False)))
 
     def raised(self, p: Fragment) -> Rope:
         return self.superscript(self.inside(p, ATOM), self.top)
 
-    def powers(self, factors: Sequence[tuple[Fragment, int]]) -> list[tuple[Fragment, int]]:
-        return list(factors)
-
     def power(self, p: Fragment, k: int, scalar: bool) -> Rope:
         above = str(k) if scalar else (self.entrywise, str(k))
         return self.superscript(self.inside(p, ATOM), above)
 
-    def fraction(self, above: list[Rope], below: list[Rope], numbers: int) -> Rope:
-        first = [self.numeral(rope) if isinstance(rope, str) else rope for rope in above[:numbers]]
-        if below:
-            first = [self.over(self.beside(first or ["1"]), self.beside(below))]
-        return self.product([*first, *above[numbers:]] or ["1"])
+    def multiplied(self, parts: Parts) -> Fragment | None:
+        numbers = [self.numeral(part) if isinstance(part, str) else part for part in parts.numbers]
+        return super().multiplied(parts._replace(numbers=numbers))
 
-    def quotient(self, above: str, body: Fragment, negative: bool) -> Fragment:
-        text = self.over(self.numeral(above), body.under)
-        return body._replace(text=text, negative=negative, under=None)
+    def fraction(self, above: Parts, below: Parts, entrywise: bool) -> Fragment:
+        """Entry by entry on one line; else with a line, above which an array stands alone only."""
+        bottom = self.multiplied(below)
+        if entrywise or bottom is None:
+            return super().fraction(above, below, entrywise)
+        top, behind = above, None
+        if below.body is None and not below.scalars:
+            top, behind = above._replace(scalars=[], body=None), above._replace(numbers=[])
+        elif above.body is not None and (above.numbers or above.scalars):
+            top, behind = above._replace(body=None), Parts([], [], above.body)
+        over = self.multiplied(top) or Fragment("1")
+        line = Fragment(
+            self.over(over.text, bottom.text), POWER, *fragment_size([over, bottom]), joins=True
+        )
+        rest = behind and self.multiplied(behind)
+        if rest is None:
+            return line
+        level = POINTWISE if rest.level == POINTWISE else PRODUCT
+        text = self.product([line.text, self.inside(rest, POINTWISE if rest.joins else POWER)])
+        return Fragment(text, level, *fragment_size([line, rest]), joins=True)
 
     def listed(self, fragments: Sequence[Fragment], extra: Sequence[Rope] = ()) -> Rope:
         """Arguments in parentheses."""
@@ -226,6 +248,9 @@ class Typeset(Style, ABC):
         scalar: Sequence[bool],
     ) -> Fragment:
         """The row's template, with parentheses where it has none of its own."""
+        if op.spelling.infix in COMPARISONS:
+            return self.compared(op.spelling.infix, args)
+        args = self.conditions(op, args)
         parts = template(op.spelling.latex)
         ropes: list[Rope] = []
         level = ATOM
@@ -245,8 +270,18 @@ class Typeset(Style, ABC):
         if extra:
             ropes = self.with_parameters(ropes, extra)
             level = min(level, POWER)
-        under = args[0].text if op.spelling.infix == "1./" else None
-        return Fragment(self.typeset(ropes), level, *fragment_size(args, 2), under=under)
+        size, flips = fragment_size(args, 2)
+        if level == COMPARE and op.meaning.range == UNIT:
+            return self.truth(self.typeset(ropes), size, flips)
+        return Fragment(self.typeset(ropes), level, size, flips)
+
+    def sign(self, sign: str) -> Rope:
+        return self.typeset([SIGNS.get(sign, f" {sign} ")])
+
+    def truth(self, condition: Rope, size: int, flips: int) -> Fragment:
+        """Iverson's bracket."""
+        text = self.fenced("[", condition, "]")
+        return Fragment(text, ATOM, size, flips, condition=condition)
 
     def with_parameters(self, parts: list[Rope], extra: Sequence[tuple[str, Any]]) -> list[Rope]:
         """A subscript of the operator's name, or of the whole where it has none."""

@@ -1,0 +1,82 @@
+"""Numbers as people write them: rationals, and multiples of a few constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...graph.extents import Number, canonical_number, doubles_of, product_of, quotient_of
+
+
+class Constant(NamedTuple):
+    """What is written for a number; LaTeX of it."""
+
+    text: str
+    value: float
+    latex: str
+
+
+CONSTANTS = (
+    Constant("pi", math.pi, r"\pi"),
+    Constant("pi^2", math.pi * math.pi, r"\pi^{2}"),
+    Constant("sqrt(pi)", math.sqrt(math.pi), r"\sqrt{\pi}"),
+    Constant("sqrt(2*pi)", math.sqrt(2 * math.pi), r"\sqrt{2 \pi}"),
+    Constant("sqrt(2)", math.sqrt(2), r"\sqrt{2}"),
+    Constant("log(2)", math.log(2), r"\log(2)"),
+    Constant("log(10)", math.log(10), r"\log(10)"),
+    Constant("log(pi)", math.log(math.pi), r"\log(\pi)"),
+    Constant("log(2*pi)", math.log(2 * math.pi), r"\log(2 \pi)"),
+)
+LATEX = {constant.text: constant.latex for constant in CONSTANTS}
+#: Multiples and parts of constants that are looked for.
+LARGEST = 100
+PARTS = 24
+
+
+def ratio(value: Number) -> tuple[list[str], list[str]]:
+    """A positive number as factors above a line and below; as digits where it is no such ratio.
+
+    Read back, the factors give the same double.
+    """
+    if value == 1:
+        return [], []
+    if isinstance(value, float) and 0 < value < math.inf:
+        for above, below in _candidates(value):
+            if product_of(_read(above), quotient_of(1, _read(below))) == value:
+                return [text for text, _ in above], [text for text, _ in below]
+    return [repr(part) for part in doubles_of(value)], []
+
+
+_Factors = list[tuple[str, float]]
+
+
+def _read(factors: _Factors) -> Number:
+    """The product as text is read, from left to right."""
+    found: Number = 1
+    for _, value in factors:
+        found = product_of(found, canonical_number(value))
+    return found
+
+
+def _candidates(value: float) -> Iterator[tuple[_Factors, _Factors]]:
+    long = len(repr(value)) > 6
+    for k in range(2, LARGEST):
+        p = round(min(value * k, LARGEST))
+        if 0 < p < LARGEST and (k < 10 or long):
+            yield _whole(p), _whole(k)
+    if not long:
+        return
+    for constant in CONSTANTS:
+        atom = [(constant.text, constant.value)]
+        for k in range(1, PARTS):
+            above = round(min(value / constant.value * k, LARGEST))
+            if 0 < above < LARGEST:
+                yield _whole(above) + atom, _whole(k)
+            below = round(min(value * constant.value * k, LARGEST))
+            if 0 < below < LARGEST:
+                yield _whole(below), _whole(k) + atom
+
+
+def _whole(number: int) -> _Factors:
+    return [] if number == 1 else [(str(number), number)]

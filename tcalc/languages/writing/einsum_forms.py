@@ -1,0 +1,36 @@
+"""Operands of einsum forms: their order, and those under the same letters as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .notation import INDEX_LETTERS, Fragment
+from .style import Style
+
+#: An operand under its letters.
+Placed = tuple[str, Fragment]
+
+
+def ordered(placed: Sequence[Placed]) -> list[Placed]:
+    """The operands, equal ones ordered by their letters."""
+    words: dict[int, list[str]] = {}
+    for word, fragment in placed:
+        words.setdefault(id(fragment), []).append(word)
+    given = {
+        key: iter(sorted(found, key=lambda word: [INDEX_LETTERS.find(letter) for letter in word]))
+        for key, found in words.items()
+    }
+    return [(next(given[id(fragment)]), fragment) for _, fragment in placed]
+
+
+def merged(style: Style, above: Sequence[Placed], below: Sequence[Placed]) -> list[Placed]:
+    """Operands under the same letters as one, multiplied and divided entry by entry."""
+    groups: dict[str, dict[tuple[int, int], tuple[Fragment, int]]] = {}
+    for side, sign in ((above, 1), (below, -1)):
+        for word, fragment in side:
+            counts = groups.setdefault(word, {})
+            _, power = counts.get((id(fragment), sign), (fragment, 0))
+            counts[id(fragment), sign] = (fragment, power + sign)
+    return [
+        (word, style.pointwise(list(counts.values()), False)) for word, counts in groups.items()
+    ]

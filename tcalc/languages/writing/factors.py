@@ -1,0 +1,89 @@
+"""The factors of a product: quotients and reciprocals in it are factors below one line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ...graph.extents import ONE, Coef, Shape, size_of
+from ...graph.nodes import Apply, Einsum, Expr, Labels
+
+#: How deep quotients in quotients are opened.
+DEPTH = 4
+
+#: A factor: the expression, its labels, its exponent; and how many openings it stands in.
+Place = tuple[Expr, Labels, int, int]
+
+
+class Factors(NamedTuple):
+    """A product as a coefficient and powers of operands with labels; exponents may be negative."""
+
+    out: Labels
+    extents: Shape
+    coef: Coef
+    powers: tuple[tuple[Expr, Labels, int], ...]
+
+    @property
+    def summed(self) -> set[int]:
+        return set(range(len(self.extents))) - set(self.out)
+
+
+def is_quotient(e: Expr) -> bool:
+    """Is this written with a line?"""
+    return isinstance(e, Apply) and e.op.spelling.infix in ("./", "1./")
+
+
+def factors(node: Expr, opens: Callable[[Expr], bool]) -> Factors:
+    """The factors of a product or a quotient, equal ones once; those that `opens` says are opened.
+
+    Nothing cancels: what stands above and below the line does so in the text.
+    """
+    out = node.out if isinstance(node, Einsum) else tuple(range(node.ndim))
+    extents = node.extents if isinstance(node, Einsum) else node.shape
+    coef = node.coef if isinstance(node, Einsum) else ONE
+    if isinstance(node, Einsum):
+        start = [(arg, word, 1, 0) for arg, word in zip(node.args, node.labels, strict=True)]
+    else:
+        start = [(node, out, 1, 0)]
+    found: dict[tuple[int, Labels, bool], list[Any]] = {}
+    waiting: list[Place] = start[::-1]
+    while waiting:
+        e, word, power, depth = waiting.pop()
+        inner = _opened(e, word, power, depth) if depth < DEPTH and opens(e) else None
+        if inner is None:
+            found.setdefault((id(e), word, power > 0), [e, word, 0])[2] += power
+        else:
+            coef = coef.by(_raised(e, power))
+            waiting.extend(inner[::-1])
+    powers = tuple([(e, word, power) for e, word, power in found.values()])
+    made = Factors(out, extents, coef, powers)
+    covered = {label for _, word, _ in powers for label in word}
+    return made if made.summed <= covered else factors(node, lambda e: False)
+
+
+def _raised(e: Expr, power: int) -> Coef:
+    """The coefficient that an opened factor brings."""
+    coef = e.coef if isinstance(e, Einsum) else ONE
+    return coef if power > 0 else coef.inverse()
+
+
+def _opened(e: Expr, word: Labels, power: int, depth: int) -> list[Place] | None:
+    if is_quotient(e):
+        *above, below = e.args
+        return [*((a, word, power, depth + 1) for a in above), (below, word, -power, depth + 1)]
+    if depth and isinstance(e, Einsum) and _is_outer(e):
+        return list(_inside(e, word, power, depth + 1))
+    return None
+
+
+def _is_outer(e: Einsum) -> bool:
+    """Is this a product without sums and unit tensors, of a finite number that is not 0?"""
+    usual = not e.summed and len(set(e.out)) == len(e.out)
+    return usual and 0 < size_of(e.coef.value) < math.inf
+
+
+def _inside(e: Einsum, word: Labels, power: int, depth: int) -> Iterator[Place]:
+    axis = dict(zip(e.out, word, strict=True))
+    for arg, labels in zip(e.args, e.labels, strict=True):
+        yield arg, tuple([axis[label] for label in labels]), power, depth
