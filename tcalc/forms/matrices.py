@@ -168,7 +168,7 @@ def _inverse_in_product(e: Expr) -> Iterable[Expr | None]:
     """The inverse of a product beside one of its factors opened, so that they cancel."""
     assert isinstance(e, Einsum)
     for k, (op, word) in enumerate(zip(e.args, e.labels, strict=True)):
-        if not _is(op, "adj", *INVERSES):
+        if not _is(op, *INVERSES):
             continue
         factors = _square_factors(op.args[0])
         if factors is None:

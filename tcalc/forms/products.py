@@ -21,6 +21,7 @@ from ..graph.products import (
 )
 from ..graph.sums import collected
 from .laws import law
+from .powers import in_units
 
 MAX_OPERANDS = 16
 MAX_TERMS = 24
@@ -31,14 +32,16 @@ MAX_PULLED = 3
 
 
 def opened(e: Expr) -> Factors:
-    """The product that e is, contractions among its factors opened."""
-    whole = atoms_of(e)
-    if isinstance(e, Einsum) and e.summed:
-        whole = factors_of(e)
+    """The product that e is, contractions among its factors opened.
+
+    Of a term with axes, factors that are scalars are left as they are.
+    """
+    whole = factors_of(e) if isinstance(e, Einsum) and e.summed else atoms_of(e)
     extents = dict(whole.extents)
     operands: list[LabelledExpr] = []
     for op, word in whole.operands:
-        if isinstance(op, Einsum) and op.summed and len(set(word)) == len(word):
+        inside = isinstance(op, Einsum) and op.summed and len(set(word)) == len(word)
+        if isinstance(op, Einsum) and inside and (word or not e.ndim):
             operands += inlined(op, word, extents)
         else:
             operands.append((op, word))
@@ -182,49 +185,60 @@ class Place(NamedTuple):
     rest: Factors
 
 
-def _places(e: Expr, product: Factors) -> Iterator[Place]:
+def _places(product: Factors) -> Iterator[Place]:
+    """The factors of a term; beside unit tensors the scalars only."""
     out = product.out
-    if len(set(out)) < len(out):
-        return
-    position = {label: k for k, label in enumerate(out)}
+    units = len(set(out)) < len(out)
+    position: dict[int, int] = {}
+    for k, label in enumerate(out):
+        position.setdefault(label, k)
     for k, (op, word) in enumerate(product.operands):
+        if units and word:
+            continue
         rest = product.operands[:k] + product.operands[k + 1 :]
         names = dict(position)
         for label in word:
-            names.setdefault(label, len(names))
-        fresh = len(names)
+            names.setdefault(label, max(len(out), *names.values(), -1) + 1)
+        own = {names[label] for label in word}
         for _, other in rest:
             for label in other:
-                if label not in names:
-                    names[label] = fresh
-                    fresh += 1
+                names.setdefault(label, max(len(out), *names.values(), -1) + 1)
         moved = tuple([names[label] for label in word])
-        extents = {names[k]: x for k, x in product.extents.items() if k in names}
+        extents = {names[i]: x for i, x in product.extents.items() if i in names}
         words = [(a, tuple([names[label] for label in w])) for a, w in rest]
-        found = Factors(words, tuple(range(len(out))), extents, product.coef)
-        yield Place((op.order, moved), op, moved, found)
+        found = Factors(words, tuple([names[label] for label in out]), extents, product.coef)
+        summed = tuple([i if i < len(out) else sorted(own).index(i) + len(out) for i in moved])
+        yield Place((op.order, summed), op, moved, found)
 
 
-def _pulled(e: Expr, places: list[tuple[int, Place]]) -> tuple[Expr, list[int]]:
-    """The terms at these places as one product, and the terms that it takes the place of."""
+def _pulled(e: Expr, places: list[tuple[int, Place]]) -> Expr:
+    """The terms at these places as one product."""
     first = places[0][1]
-    members = [k for k, _ in places]
     own = set(first.word)
-    needed: set[int] = set()
-    for _, place in places:
-        needed |= {label for _, w in place.rest.operands for label in w}
-    axes = sorted(({*range(e.ndim)} - own) | (needed & ({*range(e.ndim)} | own)))
+    result = set(range(e.ndim))
+    needed = {i for _, place in places for _, w in place.rest.operands for i in w}
+    axes = sorted((result - own) | (needed & (result | own)))
     extents: dict[int, Extent] = dict(enumerate(e.shape))
     extents.update(zip(first.word, first.factor.shape, strict=True))
-    rests = [
-        built(place.rest._replace(out=tuple(axes), extents={**extents, **place.rest.extents}))
-        for _, place in places
-    ]
+    rests = []
+    for _, place in places:
+        units = len(set(place.rest.out)) < len(place.rest.out)
+        out = place.rest.out if units else tuple(axes)
+        rests.append(built(place.rest._replace(out=out, extents={**extents, **place.rest.extents})))
     words = [first.word, axes]
-    return einsum([first.factor, add(rests)], words, range(e.ndim), ONE, extents), members
+    return einsum([first.factor, add(rests)], words, range(e.ndim), ONE, extents)
 
 
-@law("common-factor", "A*x + A*B*x = (A + A*B)*x", "Add")
+def _views(e: Expr) -> list[Factors]:
+    """A term as a product: with contractions opened, and with contractions as factors."""
+    whole, outer = opened(e), atoms_of(e)
+    found = [whole]
+    if len(outer.operands) != len(whole.operands):
+        found.append(outer)
+    return [p._replace(operands=[f for op in p.operands for f in in_units(*op)]) for p in found]
+
+
+@law("common-factor", "A*x + A*B*x = A*(B*x + x)", "Add")
 def _common_factor(e: Expr) -> Iterable[Expr | None]:
     """Terms with a factor in one place become one."""
     terms = e.args
@@ -233,20 +247,19 @@ def _common_factor(e: Expr) -> Iterable[Expr | None]:
     found: dict[Any, list[tuple[int, Place]]] = {}
     for k, term in enumerate(terms):
         seen: set[Any] = set()
-        products = [opened(term)]
-        outer = atoms_of(term)
-        if len(outer.operands) != len(products[0].operands):
-            products.append(outer)
-        for product in products:
-            for place in _places(term, product):
+        for product in _views(term):
+            for place in _places(product):
                 if place.key not in seen:
                     seen.add(place.key)
                     found.setdefault(place.key, []).append((k, place))
-    shared = [places for places in found.values() if len(places) > 1]
-    shared.sort(key=lambda places: (-len(places), places[0][1].key))
+    shared = [places for places in found.values() if _worth(places, len(terms))]
+    shared.sort(key=lambda places: (-len(places), -places[0][1].factor.ndim, places[0][1].key))
     for places in shared[:MAX_PULLED]:
-        if not places[0][1].factor.ndim and len({id(t) for t in terms}) < 2:
-            continue
-        joined, members = _pulled(e, places)
-        yield add([*[t for k, t in enumerate(terms) if k not in members], joined])
+        members = {k for k, _ in places}
+        rest = [t for k, t in enumerate(terms) if k not in members]
+        yield add([*rest, _pulled(e, places)])
 
+
+def _worth(places: list[tuple[int, Place]], terms: int) -> bool:
+    """Do all terms have the factor, or two a factor that is no plain name?"""
+    return len(places) > 1 and (len(places) == terms or bool(places[0][1].factor.args))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -12,12 +11,13 @@ from ..graph.extents import Coef, quotient_of
 from ..graph.nodes import Apply, Einsum, Expr, Labels, Var
 from ..graph.normal import add, einsum, terms_of
 from ..graph.operators import TABLE
-from ..graph.products import is_zero, numeral, numeric_value, split_coef
-from ..ops.elementwise import power, reciprocal, sqrt
+from ..graph.products import is_zero, split_coef
+from ..ops.arithmetic import sum
+from ..ops.elementwise import power, reciprocal
 from ..ops.guard import choice
 from .laws import law
+from .powers import RECIPROCAL, degree_of, powers
 
-RECIPROCAL, SQRT, POWER = TABLE["reciprocal"], TABLE["sqrt"], TABLE["power"]
 
 
 @law("quotient", "x./y = x .* reciprocal(y)", "divide", directed=True)
@@ -54,74 +54,6 @@ def _of_product(e: Expr) -> Iterable[Expr | None]:
     yield einsum(ops, inner.labels, inner.out, turned, dict(enumerate(inner.extents)))
 
 
-# --- powers ---------------------------------------------------------------------------------------
-
-
-def _degree(e: Expr) -> tuple[Expr, Fraction, Expr | None]:
-    """The base, the number in its exponent and the rest of the exponent."""
-    if isinstance(e, Apply) and e.op is RECIPROCAL:
-        base, degree, rest = _degree(e.args[0])
-        return base, -degree, None if rest is None else -rest
-    if isinstance(e, Apply) and e.op is SQRT:
-        base, degree, rest = _degree(e.args[0])
-        if rest is None:
-            return base, degree / 2, None
-    if isinstance(e, Apply) and e.op is POWER:
-        base, exponent = e.args
-        value = numeric_value(exponent)
-        if value is None:
-            shift = [numeric_value(t) for t in terms_of(exponent)]
-            known = sum([Fraction(v) for v in shift if v is not None and math.isfinite(v)])
-            return base, Fraction(known), add([exponent, numeral(-float(known), exponent.shape)])
-        if math.isfinite(value):
-            return base, Fraction(value), None
-    return e, Fraction(1), None
-
-
-def _powers(base: Expr, degree: Fraction, rest: Expr | None) -> list[Expr]:
-    """Factors whose product is a power."""
-    if rest is not None:
-        exponent = add([rest, numeral(float(degree), rest.shape)]) if degree else rest
-        return [power(base, exponent)]
-    if degree < 0:
-        if degree.denominator == 1 and degree > -3:
-            return [reciprocal(base)] * int(-degree)
-        return [reciprocal(f) for f in _powers(base, -degree, None)]
-    if degree.denominator == 1 and degree < 3:
-        return [base] * int(degree)
-    if degree == Fraction(1, 2):
-        return [sqrt(base)]
-    return [power(base, float(degree))]
-
-
-@law(
-    "powers-of-one-base", "x .* reciprocal(y) .* y .* x.^a = x.^(a + 1)", "Einsum",
-    directed=True, given="what is divided by is not 0",
-)  # fmt: skip
-def _powers_of_one_base(e: Expr) -> Iterable[Expr | None]:
-    assert isinstance(e, Einsum)
-    if len(e.args) < 2:
-        return
-    found: dict[tuple[int, Labels], list[Any]] = {}
-    for op, word in zip(e.args, e.labels, strict=True):
-        base, degree, rest = _degree(op)
-        entry = found.setdefault((id(base), word), [base, Fraction(0), None, [], base])
-        entry[1] += degree
-        if rest is not None:
-            entry[2] = rest if entry[2] is None else add([entry[2], rest])
-        entry[3].append(op)
-    ops: list[Expr] = []
-    words: list[Labels] = []
-    changed = False
-    for (_, word), (base, degree, rest, old, _) in found.items():
-        new = _powers(base, degree, rest) if len(old) > 1 else old
-        changed = changed or sorted(map(id, new)) != sorted(map(id, old))
-        ops += new
-        words += [word] * len(new)
-    if changed:
-        yield einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
-
-
 # --- conventions at single points -----------------------------------------------------------------
 
 
@@ -132,11 +64,13 @@ def _without_guards(e: Expr, zeros: list[Expr]) -> Expr:
         found = choice(new)
         if found is None:
             return new
-        condition, value, other = found
+        condition, yes, no = found
+        if isinstance(condition, Apply) and condition.op is TABLE["logical_not"]:
+            (condition,), yes, no = condition.args, no, yes
         guards = isinstance(condition, Apply) and condition.op is TABLE["equal"]
-        if not guards or numeric_value(value) is None or not is_zero(condition.args[1]):
+        if not guards or not is_zero(condition.args[1]):
             return new
-        return other if any(condition.args[0] is zero for zero in zeros) else new
+        return no if any(condition.args[0] is zero for zero in zeros) else new
 
     return rewritten([e], change)[0]
 
@@ -148,9 +82,9 @@ def _without_guards(e: Expr, zeros: list[Expr]) -> Expr:
 def _guard(e: Expr) -> Iterable[Expr | None]:
     """Beside a factor that is zero there, a choice that keeps the other factors finite."""
     assert isinstance(e, Einsum)
-    zeros = [_degree(op)[0] for op in e.args]
     for k, op in enumerate(e.args):
-        beside = zeros[:k] + zeros[k + 1 :]
+        others = [*e.args[:k], *e.args[k + 1 :]]
+        beside = [*others, *[degree_of(other)[0] for other in others]]
         found = _without_guards(op, beside) if beside and not isinstance(op, Var) else op
         if found is not op:
             ops = [*e.args[:k], found, *e.args[k + 1 :]]
@@ -173,4 +107,62 @@ def _tie(e: Expr) -> Iterable[Expr | None]:
             sides = isinstance(whole, Apply) and whole.op is TABLE["less"] and whole.args
             if sides and other == double and {*map(id, sides)} == {*map(id, half.args)}:
                 yield add([t for j, t in enumerate(e.args) if j != k])
+                return
+
+
+# --- powers ------------------------------------------------------------------------------------------
+
+
+@law(
+    "powers-of-one-base", "x .* reciprocal(y) .* y .* x.^a = x.^(a + 1)", "Einsum",
+    directed=True, given="what is divided by is not 0",
+)  # fmt: skip
+def _powers_of_one_base(e: Expr) -> Iterable[Expr | None]:
+    assert isinstance(e, Einsum)
+    if len(e.args) < 2:
+        return
+    found: dict[tuple[int, Labels], list[Any]] = {}
+    for op, word in zip(e.args, e.labels, strict=True):
+        base, degree, rest = degree_of(op)
+        entry = found.setdefault((id(base), word), [base, Fraction(0), None, [], base])
+        entry[1] += degree
+        if rest is not None:
+            entry[2] = rest if entry[2] is None else add([entry[2], rest])
+        entry[3].append(op)
+    ops: list[Expr] = []
+    words: list[Labels] = []
+    changed = False
+    for (_, word), (base, degree, rest, old, _) in found.items():
+        new = powers(base, degree, rest) if len(old) > 1 else old
+        changed = changed or sorted(map(id, new)) != sorted(map(id, old))
+        ops += new
+        words += [word] * len(new)
+    if changed:
+        yield einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
+
+
+@law("power-of-power", "(1./x).^3 = 1./(x.^3)", "power", directed=True)
+def _power_of_power(e: Expr) -> Iterable[Expr | None]:
+    base, degree, rest = degree_of(e)
+    if rest is None and base is not e and base is not e.args[0]:
+        found = powers(base, degree, None)
+        axes = range(e.ndim)
+        yield einsum(found, [axes] * len(found), axes)
+
+
+@law("norm-in-product", "norm2(x)*(x'*x) = norm2(x)^3", "Einsum", directed=True)
+def _norm_in_product(e: Expr) -> Iterable[Expr | None]:
+    """A sum of squares beside the norm is its square."""
+    assert isinstance(e, Einsum)
+    bases = [degree_of(op)[0] for op in e.args]
+    for norm in bases:
+        if not isinstance(norm, Apply) or norm.op is not TABLE["norm2"]:
+            continue
+        (x,) = norm.args
+        squares = sum(x * x, tuple(range(norm.ndim, x.ndim)))
+        for k, base in enumerate(bases):
+            if base is squares:
+                degree = degree_of(e.args[k])[1]
+                ops = [*e.args[:k], power(norm, float(2 * degree)), *e.args[k + 1 :]]
+                yield einsum(ops, e.labels, e.out, e.coef, dict(enumerate(e.extents)))
                 return

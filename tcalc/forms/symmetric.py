@@ -43,12 +43,20 @@ def _halves(e: Expr) -> Expr | None:
         kept.append(scale(left[key], coefs[key].by(Coef(len(orbit)))))
         for t in orbit:
             del left[id(t)]
-    return symmetric_part(add(kept), pairs) if len(kept) < len(e.args) else None
+    if len(kept) == len(e.args):
+        return None
+    coef, inner = split_coef(add(kept))
+    return scale(symmetric_part(inner, pairs), coef)
 
 
-@law("symmetric-part", "A*B + B'*A' = 2*sym(A*B)", "Add")
+@law(
+    "symmetric-part", "#('ij,kl->ijkl', A, B) + #('ji,kl->ijkl', A, B) + #('ij,lk->ijkl', A, B)"
+    " + #('ji,lk->ijkl', A, B) = 4*sym(#('ij,kl->ijkl', A, B), 2)", "Add",
+)  # fmt: skip
 def _symmetric_part(e: Expr) -> Iterable[Expr | None]:
-    yield _halves(e)
+    """Of arrays with more axes than a matrix, where terms are many."""
+    if e.ndim > 2:
+        yield _halves(e)
 
 
 @law("half-of-a-sum", "(A + A')*B/2 = sym(A)*B", "Einsum")

@@ -206,7 +206,7 @@ def _operator(place: Place, style: MathML) -> Rope:
 
 @of_nests(_aligned)
 def _content(e: Expr) -> str:
-    return FormulaLayout(MathML()).text(e)
+    return FormulaLayout(MathML()).text(chosen(e))
 
 
 def to_mathml(e: Any, display: str = "block") -> str:
