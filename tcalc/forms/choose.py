@@ -7,31 +7,32 @@ from ..graph.normal import bare
 from ..languages.writing.layout import FormulaLayout
 from ..languages.writing.notation import rope_text
 from ..languages.writing.style import Style
-from . import functions, matrices, products, quotients, symmetric  # noqa: F401
+from . import conditions, functions, matrices, products, quotients, symmetric  # noqa: F401
 from ..support.errors import LimitError
 from .cost import reading_cost
-from .egraph import EqualForms
+from .egraph import Cost, EqualForms
 from .laws import brought_together
 
 MAX_LARGE = 120  #: nodes of an expression beyond which no other form is looked for
 MAX_TOKENS = 600  #: the same for the signs and names in its text
 MAX_NODES = 400
-MAX_REPEATS = 3
+MAX_REPEATS = 2
 
 
 class _Cost:
     def __init__(self) -> None:
         self.layout = FormulaLayout(Style())
 
-    def __call__(self, node: Expr) -> float:
+    def __call__(self, node: Expr) -> Cost:
         form = self.layout.form(node)
         self.layout.forms[id(node)] = form
         if form.plain.size > MAX_TOKENS:
-            return form.plain.size
-        plain = reading_cost(rope_text(form.plain.text))
-        if node.ndim != 2:
-            return plain
-        return (plain + reading_cost(rope_text(form.turned.text))) / 2
+            return form.plain.size, ""
+        text = rope_text(form.plain.text)
+        cost = reading_cost(text)
+        if node.ndim == 2:
+            cost = (cost + reading_cost(rope_text(form.turned.text))) / 2
+        return cost, text
 
 
 def search(e: Expr) -> Expr:

@@ -15,6 +15,8 @@ from ..graph.nodes import Expr, postorder
 from .laws import LATE_LAWS, root_of
 
 MAX_ROUNDS = 8
+Cost = tuple[float, str]  #: of equal costs the first in the alphabet
+RETIRED: Cost = (math.inf, "")
 
 class EqualForms:
     """Classes of equal expressions.
@@ -27,11 +29,11 @@ class EqualForms:
         The number of nodes.
     """
 
-    def __init__(self, cost: Callable[[Expr], float], most: int) -> None:
+    def __init__(self, cost: Callable[[Expr], Cost], most: int) -> None:
         self.cost = cost
         self.most = most
         self.nodes: list[Expr] = []  # in order of arrival
-        self.costs: list[float] = []
+        self.costs: list[Cost] = []
         self.place: dict[int, int] = {}
         self.above: list[int] = []
         self.best: list[int] = []  # of a class, by its representative
@@ -97,7 +99,7 @@ class EqualForms:
     def retire(self, k: int) -> None:
         """Let the node be no form any more, whatever it costs."""
         root = self.find(k)
-        self.costs[k] = math.inf
+        self.costs[k] = RETIRED
         if self.best[root] == k:
             members = [j for j in range(len(self.nodes)) if self.find(j) == root]
             self.best[root] = min(members, key=lambda j: (self.costs[j], j))
@@ -105,7 +107,7 @@ class EqualForms:
     def rebuild(self) -> None:
         """Every node with the best forms of its operands."""
         for k, node in enumerate(self.nodes[:]):
-            if node.args and self.costs[k] < math.inf:
+            if node.args and self.costs[k] is not RETIRED:
                 args = [self.best_of(arg) for arg in node.args]
                 ids = tuple(map(id, args))
                 if ids != self.built.get(k, tuple(map(id, node.args))):

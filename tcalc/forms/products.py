@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..graph.extents import ONE, Coef, Extent
-from ..graph.nodes import Add, Einsum, Expr, Labels
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, built, distribute, einsum, terms_of
 from ..graph.products import (
     Factors,
@@ -19,9 +19,9 @@ from ..graph.products import (
     split_coef,
     zeros_node,
 )
-from ..graph.sums import collected
+from ..graph.sums import absent_axes, collected
 from .laws import law
-from .powers import in_units
+from .powers import RECIPROCAL, in_units
 
 MAX_OPERANDS = 16
 MAX_TERMS = 24
@@ -159,6 +159,71 @@ def _distribution(e: Expr) -> Iterable[Expr | None]:
     left = len(collected(found))
     if left <= len(terms) and left < len(found):
         yield total(found, e)
+
+
+@law(
+    "sum-with-a-broadcast", "diag(y)*(A - vector(1, n)*x') = diag(y)*A - y*x'", "Einsum",
+)  # fmt: skip
+def _with_broadcast(e: Expr) -> Iterable[Expr | None]:
+    """A product with a sum some of whose terms are broadcast, multiplied out."""
+    assert isinstance(e, Einsum)
+    for k, op in enumerate(e.args):
+        broadcast = isinstance(op, Add) and len(op.args) <= 4 and any(map(absent_axes, op.args))
+        if broadcast and e.ndim == 2:
+            yield add(distribute(e, {k: op.args}))
+
+
+@law("trace-of-sum", "tr(A + x*y') = tr(A) + x'*y", "Einsum")
+def _trace_of_sum(e: Expr) -> Iterable[Expr | None]:
+    assert isinstance(e, Einsum)
+    if len(e.args) == 1 and e.labels[0] == (0, 0) and not e.out and isinstance(e.args[0], Add):
+        yield add(distribute(e, {0: e.args[0].args}))
+
+
+# --- common denominators --------------------------------------------------------------------------
+
+
+@law(
+    "common-denominator", "1 - x./(x + y) = y./(x + y)", "Add", directed=True, early=True,
+    given="what is divided by is not 0",
+)  # fmt: skip
+def _common_denominator(e: Expr) -> Iterable[Expr | None]:
+    """Terms over one denominator, a sum, where their numerators then cancel."""
+    seen = {}
+    for t in e.args:
+        if isinstance(t, Einsum) and not t.summed:
+            for op, word in zip(t.args, t.labels, strict=True):
+                if isinstance(op, Apply) and op.op is RECIPROCAL and isinstance(op.args[0], Add):
+                    seen[id(op)] = op, () if not word else None
+    for op, scalar in seen.values():
+        (below,) = op.args
+        if scalar is None and below.ndim != e.ndim:
+            continue
+        axes = range(e.ndim)
+        word = tuple(axes)[: below.ndim]
+        extents = dict(enumerate(e.shape))
+        above: list[Expr] = []
+        for t in e.args:
+            whole = einsum([t, below], [axes, word], axes, ONE, extents)
+            terms = [t for part in _cancelled(whole, op, below) for t in summands(part)]
+            above += terms
+        if len(collected(above)) < len(e.args):
+            yield einsum([total(above, e), op], [axes, word], axes, ONE, extents)
+            return
+
+
+def _cancelled(e: Expr, over: Expr, below: Expr) -> list[Expr]:
+    """The terms of a product with a sum, its reciprocal cancelled where it stands beside it."""
+    if isinstance(e, Einsum) and not e.summed:
+        pairs = list(zip(e.args, e.labels, strict=True))
+        for k, (a, w) in enumerate(pairs):
+            if a is over and any(b is below and v == w for b, v in pairs):
+                rest = [p for j, p in enumerate(pairs) if j != k]
+                at = next(j for j, p in enumerate(rest) if p[0] is below and p[1] == w)
+                del rest[at]
+                ops, words = [p[0] for p in rest], [p[1] for p in rest]
+                return [einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))]
+    return _multiplied_out(e)
 
 
 # --- common factors -------------------------------------------------------------------------------

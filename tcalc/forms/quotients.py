@@ -8,7 +8,7 @@ from typing import Any
 
 from ..graph.applications import rewritten
 from ..graph.extents import Coef, quotient_of
-from ..graph.nodes import Apply, Einsum, Expr, Labels, Var
+from ..graph.nodes import Apply, Einsum, Expr, Labels, Var, postorder
 from ..graph.normal import add, einsum, terms_of
 from ..graph.operators import TABLE
 from ..graph.products import is_zero, split_coef
@@ -72,7 +72,8 @@ def _without_guards(e: Expr, zeros: list[Expr]) -> Expr:
             return new
         return no if any(condition.args[0] is zero for zero in zeros) else new
 
-    return rewritten([e], change)[0]
+    guarded = any(choice(node) is not None for node in postorder([e]))
+    return rewritten([e], change)[0] if guarded else e
 
 
 @law(
