@@ -11,6 +11,7 @@ from . import numpy as numpy
 from . import rules as rules
 from . import scipy as scipy
 from .app.check import check as check
+from .app.dot import to_dot as to_dot
 from .app.explain import explain as explain
 from .compression.compress import Compressed as Compressed
 from .compression.compress import compress as compress

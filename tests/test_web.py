@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from fastapi.testclient import TestClient
 from tcalc_web.application import Service, application
+from tcalc_web.examples import EXAMPLES, Example
 from tcalc_web.gate import Gate, network
 from tcalc_web.settings import SETTINGS
 
@@ -133,3 +134,43 @@ def test_addresses_are_forgotten_and_networks_are_one() -> None:
     assert network("2001:db8::1") != network("2001:db8:0:1::1")
     assert network("::ffff:10.0.0.1") == "10.0.0.1"
     assert network("<script>") == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "shown"),
+    [
+        ("/", 200, "Examples"),
+        ("/?e=x'*A*x&d=x", 200, "A&#39;*x + A*x"),
+        ("/?e=x'*A*%2B&d=x", 422, "<mark>"),
+        ("/?e=<script>alert(1)</script>", 422, "&lt;script&gt;"),
+        ("/?e=x&o=none", 422, "the order is a number"),
+        ("/?e=x&s=n", 422, "sizes are written"),
+        ("/?e=Long*vec&d=vec", 200, "m, n"),
+        ("/?e=f%3Dsum[i](a[i]^2)&l=index&d=a", 200, "2*"),
+        ("/embed?e=x'*A*x&d=x", 200, "A"),
+        ("/interface", 200, "POST /api/v1/derive"),
+    ],
+)
+def test_pages(client: TestClient, address: str, status: int, shown: str) -> None:
+    page = client.get(address)
+    assert page.status_code == status
+    assert shown in page.text
+    assert "<script>alert" not in page.text
+    assert "style=" not in page.text
+
+
+def test_a_form_keeps_what_was_typed_and_guesses_again_what_was_not(client: TestClient) -> None:
+    first = client.get("/?e=x'*A*x&d=x").text
+    assert 'name="vg" value="n, n"' in first
+    # The guess is not a declaration: another expression is guessed anew.
+    rows = "&vn=A&vs=n,+n&vp=&vg=n,+n"
+    assert client.get(f"/?e=norm2(A*x-y)^2&d=x{rows}").status_code == 200
+    edited = client.get("/?e=x'*A*x&d=x&vn=A&vs=n,+n&vp=symmetric&vg=n,+n")
+    assert "2*A*x" in edited.text
+    assert 'value="symmetric" selected' in edited.text
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.title)
+def test_examples_are_answered(client: TestClient, example: Example) -> None:
+    page = client.get(f"/?{example.link}")
+    assert page.status_code == 200, page.text

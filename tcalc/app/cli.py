@@ -1,4 +1,4 @@
-"""The command line: derive, eval, check, demo.
+"""The command line: derive, eval, check, gallery, serve, demo.
 
 Exit status 0; 1 where a check finds a difference; 2 for bad input, with a message and no traceback.
 """
@@ -9,6 +9,8 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,8 @@ from ..calculus.transforms import derivative
 from ..compression.compress import compress
 from ..graph import trees
 from ..graph.nodes import Expr
-from ..graph.variables import canonical_name, check_shape, var
+from ..graph.variables import canonical_name
+from ..languages.mathml import to_mathml
 from ..languages.registry import TEXT_LANGUAGES
 from ..languages.source.print import to_code
 from ..languages.source.registry import LANGUAGES
@@ -28,11 +31,20 @@ from ..support.limits import LIMITS, for_text, limits
 from ..support.progress import Progress
 from ..support.version import __version__
 from .check import check
+from .declarations import declare
+from .dot import to_dot
 from .explain import explain
+from .gallery import write_gallery
 
 #: Languages of input and forms of output by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
 OUTPUT_FORMS = {row.form: row.write for row in TEXT_LANGUAGES.values() if row.write}
+#: Forms in which all derivatives by several variables are one document.
+DOCUMENTS: dict[str, Callable[[Any], str]] = {
+    "mathml": to_mathml,
+    "dot": to_dot,
+    **{name: partial(to_code, language=name) for name in LANGUAGES},
+}
 BAD_INPUT = 2
 
 
@@ -79,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     derive.add_argument(
         "--to",
         default="text",
-        choices=sorted([*OUTPUT_FORMS, *LANGUAGES]),
+        choices=sorted({*OUTPUT_FORMS, *DOCUMENTS}),
         help="form of the output",
     )
     derive.add_argument("--compress", action="store_true", help="print cores and unit tensors")
@@ -97,6 +109,16 @@ def _parser() -> argparse.ArgumentParser:
     test = command("check", _check, "compare a derivative with numerical differentiation")
     _expression_options(test)
     test.add_argument("--seed", type=_seed, default=0)
+
+    gallery = command("gallery", _gallery, "write a page of formulas, each in every language")
+    gallery.add_argument("folder", type=Path, help="where index.html goes")
+
+    serve = command("serve", _serve, "serve the web form")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    serve.add_argument("--port", type=int, default=8000)
+    serve.add_argument(
+        "--proxies", default="", help="addresses of proxies that are believed who asks, as a,b"
+    )
 
     command("demo", _demo, "the main job on real data: logistic regression, matrix factorisation")
     return parser
@@ -142,28 +164,6 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _declared(rows: Sequence[str]) -> dict[str, Expr]:
-    """Variables from rows like X=m,n and S=n,n:symmetric."""
-    found: dict[str, Expr] = {}
-    for row in rows:
-        name, equals, rest = row.partition("=")
-        name = canonical_name(name.strip())
-        extents, _, properties = rest.partition(":")
-        words = [w.strip() for w in extents.strip("() ").removesuffix(",").split(",")]
-        chosen = [p.strip() for p in properties.replace(":", ",").split(",") if p.strip()]
-        if not equals:
-            raise ValueError(f"--var {row!r}: expected NAME=extents, such as X=m,n")
-        if name in found:
-            raise ValueError(f"--var {row!r}: {name} is declared already")
-        sizes = [int(w) if re.fullmatch(r"-?[0-9]+", w) else w for w in words if words != [""]]
-        shape = check_shape(sizes, f"--var {row!r}")
-        try:
-            found[name] = var(name, shape, **dict.fromkeys(chosen, True))
-        except TypeError as problem:
-            raise ValueError(f"--var {row!r}: {problem}") from None
-    return found
-
-
 def _read(arguments: Any, declared: dict[str, Any]) -> Expr:
     return READERS[arguments.language](arguments.expression.strip(), **declared)
 
@@ -180,13 +180,13 @@ def _derived(arguments: Any, e: Expr) -> Any:
 
 @for_text
 def _derive(arguments: Any) -> int:
-    e = _read(arguments, _declared(arguments.var))
+    e = _read(arguments, declare(arguments.var))
     result = _derived(arguments, e)
     blocks = trees.leaves(result)
     if arguments.compress:
         _print_blocks(result, [str(compress(b)) for b in blocks])
-    elif arguments.to in LANGUAGES:  # derivatives by several variables are one program
-        print(to_code(result, arguments.to))
+    elif arguments.to in DOCUMENTS:
+        print(DOCUMENTS[arguments.to](result))
     else:
         _print_blocks(result, [OUTPUT_FORMS[arguments.to](b) for b in blocks])
     if arguments.explain:
@@ -215,7 +215,7 @@ def _arrays(path: str) -> dict[str, Any]:
 def _eval(arguments: Any) -> int:
     data = _arrays(arguments.data)
     declared: dict[str, Any] = {name: value.shape for name, value in data.items()}
-    declared.update(_declared(arguments.var))
+    declared.update(declare(arguments.var))
     result = _derived(arguments, _read(arguments, declared))
     step = compile(result)
     with Progress("evaluating"):
@@ -231,7 +231,7 @@ def _eval(arguments: Any) -> int:
 
 @for_text
 def _check(arguments: Any) -> int:
-    e = _read(arguments, _declared(arguments.var))
+    e = _read(arguments, declare(arguments.var))
     names = _wrt(arguments) or list(e.variables)
     if not names:
         raise ValueError("the expression has no variable to differentiate by")
@@ -242,6 +242,22 @@ def _check(arguments: Any) -> int:
         print(f"{name}, order {arguments.order}: {report}")
         worst = max(worst, 0 if report.passed else 1)
     return worst
+
+
+def _gallery(arguments: Any) -> int:
+    with Progress("writing formulas"):
+        page = write_gallery(arguments.folder)
+    print(page)
+    return 0
+
+
+def _serve(arguments: Any) -> int:
+    try:
+        from tcalc_web.__main__ import serve
+    except ImportError as missing:
+        raise ValueError(f"the web form needs {missing.name}: install tcalc[web]") from None
+    status: int = serve(arguments.host, arguments.port, arguments.proxies)
+    return status
 
 
 def _demo(arguments: Any) -> int:

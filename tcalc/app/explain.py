@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..calculus.transforms import AUTO_MODES, check_order, derivative
@@ -141,10 +141,7 @@ def explain(e: Any, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explana
     fired: Counter[str] = Counter()
     for root in {leaf: None for source in sources for leaf in trees.leaves(source.of)}:
         simplify(bare(root), fired)
-    known = {n: checked_extent(n, sizes.get(n, NOMINAL)) for n in dimensions(parts)}
-    unknown = sorted(sizes.keys() - known.keys())
-    if unknown:
-        raise TypeError(f"{unknown[0]} is no dimension of the expression ({', '.join(known)})")
+    known = all_sizes(parts, sizes)
     rows, shapes = [], []
     orders = sorted({source.order for source in sources})
     for mode in AUTO_MODES if any(orders) else ("value",):
@@ -158,6 +155,15 @@ def explain(e: Any, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explana
     at = ", ".join(f"{name} = {extent}" for name, extent in known.items())
     title = f"{what}, shape {shape}" + (f", at {at}" if at else "")
     return Explanation(title, rows, dict(fired), known, note)
+
+
+def all_sizes(roots: Sequence[Expr], sizes: Mapping[str, int]) -> dict[str, int]:
+    """The extents of all dimensions: those that are given, NOMINAL of the others."""
+    known = {n: checked_extent(n, sizes.get(n, NOMINAL)) for n in dimensions(roots)}
+    unknown = sorted(sizes.keys() - known.keys())
+    if unknown:
+        raise TypeError(f"{unknown[0]} is no dimension of the expression ({', '.join(known)})")
+    return known
 
 
 def _row(mode: str, roots: list[Expr], sizes: dict[str, int]) -> Row:

@@ -1,6 +1,7 @@
 """Control, estimation, optimisation, and a few of geometry."""
 
 from .row import Formula as F
+from .row import shown
 
 ROWS = (
     F(
@@ -10,13 +11,7 @@ ROWS = (
         "u",
         "R*u",
     ),
-    F(
-        "quadratic cost of a step",
-        "A=n,n B=n,k P=n,n:positive_definite R=k,k:symmetric x=n u=k",
-        "(A*x + B*u)'*P*(A*x + B*u)/2 + u'*R*u/2",
-        "u",
-        "B'*P*(A*x + B*u) + R*u",
-    ),
+    shown("quadratic cost of a step", "B'*P*(A*x + B*u) + R*u"),
     F(
         "quadratic cost of a step, order 2",
         "A=n,n B=n,k P=n,n:positive_definite R=k,k:symmetric x=n u=k",
@@ -45,13 +40,7 @@ ROWS = (
         "K",
         "R*K - B'*P*(A - B*K)",
     ),
-    F(
-        "Lyapunov residual",
-        "A=n,n P=n,n Q=n,n",
-        "norm2(A*P + P*A' + Q)^2/2",
-        "P",
-        "(Q + A*P + P*A')*A + A'*(Q + A*P + P*A')",
-    ),
+    shown("Lyapunov residual", "(Q + A*P + P*A')*A + A'*(Q + A*P + P*A')"),
     F(
         "discrete Lyapunov residual",
         "A=n,n P=n,n Q=n,n",
@@ -95,13 +84,7 @@ ROWS = (
         "R",
         "-(inv(R)*B'*P'*P*B*inv(R))'",
     ),
-    F(
-        "Kalman gain, trace of the covariance",
-        "P=n,n:symmetric H=m,n R=m,m:symmetric K=n,m",
-        "tr((eye(n) - K*H)*P*(eye(n) - K*H)' + K*R*K')",
-        "K",
-        "2*(K*R - (eye(n) - K*H)*P*H')",
-    ),
+    shown("Kalman gain, trace of the covariance", "2*(K*R - (eye(n) - K*H)*P*H')"),
     F(
         "Kalman innovation",
         "y=m H=m,n x=n R=m,m:positive_definite",
@@ -130,13 +113,7 @@ ROWS = (
         "P",
         "H'*inv(H*P*H' + R)*H",
     ),
-    F(
-        "innovation covariance, by the noise",
-        "H=m,n P=n,n:positive_definite R=m,m:positive_definite",
-        "logdet(H*P*H' + R)",
-        "R",
-        "inv(H*P*H' + R)",
-    ),
+    shown("innovation covariance, by the noise", "inv(H*P*H' + R)"),
     F(
         "innovation covariance, by the map",
         "H=m,n P=n,n:positive_definite R=m,m:positive_definite",
@@ -203,13 +180,7 @@ ROWS = (
     F("Rosenbrock, second variable", "x= y=", "(1 - x)^2 + 100*(y - x^2)^2", "y", "200*(y - x^2)"),
     F("Procrustes", "A=m,n B=m,n R=n,n", "norm2(A*R - B)^2/2", "R", "A'*(A*R - B)"),
     F("strain energy", "F=n,n", "tr(F'*F)/2 - logdet(F)", "F", "F - inv(F)'"),
-    F(
-        "hyperelastic energy",
-        "F=n,n a= b=",
-        "a/2*tr(F'*F) - a*logdet(F) + b/2*logdet(F)^2",
-        "F",
-        "a*F - a*inv(F)' + b*logdet(F)*inv(F)'",
-    ),
+    shown("hyperelastic energy", "a*F - a*inv(F)' + b*logdet(F)*inv(F)'"),
     F("Green strain energy", "F=n,n", "norm2(F'*F - eye(n))^2/8", "F", "F*(F'*F - eye(n))/2"),
     F("Newton residual", "A=n,n x=n b=n", "A*x + x.^3 - b", "x", "A + 3*diag(x.^2)"),
     F("Lotka-Volterra", "x=n r=n A=n,n", "x .* (r + A*x)", "x", "diag(x)*A + diag(r + A*x)"),

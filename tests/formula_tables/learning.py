@@ -1,12 +1,13 @@
 """Networks, kernels, embeddings, factorisations."""
 
 from .row import Formula as F
+from .row import shown
 
 ROWS = (
-    F("softmax", "x=n", "softmax(x)", "x", "diag(softmax(x)) - softmax(x)*softmax(x)'"),
+    shown("softmax", "diag(softmax(x)) - softmax(x)*softmax(x)'"),
     F("log-softmax", "x=n", "log_softmax(x)", "x", "eye(n) - vector(1, n)*softmax(x)'"),
     F("cross entropy", "x=n p=n", "-sum(p .* log_softmax(x))", "x", "sum(p)*softmax(x) - p"),
-    F("cross entropy of logits", "x=n p=n", "logsumexp(x) - p'*x", "x", "softmax(x) - p"),
+    shown("cross entropy of logits", "softmax(x) - p"),
     F(
         "cross entropy of logits, order 2",
         "x=n p=n",
@@ -21,11 +22,8 @@ ROWS = (
         "W",
         "(softmax(W*x) - p)*x'",
     ),
-    F(
+    shown(
         "softmax regression, order 2",
-        "W=m,n x=n p=m",
-        "logsumexp(W*x) - p'*W*x",
-        "W W",
         "#('ik,j,l->ijkl', diag(softmax(W*x)) - softmax(W*x)*softmax(W*x)', x, x)",
     ),
     F(
@@ -42,13 +40,7 @@ ROWS = (
         "V",
         "softmax(Q*K')'*vector(1)*vector(1, k)'",
     ),
-    F(
-        "attention score",
-        "q=n K=m,n v=m",
-        "v'*softmax(K*q)",
-        "q",
-        "K'*(softmax(K*q) .* (v - v'*softmax(K*q)))",
-    ),
+    shown("attention score", "K'*(softmax(K*q) .* (v - v'*softmax(K*q)))"),
     F(
         "attention score by the keys",
         "q=n K=m,n v=m",
@@ -84,13 +76,7 @@ ROWS = (
         "V",
         "(V*tanh(W*x) - y)*tanh(W*x)'",
     ),
-    F(
-        "two layers, by the inner weights",
-        "V=k,m W=m,n x=n y=k",
-        "norm2(V*tanh(W*x) - y)^2/2",
-        "W",
-        "((V'*(V*tanh(W*x) - y)) .* sech(W*x).^2)*x'",
-    ),
+    shown("two layers, by the inner weights", "((V'*(V*tanh(W*x) - y)) .* sech(W*x).^2)*x'"),
     F(
         "linear network",
         "V=k,m W=m,n X=n,k Y=k,k",
@@ -128,13 +114,7 @@ ROWS = (
         "x",
         "ndtr(x) + x .* exp(-x.^2/2)/sqrt(2*pi)",
     ),
-    F(
-        "hinge loss",
-        "X=m,n w=n y=m",
-        "sum(relu(1 - y .* (X*w)))",
-        "w",
-        "-X'*(y .* (y .* (X*w) < 1))",
-    ),
+    shown("hinge loss", "-X'*(y .* (y .* (X*w) < 1))"),
     F(
         "squared hinge loss",
         "X=m,n w=n y=m",
@@ -163,13 +143,7 @@ ROWS = (
         "w w",
         "X'*diag(y.^2 .* exp(-y .* (X*w)))*X",
     ),
-    F(
-        "Gaussian kernel",
-        "x=n y=n c=",
-        "exp(-(x - y)'*(x - y)/(2*c^2))",
-        "x",
-        "-exp(-(x - y)'*(x - y)/(2*c^2))*(x - y)/c^2",
-    ),
+    shown("Gaussian kernel", "-exp(-(x - y)'*(x - y)/(2*c^2))*(x - y)/c^2"),
     F(
         "Gaussian kernel, mixed",
         "x=n y=n c=",
@@ -200,13 +174,7 @@ ROWS = (
         "K*(K*a - y + c*a)",
     ),
     F("matrix factorisation", "T=m,n U=m,k V=n,k", "norm2(T - U*V')^2/2", "V", "-(T' - V*U')*U"),
-    F(
-        "matrix factorisation, order 2",
-        "T=m,n U=m,k V=n,k",
-        "norm2(T - U*V')^2",
-        "U U",
-        "2*#('jk->ijik', V'*V, i=m)",
-    ),
+    shown("matrix factorisation, order 2", "2*#('jk->ijik', V'*V, i=m)"),
     F(
         "regularised factorisation",
         "T=m,n U=m,k V=n,k a=",
@@ -245,13 +213,7 @@ ROWS = (
     F("orthogonality penalty", "W=m,n", "norm2(W'*W - eye(n))^2/4", "W", "W*(W'*W - eye(n))"),
     F("log-bilinear model", "x=n y=n A=n,n", "log(sigmoid(x'*A*y))", "A", "sigmoid(-x'*A*y)*x*y'"),
     F("skip-gram", "u=n v=n c=", "-log(sigmoid(c*u'*v))", "u", "-c*sigmoid(-c*u'*v)*v"),
-    F(
-        "contrastive loss",
-        "q=n K=m,n p=m t=",
-        "logsumexp(K*q/t) - p'*K*q/t",
-        "q",
-        "K'*(softmax(K*q/t) - p)/t",
-    ),
+    shown("contrastive loss", "K'*(softmax(K*q/t) - p)/t"),
     F(
         "contrastive loss by the keys",
         "q=n K=m,n p=m t=",
@@ -267,11 +229,8 @@ ROWS = (
         "-2*(norm2(x - y)^2 - norm2(x - z)^2 + 1 > 0)*(x - y)",
     ),
     F("layer normalisation without scale", "x=n a=n", "a'*(x - mean(x))", "x", "a - mean(a)"),
-    F(
+    shown(
         "layer normalisation",
-        "x=n a=n",
-        "a'*(x - mean(x))/std(x)",
-        "x",
         "(a - mean(a) - (a'*(x - mean(x))/(n*std(x)^2))*(x - mean(x)))/std(x)",
     ),
     F(

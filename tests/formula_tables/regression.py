@@ -1,11 +1,12 @@
 """Regressions: least squares, generalised linear models."""
 
 from .row import Formula as F
+from .row import shown
 
 LINEAR = "X=m,n w=n y=m"
 
 ROWS = (
-    F("least squares", LINEAR, "sum((X*w - y).^2)/2", "w", "X'*(X*w - y)"),
+    shown("least squares", "X'*(X*w - y)"),
     F("least squares, order 2", LINEAR, "sum((X*w - y).^2)/2", "w w", "X'*X"),
     F("mean squared error", LINEAR, "mean((X*w - y).^2)", "w", "2*X'*(X*w - y)/m"),
     F("mean squared error, order 2", LINEAR, "mean((X*w - y).^2)", "w w", "2*X'*X/m"),
@@ -33,8 +34,8 @@ ROWS = (
         "X'*inv(P)*(X*w - y)",
     ),
     F("ridge", LINEAR + " a=", "sum((X*w - y).^2)/2 + a/2*w'*w", "w", "X'*(X*w - y) + a*w"),
-    F("ridge, order 2", LINEAR + " a=", "sum((X*w - y).^2)/2 + a/2*w'*w", "w w", "X'*X + a*eye(n)"),
-    F("lasso", LINEAR + " a=", "sum((X*w - y).^2)/2 + a*norm1(w)", "w", "X'*(X*w - y) + a*sign(w)"),
+    shown("ridge, order 2", "X'*X + a*eye(n)"),
+    shown("lasso", "X'*(X*w - y) + a*sign(w)"),
     F(
         "ridge in closed form",
         "X=m,n y=m a=",
@@ -56,25 +57,10 @@ ROWS = (
         "W",
         "X'*(X*W - Y)",
     ),
-    F(
-        "multivariate regression, order 2",
-        "X=m,n W=n,k Y=m,k",
-        "norm2(X*W - Y)^2/2",
-        "W W",
-        "#('ik->ijkj', X'*X, j=k)",
-    ),
-    F(
-        "logistic regression",
-        LINEAR,
-        "sum(log(1 + exp(-y .* (X*w))))",
-        "w",
-        "-X'*(y .* sigmoid(-y .* (X*w)))",
-    ),
-    F(
+    shown("multivariate regression, order 2", "#('ik->ijkj', X'*X, j=k)"),
+    shown("logistic regression", "-X'*(y .* sigmoid(-y .* (X*w)))"),
+    shown(
         "logistic regression, order 2",
-        LINEAR,
-        "sum(log(1 + exp(-y .* (X*w))))",
-        "w w",
         "X'*diag(y.^2 .* sigmoid(y .* (X*w)) .* sigmoid(-y .* (X*w)))*X",
     ),
     F(
@@ -92,13 +78,7 @@ ROWS = (
         "-X'*diag(sigmoid(X*w) .* sigmoid(-X*w))*X",
     ),
     F("Poisson regression", LINEAR, "sum(y .* (X*w) - exp(X*w))", "w", "X'*(y - exp(X*w))"),
-    F(
-        "Poisson regression, order 2",
-        LINEAR,
-        "sum(y .* (X*w) - exp(X*w))",
-        "w w",
-        "-X'*diag(exp(X*w))*X",
-    ),
+    shown("Poisson regression, order 2", "-X'*diag(exp(X*w))*X"),
     F(
         "probit",
         LINEAR,

@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import tcalc as tc
+from tcalc.app.queries import GALLERY
 from tcalc.graph.nodes import Expr
+
+#: The gallery's queries by name.
+QUERIES = {query.name: query for queries in GALLERY.values() for query in queries}
 
 #: Sizes at which forms are evaluated.
 SIZES = {"n": 3, "m": 4, "k": 2}
@@ -74,3 +78,8 @@ class Formula(NamedTuple):
             return str(self.derivative())
         except tc.Error as error:
             return f"{type(error).__name__}: {error}"
+
+
+def shown(name: str, form: str, source: str = "") -> Formula:
+    """The row of a query that the gallery shows."""
+    return Formula(*QUERIES[name], form, source)

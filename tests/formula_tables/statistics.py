@@ -1,6 +1,7 @@
 """Likelihoods, moments, distances of distributions."""
 
 from .row import Formula as F
+from .row import shown
 
 ROWS = (
     F("Poisson likelihood", "y=n r=n", "sum(y .* log(r) - r)", "r", "y./r - 1"),
@@ -36,13 +37,7 @@ ROWS = (
         "a/b - y",
     ),
     F("Gaussian by the mean", "x= u= s=", "log(s) + (x - u)^2/(2*s^2)", "u", "-(x - u)/s^2"),
-    F(
-        "Gaussian by the deviation",
-        "x= u= s=",
-        "log(s) + (x - u)^2/(2*s^2)",
-        "s",
-        "1/s - (x - u)^2/s^3",
-    ),
+    shown("Gaussian by the deviation", "1/s - (x - u)^2/s^3"),
     F("Gaussian by the mean, order 2", "x= u= s=", "log(s) + (x - u)^2/(2*s^2)", "u u", "1/s^2"),
     F(
         "Gaussian by mean and deviation",
@@ -79,13 +74,7 @@ ROWS = (
         "u",
         "-inv(P)*(x - u)",
     ),
-    F(
-        "multivariate Gaussian by the covariance",
-        "x=n u=n P=n,n:positive_definite",
-        "(x - u)'*inv(P)*(x - u)/2 + logdet(P)/2",
-        "P",
-        "(inv(P) - inv(P)*(x - u)*(x - u)'*inv(P))/2",
-    ),
+    shown("multivariate Gaussian by the covariance", "(inv(P) - inv(P)*(x - u)*(x - u)'*inv(P))/2"),
     F(
         "multivariate Gaussian by the precision",
         "x=n u=n P=n,n:positive_definite",
@@ -107,11 +96,8 @@ ROWS = (
         "P",
         "inv(P) - T",
     ),
-    F(
+    shown(
         "covariance selection, order 2",
-        "T=n,n:symmetric P=n,n:positive_definite",
-        "-logdet(P) + tr(T*P)",
-        "P P",
         "(#('ik,jl->ijkl', inv(P), inv(P)) + #('il,jk->ijkl', inv(P), inv(P)))/2",
     ),
     F(
@@ -161,13 +147,7 @@ ROWS = (
         "x",
         "inv(P)*(x - u)/sqrt((x - u)'*inv(P)*(x - u))",
     ),
-    F(
-        "Wishart log density",
-        "P=n,n:positive_definite V=n,n:positive_definite a=",
-        "(a - n - 1)/2*logdet(P) - tr(inv(V)*P)/2",
-        "P",
-        "((a - n - 1)*inv(P) - inv(V))/2",
-    ),
+    shown("Wishart log density", "((a - n - 1)*inv(P) - inv(V))/2"),
     F(
         "Wishart log density, by the scale",
         "P=n,n:positive_definite V=n,n:positive_definite a=",
@@ -189,15 +169,9 @@ ROWS = (
         "Q",
         "(inv(Q) - inv(Q)*P*inv(Q))/2",
     ),
-    F("variance", "x=n", "mean((x - mean(x)).^2)", "x", "2*(x - mean(x))/n"),
+    shown("variance", "2*(x - mean(x))/n"),
     F("variance by its name", "x=n", "var(x)", "x", "2*(x - mean(x))/n"),
-    F(
-        "standard deviation",
-        "x=n",
-        "sqrt(mean((x - mean(x)).^2))",
-        "x",
-        "(x - mean(x))/(n*std(x))",
-    ),
+    shown("standard deviation", "(x - mean(x))/(n*std(x))"),
     F("standard deviation by its name", "x=n", "std(x)", "x", "(x - mean(x))/(n*std(x))"),
     F("covariance", "x=n y=n", "mean((x - mean(x)) .* (y - mean(y)))", "x", "(y - mean(y))/n"),
     F(
@@ -216,13 +190,7 @@ ROWS = (
         "2*(y - x)/sum((y - mean(y)).^2)",
     ),
     F("log-sum-exp", "x=n", "log(sum(exp(x)))", "x", "softmax(x)"),
-    F(
-        "log-sum-exp, order 2",
-        "x=n",
-        "log(sum(exp(x)))",
-        "x x",
-        "diag(softmax(x)) - softmax(x)*softmax(x)'",
-    ),
+    shown("log-sum-exp, order 2", "diag(softmax(x)) - softmax(x)*softmax(x)'"),
     F("log-sum-exp of a linear map", "X=m,n w=n", "log(sum(exp(X*w)))", "w", "X'*softmax(X*w)"),
     F(
         "log-sum-exp of a linear map, order 2",
@@ -231,7 +199,7 @@ ROWS = (
         "w w",
         "X'*(diag(softmax(X*w)) - softmax(X*w)*softmax(X*w)')*X",
     ),
-    F("mixture by a weight", "a= p= q=", "log(a*p + (1 - a)*q)", "a", "(p - q)/(a*p + (1 - a)*q)"),
+    shown("mixture by a weight", "(p - q)/(a*p + (1 - a)*q)"),
     F(
         "mixture of Gaussians by a mean",
         "x=m a= u= v=",
@@ -273,11 +241,8 @@ ROWS = (
     ),
     F("von Mises-Fisher", "k= u=n x=n", "k*u'*x", "u", "k*x"),
     F("empirical likelihood", "X=m,n t=n", "-sum(log(1 + X*t))", "t", "-X'*(1./(1 + X*t))"),
-    F(
+    shown(
         "Gaussian process marginal, by the noise",
-        "K=n,n:positive_definite y=n a=",
-        "y'*inv(K + a*eye(n))*y/2 + logdet(K + a*eye(n))/2",
-        "a",
         "(tr(inv(K + a*eye(n))) - y'*inv(K + a*eye(n))^2*y)/2",
     ),
     F(

@@ -1,29 +1,21 @@
 """Linear and quadratic forms, traces, Kronecker products."""
 
 from .row import Formula as F
-
-SQUARE = "A=n,n B=n,n C=n,n D=n,n X=n,n"
+from .row import shown
 
 ROWS = (
     F("linear form", "a=n x=n", "a'*x", "x", "a", "MC 69"),
-    F("bilinear form", "a=m b=n X=m,n", "a'*X*b", "X", "a*b'", "MC 70"),
+    shown("bilinear form", "a*b'", "MC 70"),
     F("bilinear form of a transpose", "a=n b=m X=m,n", "a'*X'*b", "X", "b*a'", "MC 71"),
     F("quadratic form in its matrix", "a=n X=n,n", "a'*X*a", "X", "a*a'", "MC 72"),
     F("quadratic form of a symmetric matrix", "S=n,n:symmetric x=n", "x'*S*x", "S", "x*x'"),
     F("bilinear form of a symmetric matrix", "S=n,n:symmetric x=n y=n", "x'*S*y", "S", "sym(x*y')"),
     F("sum of all pairs", "X=m,n", "sum(X)^2", "X", "matrix(2*sum(X), m, n)", "MC 76"),
     F("Gram form", "X=m,n b=n c=n", "b'*X'*X*c", "X", "X*(b*c' + c*b')", "MC 77"),
-    F(
-        "product of affine maps",
-        "B=m,n C=m,m D=m,n b=m d=m x=n",
-        "(B*x + b)'*C*(D*x + d)",
-        "x",
-        "B'*C*(D*x + d) + D'*C'*(B*x + b)",
-        "MC 78",
-    ),
-    F("quadratic form", "A=n,n x=n", "x'*A*x", "x", "(A + A')*x", "MC 81"),
-    F("quadratic form, order 2", "A=n,n x=n", "x'*A*x", "x x", "A + A'", "MC 98"),
-    F("symmetric quadratic form", "S=n,n:symmetric x=n", "x'*S*x", "x", "2*S*x"),
+    shown("product of affine maps", "B'*C*(D*x + d) + D'*C'*(B*x + b)", "MC 78"),
+    shown("quadratic form", "(A + A')*x", "MC 81"),
+    shown("quadratic form, order 2", "A + A'", "MC 98"),
+    shown("symmetric quadratic form", "2*S*x"),
     F("symmetric quadratic form, order 2", "S=n,n:symmetric x=n", "x'*S*x", "x x", "2*S"),
     F(
         "weighted Gram form",
@@ -43,13 +35,7 @@ ROWS = (
     ),
     F("quadratic plus linear", "A=n,n b=n x=n", "x'*A*x + b'*x", "x", "(A + A')*x + b", "MC 96"),
     F("square of a quadratic form", "A=n,n x=n", "(x'*A*x)^2", "x", "2*(x'*A*x)*(A + A')*x"),
-    F(
-        "square of a quadratic form, order 2",
-        "A=n,n x=n",
-        "(x'*A*x)^2",
-        "x x",
-        "2*(A + A')*x*x'*(A + A')' + 2*(x'*A*x)*(A + A')",
-    ),
+    shown("square of a quadratic form, order 2", "2*(A + A')*x*x'*(A + A')' + 2*(x'*A*x)*(A + A')"),
     F(
         "Rayleigh quotient",
         "A=n,n x=n",
@@ -57,13 +43,7 @@ ROWS = (
         "x",
         "((A + A')*x - 2*(x'*A*x/(x'*x))*x)/(x'*x)",
     ),
-    F(
-        "Rayleigh quotient of a symmetric matrix",
-        "S=n,n:symmetric x=n",
-        "x'*S*x/(x'*x)",
-        "x",
-        "2*(S*x - (x'*S*x/(x'*x))*x)/(x'*x)",
-    ),
+    shown("Rayleigh quotient of a symmetric matrix", "2*(S*x - (x'*S*x/(x'*x))*x)/(x'*x)"),
     F(
         "generalised Rayleigh quotient",
         "S=n,n:symmetric P=n,n:positive_definite x=n",
@@ -75,24 +55,17 @@ ROWS = (
     F("product of quadratic forms", "x=n y=n", "(x'*x)*(y'*y)", "x", "2*(y'*y)*x"),
     F("mixed derivative of a bilinear form", "A=m,n x=m y=n", "x'*A*y", "x y", "A"),
     F("matrix times vector", "A=m,n x=n", "A*x", "x", "A"),
-    F("matrix times vector, by the matrix", "A=m,n x=n", "A*x", "A", "#('j->iij', x, i=m)"),
+    shown("matrix times vector, by the matrix", "#('j->iij', x, i=m)"),
     F("outer square", "x=n", "x*x'", "x", "#('j->iji', x, i=n) + #('i->ijj', x, j=n)"),
     F("product of matrices, left", "X=m,n A=n,k", "X*A", "X", "#('kj->ijik', A, i=m)"),
     F("product of matrices, right", "A=m,n X=n,k", "A*X", "X", "#('ik->ijkj', A, j=k)"),
     F("trace", "X=n,n", "tr(X)", "X", "eye(n)", "MC 99"),
     F("trace of a product", "A=n,m X=m,n", "tr(X*A)", "X", "A'", "MC 100"),
-    F("trace of a product of three", "A=k,m X=m,n B=n,k", "tr(A*X*B)", "X", "A'*B'", "MC 101"),
+    shown("trace of a product of three", "A'*B'", "MC 101"),
     F("trace with a transpose", "A=k,n X=m,n B=m,k", "tr(A*X'*B)", "X", "B*A", "MC 102"),
     F("trace of X'A", "A=m,n X=m,n", "tr(X'*A)", "X", "A", "MC 103"),
     F("trace of AX'", "A=m,n X=m,n", "tr(A*X')", "X", "A", "MC 104"),
-    F(
-        "trace of a Kronecker product",
-        "A=m,m X=n,n",
-        "tr(kron(A, X))",
-        "X",
-        "tr(A)*eye(n)",
-        "MC 105",
-    ),
+    shown("trace of a Kronecker product", "tr(A)*eye(n)", "MC 105"),
     F("trace of a Kronecker square", "X=n,n", "tr(kron(X, X))", "X", "2*tr(X)*eye(n)", "MC 120"),
     F("trace of a square", "X=n,n", "tr(X^2)", "X", "2*X'", "MC 106"),
     F("trace of a weighted square", "X=n,n B=n,n", "tr(X^2*B)", "X", "(B*X + X*B)'", "MC 107"),
@@ -124,16 +97,9 @@ ROWS = (
         "A'*C'*X*B' + C*A*X*B",
         "MC 118",
     ),
-    F(
-        "trace of a squared affine map",
-        "A=k,m X=m,n B=n,k C=k,k",
-        "tr((A*X*B + C)*(A*X*B + C)')",
-        "X",
-        "2*A'*(A*X*B + C)*B'",
-        "MC 119",
-    ),
+    shown("trace of a squared affine map", "2*A'*(A*X*B + C)*B'", "MC 119"),
     F("trace of a cube", "X=n,n", "tr(X^3)", "X", "3*(X^2)'", "MC 121"),
-    F("trace of a fourth power", "X=n,n", "tr(X^4)", "X", "4*(X^3)'", "MC 121"),
+    shown("trace of a fourth power", "4*(X^3)'", "MC 121"),
     F(
         "trace of a weighted cube",
         "A=n,n X=n,n",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
@@ -37,7 +37,9 @@ def write_page(folder: Path, found: list[tuple[ModuleType, Found]]) -> Path:
         f"{body}\n</main>\n</body>\n</html>\n",
         encoding="utf-8",
     )
-    shutil.copyfile(Path(__file__).parent / "style.css", folder / "style.css")
+    styles = (files("tcalc") / "app" / "page.css", Path(__file__).parent / "style.css")
+    style = "".join(part.read_text(encoding="utf-8") for part in styles)
+    (folder / "style.css").write_text(style, encoding="utf-8")
     return page
 
 

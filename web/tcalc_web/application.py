@@ -6,18 +6,22 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from .evaluator import Busy, Evaluator, Gone
 from .gate import Gate
+from .guess import guessed
 from .metrics import Metrics
+from .pages import FOLDER, Form, embedded, interface, page
+from .queries import OUTPUTS
 from .schema import Answer, Failure, Query
 from .settings import SETTINGS, Settings
 
@@ -37,6 +41,9 @@ HEADERS = {
 }
 #: Paths that other pages may show in a frame.
 EMBEDDABLE = ("/embed",)
+
+#: The output that a formula is shown as.
+FORMULA = "mathml" if "mathml" in OUTPUTS else "text"
 
 KILLED = (
     "this took more time than a query may take; a lower order, fewer outputs or a shorter"
@@ -189,6 +196,40 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
     async def metrics() -> Response:
         return PlainTextResponse(service.metrics.text(service.evaluator))
 
+    async def found(request: Request, outputs: Sequence[str]) -> tuple[Form, int, dict[str, Any]]:
+        """The form of an address, the status, and what the page shows."""
+        form = Form.read(request.query_params.multi_items())
+        try:
+            query = form.query(outputs)
+            status, body = await service.ask(query.model_dump(), address_of(request))
+        except ValueError as error:
+            return form, 422, {"error": {"kind": "Form", "message": str(error)}}
+        except Refused as refused:
+            body = {"error": {"kind": refused.kind, "message": refused.message}}
+            return form, refused.status, body
+        if "error" in body:
+            form.rows = form.with_variables(guessed(form.expression, form.language, ()))
+            return form, status, body
+        form.rows = form.with_variables(body["variables"])
+        return form, status, {"answer": body}
+
+    @app.get("/", include_in_schema=False)
+    async def index(request: Request) -> Response:
+        if "e" not in request.query_params:
+            return HTMLResponse(page(Form()))
+        form, status, shown = await found(request, OUTPUTS)
+        return HTMLResponse(page(form, **shown), status)
+
+    @app.get("/embed", include_in_schema=False)
+    async def embed(request: Request) -> Response:
+        form, status, shown = await found(request, [FORMULA])
+        return HTMLResponse(embedded(form, **shown), status)
+
+    @app.get("/interface", include_in_schema=False)
+    async def described() -> Response:
+        return HTMLResponse(interface(app.openapi()))
+
+    app.mount("/static", StaticFiles(directory=FOLDER / "static"))
     return app
 
 

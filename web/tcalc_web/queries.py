@@ -12,6 +12,7 @@ from typing import Any
 
 import tcalc as tc
 
+from .guess import guessed
 from .settings import Settings
 
 READERS: dict[str, Callable[..., tc.Expr]] = {
@@ -74,7 +75,10 @@ def told(error: Exception) -> dict[str, Any]:
 
 
 def _derived(query: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    declared = {name: _declared(name, given) for name, given in query["variables"].items()}
+    given = query["variables"]
+    if query["guess"]:
+        given = guessed(query["expression"], query["language"], given) | given
+    declared = {name: _declared(name, one) for name, one in given.items()}
     e = READERS[query["language"]](query["expression"], **declared)
     wrt, order, mode = query["wrt"], query["order"], query["mode"]
     if not wrt:
@@ -176,6 +180,6 @@ def warm_up(settings: Settings) -> None:
             "expression": expression, "language": language,
             "variables": variables.get(language, {}), "wrt": [wrt], "order": order,
             "mode": "auto", "outputs": list(OUTPUTS), "sizes": {}, "check": True,
-            "compress": True, "where": False,
+            "compress": True, "where": False, "guess": False,
         }  # fmt: skip
         answer(query, settings)

@@ -57,6 +57,7 @@ class Query(BaseModel):
     sizes: Annotated[
         dict[str, Annotated[int, Field(ge=0, le=10**9)]], Field(max_length=SETTINGS.variables)
     ] = Field({}, description="Extents for which costs are predicted; nothing is allocated.")
+    guess: bool = Field(False, description="Declare what is not declared as its name suggests.")
     check: bool = Field(False, description="Compare with numerical differentiation.")
 
 

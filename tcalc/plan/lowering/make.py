@@ -261,6 +261,23 @@ def operations(e: Expr) -> float:
     )
 
 
+def operations_by_node(roots: Sequence[Expr], sizes: Mapping[str, int]) -> dict[int, float]:
+    """Predicted operations of the steps that each node below the roots adds, by its id.
+
+    As the roots are spelled. A node that others' steps compute with adds none: a product in a
+    product, or a transpose. What only writes results is counted for the last node.
+    """
+    lowering = _lowered(roots, _given(sizes, choose=False)).lowering
+    steps = sorted(lowering.b.steps, key=lambda step: step.out, reverse=True)
+    found = dict.fromkeys(lowering.values, 0.0)
+    for key, value in lowering.values.items():  # in the order in which slots were made
+        while steps and steps[-1].out <= value.slot:
+            found[key] += steps.pop().flops
+    for key in [*found][-1:]:
+        found[key] += sum([step.flops for step in steps])
+    return found
+
+
 def cost(exprs: Expr | Sequence[Expr], sizes: Mapping[str, int] | None = None) -> tuple[float, int]:
     """Predicted operations and peak bytes; dimensions without a size count NOMINAL."""
     roots = [bare(e) for e in ([exprs] if isinstance(exprs, Expr) else exprs)]

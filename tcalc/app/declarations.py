@@ -1,0 +1,43 @@
+"""Variables from texts like X=m,n and S=n,n:symmetric."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..graph.nodes import Var
+from ..graph.variables import canonical_name, check_shape, var
+
+
+def declare(rows: Iterable[str]) -> dict[str, Var]:
+    """The variables that rows declare, by name.
+
+    Parameters
+    ----------
+    rows : iterable of str
+        `NAME=extents`, extents separated by commas and none for a scalar, with `:property` behind
+        them as often as there are properties.
+
+    Raises
+    ------
+    ValueError
+        Of rows of another form, of a name that is declared twice, of an unknown property.
+    """
+    found: dict[str, Var] = {}
+    for row in rows:
+        name, equals, rest = row.partition("=")
+        name = canonical_name(name.strip())
+        extents, _, properties = rest.partition(":")
+        words = [w.strip() for w in extents.strip("() ").removesuffix(",").split(",")]
+        chosen = [p.strip() for p in properties.replace(":", ",").split(",") if p.strip()]
+        if not equals:
+            raise ValueError(f"--var {row!r}: expected NAME=extents, such as X=m,n")
+        if name in found:
+            raise ValueError(f"--var {row!r}: {name} is declared already")
+        sizes = [int(w) if re.fullmatch(r"-?[0-9]+", w) else w for w in words if words != [""]]
+        shape = check_shape(sizes, f"--var {row!r}")
+        try:
+            found[name] = var(name, shape, **dict.fromkeys(chosen, True))
+        except TypeError as problem:
+            raise ValueError(f"--var {row!r}: {problem}") from None
+    return found
