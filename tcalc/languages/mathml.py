@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ..forms.choose import chosen
 from ..graph.nodes import Expr
 from ..graph.trees import Place, places
 from .markup import (
@@ -32,11 +33,11 @@ from .markup import (
 )
 from .matrix.print import to_text
 from .templates import TemplateReader, greek, table
-from .writing.layout import FormulaLayout
 from .writing.nests import of_nests
 from .writing.notation import Fragment, Rope, join_ropes
 from .writing.symbols import Symbols
 from .writing.typeset import GREEK, Typeset, words_of
+from .writing.where import formula_text
 
 #: What a number may stand in at the left end of a factor.
 BEFORE = {"<mrow>", "<msub>", "<msup>", "<msubsup>"}
@@ -156,6 +157,9 @@ class MathML(Typeset):
         rows = [(self.symbols[name], (" = ", single(self.signed(p)))) for name, p in named]
         return self.markup(equations([*rows, ("", value)]))
 
+    def where(self, named: Sequence[tuple[str, Fragment]], last: Fragment) -> str:
+        return self.statements(named, last)
+
     def markup(self, rope: Rope) -> Markup:
         return written(rope, self.symbols.__getitem__)
 
@@ -205,8 +209,8 @@ def _operator(place: Place, style: MathML) -> Rope:
 
 
 @of_nests(_aligned)
-def _content(e: Expr) -> str:
-    return FormulaLayout(MathML()).text(chosen(e))
+def _content(e: Expr, where: bool = False) -> str:
+    return formula_text(chosen(e), MathML(), where)
 
 
 def to_mathml(e: Any, display: str = "block") -> str:

@@ -47,8 +47,21 @@ class FormulaLayout:
         self.known: set[int] = set()  #: nodes that another layout has given a form
         self.names = Names(set())
 
+    least = MIN_SHARED  #: the size above which what is shared gets a name
+
     def text(self, e: Expr) -> str:
         """The text of an expression, with statements where sharing asks for them."""
+        nodes = self.prepared(e)
+        last = self.run(nodes)
+        shared = used_twice(nodes) if last.size > self.limit else set()
+        if shared:
+            self.shared = shared
+            self.prefix = free_prefix(self.prefix, nodes)
+            last = self.run(nodes)
+        return self.style.statements(self.named, last)
+
+    def prepared(self, e: Expr) -> list[Expr]:
+        """The nodes of an expression; what has a name is known from here on."""
         if not isinstance(e, Expr):
             raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
         e = bare(e)
@@ -60,13 +73,7 @@ class FormulaLayout:
         self.names = Names(stated.union(known))
         for name in sorted(known):
             self.style.name(name)  # before other names get symbols
-        last = self.run(nodes)
-        shared = used_twice(nodes) if last.size > self.limit else set()
-        if shared:
-            self.shared = shared
-            self.prefix = free_prefix(self.prefix, nodes)
-            last = self.run(nodes)
-        return self.style.statements(self.named, last)
+        return nodes
 
     def size(self, e: Expr) -> int:
         """Signs and names in the text of an expression without statements (bounded)."""
@@ -76,7 +83,7 @@ class FormulaLayout:
         self.named, self.replaced = [], set()
         for node in nodes:
             form = self.form(node)
-            shared = id(node) in self.shared and form.plain.size > MIN_SHARED
+            shared = id(node) in self.shared and form.plain.size > self.least
             whole = isinstance(node, Apply) and node.op.outputs > 1
             if shared and form.short is None and not whole:
                 form = self.statement(node, form)
@@ -84,10 +91,13 @@ class FormulaLayout:
         return self.forms[id(nodes[-1])].plain
 
     def statement(self, node: Expr, form: NodeForm) -> NodeForm:
-        name = f"{self.prefix}{len(self.named) + 1}"
+        name = self.new_name(node)
         self.named.append((name, form.plain))
         self.replaced.add(id(node))
         return self.settled(node, self.style.name(name), None)
+
+    def new_name(self, node: Expr) -> str:
+        return f"{self.prefix}{len(self.named) + 1}"
 
     # --- one node ---
 
