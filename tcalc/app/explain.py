@@ -14,7 +14,10 @@ from ..graph.normal import bare
 from ..plan.lowering.make import make_plan
 from ..rules.strategy import simplify
 from ..run.binding import checked_extent
+from ..support import html
 from ..support.byte_counts import show_bytes
+
+HEAD = ("mode", "nodes", "steps", "operations", "peak memory")
 
 
 class Row(NamedTuple):
@@ -51,24 +54,33 @@ class Explanation:
         self.sizes, self.note = sizes, note
 
     def __str__(self) -> str:
-        head = ("mode", "nodes", "steps", "operations", "peak memory")
-        table = [head] + [
-            (r.mode, str(r.nodes), str(r.steps), f"{r.flops:.3g}", show_bytes(r.peak_bytes))
-            for r in self.rows
-        ]
-        widths = [max(len(line[k]) for line in table) for k in range(len(head))]
+        cells = self._cells()
+        widths = [max(len(line[k]) for line in cells) for k in range(len(HEAD))]
         lines = [self.title + self.note]
-        for line in table:
-            cells = [
+        for line in cells:
+            padded = [
                 c.ljust(w) if k == 0 else c.rjust(w)
                 for k, (c, w) in enumerate(zip(line, widths, strict=True))
             ]
-            lines.append("  " + "  ".join(cells).rstrip())
-        fired = ", ".join(f"{name} x{count}" for name, count in sorted(self.rewrites.items()))
-        lines.append(f"  rewrites: {fired or 'none'}")
-        return "\n".join(lines)
+            lines.append("  " + "  ".join(padded).rstrip())
+        return "\n".join([*lines, f"  {self._fired()}"])
 
     __repr__ = __str__
+
+    def _cells(self) -> Sequence[Sequence[str]]:
+        return [HEAD] + [
+            (r.mode, str(r.nodes), str(r.steps), f"{r.flops:.3g}", show_bytes(r.peak_bytes))
+            for r in self.rows
+        ]
+
+    def _fired(self) -> str:
+        fired = ", ".join(f"{name} x{count}" for name, count in sorted(self.rewrites.items()))
+        return f"rewrites: {fired or 'none'}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        head, *rows = self._cells()
+        return html.table(self.title + self.note, head, rows, [self._fired()])
 
 
 class Source(NamedTuple):

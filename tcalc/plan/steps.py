@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..support import html
 from ..support.arrays import Sizes
 from ..support.byte_counts import show_bytes
 from .kinds.table import KINDS
@@ -32,6 +33,10 @@ _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
 
 def letters(word: Word) -> str:
     return "".join(_LETTERS[k] if k < len(_LETTERS) else f"<{k}>" for k in word)
+
+
+def _shape_text(shape: Sizes) -> str:
+    return "×".join(map(str, shape)) or "scalar"
 
 
 class Step(NamedTuple):
@@ -77,8 +82,7 @@ class Step(NamedTuple):
         operands += [f"{p:.6g}" for p in self.params if isinstance(p, float)]
         operator = self.params[0] if KINDS[self.kind].operator else self.kind
         result = f"{self.names[self.out]} = {operator}({', '.join(operands)})"
-        shape = "×".join(map(str, self.shape)) or "scalar"
-        return f"{result} -> [{spelled[-1] if spelled else ''}]  {shape}"
+        return f"{result} -> [{spelled[-1] if spelled else ''}]  {_shape_text(self.shape)}"
 
 
 class TiledLoop(NamedTuple):
@@ -106,6 +110,10 @@ class TiledLoop(NamedTuple):
 
 
 Unit = Step | TiledLoop
+
+
+def _tiled(loop: TiledLoop) -> str:
+    return f"for {loop.tile} of {loop.rows} rows at a time:"
 
 
 def steps_of(unit: Unit) -> tuple[Step, ...]:
@@ -173,20 +181,41 @@ class Plan:
     def __str__(self) -> str:
         lines = [self.note] if self.note else []
         lines += [
-            f"inputs: {', '.join(self.inputs) or 'none'}",
+            self._inputs(),
             *[line for unit in self.units for line in self._lines(unit)],
             "return "
             + ", ".join(
                 self.names[o.slot] + (f".transpose{o.perm}" if o.perm else "") for o in self.outputs
             ),
-            f"{self.flops:.3g} operations, {show_bytes(self.peak_bytes)} at the peak",
+            self._total(),
         ]
         return "\n".join(lines)
 
+    def _inputs(self) -> str:
+        return f"inputs: {', '.join(self.inputs) or 'none'}"
+
+    def _total(self) -> str:
+        return f"{self.flops:.3g} operations, {show_bytes(self.peak_bytes)} at the peak"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a row for each step."""
+        rows: list[Sequence[object]] = []
+        for unit in self.units:
+            loop = isinstance(unit, TiledLoop)
+            if isinstance(unit, TiledLoop):
+                rows.append((_tiled(unit), "", "", ""))
+            for step in steps_of(unit):
+                once = "once" if step.out in self.fixed else ""
+                shown = str(step).rpartition("  ")[0]
+                flops = f"{step.flops:.3g}"
+                rows.append(("\u2003" * loop + shown, _shape_text(step.shape), flops, once))
+        title = "; ".join([*([self.note] if self.note else []), self._inputs()])
+        head = ("step", "shape", "operations", "")
+        return html.table(title, head, rows, [self._total()])
+
     def _lines(self, unit: Unit) -> list[str]:
         if isinstance(unit, TiledLoop):
-            head = f"for {unit.tile} of {unit.rows} rows at a time:"
-            return [head, *[f"    {step}" for step in unit.steps]]
+            return [_tiled(unit), *[f"    {step}" for step in unit.steps]]
         head = f"{unit}{'  once' if unit.out in self.fixed else ''}"
         inner = [p for p in unit.params if isinstance(p, Plan)]
         return [head, *[f"    {line}" for plan in inner for line in str(plan).splitlines()]]

@@ -21,6 +21,7 @@ from ..plan.lowering.make import chosen, make_plan
 from ..plan.schedule.memory import check_fits
 from ..plan.steps import Plan
 from ..rules.strategy import simplify
+from ..support import html
 from ..support.arrays import Array
 from ..support.byte_counts import read_bytes
 from ..support.errors import LinAlgError
@@ -122,6 +123,15 @@ class Compiled:
         taken = ", ".join([f"{n} {show_shape(known[n].shape)}" for n in names])
         bound = f", bound: {', '.join(self._data)}" if self._data else ""
         return f"<Compiled {trees.shown_shapes(self._outputs)} of {taken or 'no variables'}{bound}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it takes and gives."""
+        rows = []
+        for name, d in self._engine.variables.items():
+            rows.append((name, show_shape(d.shape), "bound" if name in self._data else "argument"))
+        for at, root in zip(trees.places(self._outputs), self._roots, strict=True):
+            rows.append((str(at), show_shape(root.shape), "output"))
+        return html.table(f"function for {self._options[1]}", ("name", "shape", ""), rows)
 
 
 def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:
@@ -344,8 +354,7 @@ class _Engine:
 
         options = [list(filter(usable, _candidates(r))) or [_value(r)] for r in roots]
         first = [values[0] for values in options]
-        # where an extent is missing, others say so
-        complete = known >= set(dimensions(first))
+        complete = known >= set(dimensions(first))  # else others say what is missing
         return chosen(options, dims.sizes, self.backend.machine) if complete else first
 
     def _bound_by(self, data: Values) -> ExtentBinding:

@@ -10,15 +10,23 @@ import numpy as np
 
 from ..graph import trees
 from ..graph.extents import show_shape
+from ..support import html
 from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import MemoryLimitError, ShapeError
 from .flat_trees import FlatPytree
+from .shown import held_bytes
 from .solvers.base import not_an_array, read_only
 from .solvers.schur import entry_count
 from .tensor import Structured
 
 Rows = Sequence[Sequence[Structured]]
+
+
+def _described(block: Structured) -> str:
+    count = len(block.terms.layout.terms)
+    terms = f"{count} term{'s' * (count != 1)}"
+    return f"{show_shape(block.shape)}, {terms}, {show_bytes(block.nbytes)}"
 
 
 class BlockJacobian:
@@ -229,20 +237,27 @@ class BlockJacobian:
     def _over(self) -> str:
         return f"of {', '.join(self._outputs.names)} over {', '.join(self._variables.names)}"
 
+    def title(self) -> str:
+        """Names, shape and memory in words."""
+        shape = show_shape(self.shape)
+        return f"blocks {self._over()}, matrix of shape {shape}: {held_bytes(self)}"
+
     def _lines(self) -> list[str]:
-        dense = prod(self.shape) * self.dtype.itemsize
-        lines = [
-            f"blocks {self._over()}, matrix of shape {show_shape(self.shape)}: "
-            f"{show_bytes(self.nbytes)} held, dense {show_bytes(dense)}"
-        ]
+        lines = [self.title()]
         for name, row in zip(self._outputs.names, self.rows, strict=True):
             for other, block in zip(self._variables.names, row, strict=True):
-                count = len(block.terms.layout.terms)
-                lines.append(
-                    f"  {name}, {other}: shape {show_shape(block.shape)}, "
-                    f"{count} term{'s' * (count != 1)}, {show_bytes(block.nbytes)}"
-                )
+                lines.append(f"  {name}, {other}: shape {_described(block)}")
         return lines
+
+    def notes(self) -> list[str]:
+        """What is said below the blocks."""
+        return []
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the blocks, outputs down and variables across."""
+        names = zip(self._outputs.names, self.rows, strict=True)
+        rows = [(name, *map(_described, row)) for name, row in names]
+        return html.table(self.title(), ("", *self._variables.names), rows, self.notes())
 
     def __repr__(self) -> str:
         return (

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import trees
+from ..support import html
 from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError
@@ -163,6 +164,10 @@ class BlockStructured(BlockJacobian):
 
     def explain(self) -> str:
         """Bytes of the cores and of the dense matrix, the blocks, and the method of `solve`."""
+        return "\n  ".join(["\n".join(self._lines()), *self.notes()])
+
+    def notes(self) -> list[str]:
+        """The method of `solve`."""
         if found := [text for _, text in self._factors.values()]:
             method = found[0] + " (factored)"
         elif self._projected():
@@ -170,7 +175,7 @@ class BlockStructured(BlockJacobian):
         else:
             rows = [[block.terms for block in row] for row in self.rows]
             method = first_block_method(rows, self._variables.names, self.limit)
-        return "\n".join([*self._lines(), f"  solve: {method}"])
+        return [f"solve: {method}"]
 
     def __repr__(self) -> str:
         return f"<BlockStructured over {self._variables.described()}: {self.nbytes} bytes>"
@@ -226,6 +231,10 @@ class _FactoredInverse(BlockStructured):
 
     def __repr__(self) -> str:
         return f"<inverse of {self._held!r}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: without the blocks, which nobody may need."""
+        return html.table(repr(self), (), [])
 
 
 class BlockFactor(Factored):

@@ -17,6 +17,7 @@ from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
 from ..support.machine import machine_memory
+from .shown import cores_table, held_bytes
 from .solvers.base import Factored, Solver, damping_of, not_an_array, read_only, real_array
 from .solvers.blocks import arrangement, assemble_blocks
 from .solvers.choose import factor, first_method, term_lines
@@ -333,16 +334,16 @@ class Structured:
 
     def explain(self) -> str:
         """Bytes of the cores and of the dense tensor, the terms, and the method of `solve`."""
-        layout = self._terms.layout
-        dense = prod(self.shape) * self.dtype.itemsize
-        lines = [
-            f"compressed tensor of shape {show_shape(self.shape)}, {self.dtype}: "
-            f"{show_bytes(self.nbytes)} held, dense {show_bytes(dense)}"
-        ]
-        lines += term_lines(self._terms)
-        if layout.square:
-            lines.append("  solve: " + self._method())
-        return "\n".join(lines)
+        return "\n  ".join([self.title(), *self.notes()])
+
+    def title(self) -> str:
+        shape = show_shape(self.shape)
+        return f"compressed tensor of shape {shape}, {self.dtype}: {held_bytes(self)}"
+
+    def notes(self) -> list[str]:
+        """The terms, and the method of `solve`."""
+        square = self._terms.layout.square
+        return [*term_lines(self._terms), *([f"solve: {self._method()}"] if square else [])]
 
     def _method(self) -> str:
         for _, text in self._factors.values():
@@ -353,8 +354,10 @@ class Structured:
 
     def __repr__(self) -> str:
         cores = ", ".join(show_shape(c.shape) for c in self._terms.cores)
-        shape = show_shape(self.shape)
-        return f"<Structured {shape} {self.dtype}: cores {cores}, {self.nbytes} bytes>"
+        shape = f"{show_shape(self.shape)} {self.dtype}"
+        return f"<Structured {shape}: cores {cores}, {self.nbytes} bytes>"
+
+    _repr_html_ = cores_table
 
 
 class Factor(Factored):
@@ -378,9 +381,7 @@ class Factor(Factored):
 
 
 def identity_like(held: Any) -> Any:
-    """The identity of the shape of a square compressed tensor.
-
-    Inside the subspace, where its variable has properties.
+    """The identity of the shape of a square compressed tensor, inside its variable's subspace.
 
     Parameters
     ----------

@@ -72,5 +72,5 @@ def term_lines(terms: Terms) -> list[str]:
         units = len(labels) - len(set(labels))
         notes = [f"{units} unit tensor{'s' * (units > 1)}"] if units else []
         notes += [f"{tables} axes by tables"] if tables else []
-        lines.append("  term: " + ", ".join([" * ".join(sizes) or "1", *notes]))
+        lines.append("term: " + ", ".join([" * ".join(sizes) or "1", *notes]))
     return lines
