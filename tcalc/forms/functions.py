@@ -188,7 +188,7 @@ def _split(e: Expr, axis: int, into: tuple[Extent, ...]) -> Expr | None:
 
 
 @law(
-    "split-of-merged", "reshape(reshape(A, (6,)), (2, 3)) = A", "merge_axes", directed=True,
+    "split-of-merged", "reshape(reshape(F, (6,)), (2, 3)) = F", "merge_axes", directed=True,
 )  # fmt: skip
 def _split_of_merged(e: Expr) -> Iterable[Expr | None]:
     assert isinstance(e, Apply)

@@ -161,7 +161,7 @@ def _inverse_of_product(e: Expr) -> Iterable[Expr | None]:
 
 
 @law(
-    "inverse-in-product", "A*inv(A*B) = inv(B)", "Einsum", directed=True, early=True,
+    "inverse-in-product", "inv(A*B)*A = inv(B)", "Einsum", directed=True, early=True,
     given="factors of a matrix that has an inverse have one",
 )  # fmt: skip
 def _inverse_in_product(e: Expr) -> Iterable[Expr | None]:
@@ -173,13 +173,18 @@ def _inverse_in_product(e: Expr) -> Iterable[Expr | None]:
         factors = _square_factors(op.args[0])
         if factors is None:
             continue
-        beside = [
-            a for j, a in enumerate(e.args) if j != k and set(e.labels[j]) & set(word) and a.ndim == 2
-        ]
-        ends = (factors[0], factors[-1])
-        if any(a is f or a is view(f, (1, 0)) for a in beside for f in ends):
+        ends = {word[0]: (factors[-1], 1), word[1]: (factors[0], 0)}
+        pairs = [p for j, p in enumerate(zip(e.args, e.labels, strict=True)) if j != k]
+        if any(_cancels(a, w, *end, label) for a, w in pairs for label, end in ends.items()):
             yield _replaced(e, k, _expanded(op))
             return
+
+
+def _cancels(e: Expr, word: Labels, factor: Expr, axis: int, label: int) -> bool:
+    """Is a factor of a product, or its transpose, one that meets its inverse at a label?"""
+    if e.ndim != 2 or label not in word or len(set(word)) < 2:
+        return False
+    return (e if word[axis] == label else view(e, (1, 0))) is factor
 
 
 def _replaced(e: Einsum, k: int, by: Expr | None) -> Expr:

@@ -184,7 +184,7 @@ def _trace_of_sum(e: Expr) -> Iterable[Expr | None]:
 
 
 @law(
-    "common-denominator", "1 - x./(x + y) = y./(x + y)", "Add", directed=True, early=True,
+    "common-denominator", "1 - x .* reciprocal(x + y) = y .* reciprocal(x + y)", "Add", directed=True, early=True,
     given="what is divided by is not 0",
 )  # fmt: skip
 def _common_denominator(e: Expr) -> Iterable[Expr | None]:

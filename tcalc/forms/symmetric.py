@@ -65,11 +65,12 @@ def _half_of_a_sum(e: Expr) -> Iterable[Expr | None]:
     assert isinstance(e, Einsum)
     if e.coef.value == int(e.coef.value):
         return
-    for k, op in enumerate(e.args):
+    product = opened(e)
+    for k, (op, word) in enumerate(product.operands):
         found = _halves(op) if isinstance(op, Add) else None
         if found is not None:
-            ops = [*e.args[:k], found, *e.args[k + 1 :]]
-            yield einsum(ops, e.labels, e.out, e.coef, dict(enumerate(e.extents)))
+            rest = product.operands[:k] + product.operands[k + 1 :]
+            yield built(product._replace(operands=[*rest, (found, word)]))
 
 
 @law("congruence", "sym(A*B*A') = A*sym(B)*A'", "sym", directed=True)

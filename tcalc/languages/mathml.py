@@ -213,7 +213,7 @@ def _content(e: Expr, where: bool = False) -> str:
     return formula_text(chosen(e), MathML(), where)
 
 
-def to_mathml(e: Any, display: str = "block") -> str:
+def to_mathml(e: Any, display: str = "block", where: bool = False) -> str:
     """The expression as presentation MathML, which browsers set without a library.
 
     Parameters
@@ -222,6 +222,8 @@ def to_mathml(e: Any, display: str = "block") -> str:
         Parts of a nest stand below each other, each with its variables or its place.
     display : {"block", "inline"}
         Is the formula a paragraph of its own, or a part of a line?
+    where : bool
+        Name what is repeated, in lines of its own, where that is shorter.
 
     Returns
     -------
@@ -243,7 +245,7 @@ def to_mathml(e: Any, display: str = "block") -> str:
     """
     if display not in DISPLAYS:
         raise ValueError(f"display is {' or '.join(DISPLAYS)}, not {display!r:.60}")
-    content = Markup(_content(e))
+    content = Markup(_content(e, where=where))
     alternative = to_text(e).replace("\n", "; ")
     head = attributes({"display": display, "alttext": alternative})
     return f"<math{head}>{content}</math>"

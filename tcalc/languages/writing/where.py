@@ -14,6 +14,7 @@ from .style import Style
 #: Names by the number of axes: scalars, vectors, matrices, other arrays.
 LETTERS = ("cbadefg", "rsuvwzpqh", "MNRSKBC", "TUVW")
 MAX_TRIED = 16
+GAIN = 6  #: characters that a name saves at least
 
 
 class WhereLayout(FormulaLayout):
@@ -51,7 +52,7 @@ def repeated_parts(e: Expr) -> set[int]:
     shortest = len(layout.written(nodes, chosen))
     for key in sorted(sizes, key=lambda key: -sizes[key])[:MAX_TRIED]:
         length = len(layout.written(nodes, {*chosen, key}))
-        if length < shortest:
+        if length <= shortest - GAIN:
             shortest, chosen = length, {*chosen, key}
     return chosen
 
