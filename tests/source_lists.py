@@ -315,6 +315,9 @@ class Lists:
             return self.transpose(args[0], (1, 0))
         return each(ENTRIES[op.name], *args) if op.name in ENTRIES else None
 
+    def own(self, template: str, args: Sequence[Code]) -> Code:
+        raise NotImplementedError
+
     def constant(self, c: Code) -> Code:
         return c
 

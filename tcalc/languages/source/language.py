@@ -325,6 +325,9 @@ class Language(Protocol):
         Operators that methods above are for (`formulas.ARITHMETIC`) do not come here.
         """
 
+    def own(self, template: str, args: Sequence[Code]) -> Code:
+        """A function of entries by text of the language in which operands are ``{0}``, ``{1}``."""
+
     def constant(self, c: Code) -> Code:
         """What an operator without operands makes, or integers, as an array of its dtype."""
 

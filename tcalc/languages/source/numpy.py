@@ -255,6 +255,9 @@ class NumPy:
         values["axes"] = str(axes[0] if op.core == 1 else axes)
         return infix.filled(template, values, args, lambda c: named(self, c))
 
+    def own(self, template: str, args: Sequence[Code]) -> Code:
+        return infix.filled(template, {}, args, lambda c: named(self, c))
+
     def constant(self, c: Code) -> Code:
         return Code(f"{operand(c)}.astype({self.dtype})")
 

@@ -28,7 +28,7 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     ----------
     e : expression, or nested tuples, lists and dicts of expressions
     language : str
-        A row of `languages.source.registry`: ``"numpy"``.
+        A row of `languages.source.registry`: ``"numpy"``, ``"matlab"`` (which Octave runs too).
     name : str
         Name of the function, an identifier that means nothing in the language and does not start
         with two underscores. Its parameters are the variables, sorted by name, then dimensions that
@@ -56,6 +56,7 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     spelling = LANGUAGES[language]
     name = _function_name(name, spelling.reserved)
     program = SourceProgram(spelling, e)
+    program.scope.checks = check
     functions = [program.language.function(program.function(name))]
     moves = isinstance(e, Derivative) and any(v.name in program.variables for v in e.wrt[-1:])
     if check and isinstance(e, Derivative) and moves:

@@ -35,7 +35,6 @@ from ...ops.matrix.divided_differences import Scalar, X
 from ...rules.strategy import simplify
 from ..writing.notation import takes_condition
 from .formulas import applied, unknown, written
-from .infix import filled
 from .language import SUM, Code, FunctionText, Language, Operator, named, short_enough
 from .products import Products
 from .scope import FunctionScope, parameters, plain_key, unlike
@@ -281,7 +280,7 @@ class SourceProgram:
         args = [_condition(c) if takes_condition(op, k) else c for k, c in enumerate(args)]
         own = op.spelling.code.get(language.name.lower())
         if own is not None:
-            return filled(own, {}, args, lambda c: named(language, c))
+            return language.own(own, args)
         code = applied(language, self.operator(node), args)
         if code is None and op.kernels.formula is not None:
             code = written(language, recorded(op.kernels.formula, len(args)), args)

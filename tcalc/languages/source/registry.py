@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from .language import Language
+from .matlab import Matlab
 from .numpy import NumPy
 
 LANGUAGES: dict[str, type[Language]] = {
     "numpy": NumPy,
+    "matlab": Matlab,
 }

@@ -45,6 +45,8 @@ class FunctionScope:
         Names of dimensions that are read off an axis of an array.
     name : str
         Of the function of the module.
+    checks : bool
+        Does the program check itself?
     functions : list of list of str
         Functions that stand beside it, in languages without functions inside functions.
     """
@@ -56,7 +58,7 @@ class FunctionScope:
         self.free: list[str] = []
         self.bound: dict[str, Place] = {}
         self.sizes: dict[str, str] = {}
-        self.name = ""
+        self.name, self.checks = "", False
         self.functions: list[list[str]] = []
         self.variables = variables
         self.start = start
