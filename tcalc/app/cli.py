@@ -40,11 +40,19 @@ from .gallery import write_gallery
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
 OUTPUT_FORMS = {row.form: row.write for row in TEXT_LANGUAGES.values() if row.write}
 #: Forms in which all derivatives by several variables are one document.
-DOCUMENTS: dict[str, Callable[[Any], str]] = {
+DOCUMENTS: dict[str, Callable[..., str]] = {
     "mathml": to_mathml,
     "dot": to_dot,
     **{name: partial(to_code, language=name) for name in LANGUAGES},
 }
+#: Forms that have names for what is repeated.
+NAMING = {row.form for row in TEXT_LANGUAGES.values() if row.names}
+#: How the axes of derivatives are ordered, in words.
+LAYOUT = (
+    "Layout: a gradient has the shape of what it is taken by; other derivatives have the axes of"
+    " the expression, then those of each variable, so that a row of a Jacobian belongs to one"
+    " entry of the expression."
+)
 BAD_INPUT = 2
 
 
@@ -94,6 +102,11 @@ def _parser() -> argparse.ArgumentParser:
         choices=sorted({*OUTPUT_FORMS, *DOCUMENTS}),
         help="form of the output",
     )
+    derive.add_argument(
+        "--where", action=argparse.BooleanOptionalAction, default=True,
+        help="name what is repeated in a formula, where that is shorter",
+    )  # fmt: skip
+    derive.epilog = LAYOUT
     derive.add_argument("--compress", action="store_true", help="print cores and unit tensors")
     derive.add_argument("--explain", action="store_true", help="print what each mode costs")
 
@@ -183,12 +196,15 @@ def _derive(arguments: Any) -> int:
     e = _read(arguments, declare(arguments.var))
     result = _derived(arguments, e)
     blocks = trees.leaves(result)
+    names = {"where": arguments.where} if arguments.to in NAMING else {}
     if arguments.compress:
         _print_blocks(result, [str(compress(b)) for b in blocks])
     elif arguments.to in DOCUMENTS:
-        print(DOCUMENTS[arguments.to](result))
+        print(DOCUMENTS[arguments.to](result, **names))
     else:
-        _print_blocks(result, [OUTPUT_FORMS[arguments.to](b) for b in blocks])
+        _print_blocks(result, [OUTPUT_FORMS[arguments.to](b, **names) for b in blocks])
+    if sys.stderr.isatty() and _wrt(arguments):
+        print(LAYOUT, file=sys.stderr)
     if arguments.explain:
         print(explain(result), file=sys.stderr)
     return 0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..graph.nodes import Derivative, Expr, postorder
+from ..graph.nodes import Expr, postorder
 from ..graph.normal import bare
 from ..languages.writing.layout import FormulaLayout
 from ..languages.writing.notation import rope_text
 from ..languages.writing.style import Style
-from . import conditions, functions, matrices, products, quotients, symmetric  # noqa: F401
 from ..support.errors import LimitError
+from . import conditions, functions, matrices, products, quotients, symmetric  # noqa: F401
 from .cost import reading_cost
 from .egraph import Cost, EqualForms
 from .laws import brought_together

@@ -18,6 +18,7 @@ MAX_ROUNDS = 8
 Cost = tuple[float, str]  #: of equal costs the first in the alphabet
 RETIRED: Cost = (math.inf, "")
 
+
 class EqualForms:
     """Classes of equal expressions.
 

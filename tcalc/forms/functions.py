@@ -76,9 +76,7 @@ def _trace_function(e: Expr) -> Iterable[Expr | None]:
         yield trace(matrix)
 
 
-@law(
-    "pseudoinverse-of-factors", "lq_q(A)'*tri_inverse(lq_l(A)) = pinv(A)", "Einsum", directed=True
-)
+@law("pseudoinverse-of-factors", "lq_q(A)'*tri_inverse(lq_l(A)) = pinv(A)", "Einsum", directed=True)
 def _pseudoinverse(e: Expr) -> Iterable[Expr | None]:
     """With A = L Q, the product of Q' and the inverse of L."""
     assert isinstance(e, Einsum)

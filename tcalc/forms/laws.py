@@ -59,7 +59,11 @@ LATE_LAWS: dict[str, list[Law]] = {}
 
 
 def law(
-    name: str, equation: str, *on: str, directed: bool = False, early: bool = False,
+    name: str,
+    equation: str,
+    *on: str,
+    directed: bool = False,
+    early: bool = False,
     given: str = "",
 ) -> Callable[[Rewrite], Rewrite]:
     """Enter a function as the law's rewrite."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from ..graph.applications import apply
-from ..graph.extents import Coef, extent_coef, number, quotient_of
+from ..graph.extents import Coef, extent_coef, quotient_of
 from ..graph.nodes import Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum, scale, view
 from ..graph.operators import TABLE
-from ..graph.products import LabelledExpr, numeral, split_coef
-from ..ops.elementwise import log, power, reciprocal
+from ..graph.products import LabelledExpr, numeral
+from ..ops.elementwise import reciprocal
 from ..ops.matrix.adjugate import adj
-from ..ops.matrix.inverse import det, inv, logdet
+from ..ops.matrix.inverse import det, inv
 from .laws import law
 from .products import opened
 
@@ -36,7 +36,9 @@ def _multiple(e: Expr) -> tuple[Coef, list[Expr], Expr] | None:
     rest = [(op, word) for op, word in zip(e.args, e.labels, strict=True) if word]
     if not rest or (not scalars and e.coef == Coef()) or not e.coef.value:
         return None
-    matrix = einsum([op for op, _ in rest], [w for _, w in rest], e.out, Coef(), dict(enumerate(e.extents)))
+    matrix = einsum(
+        [op for op, _ in rest], [w for _, w in rest], e.out, Coef(), dict(enumerate(e.extents))
+    )
     return e.coef, scalars, matrix
 
 
@@ -198,7 +200,9 @@ def _replaced(e: Einsum, k: int, by: Expr | None) -> Expr:
 
 def _without(e: Einsum, gone: set[int], more: list[LabelledExpr], same: dict[int, int]) -> Expr:
     """The product without some operands, with others, and with labels that become one."""
-    kept = [(op, w) for k, (op, w) in enumerate(zip(e.args, e.labels, strict=True)) if k not in gone]
+    kept = [
+        (op, w) for k, (op, w) in enumerate(zip(e.args, e.labels, strict=True)) if k not in gone
+    ]
     kept += more
     words = [tuple([same.get(label, label) for label in w]) for _, w in kept]
     out = [same.get(label, label) for label in e.out]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from ..graph.nodes import Apply, Expr
+from ..graph.nodes import Apply, Expr, Labels
 from ..graph.normal import add, terms_of
 from ..graph.operators import TABLE
 from ..graph.products import LabelledExpr, numeral, numeric_value
-from ..graph.nodes import Labels
 from ..ops.elementwise import power, reciprocal, sqrt
 
 RECIPROCAL, SQRT, POWER = TABLE["reciprocal"], TABLE["sqrt"], TABLE["power"]

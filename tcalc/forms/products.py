@@ -112,7 +112,8 @@ def _flat(e: Expr) -> Iterable[Expr | None]:
 
 def _multiplied_out(e: Expr) -> list[Expr]:
     """The terms of a product with sums in it, one sum after the other."""
-    found, waiting = [], [e]
+    found: list[Expr] = []
+    waiting = [e]
     while waiting:
         term = waiting.pop()
         inner = terms_of(term)
@@ -184,8 +185,8 @@ def _trace_of_sum(e: Expr) -> Iterable[Expr | None]:
 
 
 @law(
-    "common-denominator", "1 - x .* reciprocal(x + y) = y .* reciprocal(x + y)", "Add", directed=True, early=True,
-    given="what is divided by is not 0",
+    "common-denominator", "1 - x .* reciprocal(x + y) = y .* reciprocal(x + y)", "Add",
+    directed=True, early=True, given="what is divided by is not 0",
 )  # fmt: skip
 def _common_denominator(e: Expr) -> Iterable[Expr | None]:
     """Terms over one denominator, a sum, where their numerators then cancel."""
@@ -326,5 +327,6 @@ def _common_factor(e: Expr) -> Iterable[Expr | None]:
 
 
 def _worth(places: list[tuple[int, Place]], terms: int) -> bool:
-    """Do all terms have the factor, or two a factor that is no plain name?"""
-    return len(places) > 1 and (len(places) == terms or bool(places[0][1].factor.args))
+    """Do all terms have the factor, or two a factor that is no scalar's or matrix's name?"""
+    factor = places[0][1].factor
+    return len(places) > 1 and (len(places) == terms or bool(factor.args) or factor.ndim == 1)

@@ -9,7 +9,7 @@ from typing import Any
 from ..graph.applications import rewritten
 from ..graph.extents import Coef, quotient_of
 from ..graph.nodes import Apply, Einsum, Expr, Labels, Var, postorder
-from ..graph.normal import add, einsum, terms_of
+from ..graph.normal import add, einsum
 from ..graph.operators import TABLE
 from ..graph.products import is_zero, split_coef
 from ..ops.arithmetic import sum
@@ -17,7 +17,6 @@ from ..ops.elementwise import power, reciprocal
 from ..ops.guard import choice
 from .laws import law
 from .powers import RECIPROCAL, degree_of, powers
-
 
 
 @law("quotient", "x./y = x .* reciprocal(y)", "divide", directed=True)
@@ -111,7 +110,7 @@ def _tie(e: Expr) -> Iterable[Expr | None]:
                 return
 
 
-# --- powers ------------------------------------------------------------------------------------------
+# --- powers ---------------------------------------------------------------------------------------
 
 
 @law(

@@ -51,7 +51,8 @@ class Expr(ArrayMethods):
     """
 
     __slots__ = (
-        "__weakref__", "_antisymmetries", "_form", "_symmetries", "_twice", "args", "order", "shape",
+        "__weakref__", "_antisymmetries", "_form", "_symmetries", "_twice",
+        "args", "order", "shape",
     )  # fmt: skip
 
     args: tuple[Expr, ...]

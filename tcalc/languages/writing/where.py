@@ -7,14 +7,12 @@ from itertools import count
 
 from ...graph.nodes import Expr
 from .layout import FormulaLayout
-
 from .sharing import used_twice
 from .style import Style
 
 #: Names by the number of axes: scalars, vectors, matrices, other arrays.
 LETTERS = ("cbadefg", "rsuvwzpqh", "MNRSKBC", "TUVW")
 MAX_TRIED = 16
-GAIN = 6  #: characters that a name saves at least
 
 
 class WhereLayout(FormulaLayout):
@@ -48,12 +46,15 @@ def repeated_parts(e: Expr) -> set[int]:
         return set()
     twice = used_twice(nodes)
     sizes = {id(node): layout.forms[id(node)].plain.size for node in nodes if id(node) in twice}
+    waiting = sorted(sizes, key=lambda key: -sizes[key])[:MAX_TRIED]
     chosen: set[int] = set()
     shortest = len(layout.written(nodes, chosen))
-    for key in sorted(sizes, key=lambda key: -sizes[key])[:MAX_TRIED]:
-        length = len(layout.written(nodes, {*chosen, key}))
-        if length <= shortest - GAIN:
-            shortest, chosen = length, {*chosen, key}
+    while waiting:
+        lengths = [len(layout.written(nodes, {*chosen, key})) for key in waiting]
+        if min(lengths) >= shortest:
+            break
+        shortest = min(lengths)
+        chosen.add(waiting.pop(lengths.index(shortest)))
     return chosen
 
 
@@ -73,5 +74,3 @@ def with_where(e: Expr, style: Style) -> str:
 def formula_text(e: Expr, style: Style, where: bool = False) -> str:
     """The text of an expression in a style."""
     return with_where(e, style) if where else FormulaLayout(style).text(e)
-
-
