@@ -37,7 +37,8 @@ class _Cost:
 
 def search(e: Expr) -> Expr:
     """The cheapest form that is found."""
-    if len(postorder([e])) > MAX_LARGE or FormulaLayout(Style()).size(e) > MAX_TOKENS:
+    nodes = postorder([e])
+    if len(nodes) > MAX_LARGE or FormulaLayout(Style()).run(nodes).size > MAX_TOKENS:
         return e
     start = brought_together(e)
     forms = EqualForms(_Cost(), MAX_NODES)

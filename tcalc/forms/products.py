@@ -14,8 +14,10 @@ from ..graph.products import (
     LabelledExpr,
     atoms_of,
     factors_of,
+    indicates,
     inlined,
     multiple,
+    selects,
     split_coef,
     zeros_node,
 )
@@ -40,12 +42,17 @@ def opened(e: Expr) -> Factors:
     extents = dict(whole.extents)
     operands: list[LabelledExpr] = []
     for op, word in whole.operands:
-        inside = isinstance(op, Einsum) and op.summed and len(set(word)) == len(word)
-        if isinstance(op, Einsum) and inside and (word or not e.ndim):
+        if isinstance(op, Einsum) and _opens(op, word) and (word or not e.ndim):
             operands += inlined(op, word, extents)
         else:
             operands.append((op, word))
     return whole._replace(operands=operands, extents=extents)
+
+
+def _opens(e: Einsum, word: Labels) -> bool:
+    """May a contraction be opened: none that is written as a slice or as indexing?"""
+    whole = e.summed and len(set(word)) == len(word)
+    return whole and not any(selects(op) or indicates(op) for op in e.args)
 
 
 def _chained(product: Factors) -> bool:
@@ -151,7 +158,8 @@ def _distribution(e: Expr) -> Iterable[Expr | None]:
     rows = [_multiplied_out(t) for t in terms]
     if max(map(len, rows)) == 1:
         return
-    keys = [[id(split_coef(t)[1]) for t in row] for row in rows]
+    parts = [[split_coef(t)[1] for t in row] for row in rows]  # held while ids are compared
+    keys = [list(map(id, row)) for row in parts]
     counts = Counter([key for row in keys for key in row])
     found: list[Expr] = []
     for term, row, own in zip(terms, rows, keys, strict=True):

@@ -32,8 +32,9 @@ def _halves(e: Expr) -> Expr | None:
         return None
     if any(e.shape[k] != e.shape[k + 1] for k in range(0, e.ndim, 2)):
         return None
-    coefs = {id(rest): coef for coef, rest in map(split_coef, e.args)}
-    left = {id(rest): rest for _, rest in map(split_coef, e.args)}
+    terms = list(map(split_coef, e.args))
+    coefs = {id(rest): coef for coef, rest in terms}
+    left = {id(rest): rest for _, rest in terms}
     kept = []
     while left:
         key = min(left, key=lambda k: _rank(left[k]))

@@ -65,8 +65,7 @@ class FormulaLayout:
         if not isinstance(e, Expr):
             raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
         e = bare(e)
-        nodes = postorder((e,))
-        known = variables((e,))
+        nodes, known = postorder((e,)), variables((e,))
         sized = [node for node in nodes if isinstance(node, Einsum) and not node.args]
         stated = {n for e in (*known.values(), *sized) for n in e.shape if isinstance(n, str)}
         self.style.stated = {n for n in stated - known.keys() if n.isidentifier()}
@@ -74,10 +73,6 @@ class FormulaLayout:
         for name in sorted(known):
             self.style.name(name)  # before other names get symbols
         return nodes
-
-    def size(self, e: Expr) -> int:
-        """Signs and names in the text of an expression without statements (bounded)."""
-        return self.run(postorder((e,))).size
 
     def run(self, nodes: Sequence[Expr]) -> Fragment:
         self.named, self.replaced = [], set()
