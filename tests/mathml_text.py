@@ -21,11 +21,10 @@ CORE = {
 CHILDREN = {"msup": 2, "msub": 2, "msubsup": 3, "munder": 2, "mover": 2, "mfrac": 2, "mroot": 2}
 TOKENS = {"mi", "mn", "mo", "mtext", "mspace"}
 SIGNS = {
-    "\u2062": " * ", "⋅": " * ", "\u2061": "", "⊙": " .* ", "−": "-", "≤": " <= ", "≠": " != ",
-    "<": " < ", "=": " == ",
+    "\u2062": " * ", "⋅": " * ", "\u2061": "", "⊙": " .* ", "⊘": " ./ ", "−": "-", "≤": " <= ",
+    "≥": " >= ", "≠": " != ", "<": " < ", ">": " > ", "=": " == ",
 }  # fmt: skip
-NAMES = {"σ": "sigmoid", "λ": "lam", "𝟏": "vector(1)"}
-COMPARISONS = {"<", "=", "≤", "≠"}
+NAMES = {"σ": "sigmoid", "λ": "lam", "π": "pi", "𝟏": "vector(1)"}
 
 
 def checked(markup: str) -> ET.Element:
@@ -59,8 +58,9 @@ def _row(element: ET.Element) -> str:
     if marks[:1] == ["|"] and len(children) == 3:
         return f"abs({shown[1]})"
     if marks[:1] == ["("]:
-        inside = {child.text for child in children[1]}
-        return f"where({shown[1]}, 1, 0)" if inside & COMPARISONS else "".join(shown)
+        return "".join(shown)
+    if marks[:1] == ["["]:  # Iverson's bracket
+        return f"({shown[1]})"
     text = "".join(shown).replace("logabs((det(", "logdet(((")
     return f"({text})" if element.tag == "mrow" and "," not in marks else text
 
@@ -78,11 +78,10 @@ def _power(element: ET.Element) -> str:
         return f"({text})'"
     if exponent == "-1":
         return f"inv({text})"
-    if exponent == "+":
-        return f"reciprocal0({text})"
     if exponent.startswith("⊙"):
-        return f"({text}).^{exponent[1:]}"
-    return f"({text}).^({text_of(above)})"
+        written = text_of(above).removeprefix("(").removeprefix(" .* ").removesuffix(")")
+        return f"({text}).^({written})"
+    return f"({text})^({text_of(above)})"
 
 
 def _with_tag(tag: str, children: list[ET.Element]) -> ET.Element:
@@ -100,7 +99,7 @@ def _subscripted(element: ET.Element) -> str:
 
 def _fraction(element: ET.Element) -> str:
     above, below = map(text_of, element)
-    return f"(({above})./({below}))"
+    return f"(({above})/({below}))"
 
 
 def _cases(element: ET.Element) -> str:

@@ -24,7 +24,7 @@ from tcalc.graph.applications import apply
 from tcalc.graph.nodes import Add, Apply, Const, Einsum, Expr, Var, dimensions, postorder
 from tcalc.graph.normal import bare
 from tcalc.graph.operators import Op
-from tcalc.languages.source.numpy_helpers import HELPERS
+from tcalc.languages.source.numpy import NumPy
 from tcalc.run.backends import BACKENDS
 from tcalc.support.namespaces import NUMPY
 from tests.cases import CASES, Case
@@ -210,7 +210,7 @@ class Posing(str):
 BAD_NAMES = [
     "1f", "f(x)", "f\nimport os", "", "__init__", "__name__", "__f",
     *keyword.kwlist, *[name for name in dir(builtins) if name.isidentifier()],
-    "np", "special", "linalg", "dtype", "floats", "_check", *HELPERS,
+    "np", "special", "linalg", "dtype", "floats", "_check", *NumPy.helpers,
     "\uff50\uff52\uff49\uff4e\uff54",  # print in full width
     Posing("f(x)"), Posing("print"),
 ]  # fmt: skip

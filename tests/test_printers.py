@@ -98,6 +98,16 @@ def test_latex_of_parameters_and_outputs() -> None:
     assert Latex().parameter("", "n") == "n"
 
 
+def test_extents_have_symbols_in_latex() -> None:
+    assert tc.to_latex(tc.eye("n_obs")) == r"I_{n_{\mathrm{obs}}}"
+    shape = ("rows", "2*n", 3)
+    assert tc.to_latex(tc.ones(shape)) == r"\mathbf{1}_{\mathrm{rows} \times 2 n \times 3}"
+
+
+def test_brackets_of_functions_need_no_parentheses_in_latex() -> None:
+    assert tc.to_latex(tc.floor(x) + tc.ceil(x)) == r"\lfloor x \rfloor + \lceil x \rceil"
+
+
 def test_latex_names() -> None:
     names = {"x1": "x_{1}", "alpha2": r"\alpha_{2}", "w_hat": r"w_{\mathrm{hat}}"}
     assert {name: tc.to_latex(tc.var(name)) for name in names} == names

@@ -5,7 +5,6 @@ from __future__ import annotations
 import runpy
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.app.cli import DOCUMENTS, main
+from tcalc.app.cli import main
 from tcalc.graph.nodes import Apply, postorder
 from tcalc.graph.normal import bare
 from tcalc.languages.source.formulas import ARITHMETIC
@@ -110,7 +109,6 @@ def test_the_self_check_is_text_of_the_language(e: tc.Expr, order: int, tmp_path
 def test_the_command_line_prints_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(DOCUMENTS, "lists", partial(tc.to_code, language="lists"))
     assert main(["derive", "x'*x", "--var", "x=n", "--wrt", "x", "--to", "lists"]) == 0
     text = capsys.readouterr().out
     assert "def f(x):" in text

@@ -1,4 +1,4 @@
-"""The command line: derive, eval, check, gallery, serve, demo.
+"""The command line: derive, eval, check, build, gallery, serve, demo.
 
 Exit status 0; 1 where a check finds a difference; 2 for bad input, with a message and no traceback.
 """
@@ -9,7 +9,6 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,7 @@ from ..compression.compress import compress
 from ..graph import trees
 from ..graph.nodes import Expr
 from ..graph.variables import canonical_name
-from ..languages.mathml import to_mathml
 from ..languages.registry import TEXT_LANGUAGES
-from ..languages.source.print import to_code
-from ..languages.source.registry import LANGUAGES
 from ..run.compile import compile
 from ..support.errors import Error
 from ..support.limits import LIMITS, for_text, limits
@@ -32,21 +28,13 @@ from ..support.progress import Progress
 from ..support.version import __version__
 from .check import check
 from .declarations import declare
-from .dot import to_dot
 from .explain import explain
 from .gallery import write_gallery
+from .libraries import build_library
+from .output import files, forms, listed, shown, write
 
-#: Languages of input and forms of output by name.
+#: Languages of input by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
-OUTPUT_FORMS = {row.form: row.write for row in TEXT_LANGUAGES.values() if row.write}
-#: Forms in which all derivatives by several variables are one document.
-DOCUMENTS: dict[str, Callable[..., str]] = {
-    "mathml": to_mathml,
-    "dot": to_dot,
-    **{name: partial(to_code, language=name) for name in LANGUAGES},
-}
-#: Forms that have names for what is repeated.
-NAMING = {row.form for row in TEXT_LANGUAGES.values() if row.names}
 #: How the axes of derivatives are ordered, in words.
 LAYOUT = (
     "Layout: a gradient has the shape of what it is taken by; other derivatives have the axes of"
@@ -97,16 +85,17 @@ def _parser() -> argparse.ArgumentParser:
     derive = command("derive", _derive, "print a derivative as a formula or as code")
     _expression_options(derive)
     derive.add_argument(
-        "--to",
-        default="text",
-        choices=sorted({*OUTPUT_FORMS, *DOCUMENTS}),
-        help="form of the output",
-    )
     derive.add_argument(
         "--where", action=argparse.BooleanOptionalAction, default=True,
         help="name what is repeated in a formula, where that is shorter",
     )  # fmt: skip
     derive.epilog = LAYOUT
+        "--to", action="append", choices=forms(), help="form of the output; may stand again",
+    )  # fmt: skip
+    derive.add_argument(
+        "--out", type=str.strip,
+        help="file to write; of several forms a name without ending, or a folder",
+    )  # fmt: skip
     derive.add_argument("--compress", action="store_true", help="print cores and unit tensors")
     derive.add_argument("--explain", action="store_true", help="print what each mode costs")
 
@@ -118,6 +107,20 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument(
         "--out", type=str.strip, help=".npz file for the result, under the name 'result'"
     )
+
+    build = command("build", _build, "compile an expression or its derivative to a library")
+    _expression_options(build)
+    build.add_argument("--to", default="shared-library", choices=("shared-library",))
+    build.add_argument(
+        "--out", required=True, type=str.strip,
+        help="the library, such as libf.so, source and header beside it; or a folder",
+    )  # fmt: skip
+    build.add_argument("--name", default="f", help="name of the function")
+    build.add_argument(
+        "--blas", default="auto", metavar="auto|none|FLAGS",
+        help="matrix products: a CBLAS where one is found, plain loops, or the flags for one",
+    )  # fmt: skip
+    build.add_argument("--single", action="store_true", help="numbers of float32")
 
     test = command("check", _check, "compare a derivative with numerical differentiation")
     _expression_options(test)
@@ -195,14 +198,13 @@ def _derived(arguments: Any, e: Expr) -> Any:
 def _derive(arguments: Any) -> int:
     e = _read(arguments, declare(arguments.var))
     result = _derived(arguments, e)
-    blocks = trees.leaves(result)
-    names = {"where": arguments.where} if arguments.to in NAMING else {}
+    chosen = list(dict.fromkeys(arguments.to or ["text"]))
     if arguments.compress:
-        _print_blocks(result, [str(compress(b)) for b in blocks])
-    elif arguments.to in DOCUMENTS:
-        print(DOCUMENTS[arguments.to](result, **names))
+        print(listed(result, [str(compress(block)) for block in trees.leaves(result)]))
+    elif arguments.out:
+        write(files(result, chosen, arguments.out, arguments.where))
     else:
-        _print_blocks(result, [OUTPUT_FORMS[arguments.to](b, **names) for b in blocks])
+        print("\n\n".join([shown(result, form, where=arguments.where) for form in chosen]))
     if sys.stderr.isatty() and _wrt(arguments):
         print(LAYOUT, file=sys.stderr)
     if arguments.explain:
@@ -210,9 +212,17 @@ def _derive(arguments: Any) -> int:
     return 0
 
 
-def _print_blocks(result: Any, texts: Sequence[str]) -> None:
-    """Print blocks of a derivative, each with its variables if there are several."""
-    print(texts[0] if len(texts) == 1 else trees.listed(result, texts))
+@for_text
+def _build(arguments: Any) -> int:
+    result = _derived(arguments, _read(arguments, declare(arguments.var)))
+    with Progress("compiling"):
+        built = build_library(
+            result, arguments.out, arguments.name, arguments.blas.strip(), arguments.single
+        )
+    print(*built[:3], sep="\n")
+    if built.multiplies:
+        print(f"matrix products: {' '.join(built.blas) or 'plain loops, no CBLAS'}")
+    return 0
 
 
 def _arrays(path: str) -> dict[str, Any]:
@@ -241,7 +251,7 @@ def _eval(arguments: Any) -> int:
         names = ["result"] if len(values) == 1 else [f"result{k}" for k in range(len(values))]
         np.savez(arguments.out, **dict(zip(names, values, strict=True)))
     else:
-        _print_blocks(result, [str(part) for part in trees.leaves(value)])
+        print(listed(result, [str(part) for part in trees.leaves(value)]))
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..forms.choose import chosen
 from ..graph.arraylike import surface
+from ..graph.extents import Extent
 from ..graph.nodes import Expr
 from ..graph.trees import Place, places
 from .writing.nests import of_nests
@@ -19,6 +20,7 @@ from .writing.symbols import Symbols
 from .writing.typeset import GREEK, Typeset, words_of
 from .writing.where import formula_text
 
+NAME = re.compile(r"[^\W\d]\w*")
 WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+[({]")
 
 
@@ -70,6 +72,9 @@ class Latex(Typeset):
 
     def superscript(self, base: Rope, above: Rope) -> Rope:
         return (base, "^{", above, "}")
+
+    def extent(self, extent: Extent) -> Rope:
+        return NAME.sub(lambda found: self.symbols[found[0]], str(extent)).replace("*", " ")
 
     def subscript(self, base: Rope, below: Rope) -> Rope:
         marked = isinstance(base, str) and "_" in base

@@ -73,6 +73,7 @@ class MathML(Typeset):
     """Markup of MathML Core."""
 
     pointwise_times = " ⊙ "
+    pointwise_over = " ⊘ "
     maps_to = " ↦ "
     dot = " ⋅ "
     times = " × "

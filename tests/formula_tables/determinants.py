@@ -18,7 +18,7 @@ ROWS = (
         "X=m,n A=m,m",
         "det(X'*A*X)",
         "X",
-        "det(X'*A*X)*(A*X*inv(X'*A*X) + A'*X*inv(X'*A'*X))",
+        "det(X'*A*X)*(A'*X*inv(X'*A*X)' + A*X*inv(X'*A*X))",
         "MC 54",
     ),
     F(
@@ -137,7 +137,7 @@ ROWS = (
         "X=m,n C=m,m A=n,n",
         "tr(inv(X'*C*X)*A)",
         "X",
-        "-(C*X*inv(X'*C*X)*A*inv(X'*C*X) + C'*X*inv(X'*C'*X)*A'*inv(X'*C'*X))",
+        "-((inv(X'*C*X)*A*inv(X'*C*X)*X'*C)' + C*X*inv(X'*C*X)*A*inv(X'*C*X))",
         "MC 125",
     ),
     F(
@@ -148,13 +148,13 @@ ROWS = (
         "-2*P*X*inv(X'*P*X)*A*inv(X'*P*X)",
         "MC 125",
     ),
-    shown("discriminant analysis", "2*S*W*inv(W'*W) - 2*W*inv(W'*W)*W'*S*W*inv(W'*W)", "MC 126"),
+    shown("discriminant analysis", "2*(S - W*inv(W'*W)*W'*S)*W*inv(W'*W)", "MC 126"),
     F(
         "discriminant analysis with two scatters",
         "W=m,n S=m,m:symmetric P=m,m:positive_definite",
         "tr(inv(W'*P*W)*(W'*S*W))",
         "W",
-        "2*S*W*inv(W'*P*W) - 2*P*W*inv(W'*P*W)*W'*S*W*inv(W'*P*W)",
+        "2*(S - P*W*inv(W'*P*W)*W'*S)*W*inv(W'*P*W)",
         "MC 126",
     ),
     F(

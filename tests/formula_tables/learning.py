@@ -40,20 +40,20 @@ ROWS = (
         "V",
         "softmax(Q*K')'*vector(1)*vector(1, k)'",
     ),
-    shown("attention score", "K'*(softmax(K*q) .* (v - v'*softmax(K*q)))"),
+    shown("attention score", "K'*((v - v'*softmax(K*q)) .* softmax(K*q))"),
     F(
         "attention score by the keys",
         "q=n K=m,n v=m",
         "v'*softmax(K*q)",
         "K",
-        "(softmax(K*q) .* (v - v'*softmax(K*q)))*q'",
+        "((v - v'*softmax(K*q)) .* softmax(K*q))*q'",
     ),
     F(
         "scaled attention score",
         "q=n K=m,n v=m",
         "v'*softmax(K*q/sqrt(n))",
         "q",
-        "K'*(softmax(K*q/sqrt(n)) .* (v - v'*softmax(K*q/sqrt(n))))/sqrt(n)",
+        "K'*((v - v'*softmax(K*q/sqrt(n))) .* softmax(K*q/sqrt(n)))/sqrt(n)",
     ),
     F(
         "one layer, by the weights",
@@ -106,13 +106,13 @@ ROWS = (
         "V",
         "(a .* sigmoid(U*x))*x'",
     ),
-    F("swish", "x=n", "sum(x .* sigmoid(x))", "x", "sigmoid(x) .* (1 + x .* sigmoid(-x))"),
+    F("swish", "x=n", "sum(x .* sigmoid(x))", "x", "(x .* sigmoid(-x) + 1) .* sigmoid(x)"),
     F(
         "Gaussian error unit",
         "x=n",
         "sum(x .* ndtr(x))",
         "x",
-        "ndtr(x) + x .* exp(-x.^2/2)/sqrt(2*pi)",
+        "x .* exp(-x.^2/2)/sqrt(2*pi) + ndtr(x)",
     ),
     shown("hinge loss", "-X'*(y .* (y .* (X*w) < 1))"),
     F(
@@ -156,14 +156,14 @@ ROWS = (
         "x=n y=n c=",
         "exp(-(x - y)'*(x - y)/(2*c^2))",
         "c",
-        "(x - y)'*(x - y)*exp(-(x - y)'*(x - y)/(2*c^2))/c^3",
+        "exp(-(x - y)'*(x - y)/(2*c^2))*(x - y)'*(x - y)/c^3",
     ),
     F(
         "rational quadratic kernel",
         "x=n y=n a=",
         "1/(1 + (x - y)'*(x - y)/a)",
         "x",
-        "-2*(x - y)/(a*(1 + (x - y)'*(x - y)/a)^2)",
+        "-2*(x - y)/(a*((x - y)'*(x - y)/a + 1)^2)",
     ),
     F("polynomial kernel", "x=n y=n c=", "(x'*y + c)^3", "x", "3*(c + x'*y)^2*y"),
     F(
@@ -201,7 +201,7 @@ ROWS = (
         "X=m,n W=n,k",
         "norm2(X*W*W' - X)^2/2",
         "W",
-        "X'*(X*W*W' - X)*W + (X*W*W' - X)'*X*W",
+        "((X*W*W' - X)'*X + X'*(X*W*W' - X))*W",
     ),
     F(
         "symmetric factorisation",
@@ -226,7 +226,7 @@ ROWS = (
         "x=n y=n z=n",
         "relu(norm2(x - y)^2 - norm2(x - z)^2 + 1)",
         "y",
-        "-2*(norm2(x - y)^2 - norm2(x - z)^2 + 1 > 0)*(x - y)",
+        "-2*((x - y)'*(x - y) + 1 - (x - z)'*(x - z) > 0)*(x - y)",
     ),
     F("layer normalisation without scale", "x=n a=n", "a'*(x - mean(x))", "x", "a - mean(a)"),
     shown(
@@ -238,14 +238,14 @@ ROWS = (
         "x=n a=n",
         "a'*x/sqrt(mean(x.^2))",
         "x",
-        "(a - (a'*x/(n*mean(x.^2)))*x)/sqrt(mean(x.^2))",
+        "a/sqrt(mean(x.^2)) - mean(a .* x)*x/mean(x.^2)^(3/2)",
     ),
     F(
         "weight normalisation",
         "v=n x=n g=",
         "g*v'*x/norm2(v)",
         "v",
-        "g*(x - (v'*x/norm2(v)^2)*v)/norm2(v)",
+        "g*(x/norm2(v) - (v'*x)*v/norm2(v)^3)",
     ),
     F(
         "recurrent step",
@@ -261,7 +261,7 @@ ROWS = (
         "x=n",
         "logsumexp(x) - x'*softmax(x)",
         "x",
-        "-softmax(x) .* (x - x'*softmax(x))",
+        "(x'*softmax(x) - x) .* softmax(x)",
     ),
     F("energy of a Boltzmann machine", "v=m W=m,n h=n b=m", "-v'*W*h - b'*v", "W", "-v*h'"),
     F(
@@ -307,6 +307,6 @@ ROWS = (
         "L=n,n:symmetric x=n d=n",
         "x'*L*x/(d'*x.^2)",
         "x",
-        "2*(L*x - (x'*L*x/(d'*x.^2))*(d .* x))/(d'*x.^2)",
+        "2*(L*x - (x'*L*x)*d .* x/sum(d .* x.^2))/sum(d .* x.^2)",
     ),
 )

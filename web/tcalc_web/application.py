@@ -175,7 +175,7 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
     async def http(_: Request, error: HTTPException) -> Response:
         return failure(error.status_code, "HTTP", str(error.detail), error.headers)
 
-    codes = (413, 422, 429, 503, 504)
+    codes = (400, 413, 422, 429, 503, 504)
 
     @app.post(
         "/api/v1/derive",
@@ -192,7 +192,11 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
         ready = service.evaluator.ready
         return JSONResponse({"status": "ok" if ready else "starting"}, 200 if ready else 503)
 
-    @app.get("/metrics", summary="Counts and times, as Prometheus reads them")
+    @app.get(
+        "/metrics",
+        response_class=PlainTextResponse,
+        summary="Counts and times, as Prometheus reads them",
+    )
     async def metrics() -> Response:
         return PlainTextResponse(service.metrics.text(service.evaluator))
 

@@ -31,7 +31,8 @@ _ENVIRONMENT = Environment(
 _DECLARED = "-"
 TITLES = {
     "text": "Text", "latex": "LaTeX", "mathml": "MathML", "einsum": "Einsum", "index": "Index",
-    "dot": "DOT", "numpy": "NumPy", "cupy": "CuPy", "jax": "JAX", "torch": "PyTorch",
+    "dot": "DOT", "svg": "Graph", "numpy": "NumPy", "cupy": "CuPy", "jax": "JAX",
+    "torch": "PyTorch",
     "julia": "Julia", "matlab": "MATLAB", "c": "C", "cuda": "CUDA",
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import tcalc as tc
 
+from .drawing import picture
 from .guess import guessed
 from .settings import Settings
 
@@ -20,19 +21,35 @@ READERS: dict[str, Callable[..., tc.Expr]] = {
     "index": tc.parse_index,
     "einsum": tc.parse_einsum,
 }
-#: What a derivative can be written as; languages of `to_code` are whatever else is asked for.
+#: What a derivative can be written as, beside code.
 FORMULAS: dict[str, Callable[..., str]] = {
     "text": tc.to_text,
     "latex": tc.to_latex,
+    "mathml": tc.to_mathml,
     "einsum": tc.to_einsum,
     "index": tc.to_index,
+    "dot": tc.to_dot,
 }
-CODE = ("numpy",)
-OUTPUTS = (*FORMULAS, *CODE)
+_LANGUAGES = ("numpy", "cupy", "jax", "torch", "julia", "matlab", "c")
+#: A picture of the DAG, which Graphviz draws, or else `drawing`.
+PICTURE = "svg"
+
+
+def _writes(language: str) -> bool:
+    try:
+        return bool(tc.to_code(tc.var("x"), language))
+    except ValueError:
+        return False
+
+
+CODE = tuple(name for name in _LANGUAGES if _writes(name))
+OUTPUTS = (*FORMULAS, PICTURE, *CODE)
 MODES = ("auto", "forward", "reverse", "cross-country")
 PROPERTIES = ("symmetric", "positive_definite", "diagonal", "lower", "upper", "nonnegative")
 #: Seconds of symbolic work, of those that a query has in all.
 _SECONDS = 0.8
+#: Seconds that Graphviz may take.
+_DRAWING = 0.5
 
 #: Errors of what a user wrote; others are mistakes of ours.
 _USERS = (tc.Error, ValueError, TypeError)
@@ -94,7 +111,7 @@ def _derived(query: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
             name: {"shape": list(v.shape), "properties": list(getattr(v, "properties", ()))}
             for name, v in e.variables.items()
         },
-        "outputs": {name: _bounded(_written(result, name), settings) for name in query["outputs"]},
+        "outputs": _outputs(result, query, settings),
         "modes": _costs(e, by, order, query["sizes"]),
         "check": _checked(e, wrt, order, mode) if query["check"] and order else None,
         "compressed": None,
@@ -108,9 +125,27 @@ def _declared(name: str, given: Mapping[str, Any]) -> tc.Expr:
     return tc.var(name, tuple(given["shape"]), **dict.fromkeys(given["properties"], True))
 
 
+def _outputs(result: Any, query: Mapping[str, Any], settings: Settings) -> dict[str, str]:
+    """What was asked for; an output that this result does not have says why instead."""
+    found = {}
+    for name in query["outputs"]:
+        try:
+            found[name] = _bounded(_written(result, name), settings)
+        except tc.LimitError:
+            raise
+        except _USERS as reason:
+            if name in FORMULAS:
+                raise
+            found[name] = f"{reason}"
+    return found
+
+
 def _written(result: Any, output: str) -> str:
-    write = FORMULAS.get(output)
-    return write(result) if write else tc.to_code(result, output)
+    if output == PICTURE:
+        return picture(tc.to_dot(result), _DRAWING)
+    if output not in FORMULAS:
+        return tc.to_code(result, output)
+    return FORMULAS[output](result)
 
 
 def _bounded(text: str, settings: Settings) -> str:

@@ -27,8 +27,11 @@ COMPILERS = ("cc", "gcc", "clang")
 
 
 @cache
-def command() -> tuple[str, ...]:
-    """The compiler's command: what the variable CC says, or the first that is there."""
+def command(what: str = 'backend="c"') -> tuple[str, ...]:
+    """The compiler's command: what the variable CC says, or the first that is there.
+
+    An Error says `what` needs it.
+    """
     text = os.environ.get("CC", "")
     try:
         named = shlex.split(text)
@@ -38,7 +41,7 @@ def command() -> tuple[str, ...]:
         if shutil.which(words[0]):
             return tuple(words)
     looked = f"CC={shlex.join(named)}" if named else ", ".join(COMPILERS)
-    raise Error(f'backend="c" needs a C compiler; looked for {looked}')
+    raise Error(f"{what} needs a C compiler; looked for {looked}")
 
 
 def loaded(source: str, symbols: Sequence[str], contract: str = ROUNDED) -> ctypes.CDLL:

@@ -13,7 +13,7 @@ from .registry import LANGUAGES
 from .selfcheck import difference_check, shape_check
 
 
-def _function_name(name: object, reserved: Collection[str]) -> str:
+def function_name(name: object, reserved: Collection[str]) -> str:
     """The name as Python reads it, which must not mean anything yet."""
     plain = canonical_name(name) if isinstance(name, str) else ""
     if not plain.isidentifier() or plain in reserved or plain.startswith("__"):
@@ -28,7 +28,8 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     ----------
     e : expression, or nested tuples, lists and dicts of expressions
     language : str
-        A row of `languages.source.registry`: ``"numpy"``, ``"matlab"`` (which Octave runs too).
+        A row of `languages.source.registry`: ``"numpy"``, ``"jax"``, ``"torch"``, ``"c"``,
+        ``"matlab"`` (which Octave runs too).
     name : str
         Name of the function, an identifier that means nothing in the language and does not start
         with two underscores. Its parameters are the variables, sorted by name, then dimensions that
@@ -40,7 +41,11 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     Returns
     -------
     str
-        The source of a module. It computes the stable form that calling the expression computes.
+        The source of a module. It computes the stable form that calling the expression computes,
+        in float32 where all arrays are that, else in float64; by ``"torch"`` on the device of its
+        tensors. JAX computes float64 where jax_enable_x64 is set, and functions are pure: what
+        others raise (equal eigenvalues, singular matrices) is not a number there, and dimensions
+        that no array has are static arguments of jax.jit.
 
     Raises
     ------
@@ -54,7 +59,7 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     if language not in tuple(LANGUAGES):
         raise ValueError(f"no language {language!r}; one of {', '.join(LANGUAGES)}")
     spelling = LANGUAGES[language]
-    name = _function_name(name, spelling.reserved)
+    name = function_name(name, spelling.reserved)
     program = SourceProgram(spelling, e)
     program.scope.checks = check
     functions = [program.language.function(program.function(name))]

@@ -356,7 +356,7 @@ def _condition(c: Code) -> Code:
     """A value of which is asked only whether it is 0."""
     if not c.condition:
         return c
-    return replace(c, text=c.condition, level=SUM, name=False, condition="")
+    return replace(c, text=c.condition, level=SUM, name=False)
 
 
 def _contracts(e: Einsum) -> bool:

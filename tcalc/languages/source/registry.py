@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from .c import C
+from .jax import Jax
 from .language import Language
 from .matlab import Matlab
 from .numpy import NumPy
+from .torch import Torch
 
 LANGUAGES: dict[str, type[Language]] = {
     "numpy": NumPy,
+    "jax": Jax,
+    "torch": Torch,
+    "c": C,
     "matlab": Matlab,
 }

@@ -46,8 +46,8 @@ GREEK = {
 }  # fmt: skip
 SHORTENED = {"lam": "lambda", "eps": "epsilon"}
 #: What encloses an operand in a template, before it and behind it.
-OPENING = ("(", "{", "|", "[", "& ", r"\\ ", r"cases} ", ", ")
-CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ")
+OPENING = ("(", "{", "|", "[", "& ", r"\\ ", r"cases} ", ", ", r"\lfloor ", r"\lceil ")
+CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ", r" \rfloor", r" \rceil")
 #: The function's name with which a template starts.
 LEADING_NAME = re.compile(r"\\(operatorname\{\w+\}|(?!left|frac|sqrt)[a-z]+(?=\())")
 
@@ -143,17 +143,23 @@ class Typeset(Style, ABC):
         return Fragment(self.subscript(self.words("const"), self.sizes(value.shape)))
 
     def sizes(self, shape: Sequence[Extent]) -> Rope:
-        return join_ropes(self.times, list(map(str, shape)))
+        return join_ropes(self.times, list(map(self.extent, shape)))
+
+    def extent(self, extent: Extent) -> Rope:
+        """An extent, names in it by their symbols."""
+        return str(extent)
 
     def dimensions(self, names: Sequence[str]) -> list[Rope]:
         shown = []
         for name, power in sorted(Counter(names).items()):
-            base = self.symbols[name] if name.isidentifier() else f"({name})"
+            base = self.extent(name) if name.isidentifier() else ("(", self.extent(name), ")")
             shown.append(base if power == 1 else self.superscript(base, str(power)))
         return shown
 
     def ones(self, extent: Extent | None) -> Fragment:
-        return Fragment(self.one if extent is None else self.subscript(self.one, str(extent)))
+        return Fragment(
+            self.one if extent is None else self.subscript(self.one, self.extent(extent))
+        )
 
     def filled(self, value: Fragment, shape: Shape) -> Fragment:
         if value.text == "0":
@@ -167,7 +173,7 @@ class Typeset(Style, ABC):
         return Fragment("0" if name == "zeros" else self.subscript(self.one, self.sizes(shape)))
 
     def eye(self, extent: Extent) -> Fragment:
-        return Fragment(self.subscript("I", str(extent)))
+        return Fragment(self.subscript("I", self.extent(extent)))
 
     # --- composition ---
 
@@ -250,6 +256,12 @@ class Typeset(Style, ABC):
         """The row's template, with parentheses where it has none of its own."""
         if op.spelling.infix in COMPARISONS:
             return self.compared(op.spelling.infix, args)
+        if op.spelling.infix == ".^":
+            base, exponent = args
+            above = self.signed(exponent)
+            above = above if all(scalar) else (self.entrywise, above)
+            text = self.superscript(self.inside(base, ATOM), above)
+            return Fragment(text, POWER, *fragment_size(args, 2))
         args = self.conditions(op, args)
         parts = template(op.spelling.latex)
         ropes: list[Rope] = []

@@ -1,6 +1,7 @@
-"""What printed NumPy programs carry along: functions where they call them, and the self-check.
+"""What programs over array modules carry along: functions where they call them, and self-checks.
 
-Data: a function a text, as it is printed. `numpy` says which operator calls which.
+Data: a function a text, in NumPy's words, of which languages have rewritings. `array_operators`
+says which operator calls which.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ def _adj(a, *directions):
     u, s, v = np.linalg.svd(a)
     q, n, eye = len(directions) + 1, a.shape[-1], np.eye(a.shape[-1], dtype=a.dtype)
     left, right = np.swapaxes(u, -1, -2), np.swapaxes(v, -1, -2)
-    places = np.indices((n,) * q).reshape(q, -1)
-    taken = (places[:, :, None] == np.arange(n)).sum(axis=0)
-    others = np.where(taken, 1, s[..., None, :]).prod(axis=-1) * (taken <= 1).all(axis=-1)
-    others = others.reshape(*s.shape[:-1], *(n,) * q)
-    inner = np.zeros((), a.dtype)
+    taken = sum([eye.reshape((1,) * k + (n,) + (1,) * (q - 1 - k) + (n,)) for k in range(q)])
+    others = np.where(taken > 0, 1, s.reshape(s.shape[:-1] + (1,) * q + (n,)))
+    others = others.prod(axis=-1) * (taken <= 1).all(axis=-1)
+    inner = 0
     for order in permutations(range(q)):
         operands = [others, [..., *range(q)]]
         for k, e in enumerate(directions):
@@ -38,8 +38,34 @@ def _cholesky_pullback(a, b):
     return np.swapaxes(x, -1, -2) @ m @ x / 2
 """,
     """
+def _diagonal(a, word):
+    strides = [sum(s for s, k in zip(a.strides, word) if k == label) for label in sorted(set(word))]
+    shape = [a.shape[word.index(label)] for label in sorted(set(word))]
+    return np.lib.stride_tricks.as_strided(a, shape, strides)
+""",
+    """
+def _divided_differences(g, x):
+    eps = np.finfo(x.dtype).eps
+    d = g[0](x) * np.ones_like(x)
+    error = eps * np.abs(d)
+    for j in range(1, x.shape[1]):
+        gap = x[:, j:] - x[:, :-j]
+        d = (d[:, 1:] - d[:, :-1]) / gap
+        error = (error[:, 1:] + error[:, :-1]) / gap + eps * np.abs(d)
+        for i in range(d.shape[1]):
+            near = ~((error[:, i] <= 9 * eps * np.abs(d[:, i])) & np.isfinite(d[:, i]))
+            points = x[near, i : i + j + 1]
+            fine, coarse = (_mean_derivative(g, points, j, m) for m in (9, 8))
+            doubt = np.abs(fine - coarse) + 2 * eps * np.abs(fine)
+            better = (doubt < error[near, i]) | ~np.isfinite(d[near, i])
+            d[near, i] = np.where(better, fine, d[near, i])
+            error[near, i] = np.where(better, doubt, error[near, i])
+    return d[:, 0]
+""",
+    """
 def _extracttrian(a, offset, lower):
-    places = (np.tril_indices if lower else np.triu_indices)(a.shape[-1], offset)
+    n = a.shape[-1]
+    places = np.tril_indices(n, offset) if lower else np.triu_indices(n, offset)
     return a[(..., *places)]
 """,
     """
@@ -60,37 +86,32 @@ def _fold(step, states, slices, fixed, count, backward, dtype):
 """,
     """
 def _frechet(name, a, *directions):
-    import scipy.linalg
-
-    if not a.size:
+    if not math.prod(a.shape):
         return a
     n, dtype = a.shape[-1], a.dtype
     for k, e in enumerate(directions):
-        e = np.kron(np.eye(2**k), e)
+        e = np.kron(np.eye(2**k, dtype=a.dtype), e)
         a = np.concatenate([
             np.concatenate([a, e], axis=-1), np.concatenate([np.zeros_like(e), a], axis=-1)
         ], axis=-2)
-    found = [getattr(scipy.linalg, name)(m) for m in a.reshape(-1, *a.shape[-2:])]
-    return np.real(np.array(found)).reshape(a.shape)[..., :n, -n:].astype(dtype)
+    return _of_matrices(name, a)[..., :n, -n:].astype(dtype)
 """,
     """
 def _gaps(w, degenerate):
-    d, off = w[..., None, :] - w[..., :, None], ~np.eye(w.shape[-1], dtype=bool)
+    d, off = w[..., None, :] - w[..., :, None], _off_diagonal(w)
     tied = off & (np.abs(d) <= _rounding(w)[..., None])
     least = 1e-10 if degenerate == "epsilon" else degenerate
     if isinstance(least, float):
-        d = np.maximum(np.abs(d), least) * np.where(d < 0, -1, 1)
+        d = np.clip(np.abs(d), least, None) * np.where(d < 0, -1, 1)
     elif degenerate == "nan":
         d = np.where(tied, np.nan, d)
-    elif tied.any():
-        raise np.linalg.LinAlgError("equal eigenvalues")
+    else:
+        d = _refused(tied, d, "equal eigenvalues")
     return np.where(off, 1 / np.where(off, d, 1), 0).astype(w.dtype)
 """,
     """
 def _inverse_mills(n, x):
-    import math
-
-    if np.ndim(n):
+    if getattr(n, "ndim", 0):
         found = x + 0 * n
         for order in np.unique(n):
             found = np.where(n == order, _inverse_mills(order, x), found)
@@ -103,7 +124,7 @@ def _inverse_mills(n, x):
     for k in range(n):
         h.append(-sum(math.comb(k, j) * h[j] * u[k - j] for j in range(k + 1)))
         u.append(h[-1] + (k == 0))
-    z = -np.minimum(x, low)
+    z = -np.clip(x, None, low)
     t = [2 * (depth + 1) / (z + np.sqrt(z * z + 4 * (depth + 1)))]
     for m in range(1, n + 1):
         t.append((t[m - 1] - sum(t[j] * t[m - j] for j in range(1, m))) / (2 * t[0] + z))
@@ -118,22 +139,37 @@ def _inverse_mills(n, x):
     """
 def _lq(a):
     q, r = np.linalg.qr(np.swapaxes(a, -1, -2))
-    sign = np.sign(np.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
+    sign = np.sign(np.diagonal(r, 0, -2, -1))[..., None, :]
     return np.swapaxes(r, -1, -2) * sign, np.swapaxes(q * sign, -1, -2)
+""",
+    """
+def _largest(a, axis):
+    a = np.abs(a)
+    if not math.prod(a.shape):
+        return a.sum(axis=axis, keepdims=True)
+    return a.max(axis=axis, keepdims=True)
 """,
     """
 def _makediag(v, offset):
     n, k = v.shape[-1] + abs(offset), np.arange(v.shape[-1])
-    a = np.zeros((*v.shape[:-1], n, n), v.dtype)
-    a[..., k + max(0, -offset), k + max(0, offset)] = v
-    return a
+    a = np.zeros((*v.shape[:-1], n, n), dtype=v.dtype)
+    return _put(a, (k + max(0, -offset), k + max(0, offset)), v)
 """,
     """
 def _maketrian(v, offset, lower):
     n = int((8 * v.shape[-1] + 1) ** 0.5 - 1) // 2 + abs(offset)
-    a = np.zeros((*v.shape[:-1], n, n), v.dtype)
-    a[(..., *(np.tril_indices if lower else np.triu_indices)(n, offset))] = v
-    return a
+    places = np.tril_indices(n, offset) if lower else np.triu_indices(n, offset)
+    return _put(np.zeros((*v.shape[:-1], n, n), dtype=v.dtype), places, v)
+""",
+    """
+def _mean_derivative(g, x, order, nodes):
+    u, c = numpy.polynomial.legendre.leggauss(nodes)
+    u = numpy.array(list(itertools.product((u + 1) / 2, repeat=order)))
+    c = numpy.array(list(itertools.product(c / 2, repeat=order)))
+    c = (c * u ** numpy.arange(order - 1, -1, -1)).prod(1)
+    at = np.asarray(numpy.cumprod(u, 1).T, dtype=x.dtype)
+    at = x[:, :1] + (x[:, 1:] - x[:, :-1]) @ at
+    return (g[order](at) * np.ones_like(at)) @ np.asarray(c, dtype=x.dtype)
 """,
     """
 def _merge(a, core, target):
@@ -141,11 +177,20 @@ def _merge(a, core, target):
 """,
     """
 def _norm2(a, axis):
-    top = np.abs(a).max(axis=axis, keepdims=True, initial=0)
-    scale = np.exp2(np.floor(np.log2(top, out=np.zeros_like(top), where=top > 0)))
-    scale = np.where(np.isfinite(scale), scale, np.ones_like(top))
+    top = _largest(a, axis)
+    scale = np.exp2(np.floor(np.log2(np.where(top > 0, top, 1))))
+    scale = np.where(np.isfinite(scale), scale, 1)
     found = np.sqrt(np.square(a / scale).sum(axis=axis))
     return found * scale.reshape(found.shape)
+""",
+    """
+def _off_diagonal(w):
+    return np.eye(w.shape[-1], dtype=w.dtype) == 0
+""",
+    """
+def _of_matrices(name, a):
+    found = [getattr(scipy.linalg, name)(m) for m in a.reshape(-1, *a.shape[-2:])]
+    return np.real(np.array(found)).reshape(a.shape)
 """,
     """
 def _place(whole, a, starts, steps):
@@ -155,13 +200,29 @@ def _place(whole, a, starts, steps):
     places += a
 """,
     """
+def _polygamma(n, x):
+    found = np.exp(special.gammaln(n + 1)) * special.zeta(n + 1, x)
+    return np.where(n == 0, special.digamma(x), np.where(n % 2 == 0, -found, found))
+""",
+    """
+def _put(a, places, v):
+    a[(..., *places)] = v
+    return a
+""",
+    """
+def _refused(where, a, what):
+    if where.any():
+        raise np.linalg.LinAlgError(what)
+    return a
+""",
+    """
 def _rounding(w):
     size = max(w.shape[-1], 16) * np.finfo(w.dtype).eps
-    return size * np.abs(w).max(axis=-1, initial=0)[..., None]
+    return size * _largest(w, -1)
 """,
     """
 def _segment_sum(a, index, n):
-    total = np.zeros((n, *a.shape[index.ndim:]), a.dtype)
+    total = np.zeros((n, *a.shape[index.ndim:]), dtype=a.dtype)
     np.add.at(total, index, a)
     return total
 """,
@@ -172,41 +233,14 @@ def _signs(v):
 """,
     """
 def _spectral(g, a, w, v, *directions):
-    import itertools
-
-    def integral(x, order, nodes):
-        u, c = np.polynomial.legendre.leggauss(nodes)
-        u = np.array(list(itertools.product((u + 1) / 2, repeat=order)))
-        c = np.array(list(itertools.product(c / 2, repeat=order)))
-        c = (c * u ** np.arange(order - 1, -1, -1)).prod(axis=1)
-        at = x[:, :1] + (x[:, 1:] - x[:, :-1]) @ np.cumprod(u, axis=1).T
-        return (g[order](at) * np.ones_like(at)) @ c
-
-    def differences(x):
-        eps = np.finfo(x.dtype).eps
-        d = g[0](x) * np.ones_like(x)
-        error = eps * np.abs(d)
-        for j in range(1, x.shape[1]):
-            gap = x[:, j:] - x[:, :-j]
-            d = (d[:, 1:] - d[:, :-1]) / gap
-            error = (error[:, 1:] + error[:, :-1]) / gap + eps * np.abs(d)
-            for i in range(d.shape[1]):
-                near = ~((error[:, i] <= 9 * eps * np.abs(d[:, i])) & np.isfinite(d[:, i]))
-                points = x[near, i : i + j + 1]
-                fine, coarse = (integral(points, j, m) for m in (9, 8))
-                doubt = np.abs(fine - coarse) + 2 * eps * np.abs(fine)
-                better = (doubt < error[near, i]) | ~np.isfinite(d[near, i])
-                d[near, i] = np.where(better, fine, d[near, i])
-                error[near, i] = np.where(better, doubt, error[near, i])
-        return d[:, 0]
-
     t, k, n = np.swapaxes(v, -1, -2), len(directions), w.shape[-1]
     if not k:
         return (v * (g[0](w) * np.ones_like(w))[..., None, :]) @ t
     e = [t @ (e + np.swapaxes(e, -1, -2)) @ v / 2 for e in directions]
-    index = np.sort(np.indices((n,) * (k + 1)).reshape(k + 1, -1), axis=0).T
+    index = numpy.sort(numpy.indices((n,) * (k + 1)).reshape(k + 1, -1), 0).T
     with np.errstate(all="ignore"):
-        table = differences(w[..., index].reshape(-1, k + 1)).reshape(w.shape[:-1] + (n,) * (k + 1))
+        table = _divided_differences(g, w[..., np.asarray(index)].reshape(-1, k + 1))
+    table = table.reshape(w.shape[:-1] + (n,) * (k + 1))
     words = [[..., i, i + 1] for i in range(k)]
     total = 0
     for order in itertools.permutations(e):
@@ -216,15 +250,15 @@ def _spectral(g, a, w, v, *directions):
 """,
     """
 def _svd_gaps(s, degenerate):
-    row, column, off = s[..., None, :], s[..., :, None], ~np.eye(s.shape[-1], dtype=bool)
+    row, column, off = s[..., None, :], s[..., :, None], _off_diagonal(s)
     d, total, rounding = row - column, row + column, _rounding(s)[..., None]
     tied, instead = off & (np.abs(d) <= rounding), np.nan
-    refused = tied[..., :1, :] if degenerate == "spectral" else tied
     least = 1e-10 if degenerate == "epsilon" else degenerate
-    if degenerate in ("raise", "norm", "spectral") and refused.any():
-        raise np.linalg.LinAlgError("equal singular values")
+    if degenerate in ("raise", "norm", "spectral"):
+        refused = tied[..., :1, :] if degenerate == "spectral" else tied
+        d = _refused(refused, d, "equal singular values")
     if isinstance(least, float):
-        d, tied = np.maximum(np.abs(d), least) * np.where(d < 0, -1, 1), np.zeros_like(tied)
+        d, tied = np.clip(np.abs(d), least, None) * np.where(d < 0, -1, 1), off & ~off
     elif degenerate in ("nuclear", "spectral"):
         instead = np.where(total > rounding, 0.5 / np.where(total > rounding, total, 1), 0)
     share = row / np.where(total > 0, total, 1)
@@ -235,11 +269,12 @@ def _svd_gaps(s, degenerate):
 def _svd_reciprocal(s, degenerate):
     least = 1e-10 if degenerate == "epsilon" else degenerate
     if isinstance(least, float):
-        return (1 / np.maximum(s, least)).astype(s.dtype)
+        return (1 / np.clip(s, least, None)).astype(s.dtype)
     zero, norm = s <= _rounding(s), degenerate in ("nuclear", "spectral")
-    if degenerate != "nan" and not norm and zero.any():
-        raise np.linalg.LinAlgError("a singular value of 0")
-    return np.where(zero, 0 if norm else np.nan, 1 / np.where(zero, 1, s)).astype(s.dtype)
+    found = np.where(zero, 0 if norm else np.nan, 1 / np.where(zero, 1, s)).astype(s.dtype)
+    if degenerate != "nan" and not norm:
+        return _refused(zero, found, "a singular value of 0")
+    return found
 """,
     """
 def _window(a, starts, steps, shape):
@@ -248,9 +283,6 @@ def _window(a, starts, steps, shape):
     return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
 """,
 )
-
-#: Sources by the name of the function.
-HELPERS = {text.split("(")[0].removeprefix("\ndef "): text.strip() for text in SOURCES}
 
 #: What every program makes of its arguments.
 FLOATS = '''
@@ -261,19 +293,20 @@ def floats(*given):
     single = kinds and all(kind.kind == "f" and kind.itemsize <= 4 for kind in kinds)
     found = [np.asarray(a, np.float32 if single else np.float64) for a in arrays]
     return found if found[1:] else found[0]
-'''.lstrip()
+'''
 
 #: The end of a self-check: derivatives against central differences, or shapes.
 DIFFERENCES = """
     x, step = values["{x}"], 1e-6
     expected = np.empty(found.shape)
     for place in np.ndindex(x.shape):
-        a = np.zeros(x.shape)
-        a[place] = 1.0
+        unit = np.zeros(x.shape)
+        unit[place] = 1.0
+        {numbers} = {asarray}(unit)
         direction = {direction}
         above = before(**{{**values, "{x}": x + step * direction}}{extra})
         below = before(**{{**values, "{x}": x - step * direction}}{extra})
-        expected[(..., *place)] = (above - below) / (2 * step)
+        expected[(..., *place)] = {host}(above - below) / (2 * step)
     error = np.abs(found - expected).max(initial=0) / max(1.0, np.abs(expected).max(initial=0))
     print(f"largest difference from central differences: {{error:.1e}}")
     if not error < 1e-6:

@@ -1,13 +1,16 @@
-"""How NumPy programs call operators."""
+"""How programs over array modules call operators, in NumPy's words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+#: A text with fields, or a function of the parameters, written, that gives it.
+Template = str | Callable[..., str]
+
 #: Operators by name, as `infix.filled` reads them: parameters are ``{p[0]}``, the axes of a
-#: reduction ``{axes}``, the dtype ``{dtype}``; or a function of the parameters, written, that gives
-#: the template. Others are NumPy's functions of their name where they act on entries.
-TEMPLATES: dict[str, str | Callable[..., str]] = {
+#: reduction ``{axes}``, the dtype ``{dtype}``. Others are NumPy's
+#: functions of their name where they act on entries.
+TEMPLATES: dict[str, Template] = {
     **{
         name: f"special.{name}({{operands}})"
         for name in (
@@ -19,7 +22,7 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "spherical_jn": "special.spherical_jn(np.asarray({0}, int), {1}).astype({dtype})",
     "polygamma": "special.polygamma({0}, {1}).astype({dtype})",
     "reciprocal": "1 / {0}",
-    "reciprocal0": "np.divide(1, {0}, out=np.zeros_like({0}), where={0} != 0)",
+    "reciprocal0": "np.where({0} == 0, 0, 1 / np.where({0} == 0, 1, {0}))",
     "inverse_mills": "_inverse_mills({0}, {1})",
     "power": "{0} ** {1}",
     "less": "({0} < {1})",

@@ -1,0 +1,122 @@
+"""Shared libraries: C source that the system's compiler builds, with a header for callers."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..backends.c.compiler import command
+from ..languages.source.c_library import library_source
+from ..languages.source.c_module import header_of
+from ..support.errors import Error
+
+FLAGS = ("-O3", "-march=native")
+ALWAYS = ("-std=c99", "-shared", "-fPIC", "-fopenmp-simd")
+#: Where a CBLAS may be, in the order in which they are tried.
+CBLAS = (("-lopenblas",), ("-lcblas", "-lblas"), ("-lcblas",), ("-lblas",))
+_TRIED = """
+#include <cblas.h>
+int main(void) { double x = 1; return cblas_ddot(1, &x, 1, &x, 1) != 1; }
+"""
+ENDINGS = {"darwin": ".dylib", "win32": ".dll"}
+
+
+class Library(NamedTuple):
+    """The files of a library, and the flags that linked it to a CBLAS, if any did.
+
+    Attributes
+    ----------
+    source, header, library : Path
+    blas : tuple of str
+    multiplies : bool
+        Are there products of matrices in it?
+    """
+
+    source: Path
+    header: Path
+    library: Path
+    blas: tuple[str, ...]
+    multiplies: bool
+
+
+def build_library(
+    e: Any, out: str, name: str = "f", blas: str = "auto", single: bool = False
+) -> Library:
+    """Compile an expression to a shared library.
+
+    Parameters
+    ----------
+    e : expression or nest of expressions
+    out : str
+        The library's file, such as ``libf.so``, source and header beside it as ``f.c`` and ``f.h``;
+        or a folder for the three.
+    name : str
+        Of the function; ``name_workspace`` tells how many bytes its last argument has, and
+        ``name_pointers`` is the same function with pointers alone, as R's ``.C`` calls it.
+    blas : str
+        Products of matrices: ``"auto"`` is a CBLAS where the linker finds one, ``"none"`` plain
+        loops; anything else are the flags for one.
+    single : bool
+        Numbers of float32.
+
+    Raises
+    ------
+    Error
+        Where there is no compiler, or it fails.
+    UnsupportedError
+        Where C has no word for an operator.
+    """
+    command("a library")
+    text = "#define SINGLE\n" * single + library_source(e, name)
+    path = Path(out)
+    if not path.suffix or path.is_dir():
+        path = path / f"lib{name}{ENDINGS.get(sys.platform, '.so')}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stem = path.stem.removeprefix("lib") or path.stem
+    source, header = path.with_name(f"{stem}.c"), path.with_name(f"{stem}.h")
+    source.write_text(text, encoding="utf-8")
+    header.write_text(header_of(text), encoding="utf-8")
+    multiplies = " multiply(" in text
+    linked = _linked(blas) if multiplies else ()
+    flags = shlex.split(os.environ.get("CFLAGS", shlex.join(FLAGS)))
+    chosen = [*flags, *(["-DCBLAS"] if linked else [])]
+    line = [*command("a library"), *ALWAYS, *chosen, str(source), "-o", str(path), *linked, "-lm"]
+    _run(line)
+    return Library(source, header, path, linked, multiplies)
+
+
+def _linked(blas: str) -> tuple[str, ...]:
+    """The flags that link a CBLAS."""
+    if blas == "none":
+        return ()
+    if blas != "auto":
+        return tuple(shlex.split(blas))
+    with tempfile.TemporaryDirectory() as folder:
+        tried = Path(folder, "tried.c")
+        tried.write_text(_TRIED, encoding="utf-8")
+        for flags in CBLAS:
+            line = [*command("a library"), str(tried), "-o", str(tried.with_suffix(".out")), *flags]
+            if _compiled(line).returncode == 0:
+                return flags
+    return ()
+
+
+def _run(line: Sequence[str]) -> None:
+    done = _compiled(line)
+    if done.returncode:
+        raise Error(f"{shlex.join(line)} failed:\n{done.stderr.strip()[:2000]}")
+
+
+def _compiled(line: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            line, capture_output=True, check=False, encoding="utf-8", errors="replace"
+        )
+    except OSError as problem:
+        raise Error(f"{line[0]} does not run: {problem}") from problem

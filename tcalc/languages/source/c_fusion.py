@@ -1,0 +1,252 @@
+"""Nests of loops fused where that is right, and temporaries as local numbers.
+
+Every temporary is first an array that one nest fills. Nests that run through the same axis become
+one, and an array of which every entry is read where it is made becomes a number of the loop's body:
+a chain of entrywise functions is one nest, with the sums inside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .c_nests import Array, Line, Loop, Node, flat, mapped, place, replaced, targets, texts, words
+
+#: How many statements back a nest looks for one to be fused with.
+BACK = 24
+
+
+def live(nodes: Sequence[Node], kept: Sequence[str]) -> list[Node]:
+    """Without statements that only fill what nothing reads."""
+    reads = [(set(targets(line)), words(line)) for line in flat(nodes)]
+    needed = set(kept)
+    while new := {w for made, read in reads if made & needed for w in read} - needed:
+        needed |= new
+    return _without(nodes, {name for made, _ in reads for name in made - needed})
+
+
+def _without(nodes: Sequence[Node], dead: set[str]) -> list[Node]:
+    found: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Loop):
+            body = _without(node.body, dead)
+            if body:
+                found.append(Loop(node.index, node.extent, body, node.plain, node.backward))
+        elif not dead.issuperset(targets(node)):
+            found.append(node)
+    return found
+
+
+# --- fusion ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Fusion:
+    """Nests of one function.
+
+    Parameters
+    ----------
+    arrays : mapping
+        What is known of the shapes of arrays, by name.
+    """
+
+    arrays: Mapping[str, Array]
+    patterns: dict[str, re.Pattern[str]] = field(default_factory=dict)
+
+    def fused(self, nodes: Sequence[Node]) -> list[Node]:
+        """The nodes with nests that run through one axis as one."""
+        out: list[Node] = []
+        for node in nodes:
+            if isinstance(node, Loop) and node.plain:
+                at = self._partner(out, node)
+                if at is not None:
+                    out = self._merged(out, at, node)
+                    continue
+            out.append(node)
+        return [
+            Loop(n.index, n.extent, self.fused(n.body), n.plain, n.backward)
+            if isinstance(n, Loop)
+            else n
+            for n in out
+        ]
+
+    def _partner(self, out: list[Node], node: Loop) -> int | None:
+        """The place of an earlier loop that this one may be part of."""
+        between: list[Node] = []
+        for at in range(len(out) - 1, max(-1, len(out) - 1 - BACK), -1):
+            other = out[at]
+            if isinstance(other, Loop) and other.plain and other.extent == node.extent:
+                needed = _needed(between, node)
+                movable = not any(_conflict(n, other) for n in needed)
+                if movable and self._together(other, _named_alike(node, other)):
+                    return at
+            between.insert(0, other)
+        return None
+
+    def _merged(self, out: list[Node], at: int, node: Loop) -> list[Node]:
+        other, between = out[at], out[at + 1 :]
+        assert isinstance(other, Loop)
+        needed = _needed(between, node)
+        rest = [n for n in between if all(n is not m for m in needed)]
+        body = [*other.body, *_named_alike(node, other).body]
+        return [*out[:at], *needed, Loop(other.index, other.extent, body), *rest]
+
+    def _together(self, first: Loop, second: Loop) -> bool:
+        """May each turn of the second follow the same one of the first, and is that worth it?"""
+        shared = (first.writes & second.names) | (second.writes & first.names)
+        common = {name for name in first.names & second.names if name in self.arrays}
+        if not shared and not common:
+            return False
+        for name in shared:
+            found = [*_accesses(name, [first]), *_accesses(name, [second])]
+            rows = {self._row(name, access) for access in found}
+            if rows == {first.index}:
+                continue
+            entries = {self._entry(name, access) for access in found}
+            entry = entries.pop()
+            if entries or entry is None or first.index not in entry:
+                return False
+        return True
+
+    def _row(self, name: str, access: str | None) -> str | None:
+        """The index of the first axis, where that is one loop's index."""
+        array = self.arrays.get(name)
+        if array is None or access is None or not array.shape:
+            return None
+        if len(array.shape) == 1:
+            return access if access.isidentifier() else None
+        found = re.match(r"\(*(\w+) \* ", access)
+        return found.group(1) if found else None
+
+    def _entry(self, name: str, access: str | None) -> tuple[str, ...] | None:
+        """The indices of all axes, where they are different indices of loops."""
+        array = self.arrays.get(name)
+        if array is None or access is None or not array.shape:
+            return None
+        if name not in self.patterns:
+            self.patterns[name] = re.compile(
+                re.escape(place(["\0"] * len(array.shape), array.shape)).replace("\0", r"(\w+)")
+            )
+        found = self.patterns[name].fullmatch(access)
+        groups = found.groups() if found else ()
+        return groups if groups and len(set(groups)) == len(groups) else None
+
+
+def _named_alike(node: Loop, other: Loop) -> Loop:
+    """The loop with the index of another one."""
+    if node.index == other.index:
+        return node
+    swapped = {node.index: other.index, other.index: node.index}
+    (found,) = replaced([node], swapped)
+    assert isinstance(found, Loop)
+    return found
+
+
+def _needed(between: Sequence[Node], node: Node) -> list[Node]:
+    """What of these statements must stand before the node, in order."""
+    found: list[Node] = []
+    for other in reversed(between):
+        if _conflict(other, node) or any(_conflict(other, n) for n in found):
+            found.insert(0, other)
+    return found
+
+
+def _conflict(a: Node, b: Node) -> bool:
+    """Does one write what the other names?"""
+    return bool(_writes(a) & _names(b) or _writes(b) & _names(a))
+
+
+def _writes(node: Node) -> frozenset[str]:
+    return node.writes if isinstance(node, Loop) else frozenset(targets(node))
+
+
+def _names(node: Node) -> frozenset[str]:
+    return node.names if isinstance(node, Loop) else words(node)
+
+
+def _accesses(name: str, nodes: Sequence[Node]) -> Iterator[str | None]:
+    """The places at which an array is read or written; None: wherever."""
+    for text in texts(nodes):
+        for found in re.finditer(rf"\b{name}\b", text):
+            yield _after(text, found.end())
+
+
+def _after(text: str, start: int) -> str | None:
+    """What is in brackets here, or added to a pointer."""
+    opening = text[start : start + 1] == "["
+    if not opening and text[start : start + 3] != " + ":
+        return None
+    first = start + 1 if opening else start + 3
+    depth = 0
+    for k, character in enumerate(text[first:], first):
+        if not depth and character in ")],;":
+            return text[first:k]
+        depth += (character in "([") - (character in ")]")
+    return None
+
+
+# --- numbers instead of arrays --------------------------------------------------------------------
+
+
+def localised(nodes: list[Node], arrays: Mapping[str, Array], kept: Sequence[str]) -> list[Node]:
+    """Entries that one turn of a loop fills and reads as local numbers.
+
+    They are stored where others read them too: other statements, or the caller (`kept`).
+    """
+    count: dict[str, int] = dict.fromkeys(kept, 1 << 30)
+    for text in texts(nodes):
+        for word in re.findall(r"[A-Za-z_]\w*", text):
+            count[word] = count.get(word, 0) + 1
+    return _localised(nodes, arrays, count)
+
+
+def _localised(
+    nodes: Sequence[Node], arrays: Mapping[str, Array], count: Mapping[str, int]
+) -> list[Node]:
+    found = [
+        Loop(n.index, n.extent, _localised(n.body, arrays, count), n.plain, n.backward)
+        if isinstance(n, Loop)
+        else n
+        for n in nodes
+    ]
+    start = 0
+    while start < len(found):
+        node = found[start]
+        if isinstance(node, Line) and node.sign == "=" and "[" in node.target:
+            found = _local(found, start, node, arrays, count)
+        start += 1
+    return found
+
+
+def _local(
+    nodes: list[Node],
+    start: int,
+    line: Line,
+    arrays: Mapping[str, Array],
+    count: Mapping[str, int],
+) -> list[Node]:
+    """The nodes with one entry as a number, where nothing else of its array is named here."""
+    name, rest = line.written, nodes[start + 1 :]
+    array = arrays.get(name)
+    if array is None:
+        return nodes
+    inside = line.target[len(name) + 1 : -1]
+    places = list(_accesses(name, rest))
+    if not places or any(access != inside for access in places):
+        return nodes
+    adding = [k for k, n in enumerate(rest) if name in _writes(n)]
+    stored = count[name] > 1 + len(places)
+    local = f"{name}_" if stored else name
+    names = {line.target: local}
+    kind = array.kind if adding else f"const {array.kind}"
+    rest = [mapped(n, lambda text: _substituted(text, names)) for n in rest]
+    if stored:
+        rest.insert(adding[-1] + 1 if adding else 0, Line(line.target, "=", local))
+    return [*nodes[:start], Line(local, "=", line.value, kind), *rest]
+
+
+def _substituted(text: str, names: Mapping[str, str]) -> str:
+    for old, new in names.items():
+        text = re.sub(rf"\b{re.escape(old)}", new, text)
+    return text

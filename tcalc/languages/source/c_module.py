@@ -1,0 +1,243 @@
+"""A file of C: declarations that are its header, functions, and what these call."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from ...graph.nodes import Var
+from .c_fusion import Fusion, live, localised
+from .c_nests import Array, Line, Statement, atom, flat, lettered, lines, replaced
+from .c_values import Value, value
+from .c_words import KEYWORDS, LIBRARY, OWN
+from .c_writer import Writer
+from .language import FunctionText
+
+#: Files of `routines/`, of which later ones call earlier ones.
+ROUTINES = ("numbers.c", "special.c", "products.c", "rows.c", "factors.c", "spectral.c")
+
+
+@cache
+def routines() -> dict[str, str]:
+    """The functions that programs carry along, by name, in an order in which they can stand."""
+    folder = Path(__file__).with_name("routines")
+    found = {}
+    for name in ROUTINES:
+        text = (folder / name).read_text(encoding="utf-8")
+        for part in re.split(r"\n\n(?=/\*|static|#)", text.strip()):
+            named = re.search(r"^(?:static [\w ]*?(\w+)\(|#define (\w+) )", part, re.MULTILINE)
+            if named:
+                found[named.group(1) or named.group(2)] = part.strip()
+    return found
+
+
+RESERVED = frozenset([*KEYWORDS, *LIBRARY, *OWN, *routines()])
+
+
+def leaves(result: Value) -> list[tuple[str, Value]]:
+    """Results with their names."""
+    if not result.labels and not result.parts:
+        return [("out", result)]
+    found: list[tuple[str, Value]] = []
+    for label, part in zip(result.labels, result.parts, strict=True):
+        for inner, leaf in leaves(part):
+            found.append((f"out_{label}{inner.removeprefix('out')}", leaf))
+    return found
+
+
+def function_lines(language: Writer, f: FunctionText) -> list[str]:
+    """A function of the module, after the one that tells its workspace."""
+    scope = language.scope
+    for v in f.parameters.values():
+        language.shape(v.shape)
+    statements = [line for line in f.body if isinstance(line, Statement)]
+    nodes = [node for s in statements for node in s.nodes]
+    arrays = {a.name: a for s in statements for a in s.made}
+    results, names = [], dict[str, str]()
+    taken = {*scope.taken, *scope.sizes.values(), *names}
+    for label, leaf in leaves(value(f.result)):
+        out = label
+        while out in taken:
+            out += "_"
+        taken.add(out)
+        results.append((out, leaf))
+        if leaf.shape:
+            names[leaf.text] = out
+            arrays[out] = replace(arrays.pop(leaf.text), name=out)
+        else:
+            nodes.append(Line(f"*{out}", "=", leaf.entry(()).text))
+    outputs = [out for out, _ in results]
+    nodes = live(replaced(nodes, names), outputs)
+    nodes = localised(Fusion(arrays).fused(nodes), arrays, outputs)
+    nodes = lettered(nodes, {*f.parameters, *scope.sizes.values(), *outputs})
+    body = lines(nodes)
+    declared = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}
+    named = set(re.findall(r"\w+", "\n".join(body)))
+    stored = [a for n, a in arrays.items() if n in named - declared and n not in outputs]
+    sizes = sorted(scope.sizes.values())
+    extents = [f"ptrdiff_t {n}" for n in sizes]
+    head = [_parameter(p, v) for p, v in f.parameters.items()] + extents
+    head += [f"real *restrict {out}" for out in outputs] + ["void *restrict work"]
+    storage, total = _stored(stored)
+    unused = sorted({*f.parameters, *sizes, "work"} - named - _words([*storage]))
+    about = [f"{p}: {_shown(language.shape(v.shape))}" for p, v in f.parameters.items()]
+    about += [f"{out}: {_shown(leaf.shape)}" for out, leaf in results]
+    hidden = [f"    (void){n};" for n in sizes if n not in _words([total])]
+    return [
+        *_comment([f.doc, f"Row by row: {'; '.join(about)}."]),
+        *headed(f"size_t {f.name}_workspace", extents or ["void"]),
+        "{",
+        *hidden,
+        f"    return {total};",
+        "}",
+        "",
+        *headed(f"int {f.name}", head),
+        "{",
+        *[f"    {line}" for line in storage],
+        *[f"    (void){n};" for n in unused],
+        *[line if line.startswith("#") else f"    {line}" for line in body],
+        "    return 0;",
+        "}",
+    ]
+
+
+def _words(texts: Iterable[str]) -> set[str]:
+    return set(re.findall(r"\w+", "\n".join(texts)))
+
+
+def _shown(shape: Sequence[str]) -> str:
+    return " x ".join([atom(n) for n in shape]) or "number"
+
+
+def _parameter(name: str, v: Var) -> str:
+    kind = "ptrdiff_t" if v.integral else "real"
+    return f"const {kind} *restrict {name}" if v.shape else f"{kind} {name}"
+
+
+def _stored(arrays: Sequence[Array]) -> tuple[list[str], str]:
+    """Pointers into the workspace, and how many bytes it takes."""
+    found, totals = list[str](), list[str]()
+    behind = "work"
+    for kind in ("ptrdiff_t", "real"):
+        chosen = [a for a in arrays if a.kind == kind]
+        for a in chosen:
+            first = found and a is chosen[0]
+            start = f"({kind} *)({behind})" if first else behind
+            found.append(f"{kind} *{a.name} = {start};")
+            behind = f"{a.name} + {a.size}"
+        if chosen:
+            size = " + ".join([a.size for a in chosen])
+            totals.append(f"(size_t)({size}) * sizeof({kind})")
+    return found, " + ".join(totals) or "0"
+
+
+def headed(head: str, parameters: Sequence[str]) -> list[str]:
+    """The head of a function, on lines that are not too long."""
+    one = f"{head}({', '.join(parameters)})"
+    if len(one) <= 100:
+        return [one]
+    lines_, line = [], f"{head}("
+    for k, p in enumerate(parameters):
+        shown = p + (")" if k == len(parameters) - 1 else ", ")
+        if len(line) + len(shown) > 100:
+            lines_.append(line.rstrip())
+            line = "    "
+        line += shown
+    return [*lines_, line]
+
+
+def _comment(texts_: Sequence[str]) -> list[str]:
+    """A comment that nothing in its text ends."""
+    safe = [re.sub(r"[^ -~]", " ", t).replace("*/", "* /").replace("??", "? ?") for t in texts_]
+    safe = [t.replace("/*", "/ *").replace("\\", "") for t in safe]
+    shown = [line for t in safe for line in textwrap.wrap(t, 94)]
+    return [*[f"{'/*' if k == 0 else '  '} {t}" for k, t in enumerate(shown[:-1])],
+            f"{'  ' if shown[1:] else '/*'} {shown[-1]} */"]  # fmt: skip
+
+
+HEADER_END = "#endif /* header */"
+_TYPES = """
+#include <stddef.h>
+
+#ifndef REAL
+#define REAL
+#ifdef SINGLE /* the same in single precision */
+typedef float real;
+#else
+typedef double real;
+#endif
+#endif
+""".strip()
+_INCLUDES = """
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#ifdef CBLAS /* products of matrices by a library: -DCBLAS -lopenblas */
+#include <cblas.h>
+#ifdef SINGLE
+#define CBLAS_GEMM cblas_sgemm
+#else
+#define CBLAS_GEMM cblas_dgemm
+#endif
+#endif
+
+#if defined(__GNUC__) /* `omp simd` lets sums be added up in any order: -fopenmp-simd */
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+""".strip()
+
+
+def module_text(functions: Sequence[list[str]]) -> str:
+    """The file: its header, then what is behind it."""
+    bodies = ["\n".join(lines_) for lines_ in functions]
+    declared = [_declared(lines_) for lines_ in functions]
+    helpers = called(bodies)
+    (name,) = re.findall(r"^int (\w+)\(", bodies[0], re.MULTILINE)
+    heap = "\n#include <stdlib.h>" if "malloc(" in bodies[-1] else ""
+    guard = f"{name.upper()}_H"
+    header = [f"#ifndef {guard}", f"#define {guard}", "", _TYPES, "", *declared, "", HEADER_END]
+    parts = ["\n".join(header), _INCLUDES + heap, *helpers, *bodies]
+    return "\n\n".join(parts) + "\n"
+
+
+def header_of(source: str) -> str:
+    """The declarations of a file: what other files include."""
+    head, _, _ = source.partition(HEADER_END)
+    return head + HEADER_END + "\n"
+
+
+def declarations(source: str) -> dict[str, list[str]]:
+    """The parameters of a file's functions as they are declared, by name."""
+    found = re.findall(r"^int (\w+)\(([^)]*)\);", source, re.MULTILINE)
+    return {
+        name: [re.sub(r"\s+", " ", p).replace("*restrict ", "* ").strip() for p in text.split(",")]
+        for name, text in found
+    }
+
+
+def _declared(lines_: Sequence[str]) -> str:
+    """The comment and the declarations of a function's lines."""
+    found, open_ = list[str](), True
+    for line in lines_:
+        if line == "{":
+            found[-1] += ";"
+            open_ = False
+        if open_:
+            found.append(line)
+        if line in ("}", ""):
+            open_ = line == ""
+    return "\n".join(found)
+
+
+def called(texts_: Sequence[str]) -> list[str]:
+    """The routines that texts call, and those that these call."""
+    known, needed = routines(), set[str]()
+    waiting = "\n".join(texts_)
+    while new := set(re.findall(r"\w+(?=\()|[A-Z_]{3,}", waiting)) & (known.keys() - needed):
+        needed |= new
+        waiting = "\n".join([known[name] for name in new])
+    return [text for name, text in known.items() if name in needed]

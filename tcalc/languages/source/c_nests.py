@@ -1,0 +1,216 @@
+"""Statements of C: assignments, calls and loops, what they name, and their text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+#: Names of indices, in the order in which loops take them.
+LETTERS = ("i", "j", "k", "l", "p", "q", "r", "s", "u", "v")
+
+
+@dataclass(frozen=True)
+class Array:
+    """A temporary: its extents as text of C, and the type of its entries."""
+
+    name: str
+    shape: tuple[str, ...]
+    kind: str = "real"
+
+    @property
+    def size(self) -> str:
+        return " * ".join([atom(n) for n in self.shape]) or "1"
+
+
+@dataclass
+class Line:
+    """An assignment; `kind` is the type where it declares its target."""
+
+    target: str
+    sign: str
+    value: str
+    kind: str = ""
+
+    @property
+    def text(self) -> str:
+        head = f"{self.kind} " if self.kind and not self.kind.endswith("*") else self.kind
+        return f"{head}{self.target} {self.sign} {self.value};"
+
+    @property
+    def written(self) -> str:
+        """The name that is assigned to."""
+        found = re.search(r"\w+", self.target)
+        assert found is not None
+        return found.group()
+
+
+@dataclass
+class Call:
+    """A routine that fills arrays; one that may fail returns a status that is handed on."""
+
+    text: str
+    writes: tuple[str, ...]
+    status: str = ""
+
+
+@dataclass
+class Loop:
+    """A loop over an index from 0 on; `plain` ones may be fused."""
+
+    index: str
+    extent: str
+    body: list[Node]
+    plain: bool = True
+    backward: bool = False
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return words(self)
+
+    @cached_property
+    def writes(self) -> frozenset[str]:
+        return frozenset(name for line in flat([self]) for name in targets(line))
+
+
+Node = Line | Call | Loop
+
+
+class Statement(str):
+    """Lines of a scope that hold their nodes; the text is all that they name."""
+
+    __slots__ = ("made", "nodes")
+    nodes: list[Node]
+    made: list[Array]
+
+    def __new__(cls, nodes: list[Node], made: list[Array]) -> Statement:
+        found = super().__new__(cls, "\n".join([" ".join(words(n)) for n in nodes]))
+        found.nodes, found.made = nodes, made
+        return found
+
+
+def atom(text: str) -> str:
+    """The text, in parentheses where it is a sum or a product."""
+    depth = 0
+    for k, character in enumerate(text):
+        depth += (character in "([") - (character in ")]")
+        if not depth and not (character.isalnum() or character in "_)]"):
+            return f"({text})"
+        if not depth and character in ")]" and k < len(text) - 1:
+            return f"({text})"
+    return text
+
+
+def nest(index: Sequence[str], extents: Sequence[str], body: list[Node]) -> list[Node]:
+    """Loops around statements."""
+    for i, n in reversed(list(zip(index, extents, strict=True))):
+        body = [Loop(i, n, body)]
+    return body
+
+
+def targets(node: Line | Call) -> tuple[str, ...]:
+    return node.writes if isinstance(node, Call) else (node.written,)
+
+
+def flat(nodes: Sequence[Node]) -> Iterator[Line | Call]:
+    """All lines and calls, loops opened."""
+    for node in nodes:
+        if isinstance(node, Loop):
+            yield from flat(node.body)
+        else:
+            yield node
+
+
+def texts(nodes: Sequence[Node]) -> Iterator[str]:
+    """All text, extents of loops too."""
+    for node in nodes:
+        if isinstance(node, Loop):
+            yield node.extent
+            yield from texts(node.body)
+        else:
+            yield node.text
+
+
+def words(node: Node) -> frozenset[str]:
+    return frozenset(re.findall(r"[A-Za-z_]\w*", "\n".join(texts([node]))))
+
+
+def replaced(nodes: Sequence[Node], names: Mapping[str, str]) -> list[Node]:
+    """The same with other words in place of some, all at once."""
+    if not names:
+        return list(nodes)
+    pattern = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
+
+    def text(given: str) -> str:
+        return pattern.sub(lambda m: names[m.group()], given)
+
+    return [mapped(node, text) for node in nodes]
+
+
+def lettered(nodes: Sequence[Node], taken: Collection[str]) -> list[Node]:
+    """The same with letters for indices that nothing else is called."""
+    used = {word for node in nodes for word in words(node)}.union(taken)
+    free = (name for name in (*LETTERS, *[f"i{k}" for k in range(1000)]) if name not in used)
+    found = sorted([w for w in used if re.fullmatch(r"_\d+", w)], key=lambda w: int(w[1:]))
+    return replaced(nodes, dict(zip(found, free, strict=False)))
+
+
+def mapped(node: Node, text: Mapping[str, str] | object) -> Node:
+    assert callable(text)
+    if isinstance(node, Loop):
+        body = [mapped(inner, text) for inner in node.body]
+        return Loop(text(node.index), text(node.extent), body, node.plain, node.backward)
+    if isinstance(node, Call):
+        written = tuple([str(text(name)) for name in node.writes])
+        return Call(text(node.text), written, node.status)
+    return Line(text(node.target), node.sign, text(node.value), node.kind)
+
+
+def place(index: Sequence[str], shape: Sequence[str]) -> str:
+    """The place of an entry in memory, rows after each other."""
+    text = ""
+    for k, n in zip(index, shape, strict=True):
+        if text in ("", "0"):
+            text = k
+        else:
+            text = f"{atom(text)} * {atom(n)}" + (f" + {k}" if k != "0" else "")
+    return text or "0"
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def lines(nodes: Sequence[Node]) -> list[str]:
+    """The statements as lines."""
+    found: list[str] = []
+    for node in nodes:
+        if isinstance(node, Line):
+            found.append(node.text)
+        elif isinstance(node, Call):
+            found += (
+                [f"if ({node.text})", f"    return {node.status};"]
+                if node.status
+                else [f"{node.text};"]
+            )
+        else:
+            found += _loop(node)
+    return found
+
+
+def _loop(node: Loop) -> list[str]:
+    i, n = node.index, node.extent
+    head = f"for (ptrdiff_t {i} = 0; {i} < {n}; {i}++)"
+    if node.backward:
+        head = f"for (ptrdiff_t {i} = {n}; {i}-- > 0;)"
+    body = lines(node.body)
+    one = len(node.body) == 1 and not (isinstance(node.body[0], Line) and node.body[0].kind)
+    summed = [
+        line.target
+        for line in node.body
+        if isinstance(line, Line) and line.sign == "+=" and line.target.isidentifier()
+    ]
+    straight = all(isinstance(line, Line) for line in node.body)
+    pragma = [f"#pragma omp simd reduction(+: {', '.join(summed)})"] if summed and straight else []
+    inside = [line if line.startswith("#") else f"    {line}" for line in body]
+    return [*pragma, head, *inside] if one else [*pragma, f"{head} {{", *inside, "}"]

@@ -1,0 +1,76 @@
+"""What writes statements of C: arrays that are filled, numbers that are added up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...graph.extents import Extent, Shape
+from .c_extents import extent_text
+from .c_nests import Array, Line, Node, Statement, nest
+from .c_values import Value, entry_of, in_memory, scalar, value
+from .language import Code
+from .scope import FunctionScope
+
+
+class Writer:
+    """A function's statements, of numbers or of the integers that index.
+
+    Parameters
+    ----------
+    scope : FunctionScope
+        It takes the statements.
+    integers : bool
+    """
+
+    def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
+        self.scope = scope
+        self.integers = integers
+        self.kind = "ptrdiff_t" if integers else "real"
+
+    # --- statements ---
+
+    def emit(self, *nodes: Node, made: Sequence[Array] = ()) -> None:
+        self.scope.lines.append(Statement(list(nodes), list(made)))
+
+    def index(self, count: int) -> list[str]:
+        """Names of that many indices; `c_nests.lettered` gives them letters in the end."""
+        return [f"_{k}" for k in range(count)]
+
+    def storage(self, shape: Sequence[str], name: str = "", kind: str = "") -> tuple[Array, Value]:
+        """An array to be filled."""
+        array = Array(name or self.scope.fresh(), tuple(shape), kind or self.kind)
+        return array, in_memory(array.name, shape, whole=True)
+
+    def filled(self, shape: Sequence[str], c: Value, name: str = "", kind: str = "") -> Value:
+        """The entries of a value in an array, or a number, under a name."""
+        if not shape:
+            local = name or self.scope.fresh()
+            self.emit(Line(local, "=", entry_of(c, ()).text, f"const {kind or self.kind}"))
+            return replace(in_memory(local, ()), weak=c.weak, whole=True)
+        array, found = self.storage(shape, name, kind)
+        index = self.index(len(shape))
+        line = Line(found.entry(index).text, "=", entry_of(c, index).text)
+        self.emit(*nest(index, shape, [line]), made=[array])
+        return found
+
+    def zeros(self, shape: Sequence[str]) -> Value:
+        return self.filled(shape, scalar("0")) if shape else self.zero()
+
+    def zero(self) -> Value:
+        name = self.scope.fresh()
+        self.emit(Line(name, "=", "0", self.kind))
+        return replace(in_memory(name, ()), whole=True)
+
+    def extent(self, extent: Extent) -> str:
+        """An extent as an integer of C."""
+        return extent_text(self.scope.extent(extent))
+
+    def shape(self, shape: Shape) -> tuple[str, ...]:
+        return tuple([self.extent(n) for n in shape])
+
+    def plain(self, c: Code) -> Value:
+        """A value that costs little to read again: one with a function in it gets a name."""
+        given = value(c)
+        costly = given.memory is None and any(sign in given.text for sign in ("(", " / "))
+        return self.filled(given.shape, given) if costly and given.shape else given

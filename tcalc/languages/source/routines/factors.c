@@ -1,0 +1,244 @@
+/* x = l^-1 x for a lower triangle l: r columns of x, by halves. */
+static void solve_lower(ptrdiff_t n, ptrdiff_t r, const real *l, ptrdiff_t li, real *x, ptrdiff_t xi)
+{
+    ptrdiff_t h = n / 2;
+    if (n > 32) {
+        solve_lower(h, r, l, li, x, xi);
+        multiply(n - h, r, h, -1, l + h * li, li, 1, x, xi, 1, 1, x + h * xi, xi);
+        solve_lower(n - h, r, l + h * (li + 1), li, x + h * xi, xi);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        for (ptrdiff_t k = 0; k < i; k++) {
+            const real factor = l[i * li + k];
+            for (ptrdiff_t j = 0; j < r; j++)
+                x[i * xi + j] -= factor * x[k * xi + j];
+        }
+        for (ptrdiff_t j = 0; j < r; j++)
+            x[i * xi + j] /= l[i * (li + 1)];
+    }
+}
+
+/* x = x l'^-1 for a lower triangle l: m rows of x, by halves. */
+static void solve_right(ptrdiff_t m, ptrdiff_t n, const real *l, ptrdiff_t li, real *x, ptrdiff_t xi)
+{
+    ptrdiff_t h = n / 2;
+    if (n > 32) {
+        solve_right(m, h, l, li, x, xi);
+        multiply(m, n - h, h, -1, x, xi, 1, l + h * li, 1, li, 1, x + h, xi);
+        solve_right(m, n - h, l + h * (li + 1), li, x + h, xi);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < m; i++)
+        for (ptrdiff_t j = 0; j < n; j++)
+            x[i * xi + j] = (x[i * xi + j] - dot(j, x + i * xi, l + j * li)) / l[j * (li + 1)];
+}
+
+/* The lower Cholesky factor in place of a lower triangle, by halves; 1: not positive definite. */
+static int factor_definite(ptrdiff_t n, real *a, ptrdiff_t ai)
+{
+    ptrdiff_t h = n / 2;
+    if (n > 32) {
+        real *below = a + h * ai, *last = a + h * (ai + 1);
+        if (factor_definite(h, a, ai))
+            return 1;
+        solve_right(n - h, h, a, ai, below, ai);
+        multiply_lower(n - h, h, -1, below, ai, 1, below, 1, ai, 1, last, ai);
+        return factor_definite(n - h, last, ai);
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        for (ptrdiff_t j = 0; j < i; j++)
+            a[i * ai + j] = (a[i * ai + j] - dot(j, a + i * ai, a + j * ai)) / a[j * (ai + 1)];
+        real square = a[i * (ai + 1)] - dot(i, a + i * ai, a + i * ai);
+        if (!(square > 0))
+            return 1;
+        a[i * (ai + 1)] = sqrt(square);
+    }
+    return 0;
+}
+
+/* The lower triangle of a, zeros above. */
+static void lower_triangle(ptrdiff_t n, const real *a, real *l)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        for (ptrdiff_t j = 0; j < n; j++)
+            l[i * n + j] = j <= i ? a[i * n + j] : 0;
+}
+
+/* l l' = a; 1: not positive definite. */
+static int cholesky(ptrdiff_t n, const real *a, real *l)
+{
+    lower_triangle(n, a, l);
+    int failed = factor_definite(n, l, n);
+    for (ptrdiff_t i = 0; i < n; i++)
+        for (ptrdiff_t j = i + 1; j < n; j++)
+            l[i * n + j] = 0;
+    return failed;
+}
+
+/* x = l^-1 for the lower triangle of a; 1: a zero on the diagonal. */
+static int tri_inverse(ptrdiff_t n, const real *a, real *x)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        if (a[i * (n + 1)] == 0)
+            return 1;
+        for (ptrdiff_t j = 0; j < n; j++)
+            x[i * n + j] = i == j;
+    }
+    solve_lower(n, n, a, n, x, n);
+    return 0;
+}
+
+/* x = a^-1 by Cholesky; 1: not positive definite. `space` holds two matrices. */
+static int inverse_definite(ptrdiff_t n, const real *a, real *x, real *space)
+{
+    real *inner = space + n * n;
+    if (cholesky(n, a, space) || tri_inverse(n, space, inner))
+        return 1;
+    symmetric_product(n, n, inner, 1, n, inner, n, 1, x);
+    return 0;
+}
+
+/* 2 sum(log(diag(l))) */
+static int logdet_definite(ptrdiff_t n, const real *a, real *found, real *space)
+{
+    int failed = cholesky(n, a, space);
+    *found = 0;
+    for (ptrdiff_t i = 0; i < n; i++)
+        *found += 2 * log(space[i * (n + 1)]);
+    return failed;
+}
+
+/* l^-T (lower half of l' g, made symmetric) l^-1 / 2; 1: a zero on the diagonal. */
+static int cholesky_pullback(ptrdiff_t n, const real *l, const real *g, real *out, real *space)
+{
+    real *m = space, *x = space + n * n, *whole = x + n * n;
+    lower_triangle(n, l, x);
+    lower_triangle(n, g, whole);
+    product(n, n, n, x, 1, n, g, n, 1, m);
+    for (ptrdiff_t i = 0; i < n; i++)
+        for (ptrdiff_t j = i + 1; j < n; j++)
+            m[i * n + j] = m[j * n + i];
+    if (tri_inverse(n, l, x))
+        return 1;
+    product(n, n, n, m, n, 1, x, n, 1, whole);
+    multiply(n, n, n, 0.5, x, 1, n, whole, n, 1, 0, out, n);
+    return 0;
+}
+
+/* The sign and the logarithm of the absolute value of a determinant, by elimination in `space`. */
+static void slogdet(ptrdiff_t n, const real *a, real *sign, real *logarithm, real *space)
+{
+    *sign = 1;
+    *logarithm = 0;
+    memcpy(space, a, (size_t)(n * n) * sizeof(real));
+    for (ptrdiff_t k = 0; k < n; k++) {
+        ptrdiff_t top = k;
+        for (ptrdiff_t i = k + 1; i < n; i++)
+            top = fabs(space[i * n + k]) > fabs(space[top * n + k]) ? i : top;
+        for (ptrdiff_t j = 0; top != k && j < n; j++) {
+            real moved = space[k * n + j];
+            space[k * n + j] = space[top * n + j];
+            space[top * n + j] = moved;
+        }
+        real pivot = space[k * (n + 1)];
+        *sign *= (top == k ? 1 : -1) * (pivot > 0 ? 1 : pivot < 0 ? -1 : pivot);
+        *logarithm += log(fabs(pivot));
+        for (ptrdiff_t i = k + 1; pivot != 0 && i < n; i++) {
+            const real factor = space[i * n + k] / pivot;
+            for (ptrdiff_t j = k + 1; j < n; j++)
+                space[i * n + j] -= factor * space[k * n + j];
+        }
+    }
+    if (*sign == 0)
+        *logarithm = -INFINITY;
+}
+
+static void logdet(ptrdiff_t n, const real *a, real *found, real *space)
+{
+    real sign;
+    slogdet(n, a, &sign, found, space);
+}
+
+static void det_sign(ptrdiff_t n, const real *a, real *found, real *space)
+{
+    real logarithm;
+    slogdet(n, a, found, &logarithm, space);
+}
+
+static void det(ptrdiff_t n, const real *a, real *found, real *space)
+{
+    real logarithm;
+    slogdet(n, a, found, &logarithm, space);
+    *found *= exp(logarithm);
+}
+
+/* x = a^-1 by elimination with row exchanges; 1: singular. `space` holds a matrix. */
+static int inv(ptrdiff_t n, const real *a, real *x, real *space)
+{
+    memcpy(space, a, (size_t)(n * n) * sizeof(real));
+    for (ptrdiff_t i = 0; i < n; i++)
+        for (ptrdiff_t j = 0; j < n; j++)
+            x[i * n + j] = i == j;
+    for (ptrdiff_t k = 0; k < n; k++) {
+        ptrdiff_t top = k;
+        for (ptrdiff_t i = k + 1; i < n; i++)
+            top = fabs(space[i * n + k]) > fabs(space[top * n + k]) ? i : top;
+        if (space[top * n + k] == 0)
+            return 1;
+        for (ptrdiff_t j = 0; top != k && j < n; j++) {
+            real moved = space[k * n + j], other = x[k * n + j];
+            space[k * n + j] = space[top * n + j];
+            space[top * n + j] = moved;
+            x[k * n + j] = x[top * n + j];
+            x[top * n + j] = other;
+        }
+        for (ptrdiff_t i = k + 1; i < n; i++) {
+            const real factor = space[i * n + k] / space[k * (n + 1)];
+            for (ptrdiff_t j = k + 1; j < n; j++)
+                space[i * n + j] -= factor * space[k * n + j];
+            for (ptrdiff_t j = 0; j < n; j++)
+                x[i * n + j] -= factor * x[k * n + j];
+        }
+    }
+    for (ptrdiff_t k = n; k-- > 0;) {
+        for (ptrdiff_t i = k + 1; i < n; i++) {
+            const real factor = space[k * n + i];
+            for (ptrdiff_t j = 0; j < n; j++)
+                x[k * n + j] -= factor * x[i * n + j];
+        }
+        for (ptrdiff_t j = 0; j < n; j++)
+            x[k * n + j] /= space[k * (n + 1)];
+    }
+    return 0;
+}
+
+/* l q = a with orthonormal rows of q and a diagonal of l that is not negative (Gram and Schmidt,
+   twice); l has n columns, or m where a has fewer rows. */
+static void lq(ptrdiff_t m, ptrdiff_t n, const real *a, real *l, real *q)
+{
+    ptrdiff_t k = m < n ? m : n;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        const real *row = a + i * n;
+        for (ptrdiff_t j = 0; j < k; j++)
+            l[i * k + j] = 0;
+        if (i >= k) {
+            for (ptrdiff_t j = 0; j < k; j++)
+                l[i * k + j] = dot(n, row, q + j * n);
+            continue;
+        }
+        real *found = q + i * n;
+        memcpy(found, row, (size_t)n * sizeof(real));
+        for (int turn = 0; turn < 2; turn++)
+            for (ptrdiff_t j = 0; j < i; j++) {
+                const real share = dot(n, found, q + j * n);
+                l[i * k + j] += share;
+                for (ptrdiff_t p = 0; p < n; p++)
+                    found[p] -= share * q[j * n + p];
+            }
+        const real length = norm2(n, found);
+        l[i * (k + 1)] = length;
+        for (ptrdiff_t p = 0; p < n; p++)
+            found[p] /= length;
+    }
+}

@@ -1,0 +1,148 @@
+"""Printed C, compiled with warnings as errors, many functions in one library, and run by ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import scipy
+
+import tcalc as tc
+from tcalc.graph.extents import extent_of
+from tcalc.graph.trees import leaves
+from tcalc.languages.source.c_module import HEADER_END, header_of
+
+COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+#: What stands behind the workspace, and is not written to.
+CANARY, BEHIND = 0xA5, 64
+
+
+class Job(NamedTuple):
+    """Expressions in one function, and what it is called with.
+
+    `unsigned` ones are compared without signs: those of singular vectors are nobody's promise.
+    """
+
+    name: str
+    tree: Any
+    arrays: Mapping[str, np.ndarray]
+    sizes: Mapping[str, int]
+    unsigned: bool = False
+
+    @property
+    def read(self) -> dict[str, np.ndarray]:
+        known = {n for e in leaves(self.tree) for n in e.variables}
+        return {n: a for n, a in self.arrays.items() if n in known}
+
+    def expected(self) -> list[np.ndarray]:
+        """Values by plans on NumPy."""
+        free = {d for e in leaves(self.tree) for d in tc.graph.nodes.dimensions([e])}
+        axes = {d for e in leaves(self.tree) for v in e.variables.values() for d in v.shape}
+        given = {d: n for d, n in self.sizes.items() if d in free - axes}
+        found = tc.compile(self.tree, backend="numpy")(self.read, **given)
+        return [np.asarray(a) for a in leaves(found)]
+
+
+def printed(job: Job, number: int) -> str:
+    return tc.to_code(job.tree, "c", f"f{number}")
+
+
+def joined(sources: Sequence[str]) -> str:
+    """Programs in one file, what several of them carry along once."""
+    pieces: dict[str, None] = {}
+    for source in sources:
+        rest = source.partition(HEADER_END)[2].strip()
+        pieces.update(dict.fromkeys(re.split(r"\n\n(?=/\*|static|#)", rest)))
+    return "".join(map(header_of, sources)) + "\n\n".join(pieces) + "\n"
+
+
+def built(text: str, folder: Path, *flags: str, name: str = "printed") -> ctypes.CDLL:
+    """The library of a file."""
+    path = folder / f"{name}.c"
+    path.write_text(text)
+    library = folder / f"{name}.so"
+    line = [str(COMPILER), *STRICT, "-fPIC", "-shared", str(path), "-o", str(library)]
+    done = subprocess.run([*line, *flags, "-lm"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
+    return ctypes.CDLL(str(library))
+
+
+def declared(source: str, name: str) -> list[str]:
+    """The parameters of a function."""
+    found = re.search(rf"^int {name}\(([^)]*)\);", source, re.MULTILINE)
+    assert found is not None
+    return [" ".join(p.split()) for p in found.group(1).split(",")]
+
+
+def called(
+    library: ctypes.CDLL, source: str, name: str, job: Job, real: Any = np.float64
+) -> tuple[int, list[np.ndarray]]:
+    """The status and the results, nothing written behind the workspace that was asked for."""
+    results = [np.full([int(extent_of(n, job.sizes)) for n in e.shape], np.nan, real)
+               for e in leaves(job.tree)]  # fmt: skip
+    waiting, given, sizes, kept = iter(results), list[Any](), list[Any](), list[np.ndarray]()
+    number = ctypes.c_double if real is np.float64 else ctypes.c_float
+    for p in declared(source, name):
+        word = p.split()[-1].removeprefix("*restrict")
+        if p.startswith("const"):
+            kind = np.int64 if "ptrdiff_t" in p else real
+            kept.append(np.ascontiguousarray(job.arrays[word], kind))
+            given.append(ctypes.c_void_p(kept[-1].ctypes.data))
+        elif p.startswith("real *"):
+            given.append(ctypes.c_void_p(next(waiting).ctypes.data))
+        elif p.startswith("real"):
+            given.append(number(float(job.arrays[word])))
+        elif p.startswith("ptrdiff_t"):
+            size = word not in job.arrays
+            given.append(ctypes.c_ssize_t(int(job.sizes[word] if size else job.arrays[word])))
+            sizes += [given[-1]] if size else []
+    workspace = getattr(library, f"{name}_workspace")
+    workspace.restype = ctypes.c_size_t
+    size = workspace(*sizes)
+    memory = np.full(size + BEHIND, CANARY, np.uint8)
+    status = getattr(library, name)(*given, ctypes.c_void_p(memory.ctypes.data))
+    assert (memory[size:] == CANARY).all(), f"{job.name} writes behind its workspace"
+    return status, results
+
+
+def problems(jobs: Sequence[Job], folder: Path, tolerance: float, *flags: str) -> list[str]:
+    """What is wrong with the functions of these expressions, compiled together."""
+    real = np.float32 if "-DSINGLE" in flags else np.float64
+    sources = [printed(job, k) for k, job in enumerate(jobs)]
+    library = built(joined(sources), folder, *flags)
+    found = []
+    for k, (job, source) in enumerate(zip(jobs, sources, strict=True)):
+        status, results = called(library, source, f"f{k}", job, real)
+        if status:
+            found.append(f"{job.name}: status {status}")
+        for e, a, b in zip(leaves(job.tree), results, job.expected(), strict=True):
+            a, b = (abs(a), abs(b)) if job.unsigned else (a, b)
+            error = np.abs(a - b).max(initial=0) / max(1, np.abs(b).max(initial=0))
+            if not error <= tolerance:
+                found.append(f"{job.name}: {str(e)[:60]}: {error:.1e}")
+    return found
+
+
+def blas(folder: Path) -> list[str]:
+    """Flags for the BLAS that SciPy brings, whose names have a prefix, and a header for it."""
+    libraries = sorted(Path(scipy.__file__).parent.parent.glob("scipy.libs/libscipy_openblas*"))
+    if not libraries:
+        pytest.skip("SciPy has no library with CBLAS beside it")
+    (folder / "cblas.h").write_text(
+        "enum { CblasRowMajor = 101, CblasNoTrans = 111, CblasTrans = 112 };\n"
+        "#define cblas_dgemm scipy_cblas_dgemm\n#define cblas_sgemm scipy_cblas_sgemm\n"
+        "void cblas_dgemm(int, int, int, int, int, int, double, const void *, int, const void *,\n"
+        "                 int, double, void *, int);\n"
+        "void cblas_sgemm(int, int, int, int, int, int, float, const void *, int, const void *,\n"
+        "                 int, float, void *, int);\n"
+    )
+    return ["-DCBLAS", f"-I{folder}", str(libraries[0]), f"-Wl,-rpath,{libraries[0].parent}"]

@@ -1,0 +1,57 @@
+"""How the tests run programs over each array library: arrays in, and NumPy's arrays out."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.graph.trees import leaves, unflatten
+
+
+class Library(NamedTuple):
+    """An array library, what makes its arrays of NumPy's and back, and how functions are called."""
+
+    module: str
+    array: Callable[[Any, Any], Any]
+    host: Callable[[Any], np.ndarray] = np.asarray
+    ready: Callable[[Callable[..., Any], list[str]], Callable[..., Any]] = lambda f, sizes: f
+
+
+LIBRARIES = {
+    "numpy": Library("numpy", lambda np, a: np.asarray(a)),
+    "jax": Library(
+        "jax.numpy",
+        lambda jnp, a: jnp.asarray(a),
+        ready=lambda f, sizes: jax.jit(f, static_argnames=sizes),
+    ),
+    "torch": Library("torch", lambda torch, a: torch.as_tensor(np.array(a))),
+}
+
+
+def library_of(language: str) -> tuple[Library, Any]:
+    """A row and its module; the test is skipped where it is not installed."""
+    row = LIBRARIES[language]
+    try:
+        return row, importlib.import_module(row.module)
+    except ImportError as error:
+        pytest.skip(f"{language} programs are not run: {error}")
+
+
+def computed(e: Any, arrays: Mapping[str, Any], language: str, **extents: int) -> Any:
+    """What the source of outputs computes, in a namespace of its own."""
+    row, module = library_of(language)
+    scope: dict[str, Any] = {}
+    exec(tc.to_code(e, language), scope)
+    f = scope["f"]
+    names = list(inspect.signature(f).parameters)
+    given = {name: row.array(module, a) for name, a in arrays.items()} | extents
+    ready = row.ready(f, [name for name in names if name in extents])
+    found = ready(**{name: given[name] for name in names})
+    return unflatten(found, iter([row.host(a) for a in leaves(found)]))

@@ -1,0 +1,100 @@
+"""Printed C: strict C99 that is compiled and run, and agrees with plans on NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.graph.applications import apply
+from tests import cases, loop_cases, place_cases
+from tests.c_programs import (
+    Job,
+    blas,
+    needs_compiler,
+    problems,
+)
+from tests.test_operators import ELEMENTWISE, points
+
+pytestmark = needs_compiler
+
+#: Operators that C has no words for: the error names them.
+WITHOUT = {"iv", "ive", "jv", "kv", "yv", "spherical_jn"}
+
+
+def derivatives(e: tc.Expr, names: list[str], most: int) -> tuple[tc.Expr, ...]:
+    chosen = [n for n in names if n in e.variables]
+    return (e, *[tc.derivative(e, n, k) for n in chosen for k in range(1, most + 1)])
+
+
+def of_cases() -> list[Job]:
+    return [
+        Job(c.name, derivatives(c.expression(), c.targets, 2), c.sample(), cases.EXTENTS)
+        for c in cases.CASES
+        if c.name != "determinant"
+    ]
+
+
+def of_places() -> list[Job]:
+    found = []
+    for c in place_cases.CASES:
+        variables = c.variables()
+        names = [n for n in variables if n not in c.below]
+        found.append(Job(c.name, derivatives(c.build(**variables), names, 2), c.sample(), {}))
+    return found
+
+
+def of_loops() -> list[Job]:
+    found = []
+    for c in loop_cases.CASES:
+        e = loop_cases.expression(c, "n")
+        names = [n for n in loop_cases.names(c) if not e.variables[n].integral]
+        order = 1 if c.name in ("kalman", "nested slices") else 2
+        found.append(Job(c.name, derivatives(e, names, order), loop_cases.data(c, 3), {"n": 3}))
+    return found
+
+
+def of_rows() -> list[Job]:
+    found = []
+    for row in ELEMENTWISE:
+        names = [tc.var(f"x{k}", "n") for k in range(len(row.core))]
+        at = {v.name: np.array(p) for v, p in zip(names, points(row, 5), strict=True)}
+        e = apply(row, *names)
+        tree = [e] if row.name not in WITHOUT else []
+        for v in names if tree else ():
+            for order in (1, 2):
+                try:
+                    tree.append(tc.derivative(tc.sum(e), v, order))
+                except tc.Error:  # refused for some operands
+                    continue
+        if tree:
+            found.append(Job(row.name, tuple(tree), at, {"n": 5}))
+    return found
+
+
+TABLES: dict[str, Callable[[], list[Job]]] = {
+    "cases": of_cases, "places": of_places, "loops": of_loops, "rows": of_rows,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_functions_compute_what_expressions_mean(table: str, tmp_path: Path) -> None:
+    assert not problems(TABLES[table](), tmp_path, 1e-11)
+
+
+def test_single_precision(tmp_path: Path) -> None:
+    jobs = [j._replace(tree=j.tree[:2]) for j in of_cases()]
+    assert not problems(jobs, tmp_path, 1e-4, "-DSINGLE")
+
+
+def test_products_by_a_library(tmp_path: Path) -> None:
+    flags, jobs = blas(tmp_path), [j._replace(tree=j.tree[:2]) for j in of_cases()]
+    assert not problems(jobs, tmp_path, 1e-11, *flags)
+
+
+def test_optimised_code_is_the_same(tmp_path: Path) -> None:
+    jobs = [j._replace(tree=j.tree[:2]) for j in of_cases()[::3]]
+    assert not problems(jobs, tmp_path, 1e-11, "-O3", "-fopenmp-simd")

@@ -1,0 +1,160 @@
+"""The text of printed C: loops, headers, names, self-checks."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.graph.applications import apply
+from tcalc.languages.source.c_module import header_of
+from tests.c_programs import COMPILER, STRICT, Job, built, called, needs_compiler, printed
+from tests.test_code_c import WITHOUT
+from tests.test_operators import ELEMENTWISE
+
+pytestmark = needs_compiler
+
+X, w, c = tc.var("X", ("m", "n")), tc.var("w", "n"), tc.var("c")
+A = tc.var("A", ("n", "n"))
+
+
+def body(e: Any) -> str:
+    """The statements of a function."""
+    return tc.to_code(e, "c").rpartition("\nint f(")[2]
+
+
+def test_a_chain_of_entries_is_one_loop_and_takes_no_memory() -> None:
+    e = tc.sum(tc.exp(tc.sin(w) * w) / (1 + w * w)) * tc.sum(tc.sin(w))
+    source = tc.to_code(e, "c")
+    assert body(e).count("for (") == 1
+    assert body(e).count("sin(") == 1
+    assert "return 0;\n}\n\nint f" in source
+
+
+def test_value_and_gradient_read_data_once() -> None:
+    f = tc.sum(tc.softplus(X @ w))
+    text = body({"value": f, "gradient": tc.grad(f, w)})
+    assert text.count("i < m") == 1
+    assert text.count("j < n") == 2
+
+
+def test_no_unit_tensor_and_no_indicator_is_made() -> None:
+    U, V = tc.var("U", ("m", "k")), tc.var("V", ("n", "k"))
+    unit = tc.hessian(tc.sum((U @ V.T) ** 2) / 2, U)
+    assert "==" not in body(unit)
+    convolved = tc.build(20, lambda i: tc.sum(tc.build(5, lambda j: tc.var("x", 24)[i + j] ** 2)))
+    assert "==" not in body(tc.grad(tc.sum(convolved), "x"))
+
+
+def test_the_beginning_is_a_header(tmp_path: Path) -> None:
+    source = tc.to_code(X @ w, "c", "g")
+    (tmp_path / "g.h").write_text(header_of(source))
+    user = '#include "g.h"\n#include "g.h"\nint main(void) { return (int)g_workspace(2, 3); }\n'
+    (tmp_path / "user.c").write_text(user)
+    (tmp_path / "g.c").write_text('#include "g.h"\n' + source)
+    line = [str(COMPILER), *STRICT, "user.c", "g.c", "-o", "user", "-lm"]
+    assert subprocess.run(line, cwd=tmp_path, check=False).returncode == 0
+    assert subprocess.run(["./user"], cwd=tmp_path, check=False).returncode == 0
+
+
+#: Names that mean something in C, in its library, or in what is printed.
+NAMES = [
+    "int", "I", "exp", "out", "work", "real", "NULL", "i", "j", "t1", "product", "sigmoid",
+    "__LINE__", "_Bool", "é", "ª", "main", "status", "size_t", "ptrdiff_t", "SINGLE", "CBLAS", "y0",
+]  # fmt: skip
+
+
+def test_names_are_words_that_mean_nothing_else(tmp_path: Path) -> None:
+    given = [tc.var(name, ("n", name) if name.isascii() else "n") for name in NAMES]
+    e = sum(
+        [tc.sum(tc.exp(v) @ tc.sigmoid(v)[0] if v.ndim == 2 else v) for v in given], tc.const(0)
+    )
+    e = tc.sum(e) if e.ndim else e
+    source = tc.to_code(e, "c")
+    built(source, tmp_path)
+    for v in given:
+        assert v.name in source or not v.name.isascii()
+
+
+@pytest.mark.parametrize("key", ["*/ int x; /*", "??/\n#error", "a b", "", "out", 3, "int", 1.5])
+def test_keys_are_no_code(key: Any, tmp_path: Path) -> None:
+    job = Job(
+        "keys", {key: 2 * c, "other": {key: w + c}}, {"c": np.array(1.5), "w": np.ones(2)}, {"n": 2}
+    )
+    source = printed(job, 0)
+    status, (a, b) = called(built(source, tmp_path), source, "f0", job)
+    assert status == 0
+    assert a == 3
+    np.testing.assert_array_equal(b, [2.5, 2.5])
+
+
+@pytest.mark.parametrize("bad", ["int", "exp", "main", "malloc", "product", "1f", "f(x)", "__f"])
+def test_names_of_functions_are_checked(bad: str) -> None:
+    with pytest.raises(ValueError, match="identifier"):
+        tc.to_code(w, "c", bad)
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT))
+def test_what_has_no_word_is_refused(name: str) -> None:
+    row = next(r for r in ELEMENTWISE if r.name == name)
+    with pytest.raises(tc.UnsupportedError, match=f"no C source for {name}"):
+        tc.to_code(apply(row, c, w[0]), "c")
+
+
+def test_a_factorisation_that_fails_returns_a_status(tmp_path: Path) -> None:
+    job = Job("indefinite", tc.linalg.cholesky(A), {"A": -np.eye(3)}, {"n": 3})
+    source = printed(job, 0)
+    status, _ = called(built(source, tmp_path), source, "f0", job)
+    assert status == 1
+
+
+CHECKED = [
+    tc.grad(tc.sum(tc.softplus(X @ w)), w),
+    tc.hessian(tc.sum(tc.softplus(X @ w)), w),
+    tc.grad(tc.linalg.logdet(A), A),
+    tc.grad(tc.sum(tc.linalg.cholesky(tc.var("P", (2, "n", "n"), positive_definite=True))), "P"),
+    tc.grad(tc.sum(tc.var("S", ("n", "n"), symmetric=True) ** 3), "S"),
+    tc.grad(tc.sum(w[tc.mod(tc.var("g", "q", integer=True), 2)] ** 2), w),
+    tc.grad(tc.sum(tc.fold(lambda s, i: tc.tanh(A @ s + w[i]), tc.zeros("n"), "n")), A),
+    tc.grad(tc.sum(tc.sort(w) * w**2), w),
+]
+
+
+@pytest.mark.parametrize("e", CHECKED, ids=lambda e: str(e)[:30])
+def test_self_checks_pass_under_sanitizers(e: tc.Expr, tmp_path: Path) -> None:
+    (tmp_path / "checked.c").write_text(tc.to_code(e, "c", check=True))
+    sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover"]
+    line = [str(COMPILER), *STRICT, *sanitize, "checked.c", "-o", "checked", "-lm"]
+    if subprocess.run(line, cwd=tmp_path, check=False).returncode:  # a compiler without them
+        subprocess.run([word for word in line if word not in sanitize], cwd=tmp_path, check=True)
+    found = subprocess.run(
+        ["./checked"], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={"ASAN_OPTIONS": "detect_leaks=0"},
+    )  # fmt: skip
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "central differences" in found.stdout
+
+
+def test_a_self_check_fails_on_wrong_source(tmp_path: Path) -> None:
+    source = tc.to_code(tc.grad(tc.sum(w**3), w), "c", check=True)
+    right = "3.0 * (w[i] * w[i])"
+    assert right in source
+    (tmp_path / "wrong.c").write_text(source.replace(right, "2.9 * (w[i] * w[i])"))
+    subprocess.run([str(COMPILER), "wrong.c", "-o", "wrong", "-lm"], cwd=tmp_path, check=True)
+    assert subprocess.run(["./wrong"], cwd=tmp_path, check=False).returncode == 1
+
+
+def test_ones_own_function_has_its_own_text(tmp_path: Path) -> None:
+    squared = tc.elementwise(
+        "squared_in_c", lambda xp, a: a * a, lambda a, y: 2 * a, code={"c": "{0} * {0}"}
+    )
+    job = Job("own", tc.sum(squared(tc.exp(w))), {"w": np.arange(3.0)}, {"n": 3})
+    source = printed(job, 0)
+    assert source.count("exp(") == 1
+    status, (found,) = called(built(source, tmp_path), source, "f0", job)
+    assert status == 0
+    np.testing.assert_allclose(found, np.exp(2 * np.arange(3.0)).sum())
