@@ -85,11 +85,11 @@ def _parser() -> argparse.ArgumentParser:
     derive = command("derive", _derive, "print a derivative as a formula or as code")
     _expression_options(derive)
     derive.add_argument(
-    derive.add_argument(
         "--where", action=argparse.BooleanOptionalAction, default=True,
         help="name what is repeated in a formula, where that is shorter",
     )  # fmt: skip
     derive.epilog = LAYOUT
+    derive.add_argument(
         "--to", action="append", choices=forms(), help="form of the output; may stand again",
     )  # fmt: skip
     derive.add_argument(

@@ -51,9 +51,7 @@ def listed(result: Any, texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else trees.listed(result, texts)
 
 
-def files(
-    result: Any, chosen: Sequence[str], out: str, where: bool = False
-) -> dict[Path, str]:
+def files(result: Any, chosen: Sequence[str], out: str, where: bool = False) -> dict[Path, str]:
     """What is written where.
 
     Parameters
