@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
+from unittest import mock
 
 import jax
 import numpy as np
@@ -13,6 +16,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.trees import leaves, unflatten
+from tests.cupy_stand_in import modules
 
 
 class Library(NamedTuple):
@@ -31,6 +35,7 @@ LIBRARIES = {
         lambda jnp, a: jnp.asarray(a),
         ready=lambda f, sizes: jax.jit(f, static_argnames=sizes),
     ),
+    "cupy": Library("cupy", lambda cp, a: cp.asarray(a), lambda a: sys.modules["cupy"].asnumpy(a)),
     "torch": Library("torch", lambda torch, a: torch.as_tensor(np.array(a))),
 }
 
@@ -38,20 +43,44 @@ LIBRARIES = {
 def library_of(language: str) -> tuple[Library, Any]:
     """A row and its module; the test is skipped where it is not installed."""
     row = LIBRARIES[language]
+    if language == "cupy" and not on_device():
+        return row, STAND_IN["cupy"]
     try:
         return row, importlib.import_module(row.module)
     except ImportError as error:
         pytest.skip(f"{language} programs are not run: {error}")
 
 
+STAND_IN = modules()
+
+
+@cache
+def on_device() -> bool:
+    """Is there CuPy, and a device?"""
+    try:
+        cupy = importlib.import_module("cupy")
+        return bool(cupy.cuda.runtime.getDeviceCount())
+    except Exception:  # CuPy has an error of its own for every missing part
+        return False
+
+
 def computed(e: Any, arrays: Mapping[str, Any], language: str, **extents: int) -> Any:
     """What the source of outputs computes, in a namespace of its own."""
     row, module = library_of(language)
     scope: dict[str, Any] = {}
-    exec(tc.to_code(e, language), scope)
-    f = scope["f"]
-    names = list(inspect.signature(f).parameters)
-    given = {name: row.array(module, a) for name, a in arrays.items()} | extents
-    ready = row.ready(f, [name for name in names if name in extents])
-    found = ready(**{name: given[name] for name in names})
-    return unflatten(found, iter([row.host(a) for a in leaves(found)]))
+    stand_in = STAND_IN if module is STAND_IN["cupy"] else {}
+    with mock.patch.dict(sys.modules, stand_in):
+        exec(tc.to_code(e, language), scope)
+        f = scope["f"]
+        names = list(inspect.signature(f).parameters)
+        given = {name: row.array(module, a) for name, a in arrays.items()} | extents
+        ready = row.ready(f, [name for name in names if name in extents])
+        found = ready(**{name: given[name] for name in names})
+        return unflatten(found, iter([row.host(a) for a in leaves(found)]))
+
+
+def run_checked(source: str, language: str) -> None:
+    """A program run as a script, with the library in its place."""
+    _, module = library_of(language)
+    with mock.patch.dict(sys.modules, STAND_IN if module is STAND_IN["cupy"] else {}):
+        exec(source, {"__name__": "__main__"})

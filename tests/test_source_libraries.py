@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,9 +16,10 @@ from tcalc.graph.applications import apply
 from tcalc.graph.nodes import Const, postorder
 from tcalc.graph.normal import bare
 from tcalc.graph.operators import Op
+from tcalc.languages.source.registry import LANGUAGES
 from tests import linalg_cases, loop_cases, place_cases, test_joining
 from tests.cases import CASES, Case
-from tests.source_runs import LIBRARIES, computed
+from tests.source_runs import LIBRARIES, computed, run_checked
 from tests.test_backends import of_matrices, of_places, of_row
 from tests.test_fold import COUNT, targets
 from tests.test_operators import APPLIED, ELEMENTWISE, differentiable, points
@@ -143,3 +146,67 @@ def test_numbers_of_python_are_taken(row: Op, order: int, language: str) -> None
     if order and row.meaning.partials[-1] is not None:
         e = tc.derivative(e, names[-1], order)
     np.testing.assert_allclose(computed(e, at, language), e(at), rtol=1e-11)
+
+
+# --- names, strings, checks -----------------------------------------------------------------------
+
+NAMES = [
+    "jnp", "jax", "torch", "cp", "cupyx", "np", "numpy", "scipy", "special", "math", "itertools",
+    "floats", "dtype", "device", "lambda", "None", "print", "__import__", "t1", "_fold", "_check",
+    "é", "Σ", "self",
+]  # fmt: skip
+
+
+def test_any_identifier_is_a_name(language: str) -> None:
+    """As variable and as dimension."""
+    given = [tc.var(name, (name,)) for name in NAMES]
+    total = sum([tc.sum(tc.exp(v) * (k + 1)) for k, v in enumerate(given)])
+    outputs = (total, tc.grad(tc.norm(given[0]) * total, given[1]), tc.eye(NAMES[2]))
+    arrays = {v.name: np.array([0.5, -1.0]) for v in given}
+    f = tc.to_code(outputs, language)
+    names = [p.arg for p in ast.parse(f).body[-1].args.args]  # type: ignore[attr-defined]
+    renamed = dict(zip(sorted(arrays), names, strict=True))
+    found = computed(outputs, {renamed[name]: a for name, a in arrays.items()}, language)
+    for value, other in zip(found, tc.compile(outputs)(arrays), strict=True):
+        np.testing.assert_allclose(value, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["floats", "_check", "_fold", "dtype", "print", "lambda", "f g"])
+def test_names_of_functions_mean_nothing_else(name: str, language: str) -> None:
+    module = LANGUAGES[language].library  # type: ignore[attr-defined]
+    for bad in (name, module):
+        with pytest.raises(ValueError, match="identifier"):
+            tc.to_code(tc.var("x"), language, name=bad)
+
+
+def test_keys_are_text(language: str) -> None:
+    texts = ["a'\"\\\n", '"""', "#", "*/", "np.zeros(", "{0}", "%s", "\ud800"]
+    x = tc.var("x")
+    numbers = {0: x, -3: x, 1.5: x}
+    outputs = {"texts": {key: k * x for k, key in enumerate(texts)}, "numbers": numbers}
+    found = computed(outputs, {"x": np.array(2.0)}, language)
+    assert found["numbers"].keys() == numbers.keys()
+    assert {key: float(value) for key, value in found["texts"].items()} == {
+        key: 2 * k for k, key in enumerate(texts)
+    }
+
+
+x, X, S = tc.var("x", "n"), tc.var("X", ("m", "n")), tc.var("S", ("n", "n"), positive_definite=True)
+
+
+@pytest.mark.parametrize(
+    "e",
+    [tc.hessian(tc.sum(tc.log(1 + tc.exp(X @ x))), x), tc.grad(tc.logdet(S), S), (X @ x, {"s": x})],
+    ids=["Hessian", "logdet", "shapes"],
+)
+def test_self_checks_pass(e: Any, language: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run_checked(tc.to_code(e, language, check=True), language)
+    assert re.search("central differences|shapes are", capsys.readouterr().out)
+
+
+def test_self_checks_find_what_is_wrong(language: str) -> None:
+    source = tc.to_code(tc.grad(tc.sum(tc.exp(X @ x)), x), language, check=True)
+    right, rest = source.split("def f_before", 1)
+    before, _, after = right.rpartition("return ")
+    with pytest.raises(SystemExit):
+        run_checked(f"{before}return 1 + {after}def f_before{rest}", language)

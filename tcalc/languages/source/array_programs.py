@@ -168,6 +168,7 @@ class ArrayPrograms:
         lines = ["", "", "def _check(computed, before):", "    import numpy as np", ""]
         lines += [f"    {line}" if line else "" for line in self.setting]
         lines += ["    rng = np.random.default_rng(0)", "    values = {}"]
+        lines += [f"    {name} = {alone}" for name, (_, alone) in self.heads.items()]
         for sample in check.samples:
             shape = tuple_of([str(n) for n in sample.shape])
             numbers = f"rng.uniform(0.5, 1.5, {shape})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .c import C
+from .cupy import CuPy
 from .jax import Jax
 from .language import Language
 from .matlab import Matlab
@@ -11,6 +12,7 @@ from .torch import Torch
 
 LANGUAGES: dict[str, type[Language]] = {
     "numpy": NumPy,
+    "cupy": CuPy,
     "jax": Jax,
     "torch": Torch,
     "c": C,

@@ -205,7 +205,7 @@ def _window(a, starts, steps, shape):
     def call(self, op: Operator, args: Sequence[Code]) -> Code | None:
         template = self.template(op)
         signs = template is not None and not any(part in template for part in ("torch.", "_"))
-        given = args if signs else [self.tensor(c) for c in args]
+        given = args if signs or op.name == "eye" else [self.tensor(c) for c in args]
         if op.name == "where" and not args[0].condition:
             given = [Code(f"{operand(given[0])}.bool()"), *given[1:]]
         return super().call(op, given)

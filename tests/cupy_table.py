@@ -1,0 +1,52 @@
+"""CuPy's names and signatures as a table, by which tests without a device check programs.
+
+``python -m tests.cupy_table`` writes it where a CuPy is installed (``pip install cupy-cuda12x``; no
+device is needed).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+TABLE = Path(__file__).resolve().parent / "cupy_api.json"
+MODULES = ("cupy", "cupy.linalg", "cupy.lib.stride_tricks", "cupyx", "cupyx.scipy.special")
+
+
+def described(found: Any) -> str:
+    """The signature of a function; of a ufunc how many operands it has; else its kind."""
+    if hasattr(found, "nin"):
+        return f"ufunc {found.nin}"
+    if isinstance(found, type) or not callable(found):
+        return "value"
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except ValueError:  # compiled: the first line of the docstring has it
+        shown = re.match(r"[\w.]+(\(.*\))", (found.__doc__ or "").split("\n")[0])
+        return re.sub(r"=[^,)]+", "=None", shown.group(1)) if shown else "value"
+    bare = inspect.Parameter.empty
+    plain = [
+        p.replace(annotation=bare, default=bare if p.default is bare else None) for p in parameters
+    ]
+    return str(inspect.Signature(plain))
+
+
+def names(module: Any) -> dict[str, str]:
+    """What is public in a module or a class."""
+    return {n: described(getattr(module, n)) for n in dir(module) if not n.startswith("_")}
+
+
+def table() -> dict[str, Any]:
+    """The table of the CuPy that is installed."""
+    import cupy
+
+    modules = {name: names(importlib.import_module(name)) for name in MODULES}
+    return {"version": cupy.__version__, **modules, "cupy.ndarray": names(cupy.ndarray)}
+
+
+if __name__ == "__main__":
+    TABLE.write_text(json.dumps(table(), indent=1, sort_keys=True) + "\n", encoding="utf-8")
