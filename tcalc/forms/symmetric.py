@@ -74,7 +74,7 @@ def _half_of_a_sum(e: Expr) -> Iterable[Expr | None]:
             yield built(product._replace(operands=[*rest, (found, word)]))
 
 
-@law("congruence", "sym(A*B*A') = A*sym(B)*A'", "sym", directed=True)
+@law("congruence", "sym(A*B*A') = A*sym(B)*A'", "symmetric_part", directed=True)
 def _congruence(e: Expr) -> Iterable[Expr | None]:
     """Equal factors at both ends of a product stand outside."""
     (inner,) = e.args
@@ -108,7 +108,12 @@ def _permuted_pairs(e: Expr) -> Iterable[Expr | None]:
     """Pairs of axes in another order, before their symmetric part is taken."""
     assert isinstance(e, Einsum)
     inner = e.args[0] if len(e.args) == 1 else None
-    if not isinstance(inner, Apply) or inner.op.name != "sym" or inner.ndim < 4 or e.summed:
+    if (
+        not isinstance(inner, Apply)
+        or inner.op.name != "symmetric_part"
+        or inner.ndim < 4
+        or e.summed
+    ):
         return
     word = e.labels[0]
     order = [word.index(label) for label in e.out]
@@ -124,7 +129,7 @@ def _rank(e: Expr) -> tuple[object, ...]:
     return turned, e.order
 
 
-@law("symmetric-already", "sym(sym(A)*B + A) = sym(sym(A)*B + A)", "sym", directed=True)
+@law("symmetric-already", "sym(sym(A)*B + A) = sym(sym(A)*B + A)", "symmetric_part", directed=True)
 def _coefficient(e: Expr) -> Iterable[Expr | None]:
     """Coefficients stand outside."""
     coef, rest = split_coef(e.args[0])

@@ -78,7 +78,7 @@ def _pairs(node: Apply) -> int:
 
 def symmetric_row() -> Op:
     """The row of the symmetric part."""
-    name = "sym"
+    name = "symmetric_part"
     return member(name, lambda: Op(
         name, (-1,),
         Meaning(
@@ -88,7 +88,7 @@ def symmetric_row() -> Op:
             ),
             pullback=lambda k, t, node: symmetrised(t, t.ndim - 2 * _pairs(node), _pairs(node)),
         ),
-        Kernels(_kernel), Spelling(r"\operatorname{{sym}}({0})"),
+        Kernels(_kernel), Spelling(r"\operatorname{{sym}}({0})", printed="sym"),
         params=((2,), (4, 2)), family=(symmetric_row,),
     ))  # fmt: skip
 
