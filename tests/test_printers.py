@@ -108,6 +108,17 @@ def test_brackets_of_functions_need_no_parentheses_in_latex() -> None:
     assert tc.to_latex(tc.floor(x) + tc.ceil(x)) == r"\lfloor x \rfloor + \lceil x \rceil"
 
 
+def test_parentheses_of_functions_grow_around_what_is_tall_in_latex() -> None:
+    c = tc.var("c")
+    half = r"\frac{1}{2} c"
+    assert tc.to_latex(tc.exp(c / 2)) == rf"\exp\left({half}\right)"
+    assert tc.to_latex(tc.hypot(c, c / 2)) == rf"\operatorname{{hypot}}\left(c, {half}\right)"
+    assert tc.to_latex(tc.exp(tc.sin(c))) == r"\exp(\sin(c))"
+    nested = tc.to_latex(tc.log(1 + tc.exp(tc.cos(c) + tc.sin(1 / c))))
+    assert nested.count(r"\left(") == nested.count(r"\right)") == 3
+    assert r"\cos(c)" in nested
+
+
 def test_latex_names() -> None:
     names = {"x1": "x_{1}", "alpha2": r"\alpha_{2}", "w_hat": r"w_{\mathrm{hat}}"}
     assert {name: tc.to_latex(tc.var(name)) for name in names} == names

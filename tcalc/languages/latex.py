@@ -16,12 +16,13 @@ from ..graph.nodes import Expr
 from ..graph.trees import Place, places
 from .writing.nests import of_nests
 from .writing.notation import Fragment, Rope, join_ropes, rope_text
-from .writing.symbols import Symbols
 from .writing.typeset import GREEK, Typeset, words_of
 from .writing.where import formula_text
 
 NAME = re.compile(r"[^\W\d]\w*")
-WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+[({]")
+WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+(\\left)?[({]")
+TALL = re.compile(r"\\(frac|sum|prod|begin)")
+PARENTHESIS = re.compile(r"((?<!\\left)\(|(?<!\\right)\))")
 
 
 def symbol(name: str) -> str:
@@ -67,8 +68,11 @@ class Latex(Typeset):
     one = r"\mathbf{1}"
     infinity = r"\infty"
 
-    def __init__(self) -> None:
-        self.symbols = Symbols(symbol, exact_symbol)
+    symbol = staticmethod(symbol)
+    exact_symbol = staticmethod(exact_symbol)
+
+    def high(self, rope: Rope) -> bool | None:
+        return bool(TALL.search(rope)) if isinstance(rope, str) else None
 
     def superscript(self, base: Rope, above: Rope) -> Rope:
         return (base, "^{", above, "}")
@@ -103,7 +107,23 @@ class Latex(Typeset):
         return (rf"\operatorname{{{plain}}}", inside)
 
     def typeset(self, parts: Sequence[Rope]) -> Rope:
-        return tuple(parts)
+        """The template, in which parentheses around what is tall grow."""
+        texts = [part if k % 2 else PARENTHESIS.split(part) for k, part in enumerate(parts)]
+        opened: list[tuple[list[str], int]] = []
+        high = 0  # so many of the opened ones, from the first on, hold what is tall
+        for k, part in enumerate(texts):
+            if k % 2:
+                high = len(opened) if self.tall(part) else high
+                continue
+            for j in range(1, len(part), 2):
+                if part[j] == "(":
+                    opened.append((part, j))
+                elif opened:
+                    text, start = opened.pop()
+                    if len(opened) < high:
+                        text[start], part[j] = r"\left(", r"\right)"
+                    high = min(high, len(opened))
+        return tuple([part if k % 2 else "".join(part) for k, part in enumerate(texts)])
 
     def product(self, ropes: Sequence[Rope]) -> Rope:
         found: list[Rope] = []

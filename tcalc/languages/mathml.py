@@ -35,13 +35,12 @@ from .matrix.print import to_text
 from .templates import TemplateReader, greek, table
 from .writing.nests import of_nests
 from .writing.notation import Fragment, Rope, join_ropes
-from .writing.symbols import Symbols
 from .writing.typeset import GREEK, Typeset, words_of
 from .writing.where import formula_text
 
 #: What a number may stand in at the left end of a factor.
 BEFORE = {"<mrow>", "<msub>", "<msup>", "<msubsup>"}
-LONG = re.compile(r"<mi>[^<&]{2,}|<mtext>")
+LONG = re.compile(r"<mi>[^<&]{2,}|<mtext>|<mo[^>]*>[|‖]")
 #: Columns that touch; browsers take one of two spellings in tables of formulas.
 RIGHT = "text-align: right; text-align: -webkit-right; padding-right: 0"
 LEFT = "text-align: left; padding-left: 0"
@@ -82,24 +81,13 @@ class MathML(Typeset):
     one = leaf("mi", "𝟏")
     infinity = word("∞")
 
-    def __init__(self) -> None:
-        self.symbols = Symbols(symbol, exact_symbol)
-        self.heights: dict[int, tuple[Rope, bool]] = {}
+    symbol = staticmethod(symbol)
+    exact_symbol = staticmethod(exact_symbol)
 
-    def tall(self, rope: Rope) -> bool:
-        """Is a rope higher than a line? Of ropes that are no elements, each is asked once."""
-        if not _composed(rope):
-            return isinstance(rope, Box) and rope.tall
-        stack = [rope]
-        while stack:
-            parts = stack[-1]
-            waiting = [p for p in parts if _composed(p) and id(p) not in self.heights]
-            if not waiting:
-                stack.pop()
-                high = [self.heights[id(p)][1] if _composed(p) else self.tall(p) for p in parts]
-                self.heights[id(parts)] = parts, any(high)
-            stack += waiting
-        return self.heights[id(rope)][1]
+    def high(self, rope: Rope) -> bool | None:
+        if isinstance(rope, Box):
+            return rope.tall
+        return False if isinstance(rope, str) else None
 
     # --- marks ---
 
@@ -165,18 +153,13 @@ class MathML(Typeset):
         return written(rope, self.symbols.__getitem__)
 
 
-def _composed(rope: Rope) -> bool:
-    """Is a rope made of ropes, and no element?"""
-    return isinstance(rope, tuple) and not isinstance(rope, Box)
-
-
 def _first(rope: Rope) -> str:
     """The first symbol of a rope."""
     return next((text for text in leaves(rope) if text and text not in BEFORE), "")
 
 
 def _long(rope: Rope) -> bool:
-    """Does a factor start with a word, so that it needs more space beside it?"""
+    """Does a factor start with a word or a bar, so that it needs more space beside it?"""
     return bool(LONG.match(_first(rope)))
 
 

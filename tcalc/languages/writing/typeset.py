@@ -75,7 +75,6 @@ def template(text: str) -> list[tuple[str, str]]:
 class Typeset(Style, ABC):
     """Mathematical notation, from the marks of one language."""
 
-    symbols: Symbols
     dot: Rope  #: between numbers
     times: Rope  #: between extents
     entrywise: Rope  #: before exponents of powers entry by entry
@@ -83,7 +82,42 @@ class Typeset(Style, ABC):
     one: Rope  #: of vectors of ones
     infinity: Rope
 
+    def __init__(self) -> None:
+        self.symbols = Symbols(self.symbol, self.exact_symbol)
+        self.heights: dict[int, tuple[Rope, bool]] = {}
+
+    def tall(self, rope: Rope) -> bool:
+        """Is a rope higher than a line? Of each that is made of others this is asked once."""
+        stack = [rope]
+        while stack:
+            parts = stack[-1]
+            if self._known(parts) is None:
+                waiting = [part for part in parts if self._known(part) is None]
+                stack += waiting
+                if waiting:
+                    continue
+                self.heights[id(parts)] = parts, any(map(self._known, parts))
+            stack.pop()
+        return bool(self._known(rope))
+
+    def _known(self, rope: Rope) -> bool | None:
+        found = self.high(rope)
+        known = self.heights.get(id(rope)) if found is None else None
+        return found if known is None else known[1]
+
     # --- marks ---
+
+    @staticmethod
+    @abstractmethod
+    def symbol(name: str) -> str: ...
+
+    @staticmethod
+    @abstractmethod
+    def exact_symbol(name: str) -> str: ...
+
+    @abstractmethod
+    def high(self, rope: Rope) -> bool | None:
+        """Is a mark higher than a line? None for a rope made of others."""
 
     @abstractmethod
     def superscript(self, base: Rope, above: Rope) -> Rope: ...
