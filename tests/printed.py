@@ -118,7 +118,7 @@ DERIVED: list[tuple[str, str, str, str | None]] = [
         "logdet(S)",
         "S",
         "inv(S)",
-        "-(#('ik,jl->ijkl', inv(S), inv(S)) + #('il,jk->ijkl', inv(S), inv(S)))/2",
+        "-sym(#('ik,jl->ijkl', inv(S), inv(S)), 2)",
     ),
     ("x'*A*B*z", "A", "x*(B*z)'", None),
 ]

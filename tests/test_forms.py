@@ -199,7 +199,7 @@ def test_second_derivatives_by_symmetric_matrices_are_one_line() -> None:
     S, A = VARIABLES["S"], VARIABLES["A"]
     e = tc.hessian(tc.trace(tc.linalg.inv(S) @ A), S)
     assert "sym(" in str(e)
-    assert len(str(e)) < 80
+    assert len(str(e)) < 100
     arrays = data(e)
     again = tc.parse(str(e), S=S, A=A)
     np.testing.assert_allclose(value(again, arrays), value(e, arrays), rtol=1e-9)

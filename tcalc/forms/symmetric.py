@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from ..graph.extents import Coef
 from ..graph.nodes import Add, Apply, Einsum, Expr
-from ..graph.normal import add, built, einsum, scale, view
+from ..graph.normal import add, built, einsum, scale, terms_of, view
 from ..graph.products import split_coef
+from ..graph.sums import collected
 from ..ops.matrix.symmetric import mirrored, symmetric_part
 from .laws import law
 from .products import opened
@@ -32,7 +33,7 @@ def _halves(e: Expr) -> Expr | None:
         return None
     if any(e.shape[k] != e.shape[k + 1] for k in range(0, e.ndim, 2)):
         return None
-    terms = list(map(split_coef, e.args))
+    terms = list(map(split_coef, terms_of(e)))
     coefs = {id(rest): coef for coef, rest in terms}
     left = {id(rest): rest for _, rest in terms}
     kept = []
@@ -44,7 +45,7 @@ def _halves(e: Expr) -> Expr | None:
         kept.append(scale(left[key], coefs[key].by(Coef(len(orbit)))))
         for t in orbit:
             del left[id(t)]
-    if len(kept) == len(e.args):
+    if len(kept) == len(terms):
         return None
     coef, inner = split_coef(add(kept))
     return scale(symmetric_part(inner, pairs), coef)
@@ -52,11 +53,12 @@ def _halves(e: Expr) -> Expr | None:
 
 @law(
     "symmetric-part", "#('ij,kl->ijkl', A, B) + #('ji,kl->ijkl', A, B) + #('ij,lk->ijkl', A, B)"
-    " + #('ji,lk->ijkl', A, B) = 4*sym(#('ij,kl->ijkl', A, B), 2)", "Add",
+    " + #('ji,lk->ijkl', A, B) = 4*sym(#('ij,kl->ijkl', A, B), 2)", "Add", "Einsum",
+    directed=True,
 )  # fmt: skip
 def _symmetric_part(e: Expr) -> Iterable[Expr | None]:
     """Of arrays with more axes than a matrix, where terms are many."""
-    if e.ndim > 2:
+    if e.ndim > 2 and len(terms_of(e)) > 1:
         yield _halves(e)
 
 
@@ -129,9 +131,16 @@ def _rank(e: Expr) -> tuple[object, ...]:
     return turned, e.order
 
 
-@law("symmetric-already", "sym(sym(A)*B + A) = sym(sym(A)*B + A)", "symmetric_part", directed=True)
-def _coefficient(e: Expr) -> Iterable[Expr | None]:
-    """Coefficients stand outside."""
-    coef, rest = split_coef(e.args[0])
-    if rest is not e.args[0]:
-        yield scale(symmetric_part(rest, e.ndim // 2), coef)
+@law(
+    "symmetric-part-of-transposes", "sym(A*B + B'*A') = 2*sym(A*B)", "symmetric_part", directed=True
+)
+def _one_of_each_orbit(e: Expr) -> Iterable[Expr | None]:
+    """Terms that differ by exchanges of axes are one; coefficients stand outside."""
+    pairs, (inner,) = e.ndim // 2, e.args
+    terms = []
+    for coef, rest in map(split_coef, terms_of(inner)):
+        terms.append(scale(min(_orbit(rest, pairs), key=_rank), coef))
+    fewer = len(collected(terms)) < len(terms)
+    coef, rest = split_coef(add(terms) if fewer else inner)
+    if rest is not inner:
+        yield scale(symmetric_part(rest, pairs), coef)

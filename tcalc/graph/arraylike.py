@@ -87,7 +87,7 @@ class ArrayMethods(Evaluated):
 
     def text(self, where: bool = False) -> str:
         """The formula that `str` is; with `where`, what is repeated in it has a name."""
-        found: str = surface["text"](self, where=where)
+        found: str = surface["str"](self, where=where)
         return found
 
     @property

@@ -36,4 +36,4 @@ def to_text(e: Expr, where: bool = False) -> str:
     return formula_text(chosen(e), Style(), where)
 
 
-surface["str"] = surface["text"] = to_text
+surface["str"] = to_text
