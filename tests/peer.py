@@ -2,6 +2,8 @@
 
 The tests of a checkout of https://github.com/HIPS/autograd are copied to a temporary folder, their
 import lines changed, and nothing else; what pytest says of each is counted by what it means.
+``python -m tests.peer CHECKOUT --examples [NAME …]`` runs its examples so, and compares them with
+what they print and hold on autograd.
 """
 
 from __future__ import annotations
@@ -16,20 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).resolve().parent.parent
+from . import peer_examples
+from .peer_imports import changed
 
-#: What an import of autograd becomes, the longest names first.
-IMPORTS = {
-    "autograd.numpy": "tcalc.numpy",
-    "autograd.scipy": "tcalc.scipy",
-    "autograd.test_util": "tcalc.autograd.test_util",
-    "autograd.misc.optimizers": "tcalc.autograd.optimizers",
-    "autograd.misc.flatten": "tcalc.autograd.flattening",
-    "autograd.misc": "tcalc.autograd.flattening",
-    "autograd.builtins": "tcalc.autograd",
-    "autograd.tracer import isbox": "tcalc.autograd import isbox",
-    "autograd": "tcalc.autograd",
-}
+ROOT = Path(__file__).resolve().parent.parent
 
 #: What a failure is, by its message; the first that is found counts.
 MEANINGS = {
@@ -41,16 +33,6 @@ MEANINGS = {
     ),
     "refused by a typed error": r"tcalc\.\w*Error",
 }
-
-
-def changed(line: str) -> str:
-    """A line of a file, with other imports and the names that they bring."""
-    if not re.match(r"\s*(from|import)\s+autograd\b", line):
-        return re.sub(r"\bautograd\.scipy\.", "tcalc.scipy.", line)
-    # Distributions are objects here, as in SciPy, where autograd has modules.
-    line = re.sub(r"import (autograd\.scipy\.stats)\.(\w+) as", r"from \1 import \2 as", line)
-    name = next(name for name in IMPORTS if re.search(rf"\b{re.escape(name)}\b", line))
-    return re.sub(rf"\b{re.escape(name)}\b", IMPORTS[name], line, count=1)
 
 
 def copy(checkout: Path, target: Path) -> None:
@@ -84,6 +66,9 @@ def outcomes(folder: Path, files: list[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def main(checkout: str, *files: str) -> None:
+    if files[:1] == ("--examples",):
+        peer_examples.compare(Path(checkout), files[1:])
+        return
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         copy(Path(checkout), Path(folder))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ import tcalc as tc
 import tcalc.autograd as ours
 import tcalc.numpy as tnp
 from tcalc.autograd import flattening, optimizers
+from tcalc.autograd.extend import vspace
 from tcalc.autograd.test_util import check_equivalent, check_grads, combo_check
 
 X = np.array([0.3, -0.8, 1.4])
@@ -117,8 +119,8 @@ def test_checks_of_gradients_see_wrong_ones() -> None:
     def wrong(x: Any) -> Any:
         return tnp.sum(x * tc.stop_gradient(x) if ours.isbox(x) else x * x)
 
-    for mode in ("fwd", "rev"):
-        with pytest.raises(AssertionError, match=f"{mode} derivative"):
+    for mode, said in (("fwd", "JVP"), ("rev", "VJP")):
+        with pytest.raises(AssertionError, match=f"{said}.* check of wrong failed"):
             check_grads(wrong, modes=[mode])(X)
 
 
@@ -127,3 +129,43 @@ def test_cotangents_of_nests_are_summed() -> None:
     np.testing.assert_allclose(found, 2 * X * V + 3 * V)
     with pytest.raises(tc.TraceError, match="2 cotangents for 1"):
         tc.vjp(lambda x: x)(X, (V, V))
+
+
+def test_spaces_of_nests_have_a_basis_and_a_product() -> None:
+    like = {"a": (X, 2.0), "b": [U]}
+    space = vspace(like)
+    basis = list(space.standard_basis())
+    assert space.size == len(basis) == X.size + 1 + U.size
+    products = [[space.inner_prod(v, w) for w in basis] for v in basis]
+    np.testing.assert_array_equal(products, np.eye(space.size))
+    total = functools.reduce(space.add, basis)
+    check_equivalent(total, space.ones())
+    check_equivalent(
+        space.add(space.zeros(), space.scalar_mul(total, 2.0)), space.add(total, total)
+    )
+    assert space == vspace(total) == vspace(space.randn())
+    assert space != vspace((X, 2.0)) != vspace((X, U))
+
+
+def test_functions_that_are_traced_once() -> None:
+    calls = []
+
+    def f(a: Any, x: Any, b: float) -> Any:
+        calls.append(a)
+        return a * tnp.sin(x) + b
+
+    traced = ours.const_graph(f, 2.0, b=1.0)
+    for x in (X, X + 1, X + 2):
+        np.testing.assert_allclose(traced(x), 2 * np.sin(x) + 1)
+    assert calls == [2.0]
+
+
+def test_traced_values_are_instances_of_what_they_stand_for() -> None:
+    def f(x: Any, n: Any) -> Any:
+        assert ours.isinstance(x, np.ndarray)
+        assert ours.isinstance(n, float)
+        assert not ours.isinstance(x, (list, tuple, dict))
+        assert ours.isinstance([x], list)
+        return tnp.sum(x) * n
+
+    assert ours.grad(f, 1)(X, 2.0) == X.sum()

@@ -13,6 +13,7 @@ import tcalc as tc
 from tcalc.support import html
 
 U, V, T = tc.var("U", ("m", "k")), tc.var("V", ("n", "k")), tc.var("T", ("m", "n"))
+SHAPES = {"T": "(m, n)", "U": "(m, k)", "V": "(n, k)"}
 LOSS = tc.sum((U @ V.T - T) ** 2)
 
 
@@ -31,6 +32,7 @@ def shown() -> dict[str, Any]:
         "jacobian": tc.compile(tc.jacobian(U @ V.T, ("U", "V")), structured=True)(data()),
         "function": step,
         "one output": tc.compile(LOSS),
+        "compressing": tc.compile(tc.hessian(LOSS, ("U", "V")), structured=True),
         "plan": step.plan,
         "tiles": tc.compile(LOSS).plan_for(U=(4000, 100), V=(4000, 100), T=(4000, 4000)),
         "explanation": tc.explain(tc.hessian(LOSS, "U"), m=4, n=5, k=2),
@@ -99,6 +101,11 @@ def test_functions_show_what_they_take_and_give() -> None:
     assert ["U", "(m, k)", "argument"] in rows
     assert ["['g'] d/dU", "(m, k)", "output"] in rows
     assert ["", "()", "output"] in cells(shown()["one output"])
+    compressing = shown()["compressing"]
+    rows = cells(compressing)
+    assert rows[1:4] == [[name, shape, "argument"] for name, shape in SHAPES.items()]
+    assert rows[4] == ["d2/dU dU", "(m, k, m, k)", "output"]
+    assert repr(compressing).endswith(" of T (m, n), U (m, k), V (n, k)>")
 
 
 def test_an_inverse_is_shown_without_making_its_blocks() -> None:

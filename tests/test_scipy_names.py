@@ -368,3 +368,32 @@ def test_convolutions(name: str, one: Any, other: Any, mode: str) -> None:
         np.testing.assert_allclose((gradient * along).sum(), (against * moved).sum(), atol=1e-11)
     with pytest.raises(tc.ShapeError, match="numbers, not n"):
         signal.convolve(tc.var("z", "n"), np.ones(3))
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_convolutions_along_chosen_axes_are_sums_of_plain_ones(mode: str, swapped: bool) -> None:
+    a, b = RNG.normal(size=(2, 6, 3, 5)), RNG.normal(size=(3, 4, 2, 3))
+    axes, dot_axes = ((3, 1), (2, 3)), ((2,), (0,))
+    planes = a.transpose(0, 2, 3, 1), b.swapaxes(0, 1)
+    if swapped:
+        a, b, axes, dot_axes, planes = b, a, axes[::-1], dot_axes[::-1], planes[::-1]
+    wanted = np.array(
+        [
+            [sum([scipy.signal.convolve(p, q, mode) for p, q in zip(one, other, strict=True)])
+             for other in planes[1]]
+            for one in planes[0]
+        ]
+    )  # fmt: skip
+    x, y = tc.var("x", a.shape), tc.var("y", b.shape)
+    options: Any = {"mode": mode, "axes": axes, "dot_axes": dot_axes}
+    e = signal.convolve(x, y, **options)
+    np.testing.assert_allclose(signal.convolve(a, b, **options), wanted, atol=1e-12)
+    np.testing.assert_allclose(e(x=a, y=b), wanted, atol=1e-12)
+    for v, data in ((x, a), (y, b)):
+        along = RNG.normal(size=data.shape)
+        gradient = tc.grad(tc.sum(e**2), v)(x=a, y=b)
+        moved = signal.convolve(*((along, b) if v is x else (a, along)), **options)
+        np.testing.assert_allclose((gradient * along).sum(), 2 * (wanted * moved).sum())
+    with pytest.raises(ValueError, match="mode 'wide'"):
+        signal.convolve(x, y, mode="wide", axes=axes, dot_axes=dot_axes)

@@ -1,18 +1,21 @@
 """The names of the library autograd over the transforms, so that files written for it need another
-import and nothing else: transforms, optimizers, checks of gradients.
+import and nothing else: transforms, functions with stated rules, optimizers, checks of
+gradients.
 
-Reads graph, ops, numpy, run.
+Reads graph, ops, calculus, numpy, run.
 """
 
 from __future__ import annotations
 
 from builtins import dict as dict
-from builtins import isinstance as isinstance
 from builtins import list as list
 from builtins import tuple as tuple
 
 from .. import numpy as numpy
+from .extend import isinstance as isinstance
+from .flattening import flatten as flatten
 from .transforms import checkpoint as checkpoint
+from .transforms import const_graph as const_graph
 from .transforms import deriv as deriv
 from .transforms import elementwise_grad as elementwise_grad
 from .transforms import grad as grad

@@ -17,6 +17,8 @@ __test__: dict[str, str] = {}
 Function = Callable[..., Any]
 #: Distance of the two points of a difference, and what it may be off.
 STEP, TOLERANCE = 1e-6, 1e-6
+#: What the modes compute: products with the Jacobian, and with its transpose.
+PRODUCTS = {"fwd": "jvp", "rev": "vjp"}
 
 
 def scalar_close(a: Any, b: Any) -> bool:
@@ -97,14 +99,15 @@ def _check(fun: Function, x: Any, modes: Sequence[str], order: int, name: str) -
     }
     for mode in modes:
         found = derivatives[mode]()
-        assert scalar_close(found, wanted), f"{mode} derivative of {name}: {found}, not {wanted}"
+        failed = f"({PRODUCTS[mode].upper()}) check of {name} failed: {found}, not {wanted}"
+        assert scalar_close(found, wanted), failed
     if order > 1:
         further = {
             "fwd": (lambda pair: pushforward(*pair), (x, v)),
             "rev": (lambda pair: pullback(*pair), (x, u)),
         }
         for mode in modes:
-            _check(*further[mode], modes, order - 1, f"{mode} derivative of {name}")
+            _check(*further[mode], modes, order - 1, f"{PRODUCTS[mode]}_{name}")
 
 
 def combo_check(fun: Function, *args: Any, **options: Any) -> Function:

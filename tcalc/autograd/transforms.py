@@ -20,6 +20,7 @@ from ..ops.arithmetic import as_expr, square, tensordot
 from ..ops.constructors import ones_like
 from ..ops.reshape import reshape
 from ..run import transforms
+from ..run.compile import compile
 
 Function = Callable[..., Any]
 Argnum = int | Sequence[int]
@@ -195,6 +196,12 @@ def multigrad_dict(fun: Function) -> Function:
         return dict(transforms.grad(of_names)(dict(bound.arguments)))
 
     return gradients
+
+
+def const_graph(fun: Function, *args: Any, **options: Any) -> Function:
+    """The function of its remaining positional arguments, traced once for all calls."""
+    derived: Function = compile(functools.partial(fun, *args, **options))
+    return derived
 
 
 def checkpoint(fun: Function) -> Function:

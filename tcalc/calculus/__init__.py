@@ -1,5 +1,5 @@
 """Derivatives as users ask for them: the transforms, the choice among orders by predicted cost,
-projection onto properties, a batch axis for every node.
+projection onto properties, a batch axis for every node, black boxes with stated rules.
 
 Reads graph, accumulation, ops, rules, plan.lowering.
 """

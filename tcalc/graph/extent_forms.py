@@ -14,12 +14,17 @@ from math import prod
 from typing import NamedTuple
 
 from ..integers.affine import Affine, Constraint, Quotient, factors_of, split_top
-from ..support.errors import ShapeError
+from ..support.errors import LimitError, ShapeError
+from ..support.limits import spend
 
 #: Terms up to which products are multiplied out.
 MAX_TERMS = 1000
 #: Residues up to which a quotient is tried for being exact.
 MAX_RESIDUES = 4096
+#: Parentheses inside of each other in the text of a form.
+MAX_DEPTH = 100
+#: Steps of comparing two forms.
+_COMPARED = 100
 
 _TOKEN = re.compile(r"\s*(//|\*\*|[^\W\d]\w*|\d+|[-+*/^(),])")
 
@@ -94,6 +99,7 @@ def least(forms: Iterable[Affine]) -> Affine:
     """The least of forms; those that are never less than others are left out."""
     kept: list[Affine] = []
     for form in sorted(set(forms)):
+        spend("steps", _COMPARED * len(kept))
         if not any(_never_less(form, other) for other in kept):
             kept = [*[other for other in kept if not _never_less(other, form)], form]
     if len(kept) == 1:
@@ -124,6 +130,7 @@ def is_exact(form: Affine, divisor: int) -> bool:
     names = sorted(set(atoms_in(form)))
     if not all(map(str.isidentifier, names)) or divisor ** len(names) > MAX_RESIDUES:
         return False
+    spend("steps", divisor ** len(names) * len(form.terms))
     return all(
         not form.evaluate(dict(zip(names, values, strict=True))) % divisor
         for values in product(range(divisor), repeat=len(names))
@@ -202,7 +209,7 @@ class _Reader:
     """Reads forms by recursive descent; `token` is the one in front."""
 
     def __init__(self, text: str, tokens: list[str]) -> None:
-        self.text, self.tokens, self.place = text, tokens, 0
+        self.text, self.tokens, self.place, self.depth = text, tokens, 0, 0
 
     @property
     def token(self) -> str:
@@ -243,8 +250,8 @@ class _Reader:
         base = self.primary()
         if not self.take("^", "**"):
             return base
-        exponent = self.take(*[t for t in self.tokens if t.isdecimal()])
-        if not exponent or int(exponent) > MAX_TERMS:
+        exponent = self.take(self.token)
+        if not exponent.isdecimal() or int(exponent) > MAX_TERMS:
             raise ValueError(self.text)
         found = Affine((), 1)
         for _ in range(int(exponent)):
@@ -254,8 +261,7 @@ class _Reader:
     def primary(self) -> Affine:
         token = self.token
         if self.take("("):
-            form = self.sum()
-            self.expect(")")
+            (form,) = self.inside()
             return form
         if not (token.isdecimal() or token.isidentifier()):
             raise ValueError(self.text)
@@ -264,11 +270,19 @@ class _Reader:
             return Affine((), int(token))
         if token != "min" or not self.take("("):
             return Affine.of(token)
+        return least(self.inside(","))
+
+    def inside(self, between: str = ")") -> list[Affine]:
+        """Forms between marks, to the closing parenthesis."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise LimitError(f"an extent has more than {MAX_DEPTH} parentheses in each other")
         forms = [self.sum()]
-        while self.take(","):
+        while between != ")" and self.take(between):
             forms.append(self.sum())
         self.expect(")")
-        return least(forms)
+        self.depth -= 1
+        return forms
 
 
 # --- values and bounds ----------------------------------------------------------------------------

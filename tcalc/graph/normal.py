@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from ..support.errors import ShapeError
+from ..support.limits import spend
 from .extents import ONE, Coef, Extent, canonical_number, number, show_shape, size_of
 from .inlining import Inlining
 from .nodes import Add, Derivative, Einsum, Expr, Labels, intern
@@ -50,6 +51,9 @@ from .sums import (
     structured,
     without,
 )
+
+#: Axes beyond which orders of axes take more work than the rest.
+MANY_AXES = 64
 
 
 def bare(e: Expr) -> Expr:
@@ -86,6 +90,8 @@ def einsum(
     ShapeError
         Where a label has two extents.
     """
+    if len(out) > MANY_AXES:
+        spend("steps", len(out) ** 2)
     operands = [(bare(op), tuple(word)) for op, word in zip(ops, labels, strict=True)]
     placed = {label for _, word in operands for label in word}.union(out)
     known = {label: e for label, e in (extents or {}).items() if label in placed}

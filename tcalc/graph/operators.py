@@ -24,7 +24,6 @@ INFINITE = (-math.inf, math.inf)
 #: Where operands are sampled unless the row has a domain.
 SAMPLED = (0.5, 2.0)
 
-
 #: Tangents or cotangents of operands or outputs, None where zero.
 Differentials = Sequence[Expr | None]
 
@@ -117,8 +116,7 @@ class Meaning:
         "lower", "positive" or "general" where the result is the inverse of a lower triangle, of a
         positive definite or of any matrix: products with it are planned as solves.
     symmetric : bool
-        Is the operand symmetric? Then kernels read one triangle, and derivatives are those along
-        symmetric directions.
+        Is the operand symmetric? Kernels read one triangle; derivatives have symmetric directions.
     definite : bool
         Is the result symmetric positive definite?
     triangular : bool
@@ -179,8 +177,7 @@ class Kernels:
         `compute` needs NumPy's arrays, whatever `xp` is: LAPACK routines that no other namespace
         has. Whoever runs it for another namespace converts operands and results.
     portable : callable or None
-        Of a `host` row, ``portable(xp, params, *arrays)``: the same as a pure function, where the
-        namespace has functions for it. For NumPy it would be slower.
+        Of a `host` row, ``portable(xp, params, *arrays)``: a pure one, for namespaces but NumPy.
     ufunc : str
         The same as one NumPy ufunc, empty where there is none.
     formula : callable or None
@@ -228,6 +225,8 @@ class Spelling:
         The operands that formulas show where the others are functions of these; empty: all.
     printed : str
         The name in formulas, where another row with that name has the same values.
+    parameters : bool
+        Do formulas write the parameters?
     written : callable or None
         ``written(node)`` is the name and the operand of the user's call, for errors, where the
         application is not printed as that.
@@ -243,6 +242,7 @@ class Spelling:
     symbols: tuple[str, ...] = ()
     shown: tuple[int, ...] = ()
     printed: str = ""
+    parameters: bool = True
     written: Callable[[Apply], tuple[str, Expr]] | None = None
     source: str = ""
     code: Mapping[str, str] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..support.errors import ShapeError
+from ..support.limits import for_text
 from ..support.misspelt import closest_name
 from ..support.whole_numbers import whole_number
 from .bound_variables import readable
@@ -98,6 +99,7 @@ def check_shape(shape: Extent | Iterable[Extent], what: str) -> Shape:
     return tuple(checked)
 
 
+@for_text
 def _named_extent(extent: str, what: str) -> Extent:
     """A dimension name, or a form in such names."""
     try:

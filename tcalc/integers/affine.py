@@ -58,7 +58,7 @@ def _unwrapped(part: str) -> str:
 def product_of(names: Iterable[str]) -> str:
     """The name of a product of names."""
     parts = sorted(f for name in names for f in factors_of(name))
-    spend("steps", len(parts))
+    spend("steps", sum(map(len, parts)))
     if len(parts) == 1:
         return parts[0]
     return "*".join([f"({f})" if "//" in f and f[-1] != ")" else f for f in parts])

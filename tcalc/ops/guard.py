@@ -13,8 +13,11 @@ from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum
 from ..graph.operators import Op, operator_named
 from ..graph.products import is_number, numeral
+from ..support.limits import spend
 
 Place = tuple[Expr, Labels]
+#: Steps of looking at one node of a branch.
+_VISIT = 20
 
 
 def chooses(op: Op) -> bool:
@@ -78,6 +81,7 @@ class _Guard:
 
     def rebuilt(self, node: Expr, word: Labels) -> Expr | None:
         """The node in the condition's shape with guarded operands; None where nothing changes."""
+        spend("steps", _VISIT)
         places = self.inside(node, word)
         results = [self.done[id(arg), w] for arg, w in places]
         restricted = isinstance(node, Apply) and any(s is not None for s in node.op.meaning.safe)

@@ -21,7 +21,6 @@ from ..plan.lowering.make import chosen, make_plan
 from ..plan.schedule.memory import check_fits
 from ..plan.steps import Plan
 from ..rules.strategy import simplify
-from ..support import html
 from ..support.arrays import Array
 from ..support.byte_counts import read_bytes
 from ..support.errors import LinAlgError
@@ -44,6 +43,7 @@ from .binding import (
     is_weak,
     to_array,
 )
+from .signatures import signature_table
 
 _MAX_PROGRAMS, _DOUBLE, _SINGLE = 64, np.dtype(np.float64), np.dtype(np.float32)
 
@@ -126,12 +126,9 @@ class Compiled:
 
     def _repr_html_(self) -> str:
         """For notebooks: what it takes and gives."""
-        rows = []
-        for name, d in self._engine.variables.items():
-            rows.append((name, show_shape(d.shape), "bound" if name in self._data else "argument"))
-        for at, root in zip(trees.places(self._outputs), self._roots, strict=True):
-            rows.append((str(at), show_shape(root.shape), "output"))
-        return html.table(f"function for {self._options[1]}", ("name", "shape", ""), rows)
+        shapes = {name: v.shape for name, v in self._engine.variables.items()}
+        title = f"function for {self._options[1]}"
+        return signature_table(title, shapes, self._data, self._outputs, self._roots)
 
 
 def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:

@@ -12,7 +12,7 @@ from ..calculus.projection import keeping_variables
 from ..compression.compress import Compressed, compress
 from ..compression.open_contractions import summed_terms
 from ..graph import trees
-from ..graph.extents import NOMINAL, Coef, Extent, extent_names, extent_of, show_shape
+from ..graph.extents import NOMINAL, Coef, Extent, Shape, extent_names, extent_of, show_shape
 from ..graph.nodes import Derivative, Expr, Var, dimensions, variables
 from ..graph.products import filled, indicates
 from ..ops.selection import checked
@@ -26,6 +26,7 @@ from ..support.machine import machine_memory
 from .binding import OwnData, is_sparse
 from .compiled import Compiled
 from .derivative_nests import hessian_over, jacobian_over
+from .signatures import signature_table
 
 _MAX_KEPT = 64
 
@@ -170,6 +171,21 @@ class CompiledStructured:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CompiledStructured, (self._outputs, *self._options)
+
+    def _taken(self) -> dict[str, Shape]:
+        return {name: v.shape for name, v in variables(self._leaves).items()}
+
+    def __repr__(self) -> str:
+        shapes = trees.shown_shapes(self._outputs)
+        taken = ", ".join([f"{name} {show_shape(shape)}" for name, shape in self._taken().items()])
+        return f"<CompiledStructured {shapes} of {taken or 'no variables'}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it takes and gives."""
+        _, backend, data, *_ = self._options
+        title = f"function for {backend}, results compressed"
+        leaves = trees.leaves(self._outputs)
+        return signature_table(title, self._taken(), data or (), self._outputs, leaves)
 
     def _variant_at(self, sizes: Mapping[str, int]) -> _CompiledForms:
         key = tuple([sizes[name] for name in self._extents])

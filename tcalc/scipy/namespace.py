@@ -32,17 +32,19 @@ def traced(args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
 def stands_in(module: types.ModuleType) -> Callable[[F], F]:
     """A decorator: SciPy's function of that name where no expression is among the arguments.
 
-    Options that change nothing need no parameter of ours; others are refused by name.
+    Options that change nothing need no parameter of ours; others are refused by name. With an
+    option that SciPy does not have, ours is called with arrays too.
     """
 
     def decorate(ours: F) -> F:
         name = ours.__name__
         theirs = getattr(module, name)
         known = inspect.signature(ours).parameters
+        only_ours = known.keys() - inspect.signature(theirs).parameters.keys()
 
         @functools.wraps(ours)
         def function(*args: Any, **options: Any) -> Any:
-            if not traced(args, options):
+            if not traced(args, options) and not only_ours & options.keys():
                 return theirs(*args, **options)
             for option in options.keys() - known.keys():
                 if option not in HARMLESS:

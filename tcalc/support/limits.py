@@ -43,7 +43,7 @@ class Limit(NamedTuple):
 
 
 LIMITS = {
-    "nodes": Limit("expression nodes", "a lower order or a shorter expression", 30_000),
+    "nodes": Limit("expression nodes", "a lower order or a shorter expression", 20_000),
     "steps": Limit("steps", "a lower order, fewer indices or a shorter expression", 2_000_000),
     "seconds": Limit("seconds", "a lower order or a shorter expression", math.inf),
     "characters": Limit(

@@ -29,7 +29,7 @@ from ...support.errors import Error, LimitError, ParseError, ShapeError
 from ...support.limits import for_text
 from ...support.misspelt import closest_name
 from ..reading.calls import ADDING, ArrayTree
-from ..reading.declarations import declared_variables
+from ..reading.declarations import declared_variables, keeping_used
 from ..reading.library import LIBRARY
 from ..reading.loops import LoopLanguage, with_loops
 from ..reading.row_calls import called_row, option
@@ -101,7 +101,9 @@ def parse_einsum(text: str, /, **declarations: Any) -> Expr:
 
 
 def _without_loops(text: str, declared: Mapping[str, Var]) -> Expr:
-    return _ExpressionBuilder(einsum_syntax_tree(text), declared).run()
+    tree = einsum_syntax_tree(text)
+    builder = _ExpressionBuilder(tree, declared)
+    return keeping_used(builder.run(), tree, builder.variables)
 
 
 _LANGUAGE = LoopLanguage(_without_loops, LEXICON)
@@ -124,7 +126,7 @@ class _ExpressionBuilder:
         self.terms: dict[int, list[Expr]] = {}
         self.continued = tree.continued
         self.dimensions = extent_names([*sizes, *shapes]) - declared.keys()
-        self.names: dict[str, Expr] = {**declared, **self.undeclared()}
+        self.variables: dict[str, Var] = {**declared, **self.undeclared()}
         self.rules: dict[str, Callable[[Node], Expr]] = {
             "number": lambda node: numeral(float(node.name)),
             "array": self.array,
@@ -136,7 +138,7 @@ class _ExpressionBuilder:
             "call": self.call,
         }
 
-    def undeclared(self) -> dict[str, Expr]:
+    def undeclared(self) -> dict[str, Var]:
         """Variables for the names that nothing declares."""
         names = {node.name: node for node in self.tree.nodes if node.kind == "name"}
         known = (*self.declared, *self.dimensions, *NUMBERS)
@@ -181,8 +183,8 @@ class _ExpressionBuilder:
         return _integer(node.name, forms)
 
     def name(self, node: Node) -> Expr:
-        if node.name in self.names:
-            return self.names[node.name]
+        if node.name in self.variables:
+            return self.variables[node.name]
         if node.name in self.dimensions:
             return filled(extent_coef(node.name), ())
         return numeral(NUMBERS[node.name])
@@ -310,7 +312,7 @@ class _ExpressionBuilder:
         return self.library(name, *args, **dict(map(option, texts)))
 
     def unknown(self, node: Node) -> str:
-        if node.name in self.names or any(s.name == node.name for s in self.tree.statements):
+        if node.name in self.variables or any(s.name == node.name for s in self.tree.statements):
             return f"`{node.name}` is no function; a product is written {node.name}*(…)"
         if node.name == "const":
             return "the numbers of const(…) are not in the text: declare a variable for it"

@@ -36,7 +36,7 @@ class EinsumStyle(Style):
         return Fragment(self.parenthesised(p.text), ATOM, *fragment_size([p]), p.negative)
 
     def named(self, op: Op) -> str:
-        return op.name
+        return op.name.partition("#")[0]
 
     def shown(self, op: Op) -> Sequence[int]:
         return ()

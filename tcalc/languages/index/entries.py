@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ...graph.extents import Extent, form_of, show_shape
 from ...graph.products import LabelledExpr
@@ -60,12 +61,18 @@ class Entries:
         self.space = space
         self.integers = integers
         self.value = value
+        #: Entries by array, subscripts and what is known there: each is made once.
+        self.read: dict[Any, Labelled] = {}
 
     def entry(self, place: int, context: Context) -> Steps:
         """An entry of an array: its product with indicators that equate axes and subscripts."""
         node = self.tree.nodes[place]
         array = self.arrays.array(node)
         self.arrays.check_arity(node, array)
+        forms = tuple(map(self.integers.affine, node.args))
+        key = array.expr, forms, context
+        if key in self.read:
+            return self.read[key]
         word: list[int] = []
         others: list[LabelledExpr] = []
         for axis, (arg, extent) in enumerate(zip(node.args, array.expr.shape, strict=True)):
@@ -74,13 +81,13 @@ class Entries:
                 word.append(own)
                 others += yield self.wrapped(place, axis, own, context)
                 continue
-            if self.integers.affine(arg) is None:
+            if forms[axis] is None:
                 places: Labelled | None = yield self.integer(arg, context)
                 if places is not None:
                     word.append(own)
                     others.append(self.selected(places, array.lows[axis], extent, own))
                     continue
-            form = self.subscript(arg) - array.lows[axis]
+            form = (forms[axis] or self.subscript(arg)) - array.lows[axis]
             label = label_of(form.names[0]) if len(form.terms) == 1 else None
             if label is not None and form == index(label) and self.space.extents[label] == extent:
                 word.append(label)
@@ -93,7 +100,10 @@ class Entries:
                 others += indicator(extents, near, accesses)
         operands: list[LabelledExpr] = [(array.expr, tuple(word)), *others]
         out = tuple(sorted({k for _, w in operands for k in w if k >= 0}))
-        return contracted(operands, out, self.space.extents)
+        found = contracted(operands, out, self.space.extents)
+        if None not in forms:
+            self.read[key] = found
+        return found
 
     def integer(self, place: int, context: Context) -> Steps:
         """The value of a node where that is an integer of an array; None for other nodes."""

@@ -378,8 +378,9 @@ class _Writer:
             return Fragment(access(loop_text(node, loop, names, args, self.step), subs))
         name = whole.op.parts[node.index] if isinstance(node, Part) else whole.op.name
         params = whole.params[1:] if whole.op.core[:1] == (-1,) else whole.params
+        params = params if whole.op.spelling.parameters else ()
         shown = ", ".join([*args, *[_parameter(name, p) for p in params]])
-        return Fragment(access(f"{name}({shown})", subs))
+        return Fragment(access(f"{name.partition('#')[0]}({shown})", subs))
 
     def step(self, outputs: Sequence[Expr], taken: set[str]) -> tuple[list[str], list[str]]:
         return _Writer(outputs, taken, self.depth + 1).lines()

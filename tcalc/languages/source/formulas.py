@@ -56,4 +56,4 @@ def written(language: Language, entry: Any, args: Sequence[Code]) -> Code:
 
 def unknown(language: Language, name: str) -> UnsupportedError:
     """The error of an operator that cannot be written."""
-    return UnsupportedError(f"no {language.name} source for {name}")
+    return UnsupportedError(f"no {language.name} source for {name.partition('#')[0]}")

@@ -271,6 +271,8 @@ def as_segment_sum(node: Einsum) -> SegmentSum | None:
 def call_parameters(node: Apply) -> list[tuple[str, Any]]:
     """Parameters as further arguments; the axes of a core where there are others before it."""
     op = node.op
+    if not op.spelling.parameters:
+        return []
     if indicates(node):
         return [("", text) for text in described(node.params)]
     shown: list[tuple[str, Any]] = []

@@ -48,8 +48,8 @@ class Fragment(NamedTuple):
         A minus sign belongs in front.
     joins : bool
         A product that takes a further factor on its left without parentheses.
-    chained : tuple of Fragment
-        The factors of a product of matrices, which needs no parentheses as a factor of another.
+    chained : tuple of (Fragment, int)
+        The powers in a product of matrices, which needs no parentheses as a factor of another.
     ratio : tuple or None
         What stands above and below the line of a quotient entry by entry.
     numeral : bool

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,17 +135,19 @@ class Style:
         """A product of matrices and vectors, from left to right; products among them are opened."""
         if len(factors) == 1:
             return factors[0]
-        flat: list[Fragment] = []
-        for p in factors:
-            flat.extend(p.chained if p.chained and not p.negative else [p])
-        powers = [(next(run), 1 + len(list(run))) for _, run in groupby(flat, lambda p: id(p.text))]
+        powers: list[tuple[Fragment, int]] = []
+        for factor in factors:
+            for p, k in factor.chained if not factor.negative else ():
+                _append_power(powers, p, k)
+            if factor.negative or not factor.chained:
+                _append_power(powers, factor, 1)
         ropes = [self.power(p, k, True) if k > 1 else self.inside(p, POWER) for p, k in powers]
         if powers[0][1] == 1:
-            ropes[0] = self.inside(flat[0], PRODUCT)
+            ropes[0] = self.inside(powers[0][0], PRODUCT)
         size, flips = fragment_size([p for p, _ in powers], len(powers))
         if len(powers) == 1:
-            return Fragment(ropes[0], POWER, size, flips, chained=tuple(flat))
-        chained = tuple(flat) if len(flat) <= MAX_CHAIN else ()
+            return Fragment(ropes[0], POWER, size, flips, chained=tuple(powers))
+        chained = tuple(powers) if len(powers) <= MAX_CHAIN else ()
         return Fragment(self.product(ropes), PRODUCT, size, flips, joins=True, chained=chained)
 
     def pointwise(self, factors: Sequence[tuple[Fragment, int]], scalar: bool) -> Fragment:
@@ -358,3 +359,11 @@ class Style:
 
 #: Infix operators that are no comparisons: precedence, and that of their right operand at least.
 INFIX = {"/": (POINTWISE, POWER), "*": (POINTWISE, POWER), "^": (POWER, ATOM)}
+
+
+def _append_power(powers: list[tuple[Fragment, int]], p: Fragment, k: int) -> None:
+    """One more power of a product; of the last factor once more, it is one power."""
+    if powers and powers[-1][0].text is p.text:
+        p, before = powers.pop()
+        k += before
+    powers.append((p, k))
