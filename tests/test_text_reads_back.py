@@ -159,3 +159,20 @@ def test_arrays_without_entries_keep_their_shape(shape: tuple[int, ...]) -> None
     e = tc.const(np.zeros(shape))
     texts = (tc.parse(str(e)), tc.parse_einsum(tc.to_einsum(e)), tc.parse_index(tc.to_index(e)))
     assert [back.shape for back in texts] == [shape] * 3
+
+
+QUOTIENTS = ("ij,ij->i", "ji,ij->i", "ij,ij->j", "ij,jk->ik", "ij,jk->ki", "ij,ij->", "ij,ji->ij")
+
+
+@pytest.mark.parametrize("spec", QUOTIENTS)
+@pytest.mark.parametrize("below", ["i->ij", "j->ij"])
+def test_quotients_of_vectors_stay_in_products(spec: str, below: str) -> None:
+    v, A, B = tc.var("v", ("n",)), tc.var("A", ("n", "n")), tc.var("B", ("n", "n"))
+    row = tc.einsum(below, v, sizes={"i": "n", "j": "n"})
+    e = tc.einsum(spec, tc.divide(A, row), tc.divide(row, B))
+    rng = np.random.default_rng(0)
+    data = {"v": rng.uniform(1, 2, 3)} | {k: rng.uniform(1, 2, (3, 3)) for k in "AB"}
+    w, a, b = data["v"], data["A"], data["B"]
+    scale = w[:, None] if below[0] == "i" else w[None, :]
+    back = tc.parse(str(e), v=v, A=A, B=B)
+    np.testing.assert_allclose(back(data), np.einsum(spec, a / scale, scale / b), rtol=1e-12)

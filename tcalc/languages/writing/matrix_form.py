@@ -280,18 +280,31 @@ class ProductForm:
         return path
 
     def along(self, path: list[int]) -> Fragment:
-        """The product of matrices along a path of labels; summed ends close with a vector."""
+        """The product of matrices along a path of labels; summed ends close with a vector.
+
+        Vectors on free labels scale rows and columns, or the entries of a vector.
+        """
         style, free_labels = self.style, self.node.out
+        matrix = len(free_labels) == 2
         factors = []
         if path[0] not in free_labels:
             factors.append(self.vector(path[0], True) or style.transpose(style.ones(None)))
+        elif matrix and (scale := self.vector(path[0])):
+            factors.append(style.diag(scale))
         for i, j in pairwise(path):
             factors.append(self.table(i, j))
             if j is not path[-1] and (scale := self.vector(j)):
                 factors.append(style.diag(scale))
         if path[-1] not in free_labels:
             factors.append(self.vector(path[-1]) or style.ones(None))
-        return style.chain(factors)
+        elif matrix and (scale := self.vector(path[-1])):
+            factors.append(style.diag(scale))
+        chain = style.chain(factors)
+        if len(free_labels) != 1 or free_labels[0] not in self.vectors:
+            return chain
+        row = path[-1] == free_labels[0]
+        scales = [(f.turned if row else f.plain, k) for f, _, k in self.vectors[free_labels[0]]]
+        return style.pointwise([(chain, 1), *scales], False)
 
     def cycle(self) -> Fragment | None:
         """The product of matrices once round, where every label is joined to two others."""
