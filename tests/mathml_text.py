@@ -76,6 +76,8 @@ def _power(element: ET.Element) -> str:
     text, exponent = text_of(inside), "".join(above.itertext()).replace("−", "-")
     if exponent == "⊤":
         return f"({text})'"
+    if exponent == "-⊤":
+        return f"inv({text})'"
     if exponent == "-1":
         return f"inv({text})"
     if exponent.startswith("⊙"):

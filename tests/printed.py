@@ -24,6 +24,11 @@ X'*diag(y.^2 .* sigmoid(y .* (X*w)) .* sigmoid(-y .* (X*w)))*X
 x'*A*x
 x'*A*z
 A*B*C
+A'*B'
+(A*B*C)'
+-inv(A)'*x*z'*inv(A)'
+(A^3)'
+(x'*x)*(z'*z)
 A^3
 A'*B^2*x
 (A + A')*x
@@ -67,7 +72,7 @@ where(x > 0, x, -x) .* (z > 0)
 (A*x > 0)
 (x <= z)/2
 C .* (A == B)
-sum((x != z))
+sum(x != z)
 softmax(x)
 x'*softmax(A*x - z)
 exp(x - logsumexp(z))
@@ -121,7 +126,7 @@ DERIVED: list[tuple[str, str, str, str | None]] = [
         "inv(S)",
         "-(#('ik,jl->ijkl', inv(S), inv(S)) + #('il,jk->ijkl', inv(S), inv(S)))/2",
     ),
-    ("x'*A*B*z", "A", "x*(B*z)'", None),
+    ("x'*A*B*z", "A", "x*z'*B'", None),
 ]
 
 

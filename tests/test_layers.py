@@ -39,7 +39,7 @@ NAME_PLACES = (
 
 # Words that name an operator and also something else: these mean the other thing.
 OTHER_MEANINGS = {
-    "languages.writing.typeset": {"iota", "beta", "gamma"},  # the Greek letters
+    "languages.writing.symbols": {"iota", "beta", "gamma"},  # the Greek letters
     "languages.templates": {"mod", "prod", "sqrt"},  # commands of LaTeX
     "integers.elimination": {"ceil", "floor", "max", "min"},  # bounds of sums
     "graph.extent_forms": {"min"},  # of extents

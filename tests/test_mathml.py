@@ -13,7 +13,7 @@ import tcalc as tc
 from tcalc.graph.operators import TABLE
 from tcalc.languages import templates
 from tcalc.languages.mathml import MathML
-from tcalc.languages.writing.typeset import GREEK
+from tcalc.languages.writing.symbols import GREEK
 from tests.corpus import corpus
 from tests.mathml_text import checked, text_of, value_of
 from tests.printed import DECLARED, DERIVED, FIXED, A, R, S, V, X, high_order, parsed, x, z

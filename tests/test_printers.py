@@ -34,6 +34,7 @@ LATEX = {
     "A*x/norm2(x)": r"\frac{A x}{\left\|x\right\|}",
     "2*pi*x/3": r"\frac{2 \pi}{3} x",
     "inv(A)*x": r"A^{-1} x",
+    "inv(A)'*x*z'": r"A^{-\top} x z^{\top}",
     "where(0 < x, x, -x)": r"\begin{cases} x & x > 0 \\ -x & \text{otherwise} \end{cases}",
     "A.^2*vector(1)": r"A^{\odot 2} \mathbf{1}",
     "matrix(0, m, n)": "0",

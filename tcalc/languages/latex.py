@@ -16,7 +16,8 @@ from ..graph.trees import Place, places
 from .writing.layout import FormulaLayout
 from .writing.nests import of_nests
 from .writing.notation import Fragment, Rope, join_ropes, rope_text
-from .writing.typeset import GREEK, Typeset, words_of
+from .writing.symbols import GREEK, words_of
+from .writing.typeset import Typeset
 
 NAME = re.compile(r"[^\W\d]\w*")
 WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+(\\left)?[({]")

@@ -35,7 +35,8 @@ from .templates import TemplateReader, greek, table
 from .writing.layout import FormulaLayout
 from .writing.nests import of_nests
 from .writing.notation import Fragment, Rope, join_ropes
-from .writing.typeset import GREEK, Typeset, words_of
+from .writing.symbols import GREEK, words_of
+from .writing.typeset import Typeset
 
 #: What a number may stand in at the left end of a factor.
 BEFORE = {"<mrow>", "<msub>", "<msup>", "<msubsup>"}

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from .markup import APPLY, THIN, TIMES, Box, Markup, box, leaf, sign, single, word
 from .writing.notation import Rope
-from .writing.typeset import GREEK
+from .writing.symbols import GREEK
 
 TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\s+|.", re.DOTALL)
 SYMBOLS = {

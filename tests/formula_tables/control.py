@@ -82,7 +82,7 @@ ROWS = (
         "P=n,n B=n,k R=k,k",
         "tr(P*B*inv(R)*B'*P')",
         "R",
-        "-(inv(R)*B'*P'*P*B*inv(R))'",
+        "-inv(R)'*B'*P'*P*B*inv(R)'",
     ),
     shown("Kalman gain, trace of the covariance", "2*(K*R - (eye(n) - K*H)*P*H')"),
     F(
@@ -190,7 +190,7 @@ ROWS = (
         "x=n A=n,n",
         "x .* (A*x - x'*A*x)",
         "x",
-        "diag(A*x - x'*A*x) + diag(x)*A - x*((A + A')*x)'",
+        "diag(x)*A + diag(A*x - x'*A*x) - x*x'*(A + A')",
     ),
     F("Black-Scholes payoff delta", "s= k=", "relu(s - k)", "s", "(k < s)"),
     F("discounted sum", "c=n r= t=n", "sum(c .* exp(-r*t))", "r", "-sum(c .* t .* exp(-r*t))"),

@@ -129,7 +129,7 @@ ROWS = (
         "A=n,n X=n,n",
         "tr(inv(X + A))",
         "X",
-        "-(inv(X + A)^2)'",
+        "-(inv(A + X)^2)'",
         "MC 64",
     ),
     F(

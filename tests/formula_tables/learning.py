@@ -149,7 +149,7 @@ ROWS = (
         "x=n y=n c=",
         "exp(-(x - y)'*(x - y)/(2*c^2))",
         "x y",
-        "exp(-(x - y)'*(x - y)/(2*c^2))*(eye(n)/c^2 - (x - y)*(x - y)'/c^4)",
+        "exp(-(x - y)'*(x - y)/(2*c^2))*(eye(n) - (x - y)*(x - y)'/c^2)/c^2",
     ),
     F(
         "Gaussian kernel by its width",
@@ -171,7 +171,7 @@ ROWS = (
         "K=n,n:symmetric a=n y=n c=",
         "norm2(K*a - y)^2/2 + c/2*a'*K*a",
         "a",
-        "K*(K*a - y + c*a)",
+        "K*(K*a + c*a - y)",
     ),
     F("matrix factorisation", "T=m,n U=m,k V=n,k", "norm2(T - U*V')^2/2", "V", "-(T' - V*U')*U"),
     shown("matrix factorisation, order 2", "2*#('jk->ijik', V'*V, i=m)"),
@@ -245,7 +245,7 @@ ROWS = (
         "v=n x=n g=",
         "g*v'*x/norm2(v)",
         "v",
-        "g*(x/norm2(v) - (v'*x)*v/norm2(v)^3)",
+        "g*(x - (v'*x)*v/norm2(v)^2)/norm2(v)",
     ),
     F(
         "recurrent step",

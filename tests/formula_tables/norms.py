@@ -100,7 +100,7 @@ ROWS = (
     F("scalar quotient", "a= b=", "a/(a + b)", "a", "b/(a + b)^2"),
     F("scalar Gaussian", "a=", "exp(-a^2/2)", "a", "-a*exp(-a^2/2)"),
     F("scalar Gaussian, order 2", "a=", "exp(-a^2/2)", "a a", "exp(-a^2/2)*(a^2 - 1)"),
-    F("scalar Gaussian, order 3", "a=", "exp(-a^2/2)", "a a a", "exp(-a^2/2)*(3*a - a^3)"),
+    F("scalar Gaussian, order 3", "a=", "exp(-a^2/2)", "a a a", "a*exp(-a^2/2)*(3 - a^2)"),
     F("scalar chain", "a=", "sin(a^2)", "a", "2*a*cos(a^2)"),
     F("general power", "a= b=", "a^b", "b", "a^b*log(a)"),
     F("self power", "a=", "a^a", "a", "a^a*(1 + log(a))"),

@@ -243,7 +243,7 @@ ROWS = (
     F("empirical likelihood", "X=m,n t=n", "-sum(log(1 + X*t))", "t", "-X'*(1./(X*t + 1))"),
     shown(
         "Gaussian process marginal, by the noise",
-        "tr(inv(K + a*eye(n)) - inv(K + a*eye(n))*y*y'*inv(K + a*eye(n)))/2",
+        "(tr(inv(K + a*eye(n))) - y'*inv(K + a*eye(n))^2*y)/2",
     ),
     F(
         "Gaussian process marginal, by the data",

@@ -33,7 +33,7 @@ ROWS = (
         "(D + D')*(c + X*b)*b'",
         "MC 83",
     ),
-    F("quadratic plus linear", "A=n,n b=n x=n", "x'*A*x + b'*x", "x", "(A + A')*x + b", "MC 96"),
+    F("quadratic plus linear", "A=n,n b=n x=n", "x'*A*x + b'*x", "x", "b + (A + A')*x", "MC 96"),
     F("square of a quadratic form", "A=n,n x=n", "(x'*A*x)^2", "x", "2*(x'*A*x)*(A + A')*x"),
     shown("square of a quadratic form, order 2", "2*((A + A')*x*x'*(A + A') + (x'*A*x)*(A + A'))"),
     F(
@@ -113,7 +113,7 @@ ROWS = (
         "a=n X=n,n b=n",
         "a'*X^2*b",
         "X",
-        "a*b'*X' + X'*a*b'",
+        "X'*a*b' + a*b'*X'",
         "MC 91",
     ),
     F(

@@ -56,6 +56,8 @@ class Fragment(NamedTuple):
         A number without a sign.
     condition : rope or None
         A comparison as it is written where a condition is expected.
+    inverted : rope or None
+        What this is the inverse of, where that is written as a power.
     entry : tuple or None
         Names of the axes and one entry without its sign, of an array given by its entries.
     """
@@ -70,6 +72,7 @@ class Fragment(NamedTuple):
     ratio: tuple[Any, Any] | None = None
     numeral: bool = False
     condition: Rope = None
+    inverted: Rope = None
     entry: tuple[str, Any] | None = None
 
 

@@ -125,8 +125,10 @@ class Style:
 
     def transpose(self, p: Fragment) -> Fragment:
         text = self.raised(p._replace(negative=False) if p.negative else p)
-        size = min(MAX_SIZE, p.size + (1 if p.level >= QUOTE else 3))
-        return Fragment(text, QUOTE, size, p.flips + 1, p.negative)
+        bare = p.level >= QUOTE or p.inverted is not None
+        size = min(MAX_SIZE, p.size + (1 if bare else 3))
+        flips = p.flips + (1 if p.level >= POWER else 2)  # around a product one more to read
+        return Fragment(text, QUOTE, size, flips, p.negative)
 
     def raised(self, p: Fragment) -> Rope:
         return (self.inside(p, QUOTE), "'")
@@ -144,7 +146,8 @@ class Style:
         ropes = [self.power(p, k, True) if k > 1 else self.inside(p, POWER) for p, k in powers]
         if powers[0][1] == 1:
             ropes[0] = self.inside(powers[0][0], PRODUCT)
-        size, flips = fragment_size([p for p, _ in powers], len(powers))
+        size, _ = fragment_size([p for p, _ in powers], len(powers))
+        flips = min(MAX_SIZE, sum([k * p.flips for p, k in powers]))
         if len(powers) == 1:
             return Fragment(ropes[0], POWER, size, flips, chained=tuple(powers))
         chained = tuple(powers) if len(powers) <= MAX_CHAIN else ()
@@ -202,7 +205,7 @@ class Style:
     def multiplied(self, parts: Parts) -> Fragment | None:
         """The product of what stands on one side of a line; None where nothing does."""
         numbers, scalars, body = parts
-        if body is None and scalars:
+        if body is None and scalars and (scalars[0].level >= POWER or not scalars[1:]):
             *scalars, body = scalars
         fragments = [*scalars, *([body] if body is not None else [])]
         if not numbers and len(fragments) < 2:
@@ -214,7 +217,7 @@ class Style:
             if body.joins and body.level == POINTWISE:
                 level = POINTWISE
         size, flips = fragment_size(fragments, len(numbers) + 1)
-        numeral = body is None
+        numeral = not fragments
         return Fragment(self.product(ropes), level, size, flips, joins=True, numeral=numeral)
 
     def fraction(self, above: Parts, below: Parts, entrywise: bool) -> Fragment:
@@ -246,7 +249,7 @@ class Style:
         return Fragment(tuple(ropes), SUM, *fragment_size(terms, len(terms)))
 
     def function(self, name: str, args: Sequence[Fragment], extra: Sequence[str] = ()) -> Fragment:
-        ropes = [self.signed(p) for p in args] + list(extra)
+        ropes = [p.condition or self.signed(p) for p in args] + list(extra)
         return Fragment(
             (name, "(", join_ropes(", ", ropes), ")"), ATOM, *fragment_size(args, 3 + len(ropes))
         )

@@ -1,8 +1,23 @@
-"""Symbols for names: distinct names have distinct symbols."""
+"""Symbols for names: their words, and that distinct names have distinct symbols."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+
+GREEK = {
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa",
+    "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi",
+    "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi",
+    "Omega",
+}  # fmt: skip
+SHORTENED = {"lam": "lambda", "eps": "epsilon"}
+
+
+def words_of(name: str) -> list[str]:
+    """The word of a name, and those of its subscript: digits at its end, parts behind `_`."""
+    parts = [p for p in re.split(r"_+|(?<=[^\W\d_])(?=\d)", name) if p] or [name]
+    return [SHORTENED.get(part, part) for part in parts]
 
 
 class Symbols:

@@ -38,27 +38,17 @@ from .notation import (
 from .style import COMPARISONS, Parts, Style
 from .symbols import Symbols
 
-GREEK = {
-    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa",
-    "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi",
-    "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi",
-    "Omega",
-}  # fmt: skip
-SHORTENED = {"lam": "lambda", "eps": "epsilon"}
 #: What encloses an operand in a template, before it and behind it.
 OPENING = ("(", "{", "|", "[", "& ", r"\\ ", r"cases} ", ", ", r"\lfloor ", r"\lceil ")
 CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ", r" \rfloor", r" \rceil")
 #: The function's name with which a template starts.
 LEADING_NAME = re.compile(r"\\(operatorname\{\w+\}|(?!left|frac|sqrt)[a-z]+(?=\())")
 
+#: The template of inverses, of which transposes have an exponent of their own.
+INVERSE = [("", "0"), ("^{-1}", "")]
+
 #: Comparisons whose signs are not those of text.
 SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
-
-
-def words_of(name: str) -> list[str]:
-    """The word of a name, and those of its subscript: digits at its end, parts behind `_`."""
-    parts = [p for p in re.split(r"_+|(?<=[^\W\d_])(?=\d)", name) if p] or [name]
-    return [SHORTENED.get(part, part) for part in parts]
 
 
 def template(text: str) -> list[tuple[str, str]]:
@@ -231,6 +221,8 @@ class Typeset(Style, ABC):
         return scaled._replace(entry=(letters, inner._replace(negative=False)))
 
     def raised(self, p: Fragment) -> Rope:
+        if p.inverted is not None:
+            return self.superscript(p.inverted, self.signed(Fragment(self.top, negative=True)))
         return self.superscript(self.inside(p, ATOM), self.top)
 
     def power(self, p: Fragment, k: int, scalar: bool) -> Rope:
@@ -319,7 +311,8 @@ class Typeset(Style, ABC):
         size, flips = fragment_size(args, 2)
         if level == COMPARE and op.meaning.range == UNIT:
             return self.truth(self.typeset(ropes), size, flips)
-        return Fragment(self.typeset(ropes), level, size, flips)
+        inverted = ropes[1] if parts == INVERSE else None
+        return Fragment(self.typeset(ropes), level, size, flips, inverted=inverted)
 
     def sign(self, sign: str) -> Rope:
         return self.typeset([SIGNS.get(sign, f" {sign} ")])
