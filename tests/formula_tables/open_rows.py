@@ -6,7 +6,6 @@ from __future__ import annotations
 OPEN = {
     "Black-Scholes payoff delta",
     "Box-Cox",
-    "Euclidean norm, order 2",
     "Gaussian by mean and deviation",
     "Gaussian by the deviation",
     "Gaussian kernel by its width",
@@ -43,7 +42,6 @@ OPEN = {
     "discrete Lyapunov residual",
     "discriminant analysis",
     "discriminant analysis with two scatters",
-    "distance, order 2",
     "entropy",
     "entropy of a softmax",
     "entropy, order 2",
@@ -52,7 +50,6 @@ OPEN = {
     "exponential of a quadratic form, order 2",
     "general power",
     "generalised Rayleigh quotient",
-    "hinge loss",
     "innovation covariance",
     "innovation covariance, by the map",
     "innovation covariance, by the noise",
@@ -92,7 +89,6 @@ OPEN = {
     "scalar Gaussian, order 3",
     "scalar logarithm",
     "scalar quotient",
-    "scalar reciprocal, order 3",
     "scaled attention score",
     "scaled covariance",
     "self power",
@@ -110,7 +106,6 @@ OPEN = {
     "sum of powers",
     "sum of powers, by the exponent",
     "sum of powers, order 2",
-    "support vector machine",
     "swish",
     "temperature",
     "trace of ASBS, symmetric S",
@@ -134,9 +129,4 @@ OPEN = {
 }
 
 #: Rows whose text is read as an equal node of another text.
-READ_OTHERWISE = {
-    "A-optimal design",
-    "D-optimal design",
-    "Riccati residual, by the control cost",
-    "square-root lasso",
-}
+READ_OTHERWISE = {"Riccati residual, by the control cost", "square-root lasso"}
