@@ -47,19 +47,11 @@ class FormulaLayout:
         self.known: set[int] = set()  #: nodes that another layout has given a form
         self.names = Names(set())
 
+    least = MIN_SHARED  #: the size above which what is shared gets a name
+
     def text(self, e: Expr) -> str:
         """The text of an expression, with statements where sharing asks for them."""
-        if not isinstance(e, Expr):
-            raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
-        e = bare(e)
-        nodes = postorder((e,))
-        known = variables((e,))
-        sized = [node for node in nodes if isinstance(node, Einsum) and not node.args]
-        stated = {n for e in (*known.values(), *sized) for n in e.shape if isinstance(n, str)}
-        self.style.stated = {n for n in stated - known.keys() if n.isidentifier()}
-        self.names = Names(stated.union(known))
-        for name in sorted(known):
-            self.style.name(name)  # before other names get symbols
+        nodes = self.prepared(e)
         last = self.run(nodes)
         shared = used_twice(nodes) if last.size > self.limit else set()
         if shared:
@@ -68,11 +60,25 @@ class FormulaLayout:
             last = self.run(nodes)
         return self.style.statements(self.named, last)
 
+    def prepared(self, e: Expr) -> list[Expr]:
+        """The nodes of an expression; what has a name is known from here on."""
+        if not isinstance(e, Expr):
+            raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
+        e = bare(e)
+        nodes, known = postorder((e,)), variables((e,))
+        sized = [node for node in nodes if isinstance(node, Einsum) and not node.args]
+        stated = {n for e in (*known.values(), *sized) for n in e.shape if isinstance(n, str)}
+        self.style.stated = {n for n in stated - known.keys() if n.isidentifier()}
+        self.names = Names(stated.union(known))
+        for name in sorted(known):
+            self.style.name(name)  # before other names get symbols
+        return nodes
+
     def run(self, nodes: Sequence[Expr]) -> Fragment:
         self.named, self.replaced = [], set()
         for node in nodes:
             form = self.form(node)
-            shared = id(node) in self.shared and form.plain.size > MIN_SHARED
+            shared = id(node) in self.shared and form.plain.size > self.least
             whole = isinstance(node, Apply) and node.op.outputs > 1
             if shared and form.short is None and not whole:
                 form = self.statement(node, form)
@@ -80,10 +86,13 @@ class FormulaLayout:
         return self.forms[id(nodes[-1])].plain
 
     def statement(self, node: Expr, form: NodeForm) -> NodeForm:
-        name = f"{self.prefix}{len(self.named) + 1}"
+        name = self.new_name(node)
         self.named.append((name, form.plain))
         self.replaced.add(id(node))
         return self.settled(node, self.style.name(name), None)
+
+    def new_name(self, node: Expr) -> str:
+        return f"{self.prefix}{len(self.named) + 1}"
 
     # --- one node ---
 
