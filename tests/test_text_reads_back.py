@@ -178,3 +178,14 @@ def test_quotients_of_vectors_stay_in_products(spec: str, below: str) -> None:
     scale = w[:, None] if below[0] == "i" else w[None, :]
     back = tc.parse(str(e), v=v, A=A, B=B)
     np.testing.assert_allclose(back(data), np.einsum(spec, a / scale, scale / b), rtol=1e-12)
+
+
+def test_quotients_without_words_in_matrix_notation_are_printed() -> None:
+    u, T = tc.var("u", (2,)), tc.var("T", (2, 2, 2))
+    e = tc.divide(tc.einsum("i->ijk", u, sizes={"j": 2, "k": 2}), tc.where(T > 0, T, 1))
+    back = tc.parse(str(e), u=u, T=T)
+    rng = np.random.default_rng(0)
+    data = {"u": rng.normal(size=2), "T": rng.normal(size=(2, 2, 2))}
+    wanted = data["u"][:, None, None] / np.where(data["T"] > 0, data["T"], 1)
+    np.testing.assert_allclose(back(data), wanted)
+    assert tc.to_latex(e)

@@ -144,17 +144,17 @@ class FormulaLayout:
         return self.both(node, added)
 
     def apply(self, node: Apply) -> NodeForm:
-        if self.matrix and is_quotient(node):
-            return self.product(node)
+        if self.matrix and is_quotient(node) and (found := self.as_product(node)) is not None:
+            return found
         extra = call_parameters(node)
         if not node.op.elementwise or not node.args:
             args = [self.forms[id(arg)].plain for arg in node.args]
             args = [args[k] for k in self.style.shown(node.op)] or args
             return self.settled(node, self.style.call(node.op, extra, args, [False]), None)
 
-        found = abbreviation(node) if self.matrix else None
-        if found is not None:
-            name, arg = found
+        short = abbreviation(node) if self.matrix else None
+        if short is not None:
+            name, arg = short
             form = self.forms[id(arg)]
             plain = self.style.function(name, [form.plain])
             row = plain.flips and node.ndim == 1
@@ -207,19 +207,18 @@ class FormulaLayout:
         closed = self.replaced | self.known
         return factors(node, lambda e: self.matrix and id(e) not in closed)
 
-    def product(self, node: Einsum | Apply) -> NodeForm:
-        indexed = self.indexed(node) if self.matrix and isinstance(node, Einsum) else None
-        if indexed is not None:
-            return indexed
+    def product(self, node: Einsum) -> NodeForm:
+        indexed = self.indexed(node) if self.matrix else None
+        return indexed or self.as_product(node) or self.einsum(node)
+
+    def as_product(self, node: Einsum | Apply) -> NodeForm | None:
+        """A product or a quotient of factors, where the language has words for it."""
         product = ProductForm(self.factors(node), self.forms, self.style)
         if self.matrix and product.possible:
             found = product.contraction() if product.node.summed else product.outer()
         else:
             found = product.entrywise()
-        if found is None:
-            assert isinstance(node, Einsum)
-            return self.einsum(node)
-        if isinstance(found, NodeForm):
+        if found is None or isinstance(found, NodeForm):
             return found
         short = product.scaled(None) if node.shape and product.constant else None
         form = self.settled(node, *found)
