@@ -101,10 +101,14 @@ def entries() -> Named:
         yield f"{row.name} of numbers", Program({"value": apply(row, *map(tc.var, data))}, data)
 
 
+#: Outputs of factorisations whose rows or columns have any sign.
+VECTORS = {"eigh": ("part 1",), "svd": ("part 0", "part 2")}
+
+
 def rows() -> Named:
     for row, params in APPLIED:
         wanted, arrays = of_row(row, params)
-        vectors = frozenset(["part 1"] if row.name.startswith("eigh") else [])
+        vectors = frozenset(VECTORS.get(row.name.split("_")[0], ()) if row.parts else ())
         yield f"{row.name} {params}", Program(wanted, arrays, unsigned=vectors)
         one = {name: a[0] + a[0].T if row.meaning.symmetric else a[0] for name, a in arrays.items()}
         e = apply_one(row, params, one)

@@ -260,17 +260,6 @@ class Matlab(MatlabProgram):
     def trace(self, c: Code) -> Code:
         return self.invoke(0, "trace", c)
 
-    def matmul(self, a: Code, b: Code) -> Code:
-        if max(ndim(a), ndim(b)) > 2:
-            stack = list(range(3, 1 + max(ndim(a), ndim(b))))
-            return self.einsum([a, b], [[*stack, 0, 1], [*stack, 1, 2]], [*stack, 0, 2])
-        axes = ndim(a) + ndim(b) - 2
-        if ndim(a) == 1:
-            a, b = (self.transposed(a), b) if ndim(b) == 1 else (self.transposed(b), a)
-        left = operand(a, PRODUCT if isinstance(a, Value) and a.matrix else ATOM)
-        weak = a.weak and b.weak
-        return Value(f"{left} * {operand(b)}", PRODUCT, ndim=axes, matrix=True, weak=weak)
-
     def inner(self, a: Code, b: Code) -> Code:
         if ndim(a) == 1:
             return self.matmul(a, b)

@@ -319,6 +319,17 @@ class OneBased(ABC):
 
     # --- contractions ---
 
+    def matmul(self, a: Code, b: Code) -> Code:
+        if max(ndim(a), ndim(b)) > 2:
+            stack = list(range(3, 1 + max(ndim(a), ndim(b))))
+            return self.einsum([a, b], [[*stack, 0, 1], [*stack, 1, 2]], [*stack, 0, 2])
+        axes = ndim(a) + ndim(b) - 2
+        if ndim(a) == 1:
+            a, b = (self.transposed(a), b) if ndim(b) == 1 else (self.transposed(b), a)
+        left = operand(a, PRODUCT if isinstance(a, Value) and a.matrix else ATOM)
+        weak = a.weak and b.weak
+        return Value(f"{left} * {operand(b)}", PRODUCT, ndim=axes, matrix=True, weak=weak)
+
     def tensordot(self, a: Code, b: Code, axes: tuple[list[int], list[int]]) -> Code:
         first = list(range(ndim(a)))
         other = {k: len(first) + k for k in range(ndim(b))} | dict(zip(*axes[::-1], strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .c import C
 from .cupy import CuPy
 from .jax import Jax
+from .julia import Julia
 from .language import Language
 from .matlab import Matlab
 from .numpy import NumPy
@@ -16,5 +17,6 @@ LANGUAGES: dict[str, type[Language]] = {
     "jax": Jax,
     "torch": Torch,
     "c": C,
+    "julia": Julia,
     "matlab": Matlab,
 }
