@@ -341,7 +341,7 @@ def test_latex() -> None:
     assert tc.to_latex(X[:, 0]) == "X[:, 0]"
     assert tc.to_latex(x[idx]) == r"x[\mathrm{idx}]"
     shown = tc.to_latex(tc.segment_sum(X, g, "q"))
-    assert shown == r"\operatorname{segment\_sum}\left(X, g, q\right)"
+    assert shown == r"\operatorname{segment\_sum}(X, g, q)"
 
 
 SOURCE = [

@@ -31,11 +31,11 @@ def test_formulas() -> None:
     S = tc.var("S", ("n", "n"), symmetric=True)
     assert str(tc.grad(tc.trace(la.expm(S)), S)) == "expm(S)"
     bounded = tc.grad(eigenvalue_sum(S, tc.arctan), S)
-    assert str(bounded) == "matrix_function(S, reciprocal(x^2 + 1))"
-    assert tc.to_latex(bounded) == r"\operatorname{fun}_{\frac{1}{x^{2} + 1}}(S)"
+    assert str(bounded) == "matrix_function(S, 1/(x^2 + 1))"
+    assert tc.to_latex(bounded) == r"\left(x \mapsto \frac{1}{x^{2} + 1}\right)(S)"
     total = tc.simplify(eigenvalue_sum(A, tc.exp))
     assert str(total) == "matrix_function_trace(A, exp(x))"
-    assert tc.to_latex(total) == r"\operatorname{trfun}_{\exp(x)}(A)"
+    assert tc.to_latex(total) == r"\operatorname{tr}((x \mapsto \exp(x))(A))"
 
 
 PRINTED = [

@@ -21,25 +21,32 @@ from tests.one_spelling import one_spelling
 from tests.printed import DERIVED, FIXED, A, R, S, V, X, high_order, parsed, x
 
 LATEX = {
-    "2*(U*V' - T)*V": r"2 \left(U V^{\top} - T\right) V",
-    "X'*(X*w - y)/2": r"\frac{1}{2} X^{\top} \left(X w - y\right)",
+    "2*(U*V' - T)*V": r"2 (U V^{\top} - T) V",
+    "X'*(X*w - y)/2": r"\frac{1}{2} X^{\top} (X w - y)",
     "X'*X + lam*eye(n)": r"X^{\top} X + \lambda I_{n}",
-    "diag(x)*A": r"\operatorname{diag}\left(x\right) \, A",
+    "diag(x)*A": r"\operatorname{diag}(x) \, A",
     "x .* exp(z)": r"x \odot \exp(z)",
     "x'*A*x": r"x^{\top} A x",
-    "norm2(x)": r"\left\|x\right\|",
-    "x./(z + 1)": r"x \oslash \left(z + 1\right)",
+    "norm2(x)": r"\|x\|",
+    "x./(z + 1)": r"x \oslash (z + \mathbf{1})",
     "x'*z/c": r"\frac{x^{\top} z}{c}",
     "c*A*x/(2*x'*z)": r"\frac{c}{2 x^{\top} z} A x",
-    "A*x/norm2(x)": r"\frac{A x}{\left\|x\right\|}",
+    "A*x/norm2(x)": r"\frac{A x}{\|x\|}",
     "2*pi*x/3": r"\frac{2 \pi}{3} x",
     "inv(A)*x": r"A^{-1} x",
     "inv(A)'*x*z'": r"A^{-\top} x z^{\top}",
     "where(0 < x, x, -x)": r"\begin{cases} x & x > 0 \\ -x & \text{otherwise} \end{cases}",
     "A.^2*vector(1)": r"A^{\odot 2} \mathbf{1}",
     "matrix(0, m, n)": "0",
-    "softmax(A*x)": r"\operatorname{softmax}\left(A x\right)",
+    "softmax(A*x)": r"\operatorname{softmax}(A x)",
     "c^2*x": "c^{2} x",
+    "A - c": r"A - c \mathbf{1} \mathbf{1}^{\top}",
+    "x - mean(x)": r"x - \operatorname{mean}(x) \, \mathbf{1}",
+    "1./x": r"\mathbf{1} \oslash x",
+    "x.^c + x.^2": r"x^{\odot 2} + x^{\odot c}",
+    "exp(x'*z/c)*x": r"\exp\left(\frac{x^{\top} z}{c}\right) \, x",
+    "(A*x > 0) .* x": r"x \odot [A x > 0]",
+    "[[1, 2], [3, 4.5]]": r"\left[\begin{matrix} 1 & 2 \\ 3 & 4.5 \end{matrix}\right]",
 }
 
 
@@ -64,7 +71,7 @@ def test_einsum_forms(e: Expr, text: str, einsum: str) -> None:
 
 def test_unit_tensors_are_deltas_in_latex() -> None:
     e = 2 * tc.einsum("jl->ijil", V.T @ V, sizes={"i": "m"})
-    expected = r"2 \left[\left(V^{\top} V\right)_{jl} \delta_{ik}\right]_{ijkl}"
+    expected = r"2 [(V^{\top} V)_{jl} \delta_{ik}]_{ijkl}"
     assert tc.to_latex(e) == expected
 
 
@@ -77,12 +84,12 @@ def test_latex_has_no_double_subscripts() -> None:
 
 def test_sums_of_index_forms_stand_in_one_bracket() -> None:
     hessian = tc.to_latex(tc.hessian(tc.logdet(S), S))
-    inside = r"\left(S^{-1}\right)_{ik} \left(S^{-1}\right)_{jl}"
-    inside += r" + \left(S^{-1}\right)_{il} \left(S^{-1}\right)_{jk}"
-    assert hessian == rf"-\frac{{1}}{{2}} \left[{inside}\right]_{{ijkl}}"
+    inside = r"(S^{-1})_{ik} (S^{-1})_{jl}"
+    inside += r" + (S^{-1})_{il} (S^{-1})_{jk}"
+    assert hessian == rf"-\frac{{1}}{{2}} [{inside}]_{{ijkl}}"
     outer = tc.einsum("i,j,k->ijk", x, x, x)
     signs = tc.to_latex(tc.transpose(R, (1, 0, 2)) - 3 * (outer - tc.transpose(R, (2, 0, 1))))
-    assert signs == r"\left[R_{jik} - 3 \left(x_{i} x_{j} x_{k} - R_{jki}\right)\right]_{ijk}"
+    assert signs == r"[R_{jik} - 3 (x_{i} x_{j} x_{k} - R_{jki})]_{ijk}"
 
 
 def test_latex_of_parameters_and_outputs() -> None:
@@ -90,10 +97,10 @@ def test_latex_of_parameters_and_outputs() -> None:
         r"\operatorname{logsumexp}_{\mathrm{last\,axis}}(A)"
     )
     assert tc.to_latex(tc.max(R, axis=(1, 2))) == r"\max_{\mathrm{last\,2\,axes}}(R)"
-    assert tc.to_latex(tc.norm(A, axis=1)) == r"\left\|A\right\|_{\mathrm{last\,axis}}"
+    assert tc.to_latex(tc.norm(A, axis=1)) == r"\|A\|_{\mathrm{last\,axis}}"
     factors = [tc.to_latex(part) for part in (*lq(A), *eigh(S))]
     names = [r"L_{\mathrm{lq}}", r"Q_{\mathrm{lq}}", r"\lambda", r"V_{\mathrm{eig}}"]
-    wanted = [rf"{name}\left({'AASS'[k]}\right)" for k, name in enumerate(names)]
+    wanted = [rf"{name}({'AASS'[k]})" for k, name in enumerate(names)]
     assert factors == wanted
     assert Latex().parameter("", "raise") == r"\mathrm{raise}"
     assert Latex().parameter("", "n") == "n"

@@ -19,7 +19,7 @@ def test_names_that_would_look_alike_stay_apart(one: str, two: str) -> None:
     a, b = tc.var(one), tc.var(two)
     assert tc.to_latex(tc.exp(a) - b / 2) != tc.to_latex(tc.exp(b) - a / 2)
     left, right = tc.to_latex(tc.arctan2(a, b)).split(", ")
-    assert left.partition("(")[2] != right.rpartition(r"\right")[0]
+    assert left.partition("(")[2] != right.rpartition(")")[0]
 
 
 def test_a_dimension_and_a_variable_stay_apart() -> None:
@@ -36,7 +36,7 @@ def test_states_and_indices_of_loops_differ_from_parameters(names: tuple[str, st
         return tc.tanh(one * p + x[k]), tc.sin(two * q - p)
 
     text = tc.to_latex(tc.fold(step, (one, two), "T")[1])
-    states = text.partition(r"\left((")[2].partition(r") \mapsto")[0].split(", ")
+    states = text.partition("((")[2].partition(r") \mapsto")[0].split(", ")
     first = text.rpartition("), (")[2].partition("), ")[0].split(", ")
     index = text.rpartition("), ")[2].partition("=")[0]
     assert len({*states, *first, index}) == 5

@@ -216,7 +216,7 @@ class Spelling:
     Attributes
     ----------
     latex : str
-        LaTeX with operands as ``{0}``, ``{1}``; parameters become a subscript.
+        LaTeX: operands ``{0}``, ``{1}``, a parameter ``{function}``; others become a subscript.
     infix : str
         Operator of the matrix language where it is written between its operands.
     symbols : tuple of str

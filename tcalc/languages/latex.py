@@ -21,9 +21,10 @@ from .writing.typeset import Typeset
 from .writing.where import formula_text
 
 NAME = re.compile(r"[^\W\d]\w*")
-WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+(\\left)?[({]")
+WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+(?:\\left)?[({]")
 TALL = re.compile(r"\\(frac|sum|prod|begin)")
 PARENTHESIS = re.compile(r"((?<!\\left)\(|(?<!\\right)\))")
+GROWTH = re.compile(r"\\(left|right)(?![A-Za-z])")
 
 
 def symbol(name: str) -> str:
@@ -89,6 +90,8 @@ class Latex(Typeset):
         return (r"\frac{", above, "}{", below, "}")
 
     def fenced(self, left: str, rope: Rope, right: str) -> Rope:
+        if not self.tall(rope):
+            return (left, rope, right)
         return (rf"\left{left}", rope, rf"\right{right}")
 
     def words(self, text: str) -> Rope:
@@ -108,7 +111,9 @@ class Latex(Typeset):
         return (rf"\operatorname{{{plain}}}", inside)
 
     def typeset(self, parts: Sequence[Rope]) -> Rope:
-        """The template, in which parentheses around what is tall grow."""
+        """The template, in which fences around what is tall grow."""
+        if not any(map(self.tall, parts)):
+            return tuple([part if k % 2 else GROWTH.sub("", part) for k, part in enumerate(parts)])
         texts = [part if k % 2 else PARENTHESIS.split(part) for k, part in enumerate(parts)]
         opened: list[tuple[list[str], int]] = []
         high = 0  # so many of the opened ones, from the first on, hold what is tall

@@ -297,7 +297,7 @@ IOTA = Op(
     "iota", (),
     Meaning((), shape=lambda params: (params[0],)),
     Kernels(lambda xp, params: xp.arange(params[0])),
-    Spelling(r"\iota"),
+    Spelling(r"\operatorname{{iota}}"),
     params=((3,), ("n",)),
 )  # fmt: skip
 

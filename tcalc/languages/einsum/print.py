@@ -10,7 +10,7 @@ from ...graph.operators import Op
 from ..writing.layout import FormulaLayout
 from ..writing.nests import of_nests
 from ..writing.notation import ATOM, SUM, Fragment, Rope, fragment_size
-from ..writing.style import Style
+from ..writing.style import Style, leading_sum
 
 
 class EinsumStyle(Style):
@@ -28,7 +28,7 @@ class EinsumStyle(Style):
 
     def add(self, terms: Sequence[Fragment]) -> Fragment:
         """A sum; sums among its terms keep their parentheses, which are read as nested sums."""
-        return super().add([self.enclosed(p) for p in terms])
+        return super().add([self.enclosed(p) for p in leading_sum(terms)])
 
     def enclosed(self, p: Fragment) -> Fragment:
         if p.level > SUM:

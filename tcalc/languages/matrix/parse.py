@@ -41,7 +41,8 @@ def parse(text: str, /, **declarations: Any) -> Expr:
     ----------
     text : str
         Statements ``name = expression``, separated by ``;`` or newlines; the last is the value and
-        needs no name. Operators are MATLAB's: ``* / ^ '`` of matrices, ``.* ./ .^`` of entries.
+        needs no name. Operators are MATLAB's: ``* / ^ '`` of matrices, ``.* ./ .^`` of entries,
+        comparisons, which are 1 or 0.
         Functions that reduce take ``axis=`` as NumPy's, ``x[1:]`` and ``X[rows, 0]`` index from 0
         as NumPy does, ``[[1, 2], [3, 4]]`` are numbers, and ``#('ij,jk->ik', A, B)`` is a product
         of arrays of any number of axes. ``fold(s -> tanh(w*s + x[i]), s0, i=0..T-1)`` is the state

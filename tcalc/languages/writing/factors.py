@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...graph.extents import ONE, Coef, Shape, size_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
+from ...ops.elementwise import whole_power
 
 #: How deep quotients in quotients are opened.
 DEPTH = 4
@@ -72,6 +73,9 @@ def _opened(e: Expr, word: Labels, power: int, depth: int) -> list[Place] | None
     if is_quotient(e):
         *above, below = e.args
         return [*((a, word, power, depth + 1) for a in above), (below, word, -power, depth + 1)]
+    if (raised := whole_power(e)) is not None:
+        base, times = raised
+        return [(base, word, times * power, depth + 1)]
     if depth and isinstance(e, Einsum) and _is_outer(e):
         return list(_inside(e, word, power, depth + 1))
     return None

@@ -14,12 +14,13 @@ from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, p
 from ...graph.normal import bare
 from ...graph.products import symmetries, zeros_node
 from .abbreviations import abbreviation
+from .comparisons import sides
 from .einsum_forms import merged, ordered
 from .factors import Factors, factors, is_quotient
 from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
 from .matrix_form import FactorForm, NodeForm, ProductForm, fewer_transposes
-from .notation import INDEX_LETTERS, SUM, EinsumSpec, Fragment, index_letters
+from .notation import INDEX_LETTERS, EinsumSpec, Fragment, index_letters
 from .sharing import free_prefix, used_twice
 from .style import Style
 
@@ -138,10 +139,20 @@ class FormulaLayout:
         return fragments, scalar
 
     def sum(self, node: Add) -> NodeForm:
-        def added(fragments: list[Fragment], _: list[bool]) -> Fragment:
-            return self.style.add(leading_sum(fragments))
+        plain = self.added(node, False)
+        return self.settled(
+            node, plain, self.added(node, True) if plain.flips and node.shape else None
+        )
 
-        return self.both(node, added)
+    def added(self, node: Add, row: bool) -> Fragment:
+        """The sum, scalars in it as arrays where the style does not spread them."""
+        terms, scalar = self.entrywise(node, row)
+        if self.matrix and node.ndim in (1, 2):
+            terms = [
+                self.style.spread(p, node.ndim, row) if spreads else p
+                for p, spreads in zip(terms, scalar, strict=True)
+            ]
+        return self.style.add(terms)
 
     def apply(self, node: Apply) -> NodeForm:
         if self.matrix and is_quotient(node) and (found := self.as_product(node)) is not None:
@@ -160,6 +171,10 @@ class FormulaLayout:
             row = plain.flips and node.ndim == 1
             turned = self.style.function(name, [form.turned]) if row else None
             return self.settled(node, plain, turned)
+
+        moved = sides(node, self.forms) if self.matrix else None
+        if moved is not None:
+            return self.settled(node, self.style.compared(*moved), None)
 
         def called(fragments: list[Fragment], scalar: list[bool]) -> Fragment:
             return self.style.call(node.op, extra, fragments, scalar)
@@ -286,7 +301,7 @@ class FormulaLayout:
             return self.spelled(e, tuple([e.out[k] for k in perm]), depth)
         if isinstance(e, Add) and not named and depth < MAX_PUSHED:
             terms = [self.turned(term, perm, depth + 1) for term in e.args]
-            return self.style.add(leading_sum(terms))
+            return self.style.add(terms)
         if perm == tuple(range(e.ndim)):
             return form.plain
         letters = list(islice(index_letters(), e.ndim))
@@ -389,11 +404,3 @@ class FormulaLayout:
             (op, "".join([local[label] for label in word]))
             for op, word in zip(arg.args, arg.labels, strict=True)
         ]
-
-
-def leading_sum(terms: list[Fragment]) -> list[Fragment]:
-    """The terms with one nested sum in front, where it needs no parentheses."""
-    for k, p in enumerate(terms):
-        if p.level == SUM and not p.negative:
-            return [p, *terms[:k], *terms[k + 1 :]]
-    return terms

@@ -19,6 +19,8 @@ from .factors import Factors
 from .notation import Fragment
 from .style import Style
 
+#: What further transposes may cost in a product of several whose diagonal is written.
+DIAGONAL = 2
 FactorForm = tuple["NodeForm", Labels, int]  #: a factor's form, its labels, its exponent
 
 
@@ -203,7 +205,9 @@ class ProductForm:
             return there, back
         self.diagonal = self.read_diagonally()
         if self.diagonal is not None:
-            there = fewer_transposes(there, self.style.diag(self.diagonal))
+            allowed = DIAGONAL if len(self.diagonal.chained) > 2 else 0
+            if self.diagonal.flips <= there.flips + allowed:
+                there = self.style.diag(self.diagonal)
         return there, back
 
     def summed(self, body: Fragment) -> Fragment:

@@ -43,7 +43,8 @@ class Fragment(NamedTuple):
     size : int
         Tokens when everything shared is written out (bounded).
     flips : int
-        Transposes in the text; of two spellings the one with fewer is chosen.
+        Transposes in the text, around products and under exponents more than one; of two spellings
+        the one with fewer is chosen.
     negative : bool
         A minus sign belongs in front.
     joins : bool
@@ -59,7 +60,8 @@ class Fragment(NamedTuple):
     inverted : rope or None
         What this is the inverse of, where that is written as a power.
     entry : tuple or None
-        Names of the axes and one entry without its sign, of an array given by its entries.
+        Of an array given by its entries: the number of axes, and what writes one entry without its
+        sign, given the letters of the axes and all that are taken.
     """
 
     text: Rope
@@ -72,8 +74,8 @@ class Fragment(NamedTuple):
     ratio: tuple[Any, Any] | None = None
     numeral: bool = False
     condition: Rope = None
+    entry: tuple[int, Callable[[str, str], Any]] | None = None
     inverted: Rope = None
-    entry: tuple[str, Any] | None = None
 
 
 def rope_text(rope: Rope, leaf: Callable[[str], str] = str) -> str:

@@ -38,9 +38,8 @@ from .notation import (
 
 #: Factors up to which products in products are opened.
 MAX_CHAIN = 32
-COMPARISONS = ("<", "<=", "==", "!=", ">", ">=")
 #: Comparisons with their sides exchanged.
-MIRRORED = {"<": ">", "<=": ">="}
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 class Parts(NamedTuple):
@@ -117,6 +116,10 @@ class Style:
         if not p.negative:
             return p.text
         return ("-", p.text if p.level > SUM else self.parenthesised(p.text))
+
+    def spread(self, p: Fragment, ndim: int, row: bool) -> Fragment:
+        """A scalar beside columns, rows or matrices in a sum."""
+        return p
 
     # --- composition ---
 
@@ -222,7 +225,7 @@ class Style:
 
     def fraction(self, above: Parts, below: Parts, entrywise: bool) -> Fragment:
         """What stands above a line over what stands below it; entry by entry, or over a scalar."""
-        top, bottom = self.multiplied(above) or Fragment("1"), self.multiplied(below)
+        top, bottom = self.multiplied(above) or Fragment("1", numeral=True), self.multiplied(below)
         if bottom is None:
             return top
         sign = self.pointwise_over if entrywise else "/"
@@ -235,8 +238,9 @@ class Style:
 
         A sum in it has parentheses, but in front of a short text, where these would only disturb.
         """
+        terms = leading_sum(terms)
         few = len(terms) == 2 and sum([p.size for p in terms]) <= SHORT
-        ordered = [p for p in terms if not p.negative] + [p for p in terms if p.negative]
+        ordered = sorted(terms, key=lambda p: p.negative)
         ropes: list[Rope] = []
         for p in ordered:
             first = few and not ropes and not p.negative
@@ -249,10 +253,14 @@ class Style:
         return Fragment(tuple(ropes), SUM, *fragment_size(terms, len(terms)))
 
     def function(self, name: str, args: Sequence[Fragment], extra: Sequence[str] = ()) -> Fragment:
-        ropes = [p.condition or self.signed(p) for p in args] + list(extra)
+        ropes = [self.argument(p) for p in args] + list(extra)
         return Fragment(
             (name, "(", join_ropes(", ", ropes), ")"), ATOM, *fragment_size(args, 3 + len(ropes))
         )
+
+    def argument(self, p: Fragment) -> Rope:
+        """What stands alone between parentheses or commas."""
+        return self.signed(p) if p.condition is None or p.negative else p.condition
 
     def named(self, op: Op) -> str:
         """The name of an operator in calls."""
@@ -298,8 +306,8 @@ class Style:
         scalar: Sequence[bool],
     ) -> Fragment:
         """An operator: between its operands, or as a function with its parameters behind."""
-        if op.spelling.infix in COMPARISONS:
-            return self.compared(op.spelling.infix, args)
+        if op.spelling.infix in MIRRORED:
+            return self.compared(op.spelling.infix, *args)
         if op.spelling.infix and not extra:
             return self.infix(op, args, scalar)
         shown = [f"{key}={value}" if key else str(value).replace("'", "") for key, value in extra]
@@ -314,13 +322,12 @@ class Style:
             for k, p in enumerate(args)
         ]
 
-    def compared(self, sign: str, args: Sequence[Fragment]) -> Fragment:
+    def compared(self, sign: str, left: Fragment, right: Fragment) -> Fragment:
         """A comparison, which is 1 or 0 where a number is expected; numbers stand on its right."""
-        left, right = args
-        if sign in MIRRORED and left.numeral and not right.numeral:
+        if left.numeral and not right.numeral:
             left, right, sign = right, left, MIRRORED[sign]
         text = (self.signed(left), self.sign(sign), self.signed(right))
-        return self.truth(text, *fragment_size(args, 1))
+        return self.truth(text, *fragment_size([left, right], 1))
 
     def sign(self, sign: str) -> Rope:
         return f" {sign} "
@@ -362,6 +369,14 @@ class Style:
 
 #: Infix operators that are no comparisons: precedence, and that of their right operand at least.
 INFIX = {"/": (POINTWISE, POWER), "*": (POINTWISE, POWER), "^": (POWER, ATOM)}
+
+
+def leading_sum(terms: Sequence[Fragment]) -> list[Fragment]:
+    """The terms with one nested sum in front, where it needs no parentheses."""
+    for k, p in enumerate(terms):
+        if p.level == SUM and not p.negative:
+            return [p, *terms[:k], *terms[k + 1 :]]
+    return list(terms)
 
 
 def _append_power(powers: list[tuple[Fragment, int]], p: Fragment, k: int) -> None:

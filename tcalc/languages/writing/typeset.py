@@ -6,25 +6,24 @@ formula consists of is decided here, once.
 
 from __future__ import annotations
 
-import re
-from abc import ABC, abstractmethod
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
-from string import Formatter
 from typing import Any
 
 import numpy as np
 
 from ...graph.extents import Coef, Extent, Shape, show_shape
-from ...graph.nodes import Expr
 from ...graph.operators import Op
 from ...ops.elementwise_row import UNIT
 from .constants import LATEX
 from .layout import FormulaLayout
+from .marks import Marks
 from .notation import (
     ATOM,
     COMPARE,
+    MAX_SHOWN,
     POINTWISE,
     POWER,
     PRODUCT,
@@ -35,116 +34,22 @@ from .notation import (
     index_letters,
     join_ropes,
 )
-from .style import COMPARISONS, Parts, Style
-from .symbols import Symbols
+from .row_templates import CLOSING, LEADING_NAME, OPENING, template
+from .style import MIRRORED, Parts
 
-#: What encloses an operand in a template, before it and behind it.
-OPENING = ("(", "{", "|", "[", "& ", r"\\ ", r"cases} ", ", ", r"\lfloor ", r"\lceil ")
-CLOSING = (")", "}", "|", "]", r"\right", " &", r" \\", ", ", r" \rfloor", r" \rceil")
-#: The function's name with which a template starts.
-LEADING_NAME = re.compile(r"\\(operatorname\{\w+\}|(?!left|frac|sqrt)[a-z]+(?=\())")
+#: Tokens of an array given by its entries, above which it is not written once for each index form.
+LONG = 200
+#: Whole numbers up to this are written without a point.
+EXACT = 1e15
 
 #: The template of inverses, of which transposes have an exponent of their own.
 INVERSE = [("", "0"), ("^{-1}", "")]
-
 #: Comparisons whose signs are not those of text.
 SIGNS = {"<=": r" \le ", ">=": r" \ge ", "==": " = ", "!=": r" \ne "}
 
 
-def template(text: str) -> list[tuple[str, str]]:
-    """A format string as literals, each with the field behind it; the last field is empty."""
-    found, literal = [], ""
-    for part, field, *_ in Formatter().parse(text):
-        literal += part
-        if field is not None:
-            found.append((literal, field))
-            literal = ""
-    return [*found, (literal, "")]
-
-
-class Typeset(Style, ABC):
+class Typeset(Marks):
     """Mathematical notation, from the marks of one language."""
-
-    dot: Rope  #: between numbers
-    times: Rope  #: between extents
-    entrywise: Rope  #: before exponents of powers entry by entry
-    top: Rope  #: the exponent of transposes
-    one: Rope  #: of vectors of ones
-    infinity: Rope
-
-    def __init__(self) -> None:
-        self.symbols = Symbols(self.symbol, self.exact_symbol)
-        self.heights: dict[int, tuple[Rope, bool]] = {}
-
-    def tall(self, rope: Rope) -> bool:
-        """Is a rope higher than a line? Of each that is made of others this is asked once."""
-        stack = [rope]
-        while stack:
-            parts = stack[-1]
-            if self._known(parts) is None:
-                waiting = [part for part in parts if self._known(part) is None]
-                stack += waiting
-                if waiting:
-                    continue
-                self.heights[id(parts)] = parts, any(map(self._known, parts))
-            stack.pop()
-        return bool(self._known(rope))
-
-    def _known(self, rope: Rope) -> bool | None:
-        found = self.high(rope)
-        known = self.heights.get(id(rope)) if found is None else None
-        return found if known is None else known[1]
-
-    # --- marks ---
-
-    @staticmethod
-    @abstractmethod
-    def symbol(name: str) -> str: ...
-
-    @staticmethod
-    @abstractmethod
-    def exact_symbol(name: str) -> str: ...
-
-    @abstractmethod
-    def high(self, rope: Rope) -> bool | None:
-        """Is a mark higher than a line? None for a rope made of others."""
-
-    @abstractmethod
-    def superscript(self, base: Rope, above: Rope) -> Rope: ...
-
-    @abstractmethod
-    def subscript(self, base: Rope, below: Rope) -> Rope: ...
-
-    @abstractmethod
-    def over(self, above: Rope, below: Rope) -> Rope:
-        """A fraction."""
-
-    @abstractmethod
-    def fenced(self, left: str, rope: Rope, right: str) -> Rope:
-        """Something in fences as high as it is."""
-
-    @abstractmethod
-    def words(self, text: str) -> Rope:
-        """Words in roman type."""
-
-    @abstractmethod
-    def beside(self, ropes: Sequence[Rope]) -> Rope:
-        """Symbols and numbers multiplied."""
-
-    @abstractmethod
-    def indices(self, letters: str) -> Rope: ...
-
-    @abstractmethod
-    def summation(self, letters: str) -> Rope:
-        """The sign of a sum over indices."""
-
-    @abstractmethod
-    def applied(self, name: str, inside: Rope) -> Rope:
-        """A function by its name, of what stands in parentheses."""
-
-    @abstractmethod
-    def typeset(self, parts: Sequence[Rope]) -> Rope:
-        """A template: LaTeX, and in every second place a part that is written already."""
 
     # --- atoms ---
 
@@ -164,7 +69,37 @@ class Typeset(Style, ABC):
     def array(self, value: np.ndarray) -> Fragment:
         if not value.ndim:
             return Fragment(self.numeral(repr(value.item())))
-        return Fragment(self.subscript(self.words("const"), self.sizes(value.shape)))
+        if value.ndim > 2 or value.size > MAX_SHOWN:
+            return Fragment(self.subscript(self.words("const"), self.sizes(value.shape)))
+        rows = [[self.signed_number(n) for n in row] for row in np.atleast_2d(value).tolist()]
+        if value.ndim == 1:
+            text = self.fenced("(", join_ropes(", ", rows[0]), ")")
+            return Fragment(self.superscript(text, self.top), POWER, 2 * value.size)
+        parts: list[Rope] = [r"\begin{matrix} "]
+        for row in rows:
+            for n in row:
+                parts += [n, " & "]
+            parts[-1] = r" \\ "
+        parts[-1] = r" \end{matrix}"
+        return Fragment(self.fenced("[", self.typeset(parts), "]"), ATOM, 2 * value.size)
+
+    def signed_number(self, value: float) -> Rope:
+        whole = math.isfinite(value) and float(value).is_integer() and abs(value) < EXACT
+        text = self.numeral(repr(int(abs(value)) if whole else abs(value)))
+        return ("-", text) if math.copysign(1, value) < 0 and value == value else text
+
+    def spread(self, p: Fragment, ndim: int, row: bool) -> Fragment:
+        """A scalar times vectors of ones."""
+        if p.numeral and p.text == "0":
+            return p
+        ones = self.ones(None)
+        if ndim == 2:
+            ones = self.chain([ones, self.transpose(self.ones(None))])
+        elif row:
+            ones = self.transpose(ones)
+        one = p.numeral and p.text == "1"
+        found = self.scale(ones, Coef(), [] if one else [p._replace(negative=False)])
+        return found._replace(negative=p.negative)
 
     def sizes(self, shape: Sequence[Extent]) -> Rope:
         return join_ropes(self.times, list(map(self.extent, shape)))
@@ -216,9 +151,13 @@ class Typeset(Style, ABC):
         scaled = super().scale(body, coef, above, below)
         if body is None or body.entry is None:
             return scaled
-        letters, entry = body.entry
-        inner = super().scale(entry, coef, above, below)
-        return scaled._replace(entry=(letters, inner._replace(negative=False)))
+        ndim, inner = body.entry
+
+        def entry(out: str, taken: str) -> Fragment:
+            one = super(Typeset, self).scale(inner(out, taken), coef, above, below)
+            return one._replace(negative=False)
+
+        return scaled._replace(entry=(ndim, entry))
 
     def raised(self, p: Fragment) -> Rope:
         if p.inverted is not None:
@@ -236,6 +175,8 @@ class Typeset(Style, ABC):
     def fraction(self, above: Parts, below: Parts, entrywise: bool) -> Fragment:
         """Entry by entry on one line; else with a line, above which an array stands alone only."""
         bottom = self.multiplied(below)
+        if entrywise and above.body is None:
+            above = above._replace(body=self.ones(None))
         if entrywise or bottom is None:
             return super().fraction(above, below, entrywise)
         top, behind = above, None
@@ -280,8 +221,8 @@ class Typeset(Style, ABC):
         scalar: Sequence[bool],
     ) -> Fragment:
         """The row's template, with parentheses where it has none of its own."""
-        if op.spelling.infix in COMPARISONS:
-            return self.compared(op.spelling.infix, args)
+        if op.spelling.infix in MIRRORED:
+            return self.compared(op.spelling.infix, *args)
         if op.spelling.infix == ".^":
             base, exponent = args
             above = self.signed(exponent)
@@ -296,6 +237,10 @@ class Typeset(Style, ABC):
             ropes.append(literal)
             if not field:
                 continue
+            if field == "function":
+                ropes.append(self.mapping(extra[0][1]))
+                extra = ()
+                continue
             after = parts[k + 1][0]
             if literal.endswith(OPENING) and after.startswith(CLOSING):
                 ropes.append(self.signed(args[int(field)]))
@@ -305,7 +250,7 @@ class Typeset(Style, ABC):
                 ropes.append(self.inside(args[int(field)], ATOM if raised else POINTWISE))
         if parts[0][0].endswith("^{") or parts[0][0].startswith(r"\frac"):
             level = min(level, POWER)
-        if extra:
+        if extra and (op.core or LEADING_NAME.match(parts[0][0])):
             ropes = self.with_parameters(ropes, extra)
             level = min(level, POWER)
         size, flips = fragment_size(args, 2)
@@ -331,14 +276,16 @@ class Typeset(Style, ABC):
         first, *rest = parts
         return [first[: name.end()] + "_{", below, "}" + first[name.end() :], *rest]
 
+    def mapping(self, value: Any) -> Rope:
+        """A function of one number that is a parameter."""
+        inner = FormulaLayout(type(self)()).text(value.expr)
+        return (self.symbols.pretty("x"), self.maps_to, inner)
+
     def parameter(self, key: str, value: Any) -> Rope:
         """A parameter of an operator as part of its subscript; axes are the last ones."""
         if key == "axis":
             count = len(value) if isinstance(value, tuple) else 1
             return self.words("last axis" if count == 1 else f"last {count} axes")
-        formula = getattr(value, "expr", None)
-        if isinstance(formula, Expr):
-            return FormulaLayout(type(self)()).text(formula)
         if isinstance(value, bool):
             return self.words(str(value))
         if isinstance(value, tuple):
@@ -349,43 +296,56 @@ class Typeset(Style, ABC):
 
     def einsum(self, spec: EinsumSpec, args: Sequence[Fragment]) -> Fragment:
         """Sum and product over indices, deltas for indices that repeat in the result."""
-        fresh = index_letters()
-        out = "".join(islice(fresh, len(spec.out)))
-        names: dict[str, str] = {}
-        deltas = []
-        for letter, shown in zip(spec.out, out, strict=True):
-            if names.setdefault(letter, shown) != shown:
-                pair = self.indices(names[letter] + shown)
-                deltas.append(self.subscript(self.symbols.pretty("delta"), pair))
-        for letter in "".join(spec.words):
-            if letter not in names:
-                names[letter] = next(fresh)
-        summed = "".join([names[k] for k in names if k not in spec.out])
-        words = [self.indices("".join([names[k] for k in word])) for word in spec.words]
-        factors = [
-            self.subscript(self.inside(p, ATOM), word) for word, p in zip(words, args, strict=True)
-        ]
-        body = self.beside([*factors, *deltas] or ["1"])
-        if summed:
-            body = (self.summation(summed), " ", body)
-        entry = Fragment(body, POINTWISE, *fragment_size(args, 4 + len(deltas)), joins=True)
-        return self.bracketed(out, entry) if out else entry
 
-    def bracketed(self, out: str, entry: Fragment) -> Fragment:
+        def entry(out: str, taken: str) -> Fragment:
+            names: dict[str, str] = {}
+            deltas = []
+            for letter, shown in zip(spec.out, out, strict=True):
+                if names.setdefault(letter, shown) != shown:
+                    pair = self.indices(names[letter] + shown)
+                    deltas.append(self.subscript(self.symbols.pretty("delta"), pair))
+            fresh = (letter for letter in index_letters() if letter not in out + taken)
+            for letter in "".join(spec.words):
+                if letter not in names:
+                    names[letter] = next(fresh)
+            summed = "".join([names[k] for k in names if k not in spec.out])
+            words = ["".join([names[k] for k in word]) for word in spec.words]
+            every = taken + out + summed
+            factors = [self.entry(p, word, every) for word, p in zip(words, args, strict=True)]
+            body = self.beside([*factors, *deltas] or ["1"])
+            if summed:
+                body = (self.summation(summed), " ", body)
+            size, flips = fragment_size(args, 4 + len(deltas))
+            return Fragment(body, POINTWISE, size, flips, joins=True)
+
+        return self.bracketed(len(spec.out), entry) if spec.out else entry("", "")
+
+    def entry(self, p: Fragment, word: str, taken: str) -> Rope:
+        """An entry of an array; of one that is given by its entries, that entry."""
+        if p.entry is None or p.size > LONG:
+            return self.subscript(self.inside(p, ATOM), self.indices(word))
+        _, inner = p.entry
+        return self.inside(inner(word, taken)._replace(negative=p.negative), POWER)
+
+    def bracketed(self, ndim: int, entry: Callable[[str, str], Fragment]) -> Fragment:
         """The array with these entries."""
-        text = self.subscript(self.fenced("[", entry.text, "]"), self.indices(out))
-        return Fragment(text, POWER, entry.size, entry.flips, entry=(out, entry))
+        out = "".join(islice(index_letters(), ndim))
+        p = entry(out, out)
+        text = self.subscript(self.fenced("[", p.text, "]"), self.indices(out))
+        return Fragment(text, POWER, p.size, p.flips, entry=(ndim, entry))
 
     def add(self, terms: Sequence[Fragment]) -> Fragment:
         """A sum; arrays given by their entries under one bracket."""
         found = [p.entry for p in terms if p.entry]
-        if len(found) < len(terms) or len({out for out, _ in found}) > 1:
+        if len(found) < len(terms) or len({ndim for ndim, _ in found}) > 1:
             return super().add(terms)
-        entries = [
-            entry._replace(
-                negative=p.negative,
-                level=entry.level if p.negative else max(entry.level, POINTWISE),
-            )
-            for p, (_, entry) in zip(terms, found, strict=True)
-        ]
-        return self.bracketed(found[0][0], super().add(entries))
+
+        def entry(out: str, taken: str) -> Fragment:
+            entries = []
+            for p, (_, inner) in zip(terms, found, strict=True):
+                one = inner(out, taken)
+                level = one.level if p.negative else max(one.level, POINTWISE)
+                entries.append(one._replace(negative=p.negative, level=level))
+            return super(Typeset, self).add(entries)
+
+        return self.bracketed(found[0][0], entry)

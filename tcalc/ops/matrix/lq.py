@@ -153,21 +153,21 @@ UPPER_ONES = Op(
     "upper_ones", (),
     Meaning((), shape=lambda params: (params[0], params[0]), mask=("upper", 0.0)),
     Kernels(lambda xp, params: xp.triu(xp.ones((params[0], params[0])), 1)),
-    Spelling("N"),
+    Spelling(r"(\operatorname{{triu}}(\mathbf{{1}} \mathbf{{1}}^{{\top}}) - I)"),
     params=((3,), ("n",)),
 )  # fmt: skip
 LEADING_ROWS = Op(
     "leading_rows", (),
     Meaning((), shape=lambda params: params),
     Kernels(lambda xp, params: xp.eye(*params)),
-    Spelling("E"),
+    Spelling(r"\operatorname{{eye}}"),
     params=((2, 3), ("m", "n")),
 )  # fmt: skip
 LOWER_TRAPEZOID = Op(
     "lower_trapezoid", (),
     Meaning((), shape=lambda params: params),
     Kernels(lambda xp, params: xp.tril(xp.ones(params))),
-    Spelling("M"),
+    Spelling(r"\operatorname{{tril}}(\mathbf{{1}} \mathbf{{1}}^{{\top}})"),
     params=((3, 2), ("m", "n")),
 )  # fmt: skip
 

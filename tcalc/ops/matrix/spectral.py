@@ -60,6 +60,9 @@ def _pullback(k: int, cotangent: Expr, node: Apply) -> Expr | None:
     return None if k in (1, 2) else pull(node, k, 3, cotangent, _build(g), _build(g.raised()))
 
 
+DERIVATIVE = r"\mathrm{{D}}"
+
+
 def spectral_row(order: int) -> Op:
     """The row of the derivative of this order along symmetric directions."""
     count = str(order) if order > 1 else ""
@@ -77,7 +80,7 @@ def _row(name: str, order: int) -> Op:
         ),
         Kernels(_kernel, host=True, flops=for_each_row(4.0 * 2**order if order else 2.0)),
         Spelling(
-            rf"\operatorname{{{{{'D' if order else 'fun'}}}}}({', '.join(shown)})",
+            rf"{DERIVATIVE * (order > 0)}({{function}})({', '.join(shown)})",
             shown=(0, *range(3, order + 3)), source="matrix_function",
         ),
         family=(spectral_row, order),
@@ -167,7 +170,7 @@ def _trace_row(name: str) -> Op:
             pullback=_trace_pull,
         ),
         Kernels(_trace_kernel, flops=lambda a, w, v: 11 * prod(w)),
-        Spelling(r"\operatorname{{trfun}}({0})", shown=(0,)),
+        Spelling(r"\operatorname{{tr}}(({function})({0}))", shown=(0,)),
         family=(trace_row,),
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ LOWER_HALF = Op(
     Kernels(
         lambda xp, params: xp.tril(xp.ones((params[0], params[0])), -1) + xp.eye(params[0]) / 2,
     ),
-    Spelling("P"),
+    Spelling(r"(\operatorname{{tril}}(\mathbf{{1}} \mathbf{{1}}^{{\top}}) - \frac{{1}}{{2}} I)"),
     params=((3,), ("n",)),
 )  # fmt: skip
 LOWER_ONES = Op(
@@ -33,7 +33,7 @@ LOWER_ONES = Op(
         (), shape=lambda params: (params[0], params[0]), triangular=True, mask=("lower", 1.0)
     ),
     Kernels(lambda xp, params: xp.tril(xp.ones((params[0], params[0])))),
-    Spelling("M"),
+    Spelling(r"\operatorname{{tril}}(\mathbf{{1}} \mathbf{{1}}^{{\top}})"),
     params=((3,), ("n",)),
 )  # fmt: skip
 
