@@ -61,9 +61,10 @@ def derivatives() -> Named:
 def matrix_functions() -> Named:
     for case in linalg_cases.CASES:
         wanted, arrays = of_matrices(case)
-        if case.name == "eigh":  # its derivatives are taken under weights that see the signs
+        signless = case.name in ("eigh", "svd-square")
+        if signless:  # their derivatives are taken under weights that see the signs
             wanted = {name: e for name, e in wanted.items() if name.startswith("part")}
-        yield case.name, Program(wanted, arrays, unsigned=frozenset(wanted) & {"part 1"})
+        yield case.name, Program(wanted, arrays, unsigned=frozenset(wanted if signless else ()))
 
 
 def loops() -> Named:
