@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.graph.applications import application, apply, parts
+from tcalc.graph.applications import apply, apply_all
 from tcalc.graph.nodes import Expr
 from tcalc.graph.operators import TABLE, Op
 from tcalc.languages.matrix.functions import FUNCTIONS
@@ -32,8 +32,9 @@ def applied(row: Op, params: tuple[Any, ...]) -> list[Expr]:
         return [apply(row, *names)]
     shapes = [(3,) * count for count in row.cores(params)]
     variables = [tc.var(f"x{k}", shape) for k, shape in enumerate(shapes)]
-    found = apply(row, *variables, params=params)
-    return list(parts(application(found))) if row.outputs > 1 else [found]
+    if row.outputs > 1:
+        return list(apply_all(row, *variables, params=params))
+    return [apply(row, *variables, params=params)]
 
 
 def equal(one: Expr, other: Expr) -> bool:
