@@ -6,7 +6,7 @@ variables in random modes are compared with jets, dense derivatives without any 
 * run on every back end, and held compressed;
 * printed as a program, and run;
 * printed in every language of text, read back, and run where the node is another one;
-* printed as LaTeX, whose braces match.
+* printed as LaTeX, whose braces match, and as MathML, whose elements are read.
 
 What differs is told with the seed that repeats it; the exit status is 1 where anything did.
 """
@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tcalc as tc
+from tests import mathml_text
 from tests.random_programs import Evaluated, build, drawn, evaluated
 from tests.shared import run_source
 
@@ -160,6 +161,12 @@ def latex(case: Case) -> Iterator[tuple[Output, Any]]:
     yield from ()
 
 
+def mathml(case: Case) -> Iterator[tuple[Output, Any]]:
+    for output in case.outputs:
+        mathml_text.checked(tc.to_mathml(output.expression))
+    yield from ()
+
+
 CHECKS: dict[str, Callable[[Case], Iterator[tuple[Output, Any]]]] = {
     "numpy": back_end("numpy"),
     "functional": back_end("functional"),
@@ -173,6 +180,7 @@ CHECKS: dict[str, Callable[[Case], Iterator[tuple[Output, Any]]]] = {
         else {}
     ),
     "latex": latex,
+    "mathml": mathml,
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.extents import extent_of
+from tests.shared import run_source
 
 x, w, X = tc.var("x", "n"), tc.var("w", "n"), tc.var("X", ("m", "n"))
 A, B = tc.var("A", (30, 30)), tc.var("B", (20, 20))
@@ -20,6 +21,10 @@ line = tc.parse_index("y[i=0..n-p] = sum[k](w[k]*x[i+k])", x="n", w="p")
 area = tc.parse_index(
     "y[i=0..m-p,j=0..n-q] = sum[k,l](w[k,l]*x[i+k,j+l])", x=("m", "n"), w=("p", "q")
 )
+y, weighted = tc.var("y", "m"), tc.var("d", "m")
+logistic = tc.sum(tc.log(1 + tc.exp(-y * (X @ w))))
+T, U, V = tc.var("T", ("m", "n")), tc.var("U", ("m", "p")), tc.var("V", ("n", "p"))
+factors = tc.sum((T - U @ V.T) ** 2)
 by_line, by_area = tc.var("u", "n-p+1"), tc.var("u", ("m-p+1", "n-q+1"))
 
 #: Expressions, and the extent n.
@@ -42,6 +47,10 @@ CASES: dict[str, tuple[tc.Expr, int]] = {
     "gradient of Kronecker": (tc.grad(tc.sum(tc.linalg.kron(A, B) ** 2), A), 0),
     "gather": (X[:, g], 300),
     "gradient of a gather": (tc.grad(tc.sum(tc.exp(x[g])), x), 4000),
+    "logistic regression": (logistic, 300),
+    "its gradient": (tc.grad(logistic, w), 300),
+    "its Hessian": (tc.hessian(logistic, w), 300),
+    "Hessian of a factorisation": (tc.hessian(factors, U), 60),
     "Hessian of a gather": (tc.hessian(tc.sum(tc.exp(x[g])), x), 300),
 }
 #: What Python's own objects take.
@@ -87,6 +96,31 @@ def test_peaks_are_those_of_plans(name: str) -> None:
 )
 def test_slices_are_written_as_such(e: tc.Expr, text: str) -> None:
     assert text in tc.to_code(e)
+
+
+@pytest.mark.parametrize(
+    ("e", "text"),
+    [
+        (tc.hessian(logistic, w), "t2.T @ t2"),
+        (X.T @ tc.diag(tc.exp(y)) @ X, "t1.T @ t1"),
+        (X.T @ tc.diag(weighted**2) @ X, "t1.T @ t1"),
+        (X @ tc.diag(tc.exp(x)) @ X.T, "t1 @ t1.T"),
+        (X.T @ tc.diag(weighted) @ X, "X.T * d @ X"),  # of either sign
+    ],
+    ids=str,
+)
+def test_equal_halves_of_a_product_are_one_array(e: tc.Expr, text: str) -> None:
+    """BLAS has half the work where one array is multiplied by its transpose."""
+    assert text in tc.to_code(e)
+    rng = np.random.default_rng(3)
+    sizes = {"m": 6, "n": 4}
+    data = {v.name: rng.normal(size=[sizes[k] for k in v.shape]) for v in e.variables.values()}
+    np.testing.assert_allclose(run_source(e, data), e(data), rtol=1e-12, atol=1e-12)
+
+
+def test_a_minus_sign_copies_no_matrix() -> None:
+    assert "-(X.T @ " in tc.to_code(tc.grad(logistic, w))
+    assert "return y - X @ w\n" in tc.to_code(y - X @ w)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

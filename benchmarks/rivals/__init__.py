@@ -86,6 +86,7 @@ RIVALS = {
     for rival in (
         Rival("tcalc", ".own", "tcalc"),
         Rival("tcalc-c", ".compiled", "tcalc"),
+        Rival("tcalc-source", ".printed", "tcalc"),
         Rival("hand", ".hand", "numpy"),
         Rival("jax", ".jaxes", "jax"),
         Rival("autograd", ".autograds", "autograd"),

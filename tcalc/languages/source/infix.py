@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from string import Formatter
 
 from .language import ATOM, PRODUCT, SUM, Code
@@ -29,9 +30,21 @@ def quotient(c: Code, divisors: Sequence[Code], sign: str = " / ") -> Code:
 
 
 def negative(c: Code) -> Code:
-    """A value with a minus sign in front."""
+    """A value with a minus sign in front, for a matrix product of the whole: it is smaller."""
     text = operand(c, ATOM if c.text.startswith("-") else PRODUCT)
+    if c.level == PRODUCT and multiplies_matrices(c.text):
+        return Code(f"-({text})", PRODUCT, negated=text)
     return Code(f"-{text}", PRODUCT, weak=c.weak)
+
+
+def multiplies_matrices(text: str) -> bool:
+    """Is the first sign outside of parentheses that of a matrix product?"""
+    depth = 0
+    for before, character in pairwise(text):
+        depth += (before in "([{") - (before in ")]}")
+        if depth == 0 and before == " " and character in "@*/":
+            return character == "@"
+    return False
 
 
 def total(terms: Sequence[Code], plus: str = " + ", minus: str = " - ") -> Code:
@@ -39,7 +52,7 @@ def total(terms: Sequence[Code], plus: str = " + ", minus: str = " - ") -> Code:
     signed = [(c.level == PRODUCT and c.text.startswith("-"), c) for c in terms]
     text = ""
     for below, c in sorted(signed, key=lambda term: (term[0], term[1].level != SUM)):
-        shown = c.text[1:] if below else operand(c, PRODUCT)
+        shown = ((text and c.negated) or c.text[1:]) if below else operand(c, PRODUCT)
         text += (minus if below else plus) + shown if text else f"{'-' * below}{shown}"
     return Code(text, SUM, weak=all(c.weak for c in terms))
 

@@ -42,6 +42,8 @@ class Code:
         Reads its memory more than once, so that copies of it are larger.
     condition : str
         The same as truth values, where the value is 1 and 0 for them.
+    negated : str
+        What the text is the negative of, in a sum where signs stand between terms.
     """
 
     text: str
@@ -51,6 +53,7 @@ class Code:
     view: bool = False
     overlaps: bool = False
     condition: str = ""
+    negated: str = ""
 
 
 class Operator(NamedTuple):

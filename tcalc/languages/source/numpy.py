@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ...graph.extents import Shape
+from .array_operators import Template
 from .arrays import ArrayLanguage
 from .infix import letters
 from .language import Code
@@ -23,6 +24,17 @@ class NumPy(ArrayLanguage):
         "linalg": "from scipy import linalg",
         "special": "from scipy import special",
     }
+    own_operators: ClassVar[Mapping[str, Template]] = {"logsumexp": "_logsumexp({0}, {axes})"}
+    own_helpers: ClassVar[Sequence[str]] = (
+        """
+def _logsumexp(a, axis):
+    top = a.max(axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0)
+    with np.errstate(divide="ignore"):
+        found = np.log(np.exp(a - top).sum(axis=axis, keepdims=True)) + top
+    return found.squeeze(axis)
+""",
+    )
     words: ClassVar[Sequence[tuple[str, str]]] = [(r"\bnumpy\.", "np."), (r"\bscipy\.", "")]
     heads: ClassVar[Mapping[str, tuple[str, str]]] = {"dtype": ("{}.dtype", "np.float64")}
 

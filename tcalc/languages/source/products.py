@@ -15,8 +15,9 @@ from ...graph.extents import ONE, Coef, Extent, Shape, doubles_of, extent_coef, 
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.products import indicates, selects
 from ...ops.indicator import accesses, conditions
+from ...rules.facts import is_nonnegative
 from ..writing.gathers import Gather, SegmentSum, as_gather, as_segment_sum
-from .language import Code, Language, named, short_enough
+from .language import Code, Language, Operator, named, short_enough
 from .places import Opened, Window, opened
 from .values import Narrow, NodeCodes, Placed
 
@@ -198,10 +199,29 @@ class Products:
             return guarded
         whole = self.values.factors(node)
         spelled = sorted(whole.operands, key=lambda item: any(item[0] is arg for arg in node.args))
-        operands = [(self.values.code(arg), word) for arg, word in spelled]
+        operands = self.halves(spelled, out)
         if len(operands) == 1 and operands[0][1] == (0, 0) and not out:
             return language.trace(operands[0][0])
         return self.contracted(operands, whole.extents, out)
+
+    def halves(self, factors: Sequence[tuple[Expr, Labels]], out: Labels) -> list[Operand]:
+        """The operands; in X' diag(d) X with d >= 0 they are twice the product of sqrt(d) and X.
+
+        One array times its own transpose is half the work of two arrays.
+        """
+        operands = [(self.values.code(arg), word) for arg, word in factors]
+        found = weighted_square(factors, out)
+        if found is None:
+            return operands
+        place, weights = found
+        weight = self.language.multiply([operands[k][0] for k in weights])
+        root = self.language.call(Operator("sqrt"), [weight])
+        if root is None:
+            return operands
+        word = factors[place[0]][1]
+        pair = [operands[place[0]], (root, operands[weights[0]][1])]
+        half = named(self.language, self.entrywise_pair(pair, word))
+        return [(half, factors[k][1]) for k in place]
 
     def contracted(
         self, operands: Sequence[Operand], extents: Mapping[int, Extent], out: Labels
@@ -342,3 +362,21 @@ class Products:
             order = [*batch, *left, *right]
             return language.transpose(found, [order.index(k) for k in out])
         return language.einsum([a[0], b[0]], [a[1], b[1]], out)
+
+
+def weighted_square(
+    factors: Sequence[tuple[Expr, Labels]], out: Labels
+) -> tuple[tuple[int, int], list[int]] | None:
+    """Where a matrix stands twice in X' diag(d) X, and where the factors of d >= 0 stand."""
+    matrices = [k for k, (_, word) in enumerate(factors) if len(word) == 2]
+    weights = [k for k, (_, word) in enumerate(factors) if len(word) == 1]
+    if len(matrices) != 2 or not weights or len(matrices) + len(weights) != len(factors):
+        return None
+    (one, first), (two, second) = (factors[k] for k in matrices)
+    shared = [k for k, label in enumerate(first) if label == second[k]]
+    summed = {word for k in weights for word in factors[k][1]}
+    if one is not two or len(shared) != 1 or summed != {first[shared[0]]} or summed & set(out):
+        return None
+    times = Counter([id(factors[k][0]) for k in weights])
+    odd = [factors[k][0] for k in weights if times[id(factors[k][0])] % 2]
+    return ((matrices[0], matrices[1]), weights) if all(map(is_nonnegative, odd)) else None
