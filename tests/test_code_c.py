@@ -10,7 +10,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.applications import apply
-from tests import cases, loop_cases, place_cases
+from tests import cases, linalg_cases, loop_cases, place_cases
 from tests.c_programs import (
     Job,
     blas,
@@ -23,6 +23,7 @@ pytestmark = needs_compiler
 
 #: Operators that C has no words for: the error names them.
 WITHOUT = {"iv", "ive", "jv", "kv", "yv", "spherical_jn"}
+MATRIX_FUNCTIONS = {"adj", "expm", "sqrtm", "logm", "matrix_function", "eigh-sqrt", "eigh-sum-log"}
 
 
 def derivatives(e: tc.Expr, names: list[str], most: int) -> tuple[tc.Expr, ...]:
@@ -31,10 +32,15 @@ def derivatives(e: tc.Expr, names: list[str], most: int) -> tuple[tc.Expr, ...]:
 
 
 def of_cases() -> list[Job]:
+    orders = {"determinant": 0}
     return [
-        Job(c.name, derivatives(c.expression(), c.targets, 2), c.sample(), cases.EXTENTS)
+        Job(
+            c.name,
+            derivatives(c.expression(), c.targets, orders.get(c.name, 2)),
+            c.sample(),
+            cases.EXTENTS,
+        )
         for c in cases.CASES
-        if c.name != "determinant"
     ]
 
 
@@ -75,8 +81,38 @@ def of_rows() -> list[Job]:
     return found
 
 
+def of_linear_algebra() -> list[Job]:
+    """First derivatives too, but that of a determinant, which is an adjugate."""
+    sizes, found = {"m": 2, "n": 3, "k": 2}, []
+    for c in linalg_cases.CASES:
+        if {c.name, c.name.split("-")[0]} & MATRIX_FUNCTIONS:
+            continue
+        rng = np.random.default_rng(3)
+        arrays = {
+            n: linalg_cases.sample(kind, linalg_cases.shape_of(kind, sizes), rng)
+            for n, kind in c.inputs.items()
+        }
+        numbers = c.name.startswith(("maketrian", "lq-tall", "qr-wide"))
+        variables = {
+            n: tc.var(n, arrays[n].shape if numbers else symbols(kind))
+            for n, kind in c.inputs.items()
+        }
+        results = c.build(*variables.values())
+        outputs = results if isinstance(results, tuple) else (results,)
+        order = 0 if c.name == "det" else 1
+        tree = tuple([d for e in outputs for d in derivatives(e, list(variables), order)])
+        unsigned = c.name.startswith(("svd-", "eigh"))
+        found.append(Job(c.name, tree, arrays, sizes, unsigned))
+    return found
+
+
+def symbols(kind: str) -> tuple[str, ...]:
+    return tuple(kind if set(kind) <= set("mnk") else "nn")
+
+
 TABLES: dict[str, Callable[[], list[Job]]] = {
     "cases": of_cases, "places": of_places, "loops": of_loops, "rows": of_rows,
+    "linear algebra": of_linear_algebra,
 }  # fmt: skip
 
 

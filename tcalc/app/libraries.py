@@ -17,7 +17,7 @@ from ..languages.source.c_module import header_of
 from ..support.errors import Error
 
 FLAGS = ("-O3", "-march=native")
-ALWAYS = ("-std=c99", "-shared", "-fPIC", "-fopenmp-simd")
+ALWAYS = ("-std=c99", "-shared", "-fPIC", "-fno-math-errno", "-fopenmp-simd")
 #: Where a CBLAS may be, in the order in which they are tried.
 CBLAS = (("-lopenblas",), ("-lcblas", "-lblas"), ("-lcblas",), ("-lblas",))
 _TRIED = """

@@ -30,6 +30,7 @@ from .c_values import (
     lifted,
     pulled,
     scalar,
+    transposed,
     value,
     viewed,
 )
@@ -110,18 +111,7 @@ class C(Writer):
     # --- views ---
 
     def transpose(self, c: Code, perm: Sequence[int]) -> Code:
-        v = value(c)
-        if list(perm) == list(range(len(perm))):
-            return c
-        found = viewed(
-            v,
-            [v.shape[k] for k in perm],
-            lambda index: [index[perm.index(k)] for k in range(len(perm))],
-        )
-        if v.memory is None:
-            return found
-        strides = tuple([v.memory.strides[k] for k in perm])
-        return replace(found, memory=replace(v.memory, strides=strides))
+        return c if list(perm) == list(range(len(perm))) else transposed(value(c), perm)
 
     def expand(self, c: Code, present: Sequence[bool]) -> Code:
         start = present.index(True) if True in present else len(present)
@@ -292,16 +282,8 @@ class C(Writer):
 
     def result(self, c: Code, shape: Shape) -> Code:
         v, extents = value(c), self.shape(shape)
-        if (
-            v.whole
-            and v.name
-            and v.shape == extents
-            and not self.integers
-            and v.text not in self.claimed
-        ):
-            self.claimed.append(v.text)
-            return v
-        found = self.filled(extents, v)
+        own = v.whole and v.name and v.shape == extents and not self.integers
+        found = v if own and v.text not in self.claimed else self.filled(extents, v, rows=True)
         self.claimed.append(found.text)
         return found
 

@@ -13,13 +13,39 @@ from .language import Code
 
 
 def product(language: Writer, a: Value, b: Value) -> Value:
-    """A product of matrices."""
+    """A product of matrices; of a symmetric one half is computed."""
+    half = symmetric(a, b)
     (left, ai, ak), (right, bk, bj) = matrix(language, a), matrix(language, b)
     array, found = language.storage((a.shape[0], b.shape[1]))
-    sizes = f"{a.shape[0]}, {b.shape[1]}, {a.shape[1]}"
-    call = f"product({sizes}, {left}, {ai}, {ak}, {right}, {bk}, {bj}, {array.name})"
+    sizes = f"{a.shape[0]}, {a.shape[1]}" if half else f"{a.shape[0]}, {b.shape[1]}, {a.shape[1]}"
+    name = "symmetric_product" if half else "product"
+    call = f"{name}({sizes}, {left}, {ai}, {ak}, {right}, {bk}, {bj}, {array.name})"
     language.emit(Call(call, (array.name,)), made=[array])
     return found
+
+
+def symmetric(a: Value, b: Value) -> bool:
+    """Are the terms of a product the same with rows and columns exchanged?"""
+    if a.shape[0] != b.shape[1] or a.shape[0] == "1":
+        return False
+    one, other = (
+        sorted([*factors(a.entry([i, "_k"]).text), *factors(b.entry(["_k", j]).text)])
+        for i, j in (("_i", "_j"), ("_j", "_i"))
+    )
+    return one == other
+
+
+def factors(text: str) -> list[str]:
+    """The factors of a product, as text."""
+    found, depth, start = list[str](), 0, 0
+    for k, character in enumerate(text):
+        depth += (character in "([") - (character in ")]")
+        if not depth and text.startswith((" * ", " + ", " - ", " / ", " ? "), k):
+            if text[k + 1] != "*":
+                return [text]
+            found.append(text[start:k])
+            start = k + 3
+    return [*found, text[start:]]
 
 
 def matrix(language: Writer, v: Value) -> tuple[str, str, str]:

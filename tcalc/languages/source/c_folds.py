@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from .c_nests import Line, Loop, Node, Statement, nest, replaced
-from .c_values import Value, entry_of, in_memory, value
+from .c_values import Value, by_rows, entry_of, in_memory, value
 from .c_writer import Writer
 from .language import Code, FunctionText
 
@@ -73,7 +73,7 @@ def folded(
 def _state(language: Writer, shape: tuple[str, ...], start: Value) -> Value:
     """Memory with a first state in it."""
     if shape:
-        found: Value = language.filled(shape, start)
+        found: Value = language.filled(shape, start, rows=True)
         return found
     name = language.scope.fresh()
     language.emit(Line(name, "=", entry_of(start, ()).text, "real"))
@@ -84,8 +84,8 @@ def _operand(
     language: Writer, c: Value, shape: tuple[str, ...], kind: str, turn: str, head: list[Node]
 ) -> str:
     """The name under which a step reads a slice or what all steps share."""
-    if shape and not (c.name and c.memory):
-        c = language.filled(c.shape, c, kind=kind)
+    if shape and not (c.name and by_rows(c)):
+        c = language.filled(c.shape, c, kind=kind, rows=True)
     if shape and not turn:
         return c.text
     local: str = language.scope.fresh()

@@ -11,7 +11,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .c_nests import Array, Line, Loop, Node, flat, mapped, place, replaced, targets, texts, words
+from .c_nests import (
+    Array,
+    Call,
+    Line,
+    Loop,
+    Node,
+    flat,
+    mapped,
+    place,
+    replaced,
+    targets,
+    texts,
+    words,
+)
 
 #: How many statements back a nest looks for one to be fused with.
 BACK = 24
@@ -125,9 +138,8 @@ class Fusion:
         if array is None or access is None or not array.shape:
             return None
         if name not in self.patterns:
-            self.patterns[name] = re.compile(
-                re.escape(place(["\0"] * len(array.shape), array.shape)).replace("\0", r"(\w+)")
-            )
+            text = re.escape(place(["INDEX"] * len(array.shape), array.shape))
+            self.patterns[name] = re.compile(text.replace("INDEX", r"(\w+)"))
         found = self.patterns[name].fullmatch(access)
         groups = found.groups() if found else ()
         return groups if groups and len(set(groups)) == len(groups) else None
@@ -250,3 +262,71 @@ def _substituted(text: str, names: Mapping[str, str]) -> str:
     for old, new in names.items():
         text = re.sub(rf"\b{re.escape(old)}", new, text)
     return text
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def reused(nodes: Sequence[Node], arrays: Mapping[str, Array], kept: Sequence[str]) -> list[Node]:
+    """Arrays in the memory of others of their size that nothing reads any more.
+
+    Those of one entry each read where the other is written are in place.
+    """
+    numbers = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}
+    lives: dict[str, list[int]] = {}
+    for k, node in enumerate(nodes):
+        for name in (words(node) & arrays.keys()) - numbers:
+            lives.setdefault(name, []).append(k)
+    names: dict[str, str] = {}
+    ends: dict[str, int] = {}
+    for name, at in sorted(lives.items(), key=lambda item: (item[1][0], len(item[0]), item[0])):
+        if name in kept:
+            continue
+        for owner, end in ends.items():
+            mine, other = arrays[name], arrays[owner]
+            if (mine.size, mine.kind) != (other.size, other.kind):
+                continue
+            if end < at[0] or (end == at[0] and _in_place(nodes[end], owner, name, names)):
+                names[name] = owner
+                ends[owner] = at[-1]
+                break
+        else:
+            ends[name] = at[-1]
+    return replaced(nodes, names)
+
+
+def _in_place(node: Node, owner: str, name: str, names: Mapping[str, str]) -> bool:
+    """May an array be filled where those in its owner's memory are read, entry by entry?"""
+    older = [owner, *[n for n, o in names.items() if o == owner]]
+    reads: list[int] = []
+    writes: list[int] = []
+    places: set[str | None] = set()
+    depth: int | None = None
+    for k, (line, loops) in enumerate(_in_loops(node, ())):
+        for old in (*older, name):
+            found = list(_accesses(old, [line]))
+            places.update(found)
+            if found and old != name:
+                reads.append(k)
+                if old in targets(line):
+                    return False
+            if found and old == name:
+                depth = loops if depth is None else max(depth, loops)
+                if old in targets(line):
+                    writes.append(k)
+    if len(places) != 1 or None in places or not reads or not writes:
+        return False
+    (text,) = places
+    assert text is not None
+    indices = re.findall(r"(?<!\w)_\d+", text)
+    once = depth == len(indices) == len(set(indices)) and "[" not in text
+    return once and max(reads) <= min(writes)
+
+
+def _in_loops(node: Node, outer: tuple[str, ...]) -> Iterator[tuple[Line | Call, int]]:
+    """Lines, and in how many loops they stand."""
+    if isinstance(node, Loop):
+        for inner in node.body:
+            yield from _in_loops(inner, (*outer, node.index))
+    else:
+        yield node, len(outer)

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from ...graph.nodes import Var
-from .c_fusion import Fusion, live, localised
+from .c_fusion import Fusion, live, localised, reused
 from .c_nests import Array, Line, Statement, atom, flat, lettered, lines, replaced
 from .c_values import Value, value
 from .c_words import KEYWORDS, LIBRARY, OWN
@@ -73,6 +73,7 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
     outputs = [out for out, _ in results]
     nodes = live(replaced(nodes, names), outputs)
     nodes = localised(Fusion(arrays).fused(nodes), arrays, outputs)
+    nodes = reused(nodes, arrays, outputs)
     nodes = lettered(nodes, {*f.parameters, *scope.sizes.values(), *outputs})
     body = lines(nodes)
     declared = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}
@@ -173,6 +174,8 @@ typedef double real;
 #endif
 """.strip()
 _INCLUDES = """
+/* Fast with -O3 -march=native -fno-math-errno -fopenmp-simd; the last one lets sums be added up in
+   any order. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -185,7 +188,7 @@ _INCLUDES = """
 #endif
 #endif
 
-#if defined(__GNUC__) /* `omp simd` lets sums be added up in any order: -fopenmp-simd */
+#if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #endif
 """.strip()
@@ -200,8 +203,35 @@ def module_text(functions: Sequence[list[str]]) -> str:
     heap = "\n#include <stdlib.h>" if "malloc(" in bodies[-1] else ""
     guard = f"{name.upper()}_H"
     header = [f"#ifndef {guard}", f"#define {guard}", "", _TYPES, "", *declared, "", HEADER_END]
-    parts = ["\n".join(header), _INCLUDES + heap, *helpers, *bodies]
+    vectors = _vectors("\n".join([*helpers, *bodies]))
+    parts = ["\n".join(header), _INCLUDES + vectors + heap, *helpers, *bodies]
     return "\n\n".join(parts) + "\n"
+
+
+#: Functions of numbers of which GNU's library has vectors, and those since version 2.35.
+VECTORS = (
+    ("exp", "log", "sin", "cos", "pow"),
+    (
+        "expm1", "exp2", "log1p", "log2", "log10", "tan", "asin", "acos", "atan", "sinh", "cosh",
+        "tanh", "erf", "erfc", "cbrt", "atan2", "hypot",
+    ),
+)  # fmt: skip
+PAIRS = {"pow", "atan2", "hypot"}
+
+
+def _vectors(text: str) -> str:
+    """Declarations by which loops call functions of vectors."""
+    called_ = set(re.findall(r"\w+(?=\()", text))
+    found = [
+        [f"VECTOR double {f}({'double, double' if f in PAIRS else 'double'});" for f in row]
+        for row in [[f for f in row if f in called_] for row in VECTORS]
+    ]
+    if not any(found):
+        return ""
+    later = ["#if __GLIBC_PREREQ(2, 35)", *found[1], "#endif"] if found[1] else []
+    known = "defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__) && defined(__x86_64__)"
+    head = [f"\n#if {known}", '#define VECTOR __attribute__((simd("notinbranch")))']
+    return "\n".join([*head, *found[0], *later, "#endif"])
 
 
 def header_of(source: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .c_nests import Call, Line, Node, atom, nest, place
-from .c_values import Value, added, entry_of, in_memory, pulled, viewed
+from .c_values import Value, added, by_rows, entry_of, in_memory, pulled, viewed
 from .c_writer import Writer
 from .language import Code, Operator
 
@@ -38,7 +38,7 @@ class Routine(NamedTuple):
     returns: str = ""
 
 
-_MATRIX, _SQUARE = "{n}, {0}, {out}", "{n} * {n}"
+_MATRIX, _SQUARE, _PIVOTED = "{n}, {0}, {out}", "{n} * {n}", "{n} * ({n} + 1)"
 ROUTINES: dict[str, Routine] = {
     # rows
     **{
@@ -72,12 +72,12 @@ ROUTINES: dict[str, Routine] = {
     "inverse_definite": Routine(
         f"inverse_definite({_MATRIX}, {{space}})", space=f"2 * {_SQUARE}", fails=True
     ),
-    "inv": Routine(f"inv({_MATRIX}, {{space}})", space=_SQUARE, fails=True),
+    "inv": Routine(f"inv({_MATRIX}, {{space}})", space=_PIVOTED, fails=True),
     "logdet_definite": Routine(
         f"logdet_definite({_MATRIX}, {{space}})", space=_SQUARE, fails=True
     ),
     **{
-        name: Routine(f"{name}({_MATRIX}, {{space}})", space=_SQUARE)
+        name: Routine(f"{name}({_MATRIX}, {{space}})", space=_PIVOTED)
         for name in ("det", "det_sign", "logdet")
     },
     **dict.fromkeys(
@@ -167,13 +167,11 @@ def _given(language: Writer, v: Value, shape: Sequence[str], kind: str) -> Value
 
 def _contiguous(language: Writer, v: Value) -> Value:
     """The array row by row in memory; a number as an array of one."""
-    rows = in_memory("", v.shape).memory
-    if v.memory and rows and v.memory.start == "0" and v.memory.strides == rows.strides:
+    if by_rows(v):
         return v
-    found: Value = language.filled(
-        v.shape or ("1",), pulled(v.shape or ("1",), lambda index: entry_of(v, index))
-    )
-    return found
+    shape = v.shape or ("1",)
+    given = pulled(shape, lambda index: entry_of(v, index))
+    return language.filled(shape, given, rows=True)
 
 
 def _pointer(v: Value, index: Sequence[str]) -> str:

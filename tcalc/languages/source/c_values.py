@@ -94,10 +94,22 @@ def in_memory(name: str, shape: Sequence[str], whole: bool = False) -> Value:
         name,
         name=True,
         shape=tuple(shape),
-        entry=lambda index: Code(f"{name}[{place(index, shape)}]"),
+        entry=lambda index: Code(f"{name}[{place(along(index, shape), shape)}]"),
         memory=Strided(name, "0", tuple(strides)),
         whole=whole,
     )
+
+
+def along(index: Indices, shape: Sequence[str]) -> Indices:
+    """Indices of an array, which is repeated along axes of extent 1."""
+    return ["0" if n == "1" else i for i, n in zip(index, shape, strict=True)]
+
+
+def by_rows(v: Value) -> bool:
+    """Does it lie in memory row by row, from a pointer on?"""
+    rows = in_memory("", v.shape).memory
+    found = v.memory
+    return bool(found and rows and found.start == "0" and found.strides == rows.strides)
 
 
 def common_shape(values: Sequence[Value]) -> tuple[str, ...]:
@@ -129,6 +141,25 @@ def lifted(f: Callable[..., Code], values: Sequence[Value]) -> Value:
 def viewed(v: Value, shape: Sequence[str], index: Callable[[Indices], Indices]) -> Value:
     """Entries of a value at other indices."""
     return pulled(shape, lambda given: v.entry(index(given)), v.weak)
+
+
+def transposed(v: Value, perm: Sequence[int]) -> Value:
+    """Axis k of the result is axis perm[k] of the value."""
+    found = viewed(
+        v,
+        [v.shape[k] for k in perm],
+        lambda index: [index[perm.index(k)] for k in range(len(perm))],
+    )
+    if v.memory is None:
+        return found
+    strides = tuple([v.memory.strides[k] for k in perm])
+    return replace(found, memory=replace(v.memory, strides=strides))
+
+
+def by_columns(text: str, i: str, j: str) -> bool:
+    """Do more arrays in the text of an entry lie along its first index than along its second?"""
+    first, second = (text.count(f" + {k}]") for k in (i, j))
+    return first > second
 
 
 def affine(start: str, steps: Sequence[int], index: Indices) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...graph.extents import Extent, Shape
 from .c_extents import extent_text
 from .c_nests import Array, Line, Node, Statement, nest
-from .c_values import Value, entry_of, in_memory, scalar, value
+from .c_values import Value, by_columns, entry_of, in_memory, scalar, transposed, value
 from .language import Code
 from .scope import FunctionScope
 
@@ -42,17 +42,26 @@ class Writer:
         array = Array(name or self.scope.fresh(), tuple(shape), kind or self.kind)
         return array, in_memory(array.name, shape, whole=True)
 
-    def filled(self, shape: Sequence[str], c: Value, name: str = "", kind: str = "") -> Value:
-        """The entries of a value in an array, or a number, under a name."""
+    def filled(
+        self, shape: Sequence[str], c: Value, name: str = "", kind: str = "", rows: bool = False
+    ) -> Value:
+        """The entries of a value in an array, or a number, under a name.
+
+        A matrix whose operands lie column by column lies so too, unless `rows` are wanted.
+        """
         if not shape:
             local = name or self.scope.fresh()
             self.emit(Line(local, "=", entry_of(c, ()).text, f"const {kind or self.kind}"))
             return replace(in_memory(local, ()), weak=c.weak, whole=True)
-        array, found = self.storage(shape, name, kind)
         index = self.index(len(shape))
-        line = Line(found.entry(index).text, "=", entry_of(c, index).text)
-        self.emit(*nest(index, shape, [line]), made=[array])
-        return found
+        text = entry_of(c, index).text
+        turned = not rows and len(shape) == 2 and by_columns(text, *index)
+        order = [1, 0] if turned else range(len(shape))
+        extents = [shape[k] for k in order]
+        array, stored = self.storage(extents, name, kind)
+        line = Line(stored.entry([index[k] for k in order]).text, "=", text)
+        self.emit(*nest([index[k] for k in order], extents, [line]), made=[array])
+        return replace(transposed(stored, order), name=True, text=stored.text) if turned else stored
 
     def zeros(self, shape: Sequence[str]) -> Value:
         return self.filled(shape, scalar("0")) if shape else self.zero()

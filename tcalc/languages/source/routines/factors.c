@@ -1,11 +1,12 @@
-/* x = l^-1 x for a lower triangle l: r columns of x, by halves. */
-static void solve_lower(ptrdiff_t n, ptrdiff_t r, const real *l, ptrdiff_t li, real *x, ptrdiff_t xi)
+/* x = l^-1 x for a lower triangle l, with ones on its diagonal if `unit`: r columns, by halves. */
+static void solve_lower(ptrdiff_t n, ptrdiff_t r, const real *l, ptrdiff_t li, real *x, ptrdiff_t xi,
+                        int unit)
 {
     ptrdiff_t h = n / 2;
     if (n > 32) {
-        solve_lower(h, r, l, li, x, xi);
+        solve_lower(h, r, l, li, x, xi, unit);
         multiply(n - h, r, h, -1, l + h * li, li, 1, x, xi, 1, 1, x + h * xi, xi);
-        solve_lower(n - h, r, l + h * (li + 1), li, x + h * xi, xi);
+        solve_lower(n - h, r, l + h * (li + 1), li, x + h * xi, xi, unit);
         return;
     }
     for (ptrdiff_t i = 0; i < n; i++) {
@@ -14,7 +15,7 @@ static void solve_lower(ptrdiff_t n, ptrdiff_t r, const real *l, ptrdiff_t li, r
             for (ptrdiff_t j = 0; j < r; j++)
                 x[i * xi + j] -= factor * x[k * xi + j];
         }
-        for (ptrdiff_t j = 0; j < r; j++)
+        for (ptrdiff_t j = 0; !unit && j < r; j++)
             x[i * xi + j] /= l[i * (li + 1)];
     }
 }
@@ -85,7 +86,7 @@ static int tri_inverse(ptrdiff_t n, const real *a, real *x)
         for (ptrdiff_t j = 0; j < n; j++)
             x[i * n + j] = i == j;
     }
-    solve_lower(n, n, a, n, x, n);
+    solve_lower(n, n, a, n, x, n, 0);
     return 0;
 }
 
@@ -126,29 +127,75 @@ static int cholesky_pullback(ptrdiff_t n, const real *l, const real *g, real *ou
     return 0;
 }
 
-/* The sign and the logarithm of the absolute value of a determinant, by elimination in `space`. */
+/* x = u^-1 x for an upper triangle u: r columns of x, by halves. */
+static void solve_upper(ptrdiff_t n, ptrdiff_t r, const real *u, ptrdiff_t ui, real *x, ptrdiff_t xi)
+{
+    ptrdiff_t h = n / 2;
+    if (n > 32) {
+        solve_upper(n - h, r, u + h * (ui + 1), ui, x + h * xi, xi);
+        multiply(h, r, n - h, -1, u + h, ui, 1, x + h * xi, xi, 1, 1, x, xi);
+        solve_upper(h, r, u, ui, x, xi);
+        return;
+    }
+    for (ptrdiff_t i = n; i-- > 0;) {
+        for (ptrdiff_t k = i + 1; k < n; k++) {
+            const real factor = u[i * ui + k];
+            for (ptrdiff_t j = 0; j < r; j++)
+                x[i * xi + j] -= factor * x[k * xi + j];
+        }
+        for (ptrdiff_t j = 0; j < r; j++)
+            x[i * xi + j] /= u[i * (ui + 1)];
+    }
+}
+
+static void swap_rows(ptrdiff_t n, real *x, real *y)
+{
+    for (ptrdiff_t j = 0; x != y && j < n; j++) {
+        const real moved = x[j];
+        x[j] = y[j];
+        y[j] = moved;
+    }
+}
+
+/* Columns from `first` to `last` of l u = a with rows exchanged, in place of a: elimination by halves.
+   Row k was exchanged with row pivots[k]; the ones on l's diagonal are not stored. */
+static void eliminate(ptrdiff_t n, ptrdiff_t first, ptrdiff_t last, real *a, real *pivots)
+{
+    ptrdiff_t middle = first + (last - first) / 2;
+    if (last - first > 16) {
+        eliminate(n, first, middle, a, pivots);
+        solve_lower(middle - first, last - middle, a + first * (n + 1), n, a + first * n + middle, n, 1);
+        multiply(n - middle, last - middle, middle - first, -1, a + middle * n + first, n, 1,
+                 a + first * n + middle, n, 1, 1, a + middle * n + middle, n);
+        eliminate(n, middle, last, a, pivots);
+        return;
+    }
+    for (ptrdiff_t k = first; k < last; k++) {
+        ptrdiff_t top = k;
+        for (ptrdiff_t i = k + 1; i < n; i++)
+            top = fabs(a[i * n + k]) > fabs(a[top * n + k]) ? i : top;
+        pivots[k] = top;
+        swap_rows(n, a + k * n, a + top * n);
+        for (ptrdiff_t i = k + 1; a[k * (n + 1)] != 0 && i < n; i++) {
+            const real factor = a[i * n + k] /= a[k * (n + 1)];
+            for (ptrdiff_t j = k + 1; j < last; j++)
+                a[i * n + j] -= factor * a[k * n + j];
+        }
+    }
+}
+
+/* The sign and the logarithm of the absolute value of a determinant; `space` holds n (n + 1). */
 static void slogdet(ptrdiff_t n, const real *a, real *sign, real *logarithm, real *space)
 {
+    real *pivots = space + n * n;
     *sign = 1;
     *logarithm = 0;
     memcpy(space, a, (size_t)(n * n) * sizeof(real));
+    eliminate(n, 0, n, space, pivots);
     for (ptrdiff_t k = 0; k < n; k++) {
-        ptrdiff_t top = k;
-        for (ptrdiff_t i = k + 1; i < n; i++)
-            top = fabs(space[i * n + k]) > fabs(space[top * n + k]) ? i : top;
-        for (ptrdiff_t j = 0; top != k && j < n; j++) {
-            real moved = space[k * n + j];
-            space[k * n + j] = space[top * n + j];
-            space[top * n + j] = moved;
-        }
-        real pivot = space[k * (n + 1)];
-        *sign *= (top == k ? 1 : -1) * (pivot > 0 ? 1 : pivot < 0 ? -1 : pivot);
+        const real pivot = space[k * (n + 1)];
+        *sign *= (pivots[k] == k ? 1 : -1) * (pivot > 0 ? 1 : pivot < 0 ? -1 : pivot);
         *logarithm += log(fabs(pivot));
-        for (ptrdiff_t i = k + 1; pivot != 0 && i < n; i++) {
-            const real factor = space[i * n + k] / pivot;
-            for (ptrdiff_t j = k + 1; j < n; j++)
-                space[i * n + j] -= factor * space[k * n + j];
-        }
     }
     if (*sign == 0)
         *logarithm = -INFINITY;
@@ -173,43 +220,22 @@ static void det(ptrdiff_t n, const real *a, real *found, real *space)
     *found *= exp(logarithm);
 }
 
-/* x = a^-1 by elimination with row exchanges; 1: singular. `space` holds a matrix. */
+/* x = a^-1; 1: singular. `space` holds n (n + 1) numbers. */
 static int inv(ptrdiff_t n, const real *a, real *x, real *space)
 {
+    real *pivots = space + n * n;
     memcpy(space, a, (size_t)(n * n) * sizeof(real));
-    for (ptrdiff_t i = 0; i < n; i++)
+    eliminate(n, 0, n, space, pivots);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        if (space[i * (n + 1)] == 0)
+            return 1;
         for (ptrdiff_t j = 0; j < n; j++)
             x[i * n + j] = i == j;
-    for (ptrdiff_t k = 0; k < n; k++) {
-        ptrdiff_t top = k;
-        for (ptrdiff_t i = k + 1; i < n; i++)
-            top = fabs(space[i * n + k]) > fabs(space[top * n + k]) ? i : top;
-        if (space[top * n + k] == 0)
-            return 1;
-        for (ptrdiff_t j = 0; top != k && j < n; j++) {
-            real moved = space[k * n + j], other = x[k * n + j];
-            space[k * n + j] = space[top * n + j];
-            space[top * n + j] = moved;
-            x[k * n + j] = x[top * n + j];
-            x[top * n + j] = other;
-        }
-        for (ptrdiff_t i = k + 1; i < n; i++) {
-            const real factor = space[i * n + k] / space[k * (n + 1)];
-            for (ptrdiff_t j = k + 1; j < n; j++)
-                space[i * n + j] -= factor * space[k * n + j];
-            for (ptrdiff_t j = 0; j < n; j++)
-                x[i * n + j] -= factor * x[k * n + j];
-        }
     }
-    for (ptrdiff_t k = n; k-- > 0;) {
-        for (ptrdiff_t i = k + 1; i < n; i++) {
-            const real factor = space[k * n + i];
-            for (ptrdiff_t j = 0; j < n; j++)
-                x[k * n + j] -= factor * x[i * n + j];
-        }
-        for (ptrdiff_t j = 0; j < n; j++)
-            x[k * n + j] /= space[k * (n + 1)];
-    }
+    for (ptrdiff_t k = 0; k < n; k++)
+        swap_rows(n, x + k * n, x + (ptrdiff_t)pivots[k] * n);
+    solve_lower(n, n, space, n, x, n, 1);
+    solve_upper(n, n, space, n, x, n);
     return 0;
 }
 

@@ -65,7 +65,7 @@ static void multiply_lower(ptrdiff_t n, ptrdiff_t k, real alpha, const real *a, 
                            real *c, ptrdiff_t ci)
 {
     ptrdiff_t h = n / 2;
-    if (n <= 64) {
+    if (n <= 192) {
         multiply(n, n, k, alpha, a, ai, ak, b, bk, bj, beta, c, ci);
         return;
     }
