@@ -8,7 +8,7 @@ Leading axes are a batch. All functions have derivatives of any order, in every 
 - products: `gemm gemm2 trmm syrk kron matrix_power`
 - numbers: `det logdet slogdet sumlogdiag trace norm`
 - functions of matrices: `expm logm sqrtm matrix_function`
-- packed triangles and diagonals: `extracttrian maketrian extractdiag makediag`
+- symmetric parts, packed triangles and diagonals: `sym extracttrian maketrian extractdiag makediag`
 
 `cholesky`, `eigh` and `matrix_function` are of (A + A') / 2, so that gradients are symmetric and
 agree with central differences of every entry. What several functions have in common, such as a
@@ -51,6 +51,7 @@ from .ops.matrix.lq import gelqf, lq, qr
 from .ops.matrix.norms import norm
 from .ops.matrix.spectral import matrix_function
 from .ops.matrix.svd import svd, svdvals
+from .ops.matrix.symmetric import sym
 from .ops.matrix.triangular import tri_inverse
 from .ops.packed import extractdiag, extracttrian, makediag, maketrian
 from .ops.reshape import kron
@@ -92,6 +93,7 @@ __all__ = [
     "svd",
     "svdvals",
     "syevd",
+    "sym",
     "syrk",
     "trace",
     "tri_inverse",

@@ -32,13 +32,14 @@ LINES = 400
 # Modules that spell operators' names: the rows, the rules, and what users write (Python's operators
 # and methods, public names, the languages' aliases).
 NAME_PLACES = (
-    "ops.*", "loops.*", "numpy.*", "rules.*", "graph.arraylike", "graph.formulas", "linalg",
-    "__init__", "backends.c.rows", "languages.source.*", "languages.reading.*",
+    "ops.*", "loops.*", "numpy.*", "rules.*", "forms.*", "graph.arraylike", "graph.formulas",
+    "linalg", "__init__", "backends.c.rows", "languages.source.*", "languages.reading.*",
     "languages.matrix.*", "languages.index.*", "languages.einsum.*",
 )  # fmt: skip
 
 # Words that name an operator and also something else: these mean the other thing.
 OTHER_MEANINGS = {
+    "app.output": {"where"},  # a keyword
     "languages.writing.symbols": {"iota", "beta", "gamma"},  # the Greek letters
     "languages.templates": {"mod", "prod", "sqrt"},  # commands of LaTeX
     "integers.elimination": {"ceil", "floor", "max", "min"},  # bounds of sums

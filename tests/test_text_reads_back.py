@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.forms.choose import chosen
 from tcalc.graph import trees
 from tcalc.graph.nodes import Expr, dimensions
 from tcalc.graph.normal import bare
@@ -70,7 +71,7 @@ def test_all_that_is_printed_is_read(table: Any, least: float) -> None:
     for name, root in table():
         e = bare(root)
         found = bare(tc.parse(str(e), **{v.name: v for v in e.variables.values()}))
-        same = found is e or one_spelling(found) is one_spelling(e)
+        same = found is e or one_spelling(chosen(found)) is one_spelling(chosen(e))
         counts["same" if same else "equal"] += 1
         assert found.shape == e.shape, name
         if found is not e:
@@ -101,7 +102,8 @@ PRINTED = [
     (tc.ones(("m", "n", "m", "n")), "ones(m, n, m, n)"),
     (tc.logsumexp(X, axis=1), "logsumexp(X, axis=-1)"),
     (tc.softmax(X), "softmax(X)"),
-    (tc.linalg.matrix_function(S, tc.exp), "matrix_function(S, exp(x))"),
+    (tc.linalg.matrix_function(S, tc.exp), "expm(S)"),
+    (tc.linalg.matrix_function(S, tc.tanh), "matrix_function(S, tanh(x))"),
     (tc.const([[1.0, 2.5], [0.0, -1.0]]) @ tc.var("v", 2), "[[1.0, 2.5], [0.0, -1.0]]*v"),
     (tc.const([1.0, np.inf, np.nan]), "[1.0, inf, nan]"),
     (tc.linalg.norm(X, "nuc"), None),
@@ -130,7 +132,7 @@ def test_forms_of_text_are_read_back(e: Expr, text: str | None) -> None:
     e = bare(e)
     assert text is None or str(e) == text
     again = bare(tc.parse(str(e), **e.variables))
-    assert one_spelling(again) is one_spelling(e)
+    assert one_spelling(chosen(again)) is one_spelling(chosen(e))
 
 
 def test_text_is_read_where_nothing_was_built_before() -> None:

@@ -35,6 +35,12 @@ from .output import files, forms, listed, shown, write
 
 #: Languages of input by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
+#: How the axes of derivatives are ordered, in words.
+LAYOUT = (
+    "Layout: a gradient has the shape of what it is taken by; other derivatives have the axes of"
+    " the expression, then those of each variable, so that a row of a Jacobian belongs to one"
+    " entry of the expression."
+)
 BAD_INPUT = 2
 
 
@@ -78,6 +84,11 @@ def _parser() -> argparse.ArgumentParser:
 
     derive = command("derive", _derive, "print a derivative as a formula or as code")
     _expression_options(derive)
+    derive.add_argument(
+        "--where", action=argparse.BooleanOptionalAction, default=True,
+        help="name what is repeated in a formula, where that is shorter",
+    )  # fmt: skip
+    derive.epilog = LAYOUT
     derive.add_argument(
         "--to", action="append", choices=forms(), help="form of the output; may stand again",
     )  # fmt: skip
@@ -191,9 +202,11 @@ def _derive(arguments: Any) -> int:
     if arguments.compress:
         print(listed(result, [str(compress(block)) for block in trees.leaves(result)]))
     elif arguments.out:
-        write(files(result, chosen, arguments.out))
+        write(files(result, chosen, arguments.out, arguments.where))
     else:
-        print("\n\n".join([shown(result, form) for form in chosen]))
+        print("\n\n".join([shown(result, form, where=arguments.where) for form in chosen]))
+    if sys.stderr.isatty() and _wrt(arguments):
+        print(LAYOUT, file=sys.stderr)
     if arguments.explain:
         print(explain(result), file=sys.stderr)
     return 0

@@ -85,6 +85,11 @@ class ArrayMethods(Evaluated):
 
     shape: Shape
 
+    def text(self, where: bool = False) -> str:
+        """The formula that `str` is; with `where`, what is repeated in it has a name."""
+        found: str = surface["str"](self, where=where)
+        return found
+
     @property
     def T(self) -> Expr:
         result: Expr = surface["transpose"](self)

@@ -51,7 +51,8 @@ class Expr(ArrayMethods):
     """
 
     __slots__ = (
-        "__weakref__", "_antisymmetries", "_symmetries", "_twice", "args", "order", "shape",
+        "__weakref__", "_antisymmetries", "_form", "_symmetries", "_twice",
+        "args", "order", "shape",
     )  # fmt: skip
 
     args: tuple[Expr, ...]
@@ -59,6 +60,7 @@ class Expr(ArrayMethods):
     order: tuple[int, str, bytes]
     _symmetries: tuple[Permutation, ...] | None
     _antisymmetries: tuple[Permutation, ...]
+    _form: Expr | bool  # the form in which it is written; True: it is that itself, False: unknown
     _twice: tuple[int, dict[str, Var]]
 
     @property
@@ -76,7 +78,7 @@ class Expr(ArrayMethods):
         return variables((self,))
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in ("_symmetries", "_antisymmetries"):  # found after it is built
+        if name not in ("_symmetries", "_antisymmetries", "_form"):  # found after it is built
             raise AttributeError(f"expressions are immutable; {name} cannot be set")
         object.__setattr__(self, name, value)
 
@@ -241,7 +243,7 @@ def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ())
         check_declarations(args)
     node = object.__new__(kind)
     fields = dict(zip(_FIELDS[kind], meta, strict=False))
-    fields.update(args=args, _symmetries=None, _antisymmetries=(), _twice=_NEVER)
+    fields.update(args=args, _symmetries=None, _antisymmetries=(), _form=False, _twice=_NEVER)
     fields.update(order=_order(kind, meta, args))
     if kind is Add:
         fields["shape"] = args[0].shape

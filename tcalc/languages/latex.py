@@ -9,15 +9,16 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ..forms.choose import chosen
 from ..graph.arraylike import surface
 from ..graph.extents import Extent
 from ..graph.nodes import Expr
 from ..graph.trees import Place, places
-from .writing.layout import FormulaLayout
 from .writing.nests import of_nests
 from .writing.notation import Fragment, Rope, join_ropes, rope_text
 from .writing.symbols import GREEK, words_of
 from .writing.typeset import Typeset
+from .writing.where import formula_text
 
 NAME = re.compile(r"[^\W\d]\w*")
 WORD = re.compile(r"\\(?!left|frac|sqrt|mathbf)[A-Za-z]+(?:\\left)?[({]")
@@ -150,6 +151,13 @@ class Latex(Typeset):
             (r"\begin{aligned} ", tuple(lines), "& ", self.signed(last), r" \end{aligned}")
         )
 
+    def where(self, named: Sequence[tuple[str, Fragment]], last: Fragment) -> str:
+        if not named:
+            return self.statements(named, last)
+        told = [(self.symbols[name], " = ", self.signed(p)) for name, p in named]
+        text = (self.signed(last), r" \quad\text{where } ", join_ropes(r",\; ", told))
+        return rope_text(text)
+
 
 def _aligned(tree: Any, texts: Sequence[str]) -> str:
     pairs = zip(places(tree), texts, strict=True)
@@ -167,13 +175,16 @@ def _operator(place: Place) -> str:
 
 
 @of_nests(_aligned)
-def to_latex(e: Expr) -> str:
+def to_latex(e: Expr, where: bool = False) -> str:
     r"""The expression as LaTeX, without dollar signs.
 
     Parameters
     ----------
     e : Expr, or a nested tuple, list or dict of Expr
         Parts of a nest stand below each other, each with its variables or its place.
+    where : bool
+        Name what is repeated, and tell behind the formula what names stand for, where that is
+        shorter.
 
     Returns
     -------
@@ -186,7 +197,7 @@ def to_latex(e: Expr) -> str:
     >>> print(tc.to_latex(x @ A @ x))
     x^{\top} A x
     """
-    return FormulaLayout(Latex()).text(e)
+    return formula_text(chosen(e), Latex(), where)
 
 
 def repr_latex(e: Expr) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ..forms.choose import chosen
 from ..graph.nodes import Expr
 from ..graph.trees import Place, places
 from .markup import (
@@ -32,11 +33,11 @@ from .markup import (
 )
 from .matrix.print import to_text
 from .templates import TemplateReader, greek, table
-from .writing.layout import FormulaLayout
 from .writing.nests import of_nests
 from .writing.notation import Fragment, Rope, join_ropes
 from .writing.symbols import GREEK, words_of
 from .writing.typeset import Typeset
+from .writing.where import formula_text
 
 #: What a number may stand in at the left end of a factor.
 BEFORE = {"<mrow>", "<msub>", "<msup>", "<msubsup>"}
@@ -146,6 +147,9 @@ class MathML(Typeset):
         rows = [(self.symbols[name], (" = ", single(self.signed(p)))) for name, p in named]
         return self.markup(equations([*rows, ("", value)]))
 
+    def where(self, named: Sequence[tuple[str, Fragment]], last: Fragment) -> str:
+        return self.statements(named, last)
+
     def markup(self, rope: Rope) -> Markup:
         return written(rope, self.symbols.__getitem__)
 
@@ -190,11 +194,11 @@ def _operator(place: Place, style: MathML) -> Rope:
 
 
 @of_nests(_aligned)
-def _content(e: Expr) -> str:
-    return FormulaLayout(MathML()).text(e)
+def _content(e: Expr, where: bool = False) -> str:
+    return formula_text(chosen(e), MathML(), where)
 
 
-def to_mathml(e: Any, display: str = "block") -> str:
+def to_mathml(e: Any, display: str = "block", where: bool = False) -> str:
     """The expression as presentation MathML, which browsers set without a library.
 
     Parameters
@@ -203,6 +207,8 @@ def to_mathml(e: Any, display: str = "block") -> str:
         Parts of a nest stand below each other, each with its variables or its place.
     display : {"block", "inline"}
         Is the formula a paragraph of its own, or a part of a line?
+    where : bool
+        Name what is repeated, in lines of its own, where that is shorter.
 
     Returns
     -------
@@ -224,7 +230,7 @@ def to_mathml(e: Any, display: str = "block") -> str:
     """
     if display not in DISPLAYS:
         raise ValueError(f"display is {' or '.join(DISPLAYS)}, not {display!r:.60}")
-    content = Markup(_content(e))
+    content = Markup(_content(e, where=where))
     alternative = to_text(e).replace("\n", "; ")
     head = attributes({"display": display, "alttext": alternative})
     return f"<math{head}>{content}</math>"

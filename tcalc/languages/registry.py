@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..graph.nodes import Expr
 from .einsum.parse import parse_einsum
@@ -27,18 +27,21 @@ class TextLanguage(NamedTuple):
         The text of an expression; None for what is only read.
     read : callable or None
         The expression of a text and of declarations by name; None for what is only written.
+    names : bool
+        Does `write` take ``where=``: names for what is repeated?
     """
 
     form: str
-    write: Callable[[Any], str] | None = None
+    write: Callable[..., str] | None = None
     read: Callable[..., Expr] | None = None
+    names: bool = False
 
 
 #: By the name as a language of input.
 TEXT_LANGUAGES: dict[str, TextLanguage] = {
-    "matrix": TextLanguage("text", to_text, parse),
+    "matrix": TextLanguage("text", to_text, parse, names=True),
     "index": TextLanguage("index", to_index, parse_index),
     "einsum": TextLanguage("einsum", to_einsum, parse_einsum),
-    "latex": TextLanguage("latex", to_latex),
-    "mathml": TextLanguage("mathml", to_mathml),
+    "latex": TextLanguage("latex", to_latex, names=True),
+    "mathml": TextLanguage("mathml", to_mathml, names=True),
 }

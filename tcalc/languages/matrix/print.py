@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from ...forms.choose import chosen
 from ...graph.arraylike import surface
 from ...graph.nodes import Expr
-from ..writing.layout import FormulaLayout
 from ..writing.nests import of_nests
 from ..writing.style import Style
+from ..writing.where import formula_text
 
 
 @of_nests()
-def to_text(e: Expr) -> str:
+def to_text(e: Expr, where: bool = False) -> str:
     """The expression in the matrix language; einsum forms ``#(...)`` where that has none.
 
     Parameters
     ----------
     e : Expr, or a nested tuple, list or dict of Expr
         Parts of a nest stand below each other, each with its variables or its place.
+    where : bool
+        Name what is repeated, and tell behind the formula what names stand for, where that is
+        shorter; the matrix language reads this.
 
     Returns
     -------
@@ -29,7 +33,7 @@ def to_text(e: Expr) -> str:
     >>> print(x @ A + 2 * x)
     A'*x + 2*x
     """
-    return FormulaLayout(Style()).text(e)
+    return formula_text(chosen(e), Style(), where)
 
 
 surface["str"] = to_text

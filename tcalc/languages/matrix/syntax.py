@@ -14,6 +14,7 @@ from ..reading.calls import ArrayParser, ArrayTree
 from ..reading.lexer import WORDS, Lexicon, excerpt, literal
 from ..reading.parser import COMPARISON, OR, POWER, PRODUCT, SUM, Grammar, Open
 from ..reading.tree import Node, Positions, SyntaxTree
+from ..reading.where import definitions_first
 from .functions import signature_of
 from .spellings import called
 
@@ -81,6 +82,7 @@ def factor_source(tree: SyntaxTree, place: int) -> str:
 class _MatrixParser(ArrayParser):
     def __init__(self, text: str) -> None:
         super().__init__(text, GRAMMAR)
+        self.tokens = definitions_first(self.tokens)
         self.operators |= {"²": self.squared, "[": self.indexed}
         self.operators |= dict.fromkeys(TRANSPOSES, self.transposed)
 

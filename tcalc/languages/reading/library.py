@@ -33,6 +33,7 @@ from ...ops.matrix import (
     lq,
     norms,
     svd,
+    symmetric,
     triangular,
 )
 
@@ -40,6 +41,7 @@ MODULES = (
     arithmetic, views, elementwise, entrywise, special, bessel, incomplete, reductions, reshape,
     diagonals, packed, indexing, products, einsum,
     adjugate, inverse, cholesky, triangular, eigh, svd, lq, functions, norms, lapack_names,
+    symmetric,
 )  # fmt: skip
 
 #: What these modules make public, the variance, whose name is another function in `tcalc`, and

@@ -10,8 +10,7 @@ from functools import partial
 from itertools import islice
 
 from ...graph.applications import application
-from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder, variables
-from ...graph.normal import bare
+from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ...graph.products import symmetries, zeros_node
 from .abbreviations import abbreviation
 from .comparisons import sides
@@ -21,11 +20,10 @@ from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call
 from .loops import Names, loop_of, repeated
 from .matrix_form import FactorForm, NodeForm, ProductForm, fewer_transposes
 from .notation import INDEX_LETTERS, EinsumSpec, Fragment, index_letters
-from .sharing import free_prefix, used_twice
+from .sharing import free_prefix, nodes_and_names, used_twice
 from .style import Style
 
 MAX_TOKENS = 2_000
-MIN_SHARED = 12
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
 
 
@@ -48,19 +46,11 @@ class FormulaLayout:
         self.known: set[int] = set()  #: nodes that another layout has given a form
         self.names = Names(set())
 
+    least = 12  #: the size above which what is shared gets a name
+
     def text(self, e: Expr) -> str:
         """The text of an expression, with statements where sharing asks for them."""
-        if not isinstance(e, Expr):
-            raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
-        e = bare(e)
-        nodes = postorder((e,))
-        known = variables((e,))
-        sized = [node for node in nodes if isinstance(node, Einsum) and not node.args]
-        stated = {n for e in (*known.values(), *sized) for n in e.shape if isinstance(n, str)}
-        self.style.stated = {n for n in stated - known.keys() if n.isidentifier()}
-        self.names = Names(stated.union(known))
-        for name in sorted(known):
-            self.style.name(name)  # before other names get symbols
+        nodes = self.prepared(e)
         last = self.run(nodes)
         shared = used_twice(nodes) if last.size > self.limit else set()
         if shared:
@@ -69,11 +59,20 @@ class FormulaLayout:
             last = self.run(nodes)
         return self.style.statements(self.named, last)
 
+    def prepared(self, e: Expr) -> list[Expr]:
+        """The nodes of an expression; what has a name is known from here on."""
+        nodes, known, stated = nodes_and_names(e)
+        self.style.stated = {n for n in stated - known if n.isidentifier()}
+        self.names = Names(stated | known)
+        for name in sorted(known):
+            self.style.name(name)  # before other names get symbols
+        return nodes
+
     def run(self, nodes: Sequence[Expr]) -> Fragment:
         self.named, self.replaced = [], set()
         for node in nodes:
             form = self.form(node)
-            shared = id(node) in self.shared and form.plain.size > MIN_SHARED
+            shared = id(node) in self.shared and form.plain.size > self.least
             whole = isinstance(node, Apply) and node.op.outputs > 1
             if shared and form.short is None and not whole:
                 form = self.statement(node, form)
@@ -81,10 +80,13 @@ class FormulaLayout:
         return self.forms[id(nodes[-1])].plain
 
     def statement(self, node: Expr, form: NodeForm) -> NodeForm:
-        name = f"{self.prefix}{len(self.named) + 1}"
+        name = self.new_name(node)
         self.named.append((name, form.plain))
         self.replaced.add(id(node))
         return self.settled(node, self.style.name(name), None)
+
+    def new_name(self, node: Expr) -> str:
+        return f"{self.prefix}{len(self.named) + 1}"
 
     # --- one node ---
 

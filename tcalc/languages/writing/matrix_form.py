@@ -234,6 +234,8 @@ class ProductForm:
         """Everything on two labels, summed: sum(A.*B), tr(A*B), sum(diag(x)*A*diag(y))."""
         total = self.summed(fewer_transposes(self.sheet(0, 1), self.sheet(1, 0)))
         pair = self.matrices.get((0, 1), [])
+        if len(pair) == 1 and pair[0][2] == 1 and {0, 1} <= self.vectors.keys():
+            return fewer_transposes(self.along([0, 1]), self.along([1, 0]))
         once = len(self.node.powers) == 2 == len(pair) and {k for _, _, k in pair} == {1}
         if once and pair[0][1] == pair[1][1][::-1]:
             chain = self.style.chain([form.plain for form, _, _ in pair])

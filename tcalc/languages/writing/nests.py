@@ -8,7 +8,7 @@ from typing import Any
 
 from ...graph import trees
 
-Write = Callable[[Any], str]
+Write = Callable[..., str]
 
 
 def of_nests(join: Callable[[Any, Sequence[str]], str] = trees.listed) -> Callable[[Write], Write]:
@@ -16,10 +16,10 @@ def of_nests(join: Callable[[Any, Sequence[str]], str] = trees.listed) -> Callab
 
     def decorated(write: Write) -> Write:
         @functools.wraps(write)
-        def written(e: Any) -> str:
+        def written(e: Any, **options: Any) -> str:
             if not isinstance(e, tuple | list | dict):
-                return write(e)
-            return join(e, [write(leaf) for leaf in trees.leaves(e)])
+                return write(e, **options)
+            return join(e, [write(leaf, **options) for leaf in trees.leaves(e)])
 
         return written
 

@@ -5,7 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...graph.nodes import Einsum, Expr, Var
+from ...graph.nodes import Einsum, Expr, Var, postorder, variables
+from ...graph.normal import bare
+
+
+def nodes_and_names(e: Expr) -> tuple[list[Expr], set[str], set[str]]:
+    """The nodes of an expression, its variables' names, and the dimensions that are stated in it.
+
+    Raises
+    ------
+    TypeError
+        Where it is none.
+    """
+    if not isinstance(e, Expr):
+        raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
+    e = bare(e)
+    nodes, known = postorder((e,)), variables((e,))
+    sized = [node for node in nodes if isinstance(node, Einsum) and not node.args]
+    stated = {n for e in (*known.values(), *sized) for n in e.shape if isinstance(n, str)}
+    return nodes, set(known), stated
 
 
 def used_twice(nodes: Sequence[Expr]) -> set[int]:

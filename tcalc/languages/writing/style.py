@@ -359,6 +359,13 @@ class Style:
         lines = [(name, " = ", self.signed(p), "\n") for name, p in named]
         return rope_text((tuple(lines), self.signed(last)))
 
+    def where(self, named: Sequence[tuple[str, Fragment]], last: Fragment) -> str:
+        """A formula, and behind it what names in it stand for."""
+        if not named:
+            return self.statements(named, last)
+        told = [(name, " = ", self.signed(p)) for name, p in named]
+        return rope_text((self.signed(last), " where ", join_ropes(", ", told)))
+
 
 #: Infix operators that are no comparisons: precedence, and that of their right operand at least.
 INFIX = {"/": (POINTWISE, POWER), "*": (POINTWISE, POWER), "^": (POWER, ATOM)}

@@ -1,0 +1,78 @@
+"""The form of an expression that is written: the cheapest for a reader of many equal ones."""
+
+from __future__ import annotations
+
+from ..graph.nodes import Expr, postorder
+from ..graph.normal import bare
+from ..languages.writing.layout import FormulaLayout
+from ..languages.writing.notation import rope_text
+from ..languages.writing.style import Style
+from ..support.errors import LimitError
+from . import conditions, functions, matrices, products, quotients, symmetric  # noqa: F401
+from .cost import reading_cost
+from .egraph import Cost, EqualForms
+from .laws import brought_together
+
+MAX_LARGE = 120  #: nodes of an expression beyond which no other form is looked for
+MAX_TOKENS = 600  #: the same for the signs and names in its text
+MAX_NODES = 400
+MAX_REPEATS = 2
+
+
+class _Cost:
+    def __init__(self) -> None:
+        self.layout = FormulaLayout(Style())
+
+    def __call__(self, node: Expr) -> Cost:
+        form = self.layout.form(node)
+        self.layout.forms[id(node)] = form
+        if form.plain.size > MAX_TOKENS:
+            return form.plain.size, ""
+        text = rope_text(form.plain.text)
+        cost = reading_cost(text)
+        if node.ndim == 2:
+            cost = (cost + reading_cost(rope_text(form.turned.text))) / 2
+        return cost, text
+
+
+def search(e: Expr) -> Expr:
+    """The cheapest form that is found."""
+    nodes = postorder([e])
+    if len(nodes) > MAX_LARGE or FormulaLayout(Style()).run(nodes).size > MAX_TOKENS:
+        return e
+    start = brought_together(e)
+    forms = EqualForms(_Cost(), MAX_NODES)
+    forms.add(start)
+    forms.saturate()
+    return forms.best_of(start)
+
+
+def chosen(e: Expr) -> Expr:
+    """The form of an expression that printers write.
+
+    Parameters
+    ----------
+    e : Expr
+        Also the root of a derivative.
+
+    Returns
+    -------
+    Expr
+        Equal where the formula on paper has a value (see `laws`); its own chosen form is itself.
+        Large expressions, and those beyond the limits that are set, stay as they are.
+    """
+    start = bare(e)
+    if start._form is not False:
+        return start if start._form is True else start._form
+    found = start
+    try:
+        for _ in range(MAX_REPEATS):
+            before, found = found, search(found)
+            if found is before:
+                break
+    except LimitError:
+        found = start
+    found._form = True
+    if found is not start:
+        start._form = found
+    return found

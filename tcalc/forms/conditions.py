@@ -1,0 +1,135 @@
+"""Laws of conditions, choices between branches, and functions that are choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..graph.applications import apply
+from ..graph.extents import ONE, Coef
+from ..graph.nodes import Add, Apply, Einsum, Expr
+from ..graph.normal import add, einsum, scale, view
+from ..graph.operators import TABLE
+from ..graph.products import is_number, is_zero, split_coef
+from ..graph.sums import absent_axes
+from ..ops.elementwise import reciprocal
+from ..ops.guard import choice, choose
+from ..ops.reductions import prod
+from .laws import law
+
+COMPARISONS = ("less", "less_equal")
+
+
+@law("compared-difference", "less(0, x - y) = less(y, x)", *COMPARISONS, directed=True)
+def _compared_difference(e: Expr) -> Iterable[Expr | None]:
+    """A difference compared with zero is a comparison of two sides."""
+    assert isinstance(e, Apply)
+    for k, side in enumerate(e.args):
+        other = e.args[1 - k]
+        if not is_zero(other) or not isinstance(side, Add) or len(side.args) != 2:
+            continue
+        minus = [t for t in side.args if split_coef(t)[0].value < 0]
+        plus = [t for t in side.args if split_coef(t)[0].value > 0]
+        if len(minus) == len(plus) == 1:
+            sides = [scale(minus[0], Coef(-1)), plus[0]]
+            yield apply(e.op, *(sides if k else sides[::-1]))
+            return
+
+
+def _negated(e: Expr) -> Expr | None:
+    """c of 1 where c does not hold."""
+    return e.args[0] if isinstance(e, Apply) and e.op is TABLE["logical_not"] else None
+
+
+@law(
+    "choice-of-terms", "x .* less(x, y) + y .* logical_not(less(x, y)) = where(x < y, x, y)",
+    "Add", directed=True, given="the branches are finite where they are not taken",
+)  # fmt: skip
+def _choice_of_terms(e: Expr) -> Iterable[Expr | None]:
+    """Terms where a condition holds, and where it does not, as one choice."""
+    for term in e.args:
+        for factor in _factors(term):
+            condition = _negated(factor)
+            if condition is None:
+                continue
+            no = [_without(t, factor) for t in e.args]
+            yes = [_without(t, condition) for t in e.args]
+            others = [t for t, a, b in zip(e.args, yes, no, strict=True) if a is b is None]
+            taken = [t for t in yes if t is not None]
+            if taken:
+                one, two = add(taken), add([t for t in no if t is not None])
+                axes = range(e.ndim)
+                extents = dict(enumerate(e.shape))
+                whole = einsum([condition], [axes[: condition.ndim]], axes, ONE, extents)
+                yield add([*others, choose(whole, one, two)])
+                return
+
+
+def _factors(e: Expr) -> tuple[Expr, ...]:
+    return e.args if isinstance(e, Einsum) and not e.summed else (e,)
+
+
+def _without(e: Expr, factor: Expr) -> Expr | None:
+    """The term without a factor that stands at all its axes; None where there is none."""
+    if e is factor:
+        return einsum([], [], range(e.ndim), ONE, dict(enumerate(e.shape)))
+    if not isinstance(e, Einsum) or e.summed or len(set(e.out)) < len(e.out):
+        return None
+    places = [
+        k for k, (op, word) in enumerate(zip(e.args, e.labels, strict=True))
+        if op is factor and word in (e.out, ())
+    ]  # fmt: skip
+    if len(places) != 1 or factor.ndim != e.ndim:
+        return None
+    kept = [k for k in range(len(e.args)) if k != places[0]]
+    ops, words = [e.args[k] for k in kept], [e.labels[k] for k in kept]
+    return einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
+
+
+@law("positive-part", "relu(x) .* less(0, x) = relu(x)", "Einsum", directed=True)
+def _positive_part(e: Expr) -> Iterable[Expr | None]:
+    """Where x is above zero, its positive part is."""
+    assert isinstance(e, Einsum)
+    parts = {
+        (id(op.args[0]), word)
+        for op, word in zip(e.args, e.labels, strict=True)
+        if isinstance(op, Apply) and op.op is TABLE["relu"]
+    }
+    for k, (op, word) in enumerate(zip(e.args, e.labels, strict=True)):
+        above = _positive(op)
+        if above is not None and (id(above), word) in parts:
+            ops, words = [*e.args[:k], *e.args[k + 1 :]], [*e.labels[:k], *e.labels[k + 1 :]]
+            yield einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
+            return
+
+
+def _positive(e: Expr) -> Expr | None:
+    """x of the condition that x is above zero, which may be written as b < a."""
+    if not isinstance(e, Apply) or e.op is not TABLE["less"]:
+        return None
+    low, high = e.args
+    return high if is_zero(low) else add([high, scale(low, Coef(-1))])
+
+
+@law(
+    "product-of-others", "prod(where(eye(n), 1, vector(1, n)*x'), axis=-1) = prod(x)./x", "prod",
+    directed=True, given="no entry is 0",
+)  # fmt: skip
+def _product_of_others(e: Expr) -> Iterable[Expr | None]:
+    """For every entry the product of the others."""
+    assert isinstance(e, Apply)
+    (whole,) = e.args
+    if e.params != (1,) or e.ndim != 1:
+        return
+    order = (0, 1)
+    if isinstance(whole, Einsum) and len(whole.args) == 1 and whole.labels[0] == (1, 0):
+        order, (whole,) = (1, 0), whole.args
+    found = choice(whole)
+    if found is None:
+        return
+    same, one, others = found
+    others = view(others, order)
+    unit = isinstance(same, Einsum) and not same.args and same.out == (0, 0) and same.coef == ONE
+    if unit and is_number(one, 1) and isinstance(others, Einsum) and absent_axes(others) == {0}:
+        x = einsum(others.args, others.labels, others.out[1:], others.coef)
+        axes = (0,)
+        yield einsum([prod(x), reciprocal(x)], [(), axes], axes)

@@ -1,0 +1,109 @@
+"""The table of laws: named equalities by which expressions are written differently.
+
+A law is one row: an equation in the matrix language, what is taken as given where its sides are not
+equal everywhere, and the function that makes, from a node that looks like one side, nodes that look
+like the other. Tests read the equations, evaluate both sides, and compare what the function makes
+of the left one.
+
+What is printed may take as given what a formula on paper does: that inverses, logarithms, roots and
+quotients in it exist, and that no axis is empty; at kinks, where derivatives are conventions, the
+convention is not printed. Numbers never come from these forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from ..graph.applications import rewritten
+from ..graph.nodes import Apply, Expr
+
+MAX_PASSES = 6
+
+Rewrite = Callable[[Expr], Iterable[Expr | None]]
+
+
+class Law(NamedTuple):
+    """One equality, used from left to right.
+
+    Attributes
+    ----------
+    name : str
+    equation : str
+        An instance of it: both sides in the matrix language, `=` between them.
+    on : tuple of str
+        Node kinds and operators at the root of what it is tried on.
+    rewrite : callable
+        ``rewrite(node)`` gives nodes that equal it; None stands for no node.
+    directed : bool
+        Is the right side always what is wanted? Then no other form of the node is looked for.
+    early : bool
+        Does it only bring terms together, before factors are taken out of them?
+    given : str
+        What is taken as given, in words; empty where the sides are equal everywhere.
+    """
+
+    name: str
+    equation: str
+    on: tuple[str, ...]
+    rewrite: Rewrite
+    directed: bool
+    early: bool
+    given: str
+
+
+LAWS: list[Law] = []
+#: What brings terms together, and what is looked for then.
+EARLY_LAWS: dict[str, list[Law]] = {}
+LATE_LAWS: dict[str, list[Law]] = {}
+
+
+def law(
+    name: str,
+    equation: str,
+    *on: str,
+    directed: bool = False,
+    early: bool = False,
+    given: str = "",
+) -> Callable[[Rewrite], Rewrite]:
+    """Enter a function as the law's rewrite."""
+
+    def enter(rewrite: Rewrite) -> Rewrite:
+        row = Law(name, equation, on, rewrite, directed, early, given)
+        LAWS.append(row)
+        for root in on:
+            if directed:
+                EARLY_LAWS.setdefault(root, []).append(row)
+            if not early:
+                LATE_LAWS.setdefault(root, []).append(row)
+        return rewrite
+
+    return enter
+
+
+def root_of(e: Expr) -> str:
+    """The operator or the node kind at the root."""
+    return e.op.name if isinstance(e, Apply) else type(e).__name__
+
+
+def brought_together(e: Expr) -> Expr:
+    """The expression after all directed laws, operands first."""
+    for _ in range(MAX_PASSES):
+        found = rewritten([e], _directed)[0]
+        if found is e:
+            break
+        e = found
+    return e
+
+
+def _directed(new: Expr, old: Expr) -> Expr:
+    for _ in range(MAX_PASSES):
+        before = new
+        for row in EARLY_LAWS.get(root_of(new), ()):
+            found = next(iter(row.rewrite(new)), None)
+            if found is not None and found is not new:
+                new = found
+                break
+        if new is before:
+            break
+    return new

@@ -1,0 +1,168 @@
+"""Laws of quotients, powers and guards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from ..graph.applications import rewritten
+from ..graph.extents import Coef, quotient_of
+from ..graph.nodes import Apply, Einsum, Expr, Labels, Var, postorder
+from ..graph.normal import add, einsum
+from ..graph.operators import TABLE
+from ..graph.products import is_zero, split_coef
+from ..ops.arithmetic import sum
+from ..ops.elementwise import power, reciprocal
+from ..ops.guard import choice
+from .laws import law
+from .powers import RECIPROCAL, degree_of, powers
+
+
+@law("quotient", "x./y = x .* reciprocal(y)", "divide", directed=True)
+def _quotient(e: Expr) -> Iterable[Expr | None]:
+    """Quotients are products, so that factors meet; notation writes them as quotients again."""
+    above, below = e.args
+    axes = range(e.ndim)
+    yield einsum([above, reciprocal(below)], [axes, axes], axes)
+
+
+@law(
+    "guarded-reciprocal", "reciprocal0(x) = reciprocal(x)", "reciprocal0", directed=True,
+    given="a norm whose derivative is printed is not 0",
+)  # fmt: skip
+def _guarded(e: Expr) -> Iterable[Expr | None]:
+    yield reciprocal(e.args[0])
+
+
+@law(
+    "reciprocal-of-product", "reciprocal(2*x .* y) = reciprocal(x) .* reciprocal(y)/2",
+    "reciprocal", directed=True,
+)  # fmt: skip
+def _of_product(e: Expr) -> Iterable[Expr | None]:
+    (inner,) = e.args
+    if isinstance(inner, Apply) and inner.op is RECIPROCAL:
+        yield inner.args[0]
+    if not isinstance(inner, Einsum) or inner.summed or len(set(inner.out)) < len(inner.out):
+        return
+    coef = inner.coef
+    if not inner.args or not coef.value:
+        return
+    turned = Coef(quotient_of(1, coef.value), coef.over, coef.times)
+    ops = [reciprocal(op) for op in inner.args]
+    yield einsum(ops, inner.labels, inner.out, turned, dict(enumerate(inner.extents)))
+
+
+# --- conventions at single points -----------------------------------------------------------------
+
+
+def _without_guards(e: Expr, zeros: list[Expr]) -> Expr:
+    """The expression without choices that guard against one of some expressions being 0."""
+
+    def change(new: Expr, old: Expr) -> Expr:
+        found = choice(new)
+        if found is None:
+            return new
+        condition, yes, no = found
+        if isinstance(condition, Apply) and condition.op is TABLE["logical_not"]:
+            (condition,), yes, no = condition.args, no, yes
+        guards = isinstance(condition, Apply) and condition.op is TABLE["equal"]
+        if not guards or not is_zero(condition.args[1]):
+            return new
+        return no if any(condition.args[0] is zero for zero in zeros) else new
+
+    guarded = any(choice(node) is not None for node in postorder([e]))
+    return rewritten([e], change)[0] if guarded else e
+
+
+@law(
+    "guard", "x .* log(where(x == 0, 1, y)) = x .* log(y)", "Einsum", directed=True,
+    given="what is guarded is finite where the guard stands",
+)  # fmt: skip
+def _guard(e: Expr) -> Iterable[Expr | None]:
+    """Beside a factor that is zero there, a choice that keeps the other factors finite."""
+    assert isinstance(e, Einsum)
+    for k, op in enumerate(e.args):
+        others = [*e.args[:k], *e.args[k + 1 :]]
+        beside = [*others, *[degree_of(other)[0] for other in others]]
+        found = _without_guards(op, beside) if beside and not isinstance(op, Var) else op
+        if found is not op:
+            ops = [*e.args[:k], found, *e.args[k + 1 :]]
+            yield einsum(ops, e.labels, e.out, e.coef, dict(enumerate(e.extents)))
+            return
+
+
+@law(
+    "tie", "less(x, y) + equal(x, y)/2 = less(x, y)", "Add", directed=True,
+    given="no arguments of a maximum or minimum tie",
+)  # fmt: skip
+def _tie(e: Expr) -> Iterable[Expr | None]:
+    """Half of a condition that only holds on the border of another one."""
+    parts = [split_coef(t) for t in e.args]
+    for k, (coef, half) in enumerate(parts):
+        if not isinstance(half, Apply) or half.op is not TABLE["equal"]:
+            continue
+        double = coef.by(Coef(2))
+        for other, whole in parts:
+            sides = isinstance(whole, Apply) and whole.op is TABLE["less"] and whole.args
+            if sides and other == double and {*map(id, sides)} == {*map(id, half.args)}:
+                yield add([t for j, t in enumerate(e.args) if j != k])
+                return
+
+
+# --- powers ---------------------------------------------------------------------------------------
+
+
+@law(
+    "powers-of-one-base", "x .* reciprocal(y) .* y .* x.^a = x.^(a + 1)", "Einsum",
+    directed=True, given="what is divided by is not 0",
+)  # fmt: skip
+def _powers_of_one_base(e: Expr) -> Iterable[Expr | None]:
+    assert isinstance(e, Einsum)
+    if len(e.args) < 2:
+        return
+    found: dict[tuple[int, Labels], list[Any]] = {}
+    for op, word in zip(e.args, e.labels, strict=True):
+        base, degree, rest = degree_of(op)
+        entry = found.setdefault((id(base), word), [base, Fraction(0), None, [], base])
+        entry[1] += degree
+        if rest is not None:
+            entry[2] = rest if entry[2] is None else add([entry[2], rest])
+        entry[3].append(op)
+    ops: list[Expr] = []
+    words: list[Labels] = []
+    changed = False
+    for (_, word), (base, degree, rest, old, _) in found.items():
+        new = powers(base, degree, rest) if len(old) > 1 else old
+        changed = changed or sorted(map(id, new)) != sorted(map(id, old))
+        ops += new
+        words += [word] * len(new)
+    if changed:
+        yield einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
+
+
+@law("power-of-power", "(1./x).^3 = 1./(x.^3)", "power", directed=True)
+def _power_of_power(e: Expr) -> Iterable[Expr | None]:
+    base, degree, rest = degree_of(e)
+    if rest is None and base is not e and base is not e.args[0]:
+        found = powers(base, degree, None)
+        axes = range(e.ndim)
+        yield einsum(found, [axes] * len(found), axes)
+
+
+@law("norm-in-product", "norm2(x)*(x'*x) = norm2(x)^3", "Einsum", directed=True)
+def _norm_in_product(e: Expr) -> Iterable[Expr | None]:
+    """A sum of squares beside the norm is its square."""
+    assert isinstance(e, Einsum)
+    bases = [degree_of(op)[0] for op in e.args]
+    for norm in bases:
+        if not isinstance(norm, Apply) or norm.op is not TABLE["norm2"]:
+            continue
+        (x,) = norm.args
+        squares = sum(x * x, tuple(range(norm.ndim, x.ndim)))
+        for k, base in enumerate(bases):
+            if base is squares:
+                degree = degree_of(e.args[k])[1]
+                ops = [*e.args[:k], power(norm, float(2 * degree)), *e.args[k + 1 :]]
+                yield einsum(ops, e.labels, e.out, e.coef, dict(enumerate(e.extents)))
+                return
