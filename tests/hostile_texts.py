@@ -115,12 +115,60 @@ def index_texts() -> Iterator[tuple[str, str]]:
         "f0[i=0..n-1]=x[i];"
         + ";".join([f"f{k}[i=0..n-1]=sum[j=0..i](f{k - 1}[j])" for k in range(1, 200)]),
     )
+    choices = "".join([f"where(i<={k},x[i]^{k}," for k in range(300)]) + "0" + ")" * 300
     yield "brackets", "f = " + nested("(", "a")
     yield "digits", f"f = y[{'9' * 9_000}]"
     yield "entries", f"f = {filled('x[0]', '+')}"
+    yield "choices in each other", f"f[i=0..n-1] = {choices}"
     yield "many values", "f[i=0..99999999, j=0..99999999] = a*i*j"
     for word in "()[]+*^.,;=<&~1ai\0":
         yield f"only {word!r}", "f = " + word * (LENGTH - 4)
+
+
+def einsum_texts() -> Iterator[tuple[str, str]]:
+    for operator in ("+", "-", "*", "/", "^", "@", "@@"):
+        for piece in ("A", "|A|", "#('ij->ji',A)", "inv(A)"):
+            yield f"{piece} {operator}", filled(piece, operator)
+    for opening in ("inv(", "sin(", "#('ij->ji',", "#('ij,jk->ik',A,"):
+        yield f"{opening} of each other", nested(opening, "A")
+    for step in ("{0}@{0}", "{0}@@{0}", "{0}*{0}", "sin({0})*{0}", "inv({0})+{0}", "{0}^{0}",
+                 "#('ij,kj->ik',{0},{0})", "#('ij,kl->ijkl',{0},{0})"):  # fmt: skip
+        for times in (6, 60):
+            last = f"{doubled(step, 'A', times)};q{times - 1}"
+            yield f"{step} {times} times", last
+    letters = string.ascii_letters
+    for count in (8, 26, 52):
+        several = ",".join([letters[k] + letters[(k + 1) % count] for k in range(count)])
+        yield f"ring of {count}", f"#('{several}->',{','.join(['A'] * count)})"
+        axes = letters[:count]
+        yield f"unit of {count}", f"#('{axes}->{axes}{axes}',T)"
+    yield "one label often", f"#('i->{'i' * 9_900}',v)"
+    yield "one label read often", f"#('{'i' * 9_900}->i',v)"
+    yield "many operands", f"#('{','.join(['i'] * 1_900)}->i',{','.join(['v'] * 1_900)})"
+    for word in "()[]+-*^.,;=<@|1aA#\0\ud800":
+        yield f"only {word!r}", word * LENGTH
+
+
+def extents() -> Iterator[tuple[str, str]]:
+    for piece, between in (
+        ("n", "+"), ("n", "*"), ("n", "/"), ("(n+m)", "*"), ("(n-1)", "*"), ("99", "*"),
+        ("min(n,m)", "*"), ("n*(n-1)*(n-2)//6", "+"),
+    ):  # fmt: skip
+        yield f"{piece} {between}", filled(piece, between)
+    for piece, between in (
+        ("n{}", "+"),
+        ("n{}", "*"),
+        ("(n{0}+m{0})", "*"),
+        ("(n{0}+{0})//7", "+"),
+    ):
+        yield f"{piece} {between}", numbered(piece, between)
+    for opening, closing in (("(", ")"), ("min(", ",m)"), ("(", ")//2"), ("((", "//2)//3)*n")):
+        yield f"{opening}…{closing}", nested(opening, "n", closing)
+    yield "a wide minimum", f"min({numbered('n{}', ',')})"
+    yield "minima of sums", f"min({numbered('n{}+1', ',')})"
+    yield "powers", filled("n^1000", "*")
+    for word in "()+-*/,m19.n\0":
+        yield f"only {word!r}", word * LENGTH
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
@@ -167,6 +215,10 @@ def calls() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"matrix: {name}", lambda text=text: tc.parse(text)
     for name, text in index_texts():
         yield f"index: {name}", lambda text=text: tc.parse_index(text, **ARRAYS)
+    for name, text in einsum_texts():
+        yield f"einsum: {name}", lambda text=text: tc.parse_einsum(text)
+    for name, text in extents():
+        yield f"extent: {name}", lambda text=text: tc.var("v", (text,))
     for name, arguments in commands():
         yield f"command: {name}", lambda arguments=arguments: run_command(arguments)
 

@@ -41,6 +41,7 @@ def test_derivatives_and_experts_forms_have_the_values_of_jax(table: str) -> Non
 def test_derivatives_are_printed_as_experts_write_them() -> None:
     differ = {row.name for row in FORMULAS if str(_derivative(row)) != row.form}
     assert differ == OPEN, (sorted(differ - OPEN), sorted(OPEN - differ))
+    assert len(OPEN) <= len(FORMULAS) / 10
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -48,7 +49,7 @@ def test_what_is_printed_is_read_back(table: str) -> None:
     for row in TABLES[table]:
         e = _derivative(row)
         again = bare(tc.parse(str(e), **row.variables()))
-        if row.name not in OPEN | READ_OTHERWISE:
+        if row.name not in READ_OTHERWISE:
             assert str(again) == str(e), row.name
             assert bare(tc.parse(str(again), **row.variables())) is again, row.name
         np.testing.assert_allclose(

@@ -43,6 +43,7 @@ NEEDED: list[tuple[str, Callable[[], Any], int, int]] = [
     ("many steps", lambda: tc.parse(hostile_texts.doubled("sin({0}).*{0}", "x", 99)), 3_000, 9_000),
     ("a deep call", lambda: tc.parse(hostile_texts.nested("sin(", "x")), 10_000, 30_000),
     ("the power of a power", lambda: tc.parse("tr(((A)^1000000)^1000000)"), 500, 5_000),
+    ("one entry often", lambda: tc.parse_index(f"f = {'x[0]+' * 2_000}1", x="n"), 3_000, 30_000),
     ("a loop with bounds", lambda: tc.parse_index(
         "f = sum[i=0..n-1, j=0..i, k=0..j, l=0..k](x[i]*x[j]*x[k]*x[l])", x="n"), 200, 60_000),
 ]  # fmt: skip
@@ -59,3 +60,9 @@ def test_brackets_are_refused_where_they_are_too_deep() -> None:
     deep = "(" * 10**6 + "a" + ")" * 10**6
     with tc.limits(steps=1000), pytest.raises(tc.ParseError, match=r"^1:100001: more than 1"):
         tc.parse(deep)
+
+
+def test_powers_of_matrices_are_printed_as_powers() -> None:
+    """Of a product, what is printed are its powers, never as many factors as the exponent says."""
+    with tc.limits(characters=100):
+        assert str(tc.parse("A^1000000*B*A^3*A^4")) == "A^1000000*B*A^7"

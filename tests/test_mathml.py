@@ -187,6 +187,21 @@ def test_statements_are_a_table_that_is_aligned_at_the_equality_signs() -> None:
     assert tc.parse("; ".join([*lines, text_of(last[1])]), **DECLARED) is e
 
 
+def test_names_for_what_is_repeated_are_told_below_the_formula() -> None:
+    r = parsed("A*x - z")
+    e = tc.grad(tc.sum(tc.exp(-r @ r / 2) * r), x)
+    tree = checked(tc.to_mathml(e, where=True))
+    assert tree.get("alttext") == tc.to_text(e, where=True)
+    first, *rows = tree.iter("mtr")
+    assert rows[0][0][0].text == "where\u00a0"
+    named = ["".join(row[0].itertext()).removeprefix("where\u00a0") for row in rows]
+    meanings = [text_of(row[1]).removeprefix(" == ") for row in rows]
+    lines = [f"{name} = {value}" for name, value in zip(named, meanings, strict=True)]
+    back, data = tc.parse("; ".join([*lines, text_of(first[1])]), **DECLARED), values()
+    np.testing.assert_allclose(back(data), e(data), rtol=1e-12)
+    assert checked(tc.to_mathml(x, where=True)).find("mtable") is None
+
+
 def test_display() -> None:
     assert checked(tc.to_mathml(x, display="inline")).get("display") == "inline"
     with pytest.raises(ValueError, match="block or inline, not 'b\"'"):

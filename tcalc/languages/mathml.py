@@ -46,6 +46,7 @@ LONG = re.compile(r"<mi>[^<&]{2,}|<mtext>|<mo[^>]*>[|‖]")
 RIGHT = "text-align: right; text-align: -webkit-right; padding-right: 0"
 LEFT = "text-align: left; padding-left: 0"
 DISPLAYS = ("block", "inline")
+WHERE = leaf("mtext", "where\u00a0")
 
 
 def symbol(name: str) -> Markup:
@@ -148,7 +149,14 @@ class MathML(Typeset):
         return self.markup(equations([*rows, ("", value)]))
 
     def where(self, named: Sequence[tuple[str, Fragment]], last: Fragment) -> str:
-        return self.statements(named, last)
+        """The formula, and below it what the names in it stand for."""
+        if not named:
+            return self.statements(named, last)
+        rows: list[tuple[Rope, Rope]] = [("", single(self.signed(last)))]
+        for name, p in named:
+            told = WHERE if len(rows) == 1 else ""
+            rows.append(((told, self.symbols[name]), (" = ", single(self.signed(p)))))
+        return self.markup(equations(rows))
 
     def markup(self, rope: Rope) -> Markup:
         return written(rope, self.symbols.__getitem__)
@@ -208,7 +216,8 @@ def to_mathml(e: Any, display: str = "block", where: bool = False) -> str:
     display : {"block", "inline"}
         Is the formula a paragraph of its own, or a part of a line?
     where : bool
-        Name what is repeated, in lines of its own, where that is shorter.
+        Name what is repeated, and tell below the formula what names stand for, where that is
+        shorter.
 
     Returns
     -------
@@ -231,6 +240,6 @@ def to_mathml(e: Any, display: str = "block", where: bool = False) -> str:
     if display not in DISPLAYS:
         raise ValueError(f"display is {' or '.join(DISPLAYS)}, not {display!r:.60}")
     content = Markup(_content(e, where=where))
-    alternative = to_text(e).replace("\n", "; ")
+    alternative = to_text(e, where=where).replace("\n", "; ")
     head = attributes({"display": display, "alttext": alternative})
     return f"<math{head}>{content}</math>"

@@ -194,6 +194,15 @@ ENTRYWISE = (
     "arctan2", "logaddexp",
 )  # fmt: skip
 
+
+def _symmetric(a: Value, pairs: Value | None = None) -> Value:
+    """The symmetric part: axes of each of the leading pairs may be exchanged."""
+    found = a.array
+    for k in range(int(pairs.array) if pairs else 1):
+        found = (found + jnp.swapaxes(found, 2 * k, 2 * k + 1)) / 2
+    return Value(found, a.kind)
+
+
 #: Functions whose arguments are sizes, some behind a first that is a number.
 SIZED: dict[str, Callable[..., Value]] = {
     "eye": lambda n: typed(jnp.eye(*_filled(n))),
@@ -202,6 +211,7 @@ SIZED: dict[str, Callable[..., Value]] = {
     ),
     "matrix": lambda a, m, n: typed(jnp.full(_filled(m, n), a.array)),
     "ones": lambda *shape: typed(jnp.ones(_filled(*shape))),
+    "sym": _symmetric,
     "zeros": lambda *shape: typed(jnp.zeros(_filled(*shape))),
 }
 
@@ -241,7 +251,6 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "logm": _symmetric_function(jnp.log),
     "chol": _matrix(jnp.linalg.cholesky),
     "pinv": _matrix(lambda a: jnp.linalg.solve(a.T @ a, a.T)),
-    "sym": _matrix(lambda a: (a + a.T) / 2),
     "kron": _matrix(jnp.kron),
     "diag": lambda a: typed(jnp.diag(a.array)),
     "vec": lambda a: typed(a.array.T.ravel()),

@@ -8,7 +8,6 @@ OPEN = {
     "Student's t",
     "Wishart log density",
     "attention by the values",
-    "covariance selection, order 2",
     "discrete Lyapunov residual",
     "exponential along a line",
     "layer normalisation",
@@ -27,4 +26,4 @@ OPEN = {
 }
 
 #: Rows whose text is read as an equal node of another text.
-READ_OTHERWISE = {}
+READ_OTHERWISE = {"A-optimal design", "D-optimal design"}

@@ -98,7 +98,7 @@ ROWS = (
     ),
     shown(
         "covariance selection, order 2",
-        "(#('ik,jl->ijkl', inv(P), inv(P)) + #('il,jk->ijkl', inv(P), inv(P)))/2",
+        "sym(#('il,jk->ijkl', inv(P), inv(P)), 2)",
     ),
     F(
         "weighted residuals, by the residual's map",

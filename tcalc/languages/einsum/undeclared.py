@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 
 from ...graph.extents import Shape, extent_names
 from ...graph.nodes import Var
+from ...support.limits import spend
 from ..reading.calls import ArrayTree
 from ..reading.tree import Node
 from ..reading.unification import DimensionUnifier
@@ -121,6 +122,7 @@ class _Finder:
         for place, node in enumerate(self.tree.nodes):
             args = [values[arg] for arg in node.args]
             values.append(self.value(place, node, args, names))
+            spend("steps", len(values[-1] or ()))
 
     def value(
         self, place: int, node: Node, args: list[Dims], names: Mapping[str, tuple[int, ...]]

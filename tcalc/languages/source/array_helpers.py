@@ -9,8 +9,6 @@ from __future__ import annotations
 SOURCES = (
     """
 def _adj(a, *directions):
-    from itertools import permutations
-
     u, s, v = np.linalg.svd(a)
     q, n, eye = len(directions) + 1, a.shape[-1], np.eye(a.shape[-1], dtype=a.dtype)
     left, right = np.swapaxes(u, -1, -2), np.swapaxes(v, -1, -2)
@@ -18,11 +16,11 @@ def _adj(a, *directions):
     others = np.where(taken > 0, 1, s.reshape(s.shape[:-1] + (1,) * q + (n,)))
     others = others.prod(axis=-1) * (taken <= 1).all(axis=-1)
     inner = 0
-    for order in permutations(range(q)):
+    for order in itertools.permutations(range(q)):
         operands = [others, [..., *range(q)]]
         for k, e in enumerate(directions):
             operands += [left @ e @ right, [..., k, order[k]]]
-        sign = np.linalg.det(eye[list(order) + list(range(q, n))]) if n >= q else 0
+        sign = math.prod([-1 if i > j else 1 for i, j in itertools.combinations(order, 2)])
         last = [order[-1], q - 1] if order[-1] < q - 1 else [q - 1]
         term = sign * np.einsum(*operands, [..., *last])
         inner = inner + (term if len(last) > 1 else term[..., None] * eye)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from ...graph.nodes import Einsum, Expr
 from .notation import INDEX_LETTERS, Fragment
 from .style import Style
 
 #: An operand under its letters.
 Placed = tuple[str, Fragment]
+
+
+def lettered(node: Einsum, letters: Sequence[str], fresh: Iterator[str]) -> list[tuple[Expr, str]]:
+    """The operands of a contraction under letters; those of its output are given."""
+    local = dict(zip(node.out, letters, strict=True))
+    for label in range(len(node.extents)):
+        if label not in local:
+            local[label] = next(fresh)
+    return [
+        (op, "".join([local[label] for label in word]))
+        for op, word in zip(node.args, node.labels, strict=True)
+    ]
 
 
 def ordered(placed: Sequence[Placed]) -> list[Placed]:

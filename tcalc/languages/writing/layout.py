@@ -14,7 +14,7 @@ from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, p
 from ...graph.products import symmetries, zeros_node
 from .abbreviations import abbreviation
 from .comparisons import sides
-from .einsum_forms import merged, ordered
+from .einsum_forms import lettered, merged, ordered
 from .factors import Factors, factors, is_quotient
 from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
@@ -389,11 +389,4 @@ class FormulaLayout:
         repeated = sum([other is arg for other in node.args]) > 1
         if repeated or node.summed or self.forms[id(arg)].matrix or not isinstance(arg, Einsum):
             return [(arg, "".join(letters))]
-        local = dict(zip(arg.out, letters, strict=True))
-        for label in range(len(arg.extents)):
-            if label not in local:
-                local[label] = next(fresh)
-        return [
-            (op, "".join([local[label] for label in word]))
-            for op, word in zip(arg.args, arg.labels, strict=True)
-        ]
+        return lettered(arg, letters, fresh)
