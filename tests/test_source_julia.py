@@ -118,6 +118,15 @@ def test_special_functions_are_asked_for_where_they_are_called() -> None:
     assert tc.to_code(tc.sum(tc.exp(w)), "julia").startswith('"""\n    f(w)\n')
 
 
+def test_documentation_has_the_formula_and_the_shapes() -> None:
+    shown = tc.to_code(X[g] @ w, "julia").split('"""')[1].split("\n\n")
+    assert shown[1:] == [
+        "Returns k.",
+        f"    {X[g] @ w}",
+        "- `X`: m x n\n- `g`: k, integers from 0\n- `w`: n\n",
+    ]
+
+
 def test_outputs_are_tuples_and_dicts() -> None:
     f = tc.sum(tc.exp(w))
     assert body((f, {"a": f, "b": ()}))[-1] == "return (t1, (a = t1, b = ()))"

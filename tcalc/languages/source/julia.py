@@ -286,7 +286,7 @@ class Julia(JuliaProgram):
 
     def constant(self, c: Code) -> Code:
         if self.integers:
-            return c
+            return replace(c, weak=False)
         dot = "." if ndim(c) else ""
         return Value(f"{self.kind}{dot}({bare(c.text)})", ndim=ndim(c))
 

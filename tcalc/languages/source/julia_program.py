@@ -163,8 +163,9 @@ def described(f: FunctionText) -> list[str]:
     for name, v in f.parameters.items():
         shown = " x ".join(map(str, v.shape)) or "scalar"
         shapes.append(f"- `{name}`: {shown}{', integers from 0' if v.integral else ''}")
-    doc = quoted(f.doc)[1:-1].replace("\\U0000000a", "\n").splitlines()
-    return [*doc, *([""] if shapes else []), *shapes]
+    formulas = [f"    {quoted(text)[1:-1]}" for text in f.formulas]
+    parts = [quoted(f.doc)[1:-1].splitlines(), formulas, shapes]
+    return [line for part in parts if part for line in [*part, ""]][:-1]
 
 
 def called(texts: Sequence[str]) -> list[str]:

@@ -86,14 +86,15 @@ class FunctionText(NamedTuple):
     parameters : mapping
         The variables by the names of the parameters, in the order of these.
     free : sequence of str
-        Further parameters: dimensions that no array has. A function inside another one reads them
-        there, where they have these names.
+        Further parameters: dimensions that no array has; inside functions read them around them.
     bound : mapping
         Names of dimensions that the body reads, and the axis that has this extent.
     body : sequence of str
     result : Code
     doc : str
         What it returns, in English.
+    formulas : sequence of str
+        The same in the matrix language, where that is short.
     """
 
     name: str
@@ -103,6 +104,7 @@ class FunctionText(NamedTuple):
     body: Sequence[str]
     result: Code
     doc: str
+    formulas: Sequence[str] = ()
 
 
 class Sample(NamedTuple):
@@ -378,8 +380,7 @@ class Language(Protocol):
     def nested(self, f: FunctionText) -> list[str]:
         """The lines of a function inside this one, whose parameters have the program's dtype.
 
-        Where there is no such thing it goes to `scope.functions`, and `function` of the outer one
-        writes it.
+        Where there is no such thing it goes to `scope.functions`, which `function` writes.
         """
 
     def module(self, functions: Sequence[list[str]]) -> str:

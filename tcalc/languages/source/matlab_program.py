@@ -284,7 +284,8 @@ def described(f: FunctionText) -> list[str]:
     for name, v in f.parameters.items():
         shown = " x ".join(map(str, v.shape)) or "scalar"
         shapes.append(f"  {name}: {shown}{', integers from 0' if v.integral else ''}")
-    return [*f.doc.splitlines(), *shapes]
+    formulas = [f"    {line}" for text in f.formulas for line in text.splitlines()]
+    return [*f.doc.splitlines(), *formulas, *shapes]
 
 
 def called(texts: Sequence[str]) -> list[str]:

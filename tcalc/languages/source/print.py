@@ -7,10 +7,14 @@ from typing import Any
 
 from ...calculus.transforms import jacobian
 from ...graph.nodes import Derivative
+from ...graph.trees import leaves
 from ...graph.variables import canonical_name
 from .program import SourceProgram
 from .registry import LANGUAGES
 from .selfcheck import difference_check, shape_check
+
+#: Formulas of more characters, or programs of more nodes, are not shown beside a function.
+READABLE = 200
 
 
 def function_name(name: object, reserved: Collection[str]) -> str:
@@ -19,6 +23,13 @@ def function_name(name: object, reserved: Collection[str]) -> str:
     if not plain.isidentifier() or plain in reserved or plain.startswith("__"):
         raise ValueError(f"a function needs an identifier of its own as name, not {name!r}")
     return plain
+
+
+def _formulas(e: Any, program: SourceProgram) -> list[str]:
+    """The text of every result that a person would read."""
+    if len(program.nodes) > READABLE:
+        return []
+    return [text for text in map(str, leaves(e)) if len(text) <= READABLE]
 
 
 def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = False) -> str:
@@ -62,7 +73,8 @@ def to_code(e: Any, language: str = "numpy", name: str = "f", check: bool = Fals
     name = function_name(name, spelling.reserved)
     program = SourceProgram(spelling, e)
     program.scope.checks = check
-    functions = [program.language.function(program.function(name))]
+    function = program.function(name)._replace(formulas=_formulas(e, program))
+    functions = [program.language.function(function)]
     moves = isinstance(e, Derivative) and any(v.name in program.variables for v in e.wrt[-1:])
     if check and isinstance(e, Derivative) and moves:
         before = e.of
