@@ -39,6 +39,7 @@ SPELLED = [
     ("sum(X, 1)", 1, "sum(X, axis=0)"),
     ("mean(X, 2)", 1, "mean(X, axis=1)"),
     ("solve(A, x)", 1, "A \\ x"),
+    ("const(100)*2", 1, "a declared variable"),
     ("svd(A)", 1, "svd_u(…) and svd_s(…)"),
 ]
 

@@ -59,6 +59,7 @@ INSTEAD = {
     "sumsq": "sum({0}.^2)",
     "sqnorm": "sum({0}.^2)",
     "log_det": "logdet({0})",
+    "const": "a declared variable in its place: arrays of more than 64 numbers are not printed",
 }
 
 #: By an exponent that is none: what to write.

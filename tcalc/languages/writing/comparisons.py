@@ -14,7 +14,7 @@ from .style import MIRRORED
 def sides(node: Apply, forms: Mapping[int, NodeForm]) -> tuple[str, Fragment, Fragment] | None:
     """The sign and the sides of a comparison of a difference with 0: `a - b > 0` is a > b."""
     sign = node.op.spelling.infix
-    if sign not in MIRRORED:
+    if sign not in ("<", "<="):
         return None
     for total, other in (node.args, node.args[::-1]):
         if isinstance(total, Add) and len(total.args) == 2 and is_number(other, 0):
