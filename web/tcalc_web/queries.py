@@ -31,6 +31,8 @@ FORMULAS: dict[str, Callable[..., str]] = {
     "dot": tc.to_dot,
 }
 _LANGUAGES = ("numpy", "cupy", "jax", "torch", "julia", "matlab", "c")
+#: Formulas in which repeated parts can get names.
+_WHERE = ("text", "latex", "mathml")
 #: A picture of the DAG, which Graphviz draws, or else `drawing`.
 PICTURE = "svg"
 
@@ -130,7 +132,7 @@ def _outputs(result: Any, query: Mapping[str, Any], settings: Settings) -> dict[
     found = {}
     for name in query["outputs"]:
         try:
-            found[name] = _bounded(_written(result, name), settings)
+            found[name] = _bounded(_written(result, name, query["where"]), settings)
         except tc.LimitError:
             raise
         except _USERS as reason:
@@ -140,12 +142,12 @@ def _outputs(result: Any, query: Mapping[str, Any], settings: Settings) -> dict[
     return found
 
 
-def _written(result: Any, output: str) -> str:
+def _written(result: Any, output: str, where: bool) -> str:
     if output == PICTURE:
         return picture(tc.to_dot(result), _DRAWING)
     if output not in FORMULAS:
         return tc.to_code(result, output)
-    return FORMULAS[output](result)
+    return FORMULAS[output](result, **({"where": True} if where and output in _WHERE else {}))
 
 
 def _bounded(text: str, settings: Settings) -> str:
