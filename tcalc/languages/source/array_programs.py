@@ -124,8 +124,7 @@ class ArrayPrograms:
         integers = [p for p, v in f.parameters.items() if v.integral]
         arrays = [p for p in f.parameters if p not in integers]
         body = _body(f)
-        doc = f"{f.doc} {self.note}" if self.note else f.doc
-        lines = [f'"""{doc}"""']
+        lines = _described(f, self.note)
         lines += [self.given(arrays, body)] if arrays else []
         lines += [f"{p} = {self.library}.{self.as_array}({p})" for p in integers]
         for name, (of_array, alone) in self.heads.items():
@@ -212,9 +211,21 @@ def _body(f: FunctionText) -> list[str]:
     return [*sizes, *f.body, f"return {f.result.text}"]
 
 
+def _described(f: FunctionText, note: str) -> list[str]:
+    """The docstring: what is returned, as a formula too, and the shapes of the parameters."""
+    doc = f"{f.doc} {note}" if note else f.doc
+    if not f.formulas:
+        return [f'"""{doc}"""']
+    shapes = [f"{p}: {' x '.join(map(str, v.shape)) or 'a number'}" for p, v in f.parameters.items()]
+    formulas = [f"    {line}" for text in f.formulas for line in text.splitlines()]
+    told = ["", *formulas, *(["", f"with {', '.join(shapes)}."] if shapes else [])]
+    escaped = [line.replace("\\", r"\\").replace('"', r'\"') for line in told]
+    return [f'"""{doc}', *escaped, '"""']
+
+
 def _defined(f: FunctionText, lines: Sequence[str]) -> list[str]:
     head = f"def {f.name}({', '.join([*f.parameters, *f.free])}):"
-    return [head, *[f"    {line}" for line in lines]]
+    return [head, *[f"    {line}" if line else "" for line in lines]]
 
 
 def _given(sizes: Mapping[str, int]) -> str:

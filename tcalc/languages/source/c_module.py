@@ -87,9 +87,10 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
     unused = sorted({*f.parameters, *sizes, "work"} - named - _words([*storage]))
     about = [f"{p}: {_shown(language.shape(v.shape))}" for p, v in f.parameters.items()]
     about += [f"{out}: {_shown(leaf.shape)}" for out, leaf in results]
+    shown = [f"{out} = {text}" for out, text in zip(outputs, f.formulas, strict=False)]
     hidden = [f"    (void){n};" for n in sizes if n not in _words([total])]
     return [
-        *_comment([f.doc, f"Row by row: {'; '.join(about)}."]),
+        *_comment([f.doc, *shown, f"Row by row: {'; '.join(about)}."]),
         *headed(f"size_t {f.name}_workspace", extents or ["void"]),
         "{",
         *hidden,
