@@ -176,7 +176,7 @@ def test_ones_own_function_has_its_own_text(tmp_path: Path) -> None:
     )
     job = Job("own", tc.sum(squared(tc.exp(w))), {"w": np.arange(3.0)}, {"n": 3})
     source = printed(job, 0)
-    assert source.count("exp(w") == 1
+    assert source.count("exp(w[") == 1
     status, (found,) = called(built(source, tmp_path), source, "f0", job)
     assert status == 0
     np.testing.assert_allclose(found, np.exp(2 * np.arange(3.0)).sum())
