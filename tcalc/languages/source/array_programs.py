@@ -216,10 +216,12 @@ def _described(f: FunctionText, note: str) -> list[str]:
     doc = f"{f.doc} {note}" if note else f.doc
     if not f.formulas:
         return [f'"""{doc}"""']
-    shapes = [f"{p}: {' x '.join(map(str, v.shape)) or 'a number'}" for p, v in f.parameters.items()]
+    shapes = [
+        f"{p}: {' x '.join(map(str, v.shape)) or 'a number'}" for p, v in f.parameters.items()
+    ]
     formulas = [f"    {line}" for text in f.formulas for line in text.splitlines()]
     told = ["", *formulas, *(["", f"with {', '.join(shapes)}."] if shapes else [])]
-    escaped = [line.replace("\\", r"\\").replace('"', r'\"') for line in told]
+    escaped = [line.replace("\\", r"\\").replace('"', r"\"") for line in told]
     return [f'"""{doc}', *escaped, '"""']
 
 
