@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from pydantic import ValidationError
 
 from .examples import EXAMPLES
@@ -20,6 +21,7 @@ from .settings import SETTINGS
 FOLDER = Path(__file__).parent
 #: Combinations of properties that variables have.
 PROPERTY_CHOICES = ("", *PROPERTIES, "symmetric nonnegative", "diagonal nonnegative")
+_STYLE = re.compile(r' style="[^"]*"')
 _ENVIRONMENT = Environment(
     loader=FileSystemLoader(FOLDER / "templates"),
     autoescape=True,
@@ -235,4 +237,9 @@ def marked(expression: str, error: Mapping[str, Any]) -> tuple[str, str, str] | 
     return line[:at], line[at : at + 1] or " ", line[at + 1 :]
 
 
-_ENVIRONMENT.globals["marked"] = marked
+def framed(mathml: str) -> Markup:
+    """MathML without styles of its own, which the page forbids; its style sheet has them."""
+    return Markup(_STYLE.sub("", mathml))
+
+
+_ENVIRONMENT.globals |= {"marked": marked, "framed": framed}

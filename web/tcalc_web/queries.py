@@ -162,15 +162,13 @@ def _bounded(text: str, settings: Settings) -> str:
 def layout(e: tc.Expr, wrt: list[str], order: int) -> str:
     """How the axes of the result are ordered, in words."""
     if not order:
-        return "the value itself"
+        return "the value of the expression"
     names = " and ".join(dict.fromkeys(wrt))
     if order == 1 and not e.shape:
-        return f"a gradient has the shape of what it is taken by ({names})"
-    first = "the axes of the expression, then " if e.shape else ""
-    times = {1: "those", 2: "twice those", 3: "three times those"}.get(
-        order, f"{order} times those"
-    )
-    return f"{first}{times} of {names}"
+        return f"a gradient has the shape of {names}"
+    first = "those of the expression, then " if e.shape else ""
+    times = {1: "", 2: ", twice"}.get(order, f", {order} times")
+    return f"its axes are {first}those of {names}{times}"
 
 
 def _costs(e: tc.Expr, by: Any, order: int, sizes: Mapping[str, int]) -> list[dict[str, Any]]:

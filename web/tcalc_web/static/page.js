@@ -23,7 +23,7 @@ function tabs() {
     heading.remove();
     panel.setAttribute("role", "tabpanel");
     panel.setAttribute("aria-labelledby", tab.id);
-    if (panel.querySelector("code")) panel.append(copier(panel));
+    if (panel.querySelector("code")) panel.prepend(copier(panel));
     list.append(tab);
     return tab;
   });
