@@ -202,6 +202,8 @@ _REHEARSAL = (
     ("matrix", "norm2(A*x - y)^2 / (x'*x)", "x", 2),
     ("matrix", "tr(A*inv(X)*B) + sum(softmax(A*z))", "X", 1),
     ("matrix", "norm2(tanh(X*V)*w - y)^2", "V", 2),
+    ("matrix", "tr(B*expm(b*A)) + logdet(A'*B*A) + tr(logm(A) + sqrtm(B)*chol(A*A'))", "A", 1),
+    ("matrix", "tr(B*expm(b*A))", "b", 1),
     ("index", "f = sum[i,j](exp(a[i] * b[j]))", "a", 1),
     ("einsum", "#('ij,j->i', A, x)", "x", 1),
 )
