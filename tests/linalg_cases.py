@@ -170,6 +170,7 @@ CASES = [
     Case("svdvals-wide", {"A": "mn"}, la.svdvals, lambda A: svd(A)[1]),
     Case("svdvals-tall", {"A": "nm"}, la.svdvals, lambda A: svd(A)[1]),
     Case("kron", {"A": "mn", "B": "nk"}, la.kron, np.kron, batch=False),
+    Case("sym", {"A": "general"}, la.sym, lambda A: (A + A.T) / 2),
     Case("expm", {"A": "general"}, la.expm, expm),
     Case("sqrtm", {"A": "positive"}, la.sqrtm, sqrtm),
     Case("logm", {"A": "positive"}, la.logm, logm),

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from . import peer_examples
-from .peer_imports import changed
+from tests import peer_examples
+from tests.peer_imports import changed
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from .peer_imports import changed
+from tests.peer_imports import changed
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Iterations of an optimizer, images, and seconds of one script.

@@ -72,6 +72,7 @@ ROWS = families()
 
 PARAMS: dict[str, tuple[Any, ...]] = {
     "cumsum": (True,),
+    "symmetric_part": (2,),
     "extractdiag": (1,),
     "extracttrian": (0, False),
     "gaps": ("raise",),

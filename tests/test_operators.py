@@ -203,7 +203,8 @@ def test_core_derivatives_against_differences(row: Op, params: tuple[Any, ...], 
     outputs, variables, arrays = with_core(row, params)
     for e, x in itertools.product(outputs, variables):
         assert e(**arrays).shape == e.shape
-        for order in (1, 2) if row.parts else (1, 2, 3):
+        # Derivatives of arrays with many axes would take gigabytes.
+        for order in (1,) if x.ndim > 3 else (1, 2) if row.parts else (1, 2, 3):
             before = tc.derivative(e, x, order - 1, mode)
             compute = lambda at: before(**{**arrays, x.name: at})  # noqa: B023, E731
             found = tc.jacobian(before, x, mode=mode)(**arrays)

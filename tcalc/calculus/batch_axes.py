@@ -54,7 +54,7 @@ def vmap(e: Any, in_axes: Mapping[Any, int | None], size: Extent | None = None) 
     (('B',), ('B', 'n'))
     >>> print(tc.compress(tc.jacobian(rows, "x")))
     H[i,j,k] = C1[i,k] * delta[i,j]   shape (B, B, n)
-      C1 = x*A + x*A'  (B, n)
+      C1 = x*(A + A')  (B, n)
     """
     roots = [as_root(leaf) for leaf in trees.leaves(e)]
     known = variables(roots)

@@ -61,6 +61,8 @@ def chosen(e: Expr) -> Expr:
         Equal where the formula on paper has a value (see `laws`); its own chosen form is itself.
         Large expressions, and those beyond the limits that are set, stay as they are.
     """
+    if not isinstance(e, Expr):
+        return e  # its writer says what it takes
     start = bare(e)
     if start._form is not False:
         return start if start._form is True else start._form

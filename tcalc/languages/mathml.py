@@ -235,7 +235,7 @@ def to_mathml(e: Any, display: str = "block", where: bool = False) -> str:
     >>> import tcalc as tc
     >>> A, x = tc.var("A", ("n", "n")), tc.var("x", ("n",))
     >>> print(tc.to_mathml(A @ x, display="inline"))
-    <math display="inline" alttext="A*x"><mi>A</mi><mo>⁢</mo><mi>x</mi></math>
+    <math display="inline" alttext="A*x"><mrow><mi>A</mi><mo>⁢</mo><mi>x</mi></mrow></math>
     """
     if display not in DISPLAYS:
         raise ValueError(f"display is {' or '.join(DISPLAYS)}, not {display!r:.60}")

@@ -43,11 +43,11 @@ def expand(e: object) -> Expr:
     --------
     >>> import tcalc as tc
     >>> x, y = tc.var("x", "n"), tc.var("y", "n")
-    >>> print(tc.expand((x + y) ** 2))
-    x.^2 + 2*x .* y + y.^2
+    >>> print(tc.to_einsum(tc.expand((x + y) ** 2)))
+    x^2 + 2*x*y + y^2
     >>> a, b = tc.var("a", ("n", "k")), tc.var("b", ("m", "k"))
     >>> print(tc.expand(tc.sum((a[:, None] - b) ** 2, axis=2)))
-    a.^2*vector(1)*vector(1, m)' + vector(1, n)*(b.^2*vector(1))' - 2*a*b'
+    a.^2*vector(1)*vector(1, m)' + vector(1, n)*vector(1)'*b'.^2 - 2*a*b'
     """
     return rewritten([bare(as_expr(e))], lambda new, old: _distributed(_repeated(new)))[0]
 

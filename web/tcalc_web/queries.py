@@ -49,7 +49,7 @@ OUTPUTS = (*FORMULAS, PICTURE, *CODE)
 MODES = ("auto", "forward", "reverse", "cross-country")
 PROPERTIES = ("symmetric", "positive_definite", "diagonal", "lower", "upper", "nonnegative")
 #: Seconds of symbolic work, of those that a query has in all.
-_SECONDS = 0.8
+_SECONDS = 0.5
 #: Seconds that Graphviz may take.
 _DRAWING = 0.5
 
@@ -199,7 +199,9 @@ def _checked(e: tc.Expr, wrt: list[str], order: int, mode: str) -> dict[str, Any
 _REHEARSAL = (
     ("matrix", "sum(log(1 + exp(-y .* (X*w))))", "w", 2),
     ("matrix", "log(det(K)) + y'*inv(K)*y", "K", 1),
-    ("matrix", "norm2(A*x - b)^2", "x", 1),
+    ("matrix", "norm2(A*x - y)^2 / (x'*x)", "x", 2),
+    ("matrix", "tr(A*inv(X)*B) + sum(softmax(A*z))", "X", 1),
+    ("matrix", "norm2(tanh(X*V)*w - y)^2", "V", 2),
     ("index", "f = sum[i,j](exp(a[i] * b[j]))", "a", 1),
     ("einsum", "#('ij,j->i', A, x)", "x", 1),
 )

@@ -44,7 +44,7 @@ class Jax(ArrayLanguage):
         "erfcinv": "-special.ndtri({0} / 2) * 0.5**0.5",
         "polygamma": "_polygamma({0}, {1})",
         "rgamma": "_reciprocal_gamma({0})",
-        "spherical_jn": "_by_host(scipy.special.spherical_jn, numpy.asarray({0}, int), {1})",
+        "spherical_jn": "_by_host(scipy.special.spherical_jn, jnp.asarray({0}, int), {1})",
         **{
             name: f"_by_host(scipy.special.{name}, {{operands}})"
             for name in ("iv", "ive", "jv", "kv", "stdtr", "yv")
@@ -101,6 +101,36 @@ def _fold(step, states, slices, fixed, count, backward, dtype):
     )
     return [*last, *after, *before]
 """,
+        '''
+def _inverse_mills(n, x):
+    """Orders that are traced are at most 16: no number beyond."""
+    most = 16 if isinstance(n, jax.core.Tracer) else int(numpy.max(n, initial=0))
+    x, n = jnp.broadcast_arrays(x, jnp.asarray(n, int))
+    low = jnp.where(n == 0, -8, jnp.where(n == 1, -4, -3)).astype(x.dtype)
+    depth = (8, 24, 40)[min(most, 2)]
+    high = jnp.clip(x, low, 60)
+    h = [jnp.exp(-0.5 * high * high) / (special.ndtr(high) * math.sqrt(2 * math.pi))]
+    u = [high + h[0]]
+    for k in range(most):
+        h.append(-sum(math.comb(k, j) * h[j] * u[k - j] for j in range(k + 1)))
+        u.append(h[-1] + (k == 0))
+    z = -jnp.minimum(x, low)
+    t = [2 * (depth + 1) / (z + jnp.sqrt(z * z + 4 * (depth + 1)))]
+    for m in range(1, most + 1):
+        t.append((t[m - 1] - sum(t[j] * t[m - j] for j in range(1, m))) / (2 * t[0] + z))
+
+    def above(k, t):
+        below = [z + t[0], *[a - 1 for a in t[1:2]], *t[2:]]
+        t = [(depth - k) / below[0]]
+        for m in range(1, most + 1):
+            t.append(-sum(below[j] * t[m - j] for j in range(1, m + 1)) / below[0])
+        return t
+
+    t = jax.lax.fori_loop(0, depth, above, t, unroll=most < 3)
+    tail = [a * math.factorial(k) + (z if k == 0 else -(k == 1)) for k, a in enumerate(t)]
+    found = [jnp.where(x > low, *both) for both in zip(h, tail)]
+    return jnp.select([n == k for k in range(most + 1)], found, jnp.nan)
+''',
         """
 def _of_matrices(name, a):
     def matrices(a):
