@@ -66,6 +66,14 @@ def test_constants_in_source() -> None:
     assert nothing.shape == (0,)
 
 
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 1e308, 1e-320])
+def test_numbers_without_a_reciprocal_stay_where_they_are(number: float) -> None:
+    A = tc.var("A", ("n", "n"))
+    assert str(tc.linalg.inv(number * A)) == f"inv({number}*A)"
+    assert str(tc.linalg.logdet(number * A)) == f"logdet({number}*A)"
+    assert str(number * (A + A.T)) == f"{number}*(A + A')"
+
+
 # --- what is allowed ------------------------------------------------------------------------------
 
 

@@ -41,7 +41,7 @@ WRITTEN = [
      "cholesky: the matrix is not positive definite, in cholesky(X*X' - t*eye(n))"),
     (la.cholesky(A), {"A": -UNIT}, "cholesky: the matrix is not positive definite, in cholesky(A)"),
     (la.potrf(A @ A, lower=False), {"A": np.diag([1.0, 0, 2])},
-     "cholesky: the matrix is not positive definite, in cholesky(A*A)"),
+     "cholesky: the matrix is not positive definite, in cholesky(A^2)"),
     (tc.parse("chol(A*A' - eye)"), {"A": ZERO},
      "cholesky: the matrix is not positive definite, in cholesky(A*A' - eye(m))"),
     (la.inv(A - tc.eye("n")), {"A": UNIT}, "inv: the matrix is singular, in inv(A - eye(n))"),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from ..graph.applications import apply
-from ..graph.extents import Coef, extent_coef, quotient_of
+from ..graph.extents import Coef, extent_coef, quotient_of, size_of
 from ..graph.nodes import Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum, scale, view
 from ..graph.operators import TABLE
@@ -19,6 +19,8 @@ from .products import opened
 
 INVERSES = ("inv",)
 RECIPROCAL = TABLE["reciprocal"]
+#: Between them numbers have reciprocals, which are written with one number.
+SMALLEST, LARGEST = 1e-300, 1e300
 
 
 def _is(e: Expr, *names: str) -> bool:
@@ -34,7 +36,9 @@ def _multiple(e: Expr) -> tuple[Coef, list[Expr], Expr] | None:
         return None
     scalars = [op for op, word in zip(e.args, e.labels, strict=True) if not word]
     rest = [(op, word) for op, word in zip(e.args, e.labels, strict=True) if word]
-    if not rest or (not scalars and e.coef == Coef()) or not e.coef.value:
+    if not rest or (not scalars and e.coef == Coef()):
+        return None
+    if not SMALLEST < size_of(e.coef.value) < LARGEST:
         return None
     matrix = einsum(
         [op for op, _ in rest], [w for _, w in rest], e.out, Coef(), dict(enumerate(e.extents))

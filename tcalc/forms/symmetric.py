@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from ..graph.extents import Coef
@@ -66,7 +67,8 @@ def _symmetric_part(e: Expr) -> Iterable[Expr | None]:
 def _half_of_a_sum(e: Expr) -> Iterable[Expr | None]:
     """Beside a number that divides by two a symmetric part has none."""
     assert isinstance(e, Einsum)
-    if e.coef.value == int(e.coef.value):
+    value = e.coef.value
+    if not isinstance(value, float) or value.is_integer() or not math.isfinite(value):
         return
     product = opened(e)
     for k, (op, word) in enumerate(product.operands):

@@ -153,7 +153,7 @@ UPPER_ONES = Op(
     "upper_ones", (),
     Meaning((), shape=lambda params: (params[0], params[0]), mask=("upper", 0.0)),
     Kernels(lambda xp, params: xp.triu(xp.ones((params[0], params[0])), 1)),
-    Spelling(r"(\operatorname{{triu}}(\mathbf{{1}} \mathbf{{1}}^{{\top}}) - I)"),
+    Spelling(r"\operatorname{{triu}}(\mathbf{{1}} \mathbf{{1}}^{{\top}} - I)"),
     params=((3,), ("n",)),
 )  # fmt: skip
 LEADING_ROWS = Op(

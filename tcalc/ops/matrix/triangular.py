@@ -24,7 +24,7 @@ LOWER_HALF = Op(
     Kernels(
         lambda xp, params: xp.tril(xp.ones((params[0], params[0])), -1) + xp.eye(params[0]) / 2,
     ),
-    Spelling(r"(\operatorname{{tril}}(\mathbf{{1}} \mathbf{{1}}^{{\top}}) - \frac{{1}}{{2}} I)"),
+    Spelling(r"\operatorname{{tril}}(\mathbf{{1}} \mathbf{{1}}^{{\top}} - \frac{{1}}{{2}} I)"),
     params=((3,), ("n",)),
 )  # fmt: skip
 LOWER_ONES = Op(
