@@ -148,7 +148,9 @@ class ArrayPrograms:
 
     def called(self, texts: Sequence[str]) -> list[str]:
         """The helpers that texts call, and those that these call."""
-        words = set(re.findall(r"\b(\w+)\b", "\n".join(texts)))
+        # Formulas in docstrings call nothing.
+        code = re.sub(r'(?ms)^ *""".*?"""$', "", "\n".join(texts))
+        words = set(re.findall(r"\b(\w+)\b", code))
         found = [text for name, text in self.helpers.items() if name in words]
         return found if set(found) <= set(texts) else self.called([*texts, *found])
 

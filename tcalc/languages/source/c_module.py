@@ -267,7 +267,8 @@ def _declared(lines_: Sequence[str]) -> str:
 def called(texts_: Sequence[str]) -> list[str]:
     """The routines that texts call, and those that these call."""
     known, needed = routines(), set[str]()
-    waiting = "\n".join(texts_)
+    # Formulas in comments call nothing.
+    waiting = re.sub(r"/\*.*?\*/", "", "\n".join(texts_), flags=re.DOTALL)
     while new := set(re.findall(r"\w+(?=\()|[A-Z_]{3,}", waiting)) & (known.keys() - needed):
         needed |= new
         waiting = "\n".join([known[name] for name in new])

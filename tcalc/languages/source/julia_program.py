@@ -170,7 +170,9 @@ def described(f: FunctionText) -> list[str]:
 
 def called(texts: Sequence[str]) -> list[str]:
     """The helpers that texts name, and those that these name."""
-    words = set(re.findall(r"[\w!]+", "\n".join(texts)))
+    # Formulas in documentation call nothing.
+    code = re.sub(r'(?ms)^ *""".*?"""$', "", "\n".join(texts))
+    words = set(re.findall(r"[\w!]+", code))
     found = [text for name, text in HELPERS.items() if name in words]
     return found if set(found) <= set(texts) else called([*texts, *found])
 

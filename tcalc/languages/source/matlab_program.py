@@ -290,7 +290,9 @@ def described(f: FunctionText) -> list[str]:
 
 def called(texts: Sequence[str]) -> list[str]:
     """The helpers that texts call, and those that these call."""
-    words = set(re.findall(r"\b(\w+)\(", "\n".join(texts)))
+    # Formulas in comments call nothing.
+    code = re.sub(r"(?m)^\s*%.*$", "", "\n".join(texts))
+    words = set(re.findall(r"\b(\w+)\(", code))
     found = [text for name, text in HELPERS.items() if name in words]
     return found if set(found) <= set(texts) else called([*texts, *found])
 
