@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.graph.operators import TABLE, Op
+from tcalc.ops.declared import DECLARED
 from tcalc.run.backends import BACKENDS
 
 X, y, w, c = tc.var("X", ("m", "n")), tc.var("y", "m"), tc.var("w", "n"), tc.var("c")
@@ -23,6 +25,15 @@ DATA = {
     "c": 0.7,
     "A": RNG.normal(size=(3, 3)),
 }
+
+
+def library_rows() -> list[Op]:
+    """Rows of the table without those of users' own operators, which other tests declare."""
+    return [
+        row
+        for row in TABLE.values()
+        if "##" not in row.name and row.spelling.printed not in DECLARED
+    ]
 
 
 def same(e: Any, compute: Any, **data: Any) -> None:

@@ -13,11 +13,10 @@ from tcalc.graph.applications import apply, apply_all
 from tcalc.graph.nodes import Const, postorder
 from tcalc.graph.normal import bare
 from tcalc.graph.operators import TABLE, Indicator, Loop, Op, Selection
-from tcalc.ops.declared import DECLARED
 from tcalc.support.namespaces import NUMPY
 from tests import linalg_cases, loop_cases, place_cases, test_joining
 from tests.cases import CASES, Case
-from tests.shared import run_source
+from tests.shared import library_rows, run_source
 from tests.test_backends import of_matrices, of_places, of_row
 from tests.test_fold import COUNT, targets
 from tests.test_operators import APPLIED, ELEMENTWISE, WITH_CORE, differentiable, points, with_core
@@ -115,8 +114,7 @@ DIMENSIONS = {"m": 3, "n": 4}
 def test_every_row_is_in_a_table() -> None:
     """Loops and indicators are above, and so are families and operands that follow from others."""
     here = [*ELEMENTWISE, *WITH_CORE, *NULLARY, *SELECTIONS]
-    own = [row for row in TABLE.values() if row.spelling.printed not in DECLARED]
-    rest = [row for row in own if row not in here]
+    rest = [row for row in library_rows() if row not in here]
     for row in rest:
         assert isinstance(row, Indicator | Loop) or row.spelling.shown or row.family, row
 

@@ -31,8 +31,6 @@ class VSpace:
         same = repr(trees.mapped(_mark, self._like)) == repr(trees.mapped(_mark, other._like))
         return same and self._shapes == other._shapes
 
-    __hash__ = None  # type: ignore[assignment]
-
     def _nest(self, make: Callable[[Any], Any]) -> Any:
         return trees.unflatten(self._like, iter([make(shape) for shape in self._shapes]))
 

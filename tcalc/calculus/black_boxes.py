@@ -171,7 +171,8 @@ def _shape_seen(f: Function, call: _Call, shapes: Sequence[Shape]) -> Shape:
             f"{name}: of {', '.join(map(show_shape, shapes))} the shape is not known; state shape="
         )
     random = np.random.default_rng(0)
-    numbers = [_read_only(random.uniform(0.5, 1.5, s)[()]) for s in shapes]  # type: ignore[arg-type]
+    sizes = [tuple([extent for extent in s if isinstance(extent, int)]) for s in shapes]
+    numbers = [_read_only(random.uniform(0.5, 1.5, size)[()]) for size in sizes]
     try:
         with np.errstate(all="ignore"):
             found = f(*call.filled(numbers), **call.options)

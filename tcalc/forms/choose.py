@@ -8,6 +8,8 @@ from ..languages.writing.layout import FormulaLayout
 from ..languages.writing.notation import rope_text
 from ..languages.writing.style import Style
 from ..support.errors import LimitError
+
+# Imported for the laws that they put into the table.
 from . import conditions, functions, matrices, products, quotients, symmetric  # noqa: F401
 from .cost import reading_cost
 from .egraph import Cost, EqualForms

@@ -9,12 +9,14 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from ...graph.extents import Shape
 from .array_helpers import DIFFERENCES, FLOATS, SHAPES, SOURCES
 from .array_operators import Template
+from .carried import carried
 from .language import NUMBERS, Check, Code, FunctionText, Sample
 from .scope import FunctionScope
 
@@ -114,9 +116,9 @@ class ArrayPrograms:
         pairs = [f"{key}: {c.text}" for key, (_, c) in zip(shown, items, strict=True)]
         return Code("{" + ", ".join(pairs) + "}")
 
+    @abstractmethod
     def number(self, value: float) -> Code:
         """A number."""
-        raise NotImplementedError
 
     # --- functions ---
 
@@ -148,11 +150,7 @@ class ArrayPrograms:
 
     def called(self, texts: Sequence[str]) -> list[str]:
         """The helpers that texts call, and those that these call."""
-        # Formulas in docstrings call nothing.
-        code = re.sub(r'(?ms)^ *""".*?"""$', "", "\n".join(texts))
-        words = set(re.findall(r"\b(\w+)\b", code))
-        found = [text for name, text in self.helpers.items() if name in words]
-        return found if set(found) <= set(texts) else self.called([*texts, *found])
+        return carried(texts, self.helpers, r"\w+", r'(?ms)^ *""".*?"""$')
 
     def importing(self, text: str) -> str:
         """The imports of a text."""

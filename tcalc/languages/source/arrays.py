@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.extents import Extent, Shape, extent_from, form_of
-from ...integers.affine import Affine, Congruence, Constraint, factors_of
+from ...graph.extents import Extent, Shape, form_of
+from ...integers.affine import Congruence, Constraint
 from ..writing.gathers import slice_ends
 from . import infix
 from .array_operators import TEMPLATES
@@ -206,19 +206,7 @@ class ArrayLanguage(ArrayPrograms):
 
     def _test(self, g: Constraint | Congruence, names: dict[str, str]) -> str:
         """A condition, under names of indices."""
-        sides: tuple[list[str], list[str]] = ([], [])
-        for name, c in g.form.terms:
-            shown = " * ".join([
-                names.get(part) or self.size(extent_from(Affine.of(part))).text
-                for part in factors_of(name)
-            ])  # fmt: skip
-            sides[c < 0].append(shown if abs(c) == 1 else f"{abs(c)} * {shown}")
-        if g.form.constant:
-            sides[g.form.constant < 0].append(str(abs(g.form.constant)))
-        left, right = (" + ".join(side) or "0" for side in sides)
-        if isinstance(g, Congruence):
-            return f"(({left}) % {g.modulus} == 0)"
-        return f"({left} {'==' if g.equality else '>='} {right})"
+        return f"({infix.condition(g, names, self.size, ' * ', '({}) % {} == 0')})"
 
     # --- contractions ---
 

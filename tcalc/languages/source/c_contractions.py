@@ -53,7 +53,8 @@ def matrix(language: Writer, v: Value) -> tuple[str, str, str]:
     if v.memory is None or "1" not in v.memory.strides or language.integers:
         v = language.filled(v.shape, v)
     assert v.memory is not None
-    return (v.memory.pointer, *v.memory.strides)  # type: ignore[return-value]
+    rows, columns = v.memory.strides
+    return v.memory.pointer, rows, columns
 
 
 def einsum(

@@ -48,9 +48,8 @@ def place(language: Writer, c: Code, whole: Shape, view: View, onto: Code | None
 
 def take(c: Code, keys: Sequence[Code | None]) -> Value:
     v = value(c)
-    given = [value(key) for key in keys if key is not None]
-    shared = common_shape(given)
-    places = [k for k, key in enumerate(keys) if key is not None]
+    chosen = {k: value(key) for k, key in enumerate(keys) if key is not None}
+    shared, places = common_shape(list(chosen.values())), list(chosen)
     rest = [k for k in range(len(v.shape)) if k not in places]
     apart = places[-1] - places[0] + 1 > len(places)
     at = 0 if apart else places[0]
@@ -62,8 +61,7 @@ def take(c: Code, keys: Sequence[Code | None]) -> Value:
         common = list(index[at : at + len(shared)])
         kept = dict(zip(rest, [*index[:at], *index[at + len(shared) :]], strict=True))
         return [
-            kept[k] if k in kept else entry_of(value(keys[k]), common).text  # type: ignore[arg-type]
-            for k in range(len(v.shape))
+            kept[k] if k in kept else entry_of(chosen[k], common).text for k in range(len(v.shape))
         ]
 
     return viewed(v, shape, entries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from .c_nests import Call, Line, Node, atom, nest, place
@@ -159,10 +160,15 @@ def routine_call(language: Writer, op: Operator, args: Sequence[Value]) -> Value
 def _given(language: Writer, v: Value, shape: Sequence[str], kind: str) -> Value:
     """A result as this language's numbers; one alone is read from its place."""
     if not shape:
-        v = pulled((), lambda index, own=v: own.entry(["0"]))  # type: ignore[misc]
+        v = pulled((), partial(_first, v))
     if kind == language.kind:
         return v
     return pulled(v.shape, lambda index: Code(f"({language.kind}){v.entry(index).text}"))
+
+
+def _first(v: Value, index: Sequence[str]) -> Code:
+    """The number in an array of one."""
+    return v.entry(["0"])
 
 
 def _contiguous(language: Writer, v: Value) -> Value:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from string import Formatter
 
+from ...graph.extents import Extent, extent_from
+from ...integers.affine import Affine, Congruence, Constraint, factors_of
 from .language import ATOM, PRODUCT, SUM, Code
 
 
@@ -116,3 +118,36 @@ def subscripts(words: Sequence[Sequence[int]], out: Sequence[int]) -> str:
     """The subscripts of einsum."""
     names: dict[int, str] = {}
     return ",".join([letters(w, names) for w in words]) + "->" + letters(out, names)
+
+
+def condition(
+    g: Constraint | Congruence,
+    names: Mapping[str, str],
+    size: Callable[[Extent], Code],
+    times: str,
+    divisible: str,
+) -> str:
+    """A condition on indices, its two sides without negative terms.
+
+    Parameters
+    ----------
+    g : Constraint or Congruence
+    names : mapping
+        Texts of indices; other names are dimensions, of which `size` has the text.
+    size : callable
+    times : str
+        The sign of a product.
+    divisible : str
+        A template of "is {0} divisible by {1}?".
+    """
+    sides: tuple[list[str], list[str]] = ([], [])
+    for name, c in g.form.terms:
+        parts = factors_of(name)
+        shown = times.join([names.get(p) or size(extent_from(Affine.of(p))).text for p in parts])
+        sides[c < 0].append(shown if abs(c) == 1 else f"{abs(c)} * {shown}")
+    if g.form.constant:
+        sides[g.form.constant < 0].append(str(abs(g.form.constant)))
+    left, right = (" + ".join(side) or "0" for side in sides)
+    if isinstance(g, Congruence):
+        return divisible.format(left, g.modulus)
+    return f"{left} {'==' if g.equality else '>='} {right}"

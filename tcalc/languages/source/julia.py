@@ -31,7 +31,7 @@ from .julia_operators import (
 )
 from .julia_program import BASE, KEYWORDS, JuliaProgram, is_field, number, quoted
 from .language import ATOM, PRODUCT, Code, Operator
-from .one_based import Value, bare, combined, lacking, ndim, thin
+from .one_based import Value, bare, combined, lacking, ndim, thin, valued
 from .places import View
 from .scope import unlike
 
@@ -131,7 +131,7 @@ class Julia(JuliaProgram):
 
     def broadcast(self, c: Code, shape: Shape) -> Code:
         ones = Value(f"ones({self.kind}, {self.dims(shape)})", ndim=len(shape))
-        return replace(self.multiply([c, ones]), lacks=frozenset())  # type: ignore[call-arg]
+        return replace(valued(self.multiply([c, ones])), lacks=frozenset())
 
     # --- arithmetic ---
 
@@ -198,10 +198,11 @@ class Julia(JuliaProgram):
 
     def take(self, c: Code, keys: Sequence[Code | None]) -> Code:
         keys, c = [*keys, *[None] * (ndim(c) - len(keys))], self.named(c)
-        at = [k for k, key in enumerate(keys) if key is not None]
-        axes = len(keys) - len(at) + max([ndim(keys[k]) for k in at])  # type: ignore[arg-type]
+        given = {k: key for k, key in enumerate(keys) if key is not None}
+        at = list(given)
+        axes = len(keys) - len(at) + max(map(ndim, given.values()))
         text, order = c.text, list(range(len(keys)))
-        places = [f"places({keys[k].text}, size({text}, {k + 1}))" for k in at]  # type: ignore[union-attr]
+        places = [f"places({key.text}, size({text}, {k + 1}))" for k, key in given.items()]
         if at != list(range(at[0], at[-1] + 1)):
             order = [*at, *[k for k in order if k not in at]]
             text = self.transpose(c, order).text

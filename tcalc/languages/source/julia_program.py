@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from .carried import carried
 from .julia_helpers import HELPERS
 from .julia_operators import LINEAR, SPECIAL
 from .language import NUMBERS, Check, FunctionText, Sample
@@ -100,7 +101,7 @@ class JuliaProgram(OneBased):
 
     def module(self, functions: Sequence[list[str]]) -> str:
         texts = ["\n".join(lines) for lines in functions]
-        whole = "\n\n".join([*texts, *called(texts)])
+        whole = "\n\n".join([*texts, *carried(texts, HELPERS, r"[\w!]+", r'(?ms)^ *""".*?"""$')])
         words = set(re.findall(r"[\w!]+", re.sub(r'"""[\s\S]*?"""', "", whole)))
         uses = [("LinearAlgebra", LINEAR), ("SpecialFunctions", SPECIAL)]
         using = [f"using {name}" for name, own in uses if own & words]
@@ -166,15 +167,6 @@ def described(f: FunctionText) -> list[str]:
     formulas = [f"    {quoted(text)[1:-1]}" for text in f.formulas]
     parts = [quoted(f.doc)[1:-1].splitlines(), formulas, shapes]
     return [line for part in parts if part for line in [*part, ""]][:-1]
-
-
-def called(texts: Sequence[str]) -> list[str]:
-    """The helpers that texts name, and those that these name."""
-    # Formulas in documentation call nothing.
-    code = re.sub(r'(?ms)^ *""".*?"""$', "", "\n".join(texts))
-    words = set(re.findall(r"[\w!]+", code))
-    found = [text for name, text in HELPERS.items() if name in words]
-    return found if set(found) <= set(texts) else called([*texts, *found])
 
 
 def each(sample: Sample) -> str:

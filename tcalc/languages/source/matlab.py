@@ -31,7 +31,7 @@ from .language import (
 from .matlab_helpers import HELPERS, OTHERS
 from .matlab_operators import MATRICES, PLACES, REDUCTIONS, STRICT, TEMPLATES, TRUTHS
 from .matlab_program import FUNCTIONS, KEYWORDS, MatlabProgram, Several, is_field, number, quoted
-from .one_based import Value, bare, lacking, ndim, thin, values
+from .one_based import Value, bare, lacking, ndim, thin, valued, values
 from .places import View
 
 
@@ -123,7 +123,7 @@ class Matlab(MatlabProgram):
 
     def broadcast(self, c: Code, shape: Shape) -> Code:
         found = self.multiply([c, Value(f"ones({self.dims(shape)})", ndim=len(shape), weak=True)])
-        return replace(found, lacks=frozenset(), weak=c.weak)  # type: ignore[call-arg]
+        return replace(valued(found), lacks=frozenset(), weak=c.weak)
 
     # --- arithmetic ---
 
@@ -155,7 +155,7 @@ class Matlab(MatlabProgram):
         ones = Value(
             f"{word or 'ones'}({self.dims(shape)})", ndim=len(shape), weak=c.weak, filled=c
         )
-        return ones if word else replace(self.multiply([c, ones]), filled=c)  # type: ignore[call-arg]
+        return ones if word else replace(valued(self.multiply([c, ones])), filled=c)
 
     def embed(self, c: Code, out: Sequence[int], shape: Shape) -> Code:
         assert isinstance(c, Value)
@@ -186,7 +186,8 @@ class Matlab(MatlabProgram):
     def packed(self, c: Value, kept: Sequence[int]) -> Code:
         """An array with these axes, where all others have extent 1."""
         perm = [*kept, *[k for k in range(c.ndim) if k not in kept]]
-        return replace(self.transpose(c, perm), ndim=len(kept), lacks=frozenset())  # type: ignore[call-arg]
+        turned = valued(self.transpose(c, perm))
+        return replace(turned, ndim=len(kept), lacks=frozenset())
 
     def pad(self, c: Code, shape: Shape, margins: Sequence[tuple[Extent, Extent]]) -> Code:
         before, after = (self.row(self.sizes(side)) for side in zip(*margins, strict=True))
@@ -214,13 +215,12 @@ class Matlab(MatlabProgram):
 
     def take(self, c: Code, keys: Sequence[Code | None]) -> Code:
         keys = [*keys, *[None] * (ndim(c) - len(keys))]
-        c, at = self.named(c), [k for k, key in enumerate(keys) if key is not None]
-        rank = max([ndim(keys[k]) for k in at])  # type: ignore[arg-type]
+        given = {k: key for k, key in enumerate(keys) if key is not None}
+        c, at = self.named(c), list(given)
+        rank = max(map(ndim, given.values()))
         axes = len(keys) - len(at) + rank
         if len(at) == rank == 1:
-            key = keys[at[0]]
-            assert key is not None
-            places = f"places({key.text}, size({c.text}, {at[0] + 1}))"
+            places = f"places({given[at[0]].text}, size({c.text}, {at[0] + 1}))"
             shown = [places if k == at[0] else ":" for k in range(len(keys))]
             return Value(self.index(c.text, shown), ndim=axes)
         first = at[0] if at == list(range(at[0], at[-1] + 1)) else 0

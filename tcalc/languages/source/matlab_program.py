@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...graph.extents import Shape
+from .carried import carried
 from .language import NUMBERS, Check, Code, FunctionText, Sample
 from .matlab_helpers import HELPERS
 from .one_based import OneBased
@@ -217,7 +218,7 @@ class MatlabProgram(OneBased):
 
     def module(self, functions: Sequence[list[str]]) -> str:
         texts = ["\n".join(lines) for lines in functions]
-        return "\n\n".join([*texts, *called(texts)]) + "\n"
+        return "\n\n".join([*texts, *carried(texts, HELPERS, r"\b(\w+)\(", r"(?m)^\s*%.*$")]) + "\n"
 
     def check(self, check: Check) -> str:
         lines = []
@@ -286,15 +287,6 @@ def described(f: FunctionText) -> list[str]:
         shapes.append(f"  {name}: {shown}{', integers from 0' if v.integral else ''}")
     formulas = [f"    {line}" for text in f.formulas for line in text.splitlines()]
     return [*f.doc.splitlines(), *formulas, *shapes]
-
-
-def called(texts: Sequence[str]) -> list[str]:
-    """The helpers that texts call, and those that these call."""
-    # Formulas in comments call nothing.
-    code = re.sub(r"(?m)^\s*%.*$", "", "\n".join(texts))
-    words = set(re.findall(r"\b(\w+)\(", code))
-    found = [text for name, text in HELPERS.items() if name in words]
-    return found if set(found) <= set(texts) else called([*texts, *found])
 
 
 def each(sample: Sample) -> str:

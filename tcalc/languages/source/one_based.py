@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...graph.extents import Extent, Shape, extent_from, form_of
-from ...integers.affine import Affine, Congruence, Constraint, factors_of
+from ...integers.affine import Affine, Congruence, Constraint
 from . import infix
 from .infix import operand, subscripts
 from .language import ATOM, PRODUCT, Code, Operator
@@ -54,6 +54,12 @@ class Value(Code):
     truth: str = ""
     filled: Code | None = None
     diagonal: bool = False
+
+
+def valued(c: Code) -> Value:
+    """The same, which knows its axes."""
+    assert isinstance(c, Value)
+    return c
 
 
 def ndim(*values: Code) -> int:
@@ -303,19 +309,7 @@ class OneBased(ABC):
 
     def test(self, g: Constraint | Congruence, names: dict[str, str]) -> str:
         times = " * " if self.dots else " .* "
-        sides: tuple[list[str], list[str]] = ([], [])
-        for name, c in g.form.terms:
-            shown = times.join([
-                names.get(part) or self.size(extent_from(Affine.of(part))).text
-                for part in factors_of(name)
-            ])  # fmt: skip
-            sides[c < 0].append(shown if abs(c) == 1 else f"{abs(c)} * {shown}")
-        if g.form.constant:
-            sides[g.form.constant < 0].append(str(abs(g.form.constant)))
-        left, right = (" + ".join(side) or "0" for side in sides)
-        if isinstance(g, Congruence):
-            return f"mod({left}, {g.modulus}) == 0"
-        return f"{left} {'==' if g.equality else '>='} {right}"
+        return infix.condition(g, names, self.size, times, "mod({}, {}) == 0")
 
     # --- contractions ---
 
