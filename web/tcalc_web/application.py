@@ -30,7 +30,7 @@ LOG = logging.getLogger("tcalc_web")
 #: Nothing from elsewhere, no script or style inside a page, no frame but where a page is meant for
 #: one.
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {}"
 )
 HEADERS = {
