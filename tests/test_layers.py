@@ -283,13 +283,12 @@ def spelled(module: ast.Module) -> set[str]:
 
 
 def test_operators_are_named_in_their_rows_only() -> None:
-    from tcalc.graph.operators import TABLE
+    from tests.shared import library_rows
 
     for name in modules("tcalc"):
         if fnmatchcase(name, "ops.*") or fnmatchcase(name, "loops.*"):
             import_module(f"tcalc.{name}")
-    declared = import_module("tcalc.ops.declared").DECLARED  # by other tests
-    own = {name for name, row in TABLE.items() if row.spelling.printed not in declared}
+    own = {row.name for row in library_rows()}
     assert own
     wrong = {
         name: sorted(found)
