@@ -1,7 +1,7 @@
 """Plans on C: runs of steps as functions that the system's compiler makes, the rest as NumPy does.
 
-A function is written at the first call, when the strides of all arrays are known or foreseen, and again for
-other strides. Matrices go to routines of our own, on the BLAS that SciPy brings.
+Functions are written at the first call, when the strides of all arrays are known or foreseen, and
+again for other strides. Matrices go to routines of our own, on the BLAS that SciPy brings.
 """
 
 from __future__ import annotations
