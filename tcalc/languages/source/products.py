@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ...contraction.paths import path_of
 from ...graph.extents import ONE, Coef, Extent, Shape, doubles_of, extent_coef, nominal, size_of
@@ -19,9 +20,9 @@ from ...rules.facts import is_nonnegative
 from ..writing.gathers import Gather, SegmentSum, as_gather, as_segment_sum
 from .language import Code, Language, Operator, named, short_enough
 from .places import Opened, Window, opened
-from .values import Narrow, NodeCodes, Placed
+from .solves import Solves
+from .values import Narrow, NodeCodes, Operand, Placed
 
-Operand = tuple[Code, Labels]
 MIN_NAMED = 12
 
 
@@ -39,6 +40,7 @@ class Products:
     def __init__(self, language: Language, values: NodeCodes) -> None:
         self.language = language
         self.values = values
+        self.solves = Solves(language, values)
 
     # --- products ---
 
@@ -62,18 +64,26 @@ class Products:
         labels = list(dict.fromkeys(node.out))
         scalars: list[Code] = []
         groups: dict[tuple[int, ...], list[Code]] = {}
+        coef = node.coef
         for arg, word in zip(node.args, node.labels, strict=True):
             if word:
                 order = [label for label in labels if label in word]
-                groups.setdefault(tuple(order), []).append(self.aligned(arg, word, order))
+                code = self.aligned(arg, word, order)
+                own = word == node.out and not code.view and self.values.owned(arg, node)
+                groups.setdefault(tuple(order), []).append(replace(code, fresh=own))
             else:
                 scalars.append(self.values.code(arg))
-        factors = []
-        for group in sorted(groups, key=lambda group: (len(group), group)):
-            product = self.language.multiply(groups[group])
-            factors.append(self.language.expand(product, [k in group for k in labels]))
-        plain = node.coef == ONE and not scalars and len(factors) == 1
-        code = factors[0] if plain else self.scaled(node.coef, scalars + factors)
+        alike = [
+            (self.language.multiply(groups[g]), g)
+            for g in sorted(groups, key=lambda g: (len(g), g))
+        ]
+        if len(alike) > 2:
+            first, *others = [(replace(c, fresh=False), group) for c, group in alike]
+            first = self.scaled(node.coef, [*scalars, first[0]]), first[1]
+            scalars, coef, alike = [], ONE, [self.paired_up([first, *others], node)]
+        factors = [self.language.expand(c, [k in group for k in labels]) for c, group in alike]
+        plain = coef == ONE and not scalars and len(factors) == 1
+        code = factors[0] if plain else self.scaled(coef, scalars + factors)
         present = {axis for axis, label in enumerate(labels) if any(label in g for g in groups)}
         if len(labels) < len(node.out):
             return self.embedded(node, code, bool(factors)), None
@@ -84,11 +94,17 @@ class Products:
         repeated = self.language.broadcast if factors else self.language.full
         return repeated(code, node.shape), Narrow(code, present)
 
+    def paired_up(self, operands: Sequence[Operand], node: Einsum) -> Operand:
+        """The product of more than two arrays with other axes each, small ones first."""
+        every = {label for _, word in operands for label in word}
+        out = tuple([label for label in dict.fromkeys(node.out) if label in every])
+        return self.contracted(operands, dict(enumerate(node.extents)), out), out
+
     def embedded(self, node: Einsum, core: Code, array: bool) -> Code:
         """A unit tensor times its core, which is one number where it is no array."""
-        if not array:
-            core = self.language.full(core, node.extents)
-        return self.language.embed(core, node.out, node.shape)
+        filled = core if array else self.language.full(core, node.extents)
+        found = self.language.embed(filled, node.out, node.shape)
+        return replace(found, core=found.core and core.text)
 
     def aligned(self, arg: Expr, word: Labels, order: list[int]) -> Code:
         """An operand with its axes in this order of labels."""
@@ -199,7 +215,7 @@ class Products:
             return guarded
         whole = self.values.factors(node)
         spelled = sorted(whole.operands, key=lambda item: any(item[0] is arg for arg in node.args))
-        operands = self.halves(spelled, out)
+        operands = self.solves.met(self.halves(spelled, out), out)
         if len(operands) == 1 and operands[0][1] == (0, 0) and not out:
             return language.trace(operands[0][0])
         return self.contracted(operands, whole.extents, out)
@@ -209,10 +225,10 @@ class Products:
 
         One array times its own transpose is half the work of two arrays.
         """
-        operands = [(self.values.code(arg), word) for arg, word in factors]
         found = weighted_square(factors, out)
         if found is None:
-            return operands
+            return [(self.solves.operand(arg), word) for arg, word in factors]
+        operands = [(self.values.code(arg), word) for arg, word in factors]
         place, weights = found
         weight = self.language.multiply([operands[k][0] for k in weights])
         root = self.language.call(Operator("sqrt"), [weight])
@@ -321,6 +337,10 @@ class Products:
         batch = [k for k in shared if k in out]
         left = [k for k in out if k in a[1] and k not in shared]
         right = [k for k in out if k in b[1] and k not in shared]
+        solved = self.solves.solved(a, b, summed)
+        if solved is not None:
+            return self.arranged(solved, out)
+        a, b = self.solves.made(a), self.solves.made(b)
         if not summed:
             return self.entrywise_pair([a, b], out)
         if a[0].overlaps or b[0].overlaps:
