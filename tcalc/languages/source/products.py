@@ -73,14 +73,12 @@ class Products:
                 groups.setdefault(tuple(order), []).append(replace(code, fresh=own))
             else:
                 scalars.append(self.values.code(arg))
-        alike = [
-            (self.language.multiply(groups[g]), g)
-            for g in sorted(groups, key=lambda g: (len(g), g))
-        ]
+        alike = [(self.language.multiply(group), word) for word, group in groups.items()]
+        alike.sort(key=lambda operand: (len(operand[1]), operand[1]))
         if len(alike) > 2:
-            first, *others = [(replace(c, fresh=False), group) for c, group in alike]
-            first = self.scaled(node.coef, [*scalars, first[0]]), first[1]
-            scalars, coef, alike = [], ONE, [self.paired_up([first, *others], node)]
+            (c, word), *others = [(replace(c, fresh=False), word) for c, word in alike]
+            operands = [(self.scaled(node.coef, [*scalars, c]), word), *others]
+            scalars, coef, alike = [], ONE, [self.paired_up(operands, node)]
         factors = [self.language.expand(c, [k in group for k in labels]) for c, group in alike]
         plain = coef == ONE and not scalars and len(factors) == 1
         code = factors[0] if plain else self.scaled(coef, scalars + factors)
