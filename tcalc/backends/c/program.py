@@ -6,7 +6,7 @@ again for other strides. Matrices go to routines of our own, on the BLAS that Sc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -24,8 +24,10 @@ from ..interface import BackEnd
 from ..numpy.program import Units, numpy_closures
 from ..numpy.tiles import tiled
 from .compiler import command
-from .functions import CompiledSteps, CompiledTiles, Together, check_addresses
+from .functions import CompiledSteps, CompiledTiles, check_addresses
 from .source import expressible, tileable
+from .together import Beside as Beside
+from .together import Together
 
 #: Steps of one function; compilers take more than twice as long for twice as many.
 MOST = 400
@@ -35,11 +37,16 @@ FREED = 1 << 20
 MACHINE = Machine()
 
 
-def bind(plan: Plan, dtype: np.dtype[Any], swept: bool = False) -> HostProgram:
+def bind(
+    plan: Plan,
+    dtype: np.dtype[Any],
+    swept: bool = False,
+    together: Callable[[], Together] = Together,
+) -> HostProgram:
     """The plan as functions of C, between steps that NumPy does."""
-    closures = numpy_closures(dtype, lambda inner: bind(inner, dtype, swept=True))
+    closures = numpy_closures(dtype, lambda inner: bind(inner, dtype, True, together))
     workspaces = Workspaces(plan, dtype, swept, closures)
-    return HostProgram(workspaces, CompiledRuns(workspaces, Units(workspaces)))
+    return HostProgram(workspaces, CompiledRuns(workspaces, Units(workspaces), together()))
 
 
 def available() -> None:
@@ -51,10 +58,9 @@ def available() -> None:
 class CompiledRuns:
     """Runs of steps as functions; `others` binds what has no form in C."""
 
-    def __init__(self, workspaces: Workspaces, others: Binder) -> None:
-        self._workspaces, self._others = workspaces, others
+    def __init__(self, workspaces: Workspaces, others: Binder, together: Together) -> None:
+        self._workspaces, self._others, self._together = workspaces, others, together
         self._open: CompiledSteps | None = None
-        self._together = Together()
 
     def runs(self, unit: Unit) -> list[Run]:
         plan = self._workspaces.plan
