@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -132,3 +133,37 @@ def test_outer_products_of_many_arrays_make_small_ones_first() -> None:
     e = tc.einsum("i,j,k,l->ijkl", x, y, x, w)
     assert "(x[:, None] * y)" in tc.to_code(e)
     np.testing.assert_allclose(run_source(e, values(3)), tc.compile(e)(values(3)))
+
+
+X, z, weight = tc.var("X", ("n", "k")), tc.var("z", "k"), tc.var("G", ("n", "n"))
+differences = X[:, None, :] - X[None, :, :]
+BY_BLOCKS = {
+    "weighted distances": tc.einsum("ijk,ijk,k->ij", differences, differences, tc.exp(z)),
+    "their exponential": tc.exp(-(differences**2) @ tc.exp(z) / 2),
+    "by the other axis": tc.einsum("ijk,ij->jk", differences, weight),
+    "a sum over both": tc.einsum("ijk,ijk,ij->k", differences, differences, weight),
+    "a number": tc.einsum("ijk,ijk,ij,k->", differences, differences, weight, z),
+    "a gradient": tc.grad(tc.sum(tc.exp(-(differences**2) @ tc.exp(z))), z),
+}
+
+
+@pytest.mark.parametrize("name", BY_BLOCKS)
+def test_differences_of_all_rows_are_made_block_by_block(name: str) -> None:
+    e = BY_BLOCKS[name]
+    source = tc.to_code(e)
+    assert "in _blocks(n, n * k)" in source
+    rng = np.random.default_rng(2)
+    for n, k in ((0, 3), (1, 1), (3, 0), (5, 2), (200, 40)):
+        data = {"X": rng.normal(size=(n, k)), "z": rng.normal(size=k), "G": rng.normal(size=(n, n))}
+        np.testing.assert_allclose(run_source(e, data), tc.compile(e)(data), rtol=1e-10, atol=1e-10)
+    tracemalloc.start()
+    run_source(e, data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n * n * k / 4
+
+
+def test_differences_that_are_wanted_themselves_are_made_once() -> None:
+    source = tc.to_code((differences, tc.einsum("ijk,ij->k", differences, weight)))
+    assert "_blocks(" not in source
+    assert source.count("X[:, None, :]") == 1

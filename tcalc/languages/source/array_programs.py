@@ -70,7 +70,7 @@ class ArrayPrograms:
     places = ""
     axis, array_of, as_array, cast, permute = "axis", "array", "asarray", "astype", "transpose"
 
-    solves: frozenset[str]
+    own_words: frozenset[str]
     reserved: frozenset[str]
     helpers: Mapping[str, str]
     start = ""
@@ -82,7 +82,7 @@ class ArrayPrograms:
         texts = [*[cls.spelled(text) for text in SOURCES], *cls.own_helpers]
         cls.helpers = {text.split("(")[0].removeprefix("\ndef "): text.strip() for text in texts}
         taken = {*[name.split(".")[0] for name in cls.imports], *cls.heads, *cls.helpers}
-        cls.solves = WORDS & {*TEMPLATES, *cls.own_operators}
+        cls.own_words = WORDS & {*TEMPLATES, *cls.own_operators}
         cls.reserved = frozenset(taken | {"floats", "_check", *dir(builtins), *keyword.kwlist})
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:

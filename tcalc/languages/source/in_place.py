@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ...graph.extents import Shape
+from ...graph.extents import Extent, Shape
 from . import infix
 from .arrays import ArrayLanguage
 from .infix import operand
-from .language import PRODUCT, Code, Operator
+from .language import ATOM, PRODUCT, Code, FunctionText, Operator
+from .scope import unlike
 
 
 class InPlace(ArrayLanguage):
     """An array language whose arrays are overwritten where nothing reads them any more."""
 
     def add(self, terms: Sequence[Code]) -> Code:
-        own = next((c for c in terms if c.fresh), None)
-        if own is None or len(terms) < 2:
+        whole = [c for c in terms if c.fresh]
+        others = [c for c in terms if not c.core]
+        if not whole and len(others) < len(terms):
+            total = super().add(others) if others[1:] else others[0]
+            terms = [c for c in terms if c.core]
+            copied = total.name or total.view
+            copy = replace(total, text=f"{operand(total)}.copy()") if copied else total
+            whole = [replace(copy, name=False)]
+        if not whole or len(terms) + len(whole) < 2:
             return super().add(terms)
+        own = min(whole, key=lambda c: (not c.name, c.level != ATOM))
         rest = [c for c in terms if c is not own]
         if own.negated:
             inner = replace(own, text=own.negated, negated="", name=own.negated.isidentifier())
@@ -69,6 +79,36 @@ class InPlace(ArrayLanguage):
         self.scope.lines.append(f"{name}({', '.join(shown)}, out={target})")
         return Code(target, name=True, fresh=True)
 
+    def by_columns(self, c: Code) -> Code:
+        return Code(f"np.ascontiguousarray({self.transpose(c, [1, 0]).text})")
+
+    def blocks(
+        self,
+        step: str,
+        args: Sequence[tuple[Code, int | None]],
+        axis: int | None,
+        shape: Shape,
+        cut: Sequence[Extent],
+    ) -> Code:
+        target, rows = self.scope.fresh(), unlike("rows", self.scope.taken, "_")
+        made = "zeros" if axis is None else "empty"
+        made = f"np.{made}({self.shape(shape)}, {self.dtype})" if shape else f"{self.dtype}.type(0)"
+        read = [c.text + ("" if k is None else f"[{':, ' * k}{rows}]") for c, k in args]
+        part = target if axis is None else f"{target}[{':, ' * axis}{rows}]"
+        count, *row = [self.size(n).text for n in cut]
+        self.scope.lines += [
+            f"{target} = {made}",
+            f"for {rows} in _blocks({count}, {' * '.join(row)}):",
+            f"    {part} {'+=' if axis is None else '='} {step}({', '.join(read)})",
+        ]
+        return Code(target, name=True, fresh=bool(shape))
+
+    def function(self, f: FunctionText) -> list[str]:
+        return super().function(f._replace(body=_inverted_last(f)))
+
+    def nested(self, f: FunctionText) -> list[str]:
+        return super().nested(f._replace(body=_inverted_last(f)))
+
     def overwriting(self, op: Operator, count: int) -> str:
         """The function of numbers to numbers that the operator is called by; "" for any other."""
         template = self.template(op) or ""
@@ -86,3 +126,15 @@ class InPlace(ArrayLanguage):
             self.scope.lines.append(f"np.negative({c.negated}, out={c.negated})")
             return c.negated
         return self.assign(self.scope.fresh(), c).text
+
+
+def _inverted_last(f: FunctionText) -> list[str]:
+    """The statements, where a factor that nothing reads any more becomes the inverse."""
+    lines, after = list(f.body), f.result.text
+    for k in reversed(range(len(lines))):
+        found = re.search(r"_inverse_definite\((\w+)\)", lines[k])
+        if found and len(re.findall(rf"\b{found[1]}\b", lines[k] + after)) == 1:
+            called = f"_inverse_definite({found[1]}, overwrite=True)"
+            lines[k] = lines[k].replace(found[0], called)
+        after += "\n" + lines[k]
+    return lines

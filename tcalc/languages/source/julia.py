@@ -43,7 +43,7 @@ class Julia(JuliaProgram):
     start = "x"
     reserved = frozenset({*KEYWORDS, *BASE, *LINEAR, *SPECIAL, *HELPERS, "Float", "exponent_of"})
     width = 68
-    solves: frozenset[str] = frozenset()
+    own_words: frozenset[str] = frozenset()
     brackets = "[]"
     floor = ("fld", True)
     dots = True

@@ -197,7 +197,7 @@ class Language(Protocol):
         What names that start with an underscore get in front.
     width : int
         Longer texts become statements.
-    solves : set of str
+    own_words : set of str
         The words of `solves.WORDS` that it has.
     scope : Scope
         The names and statements of the function.
@@ -207,7 +207,7 @@ class Language(Protocol):
     reserved: frozenset[str]
     start: str
     width: int
-    solves: frozenset[str]
+    own_words: frozenset[str]
     scope: FunctionScope
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None: ...

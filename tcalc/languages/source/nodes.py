@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from ...graph.nodes import Apply, Derivative, Einsum, Expr, Var, variables
@@ -10,6 +11,21 @@ from ...graph.operators import Loop
 from ...graph.products import indicates, selects
 from ...graph.trees import leaves
 from ...rules.strategy import simplify
+
+
+def below(e: Expr, written: Container[int]) -> list[Expr]:
+    """What is read to write e, operands first, itself last: nothing below what is written."""
+    found: list[Expr] = []
+    seen, waiting = set(), [(e, False)]
+    while waiting:
+        node, read = waiting.pop()
+        if read:
+            found.append(node)
+        elif id(node) not in seen and id(node) not in written:
+            seen.add(id(node))
+            waiting.append((node, True))
+            waiting += [(arg, False) for arg in reversed(node.args)]
+    return found
 
 
 def contracts(e: Einsum) -> bool:

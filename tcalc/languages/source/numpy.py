@@ -26,6 +26,7 @@ class NumPy(InPlace):
     }
     own_operators: ClassVar[Mapping[str, Template]] = {
         "logsumexp": "_logsumexp({0}, {axes})",
+        "matmul_stacks": "{0} @ {1}",
         "softplus": "np.logaddexp(0, {0})",
         "cholesky": "_cholesky({0})",
         "inverse_definite_of_factor": "_inverse_definite({0})",
@@ -35,6 +36,11 @@ class NumPy(InPlace):
         "solve": "np.linalg.solve({0}, {1})",
     }
     own_helpers: ClassVar[Sequence[str]] = (
+        """
+def _blocks(count, width):  # of so many rows as stay in cache
+    step = max(1, 2**15 // max(1, width))
+    return [slice(low, low + step) for low in range(0, count, step)]
+""",
         """
 def _lapack(name, a):
     return getattr(linalg.lapack, ("s" if a.dtype == np.float32 else "d") + name)
@@ -49,12 +55,16 @@ def _cholesky(a, overwrite=False):
     return factor.T
 """,
         """
-def _inverse_definite(factor):
+def _inverse_definite(factor, overwrite=False):
     if not factor.size:
         return factor
-    half = _lapack("potri", factor)(factor.T, lower=0)[0].T
-    half += np.tril(half, -1).T
-    return half
+    triangle, _ = _lapack("potri", factor)(factor.T, lower=0, overwrite_c=overwrite)
+    inverse = triangle.T  # one triangle, and zeros
+    for k in range(0, len(inverse), 64):
+        inverse[k : k + 64, k + 64 :] = inverse[k + 64 :, k : k + 64].T
+        corner = inverse[k : k + 64, k : k + 64]
+        corner += np.tril(corner, -1).T
+    return inverse
 """,
         """
 def _solve_definite(factor, b):

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ...contraction.nested import flatten
 from ...graph.applications import parts
-from ...graph.extents import extent_names, nominal
+from ...graph.extents import Extent, extent_names, nominal
 from ...graph.formulas import recorded
 from ...graph.nodes import (
     Add,
@@ -31,16 +31,18 @@ from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves, unflatten
 from ...ops.matrix.divided_differences import Scalar, X
 from ..writing.notation import takes_condition
+from .blocks import ROWS, Blocks, Blockwise, read_by_blocks
 from .formulas import applied, given, unknown, written
-from .language import PRODUCT, SUM, Code, FunctionText, Language, Operator, named, short_enough
-from .nodes import contracts, counts, described, indices, parameters_of, stable
+from .language import SUM, Code, FunctionText, Language, Operator, named, short_enough
+from .nodes import below, contracts, counts, described, indices, parameters_of, stable
+from .ownership import Ownership
 from .products import Products
 from .scope import FunctionScope, parameters, plain_key, unlike
 from .solves import factored, solvable
 from .values import Narrow, places, unscaled
 
 
-class SourceProgram:
+class SourceProgram(Ownership):
     """The statements of one function, and of its `products` what they read of it.
 
     Parameters
@@ -79,24 +81,23 @@ class SourceProgram:
         self.language = language(self.scope, around is not None)
         self.products = Products(self.language, self)
         extents = {n for node in self.nodes for n in node.shape if isinstance(n, str)}
-        self.forms = sorted([n for n in extents if not n.isidentifier()])
-        constant = any(isinstance(node, Const) for node in self.nodes)  # of higher precision
-        largest = max([v.ndim for v in self.variables.values()], default=0)
-        self.largest = math.inf if constant else max(1, largest)
-        self.fresh: set[int] = set()
+        self.forms: Collection[Extent] = sorted([n for n in extents if not n.isidentifier()])
         self.nestings = 0
-        self.codes: dict[int, Code] = {}
-        self.narrow: dict[int, Narrow] = {}
+        Ownership.__init__(self, self.nodes, [v.ndim for v in self.variables.values()])
         self.whole: dict[int, Factors] = {}
-        self.uses = Counter([id(arg) for node in self.nodes for arg in self.entries(node)])
+        self.uses.update([id(arg) for node in self.nodes for arg in self.entries(node)])
         self.uses.update([id(root) for root in self.roots])
         again = Counter([id(n.args[0]) for n in self.nodes if factored(language, n)])
         self.uses.subtract({matrix: count - 1 for matrix, count in again.items()})
         self.integers = self.of_integers() if around is None else self
-        self.waiting = self.read_once()
+        self.waiting |= self.read_once()
         self.opened = self.nested()
         self.unmade = {id(n) for n in self.nodes if solvable(language, n, self.shared(n))}
-        self.ends = {id(root) for root in self.roots}
+        least = math.inf if ROWS in extents else max(3, self.largest + 1)
+        sums = read_by_blocks(self.nodes, self.whole, least)
+        self.products.blocks = Blocks(self.language, self, sums)
+        self.unmade |= sums if isinstance(self.language, Blockwise) else set()
+        self.ends.update(map(id, self.roots))
         self.made: list[Expr] = []  # nodes with code must live as long as it
 
     def function(self, name: str) -> FunctionText:
@@ -173,11 +174,10 @@ class SourceProgram:
         return id(e) in self.unmade
 
     def inner(self, e: Expr) -> Code:
-        for node in postorder([e]):
-            if id(node) not in self.codes:
-                self.waiting.discard(id(node))
-                self.visit(node)
-                self.made.append(node)
+        for node in below(e, self.codes):
+            self.waiting.discard(id(node))
+            self.visit(node)
+            self.made.append(node)
         return short_enough(self.language, self.code(e))
 
     def factors(self, node: Einsum) -> Factors:
@@ -185,9 +185,6 @@ class SourceProgram:
 
     def turned(self, e: Expr) -> bool:
         return id(e) in self.waiting
-
-    def shared(self, e: Expr) -> bool:
-        return self.uses[id(e)] > 1
 
     # --- nodes ---
 
@@ -290,20 +287,11 @@ class SourceProgram:
         small = [self.narrow.get(id(arg), n) for arg, n in zip(node.args, whole, strict=True)]
         enough = set().union(*[n.axes for n in small]) == every
         read = [n.code for n in (small if enough else whole)]
-        owned = [self.owned(arg, node) for arg in node.args]
-        return [replace(c, fresh=own) for c, own in zip(read, owned, strict=True)]
-
-    def owned(self, arg: Expr, node: Expr) -> bool:
-        made = id(arg) in self.fresh or (id(arg) in self.waiting and arg.ndim >= self.largest)
-        return made and not self.shared(arg) and arg.shape == node.shape
-
-    def makes(self, node: Expr, code: Code) -> bool:
-        """Is the value a new array with as many axes as any parameter?"""
-        if node.ndim < self.largest or code.view or code.weak or code.name or selects(node):
-            return code.fresh
-        if isinstance(node, Einsum) and not node.summed:
-            return code.level == PRODUCT and id(node) not in self.narrow
-        return isinstance(node, Add | Einsum) or (isinstance(node, Apply) and node.op.elementwise)
+        full = [a for a, c in zip(node.args, read, strict=True) if self.fills(a, c, node)]
+        return [
+            replace(c, fresh=self.owned(arg, node), core=c.core if full and not c.name else "")
+            for c, arg in zip(read, node.args, strict=True)
+        ]
 
     def apply(self, node: Apply) -> Code:
         op, language = node.op, self.language
@@ -355,7 +343,7 @@ class SourceProgram:
         """A literal, or a function of one number with its derivatives."""
         if not isinstance(value, Scalar):
             return self.language.literal(value)
-        functions = [self.inside("function", e, {X.name: X.name}, [X]) for e in value.derivatives]
+        functions = [self.inside("function", e, {X.name: X}) for e in value.derivatives]
         return self.language.functions(functions)
 
     # --- functions inside this one ---
@@ -364,30 +352,28 @@ class SourceProgram:
         """A loop over a function of one step."""
         loop = row.iteration(node.params, range(len(parts(node))))
         names = {
-            v.name: f"{letter}{k + 1}"
+            f"{letter}{k + 1}": v
             for letter, group in zip("sxc", (loop.states, loop.slices, loop.fixed), strict=True)
             for k, v in enumerate(group)
         }
-        name = self.inside("step", tuple(loop.following.values()), names, loop.variables)
+        name = self.inside("step", tuple(loop.following.values()), names)
         n, m = len(loop.states), len(loop.slices)
         args = [self.operand(node, k) for k in range(len(node.args))]
         operands = (args[:n], args[n : n + m], args[n + m :])
         return self.language.fold(name, operands, loop.times, loop.backward)
 
-    def inside(self, stem: str, tree: Any, names: dict[str, str], given: Sequence[Var]) -> str:
-        """The name of a function inside this one."""
+    def inside(self, stem: str, tree: Any, names: Mapping[str, Var]) -> str:
         self.nestings += 1
         name = f"{unlike(stem, self.scope.taken, '_')}{self.nestings}"
-        inner = SourceProgram(
-            type(self.language), tree, names, f"{self.scope.prefix}{self.nestings}_"
-        )
+        given = {v.name: p for p, v in names.items()}
+        prefix = f"{self.scope.prefix}{self.nestings}_"
+        inner = SourceProgram(type(self.language), tree, given, prefix)
         inner.scope.within(self.scope)
         result = inner.walked()
         for dim, size in inner.scope.sizes.items():
             if size in inner.scope.free:
                 self.language.assign(size, self.language.size(dim))
-        read = {names[v.name]: v for v in given}
-        function = inner.finished(name, read, result, sorted(inner.scope.free))
+        function = inner.finished(name, names, result, sorted(inner.scope.free))
         self.scope.lines += self.language.nested(function)
         return name
 

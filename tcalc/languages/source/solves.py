@@ -18,8 +18,10 @@ from .values import NodeCodes, Operand
 
 #: The words for products with inverses, by what `Meaning.inverts` says of their operand.
 SOLVES = {"positive": "solve_definite", "lower": "solve_lower", "general": "solve"}
-#: These, and the words for what is made of a factor.
-WORDS = frozenset({*SOLVES.values(), "inverse_definite_of_factor", "logdet_definite_of_factor"})
+#: These, the words for what is made of a factor, and of a vector and a stack of matrices.
+WORDS = frozenset({
+    *SOLVES.values(), "inverse_definite_of_factor", "logdet_definite_of_factor", "matmul_stacks",
+})  # fmt: skip
 
 
 def of_factor(op: Op) -> str:
@@ -29,7 +31,7 @@ def of_factor(op: Op) -> str:
 
 def factored(language: type[Language] | Language, e: Expr) -> bool:
     """Is e a function of one matrix that the language makes of a factor?"""
-    return isinstance(e, Apply) and of_factor(e.op) in language.solves and e.args[0].ndim == 2
+    return isinstance(e, Apply) and of_factor(e.op) in language.own_words and e.args[0].ndim == 2
 
 
 def factor_of(e: Apply) -> Expr:
@@ -41,7 +43,7 @@ def factor_of(e: Apply) -> Expr:
 def solvable(language: type[Language], e: Expr, shared: bool) -> bool:
     """Is e the inverse of a matrix, and has the language a word for products with it?"""
     inverts = e.op.meaning.inverts if isinstance(e, Apply) and e.ndim == 2 else ""
-    return SOLVES.get(inverts) in language.solves and not (shared and inverts == "general")
+    return SOLVES.get(inverts) in language.own_words and not (shared and inverts == "general")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import NamedTuple, Protocol
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from ...graph.extents import ONE, Coef, Extent, Shape
-from ...graph.nodes import Einsum, Expr, Labels
+from ...graph.nodes import Einsum, Expr, Labels, Var
 from ...graph.products import Factors, indicates
 from .language import Code
 from .places import View
@@ -33,6 +33,9 @@ class NodeCodes(Protocol):
     def unwritten(self, e: Expr) -> bool:
         """Is it an inverse that is not written, of which products are solutions?"""
 
+    def inside(self, stem: str, tree: Any, names: Mapping[str, Var]) -> str:
+        """The name of a function inside this one, of variables under these names."""
+
     def integer(self, e: Expr) -> Code:
         """An array of integers that indexes, written now."""
 
@@ -44,6 +47,9 @@ class NodeCodes(Protocol):
 
     def owned(self, arg: Expr, node: Expr) -> bool:
         """Is the operand an array of the node's shape, made for it alone?"""
+
+    def read_twice(self, e: Expr) -> bool:
+        """Is it an array to be overwritten that is read twice?"""
 
     def shared(self, e: Expr) -> bool:
         """Is it read more than once?"""
