@@ -25,6 +25,7 @@ from ..numpy.program import Units, numpy_closures
 from ..numpy.tiles import tiled
 from .compiler import command
 from .functions import CompiledSteps, CompiledTiles, check_addresses
+from .loops import CompiledLoop
 from .source import expressible, tileable
 
 #: Steps of one function; compilers take more than twice as long for twice as many.
@@ -35,10 +36,10 @@ FREED = 1 << 20
 MACHINE = Machine()
 
 
-def bind(plan: Plan, dtype: np.dtype[Any], swept: bool = False) -> HostProgram:
+def bind(plan: Plan, dtype: np.dtype[Any]) -> HostProgram:
     """The plan as functions of C, between steps that NumPy does."""
-    closures = numpy_closures(dtype, lambda inner: bind(inner, dtype, swept=True))
-    workspaces = Workspaces(plan, dtype, swept, closures)
+    closures = numpy_closures(dtype, lambda inner: CompiledLoop(inner, dtype))
+    workspaces = Workspaces(plan, dtype, False, closures)
     return HostProgram(workspaces, CompiledRuns(workspaces, Units(workspaces)))
 
 

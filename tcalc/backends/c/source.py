@@ -1,8 +1,8 @@
 """Runs of steps as one C function, for arrays whose strides are known.
 
 The function takes a table of addresses of arrays that stay, arrays of this call, and where to
-start. It returns 0, or the number of a step that Python must do (an error to raise, a case that is
-left to NumPy): positive where C goes on behind it, negative where Python does all the rest.
+start. What a step leaves to Python (an error to raise, a case that is NumPy's) is done where it
+stands: how, is for the function to say.
 """
 
 from __future__ import annotations
@@ -31,35 +31,29 @@ class FusedStatements(NamedTuple):
 
 
 class Call(NamedTuple):
-    """C for one step, or a check before one, which nothing is moved over."""
+    """C for one step."""
 
     text: str
     reads: tuple[int, ...]
     writes: tuple[int, ...]
-    barrier: bool = False
 
 
 class Source:
-    """The text of one function; `returns` where it may leave a step to Python."""
+    """The text of one function, to which steps are added; `leaves` where one leaves its work.
 
-    def __init__(self, frame: Frame, steps: Sequence[Step], char: str) -> None:
-        self.frame = frame
+    `left` is what a step says to have Python do it.
+    """
+
+    def __init__(self, frame: Frame, char: str, left: Callable[[Step], str]) -> None:
+        self.frame, self.left = frame, left
         self.suffix = "f" if char == "f" else ""
         self.items: list[FusedStatements | Call] = []
-        self.returns = False
-        for number, step in enumerate(steps, 1):
-            self._add(step, number)
+        self.leaves = False
 
     # --- grouping ---------------------------------------------------------------------------------
 
-    def _add(self, step: Step, number: int) -> None:
-        spread = _spread(step)
-        if spread is not None:
-            (w,) = step.args
-            (n,) = self.frame.arrays[w].shape
-            text = f"if ({spread.check}(p{w}, {n})) return -{number};"
-            self.items.append(Call(text, (w,), (), True))
-            self.returns = True
+    def add(self, step: Step) -> None:
+        """A step that has a form in C, for arrays that lie as most do."""
         made = self._entrywise(step)
         if made is not None:
             shape, statements = made
@@ -67,10 +61,26 @@ class Source:
                 self._join(shape, statement)
             return
         text = CALLS[step.kind](self.frame, step) if step.kind in CALLS else ""
-        text = text or "FAIL;"
-        self.returns |= "FAIL;" in text
-        text = text.replace("FAIL;", f"return {number}; case {number}:;")  # C goes on behind it
+        self.call(step, text or self._spread(step) or "FAIL;")
+
+    def call(self, step: Step, text: str) -> None:
+        """A step as this text, in which FAIL leaves it to Python."""
+        if "FAIL;" in text:
+            self.leaves = True
+            text = text.replace("FAIL;", self.left(step))
         self.items.append(Call(text, step.args, (step.out,)))
+
+    def _spread(self, step: Step) -> str:
+        """Entries for all pairs, unless there are exceptional ones."""
+        spread = _spread(step)
+        if spread is None:
+            return ""
+        (w,), shape = step.args, self.frame.shape(step)
+        (s,) = self.frame.arrays[w].strides
+        args = (COperand(w, (s, 0)), COperand(w, (0, s)))
+        made = CStatement(self.frame.result(step), spread.entry, args)
+        check = f"{spread.check}(p{w}, {shape[0]})"
+        return f"if ({check}) {{ FAIL; }} else {Nest(shape, [made], {step.out}).text()}"
 
     def _join(self, shape: Sizes, statement: CStatement) -> None:
         """Put a statement into the last group of its shape that it can be moved to.
@@ -87,8 +97,6 @@ class Source:
                     return
                 reads = {self.frame.memory(a.slot) for s in item.statements for a in s.args}
                 writes = {self.frame.memory(s.out.slot) for s in item.statements}
-            elif item.barrier:
-                break
             else:
                 reads = {self.frame.memory(a) for a in item.reads}
                 writes = {self.frame.memory(a) for a in item.writes}
@@ -147,11 +155,6 @@ class Source:
             return self._summed(step, whole, pair, frozenset({0}), "{0} * {1}")
         if step.kind == "einsum":
             return self._einsum(step)
-        if _spread(step):
-            (w,) = step.args
-            (s,) = self.frame.arrays[w].strides
-            args = (COperand(w, (s, 0)), COperand(w, (0, s)))
-            return shape, [CStatement(self.frame.result(step), _spread(step).entry, args)]
         return None
 
     def _entry(self, step: Step) -> str:
