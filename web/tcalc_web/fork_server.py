@@ -1,9 +1,10 @@
 """The process that forks a child for every query: ``python -m tcalc_web.fork_server DESCRIPTOR``.
 
 It is single-threaded and has tcalc imported and warm; memory that children only read stays shared
-(`gc.freeze`). Over the socket of the descriptor come ``{"id", "query"}``; there go
-``{"id", "slow": true}`` when a query takes long, and ``{"id", "reply", "seconds"}``, the reply
-``None`` where it was killed. When the socket closes, all children are killed and it ends.
+(`gc.freeze`). Over the socket of the descriptor come ``{"id", "query"}``, and ``{"id"}`` alone
+where nobody waits for the answer any more; there go ``{"id", "slow": true}`` when a query takes
+long, and at last ``{"id", "reply", "seconds"}``, the reply ``None`` where it was killed. When the
+socket closes, all children are killed and it ends.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class ForkServer:
     def __init__(self, control: socket.socket, settings: Settings) -> None:
         self.control, self.settings = control, settings
         self.children: dict[int, Child] = {}
-        self.requests = Frames(settings.body * 2)
+        self.requests = Frames(settings.request)
         self.address_space = mapped() + settings.memory
         self.outgoing = bytearray()
         control.setblocking(False)
@@ -73,7 +74,10 @@ class ForkServer:
     def _turn(self) -> bool:
         for key, events in self.selector.select(self._pause()):
             if key.fileobj is not self.control:
-                self._read(self.children[key.fd])
+                child = self.children.get(key.fd)
+                # An earlier event may have ended it, and another one may have its descriptor.
+                if child is not None and child is key.data:
+                    self._read(child)
                 continue
             if events & selectors.EVENT_WRITE:
                 self._flush()
@@ -107,7 +111,10 @@ class ForkServer:
         except BlockingIOError:
             return True
         for request in self.requests.fed(data):
-            self._start(request)
+            if "query" in request:
+                self._start(request)
+            else:
+                self._cancel(request["id"])
         return bool(data)
 
     def _send(self, message: Any) -> None:
@@ -137,7 +144,13 @@ class ForkServer:
         os.close(write)
         child = Child(request["id"], pid, read, time.monotonic())
         self.children[read] = child
-        self.selector.register(read, selectors.EVENT_READ)
+        self.selector.register(read, selectors.EVENT_READ, child)
+
+    def _cancel(self, id: int) -> None:
+        """Kill the child of a query; where it has answered, that stands."""
+        for child in list(self.children.values()):
+            if child.id == id:
+                self._finish(child, killed=True)
 
     def _answer(self, query: Any, write: int) -> None:
         """In the child: answer and end, whatever happens."""

@@ -56,7 +56,11 @@ _DRAWING = 0.5
 #: Errors of what a user wrote; others are mistakes of ours.
 _USERS = (tc.Error, ValueError, TypeError)
 _PLACE = re.compile(r"(?:(\d+):(\d+): )?(.*)", re.DOTALL)
-_EXPECTED = re.compile(r"expected (.+?)(?:, found .*|;.*)?$")
+_EXPECTED = re.compile(r"\bexpected (.+?)(?:, found .*|;.*)?$")
+#: What a message advises that only holds where tcalc is called.
+_ELSEWHERE = re.compile(r",? and tc\.limits\(.*allows more$")
+#: Longer messages repeat much of what was typed.
+_MESSAGE = 400
 
 
 def answer(query: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
@@ -83,6 +87,9 @@ def told(error: Exception) -> dict[str, Any]:
     found = _PLACE.fullmatch(head)
     assert found is not None
     line, column, message = found.groups()
+    message = _ELSEWHERE.sub("", message)
+    if len(message) > _MESSAGE:
+        message = f"{message[: _MESSAGE // 2]} … {message[-_MESSAGE // 2 :]}"
     expected = _EXPECTED.search(message)
     return {
         "kind": type(error).__name__,

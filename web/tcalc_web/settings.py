@@ -17,6 +17,9 @@ class Settings:
         Of one query: its expression, how many variables, the order of a derivative, its JSON.
     output, reply : int
         The longest single output, and the longest answer.
+    request : int
+        The longest message to the process that answers: of a body, each byte of which JSON may
+        write as three.
     cpu, wall : float
         Time of one query, of the processor and of the clock; then its process group is killed.
     memory : int
@@ -32,6 +35,10 @@ class Settings:
         Processor time that one address may take.
     addresses : int
         Addresses that are remembered.
+    connections : int
+        Connections that one address may hold.
+    arrival, exchange : float
+        Time in which a request must have come, and in which its answer must have been taken.
     """
 
     characters: int = 4096
@@ -40,6 +47,7 @@ class Settings:
     body: int = 16 * 1024
     output: int = 256 * 1024
     reply: int = 2 * MIB
+    request: int = 64 * 1024
     cpu: int = 2
     wall: float = 3.0
     memory: int = 256 * MIB
@@ -52,6 +60,9 @@ class Settings:
     seconds_a_minute: float = 6.0
     seconds_at_once: float = 6.0
     addresses: int = 10_000
+    connections: int = 32
+    arrival: float = 10.0
+    exchange: float = 60.0
 
 
 SETTINGS = Settings()
