@@ -295,8 +295,8 @@ class CompiledTiles(_CFunction):
         known = {slot: self._moving(slot, a) for slot, a in held.items()}
         frame = Frame(self.plan, known, (), loop.sums, places)
         written = Source(frame, self.dtype.char, lambda step: "")
-        for step in self.steps:
-            written.add(step)
+        for computing in self.steps:
+            written.add(computing)
         if written.leaves:
             return None
         sizes = {slot: arrays[slot].size for slot in sorted(loop.sums)}
