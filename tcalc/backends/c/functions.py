@@ -7,18 +7,20 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ...plan.failures import StepError
 from ...plan.kinds.table import KINDS
-from ...plan.steps import Plan, Step
+from ...plan.steps import VIEW, Plan, Step
 from ...plan.tiles import Tiling
 from ...support.errors import Error
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
-from .library import function
+from .library import functions
 from .loopnests import Count
 from .matrices import Frame, StridedArray
 from .source import Source
@@ -49,6 +51,17 @@ class Used(NamedTuple):
     free: list[int]
 
 
+class Together:
+    """The functions of one program, in the order of their calls, and who compiles them."""
+
+    def __init__(self) -> None:
+        self.parts: list[_CFunction] = []
+        self.lock = threading.Lock()
+
+    def from_here(self, part: _CFunction) -> list[_CFunction]:
+        return self.parts[self.parts.index(part) :]
+
+
 class _CFunction(ABC):
     """One function of C for every set of strides."""
 
@@ -59,7 +72,12 @@ class _CFunction(ABC):
         self.place = 0
         self._used: Used | None = None
         self._variants: dict[Any, Compute | None] = {}
-        self._lock = threading.Lock()
+        self.join(Together())
+
+    def join(self, together: Together) -> None:
+        """Be compiled together with these, as their last."""
+        self.together = together
+        together.parts.append(self)
 
     @property
     def used(self) -> Used:
@@ -87,16 +105,27 @@ class _CFunction(ABC):
 
     def compute(self, v: Slots) -> Compute | None:
         """The function for arrays that lie as these do, None where NumPy does the work."""
-        key = tuple([v[k].strides for k in self.used.free])
+        key = self.key(v)
         try:
             return self._variants[key]
         except KeyError:
-            with self._lock:
-                if key not in self._variants and len(self._variants) < MAX_VARIANTS:
-                    self._variants[key] = self._compiled(v)
+            with self.together.lock:
+                if key not in self._variants:
+                    compile_together(self.together.from_here(self), v)
                 return self._variants.get(key)
 
-    def _compiled(self, v: Slots) -> Compute | None:
+    def key(self, v: Slots) -> Any:
+        return tuple([v[k].strides for k in self.used.free])
+
+    def missing(self, v: Slots) -> bool:
+        """Is there no function for arrays that lie so, but room for one?"""
+        return len(self._variants) < MAX_VARIANTS and self.key(v) not in self._variants
+
+    def keep(self, v: Slots, made: Compute | None) -> None:
+        self._variants[self.key(v)] = made
+
+    def written(self, v: Slots) -> str | None:
+        """The function in C for arrays that lie so; None where NumPy does the work."""
         dtype = self.dtype
         arrays = {slot: v[slot] for slot in (*self.used.stay, *self.used.come)}
         entries = all(
@@ -104,25 +133,24 @@ class _CFunction(ABC):
             for array in arrays.values()
         )
         straight = all(arrays[s.out].flags.c_contiguous for s in self.steps if s.out in arrays)
-        text = self.text(arrays, v) if entries and straight else None
-        if text is None:
-            return None
-        made: Compute = function(text, dtype.char, 1 + len(self.used.come))
-        return made
+        return self.text(arrays, v) if entries and straight else None
 
     @abstractmethod
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         """The function in C, given the arrays outside; None where it cannot be written."""
 
     def whole(self, body: str, name: str, held: Sequence[int] = ()) -> str:
-        """The function around its body; addresses of arrays get a name and their slot's number."""
+        """The function, but for its name, around its body.
+
+        Addresses of arrays get a name and their slot's number.
+        """
         stay, come, _ = self.used
         names = [f"real *{name}{k} = (real *)table[{n}];" for n, k in enumerate((*stay, *held))]
         names += [f"real *{name}{k} = *(real **)(o{k} + {_HEAD});" for k in come]
         given = "".join([f", char *o{k}" for k in come])
         lines = [
             "",
-            f"int run(int start, char **table{given})",
+            f"(int start, char **table{given})",
             "{",
             *names,
             body,
@@ -148,6 +176,38 @@ def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
         return owner in returned or bool(readers.get(owner, set()) - made)
 
     return read
+
+
+def compile_together(parts: Sequence[_CFunction], v: Slots) -> None:
+    """The functions that the first part and those behind it need, compiled at once.
+
+    How arrays lie that are not there yet is foreseen. Where they come to lie otherwise their
+    function is compiled when it is called.
+    """
+    first, seen = parts[0], foreseen(parts[0].workspaces, v)
+    missing = [part for part in parts if part.missing(seen)]
+    texts = [(part, part.written(seen)) for part in missing]
+    wanted = [(part, text) for part, text in texts if text is not None]
+    counts = [1 + len(part.used.come) for part, _ in wanted]
+    made = functions([text for _, text in wanted], first.dtype.char, counts)
+    for part, _ in texts:
+        part.keep(seen, None)
+    for (part, _), compute in zip(wanted, made, strict=True):
+        part.keep(seen, compute)
+
+
+def foreseen(workspaces: Workspaces, v: Slots) -> Slots:
+    """Slots whose missing arrays are there, without memory, as they will most likely lie."""
+    plan, found = workspaces.plan, list(v)
+    entry = np.empty(1, workspaces.dtype)
+    views = {s.out: s for s in plan.steps if plan.origin[s.out] is VIEW and s.kind != "part"}
+    for slot, shape in enumerate(plan.shapes):
+        if found[slot] is None and slot in views:
+            workspaces.closure(views[slot])(found)
+        elif found[slot] is None:
+            strides = [prod(shape[k + 1 :]) * entry.itemsize for k in range(len(shape))]
+            found[slot] = as_strided(entry, shape, strides)
+    return found
 
 
 def _addresses(arrays: Sequence[np.ndarray]) -> tuple[Any, int]:

@@ -17,7 +17,7 @@ from ...plan.steps import Plan
 from ...support.arrays import Array
 from ...support.rows import Rows
 from .asked import ASK, Answers
-from .library import function
+from .library import functions
 from .loop_layout import INTEGER, Whole, spelled
 from .loop_text import Level, Track, moves
 
@@ -26,17 +26,44 @@ from .loop_text import Level, Track, moves
 PAUSE = 1e8
 #: Workspaces above this size are freed after every call.
 KEPT_BYTES = 1 << 28
+#: What a function takes besides a number.
+POINTERS = 4
+
+
+class Loops:
+    """The loops of one program, which are compiled as one library when the first of them runs."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+        self._loops: list[CompiledLoop] = []
+        self._lock = threading.Lock()
+
+    def loop(self, plan: Plan) -> CompiledLoop:
+        """One more loop, of which this is a step."""
+        made = CompiledLoop(plan, self)
+        self._loops.append(made)
+        return made
+
+    def compile(self) -> None:
+        """Make the functions that are not there yet."""
+        with self._lock:
+            missing = [loop for loop in self._loops if loop.made is None]
+            wholes = [Whole(self.dtype) for _ in missing]
+            pairs = list(zip(missing, wholes, strict=True))
+            texts = [_written(loop.plan, whole) for loop, whole in pairs]
+            made = functions(texts, self.dtype.char, [POINTERS] * len(texts))
+            for (loop, whole), run in zip(pairs, made, strict=True):
+                loop.made = run, whole
 
 
 class CompiledLoop:
-    """The plan of a loop's steps as one function, which is a `Sweep`; written at the first call."""
+    """The plan of a loop's steps as one function, which is a `Sweep`."""
 
-    def __init__(self, plan: Plan, dtype: np.dtype[Any]) -> None:
-        self.plan, self.dtype = plan, dtype
+    def __init__(self, plan: Plan, together: Loops) -> None:
+        self.plan, self.dtype, self._together = plan, together.dtype, together
+        self.made: tuple[Any, Whole] | None = None
         cost = sum([step.flops + prod(step.shape) for step in plan.steps])
         self._stretch = max(1, int(PAUSE / (1 + cost)))
-        self._lock = threading.Lock()
-        self._made: tuple[Any, Whole] | None = None
         self._pool: list[_Workspace] = []
 
     def sweep(
@@ -49,7 +76,10 @@ class CompiledLoop:
         """Run `count` times, as `tcalc.backends.interface.Sweep` says."""
         if not count:
             return
-        run, whole = self._compiled()
+        if self.made is None:
+            self._together.compile()
+        assert self.made is not None
+        run, whole = self.made
         given = _Given(2 + 3 * (len(self.plan.inputs) + len(into)))
         for slot, name in enumerate(self.plan.inputs):
             dtype = INTEGER if slot in self.plan.integers else self.dtype
@@ -70,13 +100,6 @@ class CompiledLoop:
         if whole.bytes <= KEPT_BYTES:
             self._pool.append(workspace)
 
-    def _compiled(self) -> tuple[Any, Whole]:
-        with self._lock:
-            if self._made is None:
-                whole = Whole(self.dtype)
-                self._made = function(_written(self.plan, whole), self.dtype.char, 4), whole
-            return self._made
-
 
 def _written(plan: Plan, whole: Whole) -> str:
     """The function in C."""
@@ -91,7 +114,7 @@ def _written(plan: Plan, whole: Whole) -> str:
     body = level.loop(tracks[:inputs], tracks[inputs:], ("given[0]", "given[1]"))
     asked = ASK.replace("(*)", "(*ask)")
     return (
-        f"\nint run(int start, char *w, long *times, const long *given, {asked})\n"
+        f"\n(int start, char *w, long *times, const long *given, {asked})\n"
         f"{{\n{body}\nreturn 0;\n}}\n"
     )
 

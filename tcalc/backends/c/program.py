@@ -1,7 +1,7 @@
 """Plans on C: runs of steps as functions that the system's compiler makes, the rest as NumPy does.
 
-A function is written at the first call, when the strides of all arrays are known, and again for
-other strides. Matrices go to routines of our own, on the BLAS that SciPy brings.
+Functions are written at the first call, when the strides of all arrays are known or foreseen, and
+again for other strides. Matrices go to routines of our own, on the BLAS that SciPy brings.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ..interface import BackEnd
 from ..numpy.program import Units, numpy_closures
 from ..numpy.tiles import tiled
 from .compiler import command
-from .functions import CompiledSteps, CompiledTiles, check_addresses
-from .loops import CompiledLoop
+from .functions import CompiledSteps, CompiledTiles, Together, check_addresses
+from .loops import Loops
 from .source import expressible, tileable
 
 #: Steps of one function; compilers take more than twice as long for twice as many.
@@ -38,7 +38,7 @@ MACHINE = Machine()
 
 def bind(plan: Plan, dtype: np.dtype[Any]) -> HostProgram:
     """The plan as functions of C, between steps that NumPy does."""
-    closures = numpy_closures(dtype, lambda inner: CompiledLoop(inner, dtype))
+    closures = numpy_closures(dtype, Loops(dtype).loop)
     workspaces = Workspaces(plan, dtype, False, closures)
     return HostProgram(workspaces, CompiledRuns(workspaces, Units(workspaces)))
 
@@ -55,6 +55,7 @@ class CompiledRuns:
     def __init__(self, workspaces: Workspaces, others: Binder) -> None:
         self._workspaces, self._others = workspaces, others
         self._open: CompiledSteps | None = None
+        self._together = Together()
 
     def runs(self, unit: Unit) -> list[Run]:
         plan = self._workspaces.plan
@@ -76,7 +77,9 @@ class CompiledRuns:
         births = [run for step in tiling.kept for run in workspaces.lives.ready(step)]
         scratch = workspaces.place(lambda slots: temporaries(tiling, workspaces.dtype))
         other = tiled(tiling, workspaces, scratch)
-        return [*births, CompiledTiles(workspaces, tiling, scratch, other).run]
+        part = CompiledTiles(workspaces, tiling, scratch, other)
+        part.join(self._together)
+        return [*births, part.run]
 
     def _compiled(self, step: Step) -> list[Run]:
         full = self._open is None or len(self._open.steps) >= MOST
@@ -109,6 +112,7 @@ class CompiledRuns:
             return []
         if part.worthwhile:
             part.place = self._workspaces.place(part.table)
+            part.join(self._together)
             return [*part.before, part.run, *part.after]
         runs = list(part.before)
         for step in part.steps:
