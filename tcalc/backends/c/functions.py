@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from ...plan.failures import StepError
 from ...plan.kinds.table import KINDS
-from ...plan.steps import VIEW, Plan, Step
+from ...plan.steps import Plan, Step
 from ...plan.tiles import Tiling
 from ...support.errors import Error
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
-from .library import functions
 from .loopnests import Count
 from .matrices import Frame, StridedArray
 from .source import Source
+from .together import Compute, Together
 
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
 MAX_VARIANTS = 8
 #: Bytes before an array object's address of its entries.
 _HEAD = object.__basicsize__
-
-Compute = Callable[..., int]
 
 
 def check_addresses() -> None:
@@ -49,17 +44,6 @@ class Used(NamedTuple):
     stay: list[int]
     come: list[int]
     free: list[int]
-
-
-class Together:
-    """The functions of one program, in the order of their calls, and who compiles them."""
-
-    def __init__(self) -> None:
-        self.parts: list[_CFunction] = []
-        self.lock = threading.Lock()
-
-    def from_here(self, part: _CFunction) -> list[_CFunction]:
-        return self.parts[self.parts.index(part) :]
 
 
 class _CFunction(ABC):
@@ -110,11 +94,16 @@ class _CFunction(ABC):
             return self._variants[key]
         except KeyError:
             with self.together.lock:
-                if key not in self._variants:
-                    compile_together(self.together.from_here(self), v)
+                if self.missing(v):
+                    self.together.missed(self, v)
                 return self._variants.get(key)
 
+    @property
+    def pointers(self) -> int:
+        return 1 + len(self.used.come)
+
     def key(self, v: Slots) -> Any:
+        """What tells apart how arrays lie."""
         return tuple([v[k].strides for k in self.used.free])
 
     def missing(self, v: Slots) -> bool:
@@ -176,38 +165,6 @@ def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
         return owner in returned or bool(readers.get(owner, set()) - made)
 
     return read
-
-
-def compile_together(parts: Sequence[_CFunction], v: Slots) -> None:
-    """The functions that the first part and those behind it need, compiled at once.
-
-    How arrays lie that are not there yet is foreseen. Where they come to lie otherwise their
-    function is compiled when it is called.
-    """
-    first, seen = parts[0], foreseen(parts[0].workspaces, v)
-    missing = [part for part in parts if part.missing(seen)]
-    texts = [(part, part.written(seen)) for part in missing]
-    wanted = [(part, text) for part, text in texts if text is not None]
-    counts = [1 + len(part.used.come) for part, _ in wanted]
-    made = functions([text for _, text in wanted], first.dtype.char, counts)
-    for part, _ in texts:
-        part.keep(seen, None)
-    for (part, _), compute in zip(wanted, made, strict=True):
-        part.keep(seen, compute)
-
-
-def foreseen(workspaces: Workspaces, v: Slots) -> Slots:
-    """Slots whose missing arrays are there, without memory, as they will most likely lie."""
-    plan, found = workspaces.plan, list(v)
-    entry = np.empty(1, workspaces.dtype)
-    views = {s.out: s for s in plan.steps if plan.origin[s.out] is VIEW and s.kind != "part"}
-    for slot, shape in enumerate(plan.shapes):
-        if found[slot] is None and slot in views:
-            workspaces.closure(views[slot])(found)
-        elif found[slot] is None:
-            strides = [prod(shape[k + 1 :]) * entry.itemsize for k in range(len(shape))]
-            found[slot] = as_strided(entry, shape, strides)
-    return found
 
 
 def _addresses(arrays: Sequence[np.ndarray]) -> tuple[Any, int]:

@@ -16,10 +16,13 @@ import numpy as np
 from ...plan.steps import Plan
 from ...support.arrays import Array
 from ...support.rows import Rows
+from ..interface import Sweep
+from ..numpy.program import bind
 from .asked import ASK, Answers
 from .library import functions
 from .loop_layout import INTEGER, Whole, spelled
 from .loop_text import Level, Track, moves
+from .together import Together
 
 #: Operations, and entries written, after which a loop lets Python look for interrupts: a fraction
 #: of a second.
@@ -31,10 +34,14 @@ POINTERS = 4
 
 
 class Loops:
-    """The loops of one program, which are compiled as one library when the first of them runs."""
+    """The loops of one program, which are compiled as one library when the first of them runs.
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.dtype = dtype
+    Where that is done in the background, they run as on NumPy until they are there.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], together: Together) -> None:
+        self.dtype, self._together = dtype, together
+        self._wanted = False
         self._loops: list[CompiledLoop] = []
         self._lock = threading.Lock()
 
@@ -45,7 +52,12 @@ class Loops:
         return made
 
     def compile(self) -> None:
-        """Make the functions that are not there yet."""
+        """Have the functions made that are not there yet."""
+        if not self._wanted:
+            self._together.do(self._compile)
+            self._wanted = True
+
+    def _compile(self) -> None:
         with self._lock:
             missing = [loop for loop in self._loops if loop.made is None]
             wholes = [Whole(self.dtype) for _ in missing]
@@ -62,6 +74,7 @@ class CompiledLoop:
     def __init__(self, plan: Plan, together: Loops) -> None:
         self.plan, self.dtype, self._together = plan, together.dtype, together
         self.made: tuple[Any, Whole] | None = None
+        self._other: Sweep | None = None
         cost = sum([step.flops + prod(step.shape) for step in plan.steps])
         self._stretch = max(1, int(PAUSE / (1 + cost)))
         self._pool: list[_Workspace] = []
@@ -78,7 +91,9 @@ class CompiledLoop:
             return
         if self.made is None:
             self._together.compile()
-        assert self.made is not None
+        if self.made is None:
+            self._by_numpy().sweep(count, fixed, moving, into)
+            return
         run, whole = self.made
         given = _Given(2 + 3 * (len(self.plan.inputs) + len(into)))
         for slot, name in enumerate(self.plan.inputs):
@@ -99,6 +114,11 @@ class CompiledLoop:
                 raise workspace.answers.failed(count)
         if whole.bytes <= KEPT_BYTES:
             self._pool.append(workspace)
+
+    def _by_numpy(self) -> Sweep:
+        if self._other is None:
+            self._other = bind(self.plan, self.dtype, swept=True)
+        return self._other
 
 
 def _written(plan: Plan, whole: Whole) -> str:

@@ -6,7 +6,7 @@ again for other strides. Matrices go to routines of our own, on the BLAS that Sc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -24,9 +24,11 @@ from ..interface import BackEnd
 from ..numpy.program import Units, numpy_closures
 from ..numpy.tiles import tiled
 from .compiler import command
-from .functions import CompiledSteps, CompiledTiles, Together, check_addresses
+from .functions import CompiledSteps, CompiledTiles, check_addresses
 from .loops import Loops
 from .source import expressible, tileable
+from .together import Beside as Beside
+from .together import Together
 
 #: Steps of one function; compilers take more than twice as long for twice as many.
 MOST = 400
@@ -36,11 +38,13 @@ FREED = 1 << 20
 MACHINE = Machine()
 
 
-def bind(plan: Plan, dtype: np.dtype[Any]) -> HostProgram:
+def bind(
+    plan: Plan, dtype: np.dtype[Any], together: Callable[[], Together] = Together
+) -> HostProgram:
     """The plan as functions of C, between steps that NumPy does."""
-    closures = numpy_closures(dtype, Loops(dtype).loop)
+    closures = numpy_closures(dtype, Loops(dtype, together()).loop)
     workspaces = Workspaces(plan, dtype, False, closures)
-    return HostProgram(workspaces, CompiledRuns(workspaces, Units(workspaces)))
+    return HostProgram(workspaces, CompiledRuns(workspaces, Units(workspaces), together()))
 
 
 def available() -> None:
@@ -52,10 +56,9 @@ def available() -> None:
 class CompiledRuns:
     """Runs of steps as functions; `others` binds what has no form in C."""
 
-    def __init__(self, workspaces: Workspaces, others: Binder) -> None:
-        self._workspaces, self._others = workspaces, others
+    def __init__(self, workspaces: Workspaces, others: Binder, together: Together) -> None:
+        self._workspaces, self._others, self._together = workspaces, others, together
         self._open: CompiledSteps | None = None
-        self._together = Together()
 
     def runs(self, unit: Unit) -> list[Run]:
         plan = self._workspaces.plan
