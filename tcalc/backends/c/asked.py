@@ -57,10 +57,8 @@ class Question(NamedTuple):
         It as NumPy does it.
     counts : tuple of int
         The numbers of steps of the loops around it, the outermost left out.
-    plan : int
-        Which plan's slots it reads and writes.
-    arrays : tuple of Lying or None
-        Its result and its operands; None of what is no array.
+    arrays : tuple of Lying
+        Its result and its operands.
     parts : tuple of Lying
         Of a result that is several arrays, each of these, one behind the other.
     """
@@ -68,8 +66,7 @@ class Question(NamedTuple):
     step: Step
     run: Run
     counts: tuple[int, ...]
-    plan: int
-    arrays: tuple[Lying | None, ...]
+    arrays: tuple[Lying, ...]
     parts: tuple[Lying, ...] = ()
 
 
@@ -81,13 +78,10 @@ class Answers:
     questions : sequence of Question
     times : numpy.ndarray
         The current step of every loop that runs, the outermost first; C writes them.
-    plans : int
-        How many plans' steps are asked for.
     """
 
-    def __init__(self, questions: Sequence[Question], times: Array, plans: int) -> None:
+    def __init__(self, questions: Sequence[Question], times: Array) -> None:
         self._questions, self._times = questions, times
-        self._slots: list[dict[int, Any]] = [{} for _ in range(plans)]
         self._error: BaseException | None = None
         self._asked: Question | None = None
         self._callback: Any = Answer(self._answer) if questions else None
@@ -101,7 +95,7 @@ class Answers:
     def _answer(self, number: int, addresses: Any) -> int:
         question = self._questions[number]
         try:
-            _done(question, self._slots[question.plan], addresses)
+            _done(question, addresses)
         except BaseException as error:  # C cannot raise it
             self._error, self._asked = error, question
             return 1
@@ -124,20 +118,20 @@ class Answers:
         return found
 
 
-def _done(question: Question, slots: Any, addresses: Any) -> None:
+def _done(question: Question, addresses: Any) -> None:
     """The step's result, in the memory where C looks for it."""
     step = question.step
+    slots: Any = {}
     numbers = (step.out, *step.args)
     for k, (slot, lying) in enumerate(zip(numbers, question.arrays, strict=True)):
-        if lying is not None:
-            slots[slot] = lying.at(addresses[k])
-    held = slots[step.out] if question.arrays[0] is not None else None
-    if held is not None and KINDS[step.kind].into_zeros:
+        slots[slot] = lying.at(addresses[k])
+    held = slots[step.out]
+    if KINDS[step.kind].into_zeros:
         held.fill(0)
     question.run(slots)
     made, at = slots[step.out], addresses[0]
     for lying, part in zip(question.parts, made if question.parts else (), strict=True):
         lying.at(at)[...] = part
         at += part.size * lying.dtype.itemsize
-    if held is not None and made is not held and not question.parts:
+    if made is not held and not question.parts:
         held[...] = made

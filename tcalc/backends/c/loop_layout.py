@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...plan.kinds.table import KINDS
 from ...plan.steps import BUFFER, CONST, INPUT, VIEW, Plan, Step
 from ...support.arrays import Array
 from ...support.rows import StateRows
@@ -18,8 +19,6 @@ from .asked import Question
 from .matrices import Frame, StridedArray
 
 INTEGER = np.dtype(np.intp)
-#: Kinds whose results are no arrays: only Python reads them.
-OBJECTS = frozenset({"factor"})
 _ALIGN = 64
 
 
@@ -43,13 +42,13 @@ class Whole:
         Places in it, and what stands there from the start.
     questions : list of Question
         What is left to Python.
-    depth, plans : int
-        How many loops stand in one another, and how many there are.
+    depth : int
+        How many loops stand in one another.
     """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
-        self.bytes = self.depth = self.plans = 0
+        self.bytes = self.depth = 0
         self.constants: list[tuple[int, Array]] = []
         self.questions: list[Question] = []
 
@@ -87,6 +86,8 @@ class Layout:
         self._blocks: dict[int, str] = {}
         self._apart: dict[int, Any] = {}
         self._own = _Sharing(plan, whole)
+        made = {step.out for step in plan.steps if KINDS[step.kind].integral}
+        self._integral = plan.integers | made
         self._lay()
         self.frame = Frame(
             plan, {k: strided(a) for k, a in self.arrays.items()}, places=self._apart
@@ -94,6 +95,10 @@ class Layout:
 
     def kind(self, slot: int) -> str:
         return spelled(self.arrays[slot].dtype)
+
+    def integers(self, step: Step) -> bool:
+        """Does a step read or make integers?"""
+        return any(self.arrays[a].dtype == INTEGER for a in (step.out, *step.args))
 
     def parts(self, slot: int) -> list[Array]:
         """Of a step with several results, arrays that lie as they do, in order."""
@@ -129,14 +134,14 @@ class Layout:
                 self._view(step)
             elif step.kind == "loop":
                 self._loop(step)
-            elif step.kind not in OBJECTS:
+            else:
                 self._put(step.out, self._result(step))
             for slot in aliases.get(step.out, ()):
                 self._put(slot, f"p{step.out}")
             self._own.end(number)
 
     def _dtype(self, slot: int) -> np.dtype[Any]:
-        return INTEGER if slot in self.plan.integers else self.whole.dtype
+        return INTEGER if slot in self._integral else self.whole.dtype
 
     def _put(self, slot: int, place: str) -> None:
         self.places[slot] = place

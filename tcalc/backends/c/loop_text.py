@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from ...plan.kinds.kind import Result
 from ...plan.kinds.table import KINDS
 from ...plan.steps import VIEW, Plan, Step
 from ...support.arrays import Array, Sizes
+from ...support.namespaces import NUMPY
+from ..host.slots import Run, Slots
 from ..numpy.kernels import KERNELS
 from .asked import Lying, Question
 from .functions import read_by_others
-from .loop_layout import OBJECTS, Layout, Whole, rows_of, strided
+from .loop_layout import Layout, Whole, rows_of, strided
 from .loopnests import aligned
-from .source import Source, expressible
+from .source import Source, expressible, in_loops
 
 
 class Track(NamedTuple):
@@ -37,7 +42,11 @@ def moves(order: range, count: int) -> tuple[int, int, int]:
     """Rows of a loop with so many steps: the first, how far the next is, and the mask of steps."""
     if not order:
         return 0, 0, 0
-    return order[0], order.step * (len(order) > 1), len(order) - 1 if len(order) < count else -1
+    return (
+        order[0],
+        order.step * (len(order) > 1),
+        len(order) - 1 if len(order) < count else -1,
+    )
 
 
 class Level:
@@ -53,7 +62,6 @@ class Level:
 
     def __init__(self, whole: Whole, plan: Plan, counts: tuple[int, ...] = ()) -> None:
         self.whole, self.plan, self.counts = whole, plan, counts
-        self.number, whole.plans = whole.plans, whole.plans + 1
         whole.depth = max(whole.depth, 1 + len(counts))
         self.layout = Layout(plan, whole)
 
@@ -92,11 +100,17 @@ class Level:
                 continue
             if step.kind == "loop":
                 source.call(step, self._inside(step))
-            elif expressible(self.plan, step):
+            elif self._expressible(step):
                 source.add(step)
-            elif prod(step.shape) or KINDS[step.kind].operator or step.kind in OBJECTS:
+            elif prod(step.shape) or KINDS[step.kind].operator:
                 source.call(step, "FAIL;")
         return source.body(read_by_others(self.plan))
+
+    def _expressible(self, step: Step) -> bool:
+        if any(not self.layout.arrays[a].size for a in (step.out, *step.args)):
+            return False
+        floats = step.kind == "copy" or not self.layout.integers(step)
+        return in_loops(step) or (floats and expressible(self.plan, step))
 
     def _copied(self) -> list[str]:
         """Outputs that no step writes where they are wanted."""
@@ -128,7 +142,10 @@ class Level:
             lines.append(self._initial(step.args[k], first, array))
         order = range(count)[::-1] if once.backward else range(count)
         for k, v in enumerate((*once.slices, *once.fixed), n):
-            place, array = self._contiguous(step.args[k], lines), self.layout.arrays[step.args[k]]
+            place, array = (
+                self._contiguous(step.args[k], lines),
+                self.layout.arrays[step.args[k]],
+            )
             named[v.name] = _track(place, order, array, count) if k < n + m else Track(place)
         reads = [named[name] for name in plan.inputs]
         return "\n".join(["{", *lines, level.loop(reads, writes, ("0", str(count))), "}"])
@@ -155,12 +172,24 @@ class Level:
         """The step as Python does it."""
         whole, layout = self.whole, self.layout
         slots = (step.out, *step.args)
-        lying = tuple([Lying.of(layout.arrays[k]) if k in layout.arrays else None for k in slots])
+        lying = tuple([Lying.of(layout.arrays[k]) for k in slots])
         parts = tuple([Lying.of(array) for array in layout.parts(step.out)])
-        run = KERNELS[step.kind](step, whole.dtype)
-        whole.questions.append(Question(step, run, self.counts, self.number, lying, parts))
-        given = ", ".join([f"(char *)p{k}" if k in layout.arrays else "0" for k in slots])
+        factors = {s.out for s in self.plan.steps if s.kind == "factor"}
+        kernel = _referred if factors.intersection(step.args) else KERNELS[step.kind]
+        question = Question(step, kernel(step, whole.dtype), self.counts, lying, parts)
+        whole.questions.append(question)
+        given = ", ".join([f"(char *)p{k}" for k in slots])
         return f"if (ask({len(whole.questions) - 1}, (char *[]){{{given}}})) return 1;"
+
+
+def _referred(step: Step, dtype: np.dtype[Any]) -> Run:
+    """What uses a factorisation of plans, from the matrix itself."""
+    result, reference = Result(step.shape, dtype), KINDS[step.kind].reference
+
+    def run(v: Slots) -> None:
+        v[step.out] = reference(NUMPY, result, step.params, *[v[a] for a in step.args])
+
+    return run
 
 
 def _track(place: str, order: range, array: Array, count: int) -> Track:

@@ -169,4 +169,4 @@ class _Workspace:
             held = self._memory[start + place : start + place + array.nbytes]
             held[...] = array.reshape(-1).view(np.uint8)
         self.times = np.zeros(whole.depth, INTEGER)
-        self.answers = Answers(whole.questions, self.times, whole.plans)
+        self.answers = Answers(whole.questions, self.times)
