@@ -224,7 +224,7 @@ def _over_all(lead: Sizes) -> str:
 
 def _general(frame: Frame, step: Step) -> str:
     """A row of square matrices, each by itself, from the matrix or the factor that it wants."""
-    (a,), op = step.args, step.params[0]
+    op, a = step.params[0], step.args[0]
     if op.name not in GENERAL:
         return ""
     found, out = frame.arrays[a], frame.arrays[step.out]
