@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -72,6 +72,7 @@ def _read(entry: Any) -> Iterator[int]:
             yield int(entry.args[0])
 
 
-def unknown(language: Language, name: str) -> UnsupportedError:
-    """The error of an operator that cannot be written."""
-    return UnsupportedError(f"no {language.name} source for {name.partition('#')[0]}")
+def unknown(language: Language, name: str, others: Iterable[str] = ()) -> UnsupportedError:
+    """The error of an operator that cannot be written; `others` are languages that have it."""
+    there = f"; there is some for {', '.join(sorted(others))}" if others else ""
+    return UnsupportedError(f"no {language.name} source for {name.partition('#')[0]}{there}")

@@ -313,7 +313,7 @@ class SourceProgram(Ownership):
             formula = recorded(op.kernels.formula, len(args))
             code = written(language, formula, given(language, formula, args))
         if code is None:
-            raise unknown(language, op.name)
+            raise unknown(language, op.name, op.spelling.code)
         if not args:
             return language.constant(code)
         if all(c.weak for c in args):
