@@ -82,13 +82,15 @@ class Check(BaseModel):
 
 
 class Answer(BaseModel):
-    """A derivative. `shape` is null where there are several, by several variables."""
+    """A derivative. `shape` is null where there are several, by several variables; `sizes` are the
+    extents for which the costs of `modes` are predicted."""
 
     shape: list[int | str] | None
     layout: str
     variables: dict[str, Any]
     outputs: dict[str, str]
     modes: list[Cost]
+    sizes: dict[str, int]
     check: Check | None
     compressed: str | None
 
