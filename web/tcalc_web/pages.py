@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from pydantic import ValidationError
 
 from .examples import EXAMPLES
@@ -22,6 +22,7 @@ FOLDER = Path(__file__).parent
 #: Combinations of properties that variables have.
 PROPERTY_CHOICES = ("", *PROPERTIES, "symmetric nonnegative", "diagonal nonnegative")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_TICKED = re.compile(r"`([^`]*)`")
 _STYLE = re.compile(r' style="[^"]*"')
 _ENVIRONMENT = Environment(
     loader=FileSystemLoader(FOLDER / "templates"),
@@ -282,6 +283,11 @@ def framed(mathml: str) -> Markup:
     return Markup(_STYLE.sub("", mathml))
 
 
+def worded(text: str) -> Markup:
+    """Text in which names stand between backticks."""
+    return Markup(_TICKED.sub(r"<code>\1</code>", str(escape(text))))
+
+
 def heading(error: Mapping[str, Any]) -> str:
     """What stands above an error."""
     return HEADINGS.get(error["kind"], HEADING)
@@ -301,5 +307,6 @@ def counted(number: float) -> str:
 
 
 _ENVIRONMENT.globals |= {
-    "marked": marked, "framed": framed, "heading": heading, "blamed": blamed, "counted": counted,
+    "marked": marked, "framed": framed, "worded": worded, "heading": heading,
+    "blamed": blamed, "counted": counted,
 }  # fmt: skip
