@@ -238,7 +238,7 @@ def _eval(arguments: Any) -> int:
     declared: dict[str, Any] = {name: value.shape for name, value in data.items()}
     declared.update(declare(arguments.var))
     result = _derived(arguments, _read(arguments, declared))
-    step = compile(result)
+    step = compile(result, backend="numpy")
     with Progress("evaluating"):
         value = step(data)
     if arguments.out:

@@ -54,9 +54,9 @@ def _choice_of_terms(e: Expr) -> Iterable[Expr | None]:
             no = [_without(t, factor) for t in e.args]
             yes = [_without(t, condition) for t in e.args]
             others = [t for t, a, b in zip(e.args, yes, no, strict=True) if a is b is None]
-            taken = [t for t in yes if t is not None]
-            if taken:
-                one, two = add(taken), add([t for t in no if t is not None])
+            taken, left = ([t for t in found if t is not None] for found in (yes, no))
+            if taken and left:
+                one, two = add(taken), add(left)
                 axes = range(e.ndim)
                 extents = dict(enumerate(e.shape))
                 whole = einsum([condition], [axes[: condition.ndim]], axes, ONE, extents)

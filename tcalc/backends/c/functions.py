@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,17 +17,15 @@ from ...plan.tiles import Tiling
 from ...support.errors import Error
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
-from .library import function
 from .loopnests import Count
 from .matrices import Frame, StridedArray
 from .source import Source
+from .together import Compute, Together
 
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
 MAX_VARIANTS = 8
 #: Bytes before an array object's address of its entries.
 _HEAD = object.__basicsize__
-
-Compute = Callable[..., int]
 
 
 def check_addresses() -> None:
@@ -59,7 +56,12 @@ class _CFunction(ABC):
         self.place = 0
         self._used: Used | None = None
         self._variants: dict[Any, Compute | None] = {}
-        self._lock = threading.Lock()
+        self.join(Together())
+
+    def join(self, together: Together) -> None:
+        """Be compiled together with these, as their last."""
+        self.together = together
+        together.parts.append(self)
 
     @property
     def used(self) -> Used:
@@ -87,16 +89,32 @@ class _CFunction(ABC):
 
     def compute(self, v: Slots) -> Compute | None:
         """The function for arrays that lie as these do, None where NumPy does the work."""
-        key = tuple([v[k].strides for k in self.used.free])
+        key = self.key(v)
         try:
             return self._variants[key]
         except KeyError:
-            with self._lock:
-                if key not in self._variants and len(self._variants) < MAX_VARIANTS:
-                    self._variants[key] = self._compiled(v)
+            with self.together.lock:
+                if self.missing(v):
+                    self.together.missed(self, v)
                 return self._variants.get(key)
 
-    def _compiled(self, v: Slots) -> Compute | None:
+    @property
+    def pointers(self) -> int:
+        return 1 + len(self.used.come)
+
+    def key(self, v: Slots) -> Any:
+        """What tells apart how arrays lie."""
+        return tuple([v[k].strides for k in self.used.free])
+
+    def missing(self, v: Slots) -> bool:
+        """Is there no function for arrays that lie so, but room for one?"""
+        return len(self._variants) < MAX_VARIANTS and self.key(v) not in self._variants
+
+    def keep(self, v: Slots, made: Compute | None) -> None:
+        self._variants[self.key(v)] = made
+
+    def written(self, v: Slots) -> str | None:
+        """The function in C for arrays that lie so; None where NumPy does the work."""
         dtype = self.dtype
         arrays = {slot: v[slot] for slot in (*self.used.stay, *self.used.come)}
         entries = all(
@@ -104,25 +122,24 @@ class _CFunction(ABC):
             for array in arrays.values()
         )
         straight = all(arrays[s.out].flags.c_contiguous for s in self.steps if s.out in arrays)
-        text = self.text(arrays, v) if entries and straight else None
-        if text is None:
-            return None
-        made: Compute = function(text, dtype.char, 1 + len(self.used.come))
-        return made
+        return self.text(arrays, v) if entries and straight else None
 
     @abstractmethod
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         """The function in C, given the arrays outside; None where it cannot be written."""
 
     def whole(self, body: str, name: str, held: Sequence[int] = ()) -> str:
-        """The function around its body; addresses of arrays get a name and their slot's number."""
+        """The function, but for its name, around its body.
+
+        Addresses of arrays get a name and their slot's number.
+        """
         stay, come, _ = self.used
         names = [f"real *{name}{k} = (real *)table[{n}];" for n, k in enumerate((*stay, *held))]
         names += [f"real *{name}{k} = *(real **)(o{k} + {_HEAD});" for k in come]
         given = "".join([f", char *o{k}" for k in come])
         lines = [
             "",
-            f"int run(int start, char **table{given})",
+            f"(int start, char **table{given})",
             "{",
             *names,
             body,
