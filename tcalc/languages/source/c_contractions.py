@@ -50,7 +50,8 @@ def factors(text: str) -> list[str]:
 
 def matrix(language: Writer, v: Value) -> tuple[str, str, str]:
     """A matrix in memory: a pointer, and how far rows and columns are apart."""
-    if v.memory is None or "1" not in v.memory.strides or language.integers:
+    strides = v.memory.strides if v.memory else ()
+    if "1" not in strides or "0" in strides or language.integers:
         v = language.filled(v.shape, v)
     assert v.memory is not None
     rows, columns = v.memory.strides

@@ -305,6 +305,8 @@ def _in_place(node: Node, owner: str, name: str, names: Mapping[str, str]) -> bo
     for k, (line, loops) in enumerate(_in_loops(node, ())):
         for old in (*older, name):
             found = list(_accesses(old, [line]))
+            if found and isinstance(line, Call):  # it may read on where it has written
+                return False
             places.update(found)
             if found and old != name:
                 reads.append(k)

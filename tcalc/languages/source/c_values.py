@@ -143,6 +143,17 @@ def viewed(v: Value, shape: Sequence[str], index: Callable[[Indices], Indices]) 
     return pulled(shape, lambda given: v.entry(index(given)), v.weak)
 
 
+def repeated(v: Value, shape: Sequence[str]) -> Value:
+    """The value along axes that it has not, which are no distance in memory."""
+    found = pulled(shape, lambda index: entry_of(v, index))
+    if v.memory is None:
+        return found
+    new = len(shape) - len(v.shape)
+    own = zip(v.memory.strides, v.shape, shape[new:], strict=True)
+    strides = ["0" if m == "1" != n else stride for stride, m, n in own]
+    return replace(found, memory=replace(v.memory, strides=("0",) * new + tuple(strides)))
+
+
 def transposed(v: Value, perm: Sequence[int]) -> Value:
     """Axis k of the result is axis perm[k] of the value."""
     found = viewed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...graph.formulas import Entry
@@ -54,6 +54,7 @@ def written(language: Language, entry: Any, args: Sequence[Code]) -> Code:
     return code
 
 
-def unknown(language: Language, name: str) -> UnsupportedError:
-    """The error of an operator that cannot be written."""
-    return UnsupportedError(f"no {language.name} source for {name.partition('#')[0]}")
+def unknown(language: Language, name: str, others: Iterable[str] = ()) -> UnsupportedError:
+    """The error of an operator that cannot be written; `others` are languages that have it."""
+    there = f"; there is some for {', '.join(sorted(others))}" if others else ""
+    return UnsupportedError(f"no {language.name} source for {name.partition('#')[0]}{there}")

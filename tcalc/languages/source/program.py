@@ -285,7 +285,7 @@ class SourceProgram:
         if code is None and op.kernels.formula is not None:
             code = written(language, recorded(op.kernels.formula, len(args)), args)
         if code is None:
-            raise unknown(language, op.name)
+            raise unknown(language, op.name, op.spelling.code)
         if not args:
             return language.constant(code)
         if all(c.weak for c in args):

@@ -220,6 +220,15 @@ static void det(ptrdiff_t n, const real *a, real *found, real *space)
     *found *= exp(logarithm);
 }
 
+/* x = a^-1 x for what `eliminate` made of a: r columns of x. */
+static void eliminated(ptrdiff_t n, ptrdiff_t r, const real *a, const real *pivots, real *x)
+{
+    for (ptrdiff_t k = 0; k < n; k++)
+        swap_rows(r, x + k * r, x + (ptrdiff_t)pivots[k] * r);
+    solve_lower(n, r, a, n, x, r, 1);
+    solve_upper(n, r, a, n, x, r);
+}
+
 /* x = a^-1; 1: singular. `space` holds n (n + 1) numbers. */
 static int inv(ptrdiff_t n, const real *a, real *x, real *space)
 {
@@ -232,10 +241,7 @@ static int inv(ptrdiff_t n, const real *a, real *x, real *space)
         for (ptrdiff_t j = 0; j < n; j++)
             x[i * n + j] = i == j;
     }
-    for (ptrdiff_t k = 0; k < n; k++)
-        swap_rows(n, x + k * n, x + (ptrdiff_t)pivots[k] * n);
-    solve_lower(n, n, space, n, x, n, 1);
-    solve_upper(n, n, space, n, x, n);
+    eliminated(n, n, space, pivots, x);
     return 0;
 }
 
