@@ -141,4 +141,24 @@ CORPUS = [
             ],
         ),
     ),
+    (
+        20140190,
+        Program(
+            {"u": (2,)},
+            {"m": 3, "n": 2},
+            [("unary", (0,), {"name": "relu"}), ("reduction", (1,), {"name": "prod", "axis": 0})],
+        ),
+    ),
+    (
+        20131620,
+        Program(
+            {"u": ("m", "m")},
+            {"m": 3, "n": 2},
+            [
+                ("transpose", (0,), {"axes": [1, 0]}),
+                ("binary", (1, 1), {"name": "add"}),
+                ("unary", (2,), {"name": "cube"}),
+            ],
+        ),
+    ),
 ]

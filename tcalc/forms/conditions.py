@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..graph.applications import apply
 from ..graph.extents import ONE, Coef
-from ..graph.nodes import Add, Apply, Einsum, Expr
+from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import add, einsum, scale, view
 from ..graph.operators import TABLE
 from ..graph.products import is_number, is_zero, split_coef
@@ -132,4 +132,11 @@ def _product_of_others(e: Expr) -> Iterable[Expr | None]:
     if unit and is_number(one, 1) and isinstance(others, Einsum) and absent_axes(others) == {0}:
         x = einsum(others.args, others.labels, others.out[1:], others.coef)
         axes = (0,)
-        yield einsum([prod(x), reciprocal(x)], [(), axes], axes)
+        if _mostly_nonzero(x):
+            yield einsum([prod(x), reciprocal(x)], [(), axes], axes)
+
+
+def _mostly_nonzero(e: Expr) -> bool:
+    """Is it 0 by chance alone? A relu is 0 for half of all numbers, which no reader expects."""
+    unit = isinstance(e, Einsum) and len(set(e.out)) < len(e.out)
+    return isinstance(e, Var | Einsum | Add) and not unit and all(map(_mostly_nonzero, e.args))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...plan.failures import StepError
 from ...plan.kinds.table import KINDS
-from ...plan.steps import Step
+from ...plan.steps import Plan, Step
 from ...plan.tiles import Tiling
 from ...support.errors import Error
 from ..host.slots import Run, Slots
@@ -72,7 +72,7 @@ class _CFunction(ABC):
             come = sorted(read.difference(stay))
             made = {step.out for step in self.steps}
             # Arrays of a caller may have any strides.
-            free = [slot for slot in come if lives.swept or slot not in made]
+            free = [slot for slot in come if slot not in made]
             self._used = Used(stay, come, free)
         return self._used
 
@@ -151,20 +151,20 @@ class _CFunction(ABC):
     def array(self, a: np.ndarray) -> StridedArray:
         return StridedArray(a.shape, tuple([s // self.dtype.itemsize for s in a.strides]))
 
-    def read_by_others(self) -> Callable[[int, set[int]], bool]:
-        """Do other steps than the one that makes a slot and these read it, or the caller?"""
-        plan = self.plan
-        readers: dict[int, set[int]] = {}
-        for step in plan.steps:
-            for a in step.args:
-                readers.setdefault(plan.owner[a], set()).add(step.out)
-        returned = {plan.owner[output.slot] for output in plan.outputs}
 
-        def read(slot: int, made: set[int]) -> bool:
-            owner = plan.owner[slot]
-            return owner in returned or bool(readers.get(owner, set()) - made)
+def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
+    """Do other steps than the one that makes a slot and these read it, or the caller?"""
+    readers: dict[int, set[int]] = {}
+    for step in plan.steps:
+        for a in step.args:
+            readers.setdefault(plan.owner[a], set()).add(step.out)
+    returned = {plan.owner[output.slot] for output in plan.outputs}
 
-        return read
+    def read(slot: int, made: set[int]) -> bool:
+        owner = plan.owner[slot]
+        return owner in returned or bool(readers.get(owner, set()) - made)
+
+    return read
 
 
 def _addresses(arrays: Sequence[np.ndarray]) -> tuple[Any, int]:
@@ -201,19 +201,14 @@ class CompiledSteps(_CFunction):
     def run(self, v: Slots) -> None:
         compute = self.compute(v)
         if compute is None:
-            self._by_numpy(v, 0)
+            for number in range(len(self.steps)):
+                self._step(v, number)
             return
         come, table = self.used.come, v[self.place][1]
         done = compute(0, table, *[id(v[k]) for k in come])
-        while done > 0:
+        while done:
             self._step(v, done - 1)
             done = compute(done, table, *[id(v[k]) for k in come])
-        if done < 0:
-            self._by_numpy(v, -done - 1)
-
-    def _by_numpy(self, v: Slots, first: int) -> None:
-        for number in range(first, len(self.steps)):
-            self._step(v, number)
 
     def _step(self, v: Slots, number: int) -> None:
         """One step as NumPy does it, its result where C looks for it."""
@@ -234,8 +229,16 @@ class CompiledSteps(_CFunction):
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         known = {slot: self.array(a) for slot, a in arrays.items()}
         frame = Frame(self.plan, known, self.new)
-        source = Source(frame, self.steps, self.dtype.char)
-        body = source.body(self.read_by_others())
+        numbers = {step.out: k for k, step in enumerate(self.steps, 1)}
+
+        def left(step: Step) -> str:
+            number = numbers[step.out]
+            return f"return {number}; case {number}:;"  # C goes on behind it
+
+        source = Source(frame, self.dtype.char, left)
+        for step in self.steps:
+            source.add(step)
+        body = source.body(read_by_others(self.plan))
         return self.whole(f"switch (start) {{ case 0:;\n{body}\n}}", "p")
 
 
@@ -308,8 +311,10 @@ class CompiledTiles(_CFunction):
             starts.append(f"real *p{slot} = p{source} + {apart}L;")
         known = {slot: self._moving(slot, a) for slot, a in held.items()}
         frame = Frame(self.plan, known, (), loop.sums, places)
-        written = Source(frame, self.steps, self.dtype.char)
-        if written.returns:
+        written = Source(frame, self.dtype.char, lambda step: "")
+        for computing in self.steps:
+            written.add(computing)
+        if written.leaves:
             return None
         sizes = {slot: arrays[slot].size for slot in sorted(loop.sums)}
         lines = [f"memset(q{slot}, 0, {n} * sizeof(real));" for slot, n in sizes.items()]
@@ -317,7 +322,7 @@ class CompiledTiles(_CFunction):
             f"for (long r = 0; r < {loop.rows}; r += {tile}) {{",
             f"long t = {loop.rows} - r < {tile} ? {loop.rows} - r : {tile};",
             *starts,
-            written.body(self.read_by_others()),
+            written.body(read_by_others(self.plan)),
             "}",
         ]
         return self.whole("\n".join(lines), "q", temporaries)

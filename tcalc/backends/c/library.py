@@ -24,7 +24,7 @@ from .compiler import CONTRACTED, loaded
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
 
 #: Parts of one text, of which later ones use earlier ones.
-C_SOURCES = ("products.c", "triangles.c", "columns.c")
+C_SOURCES = ("products.c", "triangles.c", "general.c", "columns.c")
 #: What Python asks of the routines.
 ROUTINES = ("tcalc_give", "tcalc_try", "tcalc_routines")
 #: BLAS functions in the order in which the routines take them.

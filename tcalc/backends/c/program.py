@@ -25,6 +25,7 @@ from ..numpy.program import Units, numpy_closures
 from ..numpy.tiles import tiled
 from .compiler import command
 from .functions import CompiledSteps, CompiledTiles, check_addresses
+from .loops import Loops
 from .source import expressible, tileable
 from .together import Beside as Beside
 from .together import Together
@@ -38,14 +39,11 @@ MACHINE = Machine()
 
 
 def bind(
-    plan: Plan,
-    dtype: np.dtype[Any],
-    swept: bool = False,
-    together: Callable[[], Together] = Together,
+    plan: Plan, dtype: np.dtype[Any], together: Callable[[], Together] = Together
 ) -> HostProgram:
     """The plan as functions of C, between steps that NumPy does."""
-    closures = numpy_closures(dtype, lambda inner: bind(inner, dtype, True, together))
-    workspaces = Workspaces(plan, dtype, swept, closures)
+    closures = numpy_closures(dtype, Loops(dtype, together()).loop)
+    workspaces = Workspaces(plan, dtype, False, closures)
     return HostProgram(workspaces, CompiledRuns(workspaces, Units(workspaces), together()))
 
 

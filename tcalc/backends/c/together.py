@@ -50,6 +50,10 @@ class Together:
         """A function for arrays that lie so is to be called, and there is none."""
         compile_together(*self.wanted(part, v))
 
+    def do(self, compile: Callable[[], None]) -> None:
+        """Compile something when this program's functions are compiled: now."""
+        compile()
+
     def wanted(self, part: Function, v: Slots) -> tuple[list[Function], Slots]:
         """What is missing from a function on, and how arrays lie, or will most likely."""
         seen = foreseen(part.workspaces, v)
@@ -65,7 +69,11 @@ class Beside(Together):
         for other in missing:
             other.keep(seen, None)
         lying = [lying_as(a) if isinstance(a, np.ndarray) else a for a in seen]
-        BACKGROUND.put(lambda: compile_together(missing, lying))
+        self.do(lambda: compile_together(missing, lying))
+
+    def do(self, compile: Callable[[], None]) -> None:
+        """In the background."""
+        BACKGROUND.put(compile)
 
 
 def compile_together(parts: Sequence[Function], v: Slots) -> None:
