@@ -178,7 +178,8 @@ def limits(
         Nodes of expressions that may be asked for, those that exist already counted too.
     steps : number, optional
         Symbolic work in units of about 1 µs: a node takes 75, and what makes no node is counted as
-        it grows: integer elimination, rewriting, matching, planning, printing.
+        it grows: integer elimination, rewriting, matching, planning, printing. The default of text
+        grows with the `nodes` that are set.
     seconds : number, optional
         Of this thread's processor, looked at wherever something else is counted. Text has 10, which
         counts are to refuse long before: whether time does depends on the machine.
@@ -248,12 +249,23 @@ def for_text(entry: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Re
     def limited(*args: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
         around = _active.get()
         missing = {n: r.text for n, r in LIMITS.items() if around is None or not around.has(n)}
+        if around is not None and "steps" in missing:
+            missing["steps"] += _steps_of_more(around)
         if not missing:
             return entry(*args, **options)
         with _inside(missing):
             return entry(*args, **options)
 
     return limited
+
+
+def _steps_of_more(around: Budget) -> float:
+    """The steps of what a limit around allows beyond its default."""
+    return sum([
+        row.steps * max(0, around.largest(name) - row.text)
+        for name, row in LIMITS.items()
+        if row.steps and around.has(name)
+    ])  # fmt: skip
 
 
 @contextmanager
