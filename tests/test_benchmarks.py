@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from benchmarks import cli, fit, harness, nests, plot, report, sources
+from benchmarks import cli, fit, harness, nests, plot, report
 from benchmarks.problem import QUANTITIES, Claim, Faster, Limit, Memory, Promised, Task
 from benchmarks.problems import PROBLEMS
 from benchmarks.rivals import RIVALS, Entry, Oracle
@@ -397,12 +397,3 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in (*PROBLEMS, *RIVALS))
-
-
-@pytest.mark.parametrize("problem", ["logistic", "gp"])
-def test_programs_are_measured_beside_plans(problem: str) -> None:
-    row = sources.measured(tiny(problem), "gradient", repeat=1)
-    assert row["error"] < sources.TOLERANCE
-    assert min(row[key] for key in ("program", "plan", "traced", "predicted")) > 0
-    assert problem in report.sources([row])
-    assert set(sources.SIZES) <= set(PROBLEMS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -10,9 +11,11 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from html.parser import HTMLParser
 from pathlib import Path
+from select import select
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -36,7 +39,7 @@ Server = tuple[str, Service]
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     # Requests must arrive soon, so that nobody waits for those that do not.
-    with serving(replace(OPEN, arrival=0.5, connections=8)) as served:
+    with serving(replace(OPEN, arrival=3.0, connections=8)) as served:
         yield served
 
 
@@ -55,7 +58,7 @@ def request_of(query: dict[str, Any]) -> bytes:
     return head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def until(true: Callable[[], bool], seconds: float = 10.0) -> None:
+def until(true: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
@@ -69,6 +72,11 @@ def children(service: Service) -> list[str]:
         tasks = Path(f"/proc/{link.pid}/task").glob("*/children")
         found += [pid for task in tasks for pid in task.read_text().split()]
     return found
+
+
+def test_processes_that_fork_have_one_thread(server: Server) -> None:
+    for link in server[1].evaluator._links:
+        assert "\nThreads:\t1\n" in Path(f"/proc/{link.pid}/status").read_text()
 
 
 def test_whoever_leaves_frees_the_place_and_its_child_ends(server: Server) -> None:
@@ -159,22 +167,15 @@ def test_connections_that_are_used_stay(server: Server) -> None:
     with httpx.Client(base_url=server[0]) as client:
         for _ in range(4):
             assert client.get("/health").status_code == 200
-            time.sleep(0.2)
+            time.sleep(1.0)
 
 
 def test_one_address_holds_some_connections_and_others_have_theirs(server: Server) -> None:
-    held = [connected(server[0]) for _ in range(12)]
-    time.sleep(0.1)
-    closed = 0
-    for connection in held:
-        connection.settimeout(0.05)
-        try:
-            closed += connection.recv(1) == b""
-        except TimeoutError:
-            continue
-        except ConnectionResetError:
-            closed += 1
-    assert closed == 4
+    held = [connected(server[0], "127.0.0.77") for _ in range(12)]
+    # Of those that are left open nothing comes until they have waited too long.
+    closed: list[socket.socket] = []
+    until(lambda: bool(closed.extend(select(held, [], [], 0)[0]) or closed))
+    assert not set(closed) & set(held[:8])
     transport = httpx.HTTPTransport(local_address="127.0.0.9")
     with httpx.Client(base_url=server[0], transport=transport) as other:
         assert other.get("/health").status_code == 200
@@ -182,22 +183,36 @@ def test_one_address_holds_some_connections_and_others_have_theirs(server: Serve
         connection.close()
 
 
+def asker(proxies: str, *headers: str) -> str:
+    """Who asks, as the application sees it, where a request comes from 127.0.0.1."""
+    seen = []
+
+    async def app(scope: Any, *_: Any) -> None:
+        seen.append(scope["client"][0])
+
+    config = configured(app, "127.0.0.1", 0, proxies)
+    config.load()
+    named = [(b"x-forwarded-for", header.encode()) for header in headers]
+    scope = {"type": "http", "client": ("127.0.0.1", 1), "headers": named}
+    asyncio.run(config.loaded_app(scope, None, None))  # type: ignore[arg-type]
+    return str(seen[0])
+
+
 @pytest.mark.parametrize(
-    ("proxies", "free"), [("", False), ("10.0.0.1", False), ("127.0.0.1", True)]
-)
-def test_only_proxies_are_believed_who_asks(proxies: str, free: bool) -> None:
-    with serving(replace(SETTINGS, burst=2, rate=1e-3), proxies) as (address, _):
+    ("proxies", "headers", "found"),
+    [
+        ("", ["8.8.8.8"], "127.0.0.1"),
+        ("10.0.0.1", ["8.8.8.8"], "127.0.0.1"),
+        ("127.0.0.1", ["8.8.8.8"], "8.8.8.8"),
         # Whoever asks may write what they like; the proxy adds what it has seen.
-        seen = [
-            post(address, SHORT, headers={"X-Forwarded-For": f"8.8.8.{k}, 9.9.9.{k}"}).status_code
-            for k in range(4)
-        ]
-        spoofed = [
-            post(address, SHORT, headers={"X-Forwarded-For": f"8.8.8.{k}, 7.7.7.7"}).status_code
-            for k in range(4)
-        ]
-    assert seen == ([200] * 4 if free else [200, 200, 429, 429])
-    assert spoofed == ([200, 200, 429, 429] if free else [429] * 4)
+        ("127.0.0.1", ["1.1.1.1, 8.8.8.8"], "8.8.8.8"),
+        ("127.0.0.1", ["1.1.1.1", "8.8.8.8"], "8.8.8.8"),
+        ("127.0.0.0/8,10.0.0.0/8", ["1.1.1.1, 8.8.8.8, 10.1.2.3"], "8.8.8.8"),
+        ("127.0.0.1", [], "127.0.0.1"),
+    ],
+)
+def test_only_proxies_are_believed_who_asks(proxies: str, headers: list[str], found: str) -> None:
+    assert asker(proxies, *headers) == found
 
 
 @pytest.mark.parametrize("proxies", ["*", "nginx", "10.0.0.0/99", "127.0.0.1,*"])
@@ -219,3 +234,65 @@ def test_every_answer_says_what_a_page_may_load(server: Server, path: str) -> No
         assert "default-src 'none'" in policy
         assert ("frame-ancestors *" in policy) == (path == "/embed?e=x")
         assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def anatomy(page: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The elements of a page and the names of their attributes, each once."""
+    found: set[tuple[str, tuple[str, ...]]] = set()
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            found.add((tag, tuple(name for name, _ in attrs)))
+
+    Reader().feed(page)
+    return sorted(found)
+
+
+INJECTED = [
+    '<img src=x onerror="alert(1)">',
+    '"><script>alert(1)</script>',
+    "</textarea><u>",
+    "`<i>`",
+]
+FIELDS = {
+    "expression": "e={}", "language": "e=x&l={}", "variables": "e=x&d={}", "order": "e=x&o={}",
+    "mode": "e=x&m={}", "sizes": "e=x&s=n%3D{}", "repeated": "e=x&e={}", "unknown": "e=x&{}=1",
+    "name": "e=x&vn={}&vs=n&vp=", "shape": "e=x&vn=x&vs={}&vp=",
+    "property": "e=x&vn=x&vs=n&vp={}", "guess": "e=x&vn=x&vs=n&vp=&vg={}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["/", "/embed"])
+@pytest.mark.parametrize("field", FIELDS)
+def test_what_is_typed_is_text_wherever_it_is_shown(server: Server, place: str, field: str) -> None:
+    for text in INJECTED:
+        page = httpx.get(f"{server[0]}{place}?{FIELDS[field].format(quote(text))}", timeout=30)
+        assert page.status_code in (200, 422), text
+        for tag, attributes in anatomy(page.text):
+            assert tag not in ("img", "i", "u"), text
+            assert not any(name.startswith("on") or name == "style" for name in attributes), text
+            assert tag != "script" or attributes == ("src", "type"), text
+
+
+TAMPERED = [
+    "9" * 6000, "\x00", "\ud800", "%", "٣", "²", "-1", "e" * 9000, "1e9", "a,b,c" * 50,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_links_that_were_tampered_with_are_answered(server: Server, field: str) -> None:
+    for text in TAMPERED:
+        given = quote(text.encode(errors="surrogatepass"))
+        page = httpx.get(f"{server[0]}/?{FIELDS[field].format(given)}", timeout=30)
+        assert page.status_code in (200, 422), text
+        assert len(page.text) < 64_000, text
+        assert "set_int_max" not in page.text
+
+
+def test_a_link_makes_no_more_rows_than_a_query_has_variables(server: Server) -> None:
+    rows = "&".join(f"vn=v{k}&vs=n&vp=&vg=n" for k in range(400))
+    names = "%2B".join(f"name{k}" for k in range(400))
+    for link in (f"/?e=x%2B&{rows}", f"/?e={names}%2B"):
+        page = httpx.get(server[0] + link, timeout=30)
+        assert page.status_code == 422
+        assert page.text.count('name="vs"') <= SETTINGS.variables + 1

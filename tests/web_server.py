@@ -30,7 +30,7 @@ def serving(settings: Settings = OPEN, proxies: str = "") -> Iterator[tuple[str,
     server = uvicorn.Server(configured(app, "127.0.0.1", 0, proxies, settings))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120  # of which a busy machine may need much
     while not (server.started and app.state.service.evaluator.ready):
         assert time.monotonic() < end, "the server does not start"
         time.sleep(0.05)

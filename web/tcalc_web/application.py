@@ -169,7 +169,7 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
         status, body = await service.ask(query.model_dump(), request)
         return JSONResponse(body, status)
 
-    @app.get("/health", summary="Is it there?")
+    @app.get("/health", summary="Whether it is there")
     async def health() -> Response:
         ready = service.evaluator.ready
         return JSONResponse({"status": "ok" if ready else "starting"}, 200 if ready else 503)

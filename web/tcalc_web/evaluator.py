@@ -17,11 +17,12 @@ from .settings import Settings
 
 _CHUNK = 1 << 16
 _IDS = itertools.count(1)
-#: One thread: a fork of a process with several may hang.
+#: One thread: a fork of a process with several may hang. No compiler, which would need another one.
 _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    "TCALC_BACKEND": "numpy",
     "PYTHONUNBUFFERED": "1",
 }
 

@@ -10,7 +10,6 @@ socket closes, all children are killed and it ends.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import selectors
 import signal
@@ -23,7 +22,7 @@ from typing import Any
 
 from .confinement import confine, mapped
 from .frames import Frames, frame
-from .queries import answer, warm_up
+from .queries import out_of_time, warm_up, written
 from .settings import SETTINGS, Settings
 
 #: How much lower a query in the background stands with the scheduler.
@@ -156,12 +155,13 @@ class ForkServer:
         """In the child: answer and end, whatever happens."""
         status = 1
         try:
-            confine(self.settings.cpu, self.address_space, write)
-            written = json.dumps(answer(query, self.settings), separators=(",", ":")).encode()
-            if len(written) <= self.settings.reply:
-                with open(write, "wb", closefd=False) as pipe:
-                    pipe.write(written)
-                status = 0
+            s = self.settings
+            confine(s.cpu, self.address_space, write, s.warned, out_of_time)
+            reply = written(query, s)
+            signal.signal(signal.SIGXCPU, signal.SIG_IGN)
+            with open(write, "wb", closefd=False) as pipe:
+                pipe.write(reply)
+            status = 0
         finally:
             os._exit(status)
 

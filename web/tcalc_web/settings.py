@@ -22,6 +22,8 @@ class Settings:
         write as three.
     cpu, wall : float
         Time of one query, of the processor and of the clock; then its process group is killed.
+    warned : int
+        Time of the processor after which a query is refused while it still can be told why.
     memory : int
         Address space of a query beyond what the warm process has mapped.
     running, patience, waiting : int, float, int
@@ -49,6 +51,7 @@ class Settings:
     reply: int = 2 * MIB
     request: int = 64 * 1024
     cpu: int = 2
+    warned: int = 1
     wall: float = 3.0
     memory: int = 256 * MIB
     running: int = 2
