@@ -10,21 +10,25 @@ def _correlate(subscripts, windows, other):
     """An einsum of windows that overlap, which is a filter or products of parts of them."""
     words, out = subscripts.split("->")
     word, right = words.split(",")
-    summed, own = [k for k in word if k not in out], [k for k in word if k in out]
+    own, summed = [k for k in word if k in out], [k for k in word if k not in out]
     left = [k for k in right if k not in summed]
-    if not windows.size * other.size or set(own) & set(left) or len(left + summed) < len(right):
+    if not windows.size * other.size or {*own} & {*left} or len(left + summed) != len(right):
         return np.einsum(subscripts, windows, other)
-    windows = windows.transpose([word.index(k) for k in own + summed])
-    other = other.transpose([right.index(k) for k in left + summed])
-    line = len(own) == len(summed) == 1 and abs(windows.strides[0]) == abs(windows.strides[1])
-    if line and windows.strides[0] != windows.strides[1]:
-        windows, other = windows[:, ::-1], other[..., ::-1]
+    views = windows.transpose([word.index(k) for k in own + summed])
+    rights = other.transpose([right.index(k) for k in left + summed])
+    line = len(own) == len(summed) == 1 and abs(views.strides[0]) == abs(views.strides[1])
+    if line and views.strides[0] != views.strides[1]:
+        views, rights = views[:, ::-1], rights[..., ::-1]
     if line and not left:
-        found = _filtered(_line(windows), other)
-    elif line and len(set(other.strides + windows.strides)) == 1 and _even(windows) and _even(other):
-        found = _lags(windows, other)
+        found = _filtered(_line(views), rights)
+    elif line and _alike(views, rights):
+        found = _lags(views, rights)
+    elif math.prod(views.shape[: len(own)]) >= math.prod(views.shape[len(own) :]):
+        found = _over_few(views, rights, len(own))
+    elif left:
+        found = _over_many(views, rights, len(own))
     else:
-        found = _by_parts(windows, other, len(own))
+        return np.einsum(subscripts, windows, other)
     return np.einsum("".join(left + own) + "->" + out, found)
 ''',
     '''
@@ -45,16 +49,16 @@ def _filtered(line, weights):
         return found
     if size < 12 or count < 12 * size:
         return np.correlate(line, weights, "valid")
-    rows = count // size  # of a matrix, times one that has the weights further down in each column
-    matrix = np.zeros((2 * size - 1, size), line.dtype)
-    step = matrix.strides
+    rows = count // size  # of a matrix, times the weights, further down in each column
+    matrix, found = np.zeros((2 * size - 1, size), line.dtype), np.empty(count, line.dtype)
+    step, (along,) = matrix.strides, line.strides
     np.lib.stride_tricks.as_strided(matrix, (size, size), (sum(step), step[0]))[...] = weights
-    found, step = np.empty(count, line.dtype), line.strides[0]
-    whole = found[: rows * size].reshape(rows, size)
-    after = np.lib.stride_tricks.as_strided(line[size:], (rows, size - 1), (size * step, step))
-    np.dot(line[: rows * size].reshape(rows, size), matrix[:size], out=whole)
-    for k in range(0, rows, 64):
-        whole[k : k + 64] += after[k : k + 64] @ matrix[size:]
+    whole, shape = found[: rows * size].reshape(rows, size), (rows, size - 1)
+    after = np.lib.stride_tricks.as_strided(line[size:], shape, (size * along, along))
+    with np.errstate(invalid="ignore"):
+        np.dot(line[: rows * size].reshape(rows, size), matrix[:size], out=whole)
+        for k in range(0, rows, 32):
+            whole[k : k + 32] += after[k : k + 32] @ matrix[size:]
     if not np.isfinite(whole).all():  # what is not finite has met a zero
         return np.correlate(line, weights, "valid")
     found[rows * size :] = np.correlate(line[rows * size :], weights, "valid")
@@ -64,42 +68,60 @@ def _filtered(line, weights):
 def _lags(windows, other):
     """Inner products of windows of lines: the one before, less a product, plus one."""
     (across, count), down = windows.shape, len(other)
-    a, b = _line(windows), _line(other)
+    a, b, same = _line(windows), _line(other), _same(windows, other)
     found = np.empty((down, across), a.dtype)
-    found[0], found[:, 0] = _filtered(a, b[:count]), _filtered(b, a[:count])
+    found[0] = _filtered(a, b[:count])
+    found[:, 0] = found[0] if same else _filtered(b, a[:count])
+    np.multiply(b[count:, None], a[count:], out=found[1:, 1:])
     for k in range(1, down):
-        gained = b[count + k - 1] * a[count : count + across - 1]
-        found[k, 1:] = found[k - 1, :-1] + (gained - b[k - 1] * a[: across - 1])
+        found[k, 1:] -= b[k - 1] * a[: across - 1]
+        found[k, 1:] += found[k - 1, :-1]
     return found
 ''',
+    """
+def _same(a, b):
+    return a.__array_interface__ == b.__array_interface__
+""",
     '''
+def _alike(windows, other):
+    """Are both windows of lines that so much resemble each other in size that no digits cancel?"""
+    if len(set(windows.strides + other.strides)) > 1:
+        return False
+    return _even(windows) and (_same(windows, other) or _even(other))
+''',
+    """
 def _even(windows):
-    """Have windows of a line so much alike in size that no digits cancel between them?"""
     line, (across, count) = _line(windows), windows.shape
     change = line[count:] ** 2 - line[: across - 1] ** 2
     energy = line[:count] @ line[:count] + np.append(0, np.cumsum(change))
     return energy.min() >= energy.max() / 4
+""",
+    '''
+def _over_few(windows, other, axes):
+    """Products with parts of windows, of whose first axes many entries are kept."""
+    shape, left = windows.shape[:axes], other.shape[: other.ndim - windows.ndim + axes]
+    matrix = other.reshape(math.prod(left), -1)
+    windows = np.moveaxis(windows, range(axes), range(-axes, 0))
+    found = np.empty((len(matrix), *shape), windows.dtype)
+    step, all_few = max(1, 4096 * shape[0] // windows.size), (slice(None),) * (windows.ndim - axes)
+    for k in range(0, shape[0], step):
+        part = windows[(*all_few, slice(k, k + step))]
+        found[:, k : k + step] = (matrix @ part.reshape(matrix.shape[1], -1)).reshape(
+            len(matrix), -1, *shape[1:]
+        )
+    return found.reshape(*left, *shape)
 ''',
     '''
-def _by_parts(windows, other, axes):
-    """Products of matrices with parts of windows: over the last axes, the first ones are kept."""
-    shape, left = windows.shape, other.shape[: other.ndim - windows.ndim + axes]
-    kept, taken = math.prod(shape[:axes]), math.prod(shape[axes:])
-    moved = np.moveaxis(windows, range(axes), range(-axes, 0))
-    if kept >= taken:
-        found, matrix = np.empty((*left, *shape[:axes]), windows.dtype), other.reshape(-1, taken)
-        step = max(1, 4096 * shape[0] // (kept * taken))
-        for k in range(0, shape[0], step):
-            part = moved[(*[slice(None)] * (windows.ndim - axes), slice(k, k + step))]
-            rows = found[(*[slice(None)] * len(left), slice(k, k + step))]
-            rows[...] = (matrix @ part.reshape(taken, -1)).reshape(rows.shape)
-        return found
-    found = np.zeros((math.prod(left), kept), windows.dtype)
-    step = max(1, 4096 * shape[axes] // (kept * taken))
-    for k in range(0, shape[axes], step):
-        part = windows[(*[slice(None)] * axes, slice(k, k + step))].reshape(kept, -1)
-        rows = other[(*[slice(None)] * len(left), slice(k, k + step))]
+def _over_many(windows, other, axes):
+    """Products with parts of windows, of whose last axes many entries are summed."""
+    shape, left = windows.shape[:axes], other.shape[: other.ndim - windows.ndim + axes]
+    found = np.zeros((math.prod(left), math.prod(shape)), windows.dtype)
+    same = _same(windows, other)
+    step = max(1, 4096 * windows.shape[axes] // windows.size)
+    for k in range(0, windows.shape[axes], step):
+        part = windows[(*[slice(None)] * axes, slice(k, k + step))].reshape(found.shape[1], -1)
+        rows = part if same else other[(*[slice(None)] * len(left), slice(k, k + step))]
         found += rows.reshape(len(found), -1) @ part.T
-    return found.reshape(*left, *shape[:axes])
+    return found.reshape(*left, *shape)
 ''',
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from ...graph.extents import Shape
+from ...graph.extents import Extent, Shape
 from . import correlations
 from .array_operators import Template
 from .in_place import InPlace
@@ -38,6 +38,12 @@ class NumPy(InPlace):
     }
     own_helpers: ClassVar[Sequence[str]] = (
         *correlations.HELPERS,
+        """
+def _pad(a, margins):
+    found = np.zeros([n + sum(ends) for n, ends in zip(a.shape, margins)], a.dtype)
+    found[tuple([slice(first, first + n) for n, (first, _) in zip(a.shape, margins)])] = a
+    return found
+""",
         """
 def _blocks(count, width):  # of so many rows as stay in cache
     step = max(1, 2**15 // max(1, width))
@@ -92,6 +98,9 @@ def _logsumexp(a, axis):
     )
     words: ClassVar[Sequence[tuple[str, str]]] = [(r"\bnumpy\.", "np."), (r"\bscipy\.", "")]
     heads: ClassVar[Mapping[str, tuple[str, str]]] = {"dtype": ("{}.dtype", "np.float64")}
+
+    def pad(self, c: Code, shape: Shape, margins: Sequence[tuple[Extent, Extent]]) -> Code:
+        return Code(super().pad(c, shape, margins).text.replace("np.pad(", "_pad(", 1))
 
     def einsum(
         self, factors: Sequence[Code], words: Sequence[Sequence[int]], out: Sequence[int]
