@@ -59,7 +59,10 @@ def naive(x: np.ndarray, w: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_filters_of_all_lengths(n: int, p: int, dtype: type) -> None:
     rng = np.random.default_rng(p)
-    data = {"x": rng.normal(size=n).astype(dtype), "w": rng.normal(size=p).astype(dtype)}
+    data: dict[str, np.ndarray] = {
+        "x": rng.normal(size=n).astype(dtype),
+        "w": rng.normal(size=p).astype(dtype),
+    }
     found = run_source(LINE, data)
     assert found.dtype == dtype
     limit = 1e-4 if dtype is np.float32 else 1e-11
