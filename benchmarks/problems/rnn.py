@@ -86,10 +86,11 @@ def hessian(data: Data) -> Any:
         bar = inner @ W
         along_bar = W.T @ along_inner + np.hstack([np.kron(inner, eye), np.zeros((k, k))])
     weights, shapes = k * k, ((k, k), (k,))
-    columns = (slice(weights), slice(weights, None))
+    cut = [(slice(weights), shapes[0]), (slice(weights, None), shapes[1])]
+    rows = zip((in_W, in_b), shapes, strict=True)
     return tuple([
-        tuple([row[..., at].reshape(*shape, *other) for at, other in zip(columns, shapes, strict=True)])
-        for row, shape in zip((in_W, in_b), shapes, strict=True)
+        tuple([row[..., columns].reshape(*own, *other) for columns, other in cut])
+        for row, own in rows
     ])  # fmt: skip
 
 
