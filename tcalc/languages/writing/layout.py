@@ -12,7 +12,7 @@ from itertools import islice
 from ...graph.applications import application
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ...graph.products import symmetries, zeros_node
-from .abbreviations import abbreviation
+from .abbreviations import abbreviation, spread_form, spread_of
 from .comparisons import sides
 from .einsum_forms import lettered, merged, ordered
 from .factors import Factors, factors, is_quotient
@@ -62,6 +62,7 @@ class FormulaLayout:
     def prepared(self, e: Expr) -> list[Expr]:
         """The nodes of an expression; what has a name is known from here on."""
         nodes, known, stated = nodes_and_names(e)
+        stated.update(self.style.stated)
         self.style.stated = {n for n in stated - known if n.isidentifier()}
         self.names = Names(stated | known)
         for name in sorted(known):
@@ -145,7 +146,8 @@ class FormulaLayout:
                 self.style.spread(p, node.ndim, row) if spreads else p
                 for p, spreads in zip(terms, scalar, strict=True)
             ]
-        return self.style.add(terms)
+        alike = self.matrix and node.ndim == 2 and not any(scalar)
+        return self.style.together(terms) if alike else self.style.add(terms)
 
     def apply(self, node: Apply) -> NodeForm:
         if self.matrix and is_quotient(node) and (found := self.as_product(node)) is not None:
@@ -158,9 +160,10 @@ class FormulaLayout:
 
         short = abbreviation(node) if self.matrix else None
         if short is not None:
-            name, arg = short
-            form = self.forms[id(arg)]
-            plain = self.style.function(name, [form.plain])
+            form = self.formed(short.argument)
+            name, plain = short.name, self.style.function(short.name, [form.plain])
+            if short.turned:
+                return self.settled(node, self.style.transpose(plain), plain)
             row = plain.flips and node.ndim == 1
             turned = self.style.function(name, [form.turned]) if row else None
             return self.settled(node, plain, turned)
@@ -217,7 +220,11 @@ class FormulaLayout:
 
     def product(self, node: Einsum) -> NodeForm:
         indexed = self.indexed(node) if self.matrix else None
-        return indexed or self.as_product(node) or self.einsum(node)
+        found = indexed or self.as_product(node) or self.einsum(node)
+        x = spread_of(node) if self.matrix and node.summed and not node.out else None
+        if x is None:
+            return found
+        return spread_form(self.style, self.formed(x).plain, x.shape)
 
     def as_product(self, node: Einsum | Apply) -> NodeForm | None:
         """A product or a quotient of factors, where the language has words for it."""
