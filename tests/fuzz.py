@@ -28,7 +28,7 @@ import numpy as np
 
 import tcalc as tc
 from tests import mathml_text
-from tests.random_programs import Evaluated, build, drawn, evaluated
+from tests.random_programs import Evaluated, Program, build, drawn, evaluated, holding
 from tests.shared import run_source
 
 MODES = ("forward", "reverse", "cross-country", "auto")
@@ -80,9 +80,9 @@ class Mismatch(NamedTuple):
     what: str
 
 
-def case(seed: int) -> Case | None:
-    """The program of a seed; None where its numbers are too large to compare."""
-    generator = drawn(seed)
+def case(seed: int, program: Program | None = None) -> Case | None:
+    """A program, that of the seed; None where its numbers are too large to compare."""
+    generator = drawn(seed) if program is None else holding(program, seed)
     example = evaluated(generator.program, generator.arrays())
     if not example.largest < LARGEST:
         return None

@@ -15,7 +15,6 @@ import scipy.io
 
 import tcalc as tc
 from tcalc.graph.extents import extent_of
-from tcalc.graph.nodes import variables
 from tests.source_programs import Program
 
 #: What interpreters answer: results by name, or the message of an error.
@@ -59,14 +58,7 @@ def octave(programs: Sequence[Program], folder: Path) -> list[Answer]:
 
 def shaped(program: Program, results: Sequence[np.ndarray]) -> Answer:
     """Arrays with the axes that they have in tcalc, where they have these in Octave."""
-    sizes = {name: n for name, n in program.data.items() if isinstance(n, int)}
-    for v in variables(program.wanted.values()).values():
-        sizes |= {
-            n: k
-            for n, k in zip(v.shape, np.shape(program.data[v.name]), strict=True)
-            if isinstance(n, str)
-        }
-    answer = {}
+    sizes, answer = program.extents(), {}
     for (name, e), value in zip(program.wanted.items(), results, strict=True):
         shape = tuple([extent_of(extent, sizes) for extent in e.shape])
         answer[name] = value.reshape(shape, order="F") if value.shape == padded(shape) else value

@@ -104,4 +104,61 @@ CORPUS = [
             ],
         ),
     ),
+    (
+        0,
+        Program(
+            {"u": ("m", "m"), "v": (2,), "w": ("n", "m")},
+            {"m": 3, "n": 2},
+            [
+                ("einsum", (1,), {"spec": "i->ijj", "sizes": {"j": 3}}),
+                ("binary", (3, 3), {"name": "ratio"}),
+                ("join", (4, 4), {}),
+            ],
+        ),
+    ),
+    (
+        20100412,
+        Program(
+            {"u": ("n", "n")},
+            {"m": 2, "n": 2},
+            [("unary", (0,), {"name": "tanh"}), ("matrix", (0,), {"name": "inv", "extent": "n"})],
+        ),
+    ),
+    (
+        20100722,
+        Program(
+            {"u": (0, "m")},
+            {"m": 3, "n": 3},
+            [
+                ("einsum", (0, 0), {"spec": "jz,jz->j", "sizes": {}}),
+                ("einsum", (0, 0), {"spec": "xa,xa->xj", "sizes": {"j": "n"}}),
+                ("binary", (2, 2), {"name": "multiply"}),
+                ("einsum", (0, 0), {"spec": "xz,xz->x", "sizes": {}}),
+                ("branch", (3, 3, 2), {}),
+                ("unary", (2,), {"name": "log1psq"}),
+                ("branch", (2, 5, 6), {}),
+                ("reduction", (7,), {"name": "cumsum", "axis": 0}),
+            ],
+        ),
+    ),
+    (
+        20140190,
+        Program(
+            {"u": (2,)},
+            {"m": 3, "n": 2},
+            [("unary", (0,), {"name": "relu"}), ("reduction", (1,), {"name": "prod", "axis": 0})],
+        ),
+    ),
+    (
+        20131620,
+        Program(
+            {"u": ("m", "m")},
+            {"m": 3, "n": 2},
+            [
+                ("transpose", (0,), {"axes": [1, 0]}),
+                ("binary", (1, 1), {"name": "add"}),
+                ("unary", (2,), {"name": "cube"}),
+            ],
+        ),
+    ),
 ]

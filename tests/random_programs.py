@@ -149,3 +149,10 @@ def drawn(seed: int) -> Generator:
     generator = Generator(seed)
     generator.run(int(generator.rng.integers(2, 9)))
     return generator
+
+
+def holding(program: Program, seed: int) -> Generator:
+    """A generator that holds a given program."""
+    generator = Generator(seed)
+    generator.program, generator.size = program, program.size
+    return generator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from inspect import signature
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.backends.c.background import BACKGROUND
 from tcalc.graph.operators import TABLE, Op
 from tcalc.ops.declared import DECLARED
 from tcalc.run.backends import BACKENDS
@@ -56,3 +57,11 @@ def run_source(e: Any, data: Mapping[str, Any], **options: Any) -> Any:
     exec(tc.to_code(e, "numpy", name="printed", **options), scope)
     printed = scope["printed"]
     return printed(**{name: data[name] for name in signature(printed).parameters})
+
+
+def called(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a compiled function gives once all its functions of C are there."""
+    for _ in range(2):
+        step(*args, **kwargs)
+        assert BACKGROUND.wait(60)
+    return step(*args, **kwargs)

@@ -9,7 +9,7 @@ import numpy as np
 
 import tcalc as tc
 from tcalc.graph.applications import apply
-from tcalc.graph.nodes import Const, postorder
+from tcalc.graph.nodes import Const, postorder, variables
 from tcalc.graph.normal import bare
 from tests import linalg_cases, loop_cases, place_cases, test_joining
 from tests.cases import CASES
@@ -34,6 +34,18 @@ class Program(NamedTuple):
         """Are there constants of double precision?"""
         nodes = postorder([bare(e) for e in self.wanted.values()])
         return any(isinstance(node, Const) for node in nodes)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The data without extents."""
+        return {name: np.asarray(a) for name, a in self.data.items() if not isinstance(a, int)}
+
+    def extents(self) -> dict[str, int]:
+        """Extents by name, those of arrays too."""
+        found = {name: n for name, n in self.data.items() if isinstance(n, int)}
+        for v in variables(self.wanted.values()).values():
+            shape = zip(v.shape, np.shape(self.data[v.name]), strict=True)
+            found |= {n: k for n, k in shape if isinstance(n, str)}
+        return found
 
     def single(self) -> Program:
         """The same with data of single precision."""

@@ -17,7 +17,7 @@ import pytest
 
 import tcalc as tc
 from benchmarks.harness import peak_traced
-from tcalc.backends.c import compiler, program
+from tcalc.backends.c import compiler, functions, program
 from tcalc.backends.c.cache import private
 from tcalc.backends.c.library import heading
 from tests.cases import CASES
@@ -235,3 +235,27 @@ def test_source_is_c_without_warnings(tmp_path: Path) -> None:
         )  # fmt: skip
         assert done.returncode == 0
         assert not done.stderr
+
+
+def test_functions_of_a_program_are_compiled_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    make = functions.functions
+
+    def counted(texts: Any, *rest: Any) -> Any:
+        calls.append(len(texts))
+        return make(texts, *rest)
+
+    monkeypatch.setattr(functions, "functions", counted)
+    A, x = tc.var("A", ("n", "n")), tc.var("x", ("n",))
+    # Factorisations stand between the functions; x[::-1] is a view of an argument.
+    first = tc.solve(A, tc.exp(x) * x[::-1] + 1)
+    second = tc.solve(A.T + tc.eye("n"), tc.sin(first) * first - 2)
+    step = compiled(tc.cos(second) * x + tc.exp(-second) * first)
+    a, v = np.eye(4) * 3 + np.ones((4, 4)), np.linspace(0.1, 1, 4)
+    one = np.linalg.solve(a, np.exp(v) * v[::-1] + 1)
+    two = np.linalg.solve(a.T + np.eye(4), np.sin(one) * one - 2)
+    np.testing.assert_allclose(step(A=a, x=v), np.cos(two) * v + np.exp(-two) * one, rtol=1e-12)
+    assert calls == [3]
+    strided = np.linspace(0.1, 1, 8)[::2]
+    step(A=a, x=v), step(A=a, x=strided), step(A=a, x=strided)
+    assert len(calls) == 2  # those that read x were compiled for its strides, at once

@@ -11,11 +11,8 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.graph.applications import apply
 from tcalc.languages.source.c_module import header_of
 from tests.c_programs import COMPILER, STRICT, Job, built, called, needs_compiler, printed
-from tests.test_code_c import WITHOUT
-from tests.test_operators import ELEMENTWISE
 
 pytestmark = needs_compiler
 
@@ -72,6 +69,60 @@ def test_arrays_that_are_done_with_give_their_memory() -> None:
     assert "return (size_t)(n * n + n * n) * sizeof(real);" in source
 
 
+def test_routines_do_not_write_where_they_read(tmp_path: Path) -> None:
+    """Entry by entry an array may take the place of another one, in a routine's call it may not."""
+    stack = tc.var("S", ("m", "n", "n"))
+    e = tc.linalg.inv(tc.linalg.adj(tc.linalg.inv(tc.linalg.expm(tc.sin(stack)))))
+    job = Job("chain", e, {"S": np.random.default_rng(0).normal(size=(3, 4, 4))}, {"m": 3, "n": 4})
+    source = printed(job, 0)
+    status, (found,) = called(built(source, tmp_path), source, "f0", job)
+    assert status == 0
+    np.testing.assert_allclose(found, job.expected()[0], rtol=1e-11)
+    for call in re.findall(r"(?:inv|frechet)\((.*)\)\)$", body(e), re.MULTILINE):
+        named = [word for word in re.findall(r"[A-Za-z]\w*", call) if re.match(r"t\d|S|out", word)]
+        assert len(set(named)) == len(named)
+
+
+def test_tensors_are_multiplied_as_matrices() -> None:
+    """Where axes that stand together in memory do so in the result."""
+    U, V = tc.var("U", ("m", "n", "k")), tc.var("V", ("k", "p"))
+    assert "product(m * n, p, k, U, k, 1, V, p, 1, out)" in body(tc.einsum("mnk,kp->mnp", U, V))
+    assert "product(p, n * k, m, " in body(tc.einsum("mnk,pm->pnk", U, tc.var("Y", ("p", "m"))))
+    assert "product(k, p, m * n, " in body(
+        tc.einsum("mnk,mnp->kp", U, tc.var("Y", ("m", "n", "p")))
+    )
+    apart = tc.einsum("mnk,npm->kp", U, tc.var("W", ("n", "p", "m")))
+    assert "product(" not in body(apart)
+
+
+def test_a_definite_matrix_is_factored_once_and_solved_with() -> None:
+    P, y = tc.var("P", ("n", "n"), positive_definite=True), tc.var("y", "n")
+    value = y @ tc.linalg.inv(P) @ y + tc.linalg.logdet(P)
+    text = body(value)
+    assert text.count("cholesky(") == 1
+    assert "solve_definite(" in text
+    assert "inverse_of_factor(" not in text
+    text = body((value, tc.grad(value, P)))
+    assert text.count("cholesky(") == 1
+    assert text.count("inverse_of_factor(") == 1
+
+
+def test_functions_of_numbers_stand_in_loops_that_have_vectors_of_them() -> None:
+    """A loop with a sum in it has none, so that the function's loop stays apart."""
+    x, y = tc.var("x", ("m", "k")), tc.var("y", ("n", "k"))
+    distances = tc.sum((x[:, None, :] - y[None]) ** 2, axis=-1)
+    lines = body(tc.exp(-distances)).splitlines()
+    (at,) = [k for k, line in enumerate(lines) if "exp(" in line]
+    assert lines[at - 1].endswith("j < n; j++)")
+
+
+def test_what_all_directions_share_is_not_copied() -> None:
+    """A derivative's stack of directions at one matrix."""
+    text = body(tc.jacobian(tc.linalg.expm(A), A))
+    assert text.count("= A[") == 0
+    assert re.search(r"expm_frechet\(n, 1, A, ", text)
+
+
 def test_the_beginning_is_a_header(tmp_path: Path) -> None:
     source = tc.to_code(X @ w, "c", "g")
     (tmp_path / "g.h").write_text(header_of(source))
@@ -120,13 +171,6 @@ def test_names_of_functions_are_checked(bad: str) -> None:
         tc.to_code(w, "c", bad)
 
 
-@pytest.mark.parametrize("name", sorted(WITHOUT))
-def test_what_has_no_word_is_refused(name: str) -> None:
-    row = next(r for r in ELEMENTWISE if r.name == name)
-    with pytest.raises(tc.UnsupportedError, match=f"no C source for {name}"):
-        tc.to_code(apply(row, c, w[0]), "c")
-
-
 def test_a_factorisation_that_fails_returns_a_status(tmp_path: Path) -> None:
     job = Job("indefinite", tc.linalg.cholesky(A), {"A": -np.eye(3)}, {"n": 3})
     source = printed(job, 0)
@@ -134,7 +178,15 @@ def test_a_factorisation_that_fails_returns_a_status(tmp_path: Path) -> None:
     assert status == 1
 
 
+def functions_of_matrices() -> tc.Expr:
+    regular = A / 4 + 3 * tc.eye("n")
+    parts = [tc.linalg.expm(A), tc.linalg.sqrtm(regular), tc.linalg.logm(regular), tc.linalg.adj(A)]
+    smooth = tc.linalg.matrix_function(A, tc.tanh)
+    return sum([tc.sum(p * p) for p in parts], tc.sum(smooth * A) + tc.jv(1, A[0, 0]))
+
+
 CHECKED = [
+    tc.hessian(functions_of_matrices(), A),
     tc.grad(tc.sum(tc.softplus(X @ w)), w),
     tc.hessian(tc.sum(tc.softplus(X @ w)), w),
     tc.grad(tc.linalg.logdet(A), A),
@@ -168,6 +220,14 @@ def test_a_self_check_fails_on_wrong_source(tmp_path: Path) -> None:
     (tmp_path / "wrong.c").write_text(source.replace(right, "2.9 * (w[i] * w[i])"))
     subprocess.run([str(COMPILER), "wrong.c", "-o", "wrong", "-lm"], cwd=tmp_path, check=True)
     assert subprocess.run(["./wrong"], cwd=tmp_path, check=False).returncode == 1
+
+
+def test_errors_name_the_row_and_languages_that_have_it() -> None:
+    own = tc.elementwise("cubed_there", lambda xp, a: a**3, lambda a, y: 3 * a**2, code={
+        "matlab": "{0} .^ 3", "julia": "{0} ^ 3",
+    })  # fmt: skip
+    with pytest.raises(tc.UnsupportedError, match=r"no C source for cubed_there; .* julia, matlab"):
+        tc.to_code(own(w), "c")
 
 
 def test_ones_own_function_has_its_own_text(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
-"""Random programs of fixed seeds, through every back end but C, every printer and language."""
+"""Random programs through every back end but C, every printer and language."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.fuzz import CHECKS, piece
+from tests.fuzz import CHECKS, case, compared, piece
+from tests.random_corpus import CORPUS
+from tests.random_programs import Program
 
 
 @pytest.mark.parametrize("first", [0, 1_000_000, 1_000_300])
@@ -13,3 +15,10 @@ def test_random_programs_agree_with_jets_everywhere(first: int) -> None:
     assert compared >= 18
     assert done.keys() == CHECKS.keys()
     assert not mismatches, "\n".join(map(str, mismatches))
+
+
+@pytest.mark.parametrize(("seed", "program"), CORPUS)
+def test_programs_that_failed_once_agree_everywhere(seed: int, program: Program) -> None:
+    found = case(seed, program)
+    assert found is not None
+    assert not [wrong for where in CHECKS for wrong in compared(found, where)]

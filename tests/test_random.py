@@ -19,7 +19,7 @@ import pytest
 import tcalc as tc
 from tests.cases import Reference
 from tests.random_corpus import CORPUS
-from tests.random_programs import Generator, Program, build, drawn, evaluated
+from tests.random_programs import Generator, Program, build, drawn, evaluated, holding
 
 FRESH = "TCALC_RANDOM" in os.environ
 COUNT = int(os.environ.get("TCALC_RANDOM", "320"))
@@ -92,6 +92,4 @@ def test_random_expressions(batch: int) -> None:
 
 @pytest.mark.parametrize(("seed", "program"), CORPUS)
 def test_programs_that_failed_once(seed: int, program: Program) -> None:
-    generator = Generator(seed)
-    generator.program, generator.size = program, program.size
-    assert check(generator)
+    assert check(holding(program, seed))

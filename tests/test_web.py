@@ -34,7 +34,7 @@ def client() -> Iterator[TestClient]:
         yield client
 
 
-def until(true: Any, seconds: float = 30.0) -> None:
+def until(true: Any, seconds: float = 120.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end

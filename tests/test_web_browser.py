@@ -62,7 +62,7 @@ def page(browser: Any, address: str) -> Iterator[Any]:
 def test_typing_and_deriving_shows_the_result_in_place(page: Any) -> None:
     page.goto("/")
     page.get_by_label("Expression").fill("x'*A*x")
-    page.get_by_label("Derive by").fill("x")
+    page.get_by_label("With respect to").fill("x")
     page.get_by_role("button", name="Derive").click()
     page.get_by_role("heading", name="Result").wait_for()
     assert "(A + A')*x" in page.locator("#output-text code").inner_text()
@@ -126,7 +126,7 @@ def test_without_scripts(browser: Any, address: str) -> None:
     page = context.new_page()
     page.goto("/")
     page.get_by_label("Expression").fill("norm2(A*x - y)^2")
-    page.get_by_label("Derive by").fill("x")
+    page.get_by_label("With respect to").fill("x")
     page.get_by_role("button", name="Derive").click()
     assert "A'" in page.locator("#output-text code").inner_text()
     assert page.locator("#output-numpy code").is_visible()

@@ -1,14 +1,16 @@
 """Many clients at once, some of them hostile: ``python -m web.load``.
 
-A server of its own is started; every client has a loopback address of its own and pauses between
-queries as people do. Honest answers are compared with what tcalc says here. In between the health
-of the server is asked, its memory is read, and with ``--kill`` its fork server is killed once.
+A server of its own is started; every client has a loopback address of its own, pauses between
+queries as people do, and, unless it is hostile, waits where it is told that it asks too often.
+Honest answers are compared with what tcalc says here. In between the health of the server is asked,
+the memory of its processes is read, and with ``--kill`` its fork server is killed once, halfway.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import os
 import random
 import signal
@@ -16,11 +18,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import httpx
@@ -53,12 +56,15 @@ class Seen:
     hostile: Counter[int] = field(default_factory=Counter)
     times: list[float] = field(default_factory=list)
     health: list[float] = field(default_factory=list)
+    memory: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     wrong: list[str] = field(default_factory=list)
     back: float = 0.0
 
     @property
     def queries(self) -> int:
-        return sum(self.statuses.values()) + sum(self.hostile.values())
+        """Those that were let in."""
+        counts = self.statuses + self.hostile
+        return sum(counts.values()) - counts[429]
 
 
 @cache
@@ -76,7 +82,7 @@ def body(query: tuple[str, str, int]) -> dict[str, Any]:
 
 
 async def client(
-    number: int, url: str, hostile: bool, pause: float, seen: Seen, end: float, most: int
+    number: int, url: str, hostile: bool, pause: float, seen: Seen, end: float, most: float
 ) -> None:
     """Ask until the time is up or enough was asked."""
     address = f"127.0.0.{number + 2}"
@@ -100,6 +106,8 @@ async def client(
             else:
                 seen.statuses[answer.status_code] += 1
                 _judge(query, expected(query), answer, taken, seen)
+                if answer.status_code == 429:
+                    await asyncio.sleep(float(answer.headers["Retry-After"]))
             if pause:
                 await asyncio.sleep(choice.expovariate(1 / pause))
 
@@ -116,18 +124,23 @@ def _judge(query: Any, known: str, answer: httpx.Response, taken: float, seen: S
         seen.wrong.append(f"{query[0]}: {answer.status_code} {answer.text[:200]}")
 
 
-async def watch(url: str, seen: Seen, end: float, kill: bool, pid: int) -> None:
-    """The health of the server; halfway its fork server is killed where that is asked."""
+async def watch(url: str, seen: Seen, end: float, most: float, kill: bool, pid: int) -> None:
+    """The health of the server and its memory; halfway its fork server is killed if asked."""
     middle = (time.monotonic() + end) / 2
+    read = 0.0
     async with httpx.AsyncClient(base_url=url, timeout=30) as http:
-        while time.monotonic() < end:
+        while time.monotonic() < end and seen.queries < most:
             start = time.monotonic()
+            if start > read + 1:
+                read = start
+                seen.memory["web process"].append(own_memory(pid))
+                seen.memory["fork servers"].append(sum(map(own_memory, children(pid))))
+                start = time.monotonic()
             answer = await http.get("/health")
             seen.health.append(time.monotonic() - start)
-            if kill and start > middle:
+            if kill and (start > middle or seen.queries > most / 2):
                 kill = False
-                victims = [p for p, line in processes(pid) if "fork_server" in line]
-                os.kill(min(victims), signal.SIGKILL)
+                os.kill(min(children(pid)), signal.SIGKILL)
                 start = time.monotonic()
                 while (await http.get("/health")).status_code != 200:
                     await asyncio.sleep(0.02)
@@ -137,35 +150,25 @@ async def watch(url: str, seen: Seen, end: float, kill: bool, pid: int) -> None:
             await asyncio.sleep(0.2)
 
 
-def processes(parent: int) -> list[tuple[int, str]]:
-    """The processes below one: their numbers and command lines."""
-    below: dict[int, list[int]] = {}
-    lines: dict[int, str] = {}
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (place / "stat").read_text().rpartition(")")[2].split()
-            lines[int(place.name)] = (place / "cmdline").read_text().replace("\0", " ")
-        except OSError:
-            continue
-        below.setdefault(int(fields[1]), []).append(int(place.name))
-    found, todo = [], list(below.get(parent, []))
-    while todo:
-        pid = todo.pop()
-        found.append((pid, lines[pid]))
-        todo += below.get(pid, [])
-    return found
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that are there."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
 
 
-def resident(pid: int) -> float:
-    """MiB of a process and those below it, shared memory counted where it is proportional."""
-    total = 0
-    for number in [pid, *[p for p, _ in processes(pid)]]:
-        try:
-            text = Path(f"/proc/{number}/smaps_rollup").read_text()
-        except OSError:
-            continue
-        total += int(text.partition("Pss:")[2].split()[0])
-    return total / 1024
+def own_memory(pid: int) -> float:
+    """MiB that a process has written, shared with its children or not; 0 where it has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0.0
+    return int(status.partition("RssAnon:")[2].split()[0]) / 1024
+
+
+def growth(values: Sequence[float]) -> float:
+    """From the second tenth to the last one, of medians: at first caches are filled."""
+    tenth = len(values) // 10
+    return median(values[-tenth:]) - median(values[tenth : 2 * tenth]) if tenth else 0.0
 
 
 def quantile(values: Sequence[float], q: float) -> float:
@@ -184,7 +187,7 @@ async def measure(options: argparse.Namespace, url: str, pid: int) -> Seen:
             client(k, url, k < hostile, pause, seen, end, options.queries)
             for k in range(options.clients)
         ],
-        watch(url, seen, end, options.kill, pid),
+        watch(url, seen, end, options.queries, options.kill, pid),
     )
     return seen
 
@@ -194,10 +197,14 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--hostile", type=float, default=0.1, help="their share")
     parser.add_argument("--rate", type=float, default=6.0, help="queries a second; 0: all it can")
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--queries", type=int, default=10**9, help="stop after so many")
+    parser.add_argument("--seconds", type=float, help="stop after so many; 60")
+    parser.add_argument("--queries", type=int, help="stop after so many that were let in")
     parser.add_argument("--kill", action="store_true", help="kill the fork server halfway")
     options = parser.parse_args()
+    if options.seconds is None:
+        options.seconds = 60.0 if options.queries is None else math.inf
+    if options.queries is None:
+        options.queries = math.inf
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -217,12 +224,10 @@ def main() -> int:
                 pass
             time.sleep(0.1)
         time.sleep(2)
-        before = resident(server.pid)
         seen = asyncio.run(measure(options, url, server.pid))
         time.sleep(4)
-        left = [line for _, line in processes(server.pid) if "fork_server" not in line]
-        servers = len(processes(server.pid))
-        after = resident(server.pid)
+        left = [child for one in children(server.pid) for child in children(one)]
+        servers = len(children(server.pid))
     finally:
         server.terminate()
         server.wait(20)
@@ -231,12 +236,17 @@ def main() -> int:
     for name, values in (("honest answers", seen.times), ("health", seen.health)):
         told = ", ".join(f"p{q} {quantile(values, q / 100) * 1e3:.0f} ms" for q in (50, 95, 99))
         print(f"{name}: {told}, at most {max(values, default=0) * 1e3:.0f} ms")
-    print(f"memory {before:.0f} MiB before, {after:.0f} MiB after; processes {servers} (2 servers)")
+    for name, series in seen.memory.items():
+        grown = growth(series)
+        print(f"memory of {name}: {series[0]:.0f} to {series[-1]:.0f} MiB, grown by {grown:.1f}")
+        if grown > max(2.0, 0.05 * series[0]):
+            seen.wrong.append(f"the memory of {name} grows")
+    print(f"fork servers {servers}; children left {len(left)}")
     if options.kill:
         print(f"fork server killed: back after {seen.back * 1e3:.0f} ms")
-    for line in (*left, *seen.wrong[:20]):
+    for line in seen.wrong[:20]:
         print(f"WRONG {line}")
-    return 1 if seen.wrong or left or servers > 2 else 0
+    return 1 if seen.wrong or left or servers != 2 else 0
 
 
 if __name__ == "__main__":

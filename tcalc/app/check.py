@@ -89,7 +89,7 @@ def check(e: Expr, wrt: Any, order: int = 1, mode: str = "auto", seed: int = 0) 
     root = derivative(e, wrt, order, mode)
     x = root.wrt[-1]
     sizes = {name: 2 + k % 4 for k, name in enumerate(dimensions([e]))}
-    value, slope = compile(e), compile(root)
+    value, slope = compile(e, backend="numpy"), compile(root, backend="numpy")
     rng = np.random.default_rng(seed)
     tolerance = TOLERANCES[order - 1]
     worst, lines = 0.0, 0

@@ -27,6 +27,7 @@ from ..support.limits import LIMITS, for_text, limits
 from ..support.progress import Progress
 from ..support.version import __version__
 from .check import check
+from .convention import CONVENTION
 from .declarations import declare
 from .explain import explain
 from .gallery import write_gallery
@@ -35,12 +36,6 @@ from .output import files, forms, listed, shown, write
 
 #: Languages of input by name.
 READERS = {name: language.read for name, language in TEXT_LANGUAGES.items() if language.read}
-#: How the axes of derivatives are ordered, in words.
-LAYOUT = (
-    "Layout: a gradient has the shape of what it is taken by; other derivatives have the axes of"
-    " the expression, then those of each variable, so that a row of a Jacobian belongs to one"
-    " entry of the expression."
-)
 BAD_INPUT = 2
 
 
@@ -88,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         "--where", action=argparse.BooleanOptionalAction, default=True,
         help="name what is repeated in a formula, where that is shorter",
     )  # fmt: skip
-    derive.epilog = LAYOUT
+    derive.epilog = f"Layout: {CONVENTION}."
     derive.add_argument(
         "--to", action="append", choices=forms(), help="form of the output; may stand again",
     )  # fmt: skip
@@ -206,7 +201,7 @@ def _derive(arguments: Any) -> int:
     else:
         print("\n\n".join([shown(result, form, where=arguments.where) for form in chosen]))
     if sys.stderr.isatty() and _wrt(arguments):
-        print(LAYOUT, file=sys.stderr)
+        print(f"Layout: {CONVENTION}.", file=sys.stderr)
     if arguments.explain:
         print(explain(result), file=sys.stderr)
     return 0
@@ -243,7 +238,7 @@ def _eval(arguments: Any) -> int:
     declared: dict[str, Any] = {name: value.shape for name, value in data.items()}
     declared.update(declare(arguments.var))
     result = _derived(arguments, _read(arguments, declared))
-    step = compile(result)
+    step = compile(result, backend="numpy")
     with Progress("evaluating"):
         value = step(data)
     if arguments.out:

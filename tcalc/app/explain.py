@@ -11,11 +11,13 @@ from ..graph import trees
 from ..graph.extents import NOMINAL, show_shape
 from ..graph.nodes import Derivative, Expr, Var, dimensions, postorder
 from ..graph.normal import bare
+from ..graph.variables import canonical_name
 from ..plan.lowering.make import make_plan
 from ..rules.strategy import simplify
 from ..run.binding import checked_extent
 from ..support import html
 from ..support.byte_counts import show_bytes
+from .convention import layout
 
 HEAD = ("mode", "nodes", "steps", "operations", "peak memory")
 
@@ -40,6 +42,8 @@ class Explanation:
         Names of rules and how often they fired.
     sizes : dict
         Extents of the dimensions that the predictions are for.
+    layout : str
+        How the axes of what is explained are ordered, in words.
     """
 
     def __init__(
@@ -49,9 +53,10 @@ class Explanation:
         rewrites: dict[str, int],
         sizes: dict[str, int],
         note: str,
+        layout: str,
     ) -> None:
         self.title, self.rows, self.rewrites = title, list(rows), rewrites
-        self.sizes, self.note = sizes, note
+        self.sizes, self.note, self.layout = sizes, note, layout
 
     def __str__(self) -> str:
         cells = self._cells()
@@ -166,7 +171,12 @@ def explain(e: Any, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explana
     note = f" ({', '.join(guessed)} taken as {NOMINAL})" if guessed else ""
     at = ", ".join(f"{name} = {extent}" for name, extent in known.items())
     title = f"{what}, shape {shape}" + (f", at {at}" if at else "")
-    return Explanation(title, rows, dict(fired), known, note)
+    ordered = [
+        layout(bare(leaf), [canonical_name(str(v)) for v in trees.leaves(source.wrt)], source.order)
+        for source in sources
+        for leaf in trees.leaves(source.of)
+    ]
+    return Explanation(title, rows, dict(fired), known, note, "; ".join(dict.fromkeys(ordered)))
 
 
 def all_sizes(roots: Sequence[Expr], sizes: Mapping[str, int]) -> dict[str, int]:

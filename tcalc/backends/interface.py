@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from ..plan.steps import Plan
 from ..support.arrays import Array
 from ..support.machine import Machine
+from ..support.rows import Rows
 
 
 class Program(Protocol):
@@ -60,8 +61,8 @@ class Sweep(Protocol):
         self,
         count: int,
         fixed: Mapping[str, Array],
-        moving: Mapping[str, Iterable[Array]],
-        into: Sequence[Iterable[Array]],
+        moving: Mapping[str, Rows],
+        into: Sequence[Rows],
     ) -> None:
         """Run `count` times, one time after the other: what is written may be read by the next.
 
@@ -72,10 +73,10 @@ class Sweep(Protocol):
             Arrays by name that are the same each time; what ``plan.fixed`` says is computed once a
             sweep.
         moving : mapping
-            By name, one array for each time.
-        into : sequence of iterable of numpy.ndarray
-            For each output one contiguous array for each time, of the output's shape and the
-            program's dtype, to be written to.
+            By name, one row of a contiguous array for each time.
+        into : sequence of Rows
+            For each output one row for each time, of the output's shape and the program's dtype, to
+            be written to.
 
         Raises
         ------

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..graph.applications import apply
 from ..graph.extents import ONE, Coef
-from ..graph.nodes import Add, Apply, Einsum, Expr
+from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import add, einsum, scale, view
 from ..graph.operators import TABLE
 from ..graph.products import is_number, is_zero, split_coef
@@ -54,9 +54,9 @@ def _choice_of_terms(e: Expr) -> Iterable[Expr | None]:
             no = [_without(t, factor) for t in e.args]
             yes = [_without(t, condition) for t in e.args]
             others = [t for t, a, b in zip(e.args, yes, no, strict=True) if a is b is None]
-            taken = [t for t in yes if t is not None]
-            if taken:
-                one, two = add(taken), add([t for t in no if t is not None])
+            taken, left = ([t for t in found if t is not None] for found in (yes, no))
+            if taken and left:
+                one, two = add(taken), add(left)
                 axes = range(e.ndim)
                 extents = dict(enumerate(e.shape))
                 whole = einsum([condition], [axes[: condition.ndim]], axes, ONE, extents)
@@ -132,4 +132,11 @@ def _product_of_others(e: Expr) -> Iterable[Expr | None]:
     if unit and is_number(one, 1) and isinstance(others, Einsum) and absent_axes(others) == {0}:
         x = einsum(others.args, others.labels, others.out[1:], others.coef)
         axes = (0,)
-        yield einsum([prod(x), reciprocal(x)], [(), axes], axes)
+        if _mostly_nonzero(x):
+            yield einsum([prod(x), reciprocal(x)], [(), axes], axes)
+
+
+def _mostly_nonzero(e: Expr) -> bool:
+    """Is it 0 by chance alone? A relu is 0 for half of all numbers, which no reader expects."""
+    unit = isinstance(e, Einsum) and len(set(e.out)) < len(e.out)
+    return isinstance(e, Var | Einsum | Add) and not unit and all(map(_mostly_nonzero, e.args))

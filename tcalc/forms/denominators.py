@@ -29,7 +29,7 @@ def _common_denominator(e: Expr) -> Iterable[Expr | None]:
                     seen[id(op)] = op, () if not word else None
     for op, scalar in seen.values():
         (below,) = op.args
-        if scalar is None and below.ndim != e.ndim:
+        if scalar is None and below.shape != e.shape:
             continue
         axes = range(e.ndim)
         word = tuple(axes)[: below.ndim]

@@ -121,10 +121,11 @@ def _permuted_pairs(e: Expr) -> Iterable[Expr | None]:
     ):
         return
     word = e.labels[0]
+    if sorted(word) != sorted(e.out) or len(set(word)) < inner.ndim:
+        return
     order = [word.index(label) for label in e.out]
     pairs = [sorted(order[k : k + 2]) for k in range(0, len(order), 2)]
-    whole = len(set(order)) == len(order) == inner.ndim
-    if whole and all(j == i + 1 and i % 2 == 0 for i, j in pairs):
+    if all(j == i + 1 and i % 2 == 0 for i, j in pairs):
         yield scale(symmetric_part(view(inner.args[0], order), e.ndim // 2), e.coef)
 
 

@@ -339,7 +339,7 @@ class Indicator(Op):
     """
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Loop(Op):
     """A sequence of steps, each of which is the same expression of the states before it.
 

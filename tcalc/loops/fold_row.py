@@ -8,14 +8,14 @@ one array, and plans compute only the outputs that are read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import cycle, islice, repeat
+from collections.abc import Collection, Mapping
 from math import prod
 from typing import Any
 
 from ..graph.extents import Shape, extent_names, extent_of
 from ..graph.operators import Iteration, Kernels, Loop, Meaning, Spelling
 from ..support.arrays import AnyArray
+from ..support.rows import Rows, StateRows
 from .batches import batched_loop
 from .body import Body
 from .derivatives import loop_pullback, loop_pushforward
@@ -44,7 +44,7 @@ def _iteration(params: tuple[Any, ...], read: Collection[int]) -> Iteration:
     def entries(sizes: Mapping[str, int]) -> int:
         count = extent_of(length, sizes)
         shapes = [(k, [extent_of(x, sizes) for x in body.states[k].shape]) for k in needed]
-        return sum([prod(s) * _held_values(count, k in kept) for k, s in shapes])
+        return sum([prod(s) * StateRows(count, k in kept, backward).held for k, s in shapes])
 
     following = {k: body.outputs[k] for k in needed}
     variables = body.states, body.steps, body.captured
@@ -57,64 +57,33 @@ def _needed(body: Body, read: Collection[int]) -> tuple[list[int], set[int]]:
     return sorted(body.reaching({k % n for k in read})), {k % n for k in read if k >= n}
 
 
-def _held_values(count: int, kept: bool) -> int:
-    """How many values of a state are held: all, or those before and after the current step."""
-    return count + 1 if kept else min(count, 1) + 1
-
-
-class _StateMemory:
-    """Memory for the values of one state.
-
-    Row t of a history is the state before step t and after step t - 1; in a loop that runs backward
-    it is the state after step t and before step t - 1.
-    """
-
-    def __init__(
-        self, xp: Any, init: AnyArray, count: int, kept: bool, backward: bool, dtype: Any
-    ) -> None:
-        self.memory = xp.empty((_held_values(count, kept), *init.shape), dtype)
-        rows = range(len(self.memory))
-        self.order = rows[::-1] if backward else rows
-        self.last = self.memory[self.order[count if kept else count % 2], ...]
-        self.memory[self.order[0], ...] = init
-
-    def before(self) -> Iterator[AnyArray]:
-        return _slices(self.memory, cycle(self.order))
-
-    def after(self) -> Iterator[AnyArray]:
-        return islice(self.before(), 1, None)
-
-
-def _slices(array: AnyArray, order: Iterable[int]) -> Iterator[AnyArray]:
-    """Slices along the first axis, arrays even where they have no axes."""
-    return map(array.__getitem__, zip(order, repeat(...), strict=False))
-
-
 def _run_steps(xp: Any, params: tuple[Any, ...], *arrays: AnyArray) -> list[AnyArray | None]:
     """The outputs that are read, None for the others.
 
     The last three parameters are the number of steps, the outputs that are read, and the compiled
     step. ``step.sweep(count, fixed, moving, into)`` runs it `count` times: `fixed` are arrays by
-    name, `moving` iterators by name over the arrays of each step, `into` iterators over the arrays
-    that each step writes.
+    name, `moving` the rows that each step reads by name, `into` those that it writes.
     """
     body, _, backward, count, read, step = params
     arrays = tuple([xp.asarray(a, order="C") for a in arrays])
     n, m = len(body.states), len(body.steps)
     needed, kept = _needed(body, read)
+    lies = {k: StateRows(count, k in kept, backward) for k in needed}
+    held = {k: xp.empty((at.held, *arrays[k].shape), step.dtype) for k, at in lies.items()}
+    for k, at in lies.items():
+        held[k][at.before[0], ...] = arrays[k]
+    moving = {body.states[k].name: Rows(held[k], at.before) for k, at in lies.items()}
     order = range(count)[::-1] if backward else range(count)
-    held = {k: _StateMemory(xp, arrays[k], count, k in kept, backward, step.dtype) for k in needed}
-    moving = {body.states[k].name: values.before() for k, values in held.items()}
     for v, array in zip(body.steps, arrays[n : n + m], strict=True):
-        moving[v.name] = _slices(array, order)
+        moving[v.name] = Rows(array, order)
     fixed = {v.name: a for v, a in zip(body.captured, arrays[n + m :], strict=True)}
-    step.sweep(count, fixed, moving, [values.after() for values in held.values()])
+    step.sweep(count, fixed, moving, [Rows(held[k], at.after) for k, at in lies.items()])
     results: list[AnyArray | None] = [None] * (3 * n)
-    for k, values in held.items():
-        results[k] = values.last
+    for k, at in lies.items():
+        results[k] = held[k][at.last, ...]
         if k in kept:
-            early, late = values.memory[:-1], values.memory[1:]
-            results[n + k], results[2 * n + k] = (early, late) if backward else (late, early)
+            after, before = at.histories
+            results[n + k], results[2 * n + k] = held[k][after], held[k][before]
     return results
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections import UserDict
 from importlib import import_module
 from typing import Any
 
 from ..backends.interface import BackEnd
+
+#: The variable that names the back end where nothing does, and what it is by default.
+CHOICE, DEFAULT = "TCALC_BACKEND", "auto"
 
 
 class _Rows(UserDict[str, BackEnd]):
@@ -31,6 +35,7 @@ class _Rows(UserDict[str, BackEnd]):
 
 BACKENDS = _Rows(
     {
+        "auto": "..backends.auto.program",
         "numpy": "..backends.numpy.program",
         "c": "..backends.c.program",
         "functional": "..backends.functional.program",
@@ -38,16 +43,19 @@ BACKENDS = _Rows(
 )
 
 
-def backend_named(name: object) -> BackEnd:
-    """The back end of this name, if it can run here.
+def backend_named(name: object = None) -> BackEnd:
+    """The back end of this name, or of the one that runs by default, if it can run here.
 
     Raises
     ------
     ValueError
         Where there is none. Error where it lacks something.
     """
+    asked = "backend"
+    if name is None:
+        asked, name = CHOICE, os.environ.get(CHOICE, DEFAULT)
     if not isinstance(name, str) or name not in BACKENDS:
         names = ", ".join(map(repr, BACKENDS))
-        raise ValueError(f"backend {name!r} does not exist; there is {names}")
+        raise ValueError(f"{asked} {name!r} does not exist; there is {names}")
     BACKENDS[name].available()
     return BACKENDS[name]

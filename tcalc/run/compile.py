@@ -20,7 +20,7 @@ from .tracing import CompiledFunction
 def compile(
     outputs: Any,
     args: Sequence[str | Var] | None = None,
-    backend: str = "numpy",
+    backend: str | None = None,
     data: Values | None = None,
     memory_limit: int | str | None = None,
     check: bool = True,
@@ -34,8 +34,12 @@ def compile(
         What to compute; results keep the nesting. Or ``grad(fun)``: it keeps what fun reads.
     args : sequence of str or Var, optional
         Names of positional arguments.
-    backend : {"numpy", "c", "functional"}
+    backend : {"auto", "numpy", "c", "functional"}, optional
         What runs the plan: NumPy, functions that the system's C compiler makes, or pure functions.
+        "auto" begins with NumPy; from a second call on a compiler makes the functions in the
+        background, which take over when they are there. The last digits of results may change
+        then; "numpy" and "c" change none from call to call. By default what the environment's
+        ``TCALC_BACKEND`` names, or else "auto".
     data : mapping, optional
         Arrays that are bound once and never changed: what depends on no others is kept.
     memory_limit : int or str, optional

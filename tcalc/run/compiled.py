@@ -64,7 +64,7 @@ class Compiled:
         self,
         outputs: Any,
         args: Sequence[str | Var] | None,
-        backend: str,
+        backend: str | None,
         data: Values | None,
         memory_limit: int | str | None,
         check: bool,

@@ -64,7 +64,7 @@ class CompiledStructured:
         self,
         outputs: Any,
         args: Sequence[str | Var] | None,
-        backend: str,
+        backend: str | None,
         data: Mapping[str, Any] | None,
         memory_limit: int | str | None,
         check: bool,

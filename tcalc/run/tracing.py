@@ -281,7 +281,7 @@ class CompiledFunction:
         fun: Callable[..., Any],
         compiled: Callable[..., Any],
         args: Any,
-        backend: str,
+        backend: str | None,
         data: Any,
         *options: Any,
     ) -> None:

@@ -8,8 +8,11 @@ import os
 import sys
 
 import uvicorn
+from fastapi import FastAPI
 
 from .application import application
+from .connections import connection_class, networks
+from .settings import SETTINGS, Settings
 
 
 def serve(host: str = "127.0.0.1", port: int = 8000, proxies: str = "") -> int:
@@ -20,7 +23,7 @@ def serve(host: str = "127.0.0.1", port: int = 8000, proxies: str = "") -> int:
     host : str
     port : int
     proxies : str
-        Addresses of proxies whose word on who asks is taken, separated by commas.
+        Addresses or networks of proxies whose word on who asks is taken, separated by commas.
 
     Returns
     -------
@@ -32,12 +35,31 @@ def serve(host: str = "127.0.0.1", port: int = 8000, proxies: str = "") -> int:
         print(message, file=sys.stderr)
         return 2
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    uvicorn.run(
-        application(), host=host, port=port, access_log=False, server_header=False,
-        proxy_headers=bool(proxies), forwarded_allow_ips=proxies or None,
-        timeout_keep_alive=5, limit_concurrency=512, h11_max_incomplete_event_size=16 * 1024,
-    )  # fmt: skip
+    try:
+        config = configured(application(), host, port, proxies)
+    except ValueError as problem:
+        print(f"--proxies are addresses or networks, as a,b: {problem}", file=sys.stderr)
+        return 2
+    uvicorn.Server(config).run()
     return 0
+
+
+def configured(
+    app: FastAPI, host: str, port: int, proxies: str = "", settings: Settings = SETTINGS
+) -> uvicorn.Config:
+    """How an application is served.
+
+    Raises
+    ------
+    ValueError
+        Where the proxies are not told by their addresses.
+    """
+    return uvicorn.Config(
+        app, host=host, port=port, log_config=None, access_log=False, server_header=False,
+        proxy_headers=bool(proxies), forwarded_allow_ips=proxies or None, ws="none",
+        http=connection_class(networks(proxies), settings), timeout_keep_alive=5,
+        limit_concurrency=512, h11_max_incomplete_event_size=settings.body,
+    )  # fmt: skip
 
 
 def main() -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -18,6 +20,7 @@ from starlette.exceptions import HTTPException
 
 from .evaluator import Busy, Evaluator, Gone
 from .gate import Gate
+from .guard import Guard, failure, headers_of
 from .guess import guessed
 from .metrics import Metrics
 from .pages import FOLDER, Form, embedded, interface, page
@@ -26,27 +29,15 @@ from .schema import Answer, Failure, Query
 from .settings import SETTINGS, Settings
 
 LOG = logging.getLogger("tcalc_web")
-
-#: Nothing from elsewhere, no script or style inside a page, no frame but where a page is meant for
-#: one.
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
-    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {}"
-)
-HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-}
-#: Paths that other pages may show in a frame.
-EMBEDDABLE = ("/embed",)
+T = TypeVar("T")
 
 #: The output that a formula is shown as.
 FORMULA = "mathml" if "mathml" in OUTPUTS else "text"
 
+#: What counts say where nobody was there to read an answer: nginx's number.
+LEFT = 499
 KILLED = (
-    "this took more time than a query may take; a lower order, fewer outputs or a shorter"
+    "this took more time or memory than a query may take; a lower order, fewer outputs or a shorter"
     " expression needs less"
 )
 
@@ -72,11 +63,6 @@ class Refused(Exception):
         return {"Retry-After": str(int(self.after) + 1)} if self.after else {}
 
 
-def failure(status: int, kind: str, message: str, headers: Any = None, **more: Any) -> Response:
-    body = {"error": {"kind": kind, "message": message, **more}}
-    return JSONResponse(body, status, headers)
-
-
 class Service:
     """Queries of everybody: who may ask, whose turn it is, what is counted and logged."""
 
@@ -86,18 +72,18 @@ class Service:
         self.gate = Gate(settings)
         self.metrics = Metrics()
 
-    async def ask(self, query: dict[str, Any], address: str) -> tuple[int, dict[str, Any]]:
+    async def ask(self, query: dict[str, Any], request: Request) -> tuple[int, dict[str, Any]]:
         """The status and the body of the answer.
 
         Raises
         ------
         Refused
-            Too many queries, no room, or too long.
+            Too many queries, no room, too long, or nobody is there any more who asked.
         """
         start = time.monotonic()
         status = 500
         try:
-            status, body = await self._asked(query, address)
+            status, body = await self._asked(query, request)
             return status, body
         except Refused as refused:
             status = refused.status
@@ -109,22 +95,23 @@ class Service:
             digest = hashlib.sha256(text).hexdigest()[:12]
             LOG.info("query %s of %d bytes: %d in %.3f s", digest, len(text), status, taken)
 
-    async def _asked(self, query: dict[str, Any], address: str) -> tuple[int, dict[str, Any]]:
+    async def _asked(self, query: dict[str, Any], request: Request) -> tuple[int, dict[str, Any]]:
+        address = address_of(request)
         after = self.gate.wait(address)
         if after:
             message = f"too many queries from your address; the next one in {after:.0f} seconds"
             raise Refused(429, "TooManyQueries", message, after)
         try:
-            result = await self.evaluator.answer(query)
+            charge = partial(self.gate.took, address)
+            written = await while_there(request, self.evaluator.answer(query, charge))
         except Busy:
             raise Refused(503, "Busy", "too many queries wait; try again soon", 2) from None
         except Gone:
             message = "the process that answers was restarted; try again"
             raise Refused(503, "Restarted", message, 1) from None
-        self.gate.took(address, result.seconds)
-        if result.reply is None:
+        if written is None:
             raise Refused(504, "TimeLimit", KILLED)
-        reply = json.loads(result.reply)
+        reply = json.loads(written)
         return reply["status"], reply["body"]
 
 
@@ -149,17 +136,7 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
     )
     app.state.service = service
 
-    @app.middleware("http")
-    async def guarded(
-        request: Request, follow: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
-        response = await follow(request)
-        response.headers.update(HEADERS)
-        frames = "*" if request.url.path in EMBEDDABLE else "'none'"
-        response.headers["Content-Security-Policy"] = POLICY.format(frames)
-        return response
-
-    app.add_middleware(BodyLimit, longest=settings.body)
+    app.add_middleware(Guard, longest=settings.body)
 
     @app.exception_handler(Refused)
     async def refused(_: Request, error: Refused) -> Response:
@@ -175,6 +152,11 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
     async def http(_: Request, error: HTTPException) -> Response:
         return failure(error.status_code, "HTTP", str(error.detail), error.headers)
 
+    @app.exception_handler(Exception)
+    async def mistake(request: Request, _: Exception) -> Response:
+        headers = headers_of(request.url.path)
+        return failure(500, "Mistake", "this is a mistake of the server's", headers)
+
     codes = (400, 413, 422, 429, 503, 504)
 
     @app.post(
@@ -184,10 +166,10 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
         summary="A derivative: as formulas, as code, its costs and a check",
     )
     async def derive(query: Query, request: Request) -> Response:
-        status, body = await service.ask(query.model_dump(), address_of(request))
+        status, body = await service.ask(query.model_dump(), request)
         return JSONResponse(body, status)
 
-    @app.get("/health", summary="Is it there?")
+    @app.get("/health", summary="Whether it is there")
     async def health() -> Response:
         ready = service.evaluator.ready
         return JSONResponse({"status": "ok" if ready else "starting"}, 200 if ready else 503)
@@ -205,7 +187,7 @@ def application(settings: Settings = SETTINGS) -> FastAPI:
         form = Form.read(request.query_params.multi_items())
         try:
             query = form.query(outputs)
-            status, body = await service.ask(query.model_dump(), address_of(request))
+            status, body = await service.ask(query.model_dump(), request)
         except ValueError as error:
             return form, 422, {"error": {"kind": "Form", "message": str(error)}}
         except Refused as refused:
@@ -242,38 +224,26 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-class BodyLimit:
-    """Refuses bodies that are too long, whether they say how long they are or not."""
+async def while_there(request: Request, answer: Coroutine[Any, Any, T]) -> T:
+    """An answer, for which nothing is done any more when whoever asked has left.
 
-    def __init__(self, app: Any, longest: int) -> None:
-        self.app, self.longest = app, longest
+    Raises
+    ------
+    Refused
+        Nobody is there.
+    """
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        said = dict(scope["headers"]).get(b"content-length", b"0")
-        parts, length, more = [], 0, True
-        if not said.isdigit() or int(said) > self.longest:
-            await self._refuse(scope, receive, send)
-            return
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return
-            parts.append(message.get("body", b""))
-            length += len(parts[-1])
-            more = message.get("more_body", False)
-            if length > self.longest:
-                await self._refuse(scope, receive, send)
-                return
-        held = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
+    async def left() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
 
-        async def replay() -> Any:
-            return held.pop() if held else await receive()
-
-        await self.app(scope, replay, send)
-
-    async def _refuse(self, scope: Any, receive: Any, send: Any) -> None:
-        message = f"a query has at most {self.longest:,} bytes"
-        await failure(413, "TooLarge", message)(scope, receive, send)
+    answering, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(left())
+    try:
+        await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if answering.done():
+            return answering.result()
+        raise Refused(LEFT, "Left", "whoever asked has left")
+    finally:
+        leaving.cancel()
+        answering.cancel()
+        await asyncio.wait((answering,))

@@ -6,7 +6,9 @@ import ctypes
 import os
 import resource
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 #: Numbers of prctl(2).
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
@@ -18,7 +20,9 @@ def mapped() -> int:
     return pages * resource.getpagesize()
 
 
-def confine(cpu: int, address_space: int, keep: int) -> None:
+def confine(
+    cpu: int, address_space: int, keep: int, warned: int, warning: Callable[..., Any]
+) -> None:
     """Enter a session of one's own with little time and memory, no files to write, no new rights.
 
     Parameters
@@ -29,6 +33,10 @@ def confine(cpu: int, address_space: int, keep: int) -> None:
         Bytes.
     keep : int
         The one descriptor that stays open, beside the standard ones, which read and write nothing.
+    warned : int
+        Seconds of the processor after which, and then once a second, `warning` is called as a
+        handler of signals.
+    warning : callable
 
     Raises
     ------
@@ -47,13 +55,14 @@ def confine(cpu: int, address_space: int, keep: int) -> None:
         os.dup2(null, standard)
     os.closerange(3, keep)
     os.closerange(keep + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    for limit, value in (
-        (resource.RLIMIT_CPU, cpu),
-        (resource.RLIMIT_AS, address_space),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
+    signal.signal(signal.SIGXCPU, warning)
+    for limit, soft, hard in (
+        (resource.RLIMIT_CPU, warned, cpu),
+        (resource.RLIMIT_AS, address_space, address_space),
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_FSIZE, 0, 0),
     ):
-        resource.setrlimit(limit, (value, value))
+        resource.setrlimit(limit, (soft, hard))
     library = ctypes.CDLL(None, use_errno=True)
     for option, value in ((_PDEATHSIG, int(signal.SIGKILL)), (_NO_NEW_PRIVS, 1)):
         if library.prctl(option, value, 0, 0, 0):

@@ -8,7 +8,7 @@ import itertools
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +16,13 @@ from .frames import Frames, frame
 from .settings import Settings
 
 _CHUNK = 1 << 16
-#: One thread: a fork of a process with several may hang.
+_IDS = itertools.count(1)
+#: One thread: a fork of a process with several may hang. No compiler, which would need another one.
 _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    "TCALC_BACKEND": "numpy",
     "PYTHONUNBUFFERED": "1",
 }
 
@@ -34,16 +36,12 @@ class Gone(Exception):
 
 
 @dataclass
-class Result:
-    """What became of a query: JSON text, or None where it was killed; processor seconds."""
-
-    reply: str | None
-    seconds: float
-
-
-@dataclass
 class _Flight:
-    done: asyncio.Future[Result]
+    """A query on its way: JSON text is its reply, or None where it was killed."""
+
+    id: int
+    charge: Callable[[float], None]
+    done: asyncio.Future[str | None]
     slow: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -75,7 +73,7 @@ class _Link:
                 )  # fmt: skip
             self.pid = process.pid
             reader, self._writer = await asyncio.open_connection(sock=ours)
-            replies = Frames(2 * self.settings.reply)
+            replies = Frames(3 * self.settings.reply)  # as text inside JSON
             while data := await reader.read(_CHUNK):
                 for message in replies.fed(data):
                     self._take(message)
@@ -104,14 +102,29 @@ class _Link:
         if "slow" in message:
             flight.slow.set()
         elif not flight.done.done():
-            flight.done.set_result(Result(message["reply"], message["seconds"]))
+            flight.charge(message["seconds"])
+            flight.done.set_result(message["reply"])
 
-    def send(self, id: int, query: Any) -> _Flight:
-        flight = _Flight(asyncio.get_running_loop().create_future())
-        self.flights[id] = flight
+    @contextlib.asynccontextmanager
+    async def flight(self, query: Any, charge: Callable[[float], None]) -> AsyncIterator[_Flight]:
+        """A query that is sent; where nobody waits for its end, it ends before the block does."""
+        flight = _Flight(next(_IDS), charge, asyncio.get_running_loop().create_future())
+        self.flights[flight.id] = flight
+        try:
+            self._send({"id": flight.id, "query": query})
+            yield flight
+        finally:
+            try:
+                if not flight.done.done():
+                    self._send({"id": flight.id})
+                    with contextlib.suppress(Gone):
+                        await flight.done
+            finally:
+                del self.flights[flight.id]
+
+    def _send(self, message: Any) -> None:
         assert self._writer is not None
-        self._writer.write(frame({"id": id, "query": query}))
-        return flight
+        self._writer.write(frame(message))
 
     async def close(self) -> None:
         if self._writer is not None:
@@ -138,7 +151,6 @@ class Evaluator:
         self._fast = asyncio.Semaphore(settings.running)
         self._background = asyncio.Semaphore(settings.background)
         self._links: list[_Link] = []
-        self._ids = itertools.count(1)
 
     @property
     def ready(self) -> bool:
@@ -167,8 +179,23 @@ class Evaluator:
             raise Gone
         return self._links[0]
 
-    async def answer(self, query: Any) -> Result:
+    async def answer(self, query: Any, charge: Callable[[float], None]) -> str | None:
         """The answer of a child that is forked for this query.
+
+        Whoever waits for it may be cancelled: the child is killed then, and its place is free when
+        it has ended.
+
+        Parameters
+        ----------
+        query
+            For `queries.answer`.
+        charge : callable
+            Called with the seconds of the processor that it has taken.
+
+        Returns
+        -------
+        str or None
+            JSON; None where it was killed.
 
         Raises
         ------
@@ -181,14 +208,14 @@ class Evaluator:
             raise Busy
         async with self._turn() as turn:
             link = await self._link()
-            id = next(self._ids)
-            flight = link.send(id, query)
-            watch = asyncio.create_task(self._make_room(flight, turn))
             try:
-                return await flight.done
+                async with link.flight(query, charge) as flight:
+                    watch = asyncio.create_task(self._make_room(flight, turn))
+                    try:
+                        return await asyncio.shield(flight.done)
+                    finally:
+                        watch.cancel()
             finally:
-                watch.cancel()
-                del link.flights[id]
                 self.start()
 
     @contextlib.asynccontextmanager

@@ -1,15 +1,15 @@
 """The process that forks a child for every query: ``python -m tcalc_web.fork_server DESCRIPTOR``.
 
 It is single-threaded and has tcalc imported and warm; memory that children only read stays shared
-(`gc.freeze`). Over the socket of the descriptor come ``{"id", "query"}``; there go
-``{"id", "slow": true}`` when a query takes long, and ``{"id", "reply", "seconds"}``, the reply
-``None`` where it was killed. When the socket closes, all children are killed and it ends.
+(`gc.freeze`). Over the socket of the descriptor come ``{"id", "query"}``, and ``{"id"}`` alone
+where nobody waits for the answer any more; there go ``{"id", "slow": true}`` when a query takes
+long, and at last ``{"id", "reply", "seconds"}``, the reply ``None`` where it was killed. When the
+socket closes, all children are killed and it ends.
 """
 
 from __future__ import annotations
 
 import gc
-import json
 import os
 import selectors
 import signal
@@ -22,7 +22,7 @@ from typing import Any
 
 from .confinement import confine, mapped
 from .frames import Frames, frame
-from .queries import answer, warm_up
+from .queries import out_of_time, warm_up, written
 from .settings import SETTINGS, Settings
 
 #: How much lower a query in the background stands with the scheduler.
@@ -54,7 +54,7 @@ class ForkServer:
     def __init__(self, control: socket.socket, settings: Settings) -> None:
         self.control, self.settings = control, settings
         self.children: dict[int, Child] = {}
-        self.requests = Frames(settings.body * 2)
+        self.requests = Frames(settings.request)
         self.address_space = mapped() + settings.memory
         self.outgoing = bytearray()
         control.setblocking(False)
@@ -73,7 +73,10 @@ class ForkServer:
     def _turn(self) -> bool:
         for key, events in self.selector.select(self._pause()):
             if key.fileobj is not self.control:
-                self._read(self.children[key.fd])
+                child = self.children.get(key.fd)
+                # An earlier event may have ended it, and another one may have its descriptor.
+                if child is not None and child is key.data:
+                    self._read(child)
                 continue
             if events & selectors.EVENT_WRITE:
                 self._flush()
@@ -107,7 +110,10 @@ class ForkServer:
         except BlockingIOError:
             return True
         for request in self.requests.fed(data):
-            self._start(request)
+            if "query" in request:
+                self._start(request)
+            else:
+                self._cancel(request["id"])
         return bool(data)
 
     def _send(self, message: Any) -> None:
@@ -137,18 +143,25 @@ class ForkServer:
         os.close(write)
         child = Child(request["id"], pid, read, time.monotonic())
         self.children[read] = child
-        self.selector.register(read, selectors.EVENT_READ)
+        self.selector.register(read, selectors.EVENT_READ, child)
+
+    def _cancel(self, id: int) -> None:
+        """Kill the child of a query; where it has answered, that stands."""
+        for child in list(self.children.values()):
+            if child.id == id:
+                self._finish(child, killed=True)
 
     def _answer(self, query: Any, write: int) -> None:
         """In the child: answer and end, whatever happens."""
         status = 1
         try:
-            confine(self.settings.cpu, self.address_space, write)
-            written = json.dumps(answer(query, self.settings), separators=(",", ":")).encode()
-            if len(written) <= self.settings.reply:
-                with open(write, "wb", closefd=False) as pipe:
-                    pipe.write(written)
-                status = 0
+            s = self.settings
+            confine(s.cpu, self.address_space, write, s.warned, out_of_time)
+            reply = written(query, s)
+            signal.signal(signal.SIGXCPU, signal.SIG_IGN)
+            with open(write, "wb", closefd=False) as pipe:
+                pipe.write(reply)
+            status = 0
         finally:
             os._exit(status)
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from pydantic import ValidationError
 
 from .examples import EXAMPLES
@@ -21,6 +21,8 @@ from .settings import SETTINGS
 FOLDER = Path(__file__).parent
 #: Combinations of properties that variables have.
 PROPERTY_CHOICES = ("", *PROPERTIES, "symmetric nonnegative", "diagonal nonnegative")
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_TICKED = re.compile(r"`([^`]*)`")
 _STYLE = re.compile(r' style="[^"]*"')
 _ENVIRONMENT = Environment(
     loader=FileSystemLoader(FOLDER / "templates"),
@@ -29,6 +31,8 @@ _ENVIRONMENT = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+#: Of numbers in the form; the description of queries bounds them further.
+_DIGITS = 12
 #: In place of a guess where a shape was declared.
 _DECLARED = "-"
 TITLES = {
@@ -37,6 +41,29 @@ TITLES = {
     "torch": "PyTorch",
     "julia": "Julia", "matlab": "MATLAB", "c": "C", "cuda": "CUDA",
 }  # fmt: skip
+
+
+#: What stands above an error, by its kind; the same for all others.
+HEADINGS = {
+    "ParseError": "This cannot be read", "ShapeError": "These shapes do not fit",
+    "LimitError": "Too much for one query", "TimeLimit": "Too much for one query",
+    "TooManyQueries": "Too many queries", "Busy": "Too many people ask", "Restarted": "Try again",
+    "Mistake": "Our mistake",
+}  # fmt: skip
+HEADING = "This cannot be derived"
+#: What is not the fault of what was typed.
+_BLAMELESS = ("TimeLimit", "TooManyQueries", "Busy", "Restarted", "Mistake")
+#: What a field of the form may be, by the kind of error that pydantic finds.
+_MUST = {
+    "string_pattern_mismatch": "{input!r} is no name: letters and digits, a letter first",
+    "string_too_short": "there is no expression",
+    "string_too_long": "{field} has more than {max_length:,} characters",
+    "too_long": "{field} are more than {max_length:,}",
+    "less_than_equal": "{field} is at most {le:,}",
+    "greater_than_equal": "{field} is at least {ge:,}",
+    "literal_error": "{field} is {expected}, not {input!r}",
+}
+_FIELDS = {"wrt": "variables to derive by", "order": "the order"}
 
 
 @dataclass
@@ -88,7 +115,7 @@ class Form:
                 columns["vn"], *padded, guesses[:blank], strict=True
             )
             if name.strip()
-        ]
+        ][: SETTINGS.variables + 1]  # one too many is told
         return cls(
             expression=single.get("e", ""),
             language=single.get("l", "matrix"),
@@ -131,8 +158,6 @@ class Form:
             Telling what of the form cannot be used.
         """
         sizes = dict(_size(part) for part in _parts(self.sizes))
-        if not self.order.isdecimal():
-            raise ValueError(f"the order is a number from 1 to {SETTINGS.order}")
         given = {
             "expression": self.expression,
             "language": self.language,
@@ -142,7 +167,7 @@ class Form:
                 if row.edited
             },
             "wrt": _parts(self.wrt),
-            "order": int(self.order),
+            "order": _number(self.order, "the order"),
             "mode": self.mode,
             "compress": self.compress,
             "outputs": list(outputs),
@@ -154,9 +179,7 @@ class Form:
         try:
             return Query.model_validate(given)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = " ".join(str(part) for part in first["loc"])
-            raise ValueError(f"{where}: {first['msg']}") from None
+            raise ValueError(_told(error)) from None
 
     def with_variables(self, variables: Mapping[str, Mapping[str, Any]]) -> list[Row]:
         """Rows of the form for the variables that an answer has found."""
@@ -166,7 +189,17 @@ class Form:
             shape = ", ".join(str(extent) for extent in variable["shape"])
             declared = edited.pop(name) if name in edited else None
             found.append(declared or Row(name, shape, "", shape))
-        return found + list(edited.values())
+        return (found + list(edited.values()))[: SETTINGS.variables]
+
+
+def _told(error: ValidationError) -> str:
+    """The first thing that is wrong in a form."""
+    first = error.errors()[0]
+    field = str(first["loc"][0])
+    words = {"field": _FIELDS.get(field, f"the {field}"), "input": str(first["input"])[:64]}
+    return _MUST.get(first["type"], "{field}: {msg}").format(
+        msg=first["msg"], **first.get("ctx", {}), **words
+    )
 
 
 def _parts(text: str) -> list[str]:
@@ -175,14 +208,22 @@ def _parts(text: str) -> list[str]:
 
 def _extents(text: str) -> list[int | str]:
     parts = [part.strip() for part in text.strip("() ").split(",")]
-    return [int(part) if part.isdecimal() else part for part in parts if part]
+    return [_number(part, "an extent") if part.isdecimal() else part for part in parts if part]
 
 
 def _size(part: str) -> tuple[str, int]:
     name, _, value = part.partition("=")
     if not value.isdecimal():
-        raise ValueError(f"sizes are written n=100, not {part!r}")
-    return name, int(value)
+        raise ValueError(f"sizes are written n=100, not {part[:64]!r}")
+    return name, _number(value, f"the size {name}")
+
+
+def _number(text: str, what: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"{what} is a number, not {text[:64]!r}")
+    if len(text) > _DIGITS:
+        raise ValueError(f"{what} has more than {_DIGITS} digits")
+    return int(text)
 
 
 def page(form: Form, **found: Any) -> str:
@@ -242,4 +283,30 @@ def framed(mathml: str) -> Markup:
     return Markup(_STYLE.sub("", mathml))
 
 
-_ENVIRONMENT.globals |= {"marked": marked, "framed": framed}
+def worded(text: str) -> Markup:
+    """Text in which names stand between backticks."""
+    return Markup(_TICKED.sub(r"<code>\1</code>", str(escape(text))))
+
+
+def heading(error: Mapping[str, Any]) -> str:
+    """What stands above an error."""
+    return HEADINGS.get(error["kind"], HEADING)
+
+
+def blamed(error: Mapping[str, Any] | None) -> bool:
+    """Is what was typed at fault?"""
+    return error is not None and error["kind"] not in _BLAMELESS
+
+
+def counted(number: float) -> str:
+    """A count as a person reads it: 1,040 or 1.04 × 10⁶."""
+    if number < 1e5:
+        return f"{number:,.0f}"
+    digits, _, power = f"{number:.2e}".partition("e")
+    return f"{digits} × 10{str(int(power)).translate(_RAISED)}"
+
+
+_ENVIRONMENT.globals |= {
+    "marked": marked, "framed": framed, "worded": worded, "heading": heading,
+    "blamed": blamed, "counted": counted,
+}  # fmt: skip

@@ -6,6 +6,7 @@ numerical check only, a few entries large.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -48,15 +49,17 @@ CODE = tuple(name for name in _LANGUAGES if _writes(name))
 OUTPUTS = (*FORMULAS, PICTURE, *CODE)
 MODES = ("auto", "forward", "reverse", "cross-country")
 PROPERTIES = ("symmetric", "positive_definite", "diagonal", "lower", "upper", "nonnegative")
-#: Seconds of symbolic work, of those that a query has in all.
-_SECONDS = 0.5
 #: Seconds that Graphviz may take.
 _DRAWING = 0.5
 
 #: Errors of what a user wrote; others are mistakes of ours.
 _USERS = (tc.Error, ValueError, TypeError)
 _PLACE = re.compile(r"(?:(\d+):(\d+): )?(.*)", re.DOTALL)
-_EXPECTED = re.compile(r"expected (.+?)(?:, found .*|;.*)?$")
+_EXPECTED = re.compile(r"\bexpected (.+?)(?:, found .*|;.*)?$")
+#: What a message advises that only holds where tcalc is called.
+_ELSEWHERE = re.compile(r",? and tc\.limits\(.*allows more$")
+#: Longer messages repeat much of what was typed.
+_MESSAGE = 400
 
 
 def answer(query: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
@@ -68,13 +71,51 @@ def answer(query: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
         With ``status``, as of HTTP, and ``body``.
     """
     try:
-        with tc.limits(seconds=settings.cpu * _SECONDS, characters=settings.output):
+        with tc.limits(characters=settings.output):
             return {"status": 200, "body": _derived(query, settings)}
-    except MemoryError:
-        advice = "this needs more memory than a query may take; a lower order needs less"
-        return {"status": 422, "body": {"error": {"kind": "MemoryError", "message": advice}}}
+    except (MemoryError, RecursionError):
+        return _refused(
+            422,
+            "LimitError",
+            "this needs more memory than a query has; a lower order takes less",
+        )
     except _USERS as error:
         return {"status": 422, "body": {"error": told(error)}}
+    except Exception:
+        return _refused(500, "Mistake", "this is a mistake of the server's, not yours")
+
+
+def written(query: Mapping[str, Any], settings: Settings) -> bytes:
+    """The reply to a query as JSON, or where that is too long another one that says so."""
+    text = json.dumps(answer(query, settings), separators=(",", ":")).encode()
+    if len(text) <= settings.reply:
+        return text
+    return json.dumps(
+        _refused(
+            422,
+            "LimitError",
+            "all outputs together are too long to be sent; ask for fewer, or for a lower order",
+        )
+    ).encode()
+
+
+def _refused(status: int, kind: str, message: str) -> dict[str, Any]:
+    return {"status": status, "body": {"error": {"kind": kind, "message": message}}}
+
+
+def out_of_time(*_: Any) -> None:
+    """What the kernel's signal becomes: a limit that is told while there is time to tell it.
+
+    Raises
+    ------
+    LimitError
+        Always.
+    """
+    raise tc.LimitError(
+        "this needs more than the seconds of the processor that a query has; a lower order or a"
+        " shorter expression takes less",
+        "seconds",
+    )
 
 
 def told(error: Exception) -> dict[str, Any]:
@@ -83,6 +124,9 @@ def told(error: Exception) -> dict[str, Any]:
     found = _PLACE.fullmatch(head)
     assert found is not None
     line, column, message = found.groups()
+    message = _ELSEWHERE.sub("", message)
+    if len(message) > _MESSAGE:
+        message = f"{message[: _MESSAGE // 2]} … {message[-_MESSAGE // 2 :]}"
     expected = _EXPECTED.search(message)
     return {
         "kind": type(error).__name__,
@@ -105,16 +149,22 @@ def _derived(query: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     # One variable gives one derivative; several give a nest, written as one.
     by = wrt[0] if len(wrt) == 1 else tuple(wrt)
     result = tc.derivative(e, by, order, mode) if order else e
+    sizes = query["sizes"]
+    explained = tc.explain(e, by, order, **sizes) if order else tc.explain(e, **sizes)
     single = isinstance(result, tc.Expr)
     reply: dict[str, Any] = {
         "shape": list(result.shape) if single else None,
-        "layout": layout(e, wrt, order),
+        "layout": explained.layout,
         "variables": {
             name: {"shape": list(v.shape), "properties": list(getattr(v, "properties", ()))}
             for name, v in e.variables.items()
         },
         "outputs": _outputs(result, query, settings),
-        "modes": _costs(e, by, order, query["sizes"]),
+        "modes": [
+            {"mode": row.mode, "steps": row.steps, "flops": row.flops, "peak_bytes": row.peak_bytes}
+            for row in explained.rows
+        ],
+        "sizes": explained.sizes,
         "check": _checked(e, wrt, order, mode) if query["check"] and order else None,
         "compressed": None,
     }
@@ -157,26 +207,6 @@ def _bounded(text: str, settings: Settings) -> str:
             " shorter"
         )
     return text
-
-
-def layout(e: tc.Expr, wrt: list[str], order: int) -> str:
-    """How the axes of the result are ordered, in words."""
-    if not order:
-        return "the value of the expression"
-    names = " and ".join(dict.fromkeys(wrt))
-    if order == 1 and not e.shape:
-        return f"a gradient has the shape of {names}"
-    first = "those of the expression, then " if e.shape else ""
-    times = {1: "", 2: ", twice"}.get(order, f", {order} times")
-    return f"its axes are {first}those of {names}{times}"
-
-
-def _costs(e: tc.Expr, by: Any, order: int, sizes: Mapping[str, int]) -> list[dict[str, Any]]:
-    explained = tc.explain(e, by, order, **sizes) if order else tc.explain(e, **sizes)
-    return [
-        {"mode": row.mode, "steps": row.steps, "flops": row.flops, "peak_bytes": row.peak_bytes}
-        for row in explained.rows
-    ]
 
 
 def _checked(e: tc.Expr, wrt: list[str], order: int, mode: str) -> dict[str, Any]:

@@ -33,7 +33,9 @@ class Variable(BaseModel):
     """A variable: its axes, as numbers or names of dimensions, and what is known of it."""
 
     model_config = _Strict
-    shape: Annotated[list[Extent], Field(max_length=8)] = []
+    shape: Annotated[list[Extent], Field(max_length=8)] = Field(
+        [], description='As `["m", "n"]` or `[3, "n-1"]`; none: a number.'
+    )
     properties: Annotated[list[Property], Field(max_length=6)] = []
 
 
@@ -45,14 +47,18 @@ class Query(BaseModel):
         Field(description="Text in the language.", examples=["x'*A*x"])
     )
     language: Language = "matrix"
-    variables: Annotated[dict[Name, Variable], Field(max_length=SETTINGS.variables)] = {}
+    variables: Annotated[dict[Name, Variable], Field(max_length=SETTINGS.variables)] = Field(
+        {}, description="By name; those that the language declares by itself may be missing."
+    )
     wrt: Annotated[list[Name], Field(max_length=SETTINGS.variables)] = Field(
         [], description="Variables to differentiate by; none: the expression itself."
     )
     order: Annotated[int, Field(ge=1, le=SETTINGS.order)] = 1
-    mode: Mode = "auto"
-    compress: bool = False
-    outputs: Annotated[list[Output], Field(max_length=len(OUTPUTS))] = ["text", "latex"]
+    mode: Mode = Field("auto", description="The order of accumulation.")
+    compress: bool = Field(False, description="Tell cores and unit tensors.")
+    outputs: Annotated[list[Output], Field(max_length=len(OUTPUTS))] = Field(
+        ["text", "latex"], description="Formulas, the graph, and code in several languages."
+    )
     where: bool = Field(False, description="Name what stands several times in a formula.")
     sizes: Annotated[
         dict[str, Annotated[int, Field(ge=0, le=10**9)]], Field(max_length=SETTINGS.variables)
@@ -65,9 +71,9 @@ class Cost(BaseModel):
     """Predicted costs of the result in one mode."""
 
     mode: str
-    steps: int
-    flops: float
-    peak_bytes: int
+    steps: int = Field(description="Of the plan.")
+    flops: float = Field(description="Operations on numbers.")
+    peak_bytes: int = Field(description="The most memory that is held at once.")
 
 
 class Check(BaseModel):
@@ -82,15 +88,16 @@ class Check(BaseModel):
 
 
 class Answer(BaseModel):
-    """A derivative. `shape` is null where there are several, by several variables."""
+    """A derivative."""
 
-    shape: list[int | str] | None
-    layout: str
-    variables: dict[str, Any]
-    outputs: dict[str, str]
-    modes: list[Cost]
-    check: Check | None
-    compressed: str | None
+    shape: list[int | str] | None = Field(description="Null where there are several, by several.")
+    layout: str = Field(description="How its axes are ordered, in words.")
+    variables: dict[str, Any] = Field(description="Their shapes and properties, guessed or given.")
+    outputs: dict[str, str] = Field(description="By name, as asked for.")
+    modes: list[Cost] = Field(description="The predicted costs of every mode.")
+    sizes: dict[str, int] = Field(description="The extents for which they are predicted.")
+    check: Check | None = Field(description="Where it was asked for.")
+    compressed: str | None = Field(description="Cores and unit tensors, where they were asked for.")
 
 
 class Problem(BaseModel):
@@ -98,8 +105,8 @@ class Problem(BaseModel):
 
     kind: str
     message: str
-    line: int | None = None
-    column: int | None = None
+    line: int | None = Field(None, description="Of the expression, from 1.")
+    column: int | None = Field(None, description="From 1.")
     expected: str | None = None
 
 

@@ -17,8 +17,13 @@ class Settings:
         Of one query: its expression, how many variables, the order of a derivative, its JSON.
     output, reply : int
         The longest single output, and the longest answer.
+    request : int
+        The longest message to the process that answers: of a body, each byte of which JSON may
+        write as three.
     cpu, wall : float
         Time of one query, of the processor and of the clock; then its process group is killed.
+    warned : int
+        Time of the processor after which a query is refused while it still can be told why.
     memory : int
         Address space of a query beyond what the warm process has mapped.
     running, patience, waiting : int, float, int
@@ -32,6 +37,10 @@ class Settings:
         Processor time that one address may take.
     addresses : int
         Addresses that are remembered.
+    connections : int
+        Connections that one address may hold.
+    arrival, exchange : float
+        Time in which a request must have come, and in which its answer must have been taken.
     """
 
     characters: int = 4096
@@ -40,7 +49,9 @@ class Settings:
     body: int = 16 * 1024
     output: int = 256 * 1024
     reply: int = 2 * MIB
+    request: int = 64 * 1024
     cpu: int = 2
+    warned: int = 1
     wall: float = 3.0
     memory: int = 256 * MIB
     running: int = 2
@@ -52,6 +63,9 @@ class Settings:
     seconds_a_minute: float = 6.0
     seconds_at_once: float = 6.0
     addresses: int = 10_000
+    connections: int = 32
+    arrival: float = 10.0
+    exchange: float = 60.0
 
 
 SETTINGS = Settings()

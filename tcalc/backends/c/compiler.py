@@ -8,7 +8,9 @@ import platform
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +26,9 @@ FLAGS = (
 #: product are rounded once.
 ROUNDED, CONTRACTED = "-ffp-contract=off", "-ffp-contract=fast"
 COMPILERS = ("cc", "gcc", "clang")
+
+_GENTLY = ContextVar("gently", default=False)
+_children: set[subprocess.Popen[str]] = set()
 
 
 @cache
@@ -61,9 +66,40 @@ def loaded(source: str, symbols: Sequence[str], contract: str = ROUNDED) -> ctyp
 
 def _told(line: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """What a compiler says, in whatever encoding."""
-    return subprocess.run(
-        line, capture_output=True, check=False, encoding="utf-8", errors="replace"
-    )
+    words = [*_gentle(), *line] if _GENTLY.get() else line
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace"
+    ) as child:
+        _children.add(child)
+        try:
+            out, err = child.communicate()
+        except BaseException:
+            child.kill()
+            raise
+        finally:
+            _children.discard(child)
+    return subprocess.CompletedProcess(words, child.returncode, out, err)
+
+
+@contextmanager
+def gently() -> Iterator[None]:
+    """Within it compilers leave the processor to others."""
+    token = _GENTLY.set(True)
+    try:
+        yield
+    finally:
+        _GENTLY.reset(token)
+
+
+def end_children() -> None:
+    """Ends the compilers that run now."""
+    for child in list(_children):
+        child.kill()
+
+
+@cache
+def _gentle() -> tuple[str, ...]:
+    return ("nice", "-n", "10") if shutil.which("nice") else ()
 
 
 @cache

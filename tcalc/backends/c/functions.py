@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,22 +12,20 @@ import numpy as np
 
 from ...plan.failures import StepError
 from ...plan.kinds.table import KINDS
-from ...plan.steps import Step
+from ...plan.steps import Plan, Step
 from ...plan.tiles import Tiling
 from ...support.errors import Error
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
-from .library import function
 from .loopnests import Count
 from .matrices import Frame, StridedArray
 from .source import Source
+from .together import Compute, Together
 
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
 MAX_VARIANTS = 8
 #: Bytes before an array object's address of its entries.
 _HEAD = object.__basicsize__
-
-Compute = Callable[..., int]
 
 
 def check_addresses() -> None:
@@ -59,7 +56,12 @@ class _CFunction(ABC):
         self.place = 0
         self._used: Used | None = None
         self._variants: dict[Any, Compute | None] = {}
-        self._lock = threading.Lock()
+        self.join(Together())
+
+    def join(self, together: Together) -> None:
+        """Be compiled together with these, as their last."""
+        self.together = together
+        together.parts.append(self)
 
     @property
     def used(self) -> Used:
@@ -70,7 +72,7 @@ class _CFunction(ABC):
             come = sorted(read.difference(stay))
             made = {step.out for step in self.steps}
             # Arrays of a caller may have any strides.
-            free = [slot for slot in come if lives.swept or slot not in made]
+            free = [slot for slot in come if slot not in made]
             self._used = Used(stay, come, free)
         return self._used
 
@@ -87,16 +89,32 @@ class _CFunction(ABC):
 
     def compute(self, v: Slots) -> Compute | None:
         """The function for arrays that lie as these do, None where NumPy does the work."""
-        key = tuple([v[k].strides for k in self.used.free])
+        key = self.key(v)
         try:
             return self._variants[key]
         except KeyError:
-            with self._lock:
-                if key not in self._variants and len(self._variants) < MAX_VARIANTS:
-                    self._variants[key] = self._compiled(v)
+            with self.together.lock:
+                if self.missing(v):
+                    self.together.missed(self, v)
                 return self._variants.get(key)
 
-    def _compiled(self, v: Slots) -> Compute | None:
+    @property
+    def pointers(self) -> int:
+        return 1 + len(self.used.come)
+
+    def key(self, v: Slots) -> Any:
+        """What tells apart how arrays lie."""
+        return tuple([v[k].strides for k in self.used.free])
+
+    def missing(self, v: Slots) -> bool:
+        """Is there no function for arrays that lie so, but room for one?"""
+        return len(self._variants) < MAX_VARIANTS and self.key(v) not in self._variants
+
+    def keep(self, v: Slots, made: Compute | None) -> None:
+        self._variants[self.key(v)] = made
+
+    def written(self, v: Slots) -> str | None:
+        """The function in C for arrays that lie so; None where NumPy does the work."""
         dtype = self.dtype
         arrays = {slot: v[slot] for slot in (*self.used.stay, *self.used.come)}
         entries = all(
@@ -104,25 +122,24 @@ class _CFunction(ABC):
             for array in arrays.values()
         )
         straight = all(arrays[s.out].flags.c_contiguous for s in self.steps if s.out in arrays)
-        text = self.text(arrays, v) if entries and straight else None
-        if text is None:
-            return None
-        made: Compute = function(text, dtype.char, 1 + len(self.used.come))
-        return made
+        return self.text(arrays, v) if entries and straight else None
 
     @abstractmethod
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         """The function in C, given the arrays outside; None where it cannot be written."""
 
     def whole(self, body: str, name: str, held: Sequence[int] = ()) -> str:
-        """The function around its body; addresses of arrays get a name and their slot's number."""
+        """The function, but for its name, around its body.
+
+        Addresses of arrays get a name and their slot's number.
+        """
         stay, come, _ = self.used
         names = [f"real *{name}{k} = (real *)table[{n}];" for n, k in enumerate((*stay, *held))]
         names += [f"real *{name}{k} = *(real **)(o{k} + {_HEAD});" for k in come]
         given = "".join([f", char *o{k}" for k in come])
         lines = [
             "",
-            f"int run(int start, char **table{given})",
+            f"(int start, char **table{given})",
             "{",
             *names,
             body,
@@ -134,20 +151,20 @@ class _CFunction(ABC):
     def array(self, a: np.ndarray) -> StridedArray:
         return StridedArray(a.shape, tuple([s // self.dtype.itemsize for s in a.strides]))
 
-    def read_by_others(self) -> Callable[[int, set[int]], bool]:
-        """Do other steps than the one that makes a slot and these read it, or the caller?"""
-        plan = self.plan
-        readers: dict[int, set[int]] = {}
-        for step in plan.steps:
-            for a in step.args:
-                readers.setdefault(plan.owner[a], set()).add(step.out)
-        returned = {plan.owner[output.slot] for output in plan.outputs}
 
-        def read(slot: int, made: set[int]) -> bool:
-            owner = plan.owner[slot]
-            return owner in returned or bool(readers.get(owner, set()) - made)
+def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
+    """Do other steps than the one that makes a slot and these read it, or the caller?"""
+    readers: dict[int, set[int]] = {}
+    for step in plan.steps:
+        for a in step.args:
+            readers.setdefault(plan.owner[a], set()).add(step.out)
+    returned = {plan.owner[output.slot] for output in plan.outputs}
 
-        return read
+    def read(slot: int, made: set[int]) -> bool:
+        owner = plan.owner[slot]
+        return owner in returned or bool(readers.get(owner, set()) - made)
+
+    return read
 
 
 def _addresses(arrays: Sequence[np.ndarray]) -> tuple[Any, int]:
@@ -184,19 +201,14 @@ class CompiledSteps(_CFunction):
     def run(self, v: Slots) -> None:
         compute = self.compute(v)
         if compute is None:
-            self._by_numpy(v, 0)
+            for number in range(len(self.steps)):
+                self._step(v, number)
             return
         come, table = self.used.come, v[self.place][1]
         done = compute(0, table, *[id(v[k]) for k in come])
-        while done > 0:
+        while done:
             self._step(v, done - 1)
             done = compute(done, table, *[id(v[k]) for k in come])
-        if done < 0:
-            self._by_numpy(v, -done - 1)
-
-    def _by_numpy(self, v: Slots, first: int) -> None:
-        for number in range(first, len(self.steps)):
-            self._step(v, number)
 
     def _step(self, v: Slots, number: int) -> None:
         """One step as NumPy does it, its result where C looks for it."""
@@ -217,8 +229,16 @@ class CompiledSteps(_CFunction):
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         known = {slot: self.array(a) for slot, a in arrays.items()}
         frame = Frame(self.plan, known, self.new)
-        source = Source(frame, self.steps, self.dtype.char)
-        body = source.body(self.read_by_others())
+        numbers = {step.out: k for k, step in enumerate(self.steps, 1)}
+
+        def left(step: Step) -> str:
+            number = numbers[step.out]
+            return f"return {number}; case {number}:;"  # C goes on behind it
+
+        source = Source(frame, self.dtype.char, left)
+        for step in self.steps:
+            source.add(step)
+        body = source.body(read_by_others(self.plan))
         return self.whole(f"switch (start) {{ case 0:;\n{body}\n}}", "p")
 
 
@@ -291,8 +311,10 @@ class CompiledTiles(_CFunction):
             starts.append(f"real *p{slot} = p{source} + {apart}L;")
         known = {slot: self._moving(slot, a) for slot, a in held.items()}
         frame = Frame(self.plan, known, (), loop.sums, places)
-        written = Source(frame, self.steps, self.dtype.char)
-        if written.returns:
+        written = Source(frame, self.dtype.char, lambda step: "")
+        for computing in self.steps:
+            written.add(computing)
+        if written.leaves:
             return None
         sizes = {slot: arrays[slot].size for slot in sorted(loop.sums)}
         lines = [f"memset(q{slot}, 0, {n} * sizeof(real));" for slot, n in sizes.items()]
@@ -300,7 +322,7 @@ class CompiledTiles(_CFunction):
             f"for (long r = 0; r < {loop.rows}; r += {tile}) {{",
             f"long t = {loop.rows} - r < {tile} ? {loop.rows} - r : {tile};",
             *starts,
-            written.body(self.read_by_others()),
+            written.body(read_by_others(self.plan)),
             "}",
         ]
         return self.whole("\n".join(lines), "q", temporaries)

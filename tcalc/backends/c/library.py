@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 import threading
+from collections.abc import Sequence
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -23,7 +24,7 @@ from .compiler import CONTRACTED, loaded
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
 
 #: Parts of one text, of which later ones use earlier ones.
-C_SOURCES = ("products.c", "triangles.c", "columns.c")
+C_SOURCES = ("products.c", "triangles.c", "general.c", "columns.c")
 #: What Python asks of the routines.
 ROUTINES = ("tcalc_give", "tcalc_try", "tcalc_routines")
 #: BLAS functions in the order in which the routines take them.
@@ -94,18 +95,34 @@ def heading(char: str) -> str:
     return written + "\n".join([*declared, *bind])
 
 
-def function(text: str, char: str, arguments: int) -> Any:
-    """The function ``int run(int, ...)``, further arguments being pointers, of generated C."""
-    library = loaded(heading(char) + text, ("tcalc_bind", "run"))
+def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list[Any]:
+    """Functions ``int (int, ...)`` of generated C, all as one library.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Their parameters and bodies.
+    char : str
+        The dtype, as NumPy's character.
+    arguments : sequence of int
+        How many pointers each takes besides.
+    """
+    if not texts:
+        return []
+    names = [f"run{k}" for k in range(len(texts))]
+    whole = [f"int {name}{text}" for name, text in zip(names, texts, strict=True)]
+    library = loaded(heading(char) + "\n".join(whole), ("tcalc_bind", *names))
     # What nobody calls any more is closed, as a process can only hold so many libraries.
     finalize(library, closed, library._handle).atexit = False
     with _LOCK:
         routines = _routines(char)
     library.tcalc_bind.argtypes = [ctypes.c_void_p]
     library.tcalc_bind(routines)
-    library.run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * arguments]
-    library.run.restype = ctypes.c_int
-    return library.run
+    found = [library[name] for name in names]
+    for run, count in zip(found, arguments, strict=True):
+        run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * count]
+        run.restype = ctypes.c_int
+    return found
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ...plan.steps import Plan, Step
 from ...support.arrays import Sizes
 from .loopnests import COperand, CStatement, Nest, aligned
-from .rows import REDUCTIONS, ROUTINES
+from .rows import GENERAL, REDUCTIONS, ROUTINES
 
 
 class StridedArray(NamedTuple):
@@ -116,6 +116,24 @@ def _product(frame: Frame, step: Step) -> str:
     return f"product(1, {given}, {int(adding)}, p{step.out}, {ld}, {m}, {k}, {n});"
 
 
+def _gram(frame: Frame, step: Step) -> str:
+    """X' diag(d) X, by way of the rows of diag(d) X."""
+    x, d, rows = step.args
+    found, (m, n) = frame.arrays[x], frame.arrays[x].shape
+    weights = frame.arrays[d].strides[0]
+    if not _lies(found):
+        return ""
+    (r, c) = found.strides
+    scaled = CStatement(
+        COperand(rows, (n, 1)), "({0} * {1})", (COperand(x, (r, c)), COperand(d, (weights, 0)))
+    )
+    turned = _strides(StridedArray((n, m), (c, r)))
+    text = Nest((m, n), [scaled], {rows}).text()
+    return (
+        f"{text} product(1, p{x}, {turned}, p{rows}, {n}, 1, 0, p{step.out}, {n}, {n}, {m}, {n});"
+    )
+
+
 def _step(out: StridedArray) -> int:
     """From one entry of a column to the next."""
     return out.strides[0] if out.shape and out.shape[0] > 1 else 1
@@ -170,7 +188,9 @@ def _over(frame: Frame, step: Step) -> str:
 
 
 def _kernel(frame: Frame, step: Step) -> str:
-    return _reduced(frame, step) if step.params[0].name in REDUCTIONS else _routine(frame, step)
+    if step.params[0].name in REDUCTIONS:
+        return _reduced(frame, step)
+    return _general(frame, step) or _routine(frame, step)
 
 
 def _reduced(frame: Frame, step: Step) -> str:
@@ -202,6 +222,29 @@ def _over_all(lead: Sizes) -> str:
     return "".join([f"for (long i{j} = 0; i{j} < {e}; i{j}++) " for j, e in enumerate(lead)])
 
 
+def _general(frame: Frame, step: Step) -> str:
+    """A row of square matrices, each by itself, from the matrix or the factor that it wants."""
+    op, a = step.params[0], step.args[0]
+    if op.name not in GENERAL:
+        return ""
+    found, out = frame.arrays[a], frame.arrays[step.out]
+    lead, (r, c) = found.shape[:-2], found.strides[-2:]
+    starts = [
+        _start(slot, aligned(lead, x.shape[: len(lead)], x.strides[: len(lead)]))
+        for slot, x in ((a, found), (step.out, out))
+    ]
+    call = f"{op.name}({starts[0]}, {r}, {c}, {starts[1]}, {found.shape[-1]})"
+    return f"{{ int bad = 0; {_over_all(lead)}bad |= {call}; if (bad) {{ FAIL; }} }}"
+
+
+def _solve(frame: Frame, step: Step) -> str:
+    (a, b), (transposed, _) = step.args, step.params
+    r, c = frame.arrays[a].strides[::-1] if transposed else frame.arrays[a].strides
+    n, columns = (*frame.shape(step), 1)[:2]
+    call = f"solve_general(p{a}, {r}, {c}, p{step.out}, {n}, {columns})"
+    return f"{frame.copied(b, step)} if ({call}) {{ FAIL; }}"
+
+
 def _routine(frame: Frame, step: Step) -> str:
     """A row whose operands are matrices of one shape, with strides for all."""
     op = step.params[0]
@@ -230,7 +273,7 @@ def _embed_add(frame: Frame, step: Step) -> str:
 def _placed(frame: Frame, step: Step, a: int, entry: str) -> str:
     (pattern,) = step.params
     extents, strides = [0] * (max(pattern) + 1), [0] * (max(pattern) + 1)
-    for label, n, s in zip(pattern, step.shape, _full(step.shape), strict=True):
+    for label, n, s in zip(pattern, step.shape, full(step.shape), strict=True):
         extents[label] = n
         strides[label] += s
     shape, place = tuple(extents), tuple(strides)
@@ -239,7 +282,8 @@ def _placed(frame: Frame, step: Step, a: int, entry: str) -> str:
     return Nest(shape, [CStatement(target, entry, args)], {step.out}).text()
 
 
-def _full(shape: Sizes) -> Sizes:
+def full(shape: Sizes) -> Sizes:
+    """The strides of an array whose entries lie one after the other, in entries."""
     return tuple([prod(shape[k + 1 :]) for k in range(len(shape))])
 
 
@@ -251,4 +295,7 @@ CALLS: dict[str, Callable[[Frame, Step], str]] = {
     "kernel": _kernel,
     "embed": _embed,
     "embed_add": _embed_add,
+    "finish": _general,
+    "gram": _gram,
+    "solve": _solve,
 }

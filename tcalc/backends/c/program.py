@@ -1,12 +1,12 @@
 """Plans on C: runs of steps as functions that the system's compiler makes, the rest as NumPy does.
 
-A function is written at the first call, when the strides of all arrays are known, and again for
-other strides. Matrices go to routines of our own, on the BLAS that SciPy brings.
+Functions are written at the first call, when the strides of all arrays are known or foreseen, and
+again for other strides. Matrices go to routines of our own, on the BLAS that SciPy brings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -25,7 +25,10 @@ from ..numpy.program import Units, numpy_closures
 from ..numpy.tiles import tiled
 from .compiler import command
 from .functions import CompiledSteps, CompiledTiles, check_addresses
+from .loops import Loops
 from .source import expressible, tileable
+from .together import Beside as Beside
+from .together import Together
 
 #: Steps of one function; compilers take more than twice as long for twice as many.
 MOST = 400
@@ -35,11 +38,13 @@ FREED = 1 << 20
 MACHINE = Machine()
 
 
-def bind(plan: Plan, dtype: np.dtype[Any], swept: bool = False) -> HostProgram:
+def bind(
+    plan: Plan, dtype: np.dtype[Any], together: Callable[[], Together] = Together
+) -> HostProgram:
     """The plan as functions of C, between steps that NumPy does."""
-    closures = numpy_closures(dtype, lambda inner: bind(inner, dtype, swept=True))
-    workspaces = Workspaces(plan, dtype, swept, closures)
-    return HostProgram(workspaces, CompiledRuns(workspaces, Units(workspaces)))
+    closures = numpy_closures(dtype, Loops(dtype, together()).loop)
+    workspaces = Workspaces(plan, dtype, False, closures)
+    return HostProgram(workspaces, CompiledRuns(workspaces, Units(workspaces), together()))
 
 
 def available() -> None:
@@ -51,8 +56,8 @@ def available() -> None:
 class CompiledRuns:
     """Runs of steps as functions; `others` binds what has no form in C."""
 
-    def __init__(self, workspaces: Workspaces, others: Binder) -> None:
-        self._workspaces, self._others = workspaces, others
+    def __init__(self, workspaces: Workspaces, others: Binder, together: Together) -> None:
+        self._workspaces, self._others, self._together = workspaces, others, together
         self._open: CompiledSteps | None = None
 
     def runs(self, unit: Unit) -> list[Run]:
@@ -75,7 +80,9 @@ class CompiledRuns:
         births = [run for step in tiling.kept for run in workspaces.lives.ready(step)]
         scratch = workspaces.place(lambda slots: temporaries(tiling, workspaces.dtype))
         other = tiled(tiling, workspaces, scratch)
-        return [*births, CompiledTiles(workspaces, tiling, scratch, other).run]
+        part = CompiledTiles(workspaces, tiling, scratch, other)
+        part.join(self._together)
+        return [*births, part.run]
 
     def _compiled(self, step: Step) -> list[Run]:
         full = self._open is None or len(self._open.steps) >= MOST
@@ -108,6 +115,7 @@ class CompiledRuns:
             return []
         if part.worthwhile:
             part.place = self._workspaces.place(part.table)
+            part.join(self._together)
             return [*part.before, part.run, *part.after]
         runs = list(part.before)
         for step in part.steps:

@@ -88,7 +88,12 @@ static inline real _logaddexp(real a, real b) {
 
 #: Reductions: functions of n entries in a row, or (`_across`) of m columns next to each other, of
 #: which each has n entries, s apart.
-REDUCTIONS = {"max": "_max", "min": "_min", "norm2": "_norm2", "logsumexp": "_logsumexp"}
+REDUCTIONS = {
+    "max": "_max",
+    "min": "_min",
+    "norm2": "_norm2",
+    "logsumexp": "_logsumexp",
+}
 _EXTREME = """
 static inline real {name}(const real *x, long n) {{
     real found = x[0];
@@ -213,3 +218,6 @@ VECTORS = (
 ROUTINES = frozenset(
     {"cholesky", "cholesky_pullback", "column_signs", "inverse_definite", "tri_inverse"}
 )
+#: Rows that have a function of one square matrix; those of factors only want the factor.
+GENERAL = frozenset({"inv", "logdet", "det", "det_sign", "logdet_definite"})
+OF_FACTORS = frozenset({"logdet_definite"})

@@ -1,8 +1,8 @@
 """Runs of steps as one C function, for arrays whose strides are known.
 
 The function takes a table of addresses of arrays that stay, arrays of this call, and where to
-start. It returns 0, or the number of a step that Python must do (an error to raise, a case that is
-left to NumPy): positive where C goes on behind it, negative where Python does all the rest.
+start. What a step leaves to Python (an error to raise, a case that is NumPy's) is done where it
+stands: how, is for the function to say.
 """
 
 from __future__ import annotations
@@ -16,11 +16,16 @@ from ...plan.steps import VIEW, Plan, Step, TiledLoop
 from ...support.arrays import Sizes
 from .loopnests import COperand, Count, CStatement, Nest
 from .matrices import CALLS, Frame
-from .rows import REDUCTIONS, ROUTINES, SPREAD
+from .moves import MOVES
+from .rows import GENERAL, OF_FACTORS, REDUCTIONS, ROUTINES, SPREAD
 from .rows import entry as written_entry
 
 #: Items of a function that are looked through, from the last, for one that a step may join.
 REACH = 16
+#: Most multiplications of a product that is written out: of matrices, and with a vector.
+WRITTEN_OUT, BY_VECTOR = 1024, 4096
+#: Most operations of a correlation that is: of a longer one NumPy makes products of matrices.
+FEW_PRODUCTS = 1 << 17
 
 
 class FusedStatements(NamedTuple):
@@ -31,46 +36,57 @@ class FusedStatements(NamedTuple):
 
 
 class Call(NamedTuple):
-    """C for one step, or a check before one, which nothing is moved over."""
+    """C for one step."""
 
     text: str
     reads: tuple[int, ...]
     writes: tuple[int, ...]
-    barrier: bool = False
 
 
 class Source:
-    """The text of one function; `returns` where it may leave a step to Python."""
+    """The text of one function, to which steps are added; `leaves` where one leaves its work.
 
-    def __init__(self, frame: Frame, steps: Sequence[Step], char: str) -> None:
-        self.frame = frame
+    `left` is what a step says to have Python do it.
+    """
+
+    def __init__(self, frame: Frame, char: str, left: Callable[[Step], str]) -> None:
+        self.frame, self.left = frame, left
         self.suffix = "f" if char == "f" else ""
         self.items: list[FusedStatements | Call] = []
-        self.returns = False
-        for number, step in enumerate(steps, 1):
-            self._add(step, number)
+        self.leaves = False
 
     # --- grouping ---------------------------------------------------------------------------------
 
-    def _add(self, step: Step, number: int) -> None:
-        spread = _spread(step)
-        if spread is not None:
-            (w,) = step.args
-            (n,) = self.frame.arrays[w].shape
-            text = f"if ({spread.check}(p{w}, {n})) return -{number};"
-            self.items.append(Call(text, (w,), (), True))
-            self.returns = True
+    def add(self, step: Step) -> None:
+        """A step that has a form in C, for arrays that lie as most do."""
         made = self._entrywise(step)
         if made is not None:
             shape, statements = made
             for statement in statements:
                 self._join(shape, statement)
             return
-        text = CALLS[step.kind](self.frame, step) if step.kind in CALLS else ""
-        text = text or "FAIL;"
-        self.returns |= "FAIL;" in text
-        text = text.replace("FAIL;", f"return {number}; case {number}:;")  # C goes on behind it
+        form = CALLS.get(step.kind) or MOVES.get(step.kind)
+        text = form(self.frame, step) if form else ""
+        self.call(step, text or self._spread(step) or "FAIL;")
+
+    def call(self, step: Step, text: str) -> None:
+        """A step as this text, in which FAIL leaves it to Python."""
+        if "FAIL;" in text:
+            self.leaves = True
+            text = text.replace("FAIL;", self.left(step))
         self.items.append(Call(text, step.args, (step.out,)))
+
+    def _spread(self, step: Step) -> str:
+        """Entries for all pairs, unless there are exceptional ones."""
+        spread = _spread(step)
+        if spread is None:
+            return ""
+        (w,), shape = step.args, self.frame.shape(step)
+        (s,) = self.frame.arrays[w].strides
+        args = (COperand(w, (s, 0)), COperand(w, (0, s)))
+        made = CStatement(self.frame.result(step), spread.entry, args)
+        check = f"{spread.check}(p{w}, {shape[0]})"
+        return f"if ({check}) {{ FAIL; }} else {Nest(shape, [made], {step.out}).text()}"
 
     def _join(self, shape: Sizes, statement: CStatement) -> None:
         """Put a statement into the last group of its shape that it can be moved to.
@@ -87,8 +103,6 @@ class Source:
                     return
                 reads = {self.frame.memory(a.slot) for s in item.statements for a in s.args}
                 writes = {self.frame.memory(s.out.slot) for s in item.statements}
-            elif item.barrier:
-                break
             else:
                 reads = {self.frame.memory(a) for a in item.reads}
                 writes = {self.frame.memory(a) for a in item.writes}
@@ -141,24 +155,20 @@ class Source:
             whole = tuple([n if n != 1 else m for m, n in pairs])[::-1]
             pair = [self.frame.operand(a, whole) for a in step.args]
             return self._summed(step, whole, pair, frozenset({len(whole) - 1}), "{0} * {1}")
-        if step.kind == "dot" and not shape:
-            whole = self.frame.arrays[step.args[0]].shape
-            pair = [self.frame.operand(a, whole) for a in step.args]
-            return self._summed(step, whole, pair, frozenset({0}), "{0} * {1}")
+        if step.kind == "dot":
+            return self._small_product(step)
         if step.kind == "einsum":
             return self._einsum(step)
-        if _spread(step):
-            (w,) = step.args
-            (s,) = self.frame.arrays[w].strides
-            args = (COperand(w, (s, 0)), COperand(w, (0, s)))
-            return shape, [CStatement(self.frame.result(step), _spread(step).entry, args)]
+        if step.kind == "correlate":
+            return self._correlation(step)
         return None
 
     def _entry(self, step: Step) -> str:
         """C for an entry of the result, for steps whose operands are broadcast to it."""
         if step.kind in _ENTRIES:
-            number = "".join(map(_number, step.params[:1]))
-            return _ENTRIES[step.kind].replace("{number}", number)
+            entry = _ENTRIES[step.kind]
+            numbered = "{number}" in entry
+            return entry.replace("{number}", _number(step.params[0])) if numbered else entry
         if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
             return written_entry(step.params[0]).replace("{f}", self.suffix)
         return ""
@@ -175,6 +185,34 @@ class Source:
         out = tuple([0 if k in axes else next(strides) for k in range(len(shape))])
         adding = step.out in self.frame.adding
         return shape, [CStatement(COperand(step.out, out), entry, tuple(args), axes, adding)]
+
+    def _small_product(self, step: Step) -> tuple[Sizes, list[CStatement]] | None:
+        """A product of vectors, or of matrices so small that a call takes longer."""
+        one, two = [self.frame.arrays[a] for a in step.args]
+        shape = (*self.frame.shape(step), one.shape[-1])
+        most = WRITTEN_OUT if len(shape) > 2 else BY_VECTOR
+        few = prod(shape) <= most and not any(isinstance(n, Count) for n in shape)
+        if max(len(one.shape), len(two.shape)) > 2 or (len(shape) > 1 and not few):
+            return None
+        left = (*one.strides[:-1], *[0] * (len(two.shape) - 1), one.strides[-1])
+        right = (*[0] * (len(one.shape) - 1), *two.strides[1:], two.strides[0])
+        pair = [COperand(a, s) for a, s in zip(step.args, (left, right), strict=True)]
+        return self._summed(step, shape, pair, frozenset({len(shape) - 1}), "{0} * {1}")
+
+    def _correlation(self, step: Step) -> tuple[Sizes, list[CStatement]]:
+        """Windows, whose first or last axes are summed with the last ones of the other operand."""
+        windows, other = [self.frame.arrays[a] for a in step.args]
+        few, keeps_many = step.params
+        axes = range(len(windows.shape))
+        summed = list(axes[:few] if keeps_many else axes[few:])
+        own = [k for k in axes if k not in summed]
+        lead = len(other.shape) - len(summed)
+        shape = (*self.frame.shape(step), *[windows.shape[k] for k in summed])
+        first = (*[0] * lead, *[windows.strides[k] for k in (*own, *summed)])
+        second = (*other.strides[:lead], *[0] * len(own), *other.strides[lead:])
+        args = [COperand(a, s) for a, s in zip(step.args, (first, second), strict=True)]
+        places = frozenset(range(len(shape) - len(summed), len(shape)))
+        return self._summed(step, shape, args, places, "{0} * {1}")
 
     def _einsum(self, step: Step) -> tuple[Sizes, list[CStatement]]:
         words, _, result = step.params[0].partition("->")
@@ -218,8 +256,10 @@ def _alike(one: Sizes, two: Sizes) -> bool:
     )
 
 
-#: C for an entry of the result, by kind: of entries of the operands, and the step's number.
+#: C for an entry of the result, by kind: of entries of the operands, and the step's number. What
+#: uses a factorisation of plans reads the matrix itself.
 _ENTRIES = {
+    "factor": "{0}",
     "copy": "{0}",
     "fill": "{number}",
     "scale": "({0} * {number})",
@@ -250,11 +290,14 @@ def _spread(step: Step) -> Any:
 #: Kinds of which every step has a form.
 _PLAIN = frozenset({
     *_ENTRIES, "sum", "vecdot", "einsum", "dot", "matmul", "trisolve", "embed", "embed_add",
-})  # fmt: skip
+    "place", "place_add", "pad", "triangle",
+}) - {"factor"}  # fmt: skip
 
 
 #: Kinds that a tile does not do, as they begin with zeros or may fail.
-_WHOLE = frozenset({"embed", "embed_add", "fill", "trisolve", "over"})
+_WHOLE = frozenset({
+    "embed", "embed_add", "fill", "trisolve", "over", "place", "place_add", "pad", "triangle",
+})  # fmt: skip
 
 
 def tileable(plan: Plan, loop: TiledLoop) -> bool:
@@ -279,3 +322,13 @@ def expressible(plan: Plan, step: Step) -> bool:
     if step.kind == "over" or (step.kind == "kernel" and len(step.shape) <= 2):
         return step.params[0].name in ROUTINES or _spread(step) is not None
     return False
+
+
+def in_loops(step: Step) -> bool:
+    """Has the step a form in C among steps of a loop, where integers and matrices are C's too?"""
+    if step.kind in ("finish", "kernel") and not step.params[0].elementwise:
+        name = step.params[0].name
+        return name in GENERAL and (step.kind == "finish" or name not in OF_FACTORS)
+    if step.kind == "correlate":
+        return step.flops <= FEW_PRODUCTS
+    return step.kind in MOVES or step.kind in ("factor", "gram", "solve")

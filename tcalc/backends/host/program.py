@@ -15,6 +15,7 @@ import numpy as np
 from ...plan.steps import RESULT, Output, Plan, Unit
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
+from ...support.rows import Rows
 from .slots import Run, Slots
 from .targets import Targets
 from .workspaces import Workspaces
@@ -71,12 +72,14 @@ class HostProgram:
         self,
         count: int,
         fixed: Mapping[str, Array],
-        moving: Mapping[str, Iterable[Array]],
-        into: Sequence[Iterable[Array]],
+        moving: Mapping[str, Rows],
+        into: Sequence[Rows],
     ) -> None:
         """Run `count` times, as `tcalc.backends.interface.Sweep` says."""
         targets = self._targets
-        reads = [moving[n] if n in moving else repeat(fixed[n]) for n in self._plan.inputs]
+        reads: list[Iterable[Array]] = [
+            moving[n] if n in moving else repeat(fixed[n]) for n in self._plan.inputs
+        ]
         inputs = zip(*reads, strict=False) if reads else repeat(())
         writes, rows = targets.writes(into), targets.copies(into)
         first = len(self._plan.shapes)

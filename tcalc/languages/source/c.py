@@ -16,7 +16,7 @@ from . import infix
 from .c_check import check_text
 from .c_contractions import einsum, product
 from .c_folds import folded
-from .c_module import RESERVED, function_lines, module_text
+from .c_module import RESERVED, function_lines, module_text, number_function
 from .c_nests import Line, atom
 from .c_operators import entry, real
 from .c_places import embed, pad, place, segment_sum, take
@@ -29,6 +29,7 @@ from .c_values import (
     in_memory,
     lifted,
     pulled,
+    repeated,
     scalar,
     transposed,
     value,
@@ -47,11 +48,13 @@ class C(Writer):
     reserved = RESERVED
     start = "v"
     width = 68
+    own_words: frozenset[str] = frozenset()
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
         super().__init__(scope, integers)
         self.claimed: list[str] = []
         self.steps: dict[str, FunctionText] = {}
+        self.scalars: dict[str, str] = {}
         self.sizes: dict[str, str] = {}
         self.text = ""
 
@@ -96,7 +99,7 @@ class C(Writer):
         return repr(value)
 
     def functions(self, names: Sequence[str]) -> str:
-        return ", ".join(names)
+        return f"(real (*const[])(real)){{{', '.join([self.scalars[name] for name in names])}}}"
 
     def assign(self, name: str, c: Code) -> Code:
         given = value(c)
@@ -129,8 +132,7 @@ class C(Writer):
         return viewed(v, shape, lambda index: [index[out.index(label)] for label in word])
 
     def broadcast(self, c: Code, shape: Shape) -> Code:
-        v = self.plain(c)
-        return pulled(self.shape(shape), lambda index: entry_of(v, index))
+        return repeated(self.plain(c), self.shape(shape))
 
     # --- arithmetic ---
 
@@ -299,7 +301,12 @@ class C(Writer):
         return function_lines(self, f)
 
     def nested(self, f: FunctionText) -> list[str]:
-        self.steps[f.name] = f
+        if value(f.result).parts:
+            self.steps[f.name] = f
+        else:
+            known = self.scope.functions
+            self.scalars[f.name] = name = f"{self.scope.name}_{len(known) + 1}"
+            known.append(number_function(f, name))
         return []
 
     def module(self, functions: Sequence[list[str]]) -> str:

@@ -18,7 +18,10 @@ from .c_writer import Writer
 from .language import FunctionText
 
 #: Files of `routines/`, of which later ones call earlier ones.
-ROUTINES = ("numbers.c", "special.c", "products.c", "rows.c", "factors.c", "spectral.c")
+ROUTINES = (
+    "numbers.c", "special.c", "bessel.c", "products.c", "rows.c", "factors.c", "spectral.c",
+    "matrices.c", "roots.c", "minors.c", "differences.c",
+)  # fmt: skip
 
 
 @cache
@@ -90,6 +93,7 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
     shown = [f"{out} = {text}" for out, text in zip(outputs, f.formulas, strict=False)]
     hidden = [f"    (void){n};" for n in sizes if n not in _words([total])]
     return [
+        *[line for inner in scope.functions for line in [*inner, ""]],
         *_comment([f.doc, *shown, f"Row by row: {'; '.join(about)}."]),
         *headed(f"size_t {f.name}_workspace", extents or ["void"]),
         "{",
@@ -184,8 +188,12 @@ _INCLUDES = """
 #include <cblas.h>
 #ifdef SINGLE
 #define CBLAS_GEMM cblas_sgemm
+#define CBLAS_SYRK cblas_ssyrk
+#define CBLAS_TRSM cblas_strsm
 #else
 #define CBLAS_GEMM cblas_dgemm
+#define CBLAS_SYRK cblas_dsyrk
+#define CBLAS_TRSM cblas_dtrsm
 #endif
 #endif
 
@@ -201,11 +209,13 @@ def module_text(functions: Sequence[list[str]]) -> str:
     declared = [_declared(lines_) for lines_ in functions]
     helpers = called(bodies)
     (name,) = re.findall(r"^int (\w+)\(", bodies[0], re.MULTILINE)
-    heap = "\n#include <stdlib.h>" if "malloc(" in bodies[-1] else ""
+    extra = ["stdlib.h"] if "malloc(" in bodies[-1] else []
+    extra += ["complex.h"] if "complex" in _words(helpers) else []
+    more = "".join([f"\n#include <{header}>" for header in extra])
     guard = f"{name.upper()}_H"
     header = [f"#ifndef {guard}", f"#define {guard}", "", _TYPES, "", *declared, "", HEADER_END]
     vectors = _vectors("\n".join([*helpers, *bodies]))
-    parts = ["\n".join(header), _INCLUDES + vectors + heap, *helpers, *bodies]
+    parts = ["\n".join(header), _INCLUDES + vectors + more, *helpers, *bodies]
     return "\n\n".join(parts) + "\n"
 
 
@@ -252,16 +262,23 @@ def declarations(source: str) -> dict[str, list[str]]:
 
 def _declared(lines_: Sequence[str]) -> str:
     """The comment and the declarations of a function's lines."""
-    found, open_ = list[str](), True
+    found, head = list[str](), list[str]()
     for line in lines_:
-        if line == "{":
-            found[-1] += ";"
-            open_ = False
-        if open_:
-            found.append(line)
-        if line in ("}", ""):
-            open_ = line == ""
+        if line == "{" and not head[0].startswith("static"):
+            found += [*head[:-1], f"{head[-1]};"]
+        head = [] if line == "" else [*head, line]
     return "\n".join(found)
+
+
+def number_function(f: FunctionText, name: str) -> list[str]:
+    """A function of one number, which routines are handed."""
+    statements = [line for line in f.body if isinstance(line, Statement)]
+    found = value(f.result).entry(()).text
+    body = lines(live([n for s in statements for n in s.nodes], sorted(_words([found]))))
+    body.append(f"return {found};")
+    (given,) = f.parameters
+    body = body if given in _words(body) else [f"(void){given};", *body]
+    return [f"static real {name}(real {given})", "{", *[f"    {line}" for line in body], "}"]
 
 
 def called(texts_: Sequence[str]) -> list[str]:

@@ -17,9 +17,10 @@ _SAME = (
 _OTHER = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "abs": "fabs", "arctan2": "atan2", "power": "pow", "gamma": "tgamma",
-    "beta": "beta_function",
+    "beta": "beta_function", "iv": "bessel_i", "ive": "bessel_ie", "jv": "bessel_j",
+    "kv": "bessel_k", "yv": "bessel_y", "spherical_jn": "spherical_j",
 }  # fmt: skip
-#: Functions of `routines/special.c`.
+#: Functions of `routines/`.
 _OWN = (
     "betainc", "betaln", "digamma", "erfcinv", "erfinv", "gammainc", "gammaincc",
     "gammaln", "gammasgn", "log_ndtr", "logaddexp", "logcosh", "logit", "maximum", "minimum", "mod",

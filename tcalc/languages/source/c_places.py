@@ -61,10 +61,16 @@ def take(c: Code, keys: Sequence[Code | None]) -> Value:
         common = list(index[at : at + len(shared)])
         kept = dict(zip(rest, [*index[:at], *index[at + len(shared) :]], strict=True))
         return [
-            kept[k] if k in kept else entry_of(chosen[k], common).text for k in range(len(v.shape))
+            kept[k] if k in kept else from_start(entry_of(chosen[k], common).text, n)
+            for k, n in enumerate(v.shape)
         ]
 
     return viewed(v, shape, entries)
+
+
+def from_start(index: str, n: str) -> str:
+    """An index that may count from the end."""
+    return f"index_in({index}, {n})" if "[" in index or "-" in index else index
 
 
 def segment_sum(language: Writer, c: Code, index: Code, extent: Extent) -> Value:
@@ -72,7 +78,7 @@ def segment_sum(language: Writer, c: Code, index: Code, extent: Extent) -> Value
     rest = v.shape[len(key.shape) :]
     found = language.zeros((language.extent(extent), *rest))
     names = language.index(len(v.shape))
-    place_ = entry_of(key, names[: len(key.shape)]).text
+    place_ = from_start(entry_of(key, names[: len(key.shape)]).text, found.shape[0])
     target = found.entry([place_, *names[len(key.shape) :]]).text
     language.emit(*nest(names, v.shape, [Line(target, "+=", entry_of(v, names).text)]))
     return found

@@ -21,11 +21,12 @@ class Routine(NamedTuple):
     call : str
         Its call: operands are ``{0}``, ``{1}``, results ``{out}`` and ``{out1}`` …, ``{m}`` and
         ``{n}`` the extents of the first operand's core, ``{size}`` their product, ``{space}`` its
-        scratch memory, ``{p[0]}`` a parameter.
+        scratch memory, ``{p[0]}`` a parameter; further operands, as many as ``{q}``, are
+        ``{directions}``.
     core : tuple of int
         Of each operand.
-    space : str
-        How many numbers of scratch memory it takes, in ``{m}`` and ``{n}``.
+    space : str or callable
+        How many numbers of scratch memory it takes, in ``{m}`` and ``{n}``; a function of q.
     fails : bool
         Does it return a status?
     returns : str
@@ -34,7 +35,7 @@ class Routine(NamedTuple):
 
     call: str
     core: tuple[int, ...] = (2,)
-    space: str = ""
+    space: str | Callable[[int], str] = ""
     fails: bool = False
     returns: str = ""
 
@@ -70,13 +71,11 @@ ROUTINES: dict[str, Routine] = {
         "cholesky_pullback({n}, {0}, {1}, {out}, {space})", (2, 2), f"3 * {_SQUARE}", True
     ),
     "tri_inverse": Routine(f"tri_inverse({_MATRIX})", fails=True),
-    "inverse_definite": Routine(
-        f"inverse_definite({_MATRIX}, {{space}})", space=f"2 * {_SQUARE}", fails=True
+    "inverse_of_factor": Routine(
+        f"inverse_of_factor({_MATRIX}, {{space}})", space=_SQUARE, fails=True
     ),
     "inv": Routine(f"inv({_MATRIX}, {{space}})", space=_PIVOTED, fails=True),
-    "logdet_definite": Routine(
-        f"logdet_definite({_MATRIX}, {{space}})", space=_SQUARE, fails=True
-    ),
+    "logdet_of_factor": Routine(f"logdet_of_factor({_MATRIX})"),
     **{
         name: Routine(f"{name}({_MATRIX}, {{space}})", space=_PIVOTED)
         for name in ("det", "det_sign", "logdet")
@@ -97,6 +96,26 @@ ROUTINES: dict[str, Routine] = {
         ),
     ),
     "lq": Routine("lq({m}, {n}, {0}, {out}, {out1})"),
+    # functions of matrices, and their derivatives along directions
+    **{
+        f"{name}_frechet": Routine(
+            f"{name}_frechet({{n}}, {{q}}, {{0}}, {{directions}}, {{out}}, {{space}})", space=space,
+            fails=True,
+        )
+        for name, space in (
+            ("adj", lambda q: f"{q + 5} * {_SQUARE} + {{n}}"),
+            ("expm", lambda q: f"{7 * 2**q} * {_SQUARE} + {{n}}"),
+            ("sqrtm", lambda q: f"{2**q + 8} * {_SQUARE}"),
+            ("logm", lambda q: f"{3 * 2**q + 8} * {_SQUARE}"),
+        )
+    },
+    "matrix_function": Routine(
+        "spectral({n}, {q}, {p[0]}, {1}, {2}, {directions}, {out}, {space})", (2, 1, 2),
+        lambda q: f"{q + 2} * {_SQUARE} + {' * '.join(['{n}'] * (q + 1))}", True,
+    ),
+    "matrix_function_trace": Routine(
+        "spectral_trace({n}, {p[0]}, {1})", (2, 1, 2), returns="real"
+    ),
 }  # fmt: skip
 
 #: How ties are treated, as routines read it.
@@ -112,19 +131,43 @@ def _parameter(op: Operator, text: str) -> str:
     return _TIES.get(text, text)
 
 
+#: What operators of definite matrices make of Cholesky factors.
+OF_FACTOR = {"inverse_definite": "inverse_of_factor", "logdet_definite": "logdet_of_factor"}
+
+
+def _of_factor(language: Writer, op: Operator, a: Value) -> Value | None:
+    """A Cholesky factor, or what is made of it: all operators of one matrix share it."""
+    a = _contiguous(language, a, 2)
+    factor = language.factors.get(a.text)
+    if factor is None:
+        factor = _called(language, Operator("cholesky", (), 2), [a])
+        language.factors[a.text] = factor
+    if op.name not in OF_FACTOR:
+        return factor
+    found = _called(language, op._replace(name=OF_FACTOR[op.name]), [factor])
+    single = op.name == "inverse_definite" and len(a.shape) == 2
+    return replace(found, factor=factor.text) if single else found
+
+
 def routine_call(language: Writer, op: Operator, args: Sequence[Value]) -> Value | None:
     """What an operator makes of arrays; None where C has no word for it."""
     if op.name in READ:
         return READ[op.name](language, op, args)
-    if op.name not in ROUTINES:
-        return None
+    if op.name in OF_FACTOR or op.name == "cholesky":
+        return _of_factor(language, op, args[0])
+    return _called(language, op, args) if op.name in ROUTINES else None
+
+
+def _called(language: Writer, op: Operator, args: Sequence[Value]) -> Value:
+    """The results of a routine's call, for every item of a stack."""
     row = ROUTINES[op.name]
     cores = [op.core if c < 0 else c for c in row.core]
-    args = [_contiguous(language, a) for a in args]
+    cores += [2] * (len(args) - len(cores))
+    args = [_contiguous(language, a, core) for a, core in zip(args, cores, strict=True)]
     stack = args[0].shape[: len(args[0].shape) - cores[0]]
     core = args[0].shape[len(stack) :]
     index = language.index(len(stack))
-    shapes = [language.shape(s) for s in op.shapes] or [core]
+    shapes = [language.shape(s) for s in op.shapes] or [args[0].shape]
     kind = "ptrdiff_t" if row.returns == "ptrdiff_t" or op.name == "argsort" else "real"
     made, outs = [], []
     for shape in shapes:
@@ -137,10 +180,13 @@ def routine_call(language: Writer, op: Operator, args: Sequence[Value]) -> Value
         "rows": shapes[0][-1] if shapes[0] else "",
         "size": " * ".join(map(atom, core)),
         "p": [_parameter(op, p) for p in op.params],
+        "q": str(len(args) - len(row.core)),
+        "directions": _listed([_pointer(a, index) for a in args[len(row.core) :]]),
         "space": "",
     }
     if row.space:
-        size = row.space.format(m=atom(core[-2]), n=atom(core[-1]))
+        space = row.space if isinstance(row.space, str) else row.space(len(args) - len(row.core))
+        size = space.format(m=atom(core[-2]), n=atom(core[-1]))
         scratch, _ = language.storage((size,), kind="real")
         made.append(scratch)
         fields["space"] = scratch.name
@@ -157,6 +203,11 @@ def routine_call(language: Writer, op: Operator, args: Sequence[Value]) -> Value
     return Value("", parts=tuple(found)) if len(found) > 1 else found[0]
 
 
+def _listed(pointers: Sequence[str]) -> str:
+    """Several arrays as one argument."""
+    return f"(const real *const[]){{{', '.join(pointers)}}}" if pointers else "NULL"
+
+
 def _given(language: Writer, v: Value, shape: Sequence[str], kind: str) -> Value:
     """A result as this language's numbers; one alone is read from its place."""
     if not shape:
@@ -171,10 +222,12 @@ def _first(v: Value, index: Sequence[str]) -> Code:
     return v.entry(["0"])
 
 
-def _contiguous(language: Writer, v: Value) -> Value:
-    """The array row by row in memory; a number as an array of one."""
-    if by_rows(v):
-        return v
+def _contiguous(language: Writer, v: Value, core: int) -> Value:
+    """The array, its last axes row by row in memory; a number as an array of one."""
+    if v.memory is not None:
+        rows = in_memory("", v.shape[len(v.shape) - core :]).memory
+        if rows and v.memory.strides[len(v.shape) - core :] == rows.strides:
+            return v
     shape = v.shape or ("1",)
     given = pulled(shape, lambda index: entry_of(v, index))
     return language.filled(shape, given, rows=True)
@@ -183,11 +236,12 @@ def _contiguous(language: Writer, v: Value) -> Value:
 def _pointer(v: Value, index: Sequence[str]) -> str:
     """Where the core of an operand or a result begins, at a place of the stack."""
     assert v.memory is not None
-    stack = v.shape[: len(index)]
-    if not stack:
-        return v.memory.name
-    start = place([*index, *["0"] * (len(v.shape) - len(index))], v.shape)
-    return f"{v.memory.name} + {start}"
+    if by_rows(v) and index:
+        start = place([*index, *["0"] * (len(v.shape) - len(index))], v.shape)
+    else:
+        steps = zip(index, v.memory.strides, strict=False)
+        start = added(v.memory.start, *[f"{i} * {atom(n)}" for i, n in steps if n != "0"])
+    return v.memory.name if start == "0" else f"{v.memory.name} + {start}"
 
 
 # --- what is only read ----------------------------------------------------------------------------
@@ -237,7 +291,7 @@ def _made(language: Any, op: Operator, args: Sequence[Value]) -> Value:
 
 
 def _merged(language: Any, op: Operator, args: Sequence[Value]) -> Value:
-    v = _contiguous(language, args[0])
+    v = _contiguous(language, args[0], len(args[0].shape))
     assert v.memory is not None
     return in_memory(v.memory.name, language.shape(op.shapes[0]))
 

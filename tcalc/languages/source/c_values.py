@@ -53,6 +53,8 @@ class Value(Code):
         Of an extent: its text as an integer.
     whole : bool
         Does it fill an array of this function, row by row?
+    factor : str
+        Of the inverse of a definite matrix: the array with its Cholesky factor.
     """
 
     shape: tuple[str, ...] = ()
@@ -62,6 +64,7 @@ class Value(Code):
     labels: tuple[str, ...] = ()
     extent: str = ""
     whole: bool = False
+    factor: str = ""
 
 
 def value(c: Code) -> Value:
@@ -143,6 +146,17 @@ def viewed(v: Value, shape: Sequence[str], index: Callable[[Indices], Indices]) 
     return pulled(shape, lambda given: v.entry(index(given)), v.weak)
 
 
+def repeated(v: Value, shape: Sequence[str]) -> Value:
+    """The value along axes that it has not, which are no distance in memory."""
+    found = pulled(shape, lambda index: entry_of(v, index))
+    if v.memory is None:
+        return found
+    new = len(shape) - len(v.shape)
+    own = zip(v.memory.strides, v.shape, shape[new:], strict=True)
+    strides = ["0" if m == "1" != n else stride for stride, m, n in own]
+    return replace(found, memory=replace(v.memory, strides=("0",) * new + tuple(strides)))
+
+
 def transposed(v: Value, perm: Sequence[int]) -> Value:
     """Axis k of the result is axis perm[k] of the value."""
     found = viewed(
@@ -153,7 +167,7 @@ def transposed(v: Value, perm: Sequence[int]) -> Value:
     if v.memory is None:
         return found
     strides = tuple([v.memory.strides[k] for k in perm])
-    return replace(found, memory=replace(v.memory, strides=strides))
+    return replace(found, memory=replace(v.memory, strides=strides), factor=v.factor)
 
 
 def by_columns(text: str, i: str, j: str) -> bool:

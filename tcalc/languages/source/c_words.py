@@ -16,8 +16,9 @@ LIBRARY = (
     "fmax", "fmin", "fmod", "frexp", "hypot", "ilogb", "ldexp", "lgamma", "llrint",
     "llround", "log", "log10", "log1p", "log2", "logb", "lrint", "lround", "modf", "nan",
     "nearbyint", "nextafter", "nexttoward", "pow", "remainder", "remquo", "rint", "round",
-    "scalbln", "scalbn", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc", "carg",
-    "cimag", "conj", "cproj", "creal", "complex", "imaginary", "I", "isnan", "isinf",
+    "scalbln", "scalbn", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc", "cabs",
+    "carg", "cimag", "conj", "cproj", "creal", "csqrt", "complex", "imaginary", "I", "isnan",
+    "isinf",
     "isfinite", "isnormal", "signbit", "fpclassify", "isless", "isgreater", "isunordered",
     "NAN", "INFINITY", "HUGE_VAL", "NULL", "offsetof", "size_t", "ptrdiff_t", "wchar_t",
     "float_t", "double_t", "math_errhandling",
@@ -26,4 +27,4 @@ LIBRARY = (
     "puts", "read", "write", "open", "close", "stat", "time", "clock", "rand", "srand",
     "system", "getenv", "atexit",
 )  # fmt: skip
-OWN = ("real", "work", "status", "REAL_EPSILON", "SINGLE", "CBLAS")
+OWN = ("real", "work", "status", "REAL_EPSILON", "SINGLE", "CBLAS", "COMPLEX")

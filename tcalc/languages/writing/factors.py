@@ -76,7 +76,7 @@ def _opened(e: Expr, word: Labels, power: int, depth: int) -> list[Place] | None
     if (raised := whole_power(e)) is not None:
         base, times = raised
         return [(base, word, times * power, depth + 1)]
-    if depth and isinstance(e, Einsum) and _is_outer(e):
+    if depth and isinstance(e, Einsum) and _is_outer(e) and (abs(power) == 1 or e.coef is ONE):
         return list(_inside(e, word, power, depth + 1))
     return None
 

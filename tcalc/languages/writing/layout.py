@@ -10,6 +10,7 @@ from functools import partial
 from itertools import islice
 
 from ...graph.applications import application
+from ...graph.extents import ONE
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ...graph.products import symmetries, zeros_node
 from .abbreviations import abbreviation, spread_form, spread_of
@@ -395,5 +396,8 @@ class FormulaLayout:
         """An operand, or in its place the operands of a contraction in einsum form."""
         repeated = sum([other is arg for other in node.args]) > 1
         if repeated or node.summed or self.forms[id(arg)].matrix or not isinstance(arg, Einsum):
+            return [(arg, "".join(letters))]
+        # Powers have bases that are scaled or diagonal.
+        if arg.coef is not ONE or len(set(arg.out)) < len(arg.out):
             return [(arg, "".join(letters))]
         return lettered(arg, letters, fresh)

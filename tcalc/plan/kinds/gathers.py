@@ -98,17 +98,18 @@ GATHERS = [
     Kind(
         name="integers", params={"form": "the integers as a function of others, exact in 64 bits"},
         shape=given, flops=one_each, reference=_integers, allocates=True, may_return=True,
+        integral=True,
     ),
     Kind(
         name="index",
         params={"extent": "of the axis that is indexed", "what": "the index, for errors"},
-        shape=kept, reference=_index, allocates=True, may_return=True,
+        shape=kept, reference=_index, allocates=True, may_return=True, integral=True,
     ),
     Kind(
         name="joint",
         params={"*axes": "for every axis whose places in C order make one: its extent, the operand "
                          "with places on it or -1, and how far from the end its own label stands"},
-        shape=_together, flops=_joint_flops, reference=_joint, allocates=True,
+        shape=_together, flops=_joint_flops, reference=_joint, allocates=True, integral=True,
     ),
     Kind(
         name="take", params={"axis": "of which entries are taken"},

@@ -114,6 +114,8 @@ class Kind:
         Are only some entries written of a result that is zero before?
     cheap : bool
         Is the result not worth remembering between calls?
+    integral : bool
+        Is the result an array of integers?
     quick : bool
         Is it one or two operations for an entry, so that an array is made again rather than kept?
     inverts : tuple of str
@@ -139,6 +141,7 @@ class Kind:
     waits: bool = False
     into_zeros: bool = False
     cheap: bool = False
+    integral: bool = False
     quick: bool = False
     inverts: tuple[str, ...] = ()
     solves: str = ""

@@ -82,9 +82,13 @@ async function show(address, push) {
       document.getElementById(id).replaceChildren(...page.getElementById(id).childNodes);
     }
     tabs();
+    // What had the focus is gone: readers go on where the news is.
     const failed = document.querySelector("#error");
-    status(failed ? "" : "Done");
-    if (failed) document.querySelector("#e").focus();
+    const answer = document.querySelector("#answer");
+    (failed ? document.querySelector("#e") : answer).focus({ preventScroll: true });
+    const news = answer.querySelector(".formula, .problem");
+    news?.scrollIntoView({ block: "nearest" });
+    status(failed || !news ? "" : "Done");
   } catch {
     status("No answer; try again.");
   }

@@ -12,6 +12,8 @@
 /* Rows of a triangle that is solved without products, more of them for a single column; columns
    that are solved at a time, and as few as that with a loop of fixed length. */
 enum { SMALL = 16, COLUMN = 32, WIDE = 64, NARROW = 16 };
+/* Rows of general matrices that are factored here; LAPACK is faster for more. */
+enum { MATRIX = 32 };
 /* Entries of a contiguous column that are looked at together. */
 enum { LANES = 16 };
 /* Rows of a block that is copied to the other side of the diagonal at a time. */

@@ -15,6 +15,12 @@ static inline ptrdiff_t index_min(ptrdiff_t a, ptrdiff_t b)
     return a < b ? a : b;
 }
 
+/* An index into n entries, of which negative ones count from the end. */
+static inline ptrdiff_t index_in(ptrdiff_t i, ptrdiff_t n)
+{
+    return i < 0 ? i + n : i;
+}
+
 /* The remainder that has the divisor's sign. */
 static inline ptrdiff_t index_mod(ptrdiff_t a, ptrdiff_t b)
 {

@@ -1,0 +1,49 @@
+"""NumPy at first, C as soon as it is there: what runs where nothing else is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ...plan.steps import Plan
+from ...support.arrays import Array
+from ...support.errors import Error
+from ..interface import BackEnd, Program
+from ..numpy.program import BACKEND as NUMPY
+
+
+class FromNumpyToC:
+    """A plan on NumPy for one call, and from the second on C where there is a compiler.
+
+    Functions are compiled in the background; NumPy does their work until they are there. Who calls
+    once pays nothing for C, not even for the modules that write it.
+    """
+
+    def __init__(self, plan: Plan, dtype: np.dtype[Any]) -> None:
+        self._bound, self._calls = (plan, dtype), 0
+        self._program: Program = NUMPY.bind(plan, dtype)
+
+    def __call__(self, arrays: Sequence[Array]) -> list[Any]:
+        if self._calls < 2:
+            # Of threads that are here at once several may bind it; one program is kept.
+            self._calls += 1
+            if self._calls >= 2:
+                self._program = _in_c(*self._bound) or self._program
+        return self._program(arrays)
+
+
+def _in_c(plan: Plan, dtype: np.dtype[Any]) -> Program | None:
+    """The plan on C, functions compiled in the background; None without a compiler."""
+    c = import_module("..c.program", __package__)
+    try:
+        c.available()
+    except Error:
+        return None
+    program: Program = c.bind(plan, dtype, together=c.Beside)
+    return program
+
+
+BACKEND = BackEnd(FromNumpyToC, available=lambda: None, machine=NUMPY.machine)

@@ -1,0 +1,250 @@
+"""Where all that the steps of a loop hand to each other lies: in one workspace of its function.
+
+The places are known when the function is written, so that its text has them.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...plan.kinds.table import KINDS
+from ...plan.steps import BUFFER, CONST, INPUT, VIEW, Plan, Step
+from ...support.arrays import Array
+from ...support.rows import StateRows
+from ..numpy.kernels import KERNELS
+from .asked import Question
+from .matrices import Frame, StridedArray
+
+INTEGER = np.dtype(np.intp)
+_ALIGN = 64
+
+
+def spelled(dtype: np.dtype[Any]) -> str:
+    """The type of an array's entries in C."""
+    return "long" if dtype == INTEGER else "real"
+
+
+def strided(a: Array) -> StridedArray:
+    return StridedArray(a.shape, tuple([s // a.itemsize for s in a.strides]))
+
+
+class Whole:
+    """What all loops in one function share.
+
+    Attributes
+    ----------
+    bytes : int
+        The size of the workspace.
+    constants : list
+        Places in it, and what stands there from the start.
+    questions : list of Question
+        What is left to Python.
+    depth : int
+        How many loops stand in one another.
+    """
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+        self.bytes = self.depth = 0
+        self.constants: list[tuple[int, Array]] = []
+        self.questions: list[Question] = []
+
+    def memory(self, entries: int, dtype: np.dtype[Any]) -> str:
+        """C for new memory in the workspace."""
+        place = self.bytes
+        self.bytes += -(-max(1, entries) * dtype.itemsize // _ALIGN) * _ALIGN
+        return f"({spelled(dtype)} *)(w + {place}L)"
+
+    def constant(self, array: Array) -> str:
+        self.constants.append((self.bytes, array))
+        return self.memory(array.size, array.dtype)
+
+
+class Layout:
+    """The slots of one plan.
+
+    Attributes
+    ----------
+    arrays : dict of int to numpy.ndarray
+        By slot an array that lies as it does, in memory that is never touched. Behind the plan's
+        own slots come, from `first` on, the rows that its outputs are wanted in.
+    places : dict of int to str
+        C for where they begin, but of inputs and these rows.
+    histories : dict
+        By the slot of an inner loop: for each of its states, C and an array.
+    """
+
+    def __init__(self, plan: Plan, whole: Whole) -> None:
+        self.plan, self.whole, self.first = plan, whole, len(plan.shapes)
+        self.arrays: dict[int, Array] = {}
+        self.places: dict[int, str] = {}
+        self.histories: dict[int, dict[int, tuple[str, Array]]] = {}
+        self._parts: dict[int, dict[int, tuple[str, Array]]] = {}
+        self._blocks: dict[int, str] = {}
+        self._apart: dict[int, Any] = {}
+        self._own = _Sharing(plan, whole)
+        made = {step.out for step in plan.steps if KINDS[step.kind].integral}
+        self._integral = plan.integers | made
+        self._lay()
+        self.frame = Frame(
+            plan, {k: strided(a) for k, a in self.arrays.items()}, places=self._apart
+        )
+
+    def kind(self, slot: int) -> str:
+        return spelled(self.arrays[slot].dtype)
+
+    def integers(self, step: Step) -> bool:
+        """Does a step read or make integers?"""
+        return any(self.arrays[a].dtype == INTEGER for a in (step.out, *step.args))
+
+    def parts(self, slot: int) -> list[Array]:
+        """Of a step with several results, arrays that lie as they do, in order."""
+        return [array for _, array in self._parts.get(slot, {}).values()]
+
+    def direct(self, number: int) -> bool:
+        """Does a step write an output where it is wanted?"""
+        slot, perm = self.plan.outputs[number]
+        home = self.plan.home[self.plan.owner[slot]]
+        return perm is None and home == -1 - number and self.plan.origin[slot] is BUFFER
+
+    def _lay(self) -> None:
+        plan, dtype = self.plan, self.whole.dtype
+        used = {a for step in plan.steps for a in (step.out, *step.args)}
+        used |= {output.slot for output in plan.outputs}
+        used |= {plan.owner[slot] for slot in used}
+        for slot in sorted(used):
+            if plan.origin[slot] is INPUT:
+                self.arrays[slot] = np.empty(plan.shapes[slot], self._dtype(slot))
+            elif plan.origin[slot] is CONST:
+                array = np.array(plan.consts[slot], self._dtype(slot), order="C")
+                self.arrays[slot], self.places[slot] = array, self.whole.constant(array)
+        for k, (slot, perm) in enumerate(plan.outputs):
+            shape = plan.shapes[slot]
+            shape = shape if perm is None else tuple([shape[axis] for axis in perm])
+            self.arrays[self.first + k] = np.empty(shape, dtype)
+        aliases: dict[int, list[int]] = {}
+        for slot in sorted(used):
+            if plan.owner[slot] != slot and plan.origin[slot] is BUFFER:
+                aliases.setdefault(plan.owner[slot], []).append(slot)
+        for number, step in enumerate(plan.steps):
+            if plan.origin[step.out] is VIEW:
+                self._view(step)
+            elif step.kind == "loop":
+                self._loop(step)
+            else:
+                self._put(step.out, self._result(step))
+            for slot in aliases.get(step.out, ()):
+                self._put(slot, f"p{step.out}")
+            self._own.end(number)
+
+    def _dtype(self, slot: int) -> np.dtype[Any]:
+        return INTEGER if slot in self._integral else self.whole.dtype
+
+    def _put(self, slot: int, place: str) -> None:
+        self.places[slot] = place
+        self.arrays[slot] = np.empty(self.plan.shapes[slot], self._dtype(slot))
+
+    def _result(self, step: Step) -> str:
+        """C for the memory of a step's result."""
+        plan, dtype, slot = self.plan, self._dtype(step.out), step.out
+        home = plan.home[slot]
+        if step.kind == "kernels":
+            self._several(step)
+        if home is None:
+            self._apart[slot], place = self._own.memory(slot, prod(step.shape), dtype)
+            return place
+        if home < 0 and self.direct(-1 - home):
+            return f"p{self.first - 1 - home}"
+        if home not in self._blocks:
+            size = plan.blocks[home] // dtype.itemsize if home >= 0 else prod(step.shape)
+            self._blocks[home] = self.whole.memory(size, dtype)
+        return self._blocks[home]
+
+    def _several(self, step: Step) -> None:
+        """The results of a step, one behind the other."""
+        op, *params = step.params
+        shapes = op.meaning.shape(tuple(params), *[self.plan.shapes[a] for a in step.args])
+        found, done = self._parts.setdefault(step.out, {}), 0
+        for index, shape in enumerate(shapes):
+            found[index] = f"p{step.out} + {done}L", np.empty(shape, self.whole.dtype)
+            done += prod(shape)
+
+    def _loop(self, step: Step) -> None:
+        """Memory for the states of a loop, and what each of its outputs is of that."""
+        op, *params, _, read, _ = step.params
+        n = len(op.iteration(tuple(params), read).states)
+        found = self._parts.setdefault(step.out, {})
+        states = self.histories.setdefault(step.out, {})
+        for k, at in rows_of(step).items():
+            array = np.empty((at.held, *self.plan.shapes[step.args[k]]), self.whole.dtype)
+            place = self.whole.memory(array.size, array.dtype)
+            states[k] = place, array
+            pieces = {k: array[at.last, ...]}
+            if at.kept:
+                after, before = at.histories
+                pieces |= {n + k: array[after], 2 * n + k: array[before]}
+            for index, piece in pieces.items():
+                found[index] = f"{place} + {_apart(piece, array)}L", piece
+
+    def _view(self, step: Step) -> None:
+        source = step.args[0]
+        if step.kind == "part":
+            self.places[step.out], self.arrays[step.out] = self._parts[source][step.params[0]]
+            return
+        slots: Any = {source: self.arrays[source]}
+        KERNELS[step.kind](step, self.whole.dtype)(slots)
+        array = self.arrays[step.out] = slots[step.out]
+        self.places[step.out] = f"p{source} + {_apart(array, self.arrays[source])}L"
+
+
+def rows_of(step: Step) -> dict[int, StateRows]:
+    """Where the states of an inner loop lie, by number."""
+    op, *params, count, read, _ = step.params
+    once = op.iteration(tuple(params), read)
+    n = len(once.states)
+    kept = {k % n for k in read if k >= n}
+    return {k: StateRows(count, k in kept, once.backward) for k in once.following}
+
+
+def _apart(view: Array, whole: Array) -> int:
+    """Entries between where two arrays begin."""
+    found: int = (view.ctypes.data - whole.ctypes.data) // whole.itemsize
+    return found
+
+
+class _Sharing:
+    """Memory of the workspace for results that the plan does not place.
+
+    Those of equal size that are not needed together share it.
+    """
+
+    def __init__(self, plan: Plan, whole: Whole) -> None:
+        self._plan, self._whole = plan, whole
+        self._last: dict[int, int] = {}
+        for number, step in enumerate(plan.steps):
+            for slot in (step.out, *step.args):
+                self._last[plan.owner[slot]] = number
+        for output in plan.outputs:
+            self._last[plan.owner[output.slot]] = len(plan.steps)
+        self._ending: dict[int, list[int]] = {}
+        self._free: dict[Any, list[tuple[Any, str]]] = {}
+        self._held: dict[int, tuple[Any, tuple[Any, str]]] = {}
+
+    def memory(self, slot: int, entries: int, dtype: np.dtype[Any]) -> tuple[Any, str]:
+        """What tells the memory apart, and C for it."""
+        key = entries, dtype
+        waiting = self._free.get(key)
+        found = waiting.pop() if waiting else (("own", slot), self._whole.memory(entries, dtype))
+        if slot not in self._plan.fixed:
+            self._held[slot] = key, found
+            self._ending.setdefault(self._last[slot], []).append(slot)
+        return found
+
+    def end(self, number: int) -> None:
+        """A step is done."""
+        for slot in self._ending.pop(number, ()):
+            key, found = self._held.pop(slot)
+            self._free.setdefault(key, []).append(found)

@@ -1,0 +1,206 @@
+"""A loop as the text of one C function, loops inside of its steps included.
+
+What a step reads and writes of the loop's states and slices moves on from step to step; all else
+stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...plan.kinds.kind import Result
+from ...plan.kinds.table import KINDS
+from ...plan.steps import VIEW, Plan, Step
+from ...support.arrays import Array, Sizes
+from ...support.namespaces import NUMPY
+from ..host.slots import Run, Slots
+from ..numpy.kernels import KERNELS
+from .asked import Lying, Question
+from .functions import read_by_others
+from .loop_layout import Layout, Whole, rows_of, strided
+from .loopnests import aligned
+from .source import Source, expressible, in_loops
+
+
+class Track(NamedTuple):
+    """C for where the row of an array lies that a step reads or writes.
+
+    At `start` and, of what moves, `apart` entries further for each of the steps, of which those
+    that `mask` has count: all, or where rows take turns, the last bit.
+    """
+
+    start: str
+    apart: str = ""
+    mask: str = "-1"
+
+
+def moves(order: range, count: int) -> tuple[int, int, int]:
+    """Rows of a loop with so many steps: the first, how far the next is, and the mask of steps."""
+    if not order:
+        return 0, 0, 0
+    return (
+        order[0],
+        order.step * (len(order) > 1),
+        len(order) - 1 if len(order) < count else -1,
+    )
+
+
+class Level:
+    """One loop: the plan of its steps.
+
+    Parameters
+    ----------
+    whole : Whole
+    plan : Plan
+    counts : tuple of int
+        The numbers of steps of this loop and those around it, but the outermost.
+    """
+
+    def __init__(self, whole: Whole, plan: Plan, counts: tuple[int, ...] = ()) -> None:
+        self.whole, self.plan, self.counts = whole, plan, counts
+        whole.depth = max(whole.depth, 1 + len(counts))
+        self.layout = Layout(plan, whole)
+
+    def loop(self, reads: Sequence[Track], writes: Sequence[Track], ends: tuple[str, str]) -> str:
+        """The loop from one step to another, given what is read and written in it."""
+        layout, plan = self.layout, self.plan
+        tracks = {**dict(enumerate(reads)), **dict(enumerate(writes, layout.first))}
+        tracks = {k: track for k, track in tracks.items() if k in layout.arrays}
+        # A pointer of an outer loop may have the name of one in here.
+        starts = [f"{layout.kind(k)} *b{k} = {track.start};" for k, track in tracks.items()]
+        outer: list[str] = []
+        inner: list[str] = []
+        for k, (_, apart, mask) in tracks.items():
+            at = f"b{k} + (t & {mask}) * {apart}" if apart else f"b{k}"
+            (inner if apart else outer).append(f"{layout.kind(k)} *p{k} = {at};")
+        moving = {f"p{k}" for k, track in tracks.items() if track.apart}
+        for slot, place in layout.places.items():
+            moves = place.partition(" ")[0] in moving
+            if moves:
+                moving.add(f"p{slot}")
+            (inner if moves else outer).append(f"{layout.kind(slot)} *p{slot} = {place};")
+        first, last = ends
+        lines = [
+            "{", *starts, "{", *outer,
+            f"if ({first} == 0) {{", self._steps([s for s in plan.steps if s.out in plan.fixed]),
+            "}", f"for (long t = {first}; t < {last}; t++) {{", f"times[{len(self.counts)}] = t;",
+            *inner, self._steps([s for s in plan.steps if s.out not in plan.fixed]),
+            *self._copied(), "}", "}", "}",
+        ]  # fmt: skip
+        return "\n".join(lines)
+
+    def _steps(self, steps: Sequence[Step]) -> str:
+        source = Source(self.layout.frame, self.whole.dtype.char, self._asked)
+        for step in steps:
+            if self.plan.origin[step.out] is VIEW or step.kind == "scratch":
+                continue
+            if step.kind == "loop":
+                source.call(step, self._inside(step))
+            elif self._expressible(step):
+                source.add(step)
+            elif prod(step.shape) or KINDS[step.kind].operator:
+                source.call(step, "FAIL;")
+        return source.body(read_by_others(self.plan))
+
+    def _expressible(self, step: Step) -> bool:
+        if any(not self.layout.arrays[a].size for a in (step.out, *step.args)):
+            return False
+        floats = step.kind == "copy" or not self.layout.integers(step)
+        return in_loops(step) or (floats and expressible(self.plan, step))
+
+    def _copied(self) -> list[str]:
+        """Outputs that no step writes where they are wanted."""
+        found = []
+        for k, (slot, perm) in enumerate(self.plan.outputs):
+            if not self.layout.direct(k):
+                array = self.layout.arrays[slot]
+                turned = array if perm is None else array.transpose(perm)
+                place = f"p{self.layout.first + k}"
+                found.append(_copy(place, "real", turned.shape, slot, strided(turned).strides))
+        return found
+
+    # --- loops in steps ---------------------------------------------------------------------------
+
+    def _inside(self, step: Step) -> str:
+        """A loop inside of the step."""
+        op, *params, count, read, plan = step.params
+        once = op.iteration(tuple(params), read)
+        level = Level(self.whole, plan, (*self.counts, count))
+        n, m = len(once.states), len(once.slices)
+        named: dict[str, Track] = {}
+        lines: list[str] = []
+        writes = []
+        for k, at in rows_of(step).items():
+            place, array = self.layout.histories[step.out][k]
+            named[once.states[k].name] = _track(place, at.before, array, count)
+            writes.append(_track(place, at.after, array, count))
+            first = f"{place} + {at.before[0] * prod(array.shape[1:])}L"
+            lines.append(self._initial(step.args[k], first, array))
+        order = range(count)[::-1] if once.backward else range(count)
+        for k, v in enumerate((*once.slices, *once.fixed), n):
+            place, array = (
+                self._contiguous(step.args[k], lines),
+                self.layout.arrays[step.args[k]],
+            )
+            named[v.name] = _track(place, order, array, count) if k < n + m else Track(place)
+        reads = [named[name] for name in plan.inputs]
+        return "\n".join(["{", *lines, level.loop(reads, writes, ("0", str(count))), "}"])
+
+    def _initial(self, slot: int, place: str, held: Array) -> str:
+        """The first state, which may be broadcast."""
+        found, shape = self.layout.frame.arrays[slot], held.shape[1:]
+        strides = aligned(shape, found.shape, found.strides)
+        return _copy(place, "real", shape, slot, strides)
+
+    def _contiguous(self, slot: int, lines: list[str]) -> str:
+        """C for where an array lies whose entries are next to each other, copied if need be."""
+        array = self.layout.arrays[slot]
+        if array.flags.c_contiguous:
+            return f"p{slot}"
+        place = self.whole.memory(array.size, array.dtype)
+        kind, strides = self.layout.kind(slot), strided(array).strides
+        lines.append(_copy(place, kind, array.shape, slot, strides))
+        return place
+
+    # --- Python -----------------------------------------------------------------------------------
+
+    def _asked(self, step: Step) -> str:
+        """The step as Python does it."""
+        whole, layout = self.whole, self.layout
+        slots = (step.out, *step.args)
+        lying = tuple([Lying.of(layout.arrays[k]) for k in slots])
+        parts = tuple([Lying.of(array) for array in layout.parts(step.out)])
+        factors = {s.out for s in self.plan.steps if s.kind == "factor"}
+        kernel = _referred if factors.intersection(step.args) else KERNELS[step.kind]
+        question = Question(step, kernel(step, whole.dtype), self.counts, lying, parts)
+        whole.questions.append(question)
+        given = ", ".join([f"(char *)p{k}" for k in slots])
+        return f"if (ask({len(whole.questions) - 1}, (char *[]){{{given}}})) return 1;"
+
+
+def _referred(step: Step, dtype: np.dtype[Any]) -> Run:
+    """What uses a factorisation of plans, from the matrix itself."""
+    result, reference = Result(step.shape, dtype), KINDS[step.kind].reference
+
+    def run(v: Slots) -> None:
+        v[step.out] = reference(NUMPY, result, step.params, *[v[a] for a in step.args])
+
+    return run
+
+
+def _track(place: str, order: range, array: Array, count: int) -> Track:
+    """Rows of a contiguous array at a place."""
+    first, apart, mask = moves(order, count)
+    size = prod(array.shape[1:])
+    return Track(f"{place} + {first * size}L", f"{apart * size}L", str(mask))
+
+
+def _copy(place: str, kind: str, shape: Sizes, slot: int, strides: Sizes) -> str:
+    """Loops that write a slot's entries one after the other."""
+    loops = "".join([f"for (long i{k} = 0; i{k} < {n}; i{k}++) " for k, n in enumerate(shape)])
+    read = " + ".join([f"i{k} * {s}L" for k, s in enumerate(strides)]) or "0"
+    return f"{{ {kind} *h = {place}; {loops}*h++ = p{slot}[{read}]; }}"

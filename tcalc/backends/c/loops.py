@@ -1,0 +1,172 @@
+"""A loop in C: one function runs all steps, Python is not entered between them.
+
+What it is given for each input and output is where the first step finds it and how far the next row
+is. Every so often it comes back, so that Python can look whether it was interrupted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...plan.steps import Plan
+from ...support.arrays import Array
+from ...support.rows import Rows
+from ..interface import Sweep
+from ..numpy.program import bind
+from .asked import ASK, Answers
+from .library import functions
+from .loop_layout import INTEGER, Whole, spelled
+from .loop_text import Level, Track, moves
+from .together import Together
+
+#: Operations, and entries written, after which a loop lets Python look for interrupts: a fraction
+#: of a second.
+PAUSE = 1e8
+#: Workspaces above this size are freed after every call.
+KEPT_BYTES = 1 << 28
+#: What a function takes besides a number.
+POINTERS = 4
+
+
+class Loops:
+    """The loops of one program, which are compiled as one library when the first of them runs.
+
+    Where that is done in the background, they run as on NumPy until they are there.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], together: Together) -> None:
+        self.dtype, self._together = dtype, together
+        self._wanted = False
+        self._loops: list[CompiledLoop] = []
+        self._lock = threading.Lock()
+
+    def loop(self, plan: Plan) -> CompiledLoop:
+        """One more loop, of which this is a step."""
+        made = CompiledLoop(plan, self)
+        self._loops.append(made)
+        return made
+
+    def compile(self) -> None:
+        """Have the functions made that are not there yet."""
+        if not self._wanted:
+            self._together.do(self._compile)
+            self._wanted = True
+
+    def _compile(self) -> None:
+        with self._lock:
+            missing = [loop for loop in self._loops if loop.made is None]
+            wholes = [Whole(self.dtype) for _ in missing]
+            pairs = list(zip(missing, wholes, strict=True))
+            texts = [_written(loop.plan, whole) for loop, whole in pairs]
+            made = functions(texts, self.dtype.char, [POINTERS] * len(texts))
+            for (loop, whole), run in zip(pairs, made, strict=True):
+                loop.made = run, whole
+
+
+class CompiledLoop:
+    """The plan of a loop's steps as one function, which is a `Sweep`."""
+
+    def __init__(self, plan: Plan, together: Loops) -> None:
+        self.plan, self.dtype, self._together = plan, together.dtype, together
+        self.made: tuple[Any, Whole] | None = None
+        self._other: Sweep | None = None
+        cost = sum([step.flops + prod(step.shape) for step in plan.steps])
+        self._stretch = max(1, int(PAUSE / (1 + cost)))
+        self._pool: list[_Workspace] = []
+
+    def sweep(
+        self,
+        count: int,
+        fixed: Mapping[str, Array],
+        moving: Mapping[str, Rows],
+        into: Sequence[Rows],
+    ) -> None:
+        """Run `count` times, as `tcalc.backends.interface.Sweep` says."""
+        if not count:
+            return
+        if self.made is None:
+            self._together.compile()
+        if self.made is None:
+            self._by_numpy().sweep(count, fixed, moving, into)
+            return
+        run, whole = self.made
+        given = _Given(2 + 3 * (len(self.plan.inputs) + len(into)))
+        for slot, name in enumerate(self.plan.inputs):
+            dtype = INTEGER if slot in self.plan.integers else self.dtype
+            rows = moving.get(name)
+            given.add(rows or Rows(fixed[name][None], range(1)), dtype, count)
+        for rows in into:
+            given.add(rows, self.dtype, count)
+        try:
+            workspace = self._pool.pop()
+        except IndexError:
+            workspace = _Workspace(whole)
+        numbers = given.numbers
+        for first in range(0, count, self._stretch):
+            numbers[:2] = first, min(first + self._stretch, count)
+            if run(0, workspace.address, workspace.times.ctypes.data, numbers.ctypes.data,
+                   workspace.answers.address):  # fmt: skip
+                raise workspace.answers.failed(count)
+        if whole.bytes <= KEPT_BYTES:
+            self._pool.append(workspace)
+
+    def _by_numpy(self) -> Sweep:
+        if self._other is None:
+            self._other = bind(self.plan, self.dtype, swept=True)
+        return self._other
+
+
+def _written(plan: Plan, whole: Whole) -> str:
+    """The function in C."""
+    level = Level(whole, plan)
+    tracks = []
+    for k in range(len(plan.inputs) + len(plan.outputs)):
+        kind = spelled(INTEGER) if k in plan.integers and k < len(plan.inputs) else "real"
+        start, apart, mask = [f"given[{2 + 3 * k + j}]" for j in range(3)]
+        still = k in plan.fixed and k < len(plan.inputs)
+        tracks.append(Track(f"({kind} *){start}", "" if still else apart, mask))
+    inputs = len(plan.inputs)
+    body = level.loop(tracks[:inputs], tracks[inputs:], ("given[0]", "given[1]"))
+    asked = ASK.replace("(*)", "(*ask)")
+    return (
+        f"\n(int start, char *w, long *times, const long *given, {asked})\n"
+        f"{{\n{body}\nreturn 0;\n}}\n"
+    )
+
+
+class _Given:
+    """What the function is told: from which step to which, and for each input and output the
+    address of its first row, how far the next one is, and the mask of `Track`.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.numbers = np.empty(size, INTEGER)
+        self._filled, self._alive = 2, list[Array]()
+
+    def add(self, rows: Rows, dtype: np.dtype[Any], count: int) -> None:
+        array = np.ascontiguousarray(rows.array, dtype)
+        self._alive.append(array)
+        first, apart, mask = moves(rows.order, count)
+        size = prod(array.shape[1:])
+        place = array.ctypes.data + first * size * array.itemsize
+        self.numbers[self._filled : self._filled + 3] = place, apart * size, mask
+        self._filled += 3
+
+
+class _Workspace:
+    """Memory of one call at a time."""
+
+    def __init__(self, whole: Whole) -> None:
+        self._memory = np.empty(whole.bytes + 64, np.uint8)
+        start = -self._memory.ctypes.data % 64
+        self.address = self._memory.ctypes.data + start
+        for place, array in whole.constants:
+            held = self._memory[start + place : start + place + array.nbytes]
+            held[...] = array.reshape(-1).view(np.uint8)
+        self.times = np.zeros(whole.depth, INTEGER)
+        self.answers = Answers(whole.questions, self.times)

@@ -1,0 +1,136 @@
+/* General matrices: LU factors with exchanged rows, and what is made of them. Works on what products.c
+   has. Small ones only: for others LAPACK is faster. */
+
+/* P A = L U over A, row by row; `rows` says which rows were exchanged, `odd` whether an odd number
+   was. A column of zeros is passed over, so that U has a zero on its diagonal. */
+static void lu_over(real *a, long n, long *rows, int *odd)
+{
+    *odd = 0;
+    for (long k = 0; k < n; k++) {
+        long best = k;
+        for (long i = k + 1; i < n; i++)
+            if (F(fabs)(a[i * n + k]) > F(fabs)(a[best * n + k]))
+                best = i;
+        rows[k] = best;
+        if (best != k) {
+            *odd ^= 1;
+            for (long j = 0; j < n; j++) {
+                real held = a[k * n + j];
+                a[k * n + j] = a[best * n + j];
+                a[best * n + j] = held;
+            }
+        }
+        if (a[k * n + k] == 0)
+            continue;
+        for (long i = k + 1; i < n; i++) {
+            real c = a[i * n + k] /= a[k * n + k];
+            for (long j = k + 1; j < n; j++)
+                a[i * n + j] -= c * a[k * n + j];
+        }
+    }
+}
+
+static void lu_of(const real *a, long ar, long ac, real *held, long n, long *rows, int *odd)
+{
+    for (long i = 0; i < n; i++)
+        for (long j = 0; j < n; j++)
+            held[i * n + j] = a[i * ar + j * ac];
+    lu_over(held, n, rows, odd);
+}
+
+/* x := A⁻¹ x, of which r columns; 1 if A is singular or larger than MATRIX. */
+static int solve_general(const real *a, long ar, long ac, real *x, long n, long r)
+{
+    real lu[MATRIX * MATRIX];
+    long rows[MATRIX];
+    int odd;
+    if (n > MATRIX)
+        return 1;
+    lu_of(a, ar, ac, lu, n, rows, &odd);
+    for (long k = 0; k < n; k++)
+        if (!(lu[k * (n + 1)] != 0))
+            return 1;
+    for (long k = 0; k < n; k++)
+        for (long j = 0; j < r && rows[k] != k; j++) {
+            real held = x[k * r + j];
+            x[k * r + j] = x[rows[k] * r + j];
+            x[rows[k] * r + j] = held;
+        }
+    for (long i = 0; i < n; i++)
+        for (long k = 0; k < i; k++)
+            for (long j = 0; j < r; j++)
+                x[i * r + j] -= lu[i * n + k] * x[k * r + j];
+    for (long i = n - 1; i >= 0; i--) {
+        for (long k = i + 1; k < n; k++)
+            for (long j = 0; j < r; j++)
+                x[i * r + j] -= lu[i * n + k] * x[k * r + j];
+        for (long j = 0; j < r; j++)
+            x[i * r + j] /= lu[i * (n + 1)];
+    }
+    return 0;
+}
+
+/* out = A⁻¹. */
+static int inv(const real *a, long ar, long ac, real *out, long n)
+{
+    for (long i = 0; i < n; i++)
+        for (long j = 0; j < n; j++)
+            out[i * n + j] = i == j;
+    return solve_general(a, ar, ac, out, n, n);
+}
+
+/* *out = log |det A|, -INFINITY where it is 0; 1 if A is larger than MATRIX. */
+static int logdet(const real *a, long ar, long ac, real *out, long n)
+{
+    real lu[MATRIX * MATRIX], sum = 0;
+    long rows[MATRIX];
+    int odd;
+    if (n > MATRIX)
+        return 1;
+    lu_of(a, ar, ac, lu, n, rows, &odd);
+    for (long k = 0; k < n; k++)
+        sum += F(log)(F(fabs)(lu[k * (n + 1)]));
+    *out = sum;
+    return 0;
+}
+
+static int det(const real *a, long ar, long ac, real *out, long n)
+{
+    real lu[MATRIX * MATRIX], product = 1;
+    long rows[MATRIX];
+    int odd;
+    if (n > MATRIX)
+        return 1;
+    lu_of(a, ar, ac, lu, n, rows, &odd);
+    for (long k = 0; k < n; k++)
+        product *= lu[k * (n + 1)];
+    *out = odd ? -product : product;
+    return 0;
+}
+
+/* The sign of the determinant, which itself may be too large or too small for a number. */
+static int det_sign(const real *a, long ar, long ac, real *out, long n)
+{
+    real lu[MATRIX * MATRIX], sign = 1;
+    long rows[MATRIX];
+    int odd;
+    if (n > MATRIX)
+        return 1;
+    lu_of(a, ar, ac, lu, n, rows, &odd);
+    for (long k = 0; k < n; k++) {
+        real x = lu[k * (n + 1)];
+        sign *= x > 0 ? 1 : x < 0 ? -1 : x;
+    }
+    *out = odd ? -sign : sign;
+    return 0;
+}
+
+/* *out = log det A from the lower factor of A. */
+static int logdet_definite(const real *l, long lr, long lc, real *out, long n)
+{
+    real sum = 0;
+    for (long k = 0; k < n; k++)
+        sum += F(log)(l[k * (lr + lc)]);
+    *out = 2 * sum;
+    return 0;
+}

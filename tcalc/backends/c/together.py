@@ -1,0 +1,110 @@
+"""The functions of one program, compiled together: at once, or in the background."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Protocol
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ...plan.steps import VIEW
+from ..host.slots import Slots
+from ..host.workspaces import Workspaces
+from .background import BACKGROUND
+from .library import functions
+
+Compute = Callable[..., int]
+
+
+class Function(Protocol):
+    """One function of C, for every set of strides that it was called with."""
+
+    @property
+    def workspaces(self) -> Workspaces: ...
+
+    @property
+    def pointers(self) -> int:
+        """How many it takes."""
+
+    def missing(self, v: Slots) -> bool:
+        """Is there no function for arrays that lie so, but room for one?"""
+
+    def written(self, v: Slots) -> str | None:
+        """The function in C for arrays that lie so; None where NumPy does the work."""
+
+    def keep(self, v: Slots, made: Compute | None) -> None:
+        """From now on arrays that lie so are given to this function, or to NumPy."""
+
+
+class Together:
+    """The functions of one program, in the order of their calls, compiled when they are missed."""
+
+    def __init__(self) -> None:
+        self.parts: list[Function] = []
+        self.lock = threading.Lock()
+
+    def missed(self, part: Function, v: Slots) -> None:
+        """A function for arrays that lie so is to be called, and there is none."""
+        compile_together(*self.wanted(part, v))
+
+    def do(self, compile: Callable[[], None]) -> None:
+        """Compile something when this program's functions are compiled: now."""
+        compile()
+
+    def wanted(self, part: Function, v: Slots) -> tuple[list[Function], Slots]:
+        """What is missing from a function on, and how arrays lie, or will most likely."""
+        seen = foreseen(part.workspaces, v)
+        behind = self.parts[self.parts.index(part) :]
+        return [part for part in behind if part.missing(seen)], seen
+
+
+class Beside(Together):
+    """Functions that are compiled in the background; until they are there NumPy does their work."""
+
+    def missed(self, part: Function, v: Slots) -> None:
+        missing, seen = self.wanted(part, v)
+        for other in missing:
+            other.keep(seen, None)
+        lying = [lying_as(a) if isinstance(a, np.ndarray) else a for a in seen]
+        self.do(lambda: compile_together(missing, lying))
+
+    def do(self, compile: Callable[[], None]) -> None:
+        """In the background."""
+        BACKGROUND.put(compile)
+
+
+def compile_together(parts: Sequence[Function], v: Slots) -> None:
+    """The functions for arrays that lie so, compiled at once."""
+    texts = [(part, part.written(v)) for part in parts]
+    wanted = [(part, text) for part, text in texts if text is not None]
+    counts = [part.pointers for part, _ in wanted]
+    made = (
+        functions([text for _, text in wanted], parts[0].workspaces.dtype.char, counts)
+        if parts
+        else []
+    )
+    for part, _ in texts:
+        part.keep(v, None)
+    for (part, _), compute in zip(wanted, made, strict=True):
+        part.keep(v, compute)
+
+
+def foreseen(workspaces: Workspaces, v: Slots) -> Slots:
+    """Slots whose missing arrays are there, without memory, as they will most likely lie."""
+    plan, found = workspaces.plan, list(v)
+    views = {s.out: s for s in plan.steps if plan.origin[s.out] is VIEW and s.kind != "part"}
+    for slot, shape in enumerate(plan.shapes):
+        if found[slot] is None and slot in views:
+            workspaces.closure(views[slot])(found)
+        elif found[slot] is None:
+            strides = [prod(shape[k + 1 :]) * workspaces.dtype.itemsize for k in range(len(shape))]
+            found[slot] = as_strided(np.empty(1, workspaces.dtype), shape, strides)
+    return found
+
+
+def lying_as(a: np.ndarray) -> np.ndarray:
+    """An array without memory that lies as another does."""
+    return as_strided(np.empty(1, a.dtype), a.shape, a.strides)

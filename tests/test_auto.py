@@ -1,0 +1,202 @@
+"""The back end that begins with NumPy and goes over to C: who waits for what, and what fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.backends.c import compiler, together
+from tcalc.backends.c.background import BACKGROUND, Background
+from tcalc.run.backends import BACKENDS, backend_named
+from tests.shared import called
+
+x = tc.var("x", "n")
+F = tc.sum(tc.exp(x) * tc.sin(x) + tc.log1p(x * x))
+
+
+def run(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Counts functions, by library, as they are compiled."""
+    counts: list[int] = []
+    make = together.functions
+
+    def counted(texts: Any, *rest: Any) -> Any:
+        counts.append(len(texts))
+        return make(texts, *rest)
+
+    monkeypatch.setattr(together, "functions", counted)
+    return counts
+
+
+def test_c_takes_over_after_the_second_call(compiled: list[int]) -> None:
+    step = tc.compile(tc.value_and_grad(F, x), backend="auto")
+    at = np.linspace(-1, 1, 7)
+    wanted = tc.compile(tc.value_and_grad(F, x), backend="numpy")(x=at)
+    for calls in range(1, 6):
+        for found, known in zip(step(x=at), wanted, strict=True):
+            np.testing.assert_allclose(found, known, rtol=1e-13)
+        assert BACKGROUND.wait(60)
+        assert compiled == ([] if calls < 2 else [1])
+
+
+def test_no_call_waits_for_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls return while the compiler is held."""
+    held = threading.Event()
+    loaded = together.functions
+
+    def waits(*given: Any) -> Any:
+        assert held.wait(60)
+        return loaded(*given)
+
+    monkeypatch.setattr(together, "functions", waits)
+    step = tc.compile(tc.grad(F, x), backend="auto")
+    found = [step(x=np.arange(3.0)) for _ in range(4)]
+    assert not BACKGROUND.wait(0)
+    held.set()
+    assert BACKGROUND.wait(60)
+    np.testing.assert_allclose(found[0], step(x=np.arange(3.0)), rtol=1e-13)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_pinned_back_ends_change_no_digit(backend: str) -> None:
+    step = tc.compile(tc.hessian(F, x), backend=backend)
+    at = np.linspace(-1, 1, 9)
+    first = step(x=at)
+    for _ in range(3):
+        assert BACKGROUND.wait(60)
+        np.testing.assert_array_equal(step(x=at), first)
+
+
+def test_strides_of_their_own_and_loops() -> None:
+    A = tc.var("A", ("n", "n"))
+    state = tc.fold(lambda s, i: tc.tanh(A @ s + A[i]), x, "n")
+    step = tc.compile(tc.value_and_grad(tc.sum(state), (x, A)), backend="auto")
+    rng = np.random.default_rng(0)
+    a, v = rng.normal(size=(4, 4)), rng.normal(size=4)
+    for given in (a, a.T, np.repeat(a, 2, axis=1)[:, ::2]):
+        wanted = tc.compile(tc.value_and_grad(tc.sum(state), (x, A)), backend="numpy")(A=given, x=v)
+        value, gradients = called(step, A=given, x=v)
+        np.testing.assert_allclose(value, wanted[0], rtol=1e-12)
+        for one, other in zip(gradients, wanted[1], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_without_a_compiler_numpy_answers() -> None:
+    text = """
+import tcalc as tc
+x = tc.var("x", "n")
+step = tc.compile(tc.sum(tc.exp(x) * 3), backend="auto")
+print([float(step(x=[0.0, 0.0])) for _ in range(4)])
+"""
+    done = run(text, CC="no-such-compiler")
+    assert (done.stdout.strip(), done.stderr) == ("[6.0, 6.0, 6.0, 6.0]", "")
+
+
+def test_a_compiler_that_fails_is_told_to_nobody(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    text = """
+import tcalc as tc
+from tcalc.backends.c.background import BACKGROUND
+x = tc.var("x", "n")
+step = tc.compile(tc.sum(tc.exp(x) * 3), backend="auto")
+print([float(step(x=[0.0, 0.0])) for _ in range(4)], BACKGROUND.wait(60))
+"""
+    done = run(text, CC=str(broken), TCALC_CACHE=str(tmp_path / "cache"))
+    assert (done.stdout.strip(), done.stderr) == ("[6.0, 6.0, 6.0, 6.0] True", "")
+
+
+def test_the_interpreter_ends_while_a_compiler_runs(tmp_path: Path) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text('#!/bin/sh\n[ "$1" = --version ] && exec cc --version\nexec sleep 100\n')
+    slow.chmod(0o755)
+    text = """
+import time
+import tcalc as tc
+x = tc.var("x", "n")
+step = tc.compile(tc.sum(tc.exp(x) * 3), backend="auto")
+print([float(step(x=[0.0, 0.0])) for _ in range(4)])
+time.sleep(0.5)
+"""
+    cache = tmp_path / "cache"
+    done = run(text, CC=str(slow), TCALC_CACHE=str(cache))
+    assert (done.stdout.strip(), done.stderr) == ("[6.0, 6.0, 6.0, 6.0]", "")
+    assert not list(cache.glob("*"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes do not fork here")
+def test_children_of_a_fork_compile_what_was_left() -> None:
+    text = """
+import os, sys
+import tcalc as tc
+from tcalc.backends.c.background import BACKGROUND
+x = tc.var("x", "n")
+step = tc.compile(tc.sum(tc.exp(x) * 3 + tc.sin(x)), backend="auto")
+step(x=[0.0]), step(x=[0.0])
+child = os.fork()
+assert BACKGROUND.wait(60)
+assert float(step(x=[0.0, 0.0])) == 6
+if child:
+    sys.exit(os.waitpid(child, 0)[1])
+"""
+    done = run(text)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_work_is_done_in_order_and_failures_stop_nothing() -> None:
+    queue, done = Background(), list[int]()
+
+    def work(k: int) -> Callable[[], None]:
+        def at_it() -> None:
+            if k == 1:
+                raise tc.Error("the compiler failed")
+            done.append(k)
+
+        return at_it
+
+    for k in range(4):
+        queue.put(work(k))
+    assert queue.wait(10)
+    assert done == [0, 2, 3]
+    queue.end()
+    queue.put(work(7))
+    assert not queue.wait(0.05)
+    assert done == [0, 2, 3]
+
+
+def test_compilers_in_the_background_leave_the_processor_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with compiler.gently():
+        told = compiler._told(["sh", "-c", "nice"])
+    assert int(told.stdout) >= int(compiler._told(["sh", "-c", "nice"]).stdout) + 5
+
+
+def test_the_environment_says_what_runs_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = np.linspace(-1, 1, 7)
+    for named, wanted in ((None, "auto"), ("numpy", "numpy"), ("functional", "functional")):
+        monkeypatch.delenv("TCALC_BACKEND", raising=False)
+        if named is not None:
+            monkeypatch.setenv("TCALC_BACKEND", named)
+        assert backend_named() is BACKENDS[wanted]
+        np.testing.assert_allclose(tc.compile(F)(x=at), F(x=at), rtol=1e-13)
+    monkeypatch.setenv("TCALC_BACKEND", "numppy")
+    with pytest.raises(ValueError, match="TCALC_BACKEND 'numppy' does not exist; there is 'auto'"):
+        tc.compile(F)

@@ -1,0 +1,122 @@
+"""Steps of loops in C: each kind's numbers as on NumPy, and the kinds that Python is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.backends.c import asked
+from tcalc.backends.c.matrices import CALLS
+from tcalc.backends.c.moves import MOVES
+from tcalc.backends.c.source import _ENTRIES
+from tcalc.plan.kinds.table import KINDS
+from tests import place_cases
+from tests.test_backends import failure
+
+#: Kinds without a form in C, and why.
+BY_PYTHON = {
+    "integers": "computed exactly in 64 bits, of any function",
+    "kernels": "several results of LAPACK's drivers",
+    "sparse_dot": "no loop has sparse operands",
+    "sparse_gram": "no loop has sparse operands",
+    "sparse_inner": "no loop has sparse operands",
+}
+#: Kinds that are nests of loops of their own kind, or no work.
+OTHERWISE = {"ufunc", "sum", "vecdot", "einsum", "correlate", "loop", "scratch"}
+
+
+def test_kinds_without_c_are_listed() -> None:
+    written = {*CALLS, *MOVES, *_ENTRIES, *OTHERWISE}
+    views = {name for name, kind in KINDS.items() if kind.view}
+    assert KINDS.keys() - written - views == BY_PYTHON.keys()
+
+
+@pytest.fixture
+def entries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The steps that C has asked Python for while loops ran."""
+    found: list[str] = []
+    done = asked._done
+
+    def counted(question: Any, addresses: Any) -> None:
+        found.append(question.step.kind)
+        done(question, addresses)
+
+    monkeypatch.setattr(asked, "_done", counted)
+    return found
+
+
+def repeated(e: tc.Expr, variables: dict[str, tc.Expr]) -> tc.Expr:
+    """The sum of what an expression is where variables change from step to step."""
+    scale = tc.var("scale", "steps")
+
+    def body(s: tc.Expr, t: tc.Expr) -> tc.Expr:
+        by = scale[t] + tc.sum(s) / 1000
+        return s + e.subs({v: v * by for v in variables.values()})
+
+    return tc.fold(body, tc.zeros(e.shape), "steps")
+
+
+def agree(wanted: Any, arrays: dict[str, Any], tolerance: float = 1e-9) -> None:
+    arrays = {**arrays, "scale": np.array([0.5, 1.5, 1.1])}
+    found, others = [tc.compile(wanted, backend=b)(arrays) for b in ("c", "numpy")]
+    for one, other in zip(found, others, strict=True):
+        size = np.abs(other).max(initial=1)
+        np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * size)
+
+
+@pytest.mark.parametrize("case", place_cases.CASES, ids=lambda case: case.name)
+def test_places(case: place_cases.Case, entries: list[str]) -> None:
+    variables = case.variables()
+    e = case.build(**variables)
+    moving = {n: v for n, v in variables.items() if n not in case.below}
+    gradients = [tc.grad(tc.sum(e * e), v) for v in moving.values()]
+    agree([repeated(one, moving) for one in (e, *gradients)], case.sample())
+    assert set(entries) <= {"kernel"}  # cumulative sums
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 40])
+def test_general_matrices(n: int, entries: list[str]) -> None:
+    """Inverses, solves and determinants; LAPACK's, so Python's, where they are large."""
+    A, b, B = tc.var("A", ("n", "n")), tc.var("b", "n"), tc.var("B", ("n", 3))
+    rng = np.random.default_rng(n)
+    arrays = {"A": rng.normal(size=(n, n)), "b": rng.normal(size=n), "B": rng.normal(size=(n, 3))}
+    values = [
+        tc.linalg.inv(A), tc.linalg.solve(A, b), tc.linalg.solve(A.T, B), tc.linalg.slogdet(A)[0],
+        tc.logdet(A) * tc.linalg.solve(A, b), tc.grad(tc.logdet(A) + b @ tc.linalg.solve(A, b), A),
+        tc.linalg.logdet(A @ A.T + tc.eye("n")),
+    ]  # fmt: skip
+    agree([repeated(e, {"A": A}) for e in values], arrays, 1e-7)
+    assert bool(entries) is (n > 32)
+
+
+def test_singular_matrices_are_errors_of_numpy() -> None:
+    A, b = tc.var("A", ("steps", 2, 2)), tc.var("b", 2)
+    a = np.stack([np.eye(2), np.eye(2), np.ones((2, 2)), np.eye(2)])
+    for e in (
+        tc.fold(lambda s, t: tc.linalg.solve(A[t] * (1 + s @ s), s), b, "steps"),
+        tc.fold(lambda s, t: tc.linalg.inv(A[t] * (1 + s @ s)) @ s, b, "steps"),
+        tc.fold(
+            lambda s, t: s * tc.logdet(A[t] * s[0]) + tc.linalg.solve(A[t] * s[0], s), b, "steps"
+        ),
+    ):
+        given = {"A": a, "b": np.ones(2)}
+        wanted = failure(lambda e=e, given=given: tc.compile(e)(**given))
+        assert "at step 3 of 4 of a loop" in wanted
+        assert failure(lambda e=e, given=given: tc.compile(e, backend="c")(**given)) == wanted
+
+
+def test_indices_out_of_range_are_errors_of_numpy() -> None:
+    x, after = tc.var("x", 3), tc.var("after", 3, integer=True)
+    e = tc.fold(lambda s, t: (after[s[0]], s[1] * x[s[0]]), (0, 1.0), "steps")[1]
+    good = {"x": np.array([2.0, 3.0, 5.0]), "after": [2, 0, 1]}
+    assert tc.compile(e, backend="c")(**good, steps=2) == pytest.approx(10.0)
+    bad = {**good, "after": [2, 0, 3]}
+    messages = []
+    for backend in ("numpy", "c"):
+        with pytest.raises(IndexError) as caught:
+            tc.compile(e, backend=backend)(**bad, steps=3)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]

@@ -1,0 +1,163 @@
+"""Routines that printed C carries along: sizes and ends of domains that no table of cases has."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.linalg
+
+import tcalc as tc
+from tests.c_programs import Job, built, called, needs_compiler, printed
+
+pytestmark = needs_compiler
+
+la = tc.linalg
+A, E = tc.var("A", ("n", "n")), tc.var("E", ("n", "n"))
+
+
+def run(e: Any, arrays: dict[str, np.ndarray], folder: Path) -> tuple[int, Any]:
+    """The status and the results of one program."""
+    job = Job("f", e, arrays, {"n": len(next(iter(arrays.values())))})
+    source = printed(job, 0)
+    return called(built(source, folder), source, "f0", job)
+
+
+def general(n: int, spread: float, seed: int = 0) -> np.ndarray:
+    """A matrix with complex eigenvalues, away from the negative axis."""
+    a = np.random.default_rng(seed).normal(size=(n, n)) / np.sqrt(n)
+    return a * spread + 1.5 * spread * np.eye(n)
+
+
+MATRICES: dict[str, Callable[[int], np.ndarray]] = {
+    "general": lambda n: general(n, 1.0),
+    "symmetric": lambda n: np.cov(np.random.default_rng(0).normal(size=(n, 3 * n))),
+    "small": lambda n: general(n, 1e-3) - 1e-3 * np.eye(n),
+    "large": lambda n: general(n, 40.0),
+    "defective": lambda n: 2 * np.eye(n) + np.diag(np.ones(n - 1), 1),
+    "rotations": lambda n: np.kron(np.eye(n // 2), [[1.0, -3.0], [3.0, 1.0]]),
+}
+REFERENCES = {"expm": scipy.linalg.expm, "sqrtm": scipy.linalg.sqrtm, "logm": scipy.linalg.logm}
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_functions_of_matrices_of_all_kinds(name: str, tmp_path: Path) -> None:
+    """Values against SciPy, and the block triangle's function is its derivative."""
+    value = getattr(la, name)(A)
+    source = printed(Job("f", (value, tc.jvp(value, A, E)), {}, {}), 0)
+    library = built(source, tmp_path, "-O1")
+    for kind, make in MATRICES.items():
+        n = 24
+        a, e = make(n), np.random.default_rng(1).normal(size=(n, n))
+        job = Job("f", (value, tc.jvp(value, A, E)), {"A": a, "E": e}, {"n": n})
+        status, found = called(library, source, "f0", job)
+        assert status == 0, kind
+        block = np.block([[a, e], [np.zeros((n, n)), a]])
+        with warnings.catch_warnings(action="ignore"):  # SciPy doubts its logarithm
+            whole = np.real(REFERENCES[name](block))
+        for mine, other in zip(found, (whole[:n, :n], whole[:n, n:]), strict=True):
+            size = np.abs(other).max()
+            near = 1e-7 if kind == "defective" else 1e-11
+            np.testing.assert_allclose(mine, other, rtol=0, atol=near * size, err_msg=kind)
+
+
+NILPOTENT, ZERO = np.diag([1.0, 0.0], 1), np.zeros((3, 3))
+NEGATIVE = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 1.0], [0.0, 0.0, 3.0]])
+
+
+@pytest.mark.parametrize(
+    ("e", "a", "status"),
+    [
+        (la.expm(A), np.full((3, 3), np.nan), 1),
+        (la.expm(A), np.diag([1.0, np.inf, 0.0]), 1),
+        (la.sqrtm(A), NEGATIVE, 1),
+        (la.sqrtm(A), NILPOTENT, 1),
+        (la.sqrtm(A), ZERO, 0),
+        (la.sqrtm(A), np.diag([4.0, 0.0, 0.0]), 0),
+        (la.sqrtm(A), np.array([[4.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]), 0),
+        (tc.jvp(la.sqrtm(A), A, A), np.diag([4.0, 0.0, 1.0]), 1),
+        (la.logm(A), NEGATIVE, 1),
+        (la.logm(A), ZERO, 1),
+        (la.adj(A), ZERO, 0),
+    ],
+    ids=str,
+)
+def test_matrices_are_refused_as_by_plans(
+    e: tc.Expr, a: np.ndarray, status: int, tmp_path: Path
+) -> None:
+    found, results = run(e, {"A": a}, tmp_path)
+    assert found == status
+    if status:
+        with pytest.raises(tc.LinAlgError):
+            e(A=a)
+    else:
+        np.testing.assert_allclose(results[0], e(A=a), atol=1e-13)
+
+
+def test_minors_at_matrices_of_any_rank(tmp_path: Path) -> None:
+    """Derivatives of a determinant exist where no inverse does."""
+    v = tc.var("v", "n")
+    tree = tuple([tc.derivative(la.det(tc.diag(v) + A), v, k) for k in range(1, 5)])
+    source = printed(Job("f", tree, {}, {}), 0)
+    library = built(source, tmp_path)
+    for rank in range(4):
+        given = {"A": np.diag([2.0, -3.0, 5.0, 7.0] * (np.arange(4) < rank)), "v": np.zeros(4)}
+        status, found = called(library, source, "f0", Job("f", tree, given, {"n": 4}))
+        assert status == 0
+        for mine, e in zip(found, tree, strict=True):
+            np.testing.assert_allclose(mine, e(given), atol=1e-12)
+
+
+def test_equal_eigenvalues_have_divided_differences(tmp_path: Path) -> None:
+    e = tc.hvp(tc.sum(E * la.matrix_function(A, lambda x: tc.tanh(x) * x)), A, E)
+    spread = np.diag([0.0, 0.0, 1e-9, 1e-5, 1e-2, 1.0, 1.0 + 1e-12])
+    q, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(7, 7)))
+    given = {"A": q @ spread @ q.T, "E": np.random.default_rng(1).normal(size=(7, 7))}
+    status, (found,) = run(e, given, tmp_path)
+    assert status == 0
+    np.testing.assert_allclose(found, e(given), rtol=1e-10, atol=1e-10)
+
+
+# --- Bessel functions -----------------------------------------------------------------------------
+
+ORDERS = [0, 1, 2, 20, 0.5, 1 / 3, 7.3, 0.4999, 100.5, -0.5, -1.5, -1, -2, -2.3]
+POINTS = [1e-8, 1e-3, 0.1, 0.7, 1.99, 2.0, 2.5, 5, 9.7, 17, 24.9, 25.1, 40, 120, 700]
+BESSEL = {
+    "jv": mp.besselj, "yv": mp.bessely, "iv": mp.besseli, "kv": mp.besselk,
+    "ive": lambda v, x: mp.exp(-abs(x)) * mp.besseli(v, x),
+}  # fmt: skip
+
+
+def test_bessel_functions_of_all_orders(tmp_path: Path) -> None:
+    """Relative to the value, of functions that oscillate to how far they do."""
+    v, x = tc.var("v", "n"), tc.var("x", "n")
+    at = np.array([(order, p) for order in ORDERS for p in POINTS])
+    tree = {name: getattr(tc, name)(v, x) for name in BESSEL}
+    status, found = run(tree, {"v": at[:, 0], "x": at[:, 1]}, tmp_path)
+    assert status == 0
+    with mp.workdps(30):
+        for (name, function), values in zip(BESSEL.items(), found, strict=True):
+            for (order, p), value in zip(at.tolist(), values.tolist(), strict=True):
+                exact = function(mp.mpf(order), mp.mpf(p))
+                wave = mp.sqrt(2 / (mp.pi * p)) if name in ("jv", "yv") and p > abs(order) else 0
+                if 1e-290 < abs(exact) < 1e290:
+                    error = abs(value - exact) / max(abs(exact), wave)
+                    assert error < 1e-12, (name, order, p)
+
+
+def test_bessel_functions_where_they_end(tmp_path: Path) -> None:
+    v, x = tc.var("v", "n"), tc.var("x", "n")
+    tree = {name: getattr(tc, name)(v, x) for name in BESSEL} | {"sinc": tc.sinc(x)}
+    orders, points = [0, 1, 2, -1, 0.5, 1.3], [0.0, -1.0, -30.0, np.nan, 1e4]
+    at = np.array([(order, p) for order in orders for p in points])
+    given = {"v": at[:, 0], "x": at[:, 1]}
+    status, found = run(tree, given, tmp_path)
+    assert status == 0
+    for e, mine in zip(tree.values(), found, strict=True):
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(mine, e(given), rtol=1e-10, atol=1e-13)
