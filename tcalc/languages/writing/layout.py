@@ -10,12 +10,11 @@ from functools import partial
 from itertools import islice
 
 from ...graph.applications import application
-from ...graph.extents import ONE
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ...graph.products import symmetries, zeros_node
 from .abbreviations import abbreviation, spread_form, spread_of
 from .comparisons import sides
-from .einsum_forms import lettered, merged, ordered
+from .einsum_forms import lettered, merged, ordered, scaled_or_diagonal
 from .factors import Factors, factors, is_quotient
 from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
@@ -395,9 +394,7 @@ class FormulaLayout:
     ) -> list[tuple[Expr, str]]:
         """An operand, or in its place the operands of a contraction in einsum form."""
         repeated = sum([other is arg for other in node.args]) > 1
-        if repeated or node.summed or self.forms[id(arg)].matrix or not isinstance(arg, Einsum):
-            return [(arg, "".join(letters))]
-        # Powers have bases that are scaled or diagonal.
-        if arg.coef is not ONE or len(set(arg.out)) < len(arg.out):
+        closed = repeated or node.summed or self.forms[id(arg)].matrix
+        if closed or not isinstance(arg, Einsum) or scaled_or_diagonal(arg):  # bases of powers
             return [(arg, "".join(letters))]
         return lettered(arg, letters, fresh)
