@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..graph.nodes import Expr, postorder
 from ..graph.normal import bare
 from ..languages.writing.layout import FormulaLayout
 from ..languages.writing.notation import rope_text
 from ..languages.writing.style import Style
-from ..support.errors import LimitError
+from ..support.limits import attempted, exhausted
 
 # Imported for the laws that they put into the table.
 from . import (  # noqa: F401
@@ -31,6 +33,7 @@ MAX_TOKENS = 600  #: the same for the signs and names in its text
 MAX_NODES = 400
 MINUS = 0.1  #: what a sign in front costs, which what stands around may take
 MAX_REPEATS = 2
+MAX_STEPS = 200_000  #: several times what formulas of this size take
 
 
 class _Cost:
@@ -88,11 +91,10 @@ def chosen(e: Expr) -> Expr:
     start = bare(e)
     if start._form is not False:
         return start if start._form is True else start._form
-    try:
-        found = search(start)
-    except LimitError:
-        found = start
-    found._form = True
-    if found is not start:
-        start._form = found
+    better = attempted(partial(search, start), MAX_REPEATS * MAX_STEPS)
+    found = start if better is None else better
+    if not exhausted():
+        found._form = True
+        if found is not start:
+            start._form = found
     return found

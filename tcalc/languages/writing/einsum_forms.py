@@ -13,6 +13,11 @@ from .style import Style
 Placed = tuple[str, Fragment]
 
 
+def named(labels: Sequence[int], fresh: Iterator[str]) -> dict[int, str]:
+    """A letter for each label, in their order."""
+    return {label: next(fresh) for label in dict.fromkeys(labels)}
+
+
 def lettered(node: Einsum, letters: Sequence[str], fresh: Iterator[str]) -> list[tuple[Expr, str]]:
     """The operands of a contraction under letters; those of its output are given."""
     local = dict(zip(node.out, letters, strict=True))

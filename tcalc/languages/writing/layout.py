@@ -12,9 +12,10 @@ from itertools import islice
 from ...graph.applications import application
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ...graph.products import symmetries, zeros_node
+from ...support.limits import spend
 from .abbreviations import abbreviation, spread_form, spread_of
 from .comparisons import sides
-from .einsum_forms import lettered, merged, ordered, scaled_or_diagonal
+from .einsum_forms import lettered, merged, named, ordered, scaled_or_diagonal
 from .factors import Factors, factors, is_quotient
 from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
@@ -24,6 +25,7 @@ from .sharing import free_prefix, nodes_and_names, used_twice
 from .style import Style
 
 MAX_TOKENS = 2_000
+FORMED, OPENED = 30, 5  #: steps that the form of a node takes, and one operand of an einsum form
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
 
 
@@ -92,6 +94,7 @@ class FormulaLayout:
     # --- one node ---
 
     def form(self, node: Expr) -> NodeForm:
+        spend("steps", FORMED + len(node.args))
         if isinstance(node, Var):
             return self.settled(node, self.style.name(node.name), None)
         if isinstance(node, Const) and node.ndim > 1 and 0 in node.shape:
@@ -222,9 +225,7 @@ class FormulaLayout:
         indexed = self.indexed(node) if self.matrix else None
         found = indexed or self.as_product(node) or self.einsum(node)
         x = spread_of(node) if self.matrix and node.summed and not node.out else None
-        if x is None:
-            return found
-        return spread_form(self.style, self.formed(x).plain, x.shape)
+        return found if x is None else spread_form(self.style, self.formed(x).plain, x.shape)
 
     def as_product(self, node: Einsum | Apply) -> NodeForm | None:
         """A product or a quotient of factors, where the language has words for it."""
@@ -315,11 +316,8 @@ class FormulaLayout:
         pushed = self.pushed(node, result, depth)
         if pushed is not None:
             return pushed
-        names: dict[int, str] = {}
         fresh = index_letters()
-        for label in [*result, *range(len(node.extents))]:
-            if label not in names:
-                names[label] = next(fresh)
+        names = named([*result, *range(len(node.extents))], fresh)
         flat: list[tuple[str, Expr]] = []
         scalars: list[FactorForm] = []
         below: list[tuple[str, Fragment]] = []
@@ -331,6 +329,7 @@ class FormulaLayout:
             elif power < 0:
                 below += [self.placed("".join(outside), arg)] * -power
             else:
+                spend("steps", OPENED * power)
                 for _ in range(power):
                     for op, letters in self.opened(node, arg, outside, fresh):
                         flat.append((letters, op))
