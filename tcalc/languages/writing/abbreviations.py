@@ -7,15 +7,12 @@ from typing import NamedTuple
 from ...graph.extents import ONE, Shape, extent_coef
 from ...graph.nodes import Add, Apply, Einsum, Expr
 from ...graph.normal import add, view
-from ...graph.operators import TABLE
 from ...graph.sums import absent_axes
 from ...ops.arithmetic import var
 from ...ops.reductions import softmax, std
 from .matrix_form import NodeForm
 from .notation import Fragment
 from .style import Style
-
-EXP, SQRT = TABLE["exp"], TABLE["sqrt"]
 
 
 class Abbreviation(NamedTuple):
@@ -28,12 +25,13 @@ class Abbreviation(NamedTuple):
 
 def abbreviation(node: Apply) -> Abbreviation | None:
     """The function that this node composes; None for others."""
-    if node.op is EXP and node.ndim in (1, 2) and isinstance(node.args[0], Add):
-        return _softmax(node, node.args[0])
-    if node.op is SQRT and not node.ndim:
-        x = spread_of(node.args[0])
-        return Abbreviation("std", x) if x is not None and std(x) is node else None
-    return None
+    if len(node.args) != 1:
+        return None
+    (inner,) = node.args
+    if node.ndim in (1, 2) and isinstance(inner, Add):
+        return _softmax(node, inner)
+    x = None if node.ndim else spread_of(inner)
+    return Abbreviation("std", x) if x is not None and std(x) is node else None
 
 
 def _softmax(node: Apply, exponent: Add) -> Abbreviation | None:
