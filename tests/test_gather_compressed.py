@@ -120,3 +120,33 @@ def test_random_models_with_groups(seed: int) -> None:
     np.testing.assert_allclose(matrix @ flat(held.solve(rhs, damping=1e3)), flat(rhs), 1e-7, 1e-7)
     spread = (held + 1e3 * tc.identity_like(held)).inverse().diagonal()
     np.testing.assert_allclose(flat(spread), np.diag(np.linalg.inv(matrix)), 1e-7)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_unit_tensors_that_follow_each_other(seed: int) -> None:
+    """Products of what selects, shifts and repeats, any label in several of them."""
+    rng = np.random.default_rng(seed)
+    sizes = {letter: int(rng.integers(1, 4)) for letter in "ijkl"}
+    letters = list(sizes)
+    ops: list[tc.Expr] = []
+    words = []
+    for _ in range(int(rng.integers(2, 5))):
+        a, b = rng.choice(letters, 2, replace=False)
+        rows, columns = sizes[a], sizes[b]
+        kinds = (
+            tc.take(tc.eye(columns), rng.integers(0, columns, rows), axis=0),
+            tc.eye(rows, columns, k=int(rng.integers(-1, 2))),
+            tc.const(rng.normal(size=(rows, columns))),
+        )
+        ops.append(kinds[int(rng.integers(3))])
+        words.append(a + b)
+    out = "".join(rng.permutation(sorted(set("".join(words)))))
+    e = tc.einsum(",".join(words) + "->" + out, *ops) * tc.sum(u)
+    held = tc.compile(tc.grad(e, u) if not out else tc.jacobian(e, u), structured=True)(
+        u=np.ones(2)
+    )
+    wanted = tc.jacobian(e, u)(u=np.ones(2))
+    arrays = [op(u=np.ones(2)) if op.variables else np.asarray(op()) for op in ops]
+    dense = np.einsum(",".join(words) + "->" + out, *arrays)
+    np.testing.assert_allclose(wanted, np.repeat(dense[..., None], 2, axis=-1), atol=1e-13)
+    np.testing.assert_allclose(held.todense(), wanted, atol=1e-13)
