@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -122,31 +124,28 @@ def test_random_models_with_groups(seed: int) -> None:
     np.testing.assert_allclose(flat(spread), np.diag(np.linalg.inv(matrix)), 1e-7)
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_unit_tensors_that_follow_each_other(seed: int) -> None:
-    """Products of what selects, shifts and repeats, any label in several of them."""
-    rng = np.random.default_rng(seed)
-    sizes = {letter: int(rng.integers(1, 4)) for letter in "ijkl"}
-    letters = list(sizes)
-    ops: list[tc.Expr] = []
-    words = []
-    for _ in range(int(rng.integers(2, 5))):
-        a, b = rng.choice(letters, 2, replace=False)
-        rows, columns = sizes[a], sizes[b]
-        kinds = (
-            tc.take(tc.eye(columns), rng.integers(0, columns, rows), axis=0),
-            tc.eye(rows, columns, k=int(rng.integers(-1, 2))),
-            tc.const(rng.normal(size=(rows, columns))),
-        )
-        ops.append(kinds[int(rng.integers(3))])
-        words.append(a + b)
-    out = "".join(rng.permutation(sorted(set("".join(words)))))
-    e = tc.einsum(",".join(words) + "->" + out, *ops) * tc.sum(u)
-    held = tc.compile(tc.grad(e, u) if not out else tc.jacobian(e, u), structured=True)(
-        u=np.ones(2)
-    )
-    wanted = tc.jacobian(e, u)(u=np.ones(2))
-    arrays = [op(u=np.ones(2)) if op.variables else np.asarray(op()) for op in ops]
-    dense = np.einsum(",".join(words) + "->" + out, *arrays)
-    np.testing.assert_allclose(wanted, np.repeat(dense[..., None], 2, axis=-1), atol=1e-13)
-    np.testing.assert_allclose(held.todense(), wanted, atol=1e-13)
+#: Linear maps that place entries, on arrays of one or two axes, in NumPy's names.
+PLACING = (
+    lambda xp, x: x[1:],
+    lambda xp, x: x[::-1],
+    lambda xp, x: xp.take(x, [0, 1, 0], axis=0),
+    lambda xp, x: xp.diag(x) if x.ndim == 1 else x.T,
+    lambda xp, x: x[:, None] * xp.ones(2) if x.ndim == 1 else x[:, 0],
+    lambda xp, x: xp.concatenate([x, x[:1]], axis=0),
+)
+
+
+@pytest.mark.parametrize("steps", [*product(PLACING, repeat=3)])
+def test_maps_that_place_entries_one_after_another(steps: Sequence[Any]) -> None:
+    """Jacobians are products of unit tensors, any label in several of them."""
+    x = tc.var("x", "n")
+
+    def run(xp: Any, x: Any) -> Any:
+        for step in steps:
+            x = step(xp, x)
+        return x
+
+    jacobian = tc.jacobian(run(tc, x), x)
+    wanted = np.stack([run(np, row) for row in np.eye(5)], axis=-1)
+    held = tc.compile(jacobian, structured=True)(x=np.ones(5))
+    np.testing.assert_array_equal(held.todense(), wanted)
