@@ -30,16 +30,20 @@ from ...graph.operators import Loop
 from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves, unflatten
 from ...ops.matrix.divided_differences import Scalar, X
+from ...support.limits import spend
 from ..writing.notation import takes_condition
 from .blocks import ROWS, Blocks, Blockwise, read_by_blocks
 from .formulas import applied, given, unknown, written
 from .language import SUM, Code, FunctionText, Language, Operator, named, short_enough
-from .nodes import below, contracts, counts, described, indices, parameters_of, stable
+from .nodes import below, contracts, counts, described, hoisted, indices, parameters_of, stable
 from .ownership import Ownership
 from .products import Products
 from .scope import FunctionScope, parameters, plain_key, unlike
 from .solves import factored, solvable
 from .values import Narrow, places, unscaled
+
+#: Steps that the text of a node takes.
+WRITTEN = 150
 
 
 class SourceProgram(Ownership):
@@ -67,6 +71,8 @@ class SourceProgram(Ownership):
         around: SourceProgram | None = None,
     ) -> None:
         self.roots = [stable(leaf) for leaf in leaves(tree)]
+        if "ahead" in language.own_words:
+            self.roots = hoisted(self.roots)
         self.tree = unflatten(tree, iter(self.roots))
         self.nodes = postorder(self.roots)
         self.variables = parameters_of(tree)
@@ -228,6 +234,7 @@ class SourceProgram(Ownership):
         return {id(node) for node in self.nodes} - needed
 
     def visit(self, node: Expr) -> None:
+        spend("steps", WRITTEN)
         if id(node) in self.waiting or id(node) in self.opened or indicates(node):
             return
         code = self.made_of(node)
