@@ -327,7 +327,8 @@ class Products(PlacedProducts):
             a, b, left, right = b, a, right, left
         stack = "matmul_stacks" in language.own_words
         if stack and len(b[1]) == len(summed) == 1 and a[1][-2] in summed:
-            return language.matmul(b[0], a[0])
+            kept = tuple([k for k in a[1] if k in left])
+            return self.arranged((language.matmul(b[0], a[0]), kept), out)
         if stack and not (left and right) and _moved(a[1], b[1], summed):
             return language.einsum([a[0], b[0]], [a[1], b[1]], out)
         axes = ([a[1].index(k) for k in summed], [b[1].index(k) for k in summed])

@@ -1,0 +1,36 @@
+"""Printed contractions of two tensors: every order of axes, against NumPy's einsum."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tests.shared import run_source
+
+#: The letters of the first tensor, the second with its letters, and the result.
+PAIRS = [
+    ("ijk", "k", "ij"),
+    ("ijk", "k", "ji"),
+    ("ijkl", "k", "ijl"),
+    ("ijkl", "kl", "ij"),
+    ("ijkl", "km", "ijml"),
+    ("ijk", "kim", "mj"),
+    ("ijk", "kjm", "mij"),
+    ("ijk", "ljk", "li"),
+]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_all_orders_of_axes(pair: tuple[str, str, str]) -> None:
+    first, second, out = pair
+    rng = np.random.default_rng(0)
+    sizes = dict(zip("ijklm", (2, 3, 4, 5, 6), strict=True))
+    for one in permutations(first):
+        spec = f"{''.join(one)},{second}->{out}"
+        a, b = (rng.normal(size=[sizes[k] for k in word]) for word in (one, second))
+        x, y = tc.var("x", a.shape), tc.var("y", b.shape)
+        found = run_source(tc.einsum(spec, x, y), {"x": a, "y": b})
+        np.testing.assert_allclose(found, np.einsum(spec, a, b), rtol=1e-12, atol=1e-12)
