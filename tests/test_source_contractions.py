@@ -34,3 +34,18 @@ def test_all_orders_of_axes(pair: tuple[str, str, str]) -> None:
         x, y = tc.var("x", a.shape), tc.var("y", b.shape)
         found = run_source(tc.einsum(spec, x, y), {"x": a, "y": b})
         np.testing.assert_allclose(found, np.einsum(spec, a, b), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("words", ["i,j,k", "ij,j,k", "ij,k,j", "i,j,k,l"])
+def test_products_have_the_same_bits_in_every_order_of_axes(words: str) -> None:
+    """Of the maximum the derivative asks where it stands."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=[3] * len(word)) for word in words.split(",")]
+    names = [f"x{k}" for k in range(len(arrays))]
+    factors = [tc.var(name, a.shape) for name, a in zip(names, arrays, strict=True)]
+    given = dict(zip(names, arrays, strict=True))
+    letters = sorted(set(words) - {","})
+    first = run_source(tc.einsum(f"{words}->{''.join(letters)}", *factors), given)
+    for out in permutations(letters):
+        found = run_source(tc.einsum(f"{words}->{''.join(out)}", *factors), given)
+        np.testing.assert_array_equal(found, first.transpose([letters.index(k) for k in out]))

@@ -76,7 +76,9 @@ class Products(PlacedProducts):
             else:
                 scalars.append(self.values.code(arg))
         alike = [(self.language.multiply(group), word) for word, group in groups.items()]
-        alike.sort(key=lambda operand: (len(operand[1]), operand[1]))
+        # Not by their axes: products that differ in the order of axes alone have the same bits,
+        # or the entries that are their maximum would not be found.
+        alike.sort(key=lambda operand: len(operand[1]))
         if len(alike) > 2:
             (c, word), *others = [(replace(c, fresh=False), word) for c, word in alike]
             operands = [(self.scaled(node.coef, [*scalars, c]), word), *others]
