@@ -1,4 +1,4 @@
-"""The command line: `run`, `list`, `fit`, `factor`, `first`, `depth`, `plot`."""
+"""The command line: `run`, `list`, `fit`, `factor`, `source`, `first`, `depth`, `plot`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from . import first, nests, processes, report
+from . import first, nests, processes, report, sources
 from .problem import QUANTITIES
 from .problems import PROBLEMS
 from .problems.factorisations import FACTORISATIONS
@@ -58,6 +58,12 @@ def parser() -> argparse.ArgumentParser:
     opening.add_argument("--threads", type=int, default=1)
     opening.add_argument("--repeat", type=int, default=3)
     opening.set_defaults(command=first_numbers)
+
+    printing = commands.add_parser("source", help="printed NumPy programs beside plans")
+    printing.add_argument("problems", nargs="*", metavar="problem", help=", ".join(sources.SIZES))
+    printing.add_argument("--threads", type=int, default=1)
+    printing.add_argument("--repeat", type=int, default=7)
+    printing.set_defaults(command=printed)
 
     deep = commands.add_parser("depth", help="symbolic time against depth")
     deep.add_argument("--layers", default="10,100,1000")
@@ -206,6 +212,18 @@ def first_numbers(options: argparse.Namespace) -> int:
         results = first.measure(problems, options.threads, options.repeat, tell, step)
     print(report.first(results))
     return 0
+
+
+def printed(options: argparse.Namespace) -> int:
+    problems = chosen(options.problems, dict.fromkeys(sources.SIZES), "problem with a program")
+    results = []
+    with progress(len(problems)) as (tell, step):
+        for problem in problems:
+            job = {"problem": problem, "n": sources.SIZES[problem], "repeat": options.repeat}
+            results += processes.run("sources", job, options.threads, tell)["rows"]
+            step()
+    print(report.sources(results))
+    return 0 if all(row["error"] < sources.TOLERANCE for row in results) else 1
 
 
 def depths(options: argparse.Namespace) -> int:

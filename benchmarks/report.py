@@ -186,6 +186,27 @@ def first(results: Sequence[dict[str, Any]]) -> str:
     return aligned([header, *rows])
 
 
+def sources(rows: Sequence[dict[str, Any]]) -> str:
+    """Time and peak memory of printed programs, by those of plans."""
+    header = ("problem", "n", "quantity", "error", "program", "plan", "x", "peak", "plan's", "x")
+    lines = [
+        (
+            r["problem"],
+            str(r["n"]),
+            r["quantity"],
+            f"{r['error']:.0e}",
+            duration(r["program"]),
+            duration(r["plan"]),
+            f"{r['program'] / r['plan']:.2f}",
+            f"{r['traced'] / 1e3:.0f} kB",
+            f"{r['predicted'] / 1e3:.0f} kB",
+            f"{r['traced'] / r['predicted']:.2f}",
+        )
+        for r in rows
+    ]
+    return aligned([header, *lines])
+
+
 def fits(results: Sequence[dict[str, Any]]) -> str:
     """How every fit went, and the smallest eigenvalue of the Hessian where it ended."""
     rows = [

@@ -132,17 +132,27 @@ def problems(jobs: Sequence[Job], folder: Path, tolerance: float, *flags: str) -
     return found
 
 
+NUMBERS = """
+enum { CblasRowMajor = 101, CblasNoTrans = 111, CblasTrans = 112, CblasLower = 122,
+       CblasNonUnit = 131, CblasUnit = 132, CblasLeft = 141, CblasRight = 142 };
+"""
+#: What programs call of CBLAS, in one precision.
+PROTOTYPES = """
+#define cblas_{p}gemm scipy_cblas_{p}gemm
+#define cblas_{p}syrk scipy_cblas_{p}syrk
+#define cblas_{p}trsm scipy_cblas_{p}trsm
+void cblas_{p}gemm(int, int, int, int, int, int, {real}, const void *, int, const void *, int,
+                   {real}, void *, int);
+void cblas_{p}syrk(int, int, int, int, int, {real}, const void *, int, {real}, void *, int);
+void cblas_{p}trsm(int, int, int, int, int, int, int, {real}, const void *, int, void *, int);
+"""
+
+
 def blas(folder: Path) -> list[str]:
     """Flags for the BLAS that SciPy brings, whose names have a prefix, and a header for it."""
     libraries = sorted(Path(scipy.__file__).parent.parent.glob("scipy.libs/libscipy_openblas*"))
     if not libraries:
         pytest.skip("SciPy has no library with CBLAS beside it")
-    (folder / "cblas.h").write_text(
-        "enum { CblasRowMajor = 101, CblasNoTrans = 111, CblasTrans = 112 };\n"
-        "#define cblas_dgemm scipy_cblas_dgemm\n#define cblas_sgemm scipy_cblas_sgemm\n"
-        "void cblas_dgemm(int, int, int, int, int, int, double, const void *, int, const void *,\n"
-        "                 int, double, void *, int);\n"
-        "void cblas_sgemm(int, int, int, int, int, int, float, const void *, int, const void *,\n"
-        "                 int, float, void *, int);\n"
-    )
+    kinds = [PROTOTYPES.format(p=p, real=real) for p, real in (("d", "double"), ("s", "float"))]
+    (folder / "cblas.h").write_text("".join([NUMBERS, *kinds]))
     return ["-DCBLAS", f"-I{folder}", str(libraries[0]), f"-Wl,-rpath,{libraries[0].parent}"]

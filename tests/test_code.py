@@ -72,6 +72,7 @@ def samples(e: Expr, dtype: type = np.float64) -> tuple[dict[str, np.ndarray], d
         values[name] = rng.uniform(0.5, 1.5, shape).astype(dtype)
         if "symmetric" in v.properties:
             values[name] = (values[name] + values[name].T) / 2
+        values[name].flags.writeable = False  # programs overwrite arrays of their own alone
     return values, sizes
 
 

@@ -83,6 +83,39 @@ def test_routines_do_not_write_where_they_read(tmp_path: Path) -> None:
         assert len(set(named)) == len(named)
 
 
+def test_tensors_are_multiplied_as_matrices() -> None:
+    """Where axes that stand together in memory do so in the result."""
+    U, V = tc.var("U", ("m", "n", "k")), tc.var("V", ("k", "p"))
+    assert "product(m * n, p, k, U, k, 1, V, p, 1, out)" in body(tc.einsum("mnk,kp->mnp", U, V))
+    assert "product(p, n * k, m, " in body(tc.einsum("mnk,pm->pnk", U, tc.var("Y", ("p", "m"))))
+    assert "product(k, p, m * n, " in body(
+        tc.einsum("mnk,mnp->kp", U, tc.var("Y", ("m", "n", "p")))
+    )
+    apart = tc.einsum("mnk,npm->kp", U, tc.var("W", ("n", "p", "m")))
+    assert "product(" not in body(apart)
+
+
+def test_a_definite_matrix_is_factored_once_and_solved_with() -> None:
+    P, y = tc.var("P", ("n", "n"), positive_definite=True), tc.var("y", "n")
+    value = y @ tc.linalg.inv(P) @ y + tc.linalg.logdet(P)
+    text = body(value)
+    assert text.count("cholesky(") == 1
+    assert "solve_definite(" in text
+    assert "inverse_of_factor(" not in text
+    text = body((value, tc.grad(value, P)))
+    assert text.count("cholesky(") == 1
+    assert text.count("inverse_of_factor(") == 1
+
+
+def test_functions_of_numbers_stand_in_loops_that_have_vectors_of_them() -> None:
+    """A loop with a sum in it has none, so that the function's loop stays apart."""
+    x, y = tc.var("x", ("m", "k")), tc.var("y", ("n", "k"))
+    distances = tc.sum((x[:, None, :] - y[None]) ** 2, axis=-1)
+    lines = body(tc.exp(-distances)).splitlines()
+    (at,) = [k for k, line in enumerate(lines) if "exp(" in line]
+    assert lines[at - 1].endswith("j < n; j++)")
+
+
 def test_what_all_directions_share_is_not_copied() -> None:
     """A derivative's stack of directions at one matrix."""
     text = body(tc.jacobian(tc.linalg.expm(A), A))

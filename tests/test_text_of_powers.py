@@ -19,6 +19,9 @@ BASES = {
     "product": 2 * (u.T @ u),
     "quotient": 5 * u.T / v,
     "nested": 3 * (2 * u.T) ** 3,
+    "diagonal": tc.einsum("i,->iji", v, tc.sum(v), sizes={"j": 2}),
+    "scaled diagonal": tc.einsum("i,j->jij", v, 3 * v),
+    "contraction": 2 * tc.einsum("ij,jk,l->lik", u, u, v),
 }
 AROUND = {
     "alone": lambda p: p,
@@ -27,6 +30,8 @@ AROUND = {
     "over": lambda p: v / p,
     "sum": lambda p: tc.sum(p, axis=0),
     "turned": lambda p: p.T - 1,
+    "transposed": lambda p: p.T,
+    "outer": lambda p: tc.einsum("...,z->...z", p, v),
 }
 
 

@@ -29,6 +29,8 @@ class Body:
         For the states before the step, for slices of scanned operands, for captured operands.
     outputs : tuple of Expr
         The states after the step.
+    frugal : bool
+        Does a pullback go step by step, so that what it needs of a step exists for that step only?
     digest : str
         Equal for equal bodies.
     """
@@ -39,12 +41,15 @@ class Body:
         steps: tuple[Var, ...],
         captured: tuple[Var, ...],
         outputs: tuple[Expr, ...],
+        frugal: bool = False,
     ) -> None:
         self.states, self.steps, self.captured = states, steps, captured
-        self.outputs = outputs
+        self.outputs, self.frugal = outputs, frugal
         state = blake2b(digest_size=16)
         for part in (states, steps, captured, outputs):
             state.update(b"/" + b"".join([e.order[2] for e in part]))
+        if frugal:
+            state.update(b"/frugal")
         self.digest = state.hexdigest()
 
     @property
@@ -69,7 +74,7 @@ class Body:
         return f"body {self.digest}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Body, (self.states, self.steps, self.captured, self.outputs)
+        return Body, (self.states, self.steps, self.captured, self.outputs, self.frugal)
 
     def varying(self, names: Collection[str]) -> set[int]:
         """The states that depend on variables of these names, through other states too."""

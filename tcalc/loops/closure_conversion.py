@@ -24,6 +24,7 @@ def folded(
     scanned: Sequence[Expr],
     length: Extent,
     history: bool = False,
+    frugal: bool = False,
 ) -> list[Expr]:
     """The states after a number of steps, each made from those before it.
 
@@ -42,6 +43,8 @@ def folded(
         The number of steps.
     history : bool
         Whether the states after every step are wanted, along a leading axis.
+    frugal : bool
+        As of `Body`.
 
     Returns
     -------
@@ -69,7 +72,7 @@ def folded(
     if not states:
         return []
     fed = LoopOperands(dict(zip(steps, scanned, strict=True)), {})
-    made = closed_loop(states, outputs, inits, fed, LoopRange(length))
+    made = closed_loop(states, outputs, inits, fed, LoopRange(length, frugal=frugal))
     kind = AFTER if history else LAST
     return list(made[kind * len(states) : (kind + 1) * len(states)])
 

@@ -41,7 +41,8 @@ class Primal(NamedTuple):
         n, m = len(body.states), len(body.steps)
         fed = dict(zip(body.steps, node.args[n : n + m], strict=True))
         captured = dict(zip(body.captured, node.args[n + m :], strict=True))
-        return Primal(node, body, LoopRange(length, backward), (list(node.args[:n]), fed, captured))
+        steps = LoopRange(length, backward, body.frugal)
+        return Primal(node, body, steps, (list(node.args[:n]), fed, captured))
 
     def scanned(self) -> dict[Var, Expr]:
         """What derivatives may scan: the states before and after each step, and the slices."""
@@ -155,33 +156,79 @@ def loop_pullback(node: Apply, given: Differentials, wanted: Sequence[bool]) -> 
     rest = [k for k in range(n, len(node.args)) if wanted[k]]
     roots, seeds = [body.outputs[k] for k in needed], [bars.seed(k) for k in needed]
     found = pullbacks(roots, seeds, [body.formals[k] for k in [*needed, *rest]])
-    made = _reverse_loop(primal, bars, given, found[: len(needed)]) if needed else ()
-    results: list[Expr | None] = [None] * len(node.args)
-    for k, e in zip(needed, made, strict=False):
-        results[k] = e if wanted[k] else None
-    behind = dict(zip(bars.carried.values(), made[BEFORE * len(needed) :], strict=True))
-    items = primal.scanned() | bars.scanned | behind
     direct = {k: e for k, e in zip(rest, found[len(needed) :], strict=True) if e is not None}
+    inside = direct if body.frugal else {}
+    made = _reverse_loop(primal, bars, given, found[: len(needed)], inside, outer)
+    results: list[Expr | None] = [None] * len(node.args)
+    for k, e in zip(needed, made.states, strict=True):
+        results[k] = e if wanted[k] else None
+    if inside:
+        for k, e in made.operands.items():
+            results[k] = e if k >= n + len(body.steps) else move_axis(e, 0, len(outer))
+        return results
+    items = primal.scanned() | bars.scanned | made.behind
     short = primal.shortened(list(direct.values()))
     for k, e in zip(direct, at_all_steps(primal, short, items), strict=True):
         results[k] = move_axis(e, 0, len(outer)) if k < n + len(body.steps) else _sum_of_steps(e)
     return results
 
 
+class _Reversed(NamedTuple):
+    """What the loop over cotangents gives.
+
+    Attributes
+    ----------
+    states : sequence of Expr
+        Cotangents of the first states.
+    behind : dict
+        By variable: the cotangents of states after each step.
+    operands : dict
+        By number: the cotangents of scanned and captured operands that were asked for.
+    """
+
+    states: Sequence[Expr]
+    behind: dict[Var, Expr]
+    operands: dict[int, Expr]
+
+
 def _reverse_loop(
-    primal: Primal, bars: _StateCotangents, given: Differentials, found: Sequence[Expr | None]
-) -> tuple[Expr, ...]:
-    """The loop over cotangents of states; `found` are those of one step's states before it."""
+    primal: Primal,
+    bars: _StateCotangents,
+    given: Differentials,
+    found: Sequence[Expr | None],
+    direct: Mapping[int, Expr],
+    outer: Shape,
+) -> _Reversed:
+    """The loop over cotangents of states; `found` are those of one step's states before it.
+
+    `direct` are one step's cotangents of scanned operands, of which there is one for each step, and
+    of captured ones, which are added up.
+    """
+    body, carried = primal.body, list(bars.carried.values())
     outputs, inits = [], []
     for (k, v), e in zip(bars.carried.items(), found, strict=True):
         terms = [term for term in (e, bars.early.get(k)) if term is not None]
         outputs.append(add(terms) if terms else zeros_node(v.shape))
         last = given[k]
         inits.append(zeros_node(v.shape) if last is None else last)
+    sliced = len(body.states) + len(body.steps)
+    added = {k: derived_variable("g", body.formals[k], outer) for k in direct}
+    for k, e in direct.items():
+        outputs.append(e if k < sliced else add([added[k], e]))
+        inits.append(zeros_node(e.shape))
+    states = [*carried, *added.values()]
+    if not states:
+        return _Reversed((), {}, {})
     feed = LoopOperands(primal.scanned() | bars.scanned, primal.operands[2])
-    steps = LoopRange(primal.steps.length, not primal.steps.backward)
-    carried = list(bars.carried.values())
-    return normal_form_loop(primal.node.op, carried, primal.shortened(outputs), inits, feed, steps)
+    steps = primal.steps._replace(backward=not primal.steps.backward)
+    made = normal_form_loop(primal.node.op, states, primal.shortened(outputs), inits, feed, steps)
+    count, several = len(carried), len(states)
+    ends = {
+        k: made[(AFTER if k < sliced else LAST) * several + place]
+        for place, k in enumerate(added, count)
+    }
+    behind = dict(zip(carried, made[BEFORE * several :], strict=False))
+    return _Reversed(made[:count], behind, ends)
 
 
 def _sum_of_steps(e: Expr) -> Expr:

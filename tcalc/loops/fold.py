@@ -8,6 +8,7 @@ loop scans.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from math import isqrt
 from typing import Any
 
 from ..calculus.batching import with_batch_axis
@@ -29,7 +30,13 @@ from .closure_conversion import folded
 from .integer_states import check_integer_states
 
 
-def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = False) -> Any:
+def fold(
+    body: Callable[[Any, Any], Any],
+    init: Any,
+    n: Extent,
+    history: bool = False,
+    checkpoint: bool | int = False,
+) -> Any:
     """The state after ``state = body(state, i)`` for i = 0 … n - 1.
 
     Parameters
@@ -44,6 +51,11 @@ def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = 
         of its name, whose extent is given at evaluation.
     history : bool
         Whether the states after every step are wanted, along a leading axis of extent n.
+    checkpoint : bool or int
+        Whether reverse derivatives keep the state once in so many steps (of true: about √n) and
+        compute those between again, a stretch at a time (Griewank 1992): for one more forward pass,
+        about 2 √n states are held in place of n. Of a number of steps that is an int, without
+        `history`.
 
     Returns
     -------
@@ -54,7 +66,8 @@ def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = 
     ShapeError
         Where the body changes the nest or a shape; errors of indices as in `build`.
     TypeError
-        Where a state that is used as an index is no integer after a step.
+        Where a state that is used as an index is no integer after a step, or a loop with
+        checkpoints has a history, or a length that is no int.
 
     Notes
     -----
@@ -76,6 +89,44 @@ def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = 
     >>> float(product(x=[2.0, 3.0, 5.0], after=[2, 0, 1], k=2))
     10.0
     """
+    if checkpoint:
+        return _in_stretches(body, init, n, history, checkpoint)
+    return _folded(body, init, n, history)
+
+
+def _in_stretches(
+    body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool, length: int
+) -> Any:
+    """A loop over stretches of so many steps, and what is left of them."""
+    if history or not isinstance(n, int):
+        what = "history=True" if history else f"{n!r}: give the number of steps as an int"
+        raise TypeError(f"fold: no checkpoints with {what}")
+    extent = int(range_extent(n, "fold"))
+    each = _stretch(extent) if length is True else length
+    if isinstance(each, bool) or not isinstance(each, int) or each < 1:
+        raise ValueError(f"fold: a checkpoint every {length!r} steps: one or more are needed")
+    whole = extent // each
+
+    def stretch(s: Any, k: Any) -> Any:
+        return _folded(lambda r, i: body(r, k * each + i), s, each)
+
+    state = _folded(stretch, init, whole, frugal=True)
+    return _folded(lambda r, i: body(r, whole * each + i), state, extent - whole * each)
+
+
+def _stretch(n: int) -> int:
+    """About √n steps, without a rest if there is such a number."""
+    root = max(1, isqrt(n))
+    return next((k for k in range(root, root // 2, -1) if n % k == 0), root)
+
+
+def _folded(
+    body: Callable[[Any, Any], Any],
+    init: Any,
+    n: Extent,
+    history: bool = False,
+    frugal: bool = False,
+) -> Any:
     extent = range_extent(trip_count(n), "fold")
     inits = body_results(init, "fold: the state before the first step")
     with Scope() as scope:
@@ -87,7 +138,7 @@ def fold(body: Callable[[Any, Any], Any], init: Any, n: Extent, history: bool = 
         for k, (before, after) in enumerate(zip(inits, outputs, strict=True)):
             _check_shape(before, after, k, len(inits))
         check_integer_states(states, outputs)
-        loop = _Recurrence(scope, index, extent, states, checked_accesses(outputs), inits)
+        loop = _Recurrence(scope, index, extent, states, checked_accesses(outputs), inits, frugal)
         found = loop.histories() if history else inits if extent == 0 else loop.ends()
         del loop
     refuse_strays(found)
@@ -147,8 +198,9 @@ class _Recurrence:
         states: Sequence[Var],
         outputs: Sequence[Expr],
         inits: Sequence[Expr],
+        frugal: bool,
     ) -> None:
-        self.scope, self.index, self.extent = scope, index, extent
+        self.scope, self.index, self.extent, self.frugal = scope, index, extent, frugal
         self.states, self.outputs, self.inits = states, outputs, inits
 
     def ends(self) -> list[Expr]:
@@ -206,7 +258,7 @@ class _Recurrence:
                 ends = single_change(self.index, mine, after, inits, self.batched)
             if ends is None:
                 ready, steps, scanned = self._scanned(after)
-                ends = folded(mine, steps, ready, inits, scanned, self.extent, history)
+                ends = folded(mine, steps, ready, inits, scanned, self.extent, history, self.frugal)
             found.update(zip([chosen[k] for k in group], ends, strict=True))
         return [found[k] for k in range(len(self.states))]
 

@@ -25,6 +25,8 @@ MOST, TIMES = 1 << 24, 4
 
 def hoisted(node: Apply, sizes: Mapping[str, int]) -> tuple[Expr, ...] | None:
     """All outputs of the loop with a smaller step; None where nothing is hoisted."""
+    if node.params[0].frugal:
+        return None
     found = _Hoisting(node, sizes)
     body, primal = found.primal.body, found.primal
     outputs = found.singles(found.sums(list(body.outputs)))

@@ -32,10 +32,21 @@ LAST, AFTER, BEFORE = range(3)
 
 
 class LoopRange(NamedTuple):
-    """The number of steps, and whether scanned operands are read from the last slice on."""
+    """How often a body runs, and how.
+
+    Attributes
+    ----------
+    length : int or str
+        The number of steps.
+    backward : bool
+        Are scanned operands read from the last slice on?
+    frugal : bool
+        As of `Body`.
+    """
 
     length: Extent
     backward: bool = False
+    frugal: bool = False
 
 
 class LoopOperands(NamedTuple):
@@ -71,7 +82,7 @@ def normal_form_loop(
         found = _simplified_states(rest, captured | still)
     captured |= still
     slices = {v: e for v, e in scanned.items() if v not in captured}
-    body, operands = _closed_body(found, slices, captured)
+    body, operands = _closed_body(found, slices, captured, steps.frugal)
     args = [*[cores.first[v] for v in found], *operands]
     params = (body, steps.length, steps.backward)
     made = apply_all(row, *args, params=params) if found else ()
@@ -104,7 +115,10 @@ def _state_outputs(
 
 
 def _closed_body(
-    found: Mapping[Var, Expr], scanned: Mapping[Var, Expr], captured: Mapping[Var, Expr]
+    found: Mapping[Var, Expr],
+    scanned: Mapping[Var, Expr],
+    captured: Mapping[Var, Expr],
+    frugal: bool,
 ) -> tuple[Body, list[Expr]]:
     """The body with canonical variables, and the operands that are scanned and captured."""
     outputs = list(found.values())
@@ -119,7 +133,7 @@ def _closed_body(
     own = [body_variable(f"s{k}@{depth}", v.shape) for k, v in enumerate(found)]
     change |= {id(v): new for v, new in zip(found, own, strict=True)}
     closed = rewritten(outputs, lambda new, old: change.get(id(old), new))
-    body = Body(tuple(own), tuple(sliced), tuple(fixed), tuple(closed))
+    body = Body(tuple(own), tuple(sliced), tuple(fixed), tuple(closed), frugal)
     return body, [*sliced.values(), *fixed.values()]
 
 

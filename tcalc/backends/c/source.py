@@ -22,8 +22,8 @@ from .rows import entry as written_entry
 
 #: Items of a function that are looked through, from the last, for one that a step may join.
 REACH = 16
-#: Most multiplications of a matrix product that is written out.
-WRITTEN_OUT = 1024
+#: Most multiplications of a product that is written out: of matrices, and with a vector.
+WRITTEN_OUT, BY_VECTOR = 1024, 4096
 #: Most operations of a correlation that is: of a longer one NumPy makes products of matrices.
 FEW_PRODUCTS = 1 << 17
 
@@ -190,7 +190,8 @@ class Source:
         """A product of vectors, or of matrices so small that a call takes longer."""
         one, two = [self.frame.arrays[a] for a in step.args]
         shape = (*self.frame.shape(step), one.shape[-1])
-        few = prod(shape) <= WRITTEN_OUT and not any(isinstance(n, Count) for n in shape)
+        most = WRITTEN_OUT if len(shape) > 2 else BY_VECTOR
+        few = prod(shape) <= most and not any(isinstance(n, Count) for n in shape)
         if max(len(one.shape), len(two.shape)) > 2 or (len(shape) > 1 and not few):
             return None
         left = (*one.strides[:-1], *[0] * (len(two.shape) - 1), one.strides[-1])
@@ -318,7 +319,7 @@ def expressible(plan: Plan, step: Step) -> bool:
         return bool(written_entry(step.params[0]))
     if step.kind == "kernel" and step.params[0].name in REDUCTIONS:
         return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
-    if step.kind == "over" or (step.kind == "kernel" and len(step.shape) <= 2):
+    if step.kind in ("over", "kernel"):
         return step.params[0].name in ROUTINES or _spread(step) is not None
     return False
 

@@ -48,6 +48,7 @@ class C(Writer):
     reserved = RESERVED
     start = "v"
     width = 68
+    own_words: frozenset[str] = frozenset()
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
         super().__init__(scope, integers)

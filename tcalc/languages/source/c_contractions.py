@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from . import infix
-from .c_nests import Call, Line, Node, nest
+from .c_nests import Call, Line, Node, atom, nest
 from .c_values import Value, entry_of, value
 from .c_writer import Writer
 from .language import Code
@@ -22,6 +23,57 @@ def product(language: Writer, a: Value, b: Value) -> Value:
     call = f"{name}({sizes}, {left}, {ai}, {ak}, {right}, {bk}, {bj}, {array.name})"
     language.emit(Call(call, (array.name,)), made=[array])
     return found
+
+
+def merged(v: Value, axes: Sequence[int]) -> tuple[str, str] | None:
+    """Several axes as one: its extent, and how far entries are apart; None where they are not."""
+    assert v.memory is not None
+    strides = v.memory.strides
+    for first, then in pairwise(axes):
+        whole = atom(v.shape[then])
+        whole = v.shape[then] if strides[then] == "1" else f"{whole} * {strides[then]}"
+        if strides[first] != whole:
+            return None
+    return " * ".join([atom(v.shape[k]) for k in axes]), strides[axes[-1]]
+
+
+def by_product(
+    language: Writer, values: Sequence[Value], words: Sequence[Sequence[int]], out: Sequence[int]
+) -> Value | None:
+    """A contraction of two arrays in memory whose axes are those of matrices, several as one."""
+    if len(values) != 2 or language.integers or any(v.memory is None for v in values):
+        return None
+    if out[:1] and out[0] in words[1]:
+        values, words = values[::-1], words[::-1]
+    p, q = (list(w) for w in words)
+    summed = [k for k in p if k in q]
+    left, right = [k for k in out if k in p], [k for k in out if k in q]
+    matrices = left and right and summed and [*left, *right] == list(out)
+    if (
+        not matrices
+        or sorted([*left, *summed]) != sorted(p)
+        or sorted([*summed, *right]) != sorted(q)
+    ):
+        return None
+    a, b = values
+    found = [
+        merged(v, [word.index(k) for k in labels])
+        for v, word, labels in ((a, p, left), (a, p, summed), (b, q, summed), (b, q, right))
+    ]
+    if any(m is None for m in found):
+        return None
+    (m, ai), (k, ak), (other, bk), (n, bj) = [m for m in found if m is not None]
+    if k != other or "1" not in (ai, ak) or "1" not in (bk, bj) or "0" in (ai, ak, bk, bj):
+        return None
+    assert a.memory is not None
+    assert b.memory is not None
+    extents = [v.shape[w.index(x)] for v, w, part in ((a, p, left), (b, q, right)) for x in part]
+    array, result = language.storage(tuple(extents))
+    given = f"{a.memory.pointer}, {ai}, {ak}, {b.memory.pointer}, {bk}, {bj}"
+    language.emit(
+        Call(f"product({m}, {n}, {k}, {given}, {array.name})", (array.name,)), made=[array]
+    )
+    return result
 
 
 def symmetric(a: Value, b: Value) -> bool:
@@ -58,6 +110,26 @@ def matrix(language: Writer, v: Value) -> tuple[str, str, str]:
     return v.memory.pointer, rows, columns
 
 
+def by_factor(
+    language: Writer, values: Sequence[Value], words: Sequence[Sequence[int]], out: Sequence[int]
+) -> Value | None:
+    """The inverse of a definite matrix times a vector, by the factor that it was made of."""
+    if len(values) != 2 or language.integers:
+        return None
+    (inverse, vector), word = values, words[1]
+    if vector.factor:
+        (vector, inverse), word = values, words[0]
+    if not inverse.factor or len(word) != 1 or len(out) != 1 or word[0] == out[0]:
+        return None
+    array, found = language.storage(inverse.shape[:1])
+    (i,) = language.index(1)
+    (n,) = array.shape
+    fill = nest([i], [n], [Line(found.entry([i]).text, "=", entry_of(vector, [i]).text)])
+    solve = Call(f"solve_definite({n}, {inverse.factor}, {array.name})", (array.name,))
+    language.emit(*fill, solve, made=[array])
+    return found
+
+
 def einsum(
     language: Writer, factors: Sequence[Code], words: Sequence[Sequence[int]], out: Sequence[int]
 ) -> Value:
@@ -66,6 +138,9 @@ def einsum(
         language.plain(c) if len(set(w)) < len(every) else value(c)
         for c, w in zip(factors, words, strict=True)
     ]
+    found = by_product(language, values, words, out) or by_factor(language, values, words, out)
+    if found is not None:
+        return found
     extents: dict[int, str] = {}
     for v, word in zip(values, words, strict=True):
         for label, n in zip(word, v.shape, strict=True):

@@ -67,31 +67,37 @@ class Fusion:
     arrays: Mapping[str, Array]
     patterns: dict[str, re.Pattern[str]] = field(default_factory=dict)
 
-    def fused(self, nodes: Sequence[Node]) -> list[Node]:
-        """The nodes with nests that run through one axis as one."""
+    def fused(self, nodes: Sequence[Node], inner: bool = False) -> list[Node]:
+        """The nodes with nests that run through one axis as one.
+
+        Those `inner` to others stay apart where one has loops inside and the other calls functions,
+        of which compilers know vectors.
+        """
         out: list[Node] = []
         for node in nodes:
             if isinstance(node, Loop) and node.plain:
-                at = self._partner(out, node)
+                at = self._partner(out, node, inner)
                 if at is not None:
                     out = self._merged(out, at, node)
                     continue
             out.append(node)
         return [
-            Loop(n.index, n.extent, self.fused(n.body), n.plain, n.backward)
+            Loop(n.index, n.extent, self.fused(n.body, inner=True), n.plain, n.backward)
             if isinstance(n, Loop)
             else n
             for n in out
         ]
 
-    def _partner(self, out: list[Node], node: Loop) -> int | None:
+    def _partner(self, out: list[Node], node: Loop, inner: bool) -> int | None:
         """The place of an earlier loop that this one may be part of."""
+        vectors = inner and _calls(node)
         between: list[Node] = []
         for at in range(len(out) - 1, max(-1, len(out) - 1 - BACK), -1):
             other = out[at]
             if isinstance(other, Loop) and other.plain and other.extent == node.extent:
                 needed = _needed(between, node)
                 movable = not any(_conflict(n, other) for n in needed)
+                movable = movable and not (vectors and _nested(other))
                 if movable and self._together(other, _named_alike(node, other)):
                     return at
             between.insert(0, other)
@@ -143,6 +149,15 @@ class Fusion:
         found = self.patterns[name].fullmatch(access)
         groups = found.groups() if found else ()
         return groups if groups and len(set(groups)) == len(groups) else None
+
+
+def _nested(loop: Loop) -> bool:
+    return any(isinstance(n, Loop) for n in loop.body)
+
+
+def _calls(loop: Loop) -> bool:
+    """Is it one loop, with functions of numbers in it?"""
+    return not _nested(loop) and any(re.search(r"\w\(", text) for text in texts(loop.body))
 
 
 def _named_alike(node: Loop, other: Loop) -> Loop:

@@ -71,13 +71,11 @@ ROUTINES: dict[str, Routine] = {
         "cholesky_pullback({n}, {0}, {1}, {out}, {space})", (2, 2), f"3 * {_SQUARE}", True
     ),
     "tri_inverse": Routine(f"tri_inverse({_MATRIX})", fails=True),
-    "inverse_definite": Routine(
-        f"inverse_definite({_MATRIX}, {{space}})", space=f"2 * {_SQUARE}", fails=True
+    "inverse_of_factor": Routine(
+        f"inverse_of_factor({_MATRIX}, {{space}})", space=_SQUARE, fails=True
     ),
     "inv": Routine(f"inv({_MATRIX}, {{space}})", space=_PIVOTED, fails=True),
-    "logdet_definite": Routine(
-        f"logdet_definite({_MATRIX}, {{space}})", space=_SQUARE, fails=True
-    ),
+    "logdet_of_factor": Routine(f"logdet_of_factor({_MATRIX})"),
     **{
         name: Routine(f"{name}({_MATRIX}, {{space}})", space=_PIVOTED)
         for name in ("det", "det_sign", "logdet")
@@ -133,12 +131,35 @@ def _parameter(op: Operator, text: str) -> str:
     return _TIES.get(text, text)
 
 
+#: What operators of definite matrices make of Cholesky factors.
+OF_FACTOR = {"inverse_definite": "inverse_of_factor", "logdet_definite": "logdet_of_factor"}
+
+
+def _of_factor(language: Writer, op: Operator, a: Value) -> Value | None:
+    """A Cholesky factor, or what is made of it: all operators of one matrix share it."""
+    a = _contiguous(language, a, 2)
+    factor = language.factors.get(a.text)
+    if factor is None:
+        factor = _called(language, Operator("cholesky", (), 2), [a])
+        language.factors[a.text] = factor
+    if op.name not in OF_FACTOR:
+        return factor
+    found = _called(language, op._replace(name=OF_FACTOR[op.name]), [factor])
+    single = op.name == "inverse_definite" and len(a.shape) == 2
+    return replace(found, factor=factor.text) if single else found
+
+
 def routine_call(language: Writer, op: Operator, args: Sequence[Value]) -> Value | None:
     """What an operator makes of arrays; None where C has no word for it."""
     if op.name in READ:
         return READ[op.name](language, op, args)
-    if op.name not in ROUTINES:
-        return None
+    if op.name in OF_FACTOR or op.name == "cholesky":
+        return _of_factor(language, op, args[0])
+    return _called(language, op, args) if op.name in ROUTINES else None
+
+
+def _called(language: Writer, op: Operator, args: Sequence[Value]) -> Value:
+    """The results of a routine's call, for every item of a stack."""
     row = ROUTINES[op.name]
     cores = [op.core if c < 0 else c for c in row.core]
     cores += [2] * (len(args) - len(cores))
@@ -146,7 +167,7 @@ def routine_call(language: Writer, op: Operator, args: Sequence[Value]) -> Value
     stack = args[0].shape[: len(args[0].shape) - cores[0]]
     core = args[0].shape[len(stack) :]
     index = language.index(len(stack))
-    shapes = [language.shape(s) for s in op.shapes] or [core]
+    shapes = [language.shape(s) for s in op.shapes] or [args[0].shape]
     kind = "ptrdiff_t" if row.returns == "ptrdiff_t" or op.name == "argsort" else "real"
     made, outs = [], []
     for shape in shapes:

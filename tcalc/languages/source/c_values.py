@@ -53,6 +53,8 @@ class Value(Code):
         Of an extent: its text as an integer.
     whole : bool
         Does it fill an array of this function, row by row?
+    factor : str
+        Of the inverse of a definite matrix: the array with its Cholesky factor.
     """
 
     shape: tuple[str, ...] = ()
@@ -62,6 +64,7 @@ class Value(Code):
     labels: tuple[str, ...] = ()
     extent: str = ""
     whole: bool = False
+    factor: str = ""
 
 
 def value(c: Code) -> Value:
@@ -164,7 +167,7 @@ def transposed(v: Value, perm: Sequence[int]) -> Value:
     if v.memory is None:
         return found
     strides = tuple([v.memory.strides[k] for k in perm])
-    return replace(found, memory=replace(v.memory, strides=strides))
+    return replace(found, memory=replace(v.memory, strides=strides), factor=v.factor)
 
 
 def by_columns(text: str, i: str, j: str) -> bool:

@@ -21,12 +21,18 @@ class Writer:
     scope : FunctionScope
         It takes the statements.
     integers : bool
+
+    Attributes
+    ----------
+    factors : dict
+        Cholesky factors by the names of the matrices.
     """
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
         self.scope = scope
         self.integers = integers
         self.kind = "ptrdiff_t" if integers else "real"
+        self.factors: dict[str, Value] = {}
 
     # --- statements ---
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...graph.formulas import Entry
 from ...support.errors import UnsupportedError
-from .language import Code, Language, Operator
+from .language import Code, Language, Operator, named
 
 #: What languages write by signs.
 ARITHMETIC: dict[str, Callable[..., Code]] = {
@@ -52,6 +54,22 @@ def written(language: Language, entry: Any, args: Sequence[Code]) -> Code:
     if code is None:
         raise unknown(language, entry.name)
     return code
+
+
+def given(language: Language, entry: Any, args: Sequence[Code]) -> list[Code]:
+    """The operands of a formula, under names where it reads them more than once."""
+    counts = Counter(_read(entry))
+    kept = [named(language, c) if counts[k] > 1 else c for k, c in enumerate(args)]
+    return [replace(c, fresh=False) for c in kept]
+
+
+def _read(entry: Any) -> Iterator[int]:
+    """The operands that a formula reads, as often as it does."""
+    if isinstance(entry, Entry):
+        for arg in entry.args if entry.name else ():
+            yield from _read(arg)
+        if not entry.name:
+            yield int(entry.args[0])
 
 
 def unknown(language: Language, name: str, others: Iterable[str] = ()) -> UnsupportedError:

@@ -43,6 +43,7 @@ class Julia(JuliaProgram):
     start = "x"
     reserved = frozenset({*KEYWORDS, *BASE, *LINEAR, *SPECIAL, *HELPERS, "Float", "exponent_of"})
     width = 68
+    own_words: frozenset[str] = frozenset()
     brackets = "[]"
     floor = ("fld", True)
     dots = True

@@ -44,6 +44,10 @@ class Code:
         The same as truth values, where the value is 1 and 0 for them.
     negated : str
         What the text is the negative of, in a sum where signs stand between terms.
+    fresh : bool
+        An array with all axes of what is made of it, which nothing else reads: to be overwritten.
+    core : str
+        The diagonal where the text is a diagonal matrix.
     """
 
     text: str
@@ -54,6 +58,8 @@ class Code:
     overlaps: bool = False
     condition: str = ""
     negated: str = ""
+    fresh: bool = False
+    core: str = ""
 
 
 class Operator(NamedTuple):
@@ -177,10 +183,9 @@ class Language(Protocol):
     """A language, at work on one function.
 
     It writes numbers of the program's dtype; another object of it, for the same scope, writes the
-    integers that index, exactly.
-
-    Axes, integers that index and labels count from 0; labels that are equal mean one axis. Where a
-    value takes statements of its own they go to `scope.lines`; names for them are `scope.fresh()`.
+    integers that index, exactly. Axes, integers that index and labels count from 0; labels that are
+    equal mean one axis. Where a value takes statements of its own they go to `scope.lines`; names
+    for them are `scope.fresh()`.
 
     Attributes
     ----------
@@ -192,6 +197,8 @@ class Language(Protocol):
         What names that start with an underscore get in front.
     width : int
         Longer texts become statements.
+    own_words : set of str
+        The words of `solves.WORDS` that it has.
     scope : Scope
         The names and statements of the function.
     """
@@ -200,6 +207,7 @@ class Language(Protocol):
     reserved: frozenset[str]
     start: str
     width: int
+    own_words: frozenset[str]
     scope: FunctionScope
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None: ...
@@ -274,10 +282,7 @@ class Language(Protocol):
         """The entries of c, whose shape is `whole`, at these places, all of which are inside."""
 
     def pad(self, c: Code, shape: Shape, margins: Sequence[tuple[Extent, Extent]]) -> Code:
-        """The array of this shape within zeros: so many before and behind it, along every axis.
-
-        No margin is negative where there are entries in the result.
-        """
+        """The array within zeros: so many before and behind it, where there are entries at all."""
 
     def place(self, c: Code, whole: Shape, view: View, onto: Code | None = None) -> Code:
         """Zeros of the shape `whole` with c, whose shape is the view's, added at these places.
@@ -345,7 +350,7 @@ class Language(Protocol):
     def fold(
         self, step: str, operands: tuple[Sequence[Code], ...], times: Extent, backward: bool
     ) -> Code:
-        """All results of a loop.
+        """All results of a loop: the last states, then all states after each step, then before.
 
         Parameters
         ----------
@@ -356,11 +361,6 @@ class Language(Protocol):
         times : int or str
         backward : bool
             Does the last slice come first?
-
-        Returns
-        -------
-        Code
-            Several results: the last states, then all states after each step, then all before.
         """
 
     # --- the module ---

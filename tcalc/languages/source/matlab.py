@@ -45,6 +45,7 @@ class Matlab(MatlabProgram):
         | {word for text in map(str, TEMPLATES.values()) for word in re.findall(r"[a-z]\w+", text)}
     )
     width = 68
+    own_words: frozenset[str] = frozenset()
     templates, matrices, reductions = TEMPLATES, MATRICES, REDUCTIONS
     strict, places, truths = STRICT, PLACES, TRUTHS
 

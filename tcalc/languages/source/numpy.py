@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from ...graph.extents import Shape
+from ...graph.extents import Extent, Shape
+from . import correlations
 from .array_operators import Template
-from .arrays import ArrayLanguage
-from .infix import letters
+from .in_place import InPlace
+from .infix import letters, subscripts
 from .language import Code
 
 
-class NumPy(ArrayLanguage):
+class NumPy(InPlace):
     """NumPy source."""
 
     name = "NumPy"
@@ -24,8 +25,68 @@ class NumPy(ArrayLanguage):
         "linalg": "from scipy import linalg",
         "special": "from scipy import special",
     }
-    own_operators: ClassVar[Mapping[str, Template]] = {"logsumexp": "_logsumexp({0}, {axes})"}
+    own_operators: ClassVar[Mapping[str, Template]] = {
+        "logsumexp": "_logsumexp({0}, {axes})",
+        "matmul_stacks": "{0} @ {1}",
+        "softplus": "np.logaddexp(0, {0})",
+        "cholesky": "_cholesky({0})",
+        "inverse_definite_of_factor": "_inverse_definite({0})",
+        "logdet_definite_of_factor": "2 * np.log(np.diagonal({0})).sum()",
+        "solve_definite": "_solve_definite({0}, {1})",
+        "solve_lower": "_solve_lower({0}, {1}, {p[0]})",
+        "solve": "np.linalg.solve({0}, {1})",
+    }
     own_helpers: ClassVar[Sequence[str]] = (
+        *correlations.HELPERS,
+        """
+def _pad(a, margins):
+    found = np.zeros([n + sum(ends) for n, ends in zip(a.shape, margins)], a.dtype)
+    found[tuple([slice(first, first + n) for n, (first, _) in zip(a.shape, margins)])] = a
+    return found
+""",
+        """
+def _blocks(count, width):  # of so many rows as stay in cache
+    step = max(1, 2**15 // max(1, width))
+    return [slice(low, low + step) for low in range(0, count, step)]
+""",
+        """
+def _lapack(name, a):
+    return getattr(linalg.lapack, ("s" if a.dtype == np.float32 else "d") + name)
+""",
+        """
+def _cholesky(a, overwrite=False):
+    if a.ndim > 2 or not a.size:
+        return np.linalg.cholesky(a)
+    factor, failed = _lapack("potrf", a)(a.T, lower=0, overwrite_a=overwrite)
+    if failed:
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
+    return factor.T
+""",
+        """
+def _inverse_definite(factor, overwrite=False):
+    if not factor.size:
+        return factor
+    triangle, _ = _lapack("potri", factor)(factor.T, lower=0, overwrite_c=overwrite)
+    inverse = triangle.T  # one triangle, and zeros
+    for k in range(0, len(inverse), 64):
+        inverse[k : k + 64, k + 64 :] = inverse[k + 64 :, k : k + 64].T
+        corner = inverse[k : k + 64, k : k + 64]
+        corner += np.tril(corner, -1).T
+    return inverse
+""",
+        """
+def _solve_definite(factor, b):
+    return _lapack("potrs", factor)(factor.T, b, lower=0)[0] if b.size else b.copy()
+""",
+        """
+def _solve_lower(a, b, transposed):
+    if not b.size:
+        return b.copy()
+    x, failed = _lapack("trtrs", a)(a.T, b, lower=0, trans=not transposed)
+    if failed:
+        raise np.linalg.LinAlgError("a zero on the diagonal")
+    return x
+""",
         """
 def _logsumexp(a, axis):
     top = a.max(axis=axis, keepdims=True)
@@ -37,6 +98,19 @@ def _logsumexp(a, axis):
     )
     words: ClassVar[Sequence[tuple[str, str]]] = [(r"\bnumpy\.", "np."), (r"\bscipy\.", "")]
     heads: ClassVar[Mapping[str, tuple[str, str]]] = {"dtype": ("{}.dtype", "np.float64")}
+
+    def pad(self, c: Code, shape: Shape, margins: Sequence[tuple[Extent, Extent]]) -> Code:
+        return Code(super().pad(c, shape, margins).text.replace("np.pad(", "_pad(", 1))
+
+    def einsum(
+        self, factors: Sequence[Code], words: Sequence[Sequence[int]], out: Sequence[int]
+    ) -> Code:
+        first = next((k for k, c in enumerate(factors) if c.overlaps), None)
+        if first is None or len(factors) != 2:
+            return super().einsum(factors, words, out)
+        order = [first, 1 - first]
+        signature = subscripts([words[k] for k in order], out)
+        return Code(f"_correlate('{signature}', {', '.join([factors[k].text for k in order])})")
 
     def result(self, c: Code, shape: Shape) -> Code:
         made = super().result(c, shape)

@@ -9,23 +9,24 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ...contraction.paths import path_of
-from ...graph.extents import ONE, Coef, Extent, Shape, doubles_of, extent_coef, nominal, size_of
-from ...graph.nodes import Apply, Einsum, Expr, Labels
+from ...graph.extents import ONE, Coef, Extent, doubles_of, nominal, size_of
+from ...graph.nodes import Einsum, Expr, Labels
 from ...graph.products import indicates, selects
-from ...ops.indicator import accesses, conditions
-from ...rules.facts import is_nonnegative
 from ..writing.gathers import Gather, SegmentSum, as_gather, as_segment_sum
+from .blocks import Blocks
 from .language import Code, Language, Operator, named, short_enough
-from .places import Opened, Window, opened
-from .values import Narrow, NodeCodes, Placed
+from .placed import PlacedProducts
+from .solves import Solves
+from .squares import weighted_square
+from .values import Narrow, NodeCodes, Operand
 
-Operand = tuple[Code, Labels]
 MIN_NAMED = 12
 
 
-class Products:
+class Products(PlacedProducts):
     """How the products of one function are written.
 
     Parameters
@@ -39,6 +40,8 @@ class Products:
     def __init__(self, language: Language, values: NodeCodes) -> None:
         self.language = language
         self.values = values
+        self.solves = Solves(language, values)
+        self.blocks = Blocks(language, values, set())
 
     # --- products ---
 
@@ -62,18 +65,25 @@ class Products:
         labels = list(dict.fromkeys(node.out))
         scalars: list[Code] = []
         groups: dict[tuple[int, ...], list[Code]] = {}
+        absorbs = self.absorbs(node)
+        coef = ONE if absorbs else node.coef
         for arg, word in zip(node.args, node.labels, strict=True):
             if word:
                 order = [label for label in labels if label in word]
-                groups.setdefault(tuple(order), []).append(self.aligned(arg, word, order))
+                code = self.aligned(arg, word, order, node.coef if absorbs else ONE)
+                own = word == node.out and not code.view and self.values.owned(arg, node)
+                groups.setdefault(tuple(order), []).append(replace(code, fresh=own))
             else:
                 scalars.append(self.values.code(arg))
-        factors = []
-        for group in sorted(groups, key=lambda group: (len(group), group)):
-            product = self.language.multiply(groups[group])
-            factors.append(self.language.expand(product, [k in group for k in labels]))
-        plain = node.coef == ONE and not scalars and len(factors) == 1
-        code = factors[0] if plain else self.scaled(node.coef, scalars + factors)
+        alike = [(self.language.multiply(group), word) for word, group in groups.items()]
+        alike.sort(key=lambda operand: (len(operand[1]), operand[1]))
+        if len(alike) > 2:
+            (c, word), *others = [(replace(c, fresh=False), word) for c, word in alike]
+            operands = [(self.scaled(node.coef, [*scalars, c]), word), *others]
+            scalars, coef, alike = [], ONE, [self.paired_up(operands, node)]
+        factors = [self.language.expand(c, [k in group for k in labels]) for c, group in alike]
+        plain = coef == ONE and not scalars and len(factors) == 1
+        code = factors[0] if plain else self.scaled(coef, scalars + factors)
         present = {axis for axis, label in enumerate(labels) if any(label in g for g in groups)}
         if len(labels) < len(node.out):
             return self.embedded(node, code, bool(factors)), None
@@ -84,16 +94,37 @@ class Products:
         repeated = self.language.broadcast if factors else self.language.full
         return repeated(code, node.shape), Narrow(code, present)
 
+    def paired_up(self, operands: Sequence[Operand], node: Einsum) -> Operand:
+        """The product of more than two arrays with other axes each, small ones first."""
+        every = {label for _, word in operands for label in word}
+        out = tuple([label for label in dict.fromkeys(node.out) if label in every])
+        return self.contracted(operands, dict(enumerate(node.extents)), out), out
+
     def embedded(self, node: Einsum, core: Code, array: bool) -> Code:
         """A unit tensor times its core, which is one number where it is no array."""
-        if not array:
-            core = self.language.full(core, node.extents)
-        return self.language.embed(core, node.out, node.shape)
+        filled = core if array else self.language.full(core, node.extents)
+        found = self.language.embed(filled, node.out, node.shape)
+        return replace(found, core=found.core and core.text)
 
-    def aligned(self, arg: Expr, word: Labels, order: list[int]) -> Code:
-        """An operand with its axes in this order of labels."""
+    def absorbs(self, node: Einsum) -> bool:
+        """Is it a scaled matrix, or more, that is made of a number or a vector: to be scaled?"""
+        arg = node.args[0] if len(node.args) == 1 and abs(node.coef.value) != 1 else node
+        if (
+            arg is node
+            or not isinstance(arg, Einsum)
+            or arg.ndim < 2
+            or not self.values.turned(arg)
+        ):
+            return False
+        operands = self.values.factors(arg).operands
+        plain = not any(indicates(op) or selects(op) for op, _ in operands)
+        small = any(op.ndim < 2 for op, _ in operands) and len(operands) > 1
+        return plain and small and weighted_square(operands, arg.out) is None
+
+    def aligned(self, arg: Expr, word: Labels, order: list[int], coef: Coef = ONE) -> Code:
+        """An operand, scaled, with its axes in this order of labels."""
         if self.values.turned(arg) and isinstance(arg, Einsum):
-            turned = self.contraction(arg, [word.index(k) for k in order])
+            turned = self.contraction(arg, [word.index(k) for k in order], coef)
             return short_enough(self.language, turned)
         return self.arranged((self.values.code(arg), word), order)
 
@@ -105,91 +136,13 @@ class Products:
             code, word = self.language.diagonal(code, word, distinct), distinct
         return self.language.transpose(code, [word.index(label) for label in order])
 
-    # --- places that are affine in indices ---
-
-    def indicator(self, e: Expr) -> Code:
-        """An array of conditions."""
-        found = self.entries(e)
-        assert isinstance(e, Apply)
-        return self.language.indicator(*e.params[:2]) if found is None else self.among_zeros(found)
-
-    def guarded(self, node: Einsum, out: Labels) -> Code | None:
-        """A product with indicators whose equalities can be solved; None for any other."""
-        if not any(indicates(op) for op in node.args):
-            return None
-        pairs = list(zip(node.args, node.labels, strict=True))
-        distinct, extents = tuple(dict.fromkeys(out)), dict(enumerate(node.extents))
-        found = self.at_places(pairs, distinct, extents, node.coef)
-        if found is None:
-            return None
-        code = self.among_zeros(found)
-        return code if distinct == out else self.language.embed(code, out, node.shape)
-
-    def entries(self, e: Expr, coef: Coef = ONE) -> Placed | None:
-        """Entries of a product with indicators without repeated axes, times a coefficient."""
-        if not isinstance(e, Einsum):
-            word = tuple(range(e.ndim))
-            return self.at_places([(e, word)], word, dict(enumerate(e.shape)), coef)
-        pairs, extents = list(zip(e.args, e.labels, strict=True)), dict(enumerate(e.extents))
-        return self.at_places(pairs, e.out, extents, coef.by(e.coef))
-
-    def among_zeros(self, found: Placed, onto: Code | None = None) -> Code:
-        """Entries at their places, among zeros or added to those of another product."""
-        if found.where is None:
-            return found.code
-        return self.language.place(found.code, found.whole, found.where, onto)
-
-    def at_places(
-        self,
-        pairs: Sequence[tuple[Expr, Labels]],
-        out: Labels,
-        extents: Mapping[int, Extent],
-        coef: Coef,
-    ) -> Placed | None:
-        """A product of expressions, of which indicators say which entries are read and written."""
-        guards = [g for op, word in pairs if indicates(op) for g in conditions(op.params, word)]
-        arrays = [(op, word) for op, word in pairs if not indicates(op)]
-        checked = [a for op, word in pairs if indicates(op) for a in accesses(op.params, word)]
-        if any(selects(op) for op, _ in arrays):
-            return None
-        shapes, words = [op.shape for op, _ in arrays], [word for _, word in arrays]
-        found = opened(shapes, words, guards, checked, out, extents, self.values.forms)
-        if found is None:
-            return None
-        codes = [self.values.inner(op) for op, _ in arrays]
-        operands = [self.read(*of) for of in zip(codes, shapes, found.windows, strict=True)]
-        for members, word in found.masks:
-            shape = tuple([found.extents[label] for label in word])
-            operands.append((self.language.indicator(shape, members), word))
-        code = self.written(operands, coef, found)
-        return Placed(code, tuple([extents[label] for label in out]), found.where)
-
-    def read(self, c: Code, shape: Shape, w: Window) -> Operand:
-        """An operand at its places."""
-        if any(margin != (0, 0) for margin in w.margins):
-            c = self.language.pad(c, shape, w.margins)
-        return self.language.window(c, w.whole, w.view), w.word
-
-    def written(self, operands: list[Operand], coef: Coef, found: Opened) -> Code:
-        """The entries of a product over all labels of its result."""
-        standing = {label for _, word in operands for label in word}
-        for label in found.extents.keys() - standing - set(found.core):
-            coef = coef.by(extent_coef(found.extents[label]))
-        core = tuple([label for label in found.core if label in standing])
-        factors = [self.contracted(operands, found.extents, core)] if operands else []
-        code = factors[0] if factors and coef == ONE else self.scaled(coef, factors)
-        shape = tuple([found.extents[label] for label in found.core])
-        if not core:
-            return self.language.full(code, shape) if shape or not factors else code
-        if len(core) == len(found.core):
-            return code
-        code = self.language.expand(code, [label in standing for label in found.core])
-        return self.language.broadcast(code, shape)
-
     # --- contractions ---
 
-    def contraction(self, node: Einsum, order: Sequence[int]) -> Code:
-        """A product with summed labels, pairwise as planned; result axes in this order of `out`."""
+    def contraction(self, node: Einsum, order: Sequence[int], coef: Coef = ONE) -> Code:
+        """A product with summed labels, pairwise as planned; result axes in this order of `out`.
+
+        Where it `absorbs` a coefficient, its smallest operand is scaled.
+        """
         language, out = self.language, tuple(order)
         taken, summed = as_gather(node), as_segment_sum(node)
         if taken is not None or summed is not None:
@@ -198,8 +151,14 @@ class Products:
         if guarded is not None:
             return guarded
         whole = self.values.factors(node)
+        by_blocks = self.blocks.written(whole, out, lambda code: self.scaled(coef, [code]))
+        if by_blocks is not None:
+            return by_blocks
         spelled = sorted(whole.operands, key=lambda item: any(item[0] is arg for arg in node.args))
-        operands = self.halves(spelled, out)
+        operands = self.solves.met(self.halves(spelled, out), out)
+        if coef != ONE:
+            k = min(range(len(operands)), key=lambda k: len(operands[k][1]))
+            operands[k] = self.scaled(coef, [operands[k][0]]), operands[k][1]
         if len(operands) == 1 and operands[0][1] == (0, 0) and not out:
             return language.trace(operands[0][0])
         return self.contracted(operands, whole.extents, out)
@@ -209,10 +168,10 @@ class Products:
 
         One array times its own transpose is half the work of two arrays.
         """
-        operands = [(self.values.code(arg), word) for arg, word in factors]
         found = weighted_square(factors, out)
         if found is None:
-            return operands
+            return self.squared(factors)
+        operands = [(self.values.code(arg), word) for arg, word in factors]
         place, weights = found
         weight = self.language.multiply([operands[k][0] for k in weights])
         root = self.language.call(Operator("sqrt"), [weight])
@@ -222,6 +181,20 @@ class Products:
         pair = [operands[place[0]], (root, operands[weights[0]][1])]
         half = named(self.language, self.entrywise_pair(pair, word))
         return [(half, factors[k][1]) for k in place]
+
+    def squared(self, factors: Sequence[tuple[Expr, Labels]]) -> list[Operand]:
+        """The operands; one that stands twice and is read nowhere else becomes its square."""
+        counts = Counter([(id(arg), word) for arg, word in factors])
+        found: dict[tuple[int, Labels, int], Operand] = {}
+        for k, (arg, word) in enumerate(factors):
+            twice = counts[id(arg), word] == 2 < len(factors) and self.values.read_twice(arg)
+            if not twice:
+                found[id(arg), word, k] = self.solves.operand(arg), word
+            elif (id(arg), word, -1) not in found:
+                code = self.values.code(arg)
+                square = self.language.multiply([replace(code, fresh=True), code])
+                found[id(arg), word, -1] = square, word
+        return list(found.values())
 
     def contracted(
         self, operands: Sequence[Operand], extents: Mapping[int, Extent], out: Labels
@@ -321,6 +294,10 @@ class Products:
         batch = [k for k in shared if k in out]
         left = [k for k in out if k in a[1] and k not in shared]
         right = [k for k in out if k in b[1] and k not in shared]
+        solved = self.solves.solved(a, b, summed)
+        if solved is not None:
+            return self.arranged(solved, out)
+        a, b = self.solves.made(a), self.solves.made(b)
         if not summed:
             return self.entrywise_pair([a, b], out)
         if a[0].overlaps or b[0].overlaps:
@@ -338,6 +315,13 @@ class Products:
             return language.inner(self.arranged(a, a[1]), self.arranged(b, a[1]))
         if out == (*[k for k in b[1] if k in right], *[k for k in a[1] if k in left]):
             a, b, left, right = b, a, right, left
+        if not (left and right) and _moved(b[1], a[1], summed) < _moved(a[1], b[1], summed):
+            a, b, left, right = b, a, right, left
+        stack = "matmul_stacks" in language.own_words
+        if stack and len(b[1]) == len(summed) == 1 and a[1][-2] in summed:
+            return language.matmul(b[0], a[0])
+        if stack and not (left and right) and _moved(a[1], b[1], summed):
+            return language.einsum([a[0], b[0]], [a[1], b[1]], out)
         axes = ([a[1].index(k) for k in summed], [b[1].index(k) for k in summed])
         order = [k for k in a[1] if k in left] + [k for k in b[1] if k in right]
         found = language.tensordot(a[0], b[0], axes)
@@ -364,19 +348,7 @@ class Products:
         return language.einsum([a[0], b[0]], [a[1], b[1]], out)
 
 
-def weighted_square(
-    factors: Sequence[tuple[Expr, Labels]], out: Labels
-) -> tuple[tuple[int, int], list[int]] | None:
-    """Where a matrix stands twice in X' diag(d) X, and where the factors of d >= 0 stand."""
-    matrices = [k for k, (_, word) in enumerate(factors) if len(word) == 2]
-    weights = [k for k, (_, word) in enumerate(factors) if len(word) == 1]
-    if len(matrices) != 2 or not weights or len(matrices) + len(weights) != len(factors):
-        return None
-    (one, first), (two, second) = (factors[k] for k in matrices)
-    shared = [k for k, label in enumerate(first) if label == second[k]]
-    summed = {word for k in weights for word in factors[k][1]}
-    if one is not two or len(shared) != 1 or summed != {first[shared[0]]} or summed & set(out):
-        return None
-    times = Counter([id(factors[k][0]) for k in weights])
-    odd = [factors[k][0] for k in weights if times[id(factors[k][0])] % 2]
-    return ((matrices[0], matrices[1]), weights) if all(map(is_nonnegative, odd)) else None
+def _moved(first: Labels, second: Labels, summed: Sequence[int]) -> int:
+    """The axes of operands that are copied for a product of matrices, as summed ones lie apart."""
+    n = len(summed)
+    return (first[-n:] != tuple(summed)) * len(first) + (second[:n] != tuple(summed)) * len(second)

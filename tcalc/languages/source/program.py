@@ -5,43 +5,44 @@ Every node that is used twice, or is long, becomes an assignment.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ...contraction.nested import flatten
 from ...graph.applications import parts
-from ...graph.extents import extent_names, nominal
+from ...graph.extents import Extent, extent_names, nominal
 from ...graph.formulas import recorded
 from ...graph.nodes import (
     Add,
     Apply,
     Const,
-    Derivative,
     Einsum,
     Expr,
     Part,
     Var,
     dimensions,
     postorder,
-    variables,
 )
-from ...graph.normal import bare
 from ...graph.operators import Loop
 from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves, unflatten
 from ...ops.matrix.divided_differences import Scalar, X
-from ...rules.strategy import simplify
 from ..writing.notation import takes_condition
-from .formulas import applied, unknown, written
+from .blocks import ROWS, Blocks, Blockwise, read_by_blocks
+from .formulas import applied, given, unknown, written
 from .language import SUM, Code, FunctionText, Language, Operator, named, short_enough
+from .nodes import below, contracts, counts, described, indices, parameters_of, stable
+from .ownership import Ownership
 from .products import Products
 from .scope import FunctionScope, parameters, plain_key, unlike
+from .solves import factored, solvable
 from .values import Narrow, places, unscaled
 
 
-class SourceProgram:
+class SourceProgram(Ownership):
     """The statements of one function, and of its `products` what they read of it.
 
     Parameters
@@ -65,10 +66,10 @@ class SourceProgram:
         prefix: str = "t",
         around: SourceProgram | None = None,
     ) -> None:
-        self.roots = [_stable(leaf) for leaf in leaves(tree)]
+        self.roots = [stable(leaf) for leaf in leaves(tree)]
         self.tree = unflatten(tree, iter(self.roots))
         self.nodes = postorder(self.roots)
-        self.variables = _variables(tree)
+        self.variables = parameters_of(tree)
         given = parameters(self.variables, language.reserved, language.start)
         self.names = given if names is None else names
         self.around = around
@@ -80,17 +81,23 @@ class SourceProgram:
         self.language = language(self.scope, around is not None)
         self.products = Products(self.language, self)
         extents = {n for node in self.nodes for n in node.shape if isinstance(n, str)}
-        self.forms = sorted([n for n in extents if not n.isidentifier()])
+        self.forms: Collection[Extent] = sorted([n for n in extents if not n.isidentifier()])
         self.nestings = 0
-        self.codes: dict[int, Code] = {}
-        self.narrow: dict[int, Narrow] = {}
+        Ownership.__init__(self, self.nodes, [v.ndim for v in self.variables.values()])
         self.whole: dict[int, Factors] = {}
-        self.uses = Counter([id(arg) for node in self.nodes for arg in self.entries(node)])
+        self.uses.update([id(arg) for node in self.nodes for arg in self.entries(node)])
         self.uses.update([id(root) for root in self.roots])
+        again = Counter([id(n.args[0]) for n in self.nodes if factored(language, n)])
+        self.uses.subtract({matrix: count - 1 for matrix, count in again.items()})
         self.integers = self.of_integers() if around is None else self
-        self.waiting = self.read_once()
+        self.waiting |= self.read_once()
         self.opened = self.nested()
-        self.ends = {id(root) for root in self.roots}
+        self.unmade = {id(n) for n in self.nodes if solvable(language, n, self.shared(n))}
+        least = math.inf if ROWS in extents else max(3, self.largest + 1)
+        sums = read_by_blocks(self.nodes, self.whole, least)
+        self.products.blocks = Blocks(self.language, self, sums)
+        self.unmade |= sums if isinstance(self.language, Blockwise) else set()
+        self.ends.update(map(id, self.roots))
         self.made: list[Expr] = []  # nodes with code must live as long as it
 
     def function(self, name: str) -> FunctionText:
@@ -103,7 +110,8 @@ class SourceProgram:
     def walked(self) -> Code:
         """The result, after the statements that it takes."""
         for node in self.nodes:
-            self.visit(node)
+            if id(node) not in self.codes and id(node) not in self.unmade:
+                self.visit(node)
         return self.result(self.tree)
 
     def finished(
@@ -112,7 +120,7 @@ class SourceProgram:
         """The function of what is written."""
         body = tuple(self.scope.lines)
         bound = self.scope.read([result.text])
-        return FunctionText(name, given, free, bound, body, result, _doc(self.roots))
+        return FunctionText(name, given, free, bound, body, result, described(self.roots))
 
     def result(self, tree: Any) -> Code:
         if isinstance(tree, dict):
@@ -126,21 +134,21 @@ class SourceProgram:
     def entries(self, node: Expr) -> Sequence[Expr]:
         """The operands of which a node reads entries in this program's dtype."""
         if self.around is not None:
-            return () if _counts(node) else node.args
-        chosen = [id(arg) for arg in _indices(node)]
+            return () if counts(node) else node.args
+        chosen = [id(arg) for arg in indices(node)]
         return [arg for arg in node.args if id(arg) not in chosen] if chosen else node.args
 
     def of_integers(self) -> SourceProgram:
         """The program that writes what indexes, in integers, among the statements of this one."""
-        chosen = [arg for node in self.nodes for arg in _indices(node)]
+        chosen = [arg for node in self.nodes for arg in indices(node)]
         return SourceProgram(type(self.language), tuple(chosen), self.names, around=self)
 
     def operand(self, node: Expr, k: int) -> Code:
         """One operand, in integers where that is what the node reads."""
         arg = node.args[k]
-        if self.around is not None and _counts(node):
+        if self.around is not None and counts(node):
             return self.around.inner(arg)
-        index = any(arg is other for other in _indices(node))
+        index = any(arg is other for other in indices(node))
         return self.integer(arg) if index else self.code(arg)
 
     def integer(self, e: Expr) -> Code:
@@ -153,14 +161,23 @@ class SourceProgram:
         if id(e) not in self.codes and indicates(e):  # most are read as places alone
             self.codes[id(e)] = named(self.language, self.products.indicator(e))
             self.made.append(e)
+        if id(e) in self.unmade:
+            self.unmade.discard(id(e))
+            self.visit(e)
         return self.codes[id(e)]
 
+    def kept(self, e: Expr) -> Code:
+        self.codes[id(e)] = code = named(self.language, self.inner(e))
+        return code
+
+    def unwritten(self, e: Expr) -> bool:
+        return id(e) in self.unmade
+
     def inner(self, e: Expr) -> Code:
-        for node in postorder([e]):
-            if id(node) not in self.codes:
-                self.waiting.discard(id(node))
-                self.visit(node)
-                self.made.append(node)
+        for node in below(e, self.codes):
+            self.waiting.discard(id(node))
+            self.visit(node)
+            self.made.append(node)
         return short_enough(self.language, self.code(e))
 
     def factors(self, node: Einsum) -> Factors:
@@ -168,9 +185,6 @@ class SourceProgram:
 
     def turned(self, e: Expr) -> bool:
         return id(e) in self.waiting
-
-    def shared(self, e: Expr) -> bool:
-        return self.uses[id(e)] > 1
 
     # --- nodes ---
 
@@ -197,17 +211,17 @@ class SourceProgram:
         return found
 
     def opens(self, e: Einsum) -> bool:
-        return self.uses[id(e)] == 1 and _contracts(e)
+        return self.uses[id(e)] == 1 and contracts(e)
 
     def nested(self) -> set[int]:
         """Contractions that one other contraction reads: as in plans, they are part of that one."""
-        counted = [arg for node in self.nodes if _counts(node) for arg in node.args]
+        counted = [arg for node in self.nodes if counts(node) for arg in node.args]
         needed = {id(e) for e in [*self.roots, *counted]}
         for node in reversed(self.nodes):
             if id(node) not in needed:
                 continue
             below: Iterable[Expr] = self.entries(node)
-            if isinstance(node, Einsum) and _contracts(node):
+            if isinstance(node, Einsum) and contracts(node):
                 self.whole[id(node)] = whole = flatten(node, self.opens, nominal)
                 below = [op for op, _ in whole.operands]
             needed.update(map(id, below))
@@ -217,6 +231,9 @@ class SourceProgram:
         if id(node) in self.waiting or id(node) in self.opened or indicates(node):
             return
         code = self.made_of(node)
+        if self.makes(node, code):
+            self.fresh.add(id(node))
+        code = replace(code, fresh=False)
         if selects(node):  # in most places the integers alone are read
             self.codes[id(node)] = code
             return
@@ -257,7 +274,9 @@ class SourceProgram:
             if found is not None and found.where is not None:
                 whole = self.products.among_zeros(found, whole)
             else:
-                terms.append(self.inner(term) if found is None else found.code)
+                code = self.inner(term) if found is None else found.code
+                own = found is not None and self.makes(product, code)
+                terms.append(replace(code, fresh=own))
         terms = terms if whole is None else [whole, *terms]
         return self.language.add(terms) if terms[1:] else terms[0]
 
@@ -267,23 +286,32 @@ class SourceProgram:
         whole = [Narrow(self.code(arg), every) for arg in node.args]
         small = [self.narrow.get(id(arg), n) for arg, n in zip(node.args, whole, strict=True)]
         enough = set().union(*[n.axes for n in small]) == every
-        return [n.code for n in (small if enough else whole)]
+        read = [n.code for n in (small if enough else whole)]
+        full = [a for a, c in zip(node.args, read, strict=True) if self.fills(a, c, node)]
+        return [
+            replace(c, fresh=self.owned(arg, node), core=c.core if full and not c.name else "")
+            for c, arg in zip(read, node.args, strict=True)
+        ]
 
     def apply(self, node: Apply) -> Code:
         op, language = node.op, self.language
         if isinstance(op, Loop):
             return self.loop(node, op)
+        if factored(language, node):
+            return self.products.solves.of_factor(node)
         if op.elementwise and not selects(node):
             args = self.entrywise(node)
         else:
-            args = [self.operand(node, k) for k in range(len(node.args))]
+            owned = [self.owned(arg, node) for arg in node.args]
+            args = [replace(self.operand(node, k), fresh=f) for k, f in enumerate(owned)]
         args = [_condition(c) if takes_condition(op, k) else c for k, c in enumerate(args)]
         own = op.spelling.code.get(language.name.lower())
         if own is not None:
             return language.own(own, args)
         code = applied(language, self.operator(node), args)
         if code is None and op.kernels.formula is not None:
-            code = written(language, recorded(op.kernels.formula, len(args)), args)
+            formula = recorded(op.kernels.formula, len(args))
+            code = written(language, formula, given(language, formula, args))
         if code is None:
             raise unknown(language, op.name, op.spelling.code)
         if not args:
@@ -315,7 +343,7 @@ class SourceProgram:
         """A literal, or a function of one number with its derivatives."""
         if not isinstance(value, Scalar):
             return self.language.literal(value)
-        functions = [self.inside("function", e, {X.name: X.name}, [X]) for e in value.derivatives]
+        functions = [self.inside("function", e, {X.name: X}) for e in value.derivatives]
         return self.language.functions(functions)
 
     # --- functions inside this one ---
@@ -324,30 +352,28 @@ class SourceProgram:
         """A loop over a function of one step."""
         loop = row.iteration(node.params, range(len(parts(node))))
         names = {
-            v.name: f"{letter}{k + 1}"
+            f"{letter}{k + 1}": v
             for letter, group in zip("sxc", (loop.states, loop.slices, loop.fixed), strict=True)
             for k, v in enumerate(group)
         }
-        name = self.inside("step", tuple(loop.following.values()), names, loop.variables)
+        name = self.inside("step", tuple(loop.following.values()), names)
         n, m = len(loop.states), len(loop.slices)
         args = [self.operand(node, k) for k in range(len(node.args))]
         operands = (args[:n], args[n : n + m], args[n + m :])
         return self.language.fold(name, operands, loop.times, loop.backward)
 
-    def inside(self, stem: str, tree: Any, names: dict[str, str], given: Sequence[Var]) -> str:
-        """The name of a function inside this one."""
+    def inside(self, stem: str, tree: Any, names: Mapping[str, Var]) -> str:
         self.nestings += 1
         name = f"{unlike(stem, self.scope.taken, '_')}{self.nestings}"
-        inner = SourceProgram(
-            type(self.language), tree, names, f"{self.scope.prefix}{self.nestings}_"
-        )
+        given = {v.name: p for p, v in names.items()}
+        prefix = f"{self.scope.prefix}{self.nestings}_"
+        inner = SourceProgram(type(self.language), tree, given, prefix)
         inner.scope.within(self.scope)
         result = inner.walked()
         for dim, size in inner.scope.sizes.items():
             if size in inner.scope.free:
                 self.language.assign(size, self.language.size(dim))
-        read = {names[v.name]: v for v in given}
-        function = inner.finished(name, read, result, sorted(inner.scope.free))
+        function = inner.finished(name, names, result, sorted(inner.scope.free))
         self.scope.lines += self.language.nested(function)
         return name
 
@@ -357,43 +383,3 @@ def _condition(c: Code) -> Code:
     if not c.condition:
         return c
     return replace(c, text=c.condition, level=SUM, name=False)
-
-
-def _contracts(e: Einsum) -> bool:
-    """Is e a contraction of arrays?"""
-    return e.summed and not any(selects(arg) or indicates(arg) for arg in e.args)
-
-
-def _stable(leaf: Any) -> Expr:
-    """What is written: the form that is computed when the expression is called."""
-    if not isinstance(leaf, Expr):
-        raise TypeError(f"source is written for expressions, not for {type(leaf).__name__}")
-    return leaf.projected if isinstance(leaf, Derivative) else simplify(leaf)
-
-
-def _variables(tree: Any) -> dict[str, Var]:
-    """Variables, also of what was differentiated: they stay parameters even if they cancelled."""
-    found = leaves(tree)
-    roots = [leaf for leaf in found if isinstance(leaf, Derivative)]
-    kept = [e for root in roots for e in (root.of, *root.kept)]
-    return variables([*map(bare, found), *kept])
-
-
-def _counts(node: Expr) -> bool:
-    """Are the values places along an axis, whatever the operands are?"""
-    return isinstance(node, Apply) and node.op.meaning.places
-
-
-def _indices(node: Expr) -> tuple[Expr, ...]:
-    """The operands that are read as integers."""
-    if selects(node):
-        return node.args
-    if isinstance(node, Apply) and isinstance(node.op, Loop):
-        variables = node.op.iteration(node.params, ()).variables
-        return tuple([a for a, v in zip(node.args, variables, strict=True) if v.integral])
-    return ()
-
-
-def _doc(roots: list[Expr]) -> str:
-    shapes = [" x ".join(map(str, root.shape)) or "scalar" for root in roots]
-    return f"Returns {', '.join(shapes)}."

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import NamedTuple, Protocol
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from ...graph.extents import ONE, Coef, Extent, Shape
-from ...graph.nodes import Einsum, Expr
+from ...graph.nodes import Einsum, Expr, Labels, Var
 from ...graph.products import Factors, indicates
 from .language import Code
 from .places import View
+
+#: A value and the labels of its axes.
+Operand = tuple[Code, Labels]
 
 
 class NodeCodes(Protocol):
@@ -24,6 +27,15 @@ class NodeCodes(Protocol):
     def inner(self, e: Expr) -> Code:
         """An expression that need not stand in the whole, written now."""
 
+    def kept(self, e: Expr) -> Code:
+        """An expression under a name, written now where it is not yet."""
+
+    def unwritten(self, e: Expr) -> bool:
+        """Is it an inverse that is not written, of which products are solutions?"""
+
+    def inside(self, stem: str, tree: Any, names: Mapping[str, Var]) -> str:
+        """The name of a function inside this one, of variables under these names."""
+
     def integer(self, e: Expr) -> Code:
         """An array of integers that indexes, written now."""
 
@@ -32,6 +44,12 @@ class NodeCodes(Protocol):
 
     def turned(self, e: Expr) -> bool:
         """Is it a contraction to be written with the axes that its one reader wants?"""
+
+    def owned(self, arg: Expr, node: Expr) -> bool:
+        """Is the operand an array of the node's shape, made for it alone?"""
+
+    def read_twice(self, e: Expr) -> bool:
+        """Is it an array to be overwritten that is read twice?"""
 
     def shared(self, e: Expr) -> bool:
         """Is it read more than once?"""

@@ -10,8 +10,10 @@ from functools import partial
 from itertools import islice
 
 from ...graph.applications import application
+from ...graph.extents import ONE
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ...graph.products import symmetries, zeros_node
+from ...support.limits import spend
 from .abbreviations import abbreviation
 from .comparisons import sides
 from .einsum_forms import lettered, merged, ordered
@@ -24,6 +26,7 @@ from .sharing import free_prefix, nodes_and_names, used_twice
 from .style import Style
 
 MAX_TOKENS = 2_000
+FORMED, OPENED = 30, 5  #: steps that the form of a node takes, and one operand of an einsum form
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
 
 
@@ -91,6 +94,7 @@ class FormulaLayout:
     # --- one node ---
 
     def form(self, node: Expr) -> NodeForm:
+        spend("steps", FORMED + len(node.args))
         if isinstance(node, Var):
             return self.settled(node, self.style.name(node.name), None)
         if isinstance(node, Const) and node.ndim > 1 and 0 in node.shape:
@@ -324,6 +328,7 @@ class FormulaLayout:
             elif power < 0:
                 below += [self.placed("".join(outside), arg)] * -power
             else:
+                spend("steps", OPENED * power)
                 for _ in range(power):
                     for op, letters in self.opened(node, arg, outside, fresh):
                         flat.append((letters, op))
@@ -388,5 +393,8 @@ class FormulaLayout:
         """An operand, or in its place the operands of a contraction in einsum form."""
         repeated = sum([other is arg for other in node.args]) > 1
         if repeated or node.summed or self.forms[id(arg)].matrix or not isinstance(arg, Einsum):
+            return [(arg, "".join(letters))]
+        # Powers have bases that are scaled or diagonal.
+        if arg.coef is not ONE or len(set(arg.out)) < len(arg.out):
             return [(arg, "".join(letters))]
         return lettered(arg, letters, fresh)

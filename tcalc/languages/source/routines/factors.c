@@ -9,6 +9,11 @@ static void solve_lower(ptrdiff_t n, ptrdiff_t r, const real *l, ptrdiff_t li, r
         solve_lower(n - h, r, l + h * (li + 1), li, x + h * xi, xi, unit);
         return;
     }
+#ifdef CBLAS
+    if (n && r)
+        CBLAS_TRSM(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, unit ? CblasUnit : CblasNonUnit,
+                   n, r, 1, l, li, x, xi);
+#else
     for (ptrdiff_t i = 0; i < n; i++) {
         for (ptrdiff_t k = 0; k < i; k++) {
             const real factor = l[i * li + k];
@@ -18,6 +23,7 @@ static void solve_lower(ptrdiff_t n, ptrdiff_t r, const real *l, ptrdiff_t li, r
         for (ptrdiff_t j = 0; !unit && j < r; j++)
             x[i * xi + j] /= l[i * (li + 1)];
     }
+#endif
 }
 
 /* x = x l'^-1 for a lower triangle l: m rows of x, by halves. */
@@ -30,9 +36,14 @@ static void solve_right(ptrdiff_t m, ptrdiff_t n, const real *l, ptrdiff_t li, r
         solve_right(m, n - h, l + h * (li + 1), li, x + h, xi);
         return;
     }
+#ifdef CBLAS
+    if (m && n)
+        CBLAS_TRSM(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, m, n, 1, l, li, x, xi);
+#else
     for (ptrdiff_t i = 0; i < m; i++)
         for (ptrdiff_t j = 0; j < n; j++)
             x[i * xi + j] = (x[i * xi + j] - dot(j, x + i * xi, l + j * li)) / l[j * (li + 1)];
+#endif
 }
 
 /* The lower Cholesky factor in place of a lower triangle, by halves; 1: not positive definite. */
@@ -90,24 +101,33 @@ static int tri_inverse(ptrdiff_t n, const real *a, real *x)
     return 0;
 }
 
-/* x = a^-1 by Cholesky; 1: not positive definite. `space` holds two matrices. */
-static int inverse_definite(ptrdiff_t n, const real *a, real *x, real *space)
+/* x = (l l')^-1; 1: a zero on the diagonal. `space` holds a matrix. */
+static int inverse_of_factor(ptrdiff_t n, const real *l, real *x, real *space)
 {
-    real *inner = space + n * n;
-    if (cholesky(n, a, space) || tri_inverse(n, space, inner))
+    if (tri_inverse(n, l, space))
         return 1;
-    symmetric_product(n, n, inner, 1, n, inner, n, 1, x);
+    symmetric_product(n, n, space, 1, n, space, n, 1, x);
     return 0;
 }
 
 /* 2 sum(log(diag(l))) */
-static int logdet_definite(ptrdiff_t n, const real *a, real *found, real *space)
+static void logdet_of_factor(ptrdiff_t n, const real *l, real *found)
 {
-    int failed = cholesky(n, a, space);
     *found = 0;
     for (ptrdiff_t i = 0; i < n; i++)
-        *found += 2 * log(space[i * (n + 1)]);
-    return failed;
+        *found += 2 * log(l[i * (n + 1)]);
+}
+
+/* x = (l l')^-1 x for a vector. */
+static void solve_definite(ptrdiff_t n, const real *l, real *x)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        x[i] = (x[i] - dot(i, l + i * n, x)) / l[i * (n + 1)];
+    for (ptrdiff_t i = n; i-- > 0;) {
+        const real known = x[i] /= l[i * (n + 1)];
+        for (ptrdiff_t k = 0; k < i; k++)
+            x[k] -= l[i * n + k] * known;
+    }
 }
 
 /* l^-T (lower half of l' g, made symmetric) l^-1 / 2; 1: a zero on the diagonal. */

@@ -65,6 +65,14 @@ static void multiply_lower(ptrdiff_t n, ptrdiff_t k, real alpha, const real *a, 
                            real *c, ptrdiff_t ci)
 {
     ptrdiff_t h = n / 2;
+#ifdef CBLAS
+    const int turned = ak != 1;
+    if (n && a == b && ai == bj && ak == bk) {
+        CBLAS_SYRK(CblasRowMajor, CblasLower, turned ? CblasTrans : CblasNoTrans, n, k, alpha, a,
+                   larger(larger(turned ? ak : ai, turned ? n : k), 1), beta, c, ci);
+        return;
+    }
+#endif
     if (n <= 192) {
         multiply(n, n, k, alpha, a, ai, ak, b, bk, bj, beta, c, ci);
         return;
@@ -75,12 +83,21 @@ static void multiply_lower(ptrdiff_t n, ptrdiff_t k, real alpha, const real *a, 
                    ci);
 }
 
+/* The half above the diagonal is that below it, by tiles that stay in cache. */
+static void mirror(ptrdiff_t n, real *c)
+{
+    enum { TILE = 32 };
+    for (ptrdiff_t low = 0; low < n; low += TILE)
+        for (ptrdiff_t first = 0; first <= low; first += TILE)
+            for (ptrdiff_t i = low; i < n && i < low + TILE; i++)
+                for (ptrdiff_t j = first; j < i && j < first + TILE; j++)
+                    c[j * n + i] = c[i * n + j];
+}
+
 /* c = a b where that is symmetric: half of it is computed. */
 static void symmetric_product(ptrdiff_t n, ptrdiff_t k, const real *a, ptrdiff_t ai, ptrdiff_t ak,
                               const real *b, ptrdiff_t bk, ptrdiff_t bj, real *c)
 {
     multiply_lower(n, k, 1, a, ai, ak, b, bk, bj, 0, c, n);
-    for (ptrdiff_t i = 0; i < n; i++)
-        for (ptrdiff_t j = 0; j < i; j++)
-            c[j * n + i] = c[i * n + j];
+    mirror(n, c);
 }

@@ -1,0 +1,100 @@
+"""Printed NumPy programs beside the plans of the same expressions: time and peak memory."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import tcalc as tc
+
+from . import harness, processes
+from .problem import Task
+from .problems import PROBLEMS
+
+#: Problems, and the n at which printed programs are measured.
+SIZES = {
+    "logistic": 300,
+    "matrix-factorisation": 100,
+    "weighted-factorisation": 100,
+    "net": 40,
+    "gp": 300,
+    "convolution-1d": 10_000,
+    "convolution-1d-kernel": 10_000,
+    "convolution-2d": 64,
+    "kalman": 10,
+}
+ORDERS: dict[str, Callable[[Any, Any], Any]] = {
+    "value": lambda e, wrt: e,
+    "gradient": tc.grad,
+    "hessian": tc.hessian,
+}
+TOLERANCE = 1e-10
+
+
+@dataclass
+class Printed:
+    """A program and the plan of one expression, with the data of both.
+
+    Attributes
+    ----------
+    source : str
+    program, plan : callable
+        Both compute the expression, without arguments.
+    predicted : int
+        Bytes at the plan's peak.
+    """
+
+    source: str
+    program: Callable[[], Any]
+    plan: Callable[[], Any]
+    predicted: int
+
+    @classmethod
+    def of(cls, task: Task, quantity: str) -> Printed:
+        """A row of `ORDERS`, printed and compiled."""
+        value = task.problem.expression(task.case.sizes)
+        e = ORDERS[quantity](value, task.problem.wrt)
+        source, scope = tc.to_code(e), dict[str, Any]()
+        exec(source, scope)
+        names = inspect.signature(scope["f"]).parameters
+        given = {name: task.data.get(name, task.case.sizes.get(name)) for name in names}
+        step = tc.compile(e, backend="numpy")
+        data = {name: task.data[name] for name in value.variables}
+        plan = step.plan_for(**{name: array.shape for name, array in data.items()})
+        return cls(source, lambda: scope["f"](**given), lambda: step(**data), plan.peak_bytes)
+
+
+def run(problem: str, n: int, repeat: int) -> dict[str, Any]:
+    """Rows of one problem, of the quantities that its case has."""
+    task = Task.of(PROBLEMS[problem], PROBLEMS[problem].of_size(n))
+    quantities = [quantity for quantity in ORDERS if quantity in task.case.quantities]
+    return {"rows": [measured(task, quantity, repeat) for quantity in quantities]}
+
+
+def measured(task: Task, quantity: str, repeat: int) -> dict[str, Any]:
+    """Seconds and bytes of program and plan, after their values were compared."""
+    found = Printed.of(task, quantity)
+    calls = (found.program, found.plan)
+    error = harness.relative_error(*[call() for call in calls])
+    first = [harness.timed_alone(call) for call in calls]
+    best = list(first)
+    for _ in range(repeat):  # taking turns: a noisy moment hits both
+        for k, call in enumerate(calls):
+            loops = max(1, int(harness.SHORTEST / first[k]))
+            best[k] = min(best[k], harness.timed(call, loops))
+    return {
+        "problem": task.problem.name,
+        "n": task.case.sizes["n"],
+        "quantity": quantity,
+        "error": error,
+        "program": best[0],
+        "plan": best[1],
+        "traced": harness.peak_traced(found.program),
+        "predicted": found.predicted,
+    }
+
+
+if __name__ == "__main__":
+    processes.serve(run)

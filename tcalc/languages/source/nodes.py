@@ -1,0 +1,68 @@
+"""What programs ask of nodes: which form is written, what is read as integers, what is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+from ...graph.nodes import Apply, Derivative, Einsum, Expr, Var, variables
+from ...graph.normal import bare
+from ...graph.operators import Loop
+from ...graph.products import indicates, selects
+from ...graph.trees import leaves
+from ...rules.strategy import simplify
+
+
+def below(e: Expr, written: Container[int]) -> list[Expr]:
+    """What is read to write e, operands first, itself last: nothing below what is written."""
+    found: list[Expr] = []
+    seen, waiting = set(), [(e, False)]
+    while waiting:
+        node, read = waiting.pop()
+        if read:
+            found.append(node)
+        elif id(node) not in seen and id(node) not in written:
+            seen.add(id(node))
+            waiting.append((node, True))
+            waiting += [(arg, False) for arg in reversed(node.args)]
+    return found
+
+
+def contracts(e: Einsum) -> bool:
+    """Is e a contraction of arrays?"""
+    return e.summed and not any(selects(arg) or indicates(arg) for arg in e.args)
+
+
+def stable(leaf: Any) -> Expr:
+    """What is written: the form that is computed when the expression is called."""
+    if not isinstance(leaf, Expr):
+        raise TypeError(f"source is written for expressions, not for {type(leaf).__name__}")
+    return leaf.projected if isinstance(leaf, Derivative) else simplify(leaf)
+
+
+def parameters_of(tree: Any) -> dict[str, Var]:
+    """Variables, also of what was differentiated: they stay parameters even if they cancelled."""
+    found = leaves(tree)
+    roots = [leaf for leaf in found if isinstance(leaf, Derivative)]
+    kept = [e for root in roots for e in (root.of, *root.kept)]
+    return variables([*map(bare, found), *kept])
+
+
+def counts(node: Expr) -> bool:
+    """Are the values places along an axis, whatever the operands are?"""
+    return isinstance(node, Apply) and node.op.meaning.places
+
+
+def indices(node: Expr) -> tuple[Expr, ...]:
+    """The operands that are read as integers."""
+    if selects(node):
+        return node.args
+    if isinstance(node, Apply) and isinstance(node.op, Loop):
+        variables = node.op.iteration(node.params, ()).variables
+        return tuple([a for a, v in zip(node.args, variables, strict=True) if v.integral])
+    return ()
+
+
+def described(roots: list[Expr]) -> str:
+    shapes = [" x ".join(map(str, root.shape)) or "scalar" for root in roots]
+    return f"Returns {', '.join(shapes)}."

@@ -1,0 +1,95 @@
+"""Which arrays of a program may be overwritten: large ones that nothing reads any more."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from ...graph.nodes import Add, Apply, Const, Einsum, Expr
+from ...graph.products import selects
+from .language import PRODUCT, Code, Language
+from .solves import factored
+from .values import Narrow
+
+
+class Ownership:
+    """What is known of the values of one program.
+
+    Parameters
+    ----------
+    nodes : sequence of Expr
+        All that is written, operands first.
+    ranks : sequence of int
+        The numbers of axes of the parameters.
+
+    Attributes
+    ----------
+    largest : int or inf
+        As many axes have arrays that are overwritten; none are where there are constants, which
+        may be of higher precision.
+    uses : Counter
+        How often a node is read, by its identity, as everything here.
+    codes, narrow : dict
+        What is written, and of arrays that repeat entries those that they repeat.
+    fresh : set
+        New arrays.
+    waiting : set
+        Products that are written where they are read.
+    ends : set
+        The roots.
+    """
+
+    language: Language
+
+    def __init__(self, nodes: Sequence[Expr], ranks: Sequence[int]) -> None:
+        self.nodes = nodes
+        constant = any(isinstance(node, Const) for node in nodes)
+        self.largest = math.inf if constant else max(1, *ranks, 0)
+        self.uses: Counter[int] = Counter()
+        self.codes: dict[int, Code] = {}
+        self.narrow: dict[int, Narrow] = {}
+        self.fresh: set[int] = set()
+        self.waiting: set[int] = set()
+        self.ends: set[int] = set()
+
+    def shared(self, e: Expr) -> bool:
+        """Is it read more than once?"""
+        return self.uses[id(e)] > 1
+
+    def fills(self, arg: Expr, code: Code, node: Expr) -> bool:
+        """Is the operand an array of the node's shape, large, and no diagonal?"""
+        alike = arg.shape == node.shape and node.ndim >= self.largest
+        return alike and not code.core and not code.weak and id(arg) not in self.narrow
+
+    def read_twice(self, e: Expr) -> bool:
+        """Is it an array to be overwritten that is read twice?"""
+        return self.uses[id(e)] == 2 and id(e) in self.fresh and id(e) not in self.ends
+
+    def owned(self, arg: Expr, node: Expr) -> bool:
+        """Is the operand an array of the node's shape that nothing else will read?"""
+        made = id(arg) in self.fresh or (id(arg) in self.waiting and arg.ndim >= self.largest)
+        if not made or arg.shape != node.shape:
+            return False
+        return not self.shared(arg) or self.read_last(arg, node)
+
+    def read_last(self, arg: Expr, node: Expr) -> bool:
+        """Has all else that reads the operand been written, and in statements?"""
+        others = [n for n in self.nodes if n is not node and any(a is arg for a in n.args)]
+        once = sum([a is arg for a in node.args]) == 1 and id(arg) not in self.ends
+        name = self.codes[id(arg)].text if id(arg) in self.codes else ""
+        if not once or not name.isidentifier() or any(id(n) not in self.codes for n in others):
+            return False
+        word = re.compile(rf"\b{name}\b")
+        return not any(word.search(c.text) for k, c in self.codes.items() if k != id(arg))
+
+    def makes(self, node: Expr, code: Code) -> bool:
+        """Is the value a new array with as many axes as any parameter?"""
+        if node.ndim < self.largest or code.view or code.weak or code.name or selects(node):
+            return code.fresh
+        if isinstance(node, Einsum) and not node.summed:
+            return code.level == PRODUCT and id(node) not in self.narrow
+        if isinstance(node, Apply):
+            return node.op.elementwise or factored(self.language, node)
+        return isinstance(node, Add | Einsum)

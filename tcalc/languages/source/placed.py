@@ -1,0 +1,110 @@
+"""Products under conditions on indices: what is read as windows, and written among zeros."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+from ...graph.extents import ONE, Coef, Extent, Shape, extent_coef
+from ...graph.nodes import Apply, Einsum, Expr, Labels
+from ...graph.products import indicates, selects
+from ...ops.indicator import accesses, conditions
+from .language import Code, Language
+from .places import Opened, Window, opened
+from .values import NodeCodes, Operand, Placed
+
+
+class PlacedProducts(ABC):
+    """The products of one function that have indicators among their operands."""
+
+    language: Language
+    values: NodeCodes
+
+    @abstractmethod
+    def scaled(self, coef: Coef, factors: list[Code]) -> Code:
+        """coef * factors."""
+
+    @abstractmethod
+    def contracted(
+        self, operands: Sequence[Operand], extents: Mapping[int, Extent], out: Labels
+    ) -> Code:
+        """The product of operands, labels that are not in `out` summed."""
+
+    def indicator(self, e: Expr) -> Code:
+        """An array of conditions."""
+        found = self.entries(e)
+        assert isinstance(e, Apply)
+        return self.language.indicator(*e.params[:2]) if found is None else self.among_zeros(found)
+
+    def guarded(self, node: Einsum, out: Labels) -> Code | None:
+        """A product with indicators whose equalities can be solved; None for any other."""
+        if not any(indicates(op) for op in node.args):
+            return None
+        pairs = list(zip(node.args, node.labels, strict=True))
+        distinct, extents = tuple(dict.fromkeys(out)), dict(enumerate(node.extents))
+        found = self.at_places(pairs, distinct, extents, node.coef)
+        if found is None:
+            return None
+        code = self.among_zeros(found)
+        return code if distinct == out else self.language.embed(code, out, node.shape)
+
+    def entries(self, e: Expr, coef: Coef = ONE) -> Placed | None:
+        """Entries of a product with indicators without repeated axes, times a coefficient."""
+        if not isinstance(e, Einsum):
+            word = tuple(range(e.ndim))
+            return self.at_places([(e, word)], word, dict(enumerate(e.shape)), coef)
+        pairs, extents = list(zip(e.args, e.labels, strict=True)), dict(enumerate(e.extents))
+        return self.at_places(pairs, e.out, extents, coef.by(e.coef))
+
+    def among_zeros(self, found: Placed, onto: Code | None = None) -> Code:
+        """Entries at their places, among zeros or added to those of another product."""
+        if found.where is None:
+            return found.code
+        return self.language.place(found.code, found.whole, found.where, onto)
+
+    def at_places(
+        self,
+        pairs: Sequence[tuple[Expr, Labels]],
+        out: Labels,
+        extents: Mapping[int, Extent],
+        coef: Coef,
+    ) -> Placed | None:
+        """A product of expressions, of which indicators say which entries are read and written."""
+        guards = [g for op, word in pairs if indicates(op) for g in conditions(op.params, word)]
+        arrays = [(op, word) for op, word in pairs if not indicates(op)]
+        checked = [a for op, word in pairs if indicates(op) for a in accesses(op.params, word)]
+        if any(selects(op) for op, _ in arrays):
+            return None
+        shapes, words = [op.shape for op, _ in arrays], [word for _, word in arrays]
+        found = opened(shapes, words, guards, checked, out, extents, self.values.forms)
+        if found is None:
+            return None
+        codes = [self.values.inner(op) for op, _ in arrays]
+        operands = [self.read(*of) for of in zip(codes, shapes, found.windows, strict=True)]
+        for members, word in found.masks:
+            shape = tuple([found.extents[label] for label in word])
+            operands.append((self.language.indicator(shape, members), word))
+        code = self.written(operands, coef, found)
+        return Placed(code, tuple([extents[label] for label in out]), found.where)
+
+    def read(self, c: Code, shape: Shape, w: Window) -> Operand:
+        """An operand at its places."""
+        if any(margin != (0, 0) for margin in w.margins):
+            c = self.language.pad(c, shape, w.margins)
+        return self.language.window(c, w.whole, w.view), w.word
+
+    def written(self, operands: list[Operand], coef: Coef, found: Opened) -> Code:
+        """The entries of a product over all labels of its result."""
+        standing = {label for _, word in operands for label in word}
+        for label in found.extents.keys() - standing - set(found.core):
+            coef = coef.by(extent_coef(found.extents[label]))
+        core = tuple([label for label in found.core if label in standing])
+        factors = [self.contracted(operands, found.extents, core)] if operands else []
+        code = factors[0] if factors and coef == ONE else self.scaled(coef, factors)
+        shape = tuple([found.extents[label] for label in found.core])
+        if not core:
+            return self.language.full(code, shape) if shape or not factors else code
+        if len(core) == len(found.core):
+            return code
+        code = self.language.expand(code, [label in standing for label in found.core])
+        return self.language.broadcast(code, shape)

@@ -1,0 +1,129 @@
+"""Products with inverses, which are solved: as in plans, no inverse is made for products alone.
+
+An inverse is written where something needs all of its entries; products that stand behind are with
+it. What plans make of a factor that several share is made of the factor here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...graph.applications import apply
+from ...graph.nodes import Apply, Expr, Labels
+from ...graph.operators import Op
+from .language import Code, Language, Operator
+from .values import NodeCodes, Operand
+
+#: The words for products with inverses, by what `Meaning.inverts` says of their operand.
+SOLVES = {"positive": "solve_definite", "lower": "solve_lower", "general": "solve"}
+#: These, the words for what is made of a factor, and of a vector and a stack of matrices.
+WORDS = frozenset({
+    *SOLVES.values(), "inverse_definite_of_factor", "logdet_definite_of_factor", "matmul_stacks",
+})  # fmt: skip
+
+
+def of_factor(op: Op) -> str:
+    """The word for what a row makes of the factor that plans share."""
+    return f"{op.name}_of_factor"
+
+
+def factored(language: type[Language] | Language, e: Expr) -> bool:
+    """Is e a function of one matrix that the language makes of a factor?"""
+    return isinstance(e, Apply) and of_factor(e.op) in language.own_words and e.args[0].ndim == 2
+
+
+def factor_of(e: Apply) -> Expr:
+    """The factor of which plans make a function of one matrix."""
+    assert isinstance(e.op.kernels.factor, Op)
+    return apply(e.op.kernels.factor, e.args[0])
+
+
+def solvable(language: type[Language], e: Expr, shared: bool) -> bool:
+    """Is e the inverse of a matrix, and has the language a word for products with it?"""
+    inverts = e.op.meaning.inverts if isinstance(e, Apply) and e.ndim == 2 else ""
+    return SOLVES.get(inverts) in language.own_words and not (shared and inverts == "general")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unmade(Code):
+    """An inverse that is not written yet."""
+
+    node: Apply
+
+
+class Solves:
+    """Inverses among the operands of products.
+
+    Parameters
+    ----------
+    language : Language
+    values : NodeCodes
+        What stands around the products.
+    """
+
+    def __init__(self, language: Language, values: NodeCodes) -> None:
+        self.language, self.values = language, values
+
+    def operand(self, e: Expr) -> Code:
+        """The operand, which may be an inverse that is not written."""
+        if isinstance(e, Apply) and self.values.unwritten(e):
+            return Unmade("", node=e)
+        return self.values.code(e)
+
+    def made(self, operand: Operand) -> Operand:
+        """The operand, written."""
+        code, word = operand
+        return (self.values.code(code.node), word) if isinstance(code, Unmade) else operand
+
+    def met(self, operands: Sequence[Operand], out: Labels) -> list[Operand]:
+        """The operands; inverses are written that no other one operand meets at one axis."""
+        counts = Counter([label for _, word in operands for label in set(word)])
+        groups = Counter([frozenset(word) for _, word in operands])
+        return [
+            f
+            if groups[frozenset(f[1])] == 1
+            and len(set(f[1])) == 2
+            and any(counts[label] == 2 and label not in out for label in f[1])
+            else self.made(f)
+            for f in operands
+        ]
+
+    def solved(self, a: Operand, b: Operand, summed: Sequence[int]) -> Operand | None:
+        """The product of an inverse with a vector or a matrix, one axis of each summed."""
+        if not isinstance(a[0], Unmade):
+            a, b = b, a
+        inverse, word = a
+        columns = [label for label in b[1] if label not in summed]
+        if not isinstance(inverse, Unmade) or isinstance(b[0], Unmade):
+            return None
+        if len(summed) != 1 or len(columns) > 1 or len(b[1]) != len(columns) + 1:
+            return None
+        (label,) = summed
+        own = word[1 - word.index(label)]
+        if own in columns:
+            return None
+        code, order = b
+        if list(order) != [label, *columns]:
+            code = self.language.transpose(code, [1, 0])
+        return self.solution(inverse.node, word.index(label) == 0, code), (own, *columns)
+
+    def of_factor(self, e: Apply) -> Code:
+        """A function of one matrix, made of its factor."""
+        return self.call(of_factor(e.op), [self.values.kept(factor_of(e))])
+
+    def call(self, word: str, args: Sequence[Code], *params: str) -> Code:
+        found = self.language.call(Operator(word, params), args)
+        assert found is not None
+        return found
+
+    def solution(self, inverse: Apply, transposed: bool, b: Code) -> Code:
+        """An inverse, or its transpose, times a vector or a matrix."""
+        name = SOLVES[inverse.op.meaning.inverts]
+        definite = name == "solve_definite"
+        matrix = self.values.kept(factor_of(inverse) if definite else inverse.args[0])
+        if name == "solve" and transposed:
+            matrix = self.language.transpose(matrix, [1, 0])
+        params = [self.language.literal(transposed)] if name == "solve_lower" else []
+        return self.call(name, [matrix, b], *params)

@@ -1,0 +1,91 @@
+"""Folds with checkpoints: the numbers of those without, in memory for √n states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+
+BACKENDS = ["numpy", "c"]
+H, D = 8, 3
+
+
+def rnn(n: int, checkpoint: bool | int) -> tuple[tc.Expr, dict[str, Any]]:
+    x, W, U = tc.var("x", (n, D)), tc.var("W", (H, H)), tc.var("U", (H, D))
+    last = tc.fold(
+        lambda s, t: tc.tanh(W @ s + U @ x[t]), tc.full(H, 0.1), n, checkpoint=checkpoint
+    )
+    rng = np.random.default_rng(n)
+    arrays = {
+        "x": rng.normal(size=(n, D)),
+        "W": rng.normal(size=(H, H)) / 3,
+        "U": rng.normal(size=(H, D)),
+    }
+    return tc.sum(last * last), arrays
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("n", "length"), [(1, True), (2, True), (7, 3), (12, True), (13, 1)])
+def test_values_and_gradients_are_those_without(n: int, length: bool | int, backend: str) -> None:
+    """Against the derivative written as a loop backward."""
+    e, arrays = rnn(n, length)
+    value, (in_W, in_x) = tc.compile([e, tc.grad(e, ("W", "x"))], backend=backend)(arrays)
+    states = [np.full(H, 0.1)]
+    for row in arrays["x"]:
+        states.append(np.tanh(arrays["W"] @ states[-1] + arrays["U"] @ row))
+    assert value == pytest.approx(states[-1] @ states[-1])
+    bar, wanted_W, wanted_x = 2 * states[-1], np.zeros((H, H)), np.zeros((n, D))
+    for t in range(n - 1, -1, -1):
+        inner = bar * (1 - states[t + 1] ** 2)
+        wanted_W += np.outer(inner, states[t])
+        wanted_x[t] = arrays["U"].T @ inner
+        bar = arrays["W"].T @ inner
+    np.testing.assert_allclose(in_W, wanted_W, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(in_x, wanted_x, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_second_derivatives_and_batches(backend: str) -> None:
+    x = tc.var("x", 6)
+
+    def total(checkpoint: bool) -> tc.Expr:
+        a, b = tc.fold(
+            lambda s, t: (tc.sin(s[0] * x[t]) + s[1], s[0] * s[1] * 0.5),
+            (tc.const(0.3), tc.const(0.7)), 6, checkpoint=checkpoint,
+        )  # fmt: skip
+        return a * b + a
+
+    values = np.random.default_rng(0).normal(size=(4, 6))
+    plain, saved = total(False), total(True)
+    for make in (lambda e: tc.hessian(e, x), lambda e: tc.jvp(tc.grad(e, x), x, tc.ones(6))):
+        found = tc.compile(make(saved), backend=backend)(x=values[0])
+        np.testing.assert_allclose(found, tc.compile(make(plain))(x=values[0]), rtol=1e-9)
+    many = tc.compile(tc.vmap(tc.grad(saved, x), {"x": 0}, size="B"), backend=backend)(x=values)
+    wanted = [tc.compile(tc.grad(plain, x))(x=row) for row in values]
+    np.testing.assert_allclose(many, wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [400, 9999, 10_000])
+def test_memory_is_that_of_the_root_of_all_states(n: int) -> None:
+    """Predicted: the last states of stretches, states of one stretch, and what is made of these."""
+    W = tc.var("W", (H, H))
+    peaks = []
+    for checkpoint in (True, False):
+        last = tc.fold(lambda s, t: tc.tanh(W @ s), tc.ones(H), n, checkpoint=checkpoint)
+        plan = tc.compile(tc.grad(tc.sum(last * last), W)).plan_for(W=(H, H))
+        peaks.append(plan.peak_bytes)
+    state = H * 8
+    assert peaks[0] <= 12 * np.sqrt(n) * state
+    assert peaks[1] >= n * state
+
+
+def test_what_has_no_checkpoints() -> None:
+    x = tc.var("x", "n")
+    for options in ({"n": "n"}, {"n": 4, "history": True}):
+        with pytest.raises(TypeError, match="no checkpoints"):
+            tc.fold(lambda s, t: s * x[t], 1.0, checkpoint=True, **options)
+    with pytest.raises(ValueError, match="one or more"):
+        tc.fold(lambda s, t: s * 2, 1.0, 4, checkpoint=-1)
