@@ -11,6 +11,7 @@ from .array_operators import Template
 from .in_place import InPlace
 from .infix import letters, subscripts
 from .language import Code
+from .solves import WORDS
 
 
 class NumPy(InPlace):
@@ -27,7 +28,6 @@ class NumPy(InPlace):
     }
     own_operators: ClassVar[Mapping[str, Template]] = {
         "logsumexp": "_logsumexp({0}, {axes})",
-        "matmul_stacks": "{0} @ {1}",
         "softplus": "np.logaddexp(0, {0})",
         "cholesky": "_cholesky({0})",
         "inverse_definite_of_factor": "_inverse_definite({0})",
@@ -97,6 +97,7 @@ def _logsumexp(a, axis):
 """,
     )
     words: ClassVar[Sequence[tuple[str, str]]] = [(r"\bnumpy\.", "np."), (r"\bscipy\.", "")]
+    own_words = WORDS
     heads: ClassVar[Mapping[str, tuple[str, str]]] = {"dtype": ("{}.dtype", "np.float64")}
 
     def pad(self, c: Code, shape: Shape, margins: Sequence[tuple[Extent, Extent]]) -> Code:
