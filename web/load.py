@@ -128,6 +128,7 @@ async def watch(url: str, seen: Seen, end: float, most: float, kill: bool, pid: 
     """The health of the server and its memory; halfway its fork server is killed if asked."""
     middle = (time.monotonic() + end) / 2
     read = 0.0
+    status: int | str
     async with httpx.AsyncClient(base_url=url, timeout=30) as http:
         while time.monotonic() < end and seen.queries < most:
             start = time.monotonic()
