@@ -21,7 +21,7 @@ from tcalc.app.cli import main
 LENGTH, MEMORY, SECONDS = 10_000, 512 * 2**20, 600
 
 #: What each may take: less than by default, so that all of them take half a minute.
-NODES, STEPS = 5_000, 500_000
+NODES, STEPS = 5_000, 300_000
 
 #: What `parse_index` declares.
 ARRAYS: dict[str, Any] = {"x": "n", "y": 8, "A": ("n", "n"), "a": (), "b": ()}
@@ -191,6 +191,34 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     yield "many extents", ["derive", "v", "--var", f"v={filled('n', ',')}", "--wrt", "v"]
 
 
+#: What `derive` is to be declared of, by language.
+DECLARED = {"matrix": ("A=n,n", "x=n"), "einsum": (), "index": ("x=n", "y=8", "A=n,n", "a=", "b=")}
+
+
+def costly() -> Iterator[tuple[str, list[str]]]:
+    """Commands whose work grows without nodes, or with nodes of many operands."""
+    letters = string.ascii_letters
+    pairs = ["".join(pair) for pair in itertools.combinations(letters[:52], 2)]
+    graph = f"#('{','.join(pairs)}->',{','.join(['A'] * len(pairs))})"
+    axes = letters[:20]
+    outer = f"#('{','.join(axes)}->{axes}',{','.join(['x'] * len(axes))})"
+    squares = f"{doubled('{0}*{0}', 'A', 20)};q19".replace(";", "\n")
+    for name, language, text, *options in (
+        ("a power of one entry", "index", f"f[i,j=0..n-1] = {filled('A[i,j]', '*')}"),
+        ("many entries", "index", f"f = {numbered('y[0]*x[{}]', '+')}", "--to=index"),
+        ("many sums", "index", f"f = {filled('sum[k=0..n-1](x[k]*a)', '+')}", "--to=index"),
+        ("a product of sums", "index", f"f[i] = {numbered('(x[i]+{})', '*')}", "--wrt=x"),
+        ("shifts", "index", f"f[i=0..n-2000] = {numbered('x[i+{}]', '*')}", "--wrt=x"),
+        ("a graph of 52", "einsum", graph, "--wrt=A"),
+        ("squares of squares", "einsum", squares, "--to=text"),
+        ("a long chain", "matrix", f"tr({filled('A*B', '*')})", "--wrt=A"),
+        ("an outer product", "matrix", outer, "--wrt=x", "--order=2"),
+        ("a nest of exponentials", "matrix", nested("exp(", "x"), "--wrt=x", "--order=2"),
+    ):
+        declared = [f"--var={row}" for row in DECLARED[language]]
+        yield name, ["derive", text, "--language", language, *declared, *options]
+
+
 def outcome(call: Callable[[], Any]) -> str:
     """`done`, `refused` with the error's name, or what else came."""
     try:
@@ -219,7 +247,7 @@ def calls() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"einsum: {name}", lambda text=text: tc.parse_einsum(text)
     for name, text in extents():
         yield f"extent: {name}", lambda text=text: tc.var("v", (text,))
-    for name, arguments in commands():
+    for name, arguments in (*commands(), *costly()):
         yield f"command: {name}", lambda arguments=arguments: run_command(arguments)
 
 

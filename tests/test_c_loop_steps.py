@@ -120,3 +120,27 @@ def test_indices_out_of_range_are_errors_of_numpy() -> None:
             tc.compile(e, backend=backend)(**bad, steps=3)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
+
+
+def test_batches_of_matrices(entries: list[str]) -> None:
+    """Factors and inverses of many matrices a step, and the error of one of them."""
+    A, b = tc.var("A", (3, 3)), tc.var("b", 3)
+
+    def body(s: tc.Expr, t: tc.Expr) -> tc.Expr:
+        factor = tc.linalg.cholesky(A + (1 + s @ s) * tc.eye(3))
+        return tc.linalg.cho_solve((factor, True), b) + tc.linalg.solve_triangular(factor, s)
+
+    e = tc.fold(body, tc.ones(3), 4)
+    wanted = [tc.vmap(x, {"A": 0}, size="B") for x in (tc.sum(e), tc.grad(tc.sum(e), A))]
+    drawn = np.random.default_rng(0).normal(size=(5, 3, 3))
+    arrays = {"A": drawn @ drawn.transpose(0, 2, 1), "b": np.ones(3)}
+    agree(wanted, arrays)
+    assert not entries
+    bad = {**arrays, "A": arrays["A"].copy()}
+    bad["A"][2:] = -9 * np.eye(3)
+    messages = [
+        failure(lambda backend=backend: tc.compile(wanted[0], backend=backend)(**bad))
+        for backend in ("numpy", "c")
+    ]
+    assert "item 2" in messages[0]
+    assert messages[0] == messages[1]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 import tcalc as tc
+from tcalc.support.limits import LIMITS, _active, attempted, exhausted, spend
 from tests import hostile_texts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,8 +54,62 @@ NEEDED: list[tuple[str, Callable[[], Any], int, int]] = [
 
 @pytest.mark.parametrize(("name", "call", "nodes", "steps"), NEEDED, ids=[row[0] for row in NEEDED])
 def test_what_texts_need(name: str, call: Callable[[], Any], nodes: int, steps: int) -> None:
-    with tc.limits(nodes=nodes, steps=steps):
+    with tc.limits(nodes=nodes, steps=steps + LIMITS["nodes"].steps * nodes):
         call()
+
+
+#: Calls of functions, Python's own among them, that go into one step.
+CALLS_OF_A_STEP = 25
+
+
+@pytest.mark.parametrize("name", [name for name, _ in hostile_texts.costly()])
+def test_what_takes_time_takes_steps(name: str) -> None:
+    """Work is measured in calls, which no load of the machine changes: no loop is uncounted."""
+    arguments = dict(hostile_texts.costly())[name]
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    with tc.limits(**{name: row.text for name, row in LIMITS.items()} | {"steps": 200_000}):
+        budget = _active.get()
+        sys.setprofile(count)
+        try:
+            said = hostile_texts.outcome(lambda: hostile_texts.run_command(arguments))
+        finally:
+            sys.setprofile(None)
+    assert budget is not None
+    assert "FAILED" not in said
+    assert calls < CALLS_OF_A_STEP * (budget.spent["steps"] + 10_000)
+
+
+def test_what_is_attempted_ends_and_what_is_around_goes_on() -> None:
+    with tc.limits(steps=1_000):
+        assert attempted(lambda: spend("steps", 11), 10) is None
+        assert not exhausted()
+        assert attempted(lambda: 5, 10) == 5
+        assert attempted(lambda: spend("steps", 2_000), 10_000) is None
+        assert exhausted()
+        with pytest.raises(tc.LimitError, match="more than 1,000 steps"):
+            spend("steps")
+
+
+def test_a_node_is_as_many_steps_as_it_takes() -> None:
+    each = LIMITS["nodes"].steps
+    with tc.limits(steps=10 * each):
+        spend("nodes", 10)
+        with pytest.raises(tc.LimitError, match="steps"):
+            spend("nodes")
+
+
+def test_time_is_that_of_the_processor() -> None:
+    """What others do on the machine meanwhile, and waiting, is not counted."""
+    with tc.limits(seconds=0.05):
+        time.sleep(0.1)
+        spend("steps")
+        with pytest.raises(tc.LimitError, match="seconds"):
+            collections.deque(iter(lambda: spend("steps"), 0), 0)
 
 
 def test_brackets_are_refused_where_they_are_too_deep() -> None:

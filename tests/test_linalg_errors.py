@@ -56,7 +56,7 @@ WRITTEN = [
     (la.qr(tc.var("Z", (2, 3)))[1], {"Z": np.ones((2, 3))},
      "qr: the first 2 columns are linearly dependent, in qr(Z)"),
     (la.lstsq(X, b), {"X": np.ones((4, 2)), "b": np.ones(4)},
-     "lstsq: the columns are linearly dependent, in pinv(X)"),
+     "lstsq: the columns are linearly dependent, in lstsq(X)"),
     (la.expm(A), {"A": ZERO * np.nan}, "expm: entries that are not finite, in expm(A)"),
     (la.logm(-A), {"A": UNIT},
      "logm: an eigenvalue is negative, so the principal logarithm is not real, in logm(-A)"),

@@ -167,3 +167,23 @@ def test_differences_that_are_wanted_themselves_are_made_once() -> None:
     source = tc.to_code((differences, tc.einsum("ijk,ij->k", differences, weight)))
     assert "_blocks(" not in source
     assert source.count("X[:, None, :]") == 1
+
+
+def test_what_needs_no_state_is_computed_for_all_steps_at_once() -> None:
+    Y, F = tc.var("Y", ("n", "k")), tc.var("F", ("k", "k"))
+    e = tc.fold(lambda s, t: s * 0.5 + tc.tanh(F @ Y[t]), tc.zeros("k"), "n")
+    source = tc.to_code(e)
+    step = source[source.index("def step") : source.index("_fold(step")]
+    assert "tanh" not in step
+    assert "tanh" in source
+    rng = np.random.default_rng(0)
+    data = {"Y": rng.normal(size=(7, 3)), "F": rng.normal(size=(3, 3))}
+    np.testing.assert_allclose(run_source(e, data), tc.compile(e)(data), rtol=1e-12)
+
+
+def test_loops_over_what_is_cut_off_far_away() -> None:
+    """Extents are negative where dimensions are small."""
+    long = tc.var("v", "n")
+    e = tc.fold(lambda s, t: s * 0.5 + tc.sin(long[5000:][t]), tc.zeros(()), "n-5000")
+    data = {"v": np.arange(5004.0)}
+    np.testing.assert_allclose(run_source(e, data), tc.compile(e)(data), rtol=1e-12)

@@ -22,6 +22,7 @@ from . import (
     population_glm,
     projections,
     ridge_logistic,
+    rnn,
     sparse_gp,
 )
 
@@ -37,6 +38,7 @@ PROBLEMS: dict[str, Problem] = {
         linear_regression.CHOLESKY,
         linear_regression.LQ,
         kalman.PROBLEM,
+        rnn.PROBLEM,
         ridge_logistic.PROBLEM,
         choice.PROBLEM,
         population_glm.OWN,

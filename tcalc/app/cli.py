@@ -6,6 +6,7 @@ Exit status 0; 1 where a check finds a difference; 2 for bad input, with a messa
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -120,6 +121,9 @@ def _parser() -> argparse.ArgumentParser:
     test = command("check", _check, "compare a derivative with numerical differentiation")
     _expression_options(test)
     test.add_argument("--seed", type=_seed, default=0)
+
+    for numeric in (evaluate, test):
+        numeric.set_defaults(limit=[("seconds", math.inf)])  # numbers take what they take
 
     gallery = command("gallery", _gallery, "write a page of formulas, each in every language")
     gallery.add_argument("folder", type=Path, help="where index.html goes")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..graph.nodes import Expr, postorder
 from ..graph.normal import bare
 from ..languages.writing.layout import FormulaLayout
 from ..languages.writing.notation import rope_text
 from ..languages.writing.style import Style
-from ..support.errors import LimitError
+from ..support.limits import attempted, exhausted
 
 # Imported for the laws that they put into the table.
 from . import conditions, functions, matrices, products, quotients, symmetric  # noqa: F401
@@ -19,6 +21,7 @@ MAX_LARGE = 120  #: nodes of an expression beyond which no other form is looked 
 MAX_TOKENS = 600  #: the same for the signs and names in its text
 MAX_NODES = 400
 MAX_REPEATS = 2
+MAX_STEPS = 200_000  #: several times what formulas of this size take
 
 
 class _Cost:
@@ -69,14 +72,13 @@ def chosen(e: Expr) -> Expr:
     if start._form is not False:
         return start if start._form is True else start._form
     found = start
-    try:
-        for _ in range(MAX_REPEATS):
-            before, found = found, search(found)
-            if found is before:
-                break
-    except LimitError:
-        found = start
-    found._form = True
-    if found is not start:
-        start._form = found
+    for _ in range(MAX_REPEATS):
+        better = attempted(partial(search, found), MAX_STEPS)
+        if better is None or better is found:
+            break
+        found = better
+    if not exhausted():
+        found._form = True
+        if found is not start:
+            start._form = found
     return found

@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterable
 
 from ..graph.applications import with_args
 from ..graph.nodes import Expr, postorder
+from ..support.limits import spend
 from .laws import LATE_LAWS, root_of
 
 MAX_ROUNDS = 8
+#: Steps that all laws take to see that a node is none of theirs, and more of them an operand.
+TRIED, OPERAND = 40, 10
 Cost = tuple[float, str]  #: of equal costs the first in the alphabet
 RETIRED: Cost = (math.inf, "")
 
@@ -92,6 +95,7 @@ class EqualForms:
 
     def apply_laws(self, k: int) -> None:
         node = self.nodes[k]
+        spend("steps", TRIED + OPERAND * len(node.args))
         for row in LATE_LAWS.get(root_of(node), ()):
             if self.equal(k, row.rewrite(node)) and row.directed:
                 self.retire(k)

@@ -71,8 +71,12 @@ def _without_guards(e: Expr, zeros: list[Expr]) -> Expr:
             return new
         return no if any(condition.args[0] is zero for zero in zeros) else new
 
-    guarded = any(choice(node) is not None for node in postorder([e]))
-    return rewritten([e], change)[0] if guarded else e
+    return rewritten([e], change)[0]
+
+
+def _chooses(e: Expr) -> bool:
+    """Is there a choice in an expression?"""
+    return any(choice(node) is not None for node in postorder([e]))
 
 
 @law(
@@ -82,10 +86,12 @@ def _without_guards(e: Expr, zeros: list[Expr]) -> Expr:
 def _guard(e: Expr) -> Iterable[Expr | None]:
     """Beside a factor that is zero there, a choice that keeps the other factors finite."""
     assert isinstance(e, Einsum)
-    for k, op in enumerate(e.args):
-        others = [*e.args[:k], *e.args[k + 1 :]]
-        beside = [*others, *[degree_of(other)[0] for other in others]]
-        found = _without_guards(op, beside) if beside and not isinstance(op, Var) else op
+    places = [k for k, op in enumerate(e.args) if not isinstance(op, Var) and _chooses(op)]
+    bases = [degree_of(op)[0] for op in e.args] if places else []
+    for k in places:
+        op = e.args[k]
+        beside = [f for row in (e.args, bases) for j, f in enumerate(row) if j != k]
+        found = _without_guards(op, beside) if beside else op
         if found is not op:
             ops = [*e.args[:k], found, *e.args[k + 1 :]]
             yield einsum(ops, e.labels, e.out, e.coef, dict(enumerate(e.extents)))

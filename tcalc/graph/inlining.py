@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..support.errors import ShapeError
+from ..support.limits import spend
 from .extents import Coef, Extent, extent_coef
 from .nodes import Einsum, Labels
 from .products import (
@@ -127,5 +128,6 @@ class Inlining:
                 few = len(operands) + len(op.args) - 1 <= MAX_OPERANDS
                 if not (larger and few and any(label not in outer for label in word)):
                     continue
+            spend("steps", len(operands))
             return operands[:k] + inlined(op, word, self.extents) + operands[k + 1 :]
         return None

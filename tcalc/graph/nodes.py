@@ -226,6 +226,8 @@ _FIELDS: dict[type[Expr], tuple[str, ...]] = {
     Derivative: (),
 }
 NODE_KINDS = tuple(_FIELDS)
+#: Steps that an operand takes, of nodes with more than a few.
+OPERAND, FEW = 6, 4
 _RANK = {kind: rank for rank, kind in enumerate(_FIELDS)}
 _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
@@ -235,6 +237,8 @@ _NEVER: tuple[int, dict[str, Var]] = (0, {})
 def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ()) -> Any:
     """The node of this kind, meta and operands: the one that exists, or a new one."""
     spend("nodes")
+    if len(args) > FEW:
+        spend("steps", OPERAND * len(args))
     key: Any = (kind, _exact(kind, meta), tuple(map(id, args)))
     node = _table.get(key)
     if node is not None:

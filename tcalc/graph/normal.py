@@ -54,6 +54,8 @@ from .sums import (
 
 #: Axes beyond which orders of axes take more work than the rest.
 MANY_AXES = 64
+#: Steps that it takes to compare a factor with those of other terms.
+COMPARED = 20
 
 
 def bare(e: Expr) -> Expr:
@@ -262,14 +264,18 @@ def unembedded(e: Expr) -> Expr:
 
 def _pull_factors(shared: Callable[[Expr], list[Shared]], terms: list[Expr]) -> list[Expr]:
     """Terms with a factor in common become one: x_i y_j + x_i z_j = x_i (y + z)_j."""
-    while (found := most_shared(map(shared, terms), _rank)) is not None:
+    while True:
+        rows = list(map(shared, terms))
+        spend("steps", COMPARED * sum(map(len, rows)))
+        found = most_shared(rows, _rank)
+        if found is None:
+            return terms
         common, members = found
         inner = add([built(without(terms[k], common)) for k in members])
         extents = dict(zip(common.out, terms[0].shape, strict=True))
         words = [common.word, common.kept]
         joined = einsum([common.factor, inner], words, common.out, ONE, extents)
         terms = [t for k, t in enumerate(terms) if k not in members] + [joined]
-    return terms
 
 
 def _rank(common: Shared) -> tuple[object, ...]:

@@ -156,20 +156,23 @@ def without_ones(
 
 def components(operands: list[LabelledExpr], outer: set[int]) -> list[list[LabelledExpr]]:
     """Groups of operands connected by summed labels, in order of their first operand."""
-    group_of: dict[int, int] = {}
+    above = list(range(len(operands)))  # a forest, whose roots are the first of their groups
+
+    def first(k: int) -> int:
+        while above[k] != k:
+            above[k] = k = above[above[k]]
+        return k
+
+    seen: dict[int, int] = {}
+    for k, (_, word) in enumerate(operands):
+        for label in word:
+            if label not in outer:
+                one, two = first(seen.setdefault(label, k)), first(k)
+                above[max(one, two)] = min(one, two)
     groups: dict[int, list[LabelledExpr]] = {}
-    for k, (op, word) in enumerate(operands):
-        joined = [(op, word)]
-        target = k
-        for g in sorted({group_of[label] for label in word if label in group_of}):
-            joined = groups.pop(g) + joined
-            target = min(target, g)
-        groups[target] = joined
-        for _, other in joined:
-            for label in other:
-                if label not in outer:
-                    group_of[label] = target
-    return [groups[k] for k in sorted(groups)]
+    for k, operand in enumerate(operands):
+        groups.setdefault(first(k), []).append(operand)
+    return list(groups.values())
 
 
 def contraction(

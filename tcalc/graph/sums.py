@@ -111,11 +111,12 @@ def lone_factors(e: Expr) -> list[Shared]:
     if not isinstance(e, Einsum) or e.summed or len(e.args) < 2:
         return []
     words = [set(word) for word in e.labels]
+    counts = Counter([label for word in words for label in word])
     lone = []
     for i, word in enumerate(words):
-        rest = set().union(*words[:i], *words[i + 1 :])
-        if word and rest and not word & rest and len(word) + len(rest) == len(e.extents):
-            lone.append(Shared(e.args[i], e.labels[i], e.out, tuple(sorted(rest))))
+        alone = all(counts[label] == 1 for label in word)
+        if alone and 0 < len(word) < len(counts) == len(e.extents):
+            lone.append(Shared(e.args[i], e.labels[i], e.out, tuple(sorted(counts.keys() - word))))
     return lone
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -27,6 +27,8 @@ from ..support.whole_numbers import whole_number
 IntegerValue = int | np.ndarray[Any, Any]
 
 _INT64_END = 2**63
+#: Steps that a form takes besides its terms.
+_MADE = 4
 #: Terms below which a form is short, whatever the limit on terms.
 _FEW = 16
 
@@ -184,8 +186,9 @@ class Affine:
         return "".join(parts).removeprefix("+")
 
 
-def _collected(terms: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+def _collected(terms: Collection[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
     """Terms sorted by name, each name once, without zeros."""
+    spend("steps", _MADE + len(terms))
     sums: dict[str, int] = {}
     for name, coefficient in terms:
         number = whole_number(coefficient)

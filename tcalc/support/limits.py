@@ -5,11 +5,12 @@ Code that may grow out of proportion to what it was given says so where it grows
     spend("nodes")                  # or spend("steps", count): adds to what was spent
     within("digits", length)        # refuses one thing of this size
 
-Either raises `LimitError` once a limit around it is passed, and either looks at the deadline, so
-that a loop which calls one of them is stopped by ``tc.limits(seconds=…)`` too. `LIMITS` has a row
-for each name. A step is about a microsecond of work that makes no node: pass the number of entries
-that a loop goes through rather than count every one of them. Without a budget a call costs
-40 ns. An entry point that reads text from outside is decorated with `for_text`.
+Either raises `LimitError` once a limit around it is passed, and either looks at the clock, so that
+a loop which calls one of them is stopped by ``tc.limits(seconds=…)`` too. `LIMITS` has a row for
+each name. A step is about a microsecond of work that makes no node: a loop whose round takes 40
+spends 40, and passes the number of entries that it goes through rather than count every one of
+them. Without a budget a call costs 40 ns. An entry point that reads text from outside is decorated
+with `for_text`; what looks for a better answer but can do without is `attempted`.
 """
 
 from __future__ import annotations
@@ -33,19 +34,22 @@ class Limit(NamedTuple):
     """One row: what is counted, what needs less of it, and how much there is.
 
     `text` is what one text may take where nobody has set the limit, `python` what Python code may.
-    Time is no default, so that whether a text is refused does not depend on the machine.
+    Counts refuse a text after about two seconds, the same text on every machine; time is for work
+    that is not counted well, so far behind them that only a slow machine comes near it. One of
+    these also takes as many `steps`.
     """
 
     what: str
     less: str
     text: float
     python: float = math.inf
+    steps: int = 0
 
 
 LIMITS = {
-    "nodes": Limit("expression nodes", "a lower order or a shorter expression", 20_000),
-    "steps": Limit("steps", "a lower order, fewer indices or a shorter expression", 2_000_000),
-    "seconds": Limit("seconds", "a lower order or a shorter expression", math.inf),
+    "nodes": Limit("expression nodes", "a lower order or a shorter expression", 16_000, steps=75),
+    "steps": Limit("steps", "a lower order, fewer indices or a shorter expression", 1_200_000),
+    "seconds": Limit("seconds", "a lower order or a shorter expression", 10),
     "characters": Limit(
         "characters", "a lower order, or an output that names what repeats,", 4_000_000, 1e8
     ),
@@ -57,24 +61,42 @@ LIMITS = {
 class Budget:
     """What was spent inside one ``with limits(...)``, and inside the one around it."""
 
-    __slots__ = ("allowed", "deadline", "outer", "spent")
+    __slots__ = ("allowed", "due", "end", "outer", "spent")
 
     def __init__(self, allowed: dict[str, float], outer: Budget | None) -> None:
         self.allowed = allowed
         self.outer = outer
         self.spent = dict.fromkeys(LIMITS, 0)
         seconds = allowed.get("seconds", math.inf)
-        self.deadline = time.monotonic() + seconds if seconds < math.inf else None
+        self.end = time.thread_time() + seconds
+        self.due = time.monotonic() + seconds  # the other clock, which is cheap, runs no slower
 
     def spend(self, name: str, amount: int) -> None:
+        steps = amount * LIMITS[name].steps
         around: Budget | None = self
         while around is not None:
             spent = around.spent[name] = around.spent[name] + amount
             if spent > around.allowed.get(name, math.inf):
                 raise exceeded(name, around.allowed[name])
-            if around.deadline is not None and time.monotonic() > around.deadline:
-                raise exceeded("seconds", around.allowed["seconds"])
+            if steps:
+                spent = around.spent["steps"] = around.spent["steps"] + steps
+                if spent > around.allowed.get("steps", math.inf):
+                    raise exceeded("steps", around.allowed["steps"])
+            if time.monotonic() > around.due:
+                around.look()
             around = around.outer
+
+    def look(self) -> None:
+        """Refuse where the processor's time is over; else it is not before some other moment."""
+        left = self.end - time.thread_time()
+        if left < 0:
+            raise exceeded("seconds", self.allowed["seconds"])
+        self.due = time.monotonic() + left
+
+    def passed(self) -> bool:
+        """Is a limit passed, here or around?"""
+        here = any(self.spent[name] > allowed for name, allowed in self.allowed.items())
+        return here or (self.outer is not None and self.outer.passed())
 
     def has(self, name: str) -> bool:
         return name in self.allowed or (self.outer is not None and self.outer.has(name))
@@ -153,13 +175,14 @@ def limits(
     Parameters
     ----------
     nodes : number, optional
-        Nodes of expressions that may be asked for, those that exist already counted too. One takes
-        about 10 µs.
+        Nodes of expressions that may be asked for, those that exist already counted too.
     steps : number, optional
-        Other symbolic work in units of about 1 µs: integer elimination, rewriting, matching,
-        planning.
+        Symbolic work in units of about 1 µs: a node takes 75, and what makes no node is counted as
+        it grows: integer elimination, rewriting, matching, planning, printing. The default of text
+        grows with the `nodes` that are set.
     seconds : number, optional
-        Wall time, looked at wherever something else is counted; running a plan counts nothing.
+        Of this thread's processor, looked at wherever something else is counted. Text has 10, which
+        counts are to refuse long before: whether time does depends on the machine.
     characters : number, optional
         Length of one printed formula or program.
     digits : number, optional
@@ -202,6 +225,23 @@ expression takes less, and tc.limits(nodes=…), or --limit nodes=… on the com
     return _inside(allowed)
 
 
+def attempted(work: Callable[[], _Result], steps: int) -> _Result | None:
+    """What some work finds that can be done without; None where it takes more than these steps,
+    or than is left around.
+    """
+    try:
+        with _inside({"steps": steps}):
+            return work()
+    except LimitError:
+        return None
+
+
+def exhausted() -> bool:
+    """Is a limit around passed, so that what was attempted might be found at another time?"""
+    around = _active.get()
+    return around is not None and around.passed()
+
+
 def for_text(entry: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """A function that reads text from outside, under the defaults of limits that are not set."""
 
@@ -209,12 +249,23 @@ def for_text(entry: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Re
     def limited(*args: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
         around = _active.get()
         missing = {n: r.text for n, r in LIMITS.items() if around is None or not around.has(n)}
+        if around is not None and "steps" in missing:
+            missing["steps"] += _steps_of_more(around)
         if not missing:
             return entry(*args, **options)
         with _inside(missing):
             return entry(*args, **options)
 
     return limited
+
+
+def _steps_of_more(around: Budget) -> float:
+    """The steps of what a limit around allows beyond its default."""
+    return sum([
+        row.steps * max(0, around.largest(name) - row.text)
+        for name, row in LIMITS.items()
+        if row.steps and around.has(name)
+    ])  # fmt: skip
 
 
 @contextmanager

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from .limits import spend
+
+#: Steps that a call takes besides its own work.
+_CALLED = 4
 #: A function that yields calls of itself (as generators), is sent their results, and returns one.
 Steps = Generator[Any, Any, Any]
 
@@ -13,6 +17,7 @@ def run(steps: Steps) -> Any:
     """The result of a generator, every generator that it yields replaced by its result."""
     stack, result = [steps], None
     while stack:
+        spend("steps", _CALLED)
         try:
             inner = stack[-1].send(result)
         except StopIteration as stop:

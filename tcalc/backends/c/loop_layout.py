@@ -134,11 +134,20 @@ class Layout:
                 self._view(step)
             elif step.kind == "loop":
                 self._loop(step)
+            elif step.kind == "kernel" and not step.args:
+                self._constant(step)
             else:
                 self._put(step.out, self._result(step))
             for slot in aliases.get(step.out, ()):
                 self._put(slot, f"p{step.out}")
             self._own.end(number)
+
+    def _constant(self, step: Step) -> None:
+        """The result of an operator without operands, which is there from the start."""
+        slots: Any = {}
+        KERNELS[step.kind](step, self.whole.dtype)(slots)
+        array = np.ascontiguousarray(slots[step.out], self.whole.dtype).reshape(step.shape)
+        self.arrays[step.out], self.places[step.out] = array, self.whole.constant(array)
 
     def _dtype(self, slot: int) -> np.dtype[Any]:
         return INTEGER if slot in self._integral else self.whole.dtype

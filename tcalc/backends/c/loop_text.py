@@ -25,6 +25,9 @@ from .loop_layout import Layout, Whole, rows_of, strided
 from .loopnests import aligned
 from .source import Source, expressible, in_loops
 
+#: Kinds of steps without operands whose results are there from the start.
+NO_WORK = frozenset({"kernel", "scratch"})
+
 
 class Track(NamedTuple):
     """C for where the row of an array lies that a step reads or writes.
@@ -96,7 +99,7 @@ class Level:
     def _steps(self, steps: Sequence[Step]) -> str:
         source = Source(self.layout.frame, self.whole.dtype.char, self._asked)
         for step in steps:
-            if self.plan.origin[step.out] is VIEW or step.kind == "scratch":
+            if self.plan.origin[step.out] is VIEW or (not step.args and step.kind in NO_WORK):
                 continue
             if step.kind == "loop":
                 source.call(step, self._inside(step))

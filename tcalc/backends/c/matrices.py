@@ -181,10 +181,17 @@ def _trisolve(frame: Frame, step: Step) -> str:
 
 
 def _over(frame: Frame, step: Step) -> str:
+    """Each matrix of a batch in place. For the error of one, those before it must have none."""
     (a,), (op, *_) = step.args, step.params
-    if len(step.shape) != 2 or op.name not in ROUTINES:
+    if op.name not in ROUTINES:
         return ""
-    return f"{frame.copied(a, step)} if ({op.name}(p{step.out}, {step.shape[0]})) {{ FAIL; }}"
+    *lead, n, _ = step.shape
+    items, out = prod(lead), f"p{step.out}"
+    if not lead:
+        return f"{frame.copied(a, step)} if ({op.name}({out}, {n})) {{ FAIL; }}"
+    tried = f"long k = 0; while (k < {items} && !{op.name}({out} + k * {n * n}L, {n})) k++;"
+    undone = f"identities({out}, k, {n})"
+    return f"{frame.copied(a, step)} {{ {tried} if (k < {items}) {{ {undone}; FAIL; }} }}"
 
 
 def _kernel(frame: Frame, step: Step) -> str:
@@ -247,15 +254,19 @@ def _solve(frame: Frame, step: Step) -> str:
 
 def _routine(frame: Frame, step: Step) -> str:
     """A row whose operands are matrices of one shape, with strides for all."""
-    op = step.params[0]
-    if op.name not in ROUTINES or any(len(frame.arrays[a].shape) != 2 for a in step.args):
+    op, found = step.params[0], [frame.arrays[a] for a in step.args]
+    shapes = {x.shape for x in found}
+    if op.name not in ROUTINES or len(shapes) > 1 or len(found[0].shape) < 2:
         return ""
-    given = []
-    for a in step.args:
-        r, c = frame.arrays[a].strides
-        given.append(f"p{a}, {r}, {c}")
-    m, n = frame.arrays[step.args[0]].shape
-    return f"if ({op.name}({', '.join(given)}, p{step.out}, {m}, {n})) {{ FAIL; }}"
+    *lead, m, n = found[0].shape
+    out = frame.arrays[step.out]
+    given = [
+        f"{_start(a, x.strides[:-2])}, {x.strides[-2]}, {x.strides[-1]}"
+        for a, x in zip(step.args, found, strict=True)
+    ]
+    given += [_start(step.out, out.strides[: len(lead)]), f"{m}, {n}"]
+    call = f"{op.name}({', '.join(given)})"
+    return f"{{ int bad = 0; {_over_all(tuple(lead))}bad |= {call}; if (bad) {{ FAIL; }} }}"
 
 
 def _embed(frame: Frame, step: Step) -> str:

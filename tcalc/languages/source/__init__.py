@@ -1,4 +1,5 @@
 """Programs that run without tcalc.
 
-Reads integers, graph, contraction, ops, ops.matrix, rules, calculus, languages.writing.
+Reads integers, graph, contraction, ops, ops.matrix, rules, plan.lowering, calculus,
+languages.writing.
 """

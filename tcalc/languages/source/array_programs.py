@@ -15,11 +15,10 @@ from typing import Any, ClassVar
 
 from ...graph.extents import Shape
 from .array_helpers import DIFFERENCES, FLOATS, SHAPES, SOURCES
-from .array_operators import TEMPLATES, Template
+from .array_operators import Template
 from .carried import carried
 from .language import NUMBERS, Check, Code, FunctionText, Sample
 from .scope import FunctionScope
-from .solves import WORDS
 
 
 class ArrayPrograms:
@@ -70,7 +69,7 @@ class ArrayPrograms:
     places = ""
     axis, array_of, as_array, cast, permute = "axis", "array", "asarray", "astype", "transpose"
 
-    own_words: frozenset[str]
+    own_words: frozenset[str] = frozenset()
     reserved: frozenset[str]
     helpers: Mapping[str, str]
     start = ""
@@ -82,7 +81,6 @@ class ArrayPrograms:
         texts = [*[cls.spelled(text) for text in SOURCES], *cls.own_helpers]
         cls.helpers = {text.split("(")[0].removeprefix("\ndef "): text.strip() for text in texts}
         taken = {*[name.split(".")[0] for name in cls.imports], *cls.heads, *cls.helpers}
-        cls.own_words = WORDS & {*TEMPLATES, *cls.own_operators}
         cls.reserved = frozenset(taken | {"floats", "_check", *dir(builtins), *keyword.kwlist})
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:

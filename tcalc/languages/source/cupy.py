@@ -31,7 +31,6 @@ class CuPy(ArrayLanguage):
     host = "cp.asnumpy"
     words: ClassVar[Sequence[tuple[str, str]]] = [
         (r"    with np\.errstate\(all=\"ignore\"\):\n        ", "    "),
-        (r", writeable=False", ""),
         (r"np\.add\.at\(", "cupyx.scatter_add("),
         (r"np\.linalg\.LinAlgError", "numpy.linalg.LinAlgError"),
     ]

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from ...graph.nodes import Apply, Derivative, Einsum, Expr, Var, variables
+from ...graph.extents import NOMINAL
+from ...graph.nodes import Apply, Derivative, Einsum, Expr, Var, dimensions, variables
 from ...graph.normal import bare
 from ...graph.operators import Loop
 from ...graph.products import indicates, selects
 from ...graph.trees import leaves
+from ...plan.lowering.spellings import ahead
 from ...rules.strategy import simplify
+from ...support.errors import ShapeError
+
+
+def hoisted(roots: list[Expr]) -> list[Expr]:
+    """The roots, as much of their loops as fits at NOMINAL extents computed ahead of them."""
+    try:
+        return ahead(roots, dict.fromkeys(dimensions(roots), NOMINAL))
+    except ShapeError:  # extents are others less more than that
+        return roots
 
 
 def below(e: Expr, written: Container[int]) -> list[Expr]:

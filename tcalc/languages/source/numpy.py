@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from ...graph.extents import Shape
+from ...graph.extents import Extent, Shape
+from . import correlations
 from .array_operators import Template
 from .in_place import InPlace
-from .infix import letters
+from .infix import letters, subscripts
 from .language import Code
+from .solves import WORDS
 
 
 class NumPy(InPlace):
@@ -26,7 +28,6 @@ class NumPy(InPlace):
     }
     own_operators: ClassVar[Mapping[str, Template]] = {
         "logsumexp": "_logsumexp({0}, {axes})",
-        "matmul_stacks": "{0} @ {1}",
         "softplus": "np.logaddexp(0, {0})",
         "cholesky": "_cholesky({0})",
         "inverse_definite_of_factor": "_inverse_definite({0})",
@@ -36,6 +37,13 @@ class NumPy(InPlace):
         "solve": "np.linalg.solve({0}, {1})",
     }
     own_helpers: ClassVar[Sequence[str]] = (
+        *correlations.HELPERS,
+        """
+def _pad(a, margins):
+    found = np.zeros([n + sum(ends) for n, ends in zip(a.shape, margins)], a.dtype)
+    found[tuple([slice(first, first + n) for n, (first, _) in zip(a.shape, margins)])] = a
+    return found
+""",
         """
 def _blocks(count, width):  # of so many rows as stay in cache
     step = max(1, 2**15 // max(1, width))
@@ -89,7 +97,21 @@ def _logsumexp(a, axis):
 """,
     )
     words: ClassVar[Sequence[tuple[str, str]]] = [(r"\bnumpy\.", "np."), (r"\bscipy\.", "")]
+    own_words = WORDS
     heads: ClassVar[Mapping[str, tuple[str, str]]] = {"dtype": ("{}.dtype", "np.float64")}
+
+    def pad(self, c: Code, shape: Shape, margins: Sequence[tuple[Extent, Extent]]) -> Code:
+        return Code(super().pad(c, shape, margins).text.replace("np.pad(", "_pad(", 1))
+
+    def einsum(
+        self, factors: Sequence[Code], words: Sequence[Sequence[int]], out: Sequence[int]
+    ) -> Code:
+        first = next((k for k, c in enumerate(factors) if c.overlaps), None)
+        if first is None or len(factors) != 2:
+            return super().einsum(factors, words, out)
+        order = [first, 1 - first]
+        signature = subscripts([words[k] for k in order], out)
+        return Code(f"_correlate('{signature}', {', '.join([factors[k].text for k in order])})")
 
     def result(self, c: Code, shape: Shape) -> Code:
         made = super().result(c, shape)

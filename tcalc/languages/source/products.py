@@ -183,8 +183,16 @@ class Products(PlacedProducts):
         return [(half, factors[k][1]) for k in place]
 
     def squared(self, factors: Sequence[tuple[Expr, Labels]]) -> list[Operand]:
-        """The operands; one that stands twice and is read nowhere else becomes its square."""
+        """The operands; one that stands twice and is read nowhere else becomes its square.
+
+        Where all stand twice, at the same axes, they are two halves.
+        """
         counts = Counter([(id(arg), word) for arg, word in factors])
+        if len({word for _, word in factors}) == 1 and {*counts.values()} == {2} and factors[2:]:
+            pairs = {id(arg): arg for arg, _ in factors}.values()
+            owned = [replace(self.values.code(e), fresh=self.values.read_twice(e)) for e in pairs]
+            half = named(self.language, replace(self.language.multiply(owned), fresh=False))
+            return [(half, factors[0][1])] * 2
         found: dict[tuple[int, Labels, int], Operand] = {}
         for k, (arg, word) in enumerate(factors):
             twice = counts[id(arg), word] == 2 < len(factors) and self.values.read_twice(arg)

@@ -34,7 +34,7 @@ from ..writing.notation import takes_condition
 from .blocks import ROWS, Blocks, Blockwise, read_by_blocks
 from .formulas import applied, given, unknown, written
 from .language import SUM, Code, FunctionText, Language, Operator, named, short_enough
-from .nodes import below, contracts, counts, described, indices, parameters_of, stable
+from .nodes import below, contracts, counts, described, hoisted, indices, parameters_of, stable
 from .ownership import Ownership
 from .products import Products
 from .scope import FunctionScope, parameters, plain_key, unlike
@@ -67,6 +67,8 @@ class SourceProgram(Ownership):
         around: SourceProgram | None = None,
     ) -> None:
         self.roots = [stable(leaf) for leaf in leaves(tree)]
+        if "ahead" in language.own_words:
+            self.roots = hoisted(self.roots)
         self.tree = unflatten(tree, iter(self.roots))
         self.nodes = postorder(self.roots)
         self.variables = parameters_of(tree)

@@ -18,9 +18,11 @@ from .values import NodeCodes, Operand
 
 #: The words for products with inverses, by what `Meaning.inverts` says of their operand.
 SOLVES = {"positive": "solve_definite", "lower": "solve_lower", "general": "solve"}
-#: These, the words for what is made of a factor, and of a vector and a stack of matrices.
+#: These; what is made of a factor; products of a vector and a stack of matrices; loops whose steps
+#: take so long that what needs no state is computed before them, for all at once.
 WORDS = frozenset({
     *SOLVES.values(), "inverse_definite_of_factor", "logdet_definite_of_factor", "matmul_stacks",
+    "ahead",
 })  # fmt: skip
 
 

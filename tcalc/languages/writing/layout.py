@@ -13,6 +13,7 @@ from ...graph.applications import application
 from ...graph.extents import ONE
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ...graph.products import symmetries, zeros_node
+from ...support.limits import spend
 from .abbreviations import abbreviation
 from .comparisons import sides
 from .einsum_forms import lettered, merged, ordered
@@ -25,6 +26,7 @@ from .sharing import free_prefix, nodes_and_names, used_twice
 from .style import Style
 
 MAX_TOKENS = 2_000
+FORMED, OPENED = 30, 5  #: steps that the form of a node takes, and one operand of an einsum form
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
 
 
@@ -92,6 +94,7 @@ class FormulaLayout:
     # --- one node ---
 
     def form(self, node: Expr) -> NodeForm:
+        spend("steps", FORMED + len(node.args))
         if isinstance(node, Var):
             return self.settled(node, self.style.name(node.name), None)
         if isinstance(node, Const) and node.ndim > 1 and 0 in node.shape:
@@ -325,6 +328,7 @@ class FormulaLayout:
             elif power < 0:
                 below += [self.placed("".join(outside), arg)] * -power
             else:
+                spend("steps", OPENED * power)
                 for _ in range(power):
                     for op, letters in self.opened(node, arg, outside, fresh):
                         flat.append((letters, op))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import count
 
 from ...graph.nodes import Expr
+from ...support.limits import attempted
 from .layout import FormulaLayout
 from .sharing import used_twice
 from .style import Style
@@ -13,6 +15,7 @@ from .style import Style
 #: Names by the number of axes: scalars, vectors, matrices, other arrays.
 LETTERS = ("cbadefg", "rsuvwzpqh", "MNRSKBC", "TUVW")
 MAX_TRIED = 16
+MAX_STEPS = 300_000  #: beyond them those names stay that are found
 
 
 class WhereLayout(FormulaLayout):
@@ -40,14 +43,20 @@ def _names(ndim: int) -> Iterator[str]:
 
 def repeated_parts(e: Expr) -> set[int]:
     """The nodes whose names make the text in the matrix language shorter, by their ids."""
+    chosen: set[int] = set()
+    attempted(partial(_choose, e, chosen), MAX_STEPS)
+    return chosen
+
+
+def _choose(e: Expr, chosen: set[int]) -> None:
+    """Put nodes into `chosen`, one after the other."""
     layout = WhereLayout(Style())
     nodes = layout.prepared(e)
     if layout.run(nodes).size > layout.limit:
-        return set()
+        return
     twice = used_twice(nodes)
     sizes = {id(node): layout.forms[id(node)].plain.size for node in nodes if id(node) in twice}
     waiting = sorted(sizes, key=lambda key: -sizes[key])[:MAX_TRIED]
-    chosen: set[int] = set()
     shortest = len(layout.written(nodes, chosen))
     while waiting:
         lengths = [len(layout.written(nodes, {*chosen, key})) for key in waiting]
@@ -55,7 +64,6 @@ def repeated_parts(e: Expr) -> set[int]:
             break
         shortest = min(lengths)
         chosen.add(waiting.pop(lengths.index(shortest)))
-    return chosen
 
 
 def with_where(e: Expr, style: Style) -> str:

@@ -72,7 +72,11 @@ def _row(name: str, user: str) -> Op:
         name, (2,),
         Meaning((_derivative,), shape=_shape, transposes=True),
         Kernels(partial(_kernel, user), flops=_flops),
-        Spelling(r"{0}^{{+}}", printed="pinv" if name != "pinv" else ""),
+        Spelling(
+            r"{0}^{{+}}",
+            printed="pinv" if name != "pinv" else "",
+            written=lambda node: (user, node.args[0]),
+        ),
     )  # fmt: skip
 
 

@@ -319,3 +319,12 @@ static int tri_inverse(real *a, long n)
         memset(a + i * n + i + 1, 0, (size_t)(n - 1 - i) * sizeof(real));
     return 0;
 }
+
+/* So many matrices, one behind the other, become identities. */
+static void identities(real *a, long count, long n)
+{
+    for (long k = 0; k < count; k++)
+        for (long i = 0; i < n; i++)
+            for (long j = 0; j < n; j++)
+                a[(k * n + i) * n + j] = i == j;
+}
