@@ -19,7 +19,6 @@ from tests.test_backends import failure
 #: Kinds without a form in C, and why.
 BY_PYTHON = {
     "integers": "computed exactly in 64 bits, of any function",
-    "kernels": "several results of LAPACK's drivers",
     "sparse_dot": "no loop has sparse operands",
     "sparse_gram": "no loop has sparse operands",
     "sparse_inner": "no loop has sparse operands",
@@ -60,7 +59,8 @@ def repeated(e: tc.Expr, variables: dict[str, tc.Expr]) -> tc.Expr:
 
 
 def agree(wanted: Any, arrays: dict[str, Any], tolerance: float = 1e-9) -> None:
-    arrays = {**arrays, "scale": np.array([0.5, 1.5, 1.1])}
+    (dtype, *_) = [a.dtype for a in map(np.asarray, arrays.values()) if a.dtype.kind == "f"]
+    arrays = {**arrays, "scale": np.array([0.5, 1.5, 1.1], dtype)}
     found, others = [tc.compile(wanted, backend=b)(arrays) for b in ("c", "numpy")]
     for one, other in zip(found, others, strict=True):
         size = np.abs(other).max(initial=1)
@@ -90,6 +90,31 @@ def test_general_matrices(n: int, entries: list[str]) -> None:
     ]  # fmt: skip
     agree([repeated(e, {"A": A}) for e in values], arrays, 1e-7)
     assert bool(entries) is (n > 32)
+
+
+@pytest.mark.parametrize("n", [1, 3, 20])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_eigenvalues_and_orthogonal_factors(n: int, dtype: Any, entries: list[str]) -> None:
+    A, b = tc.var("A", ("n", "n")), tc.var("b", "n")
+    w, V = tc.linalg.eigh(A + A.T)
+    L, Q = tc.linalg.lq(A)
+    values = [
+        tc.sin(w) * b, V @ (tc.exp(w / 9) * (V.T @ b)), L @ b, Q @ b,
+        tc.grad(tc.sum(L * L) + b @ Q @ b, A), tc.grad(b @ V @ (tc.sin(w) * (V.T @ b)), A),
+    ]  # fmt: skip
+    rng = np.random.default_rng(n)
+    arrays = {"A": rng.normal(size=(n, n)).astype(dtype), "b": rng.normal(size=n).astype(dtype)}
+    agree([repeated(e, {"A": A}) for e in values], arrays, 1e-8 if dtype is np.float64 else 2e-2)
+    assert not entries
+
+
+def test_dependent_rows_are_errors_of_numpy() -> None:
+    A = tc.var("A", ("steps", 2, 2))
+    a = np.stack([np.eye(2), np.ones((2, 2)), np.eye(2)])
+    e = tc.fold(lambda s, t: s + tc.linalg.lq(A[t] * (1 + tc.sum(s * s)))[0], tc.eye(2), "steps")
+    wanted = failure(lambda: tc.compile(e)(A=a))
+    assert "at step 2 of 3 of a loop" in wanted
+    assert failure(lambda: tc.compile(e, backend="c")(A=a)) == wanted
 
 
 def test_singular_matrices_are_errors_of_numpy() -> None:

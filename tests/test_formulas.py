@@ -19,7 +19,7 @@ from tests.formula_tables.row import SIZES
 
 @cache
 def _derivative(row: Formula) -> Expr:
-    return bare(row.derivative())
+    return row.derivative()
 
 
 def _number(row: Formula, e: Expr) -> np.ndarray:
@@ -50,7 +50,7 @@ def test_what_is_printed_is_read_back(table: str) -> None:
         e = _derivative(row)
         again = bare(tc.parse(str(e), **row.variables()))
         if row.name not in READ_OTHERWISE:
-            assert str(again) == str(e), row.name
+            assert str(again) == str(bare(e)), row.name
             assert bare(tc.parse(str(again), **row.variables())) is again, row.name
         np.testing.assert_allclose(
             _number(row, again), _number(row, e), rtol=1e-8, atol=1e-10, err_msg=row.name

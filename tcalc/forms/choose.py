@@ -12,7 +12,18 @@ from ..languages.writing.style import Style
 from ..support.limits import attempted, exhausted
 
 # Imported for the laws that they put into the table.
-from . import conditions, functions, matrices, products, quotients, symmetric  # noqa: F401
+from . import (  # noqa: F401
+    common_factors,
+    conditions,
+    denominators,
+    exponentials,
+    frechet,
+    functions,
+    matrices,
+    products,
+    quotients,
+    symmetric,
+)
 from .cost import reading_cost
 from .egraph import Cost, EqualForms
 from .laws import brought_together
@@ -20,6 +31,7 @@ from .laws import brought_together
 MAX_LARGE = 120  #: nodes of an expression beyond which no other form is looked for
 MAX_TOKENS = 600  #: the same for the signs and names in its text
 MAX_NODES = 400
+MINUS = 0.1  #: what a sign in front costs, which what stands around may take
 MAX_REPEATS = 2
 MAX_STEPS = 200_000  #: several times what formulas of this size take
 
@@ -34,7 +46,7 @@ class _Cost:
         if form.plain.size > MAX_TOKENS:
             return form.plain.size, ""
         text = rope_text(form.plain.text)
-        cost = reading_cost(text)
+        cost = reading_cost(text) + MINUS * form.plain.negative
         if node.ndim == 2:
             cost = (cost + reading_cost(rope_text(form.turned.text))) / 2
         return cost, text
@@ -45,11 +57,19 @@ def search(e: Expr) -> Expr:
     nodes = postorder([e])
     if len(nodes) > MAX_LARGE or FormulaLayout(Style()).run(nodes).size > MAX_TOKENS:
         return e
-    start = brought_together(e)
+    known: dict[int, Expr] = {}
     forms = EqualForms(_Cost(), MAX_NODES)
-    forms.add(start)
-    forms.saturate()
-    return forms.best_of(start)
+    found = start = brought_together(e, known)
+    place = forms.add(start)
+    for _ in range(MAX_REPEATS):
+        forms.union(place, forms.add(found))
+        forms.saturate()
+        best = forms.best_of(start)
+        found = brought_together(best, known)
+        if found is best:
+            break
+        forms.most += MAX_NODES
+    return best
 
 
 def chosen(e: Expr) -> Expr:
@@ -71,12 +91,8 @@ def chosen(e: Expr) -> Expr:
     start = bare(e)
     if start._form is not False:
         return start if start._form is True else start._form
-    found = start
-    for _ in range(MAX_REPEATS):
-        better = attempted(partial(search, found), MAX_STEPS)
-        if better is None or better is found:
-            break
-        found = better
+    better = attempted(partial(search, start), MAX_REPEATS * MAX_STEPS)
+    found = start if better is None else better
     if not exhausted():
         found._form = True
         if found is not start:

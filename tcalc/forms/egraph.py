@@ -41,6 +41,7 @@ class EqualForms:
         self.place: dict[int, int] = {}
         self.above: list[int] = []
         self.best: list[int] = []  # of a class, by its representative
+        self.tried = 0
         self.built: dict[int, tuple[int, ...]] = {}  # the operands a node was last built with
 
     def add(self, e: Expr) -> int:
@@ -83,14 +84,13 @@ class EqualForms:
 
     def saturate(self) -> None:
         """Laws and rebuilding in turns, until nothing is new or there are nodes enough."""
-        tried = 0
         for _ in range(MAX_ROUNDS):
             before = len(self.nodes)
-            while tried < len(self.nodes) and tried < self.most:
-                self.apply_laws(tried)
-                tried += 1
+            while self.tried < min(len(self.nodes), self.most):
+                self.apply_laws(self.tried)
+                self.tried += 1
             self.rebuild()
-            if len(self.nodes) == before == tried:
+            if len(self.nodes) == before == self.tried:
                 break
 
     def apply_laws(self, k: int) -> None:

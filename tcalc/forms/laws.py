@@ -86,18 +86,24 @@ def root_of(e: Expr) -> str:
     return e.op.name if isinstance(e, Apply) else type(e).__name__
 
 
-def brought_together(e: Expr) -> Expr:
-    """The expression after all directed laws, operands first."""
+def brought_together(e: Expr, known: dict[int, Expr] | None = None) -> Expr:
+    """The expression after all directed laws, operands first.
+
+    `known` are nodes that no law changes any more, by their ids.
+    """
+    known = {} if known is None else known
     for _ in range(MAX_PASSES):
-        found = rewritten([e], _directed)[0]
+        found = rewritten([e], lambda new, old: _directed(new, known))[0]
         if found is e:
             break
         e = found
     return e
 
 
-def _directed(new: Expr, old: Expr) -> Expr:
+def _directed(new: Expr, known: dict[int, Expr]) -> Expr:
     for _ in range(MAX_PASSES):
+        if id(new) in known:
+            break
         before = new
         for row in EARLY_LAWS.get(root_of(new), ()):
             found = next(iter(row.rewrite(new)), None)
@@ -105,5 +111,5 @@ def _directed(new: Expr, old: Expr) -> Expr:
                 new = found
                 break
         if new is before:
-            break
+            known[id(new)] = new
     return new

@@ -97,7 +97,7 @@ def _det_of_inverse(e: Expr) -> Iterable[Expr | None]:
 # --- products of square matrices ------------------------------------------------------------------
 
 
-def _square_factors(e: Expr) -> list[Expr] | None:
+def square_factors(e: Expr) -> list[Expr] | None:
     """The square matrices, first to last, whose product a chain is; None for other nodes."""
     if not isinstance(e, Einsum) or e.ndim != 2 or len(set(e.out)) < 2:
         return None
@@ -132,7 +132,7 @@ def _expanded(e: Expr) -> Expr | None:
     if not _is(e, "det", "adj", *INVERSES):
         return None
     assert isinstance(e, Apply)
-    factors = _square_factors(e.args[0])
+    factors = square_factors(e.args[0])
     if factors is None:
         return None
     if e.op.name == "det":
@@ -142,7 +142,7 @@ def _expanded(e: Expr) -> Expr | None:
 
 @law("det-of-power", "det(A*A) = det(A)*det(A)", "det", directed=True)
 def _det_of_power(e: Expr) -> Iterable[Expr | None]:
-    factors = _square_factors(e.args[0]) if e.args[0].ndim == 2 else None
+    factors = square_factors(e.args[0]) if e.args[0].ndim == 2 else None
     if factors is not None and len(set(map(id, factors))) == 1:
         yield _expanded(e)
 
@@ -176,7 +176,7 @@ def _inverse_in_product(e: Expr) -> Iterable[Expr | None]:
     for k, (op, word) in enumerate(zip(e.args, e.labels, strict=True)):
         if not _is(op, *INVERSES):
             continue
-        factors = _square_factors(op.args[0])
+        factors = square_factors(op.args[0])
         if factors is None:
             continue
         ends = {word[0]: (factors[-1], 1), word[1]: (factors[0], 0)}

@@ -15,6 +15,7 @@ from .laws import law
 from .products import opened
 
 MAX_AXES = 6
+MAX_MIRRORED = 3
 
 
 def _orbit(e: Expr, pairs: int) -> list[Expr]:
@@ -147,3 +148,13 @@ def _one_of_each_orbit(e: Expr) -> Iterable[Expr | None]:
     coef, rest = split_coef(add(terms) if fewer else inner)
     if rest is not inner:
         yield scale(symmetric_part(rest, pairs), coef)
+
+
+@law("mirrored-term", "sym(A*S*B + A'*S*B') = sym(A*S*B + B*S*A)", "symmetric_part")
+def _mirrored_term(e: Expr) -> Iterable[Expr | None]:
+    """Any term in the symmetric part of a matrix may be transposed."""
+    terms = terms_of(e.args[0])
+    if e.ndim == 2 and len(terms) <= MAX_MIRRORED:
+        for k, term in enumerate(terms):
+            turned = [*terms[:k], mirrored(term, 0), *terms[k + 1 :]]
+            yield symmetric_part(add(turned), 1)

@@ -54,7 +54,7 @@ LOGARITHMS: dict[str, Callable[[Expr], Expr | None]] = {
     "sigmoid": lambda a: scale(softplus(scale(a, Coef(-1))), Coef(-1)),
     "ndtr": log_ndtr,
     "abs": _log_of_abs,
-    "det": lambda a: logdet(a) if is_definite(a) else None,
+    "det": lambda a: logdet(a) if is_definite(a, strictly=False) else None,
 }
 
 #: Powers of sums of exponentials: the exponent of the row, None where an operand says it.

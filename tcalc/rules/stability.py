@@ -24,6 +24,7 @@ from ..ops.elementwise import (
     softplus,
     tanh,
 )
+from ..ops.special import inverse_mills, log_ndtr
 from .exponentials import is_share, log_of, shifted
 from .strategy import rule
 
@@ -216,6 +217,33 @@ rule(
     "shares", STABLE, lambda a: exp(a - 2 * softplus(a)), lambda a: sigmoid(a) * sigmoid(-a),
     "exp", _share,
 )  # fmt: skip
+
+
+# --- the normal density over its distribution function --------------------------------------------
+
+
+def _normal_ratio(e: Expr) -> Expr | None:
+    """exp(-x^2/2 - log_ndtr(x)), whose terms grow and cancel below 0."""
+    (exponent,) = e.args
+    count = len(terms_of(exponent))
+    for coef, row in map(split_coef, terms_of(exponent)):
+        if coef != Coef(-1) or not isinstance(row, Apply) or row.op is not TABLE["log_ndtr"]:
+            continue
+        (x,) = row.args
+        rest = add([exponent, row, 0.5 * x * x])
+        if (0 if is_zero(rest) else len(terms_of(rest))) + 2 == count:
+            return scale(_with(rest, [inverse_mills(0, x)]), Coef(math.sqrt(2 * math.pi)))
+    return None
+
+
+rule(
+    "normal-density-over-distribution", STABLE, lambda a: exp(-a * a / 2 - log_ndtr(a)),
+    lambda a: inverse_mills(0, a) * math.sqrt(2 * math.pi), "exp", _normal_ratio,
+)  # fmt: skip
+
+
+# --- identities -----------------------------------------------------------------------------------
+
 rule("exp-times-sigmoid", STABLE, lambda a: exp(a) * sigmoid(-a), lambda a: sigmoid(a))
 rule("one-minus-sigmoid", STABLE, lambda a: 1 - sigmoid(a), lambda a: sigmoid(-a))
 rule("one-minus-tanh-squared", STABLE, lambda a: 1 - tanh(a) * tanh(a), lambda a: sech(a) * sech(a))

@@ -46,7 +46,7 @@ ROWS = (
         "A=n,n P=n,n Q=n,n",
         "norm2(A*P*A' - P + Q)^2/2",
         "P",
-        "A'*(A*P*A' - P + Q)*A - (A*P*A' - P + Q)",
+        "A'*(Q + A*P*A' - P)*A - (Q + A*P*A' - P)",
     ),
     F(
         "Sylvester residual",

@@ -231,7 +231,7 @@ ROWS = (
         "A=n,n B=n,n t=",
         "tr(B*expm(t*A))",
         "t",
-        "tr(B*A*expm(t*A))",
+        "tr(A*expm(t*A)*B)",
     ),
     F("exponential along a line", "A=n,n t=", "expm(t*A)", "t", "A*expm(t*A)"),
     F("trace of a square root", "P=n,n:positive_definite", "tr(sqrtm(P))", "P", "inv(sqrtm(P))/2"),

@@ -24,7 +24,7 @@ ROWS = (
     ),
     shown(
         "softmax regression, order 2",
-        "#('ik,j,l->ijkl', diag(softmax(W*x)) - softmax(W*x)*softmax(W*x)', x, x)",
+        "#('j,l,ik->ijkl', x, x, diag(softmax(W*x)) - softmax(W*x)*softmax(W*x)')",
     ),
     F(
         "binary cross entropy of a logit",
@@ -231,14 +231,14 @@ ROWS = (
     F("layer normalisation without scale", "x=n a=n", "a'*(x - mean(x))", "x", "a - mean(a)"),
     shown(
         "layer normalisation",
-        "(a - mean(a) - (a'*(x - mean(x))/(n*std(x)^2))*(x - mean(x)))/std(x)",
+        "(a - mean(a) - mean(a .* (x - mean(x)))*(x - mean(x))/var(x))/std(x)",
     ),
     F(
         "root mean square normalisation",
         "x=n a=n",
         "a'*x/sqrt(mean(x.^2))",
         "x",
-        "a/sqrt(mean(x.^2)) - mean(a .* x)*x/mean(x.^2)^(3/2)",
+        "(a - (a'*x)*x/(x'*x))/sqrt(mean(x.^2))",
     ),
     F(
         "weight normalisation",

@@ -24,11 +24,12 @@ from .compiler import CONTRACTED, loaded
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
 
 #: Parts of one text, of which later ones use earlier ones.
-C_SOURCES = ("products.c", "triangles.c", "general.c", "columns.c")
+C_SOURCES = ("products.c", "triangles.c", "general.c", "factors.c", "columns.c")
 #: What Python asks of the routines.
-ROUTINES = ("tcalc_give", "tcalc_try", "tcalc_routines")
-#: BLAS functions in the order in which the routines take them.
+ROUTINES = ("tcalc_give", "tcalc_give_lapack", "tcalc_try", "tcalc_routines")
+#: Functions of BLAS and of LAPACK in the order in which the routines take them.
 BLAS = ("gemm", "gemv", "syrk")
+LAPACK = ("geqrf", "orgqr", "syevd")
 #: Rows of square products that are measured, and how many more multiplications behave alike.
 TRIED, BEYOND = (160, 480), 10.0
 
@@ -129,7 +130,9 @@ def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list
 def _routines(char: str) -> Any:
     """Addresses of the routines, which have been told what they need."""
     library = loaded(prelude(char) + _source(), ROUTINES, CONTRACTED)
-    blas = (ctypes.c_void_p * len(BLAS))(*_blas(char))
+    blas, lapack = [(ctypes.c_void_p * len(found))(*found) for found in _scipys(char)]
+    library.tcalc_give_lapack.argtypes = [ctypes.c_void_p]
+    library.tcalc_give_lapack(lapack)
     library.tcalc_give.argtypes = [ctypes.c_void_p, ctypes.c_double]
     library.tcalc_give(blas, 0.0)
     library.tcalc_give(blas, _pieces_until(library, char))
@@ -154,14 +157,23 @@ def _pieces_until(library: ctypes.CDLL, char: str) -> float:
     return BEYOND * rows**3
 
 
-def _blas(char: str) -> list[int]:
-    """Addresses of BLAS functions."""
-    from scipy.linalg.cython_blas import __pyx_capi__ as capsules
+def _scipys(char: str) -> tuple[list[int], list[int]]:
+    """Addresses of the functions of BLAS and of LAPACK that SciPy brings."""
+    from scipy.linalg.cython_blas import __pyx_capi__ as blas
+    from scipy.linalg.cython_lapack import __pyx_capi__ as lapack
 
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
     api.PyCapsule_GetName.argtypes = [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    found = [capsules[("s" if char == "f" else "d") + name] for name in BLAS]
-    return [api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)) for capsule in found]
+
+    def address(capsule: object) -> int:
+        found: int = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+        return found
+
+    precision = "s" if char == "f" else "d"
+    return (
+        [address(blas[precision + name]) for name in BLAS],
+        [address(lapack[precision + name]) for name in LAPACK],
+    )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ...plan.steps import Plan, Step
 from ...support.arrays import Sizes
 from .loopnests import COperand, CStatement, Nest, aligned
-from .rows import GENERAL, REDUCTIONS, ROUTINES
+from .rows import GENERAL, PAIRS, REDUCTIONS, ROUTINES
 
 
 class StridedArray(NamedTuple):
@@ -244,6 +244,27 @@ def _general(frame: Frame, step: Step) -> str:
     return f"{{ int bad = 0; {_over_all(lead)}bad |= {call}; if (bad) {{ FAIL; }} }}"
 
 
+def _pair(frame: Frame, step: Step) -> str:
+    """A row with two results of each matrix, one behind the other."""
+    (a,), (op, *params) = step.args, step.params
+    if op.name not in PAIRS:
+        return ""
+    name, square = PAIRS[op.name]
+    found = frame.arrays[a]
+    lead, core = found.shape[:-2], found.shape[-2:]
+    starts = [_start(a, found.strides[:-2])]
+    apart = 0
+    for shape in op.meaning.shape(tuple(params), found.shape):
+        size = prod(shape[len(lead) :])
+        start = _start(step.out, tuple([s * size for s in full(lead)]))
+        starts.append(f"{start} + {apart}L")
+        apart += prod(shape)
+    extents = f"{core[0]}" if square else f"{core[0]}, {core[1]}"
+    (r, c) = found.strides[-2:]
+    call = f"{name}({starts[0]}, {r}, {c}, {starts[1]}, {starts[2]}, {extents})"
+    return f"{{ int bad = 0; {_over_all(lead)}bad |= {call}; if (bad) {{ FAIL; }} }}"
+
+
 def _solve(frame: Frame, step: Step) -> str:
     (a, b), (transposed, _) = step.args, step.params
     r, c = frame.arrays[a].strides[::-1] if transposed else frame.arrays[a].strides
@@ -304,6 +325,7 @@ CALLS: dict[str, Callable[[Frame, Step], str]] = {
     "trisolve": _trisolve,
     "over": _over,
     "kernel": _kernel,
+    "kernels": _pair,
     "embed": _embed,
     "embed_add": _embed_add,
     "finish": _general,

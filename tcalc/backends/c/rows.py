@@ -221,3 +221,8 @@ ROUTINES = frozenset(
 #: Rows that have a function of one square matrix; those of factors only want the factor.
 GENERAL = frozenset({"inv", "logdet", "det", "det_sign", "logdet_definite"})
 OF_FACTORS = frozenset({"logdet_definite"})
+#: Rows with two results, by name: a function of a matrix that makes both, and whether it is square.
+PAIRS = {
+    **dict.fromkeys(("eigh", "eigh_nan", "eigh_epsilon"), ("eigh", True)),
+    "lq": ("lq", False),
+}

@@ -17,7 +17,7 @@ from ...support.arrays import Sizes
 from .loopnests import COperand, Count, CStatement, Nest
 from .matrices import CALLS, Frame
 from .moves import MOVES
-from .rows import GENERAL, OF_FACTORS, REDUCTIONS, ROUTINES, SPREAD
+from .rows import GENERAL, OF_FACTORS, PAIRS, REDUCTIONS, ROUTINES, SPREAD
 from .rows import entry as written_entry
 
 #: Items of a function that are looked through, from the last, for one that a step may join.
@@ -329,6 +329,8 @@ def in_loops(step: Step) -> bool:
     if step.kind in ("finish", "kernel") and not step.params[0].elementwise:
         name = step.params[0].name
         return name in GENERAL and (step.kind == "finish" or name not in OF_FACTORS)
+    if step.kind == "kernels":
+        return step.params[0].name in PAIRS
     if step.kind == "correlate":
         return step.flops <= FEW_PRODUCTS
     return step.kind in MOVES or step.kind in ("factor", "gram", "solve")

@@ -7,10 +7,11 @@ from typing import Any
 
 from ...graph.nodes import Expr
 from ...graph.operators import Op
+from ..writing.chains import leading_sum
 from ..writing.layout import FormulaLayout
 from ..writing.nests import of_nests
 from ..writing.notation import ATOM, SUM, Fragment, Rope, fragment_size
-from ..writing.style import Style, leading_sum
+from ..writing.style import Style
 
 
 class EinsumStyle(Style):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...forms.choose import chosen
 from ...graph.arraylike import surface
-from ...graph.nodes import Expr
+from ...graph.nodes import Derivative, Expr
 from ..writing.nests import of_nests
 from ..writing.style import Style
 from ..writing.where import formula_text
@@ -33,7 +33,16 @@ def to_text(e: Expr, where: bool = False) -> str:
     >>> print(x @ A + 2 * x)
     A'*x + 2*x
     """
-    return formula_text(chosen(e), Style(), where)
+    style = Style()
+    if isinstance(e, Derivative):
+        style.stated = _stated(e)  # by variables that may have cancelled
+    return formula_text(chosen(e), style, where)
+
+
+def _stated(e: Expr) -> set[str]:
+    """The dimensions of an expression's variables, without those that have a variable's name."""
+    known = e.variables
+    return {n for v in known.values() for n in v.shape if isinstance(n, str)} - set(known)
 
 
 surface["str"] = to_text

@@ -2,25 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import NamedTuple
 
+from ...graph.extents import ONE, Shape, extent_coef
 from ...graph.nodes import Add, Apply, Einsum, Expr
-from ...ops.reductions import softmax
+from ...graph.normal import add, view
+from ...graph.sums import absent_axes
+from ...ops.arithmetic import var
+from ...ops.reductions import softmax, std
+from .matrix_form import NodeForm
+from .notation import Fragment
+from .style import Style
 
-#: Functions of the last axis that are calls, though they are composed of other nodes.
-ABBREVIATIONS: dict[str, Callable[[Expr], Expr]] = {"softmax": softmax}
+
+class Abbreviation(NamedTuple):
+    """A function by its name, of an argument; `turned`: the node is the transpose of that."""
+
+    name: str
+    argument: Expr
+    turned: bool = False
 
 
-def abbreviation(node: Apply) -> tuple[str, Expr] | None:
-    """The function of vectors that this node composes, and its argument; None for others."""
-    terms = node.args[0].args if isinstance(node.args[0], Add) else ()
-    if node.ndim not in (1, 2) or len(node.args) != 1:
+def abbreviation(node: Apply) -> Abbreviation | None:
+    """The function that this node composes; None for others."""
+    if len(node.args) != 1:
         return None
-    for term in terms:
+    (inner,) = node.args
+    if node.ndim in (1, 2) and isinstance(inner, Add):
+        return _softmax(node, inner)
+    x = None if node.ndim else spread_of(inner)
+    return Abbreviation("std", x) if x is not None and std(x) is node else None
+
+
+def _softmax(node: Apply, exponent: Add) -> Abbreviation | None:
+    for term in exponent.args:
         total = term.args[0] if isinstance(term, Einsum) and len(term.args) == 1 else None
         if not isinstance(total, Apply) or len(total.args) != 1:
             continue
-        for name, function in ABBREVIATIONS.items():
-            if total.args[0].shape == node.shape and function(total.args[0]) is node:
-                return name, total.args[0]
+        (x,) = total.args
+        if x.shape == node.shape and softmax(x) is node:
+            return Abbreviation("softmax", x)
+        if node.ndim == 2 and x.shape == node.shape[::-1] and view(softmax(x), (1, 0)) is node:
+            return Abbreviation("softmax", x, True)
     return None
+
+
+def spread_of(e: Expr) -> Expr | None:
+    """x of a multiple of the sum of all (x - mean(x)) squared; None for other expressions."""
+    if not isinstance(e, Einsum) or e.ndim:
+        return None
+    if not e.summed:
+        return spread_of(e.args[0]) if len(e.args) == 1 else None
+    d = e.args[0]
+    if len(e.args) != 2 or e.args[1] is not d or not isinstance(d, Add):
+        return None
+    own = [t for t in d.args if len(absent_axes(t)) < d.ndim]
+    if not 0 < len(own) < len(d.args):
+        return None
+    x = add(own)
+    known = var(x)
+    return x if isinstance(known, Einsum) and known.args[0] is e else None
+
+
+def spread_form(style: Style, x: Fragment, shape: Shape) -> NodeForm:
+    """The sum of all (x - mean(x)) squared as a multiple of the variance."""
+    variance, count = style.function("var", [x]), ONE
+    for extent in shape:
+        count = count.by(extent_coef(extent))
+    scaled = style.scale(None, count, [variance])
+    return NodeForm(scaled, scaled, spread=(variance, count))

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...graph.extents import ONE
 from ...graph.nodes import Einsum, Expr
 from .notation import INDEX_LETTERS, Fragment
 from .style import Style
 
 #: An operand under its letters.
 Placed = tuple[str, Fragment]
+
+
+def named(labels: Sequence[int], fresh: Iterator[str]) -> dict[int, str]:
+    """A letter for each label, in their order."""
+    return {label: next(fresh) for label in dict.fromkeys(labels)}
 
 
 def lettered(node: Einsum, letters: Sequence[str], fresh: Iterator[str]) -> list[tuple[Expr, str]]:
@@ -22,6 +28,11 @@ def lettered(node: Einsum, letters: Sequence[str], fresh: Iterator[str]) -> list
         (op, "".join([local[label] for label in word]))
         for op, word in zip(node.args, node.labels, strict=True)
     ]
+
+
+def scaled_or_diagonal(node: Einsum) -> bool:
+    """Has a product a coefficient or a unit tensor, which its operands alone do not have?"""
+    return node.coef is not ONE or len(set(node.out)) < len(node.out)
 
 
 def ordered(placed: Sequence[Placed]) -> list[Placed]:

@@ -10,13 +10,12 @@ from functools import partial
 from itertools import islice
 
 from ...graph.applications import application
-from ...graph.extents import ONE
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
 from ...graph.products import symmetries, zeros_node
 from ...support.limits import spend
-from .abbreviations import abbreviation
+from .abbreviations import abbreviation, spread_form, spread_of
 from .comparisons import sides
-from .einsum_forms import lettered, merged, ordered
+from .einsum_forms import lettered, merged, named, ordered, scaled_or_diagonal
 from .factors import Factors, factors, is_quotient
 from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
@@ -26,7 +25,7 @@ from .sharing import free_prefix, nodes_and_names, used_twice
 from .style import Style
 
 MAX_TOKENS = 2_000
-FORMED, OPENED = 30, 5  #: steps that the form of a node takes, and one operand of an einsum form
+FORMED, OPENED = 45, 5  #: steps that the form of a node takes, and one operand of an einsum form
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
 
 
@@ -65,6 +64,7 @@ class FormulaLayout:
     def prepared(self, e: Expr) -> list[Expr]:
         """The nodes of an expression; what has a name is known from here on."""
         nodes, known, stated = nodes_and_names(e)
+        stated.update(self.style.stated)
         self.style.stated = {n for n in stated - known if n.isidentifier()}
         self.names = Names(stated | known)
         for name in sorted(known):
@@ -149,7 +149,8 @@ class FormulaLayout:
                 self.style.spread(p, node.ndim, row) if spreads else p
                 for p, spreads in zip(terms, scalar, strict=True)
             ]
-        return self.style.add(terms)
+        alike = self.matrix and node.ndim == 2 and not any(scalar)
+        return self.style.together(terms) if alike else self.style.add(terms)
 
     def apply(self, node: Apply) -> NodeForm:
         if self.matrix and is_quotient(node) and (found := self.as_product(node)) is not None:
@@ -162,9 +163,10 @@ class FormulaLayout:
 
         short = abbreviation(node) if self.matrix else None
         if short is not None:
-            name, arg = short
-            form = self.forms[id(arg)]
-            plain = self.style.function(name, [form.plain])
+            form = self.formed(short.argument)
+            name, plain = short.name, self.style.function(short.name, [form.plain])
+            if short.turned:
+                return self.settled(node, self.style.transpose(plain), plain)
             row = plain.flips and node.ndim == 1
             turned = self.style.function(name, [form.turned]) if row else None
             return self.settled(node, plain, turned)
@@ -221,7 +223,9 @@ class FormulaLayout:
 
     def product(self, node: Einsum) -> NodeForm:
         indexed = self.indexed(node) if self.matrix else None
-        return indexed or self.as_product(node) or self.einsum(node)
+        found = indexed or self.as_product(node) or self.einsum(node)
+        x = spread_of(node) if self.matrix and node.summed and not node.out else None
+        return found if x is None else spread_form(self.style, self.formed(x).plain, x.shape)
 
     def as_product(self, node: Einsum | Apply) -> NodeForm | None:
         """A product or a quotient of factors, where the language has words for it."""
@@ -312,11 +316,8 @@ class FormulaLayout:
         pushed = self.pushed(node, result, depth)
         if pushed is not None:
             return pushed
-        names: dict[int, str] = {}
         fresh = index_letters()
-        for label in [*result, *range(len(node.extents))]:
-            if label not in names:
-                names[label] = next(fresh)
+        names = named([*result, *range(len(node.extents))], fresh)
         flat: list[tuple[str, Expr]] = []
         scalars: list[FactorForm] = []
         below: list[tuple[str, Fragment]] = []
@@ -392,9 +393,7 @@ class FormulaLayout:
     ) -> list[tuple[Expr, str]]:
         """An operand, or in its place the operands of a contraction in einsum form."""
         repeated = sum([other is arg for other in node.args]) > 1
-        if repeated or node.summed or self.forms[id(arg)].matrix or not isinstance(arg, Einsum):
-            return [(arg, "".join(letters))]
-        # Powers have bases that are scaled or diagonal.
-        if arg.coef is not ONE or len(set(arg.out)) < len(arg.out):
+        closed = repeated or node.summed or self.forms[id(arg)].matrix
+        if closed or not isinstance(arg, Einsum) or scaled_or_diagonal(arg):  # bases of powers
             return [(arg, "".join(letters))]
         return lettered(arg, letters, fresh)

@@ -41,6 +41,8 @@ class NodeForm(NamedTuple):
         The matrix whose diagonal this is.
     matrix : bool
         Is it matrix notation, not an einsum form?
+    spread : tuple or None
+        The variance, and the number of entries that it is multiplied with.
     """
 
     plain: Fragment
@@ -49,6 +51,7 @@ class NodeForm(NamedTuple):
     summand: tuple[Fragment, tuple[Extent, ...]] | None = None
     diagonal: Fragment | None = None
     matrix: bool = True
+    spread: tuple[Fragment, Coef] | None = None
 
 
 def fewer_transposes(a: Fragment, b: Fragment) -> Fragment:
@@ -96,6 +99,12 @@ class ProductForm:
         above: list[Fragment] = []
         below: list[Fragment] = []
         for form, _, k in scalars:
+            if form.spread:
+                variance, count = form.spread
+                for _ in range(abs(k)):
+                    coef = _cancelled(coef.by(count if k > 0 else count.inverse()))
+                (above if k > 0 else below).append(style.pointwise([(variance, abs(k))], True))
+                continue
             share = _share(form.summand[1]) if form.summand and k == 1 else ONE
             if form.summand and share.over and not Counter(share.over) - Counter(coef.over):
                 rest = Counter(coef.over) - Counter(share.over)
@@ -120,7 +129,7 @@ class ProductForm:
             for r in (False, True)
         )
         if row:
-            return fewer_transposes(self.style.transpose(column), turned)
+            return fewer_transposes(turned, self.style.transpose(column))
         return fewer_transposes(column, self.style.transpose(turned))
 
     def table(self, i: int, j: int) -> Fragment:
@@ -361,3 +370,10 @@ def _share(shape: Sequence[Extent]) -> Coef:
             return ONE
         share = share.by(inverse_extent(extent))
     return share
+
+
+def _cancelled(coef: Coef) -> Coef:
+    """The coefficient without dimensions that stand above and below the line."""
+    times, over = Counter(coef.times), Counter(coef.over)
+    rest = sorted((times - over).elements()), sorted((over - times).elements())
+    return coef._replace(times=tuple(rest[0]), over=tuple(rest[1]))

@@ -59,6 +59,8 @@ class Fragment(NamedTuple):
         A comparison as it is written where a condition is expected.
     inverted : rope or None
         What this is the inverse of, where that is written as a power.
+    diagonal : bool
+        A matrix by its diagonal.
     entry : tuple or None
         Of an array given by its entries: the number of axes, and what writes one entry without its
         sign, given the letters of the axes and all that are taken.
@@ -76,6 +78,12 @@ class Fragment(NamedTuple):
     condition: Rope = None
     entry: tuple[int, Callable[[str, str], Any]] | None = None
     inverted: Rope = None
+    diagonal: bool = False
+
+    @property
+    def digits(self) -> bool:
+        """Is it a number, and no dimension?"""
+        return self.numeral and isinstance(self.text, str) and self.text[0].isdigit()
 
 
 def rope_text(rope: Rope, leaf: Callable[[str], str] = str) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...graph.extents import Coef, Extent, Shape, size_of
 from ...graph.operators import Op
+from .chains import append_power, equal_ends, leading_sum, period
 from .constants import ratio
 from .notation import (
     ATOM,
@@ -129,7 +130,8 @@ class Style:
     def transpose(self, p: Fragment) -> Fragment:
         text = self.raised(p._replace(negative=False) if p.negative else p)
         bare = p.level >= QUOTE or p.inverted is not None
-        size = min(MAX_SIZE, p.size + (1 if bare else 3))
+        marks = 1 if bare else 2 if p.level == SUM else 3  # a sum rather stays together
+        size = min(MAX_SIZE, p.size + marks)
         flips = p.flips + (1 if p.level >= POWER else 2)  # around a product one more to read
         return Fragment(text, QUOTE, size, flips, p.negative)
 
@@ -143,9 +145,16 @@ class Style:
         powers: list[tuple[Fragment, int]] = []
         for factor in factors:
             for p, k in factor.chained if not factor.negative else ():
-                _append_power(powers, p, k)
+                append_power(powers, p, k)
             if factor.negative or not factor.chained:
-                _append_power(powers, factor, 1)
+                append_power(powers, factor, 1)
+        whole = period(powers)
+        if whole:
+            body = self.chain([p for p, k in powers[:whole] for _ in range(k)])
+            times = len(powers) // whole
+            size, flips = fragment_size([body], 2)
+            text = self.power(body, times, True)
+            return Fragment(text, POWER, size, flips, chained=((body, times),))
         ropes = [self.power(p, k, True) if k > 1 else self.inside(p, POWER) for p, k in powers]
         if powers[0][1] == 1:
             ropes[0] = self.inside(powers[0][0], PRODUCT)
@@ -234,13 +243,13 @@ class Style:
         return Fragment(text, level, *fragment_size([top, bottom]))
 
     def add(self, terms: Sequence[Fragment]) -> Fragment:
-        """A sum, positive terms first.
+        """A sum, positive terms first, numbers that are subtracted last.
 
         A sum in it has parentheses, but in front of a short text, where these would only disturb.
         """
         terms = leading_sum(terms)
         few = len(terms) == 2 and sum([p.size for p in terms]) <= SHORT
-        ordered = sorted(terms, key=lambda p: p.negative)
+        ordered = sorted(terms, key=lambda p: (p.negative, p.negative and p.digits))
         ropes: list[Rope] = []
         for p in ordered:
             first = few and not ropes and not p.negative
@@ -251,6 +260,18 @@ class Style:
                 ropes.append("-")
             ropes.append(body)
         return Fragment(tuple(ropes), SUM, *fragment_size(terms, len(terms)))
+
+    def together(self, terms: Sequence[Fragment]) -> Fragment:
+        """A sum, factors outside with which all terms begin or end beside a diagonal matrix.
+
+        Of expressions such products are multiplied out (see `graph.normal`).
+        """
+        ends = equal_ends(terms)
+        if ends is None:
+            return self.add(terms)
+        pairs = zip(ends.rests, terms, strict=True)
+        body = self.add([self.chain(rest)._replace(negative=p.negative) for rest, p in pairs])
+        return self.chain([*ends.shared, body] if ends.front else [body, *ends.shared])
 
     def function(self, name: str, args: Sequence[Fragment], extra: Sequence[str] = ()) -> Fragment:
         ropes = [self.argument(p) for p in args] + list(extra)
@@ -285,7 +306,7 @@ class Style:
         return Fragment((self.inside(p, ATOM), "[", shown, "]"), ATOM, size, flips)
 
     def diag(self, p: Fragment) -> Fragment:
-        return self.function("diag", [p])
+        return self.function("diag", [p])._replace(diagonal=True)
 
     def trace(self, p: Fragment) -> Fragment:
         return self.function("tr", [p])
@@ -369,19 +390,3 @@ class Style:
 
 #: Infix operators that are no comparisons: precedence, and that of their right operand at least.
 INFIX = {"/": (POINTWISE, POWER), "*": (POINTWISE, POWER), "^": (POWER, ATOM)}
-
-
-def leading_sum(terms: Sequence[Fragment]) -> list[Fragment]:
-    """The terms with one nested sum in front, where it needs no parentheses."""
-    for k, p in enumerate(terms):
-        if p.level == SUM and not p.negative:
-            return [p, *terms[:k], *terms[k + 1 :]]
-    return list(terms)
-
-
-def _append_power(powers: list[tuple[Fragment, int]], p: Fragment, k: int) -> None:
-    """One more power of a product; of the last factor once more, it is one power."""
-    if powers and powers[-1][0].text is p.text:
-        p, before = powers.pop()
-        k += before
-    powers.append((p, k))

@@ -1,0 +1,201 @@
+"""Laws of common factors: what terms share is written once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ..graph.extents import ONE, Coef, Extent, size_of
+from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
+from ..graph.normal import add, built, einsum, scale, view
+from ..graph.products import Factors, atoms_of, multiple, split_coef
+from .exponentials import opposite
+from .laws import law
+from .powers import in_units
+from .products import MAX_TERMS, opened
+
+#: How many of the factors that terms share are tried.
+MAX_PULLED = 3
+#: Factors of a product of which one may differ among terms.
+MAX_CHAIN = 8
+
+
+class Place(NamedTuple):
+    """A factor of a term, and how its axes meet the result's and the other factors'.
+
+    Attributes
+    ----------
+    key : tuple
+        Equal where two terms have the factor in one place.
+    factor : Expr
+    word : tuple of int
+        Its labels: those of the result's axes, and from `ndim` on those that are summed.
+    rest : Factors
+        The other factors under the same labels; which of them stand in the remainder is decided
+        among all terms.
+    """
+
+    key: tuple[Any, ...]
+    factor: Expr
+    word: Labels
+    rest: Factors
+
+
+def _places(product: Factors) -> Iterator[Place]:
+    """The factors of a term that are not at an axis of a unit tensor."""
+    out = product.out
+    position: dict[int, int] = {}
+    for k, label in enumerate(out):
+        position.setdefault(label, k)
+    units = {label for label in out if out.count(label) > 1}
+    for k, (op, word) in enumerate(product.operands):
+        if not units.isdisjoint(word):
+            continue
+        rest = product.operands[:k] + product.operands[k + 1 :]
+        names = dict(position)
+        for _, labels in ((op, word), *rest):
+            for label in labels:
+                names.setdefault(label, max(len(out), *names.values(), -1) + 1)
+        moved = tuple([names[label] for label in word])
+        own = sorted(set(moved))
+        extents = {names[i]: x for i, x in product.extents.items() if i in names}
+        words = [(a, tuple([names[label] for label in w])) for a, w in rest]
+        found = Factors(words, tuple([names[label] for label in out]), extents, product.coef)
+        summed = tuple([i if i < len(out) else own.index(i) + len(out) for i in moved])
+        yield Place((op.order, summed), op, moved, found)
+
+
+def _pulled(e: Expr, places: list[tuple[int, Place]]) -> Expr:
+    """The terms at these places as one product."""
+    first = places[0][1]
+    own, result = set(first.word), set(range(e.ndim))
+    needed = {i for _, place in places for _, w in place.rest.operands for i in w}
+    axes = sorted((result - own) | (needed & own))
+    extents: dict[int, Extent] = dict(enumerate(e.shape))
+    extents.update(zip(first.word, first.factor.shape, strict=True))
+    rests = []
+    for _, place in places:
+        out = tuple([place.rest.out[k] if k < e.ndim else k for k in axes])
+        rests.append(built(place.rest._replace(out=out, extents={**extents, **place.rest.extents})))
+    words = [first.word, axes]
+    return einsum([first.factor, add(rests)], words, range(e.ndim), ONE, extents)
+
+
+def _views(e: Expr) -> list[Factors]:
+    """A term as a product: with contractions opened, and with contractions as factors."""
+    whole, outer = opened(e), atoms_of(e)
+    found = [whole]
+    if len(outer.operands) != len(whole.operands):
+        found.append(outer)
+    return [p._replace(operands=[f for op in p.operands for f in in_units(*op)]) for p in found]
+
+
+@law("common-factor", "A*x + A*B*x = A*(B*x + x)", "Add")
+def _common_factor(e: Expr) -> Iterable[Expr | None]:
+    """Terms with a factor in one place become one."""
+    terms = e.args
+    if len(terms) > MAX_TERMS:
+        return
+    found: dict[Any, list[tuple[int, Place]]] = {}
+    for k, term in enumerate(terms):
+        seen: set[Any] = set()
+        for product in _views(term):
+            for place in _places(product):
+                if place.key not in seen:
+                    seen.add(place.key)
+                    found.setdefault(place.key, []).append((k, place))
+    shared = [places for places in found.values() if _worth(places, len(terms))]
+    shared.sort(key=lambda places: (-len(places), -places[0][1].factor.ndim, places[0][1].key))
+    for places in shared[:MAX_PULLED]:
+        members = {k for k, _ in places}
+        rest = [t for k, t in enumerate(terms) if k not in members]
+        yield add([*rest, _pulled(e, places)])
+
+
+def _worth(places: list[tuple[int, Place]], terms: int) -> bool:
+    """Do all terms have the factor, or two a factor that is no scalar's or matrix's name?"""
+    factor = places[0][1].factor
+    return len(places) > 1 and (len(places) == terms or bool(factor.args) or factor.ndim == 1)
+
+
+@law("different-factor", "A*B*x + A'*B*x + y = (A + A')*B*x + y", "Add")
+def _different_factor(e: Expr) -> Iterable[Expr | None]:
+    """Terms that differ in one matrix become one; of two terms, common factors are pulled out."""
+    if not 2 < len(e.args) <= MAX_TERMS or e.ndim not in (1, 2):
+        return
+    found: dict[Any, list[tuple[int, Expr, Expr]]] = {}
+    for k, term in enumerate(e.args):
+        product = opened(term)
+        if len(product.operands) <= MAX_CHAIN and len(set(product.out)) == e.ndim:
+            for key, factor, rest in _without_one(product):
+                found.setdefault((*key, id(rest)), []).append((k, factor, rest))
+    for (word, axes, _), group in found.items():
+        members = {k for k, _, _ in group}
+        if len(group) == len(members) > 1:
+            total = add([factor for _, factor, _ in group])
+            others = [t for k, t in enumerate(e.args) if k not in members]
+            yield add([*others, einsum([total, group[0][2]], [word, axes], range(e.ndim))])
+
+
+def _without_one(product: Factors) -> Iterator[tuple[tuple[Labels, Labels], Expr, Expr]]:
+    """Each matrix with the coefficient, and the rest; their labels, the result's in front."""
+    ndim = len(product.out)
+    for k, (op, word) in enumerate(product.operands):
+        rest = product.operands[:k] + product.operands[k + 1 :]
+        if op.ndim != 2 or len(set(word)) < 2 or not rest:
+            continue
+        names = {label: axis for axis, label in enumerate(product.out)}
+        for label in word:
+            names.setdefault(label, max(ndim, *[i + 1 for i in names.values()]))
+        inside = {label for _, w in rest for label in w}
+        out = sorted([label for label in names if label in inside], key=names.__getitem__)
+        made = built(product._replace(operands=rest, out=tuple(out), coef=ONE))
+        place, factor = tuple([names[label] for label in word]), multiple(op, product.coef)
+        if place[0] > place[1]:
+            place, factor = place[::-1], view(factor, (1, 0))
+        if set(place) | {names[label] for label in out} >= set(range(ndim)):
+            yield (place, tuple([names[label] for label in out])), factor, made
+
+
+@law("common-number", "x/2 + vector(1, n)*extent(n)/2 = (x + vector(1, n)*extent(n))/2", "Add")
+def _common_number(e: Expr) -> Iterable[Expr | None]:
+    """A number that terms share outside, though their dimensions differ."""
+    coefs = [split_coef(t)[0] for t in e.args]
+    size = size_of(coefs[0].value)
+    if size not in (0, 1) and all(size_of(c.value) == size for c in coefs):
+        inner = [
+            multiple(split_coef(t)[1], c._replace(value=1 if c.value > 0 else -1))
+            for t, c in zip(e.args, coefs, strict=True)
+        ]
+        yield scale(add(inner), Coef(size))
+
+
+@law("sum-in-sum", "exp(x - y) - x + y = exp(x - y) - (x - y)", "Add", directed=True)
+def _sum_in_sum(e: Expr) -> Iterable[Expr | None]:
+    """Terms that are a sum which stands in another term, or its negative, are that sum."""
+    terms = {id(t) for t in e.args}
+    for inner in postorder(e.args):
+        if not isinstance(inner, Add) or inner.shape != e.shape or len(inner.args) >= len(e.args):
+            continue
+        for sign in (1, -1):
+            held = [scale(t, Coef(sign)) for t in inner.args]
+            if all(id(t) in terms for t in held):
+                gone = set(map(id, held))
+                yield add([*[t for t in e.args if id(t) not in gone], scale(inner, Coef(sign))])
+                return
+
+
+@law("one-difference", "exp(x - y) .* (y - x) = -exp(x - y) .* (x - y)", "Einsum")
+def _one_difference(e: Expr) -> Iterable[Expr | None]:
+    """A difference beside factors that have its negative, as the negative of that."""
+    assert isinstance(e, Einsum)
+    inside = [node for node in postorder(e.args) if isinstance(node, Add)]
+    product = opened(e) if len(inside) > 1 else atoms_of(e)
+    for k, (op, word) in enumerate(product.operands):
+        alike = [a for a in inside if a.shape == op.shape and a is not op]
+        if isinstance(op, Add) and any(len(a.args) == len(op.args) for a in alike):
+            other = opposite(op)
+            rest = product.operands[:k] + product.operands[k + 1 :]
+            if any(node is other for node in postorder([a for a, _ in rest])):
+                operands, coef = [*rest, (other, word)], product.coef.by(Coef(-1))
+                yield built(product._replace(operands=operands, coef=coef))
