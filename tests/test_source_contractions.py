@@ -36,6 +36,28 @@ def test_all_orders_of_axes(pair: tuple[str, str, str]) -> None:
         np.testing.assert_allclose(found, np.einsum(spec, a, b), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "rest", ["jk,k->i", "i,j->", "jk->k", "jk->", "j->", "->i", "->", "j,i->ij"]
+)
+def test_inverses_in_contractions(rest: str) -> None:
+    """They are solved with, or made where one of their axes is summed alone."""
+    rng = np.random.default_rng(0)
+    words, _, out = rest.partition("->")
+    others = [word for word in words.split(",") if word]
+    arrays = [rng.normal(size=[3] * len(word)) for word in others]
+    root, b = rng.normal(size=(3, 3)), tc.var("b", (3, 3))
+    names = [f"x{k}" for k in range(len(arrays))]
+    factors = [tc.var(name, a.shape) for name, a in zip(names, arrays, strict=True)]
+    inverse = tc.linalg.inv(b @ b.T + tc.eye(3))
+    spec = ",".join(["ij", *others]) + "->" + out
+    given = dict(zip(names, arrays, strict=True))
+    made = np.linalg.inv(root @ root.T + np.eye(3))
+    for turned in (False, True):
+        e = tc.einsum(spec, inverse.T if turned else inverse, *factors)
+        found = run_source(e * tc.sum(inverse), {**given, "b": root})
+        np.testing.assert_allclose(found, np.einsum(spec, made, *arrays) * made.sum(), rtol=1e-11)
+
+
 @pytest.mark.parametrize("words", ["i,j,k", "ij,j,k", "ij,k,j", "i,j,k,l"])
 def test_products_have_the_same_bits_in_every_order_of_axes(words: str) -> None:
     """Of the maximum the derivative asks where it stands."""
