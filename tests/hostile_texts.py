@@ -87,6 +87,7 @@ def matrix_texts() -> Iterator[tuple[str, str]]:
         yield f"{count} axes", f"#('{','.join(axes)}->{axes}',{vectors})"
     yield "a log of exponentials", f"log({numbered('exp(a{})', '+')})"
     yield "the power of a sum", f"({numbered('a{}', '+')})^20"
+    yield "keys in keys", filled("sum[")
     yield "brackets", "(" * 200_000 + "a" + ")" * 200_000
 
 
@@ -188,6 +189,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     yield "an extent", ["derive", "v", "--var", f"v={numbered('n{}', '+')}"]
     yield "a deep extent", ["derive", "v", "--var", f"v={nested('(', 'n')}"]
     yield "a wide extent", ["derive", "v", "--var", f"v={filled('(n+m)', '*')}"]
+    yield "two dashes", ["derive", "v", "--var=--", "--limit=--"]
     yield "many extents", ["derive", "v", "--var", f"v={filled('n', ',')}", "--wrt", "v"]
 
 
@@ -213,6 +215,13 @@ def costly() -> Iterator[tuple[str, list[str]]]:
         ("squares of squares", "einsum", squares, "--to=text"),
         ("a long chain", "matrix", f"tr({filled('A*B', '*')})", "--wrt=A"),
         ("an outer product", "matrix", outer, "--wrt=x", "--order=2"),
+        ("many numbers", "matrix", numbered("0.9{0:04}7654321*exp({0}*x)", "+")),
+        (
+            "quadratic forms as C",
+            "matrix",
+            numbered("x'*inv(A+{}*A')*x", "*")[:800] + "x",
+            "--to=c",
+        ),
         ("a nest of exponentials", "matrix", nested("exp(", "x"), "--wrt=x", "--order=2"),
     ):
         declared = [f"--var={row}" for row in DECLARED[language]]

@@ -17,7 +17,7 @@ import pytest
 
 import tcalc as tc
 from benchmarks.harness import peak_traced
-from tcalc.backends.c import compiler, functions, program
+from tcalc.backends.c import compiler, program, together
 from tcalc.backends.c.cache import private
 from tcalc.backends.c.library import heading
 from tests.cases import CASES
@@ -239,13 +239,13 @@ def test_source_is_c_without_warnings(tmp_path: Path) -> None:
 
 def test_functions_of_a_program_are_compiled_together(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    make = functions.functions
+    make = together.functions
 
     def counted(texts: Any, *rest: Any) -> Any:
         calls.append(len(texts))
         return make(texts, *rest)
 
-    monkeypatch.setattr(functions, "functions", counted)
+    monkeypatch.setattr(together, "functions", counted)
     A, x = tc.var("A", ("n", "n")), tc.var("x", ("n",))
     # Factorisations stand between the functions; x[::-1] is a view of an argument.
     first = tc.solve(A, tc.exp(x) * x[::-1] + 1)

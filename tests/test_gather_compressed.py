@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -120,3 +122,30 @@ def test_random_models_with_groups(seed: int) -> None:
     np.testing.assert_allclose(matrix @ flat(held.solve(rhs, damping=1e3)), flat(rhs), 1e-7, 1e-7)
     spread = (held + 1e3 * tc.identity_like(held)).inverse().diagonal()
     np.testing.assert_allclose(flat(spread), np.diag(np.linalg.inv(matrix)), 1e-7)
+
+
+#: Linear maps that place entries, on arrays of one or two axes, in NumPy's names.
+PLACING = (
+    lambda xp, x: x[1:],
+    lambda xp, x: x[::-1],
+    lambda xp, x: xp.take(x, [0, 1, 0], axis=0),
+    lambda xp, x: xp.diag(x) if x.ndim == 1 else x.T,
+    lambda xp, x: x[:, None] * xp.ones(2) if x.ndim == 1 else x[:, 0],
+    lambda xp, x: xp.concatenate([x, x[:1]], axis=0),
+)
+
+
+@pytest.mark.parametrize("steps", [*product(PLACING, repeat=3)])
+def test_maps_that_place_entries_one_after_another(steps: Sequence[Any]) -> None:
+    """Jacobians are products of unit tensors, any label in several of them."""
+    x = tc.var("x", "n")
+
+    def run(xp: Any, x: Any) -> Any:
+        for step in steps:
+            x = step(xp, x)
+        return x
+
+    jacobian = tc.jacobian(run(tc, x), x)
+    wanted = np.stack([run(np, row) for row in np.eye(5)], axis=-1)
+    held = tc.compile(jacobian, structured=True)(x=np.ones(5))
+    np.testing.assert_array_equal(held.todense(), wanted)

@@ -19,8 +19,10 @@ from fastapi.testclient import TestClient
 from tcalc_web.application import Service, application
 from tcalc_web.examples import EXAMPLES, Example
 from tcalc_web.gate import Gate, network
+from tcalc_web.guess import guessed
 from tcalc_web.settings import SETTINGS
 
+import tcalc as tc
 from tests.web_server import OPEN
 
 SHAPES = {"A": {"shape": ["m", "n"]}, "x": {"shape": ["m"]}}
@@ -167,6 +169,25 @@ def test_a_form_keeps_what_was_typed_and_guesses_again_what_was_not(client: Test
     edited = client.get("/?e=x'*A*x&d=x&vn=A&vs=n,+n&vp=symmetric&vg=n,+n")
     assert "2*A*x" in edited.text
     assert 'value="symmetric" selected' in edited.text
+
+
+@pytest.mark.parametrize(
+    ("expression", "shapes"),
+    [
+        ("norm2(A*x - b)^2 + lambda*norm1(x)", {"lambda": []}),
+        ("sum(log(cosh(X*theta - y)))", {"theta": ["n"]}),
+        ("(x - mu)'*inv(Sigma)*(x - mu) + logdet(Sigma)", {"mu": ["n"], "Sigma": ["n", "n"]}),
+        ("scale*A*x", {"scale": []}),
+        ("W*input + bias", {"input": ["n"], "bias": ["m"]}),
+        ("α*norm2(Data*weights)", {"α": [], "Data": ["m", "n"], "weights": ["n"]}),
+        ("Data*(", {"Data": ["m", "n"]}),
+    ],
+)  # fmt: skip
+def test_names_have_the_shapes_of_letters_in_their_places(
+    expression: str, shapes: dict[str, list[str]]
+) -> None:
+    found = guessed(expression, "matrix", (), tc.parse)
+    assert {name: one["shape"] for name, one in found.items()} == shapes
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.title)

@@ -44,7 +44,7 @@ def server() -> Iterator[Server]:
 
 
 def post(address: str, query: dict[str, Any], **more: Any) -> Any:
-    return httpx.post(address + DERIVE, json=query, timeout=30, **more)
+    return httpx.post(address + DERIVE, json=query, timeout=90, **more)
 
 
 def connected(address: str, source: str = "127.0.0.1") -> socket.socket:
@@ -90,7 +90,7 @@ def test_whoever_leaves_frees_the_place_and_its_child_ends(server: Server) -> No
     connection.close()
     until(lambda: not children(service))
     until(lambda: service.evaluator.running == 0)
-    assert time.monotonic() - start < SETTINGS.cpu / 2
+    assert time.monotonic() - start < OPEN.wall / 2
     assert service.gate._bucket("127.0.0.1").seconds < charged
     assert service.metrics.statuses[LEFT] >= 1
     assert post(address, SHORT).status_code == 200
@@ -121,7 +121,7 @@ def test_queries_in_flight_when_the_fork_server_is_killed_are_answered(server: S
         start = time.monotonic()
         assert [wait.result().status_code for wait in waits] == [503, 503]
         assert post(address, SHORT).status_code == 200
-        assert time.monotonic() - start < SETTINGS.wall
+        assert time.monotonic() - start < OPEN.wall / 2
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
 
 
@@ -133,7 +133,7 @@ def test_no_text_ends_the_fork_server(server: Server, character: str) -> None:
     text = character * min(longest, SETTINGS.characters)
     body = json.dumps({"expression": text}, ensure_ascii=False).encode()
     json_type = {"content-type": "application/json"}
-    answer = httpx.post(address + DERIVE, content=body, headers=json_type, timeout=30)
+    answer = httpx.post(address + DERIVE, content=body, headers=json_type, timeout=90)
     assert answer.status_code == 422
     assert len(answer.content) < 2000
     assert [link.pid for link in service.evaluator._links] == before
@@ -226,7 +226,7 @@ def test_proxies_are_told_by_their_addresses(proxies: str) -> None:
 )
 def test_every_answer_says_what_a_page_may_load(server: Server, path: str) -> None:
     for answer in (
-        httpx.get(server[0] + path, timeout=30),
+        httpx.get(server[0] + path, timeout=90),
         httpx.post(server[0] + path, content=b" " * (SETTINGS.body + 1)),
         httpx.request("TRACE", server[0] + path),
     ):
@@ -266,7 +266,7 @@ FIELDS = {
 @pytest.mark.parametrize("field", FIELDS)
 def test_what_is_typed_is_text_wherever_it_is_shown(server: Server, place: str, field: str) -> None:
     for text in INJECTED:
-        page = httpx.get(f"{server[0]}{place}?{FIELDS[field].format(quote(text))}", timeout=30)
+        page = httpx.get(f"{server[0]}{place}?{FIELDS[field].format(quote(text))}", timeout=90)
         assert page.status_code in (200, 422), text
         for tag, attributes in anatomy(page.text):
             assert tag not in ("img", "i", "u"), text
@@ -283,7 +283,7 @@ TAMPERED = [
 def test_links_that_were_tampered_with_are_answered(server: Server, field: str) -> None:
     for text in TAMPERED:
         given = quote(text.encode(errors="surrogatepass"))
-        page = httpx.get(f"{server[0]}/?{FIELDS[field].format(given)}", timeout=30)
+        page = httpx.get(f"{server[0]}/?{FIELDS[field].format(given)}", timeout=90)
         assert page.status_code in (200, 422), text
         assert len(page.text) < 64_000, text
         assert "set_int_max" not in page.text
@@ -293,6 +293,6 @@ def test_a_link_makes_no_more_rows_than_a_query_has_variables(server: Server) ->
     rows = "&".join(f"vn=v{k}&vs=n&vp=&vg=n" for k in range(400))
     names = "%2B".join(f"name{k}" for k in range(400))
     for link in (f"/?e=x%2B&{rows}", f"/?e={names}%2B"):
-        page = httpx.get(server[0] + link, timeout=30)
+        page = httpx.get(server[0] + link, timeout=90)
         assert page.status_code == 422
         assert page.text.count('name="vs"') <= SETTINGS.variables + 1

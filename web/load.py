@@ -128,6 +128,7 @@ async def watch(url: str, seen: Seen, end: float, most: float, kill: bool, pid: 
     """The health of the server and its memory; halfway its fork server is killed if asked."""
     middle = (time.monotonic() + end) / 2
     read = 0.0
+    status: int | str
     async with httpx.AsyncClient(base_url=url, timeout=30) as http:
         while time.monotonic() < end and seen.queries < most:
             start = time.monotonic()
@@ -136,7 +137,10 @@ async def watch(url: str, seen: Seen, end: float, most: float, kill: bool, pid: 
                 seen.memory["web process"].append(own_memory(pid))
                 seen.memory["fork servers"].append(sum(map(own_memory, children(pid))))
                 start = time.monotonic()
-            answer = await http.get("/health")
+            try:
+                status = (await http.get("/health")).status_code
+            except httpx.HTTPError as error:
+                status = repr(error)
             seen.health.append(time.monotonic() - start)
             if kill and (start > middle or seen.queries > most / 2):
                 kill = False
@@ -145,8 +149,8 @@ async def watch(url: str, seen: Seen, end: float, most: float, kill: bool, pid: 
                 while (await http.get("/health")).status_code != 200:
                     await asyncio.sleep(0.02)
                 seen.back = time.monotonic() - start
-            if answer.status_code != 200:
-                seen.wrong.append(f"health: {answer.status_code}")
+            if status != 200:
+                seen.wrong.append(f"health: {status}")
             await asyncio.sleep(0.2)
 
 

@@ -61,7 +61,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _quoted_expressions(argv: list[str]) -> list[str]:
-    """An expression may start with '-': a space before it keeps argparse from reading an option."""
+    """An expression may start with '-': a space before it keeps argparse from reading an option.
+
+    ValueError of an option whose value is two dashes, which argparse takes away.
+    """
+    for word in argv:
+        if re.fullmatch(r"--[a-z]+=--", word):
+            raise ValueError(f"{word.removesuffix('=--')}: expected a value, not '--'")
     if "--" in argv:
         return argv
     option = re.compile(r"-h|--[a-z]+(=.*)?", re.DOTALL)

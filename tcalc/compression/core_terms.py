@@ -260,6 +260,7 @@ def _read_tables(
     kept: list[LabelledExpr] = []
     for k, (op, word) in enumerate(operands):
         others = {i for j, (_, w) in enumerate(operands) if j != k for i in w}
+        others.update([i for item in items if isinstance(item, Table) for i in item.labels])
         place = word[-1] if word else None
         alone = place not in others and place not in word[:-1] and place in items
         if selects(op) and alone and len(set(word)) == len(word):

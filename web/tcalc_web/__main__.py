@@ -57,7 +57,7 @@ def configured(
     return uvicorn.Config(
         app, host=host, port=port, log_config=None, access_log=False, server_header=False,
         proxy_headers=bool(proxies), forwarded_allow_ips=proxies or None, ws="none",
-        http=connection_class(networks(proxies), settings), timeout_keep_alive=5,
+        http=connection_class(networks(proxies), settings), timeout_keep_alive=20,
         limit_concurrency=512, h11_max_incomplete_event_size=settings.body,
     )  # fmt: skip
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import os
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .frames import Frames, frame
@@ -67,6 +68,7 @@ class _Link:
             with theirs:
                 process = await asyncio.create_subprocess_exec(
                     sys.executable, "-m", f"{__package__}.fork_server", str(theirs.fileno()),
+                    json.dumps(asdict(self.settings)),
                     pass_fds=[theirs.fileno()], stdin=asyncio.subprocess.DEVNULL,
                     # Modules are found where this process finds them.
                     env=os.environ | _ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(sys.path)},

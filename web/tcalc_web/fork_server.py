@@ -1,4 +1,4 @@
-"""The process that forks a child for every query: ``python -m tcalc_web.fork_server DESCRIPTOR``.
+"""Forks a child for every query: ``python -m tcalc_web.fork_server DESCRIPTOR SETTINGS``.
 
 It is single-threaded and has tcalc imported and warm; memory that children only read stays shared
 (`gc.freeze`). Over the socket of the descriptor come ``{"id", "query"}``, and ``{"id"}`` alone
@@ -10,6 +10,7 @@ socket closes, all children are killed and it ends.
 from __future__ import annotations
 
 import gc
+import json
 import os
 import selectors
 import signal
@@ -23,7 +24,7 @@ from typing import Any
 from .confinement import confine, mapped
 from .frames import Frames, frame
 from .queries import out_of_time, warm_up, written
-from .settings import SETTINGS, Settings
+from .settings import Settings
 
 #: How much lower a query in the background stands with the scheduler.
 NICE = 15
@@ -192,16 +193,16 @@ class ForkServer:
         return status, used.ru_utime + used.ru_stime
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int, settings: Settings) -> None:
     """Warm up, say so, and serve."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's end closes the socket
     control = socket.socket(fileno=descriptor)
-    warm_up(SETTINGS)
+    warm_up(settings)
     gc.collect()
     gc.freeze()
     control.sendall(frame({"ready": os.getpid()}))
-    ForkServer(control, SETTINGS).run()
+    ForkServer(control, settings).run()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), Settings(**json.loads(sys.argv[2])))

@@ -140,7 +140,7 @@ def told(error: Exception) -> dict[str, Any]:
 def _derived(query: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     given = query["variables"]
     if query["guess"]:
-        given = guessed(query["expression"], query["language"], given) | given
+        given = guessed(query["expression"], query["language"], given, tc.parse) | given
     declared = {name: _declared(name, one) for name, one in given.items()}
     e = READERS[query["language"]](query["expression"], **declared)
     wrt, order, mode = query["wrt"], query["order"], query["mode"]

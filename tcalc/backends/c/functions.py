@@ -25,14 +25,14 @@ from .together import Compute, Together
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
 MAX_VARIANTS = 8
 #: Bytes before an array object's address of its entries.
-_HEAD = object.__basicsize__
+HEAD = object.__basicsize__
 
 
 def check_addresses() -> None:
     """Raises an Error where array objects do not begin as NumPy's do in CPython."""
     if sys.implementation.name == "cpython":
         array = np.empty(1)
-        if ctypes.c_void_p.from_address(id(array) + _HEAD).value == array.ctypes.data:
+        if ctypes.c_void_p.from_address(id(array) + HEAD).value == array.ctypes.data:
             return
     raise Error('backend="c" needs CPython and NumPy\'s own arrays')
 
@@ -135,7 +135,7 @@ class _CFunction(ABC):
         """
         stay, come, _ = self.used
         names = [f"real *{name}{k} = (real *)table[{n}];" for n, k in enumerate((*stay, *held))]
-        names += [f"real *{name}{k} = *(real **)(o{k} + {_HEAD});" for k in come]
+        names += [f"real *{name}{k} = *(real **)(o{k} + {HEAD});" for k in come]
         given = "".join([f", char *o{k}" for k in come])
         lines = [
             "",

@@ -7,6 +7,7 @@ stays where it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -41,6 +42,7 @@ class Track(NamedTuple):
     mask: str = "-1"
 
 
+@cache
 def moves(order: range, count: int) -> tuple[int, int, int]:
     """Rows of a loop with so many steps: the first, how far the next is, and the mask of steps."""
     if not order:

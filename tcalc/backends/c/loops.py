@@ -6,6 +6,7 @@ is. Every so often it comes back, so that Python can look whether it was interru
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -19,6 +20,7 @@ from ...support.rows import Rows
 from ..interface import Sweep
 from ..numpy.program import bind
 from .asked import ASK, Answers
+from .functions import HEAD
 from .library import functions
 from .loop_layout import INTEGER, Whole, spelled
 from .loop_text import Level, Track, moves
@@ -29,8 +31,8 @@ from .together import Together
 PAUSE = 1e8
 #: Workspaces above this size are freed after every call.
 KEPT_BYTES = 1 << 28
-#: What a function takes besides a number.
-POINTERS = 4
+#: What a function takes besides a number, and the numbers that it is told of each array.
+POINTERS, NUMBERS = 4, 4
 
 
 class Loops:
@@ -95,25 +97,39 @@ class CompiledLoop:
             self._by_numpy().sweep(count, fixed, moving, into)
             return
         run, whole = self.made
-        given = _Given(2 + 3 * (len(self.plan.inputs) + len(into)))
-        for slot, name in enumerate(self.plan.inputs):
-            dtype = INTEGER if slot in self.plan.integers else self.dtype
-            rows = moving.get(name)
-            given.add(rows or Rows(fixed[name][None], range(1)), dtype, count)
-        for rows in into:
-            given.add(rows, self.dtype, count)
+        tracks = self._tracks(count, fixed, moving, into)
         try:
             workspace = self._pool.pop()
         except IndexError:
-            workspace = _Workspace(whole)
-        numbers = given.numbers
+            workspace = _Workspace(whole, NUMBERS * len(tracks))
+        given, (at, times, ask) = workspace.given, workspace.addresses
+        given[2:] = [number for _, numbers in tracks for number in numbers]
         for first in range(0, count, self._stretch):
-            numbers[:2] = first, min(first + self._stretch, count)
-            if run(0, workspace.address, workspace.times.ctypes.data, numbers.ctypes.data,
-                   workspace.answers.address):  # fmt: skip
+            given[0], given[1] = first, min(first + self._stretch, count)
+            if run(0, at, times, ctypes.addressof(given), ask):
                 raise workspace.answers.failed(count)
         if whole.bytes <= KEPT_BYTES:
             self._pool.append(workspace)
+
+    def _tracks(
+        self,
+        count: int,
+        fixed: Mapping[str, Array],
+        moving: Mapping[str, Rows],
+        into: Sequence[Rows],
+    ) -> list[tuple[Array, Sequence[int]]]:
+        """For each input and output its array, and what the function is told of it."""
+        found: list[tuple[Array, Sequence[int]]] = []
+        for slot, name in enumerate(self.plan.inputs):
+            dtype = INTEGER if slot in self.plan.integers else self.dtype
+            rows = moving.get(name)
+            if rows is None:
+                array = np.asarray(fixed[name], dtype, order="C")
+                found.append((array, (id(array), 0, 0, 0)))
+            else:
+                found.append(_track(rows, dtype, count))
+        found += [_track(rows, self.dtype, count) for rows in into]
+        return found
 
     def _by_numpy(self) -> Sweep:
         if self._other is None:
@@ -127,9 +143,10 @@ def _written(plan: Plan, whole: Whole) -> str:
     tracks = []
     for k in range(len(plan.inputs) + len(plan.outputs)):
         kind = spelled(INTEGER) if k in plan.integers and k < len(plan.inputs) else "real"
-        start, apart, mask = [f"given[{2 + 3 * k + j}]" for j in range(3)]
+        array, first, apart, mask = [f"given[{2 + NUMBERS * k + j}]" for j in range(NUMBERS)]
         still = k in plan.fixed and k < len(plan.inputs)
-        tracks.append(Track(f"({kind} *){start}", "" if still else apart, mask))
+        start = f"*({kind} **)({array} + {HEAD}) + {first}"
+        tracks.append(Track(start, "" if still else apart, mask))
     inputs = len(plan.inputs)
     body = level.loop(tracks[:inputs], tracks[inputs:], ("given[0]", "given[1]"))
     asked = ASK.replace("(*)", "(*ask)")
@@ -139,34 +156,24 @@ def _written(plan: Plan, whole: Whole) -> str:
     )
 
 
-class _Given:
-    """What the function is told: from which step to which, and for each input and output the
-    address of its first row, how far the next one is, and the mask of `Track`.
-    """
-
-    def __init__(self, size: int) -> None:
-        self.numbers = np.empty(size, INTEGER)
-        self._filled, self._alive = 2, list[Array]()
-
-    def add(self, rows: Rows, dtype: np.dtype[Any], count: int) -> None:
-        array = np.ascontiguousarray(rows.array, dtype)
-        self._alive.append(array)
-        first, apart, mask = moves(rows.order, count)
-        size = prod(array.shape[1:])
-        place = array.ctypes.data + first * size * array.itemsize
-        self.numbers[self._filled : self._filled + 3] = place, apart * size, mask
-        self._filled += 3
+def _track(rows: Rows, dtype: np.dtype[Any], count: int) -> tuple[Array, Sequence[int]]:
+    """The array object, entries before the first row, entries to the next one, and the mask."""
+    array = np.asarray(rows.array, dtype, order="C")
+    first, apart, mask = moves(rows.order, count)
+    size = array.strides[0] // array.itemsize
+    return array, (id(array), first * size, apart * size, mask)
 
 
 class _Workspace:
     """Memory of one call at a time."""
 
-    def __init__(self, whole: Whole) -> None:
+    def __init__(self, whole: Whole, numbers: int) -> None:
         self._memory = np.empty(whole.bytes + 64, np.uint8)
         start = -self._memory.ctypes.data % 64
-        self.address = self._memory.ctypes.data + start
         for place, array in whole.constants:
             held = self._memory[start + place : start + place + array.nbytes]
             held[...] = array.reshape(-1).view(np.uint8)
-        self.times = np.zeros(whole.depth, INTEGER)
-        self.answers = Answers(whole.questions, self.times)
+        times = np.zeros(whole.depth, INTEGER)
+        self.answers = Answers(whole.questions, times)
+        self.given = (ctypes.c_ssize_t * (2 + numbers))()
+        self.addresses = self._memory.ctypes.data + start, times.ctypes.data, self.answers.address

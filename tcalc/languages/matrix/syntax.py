@@ -12,7 +12,7 @@ from ...graph.extents import affine_extent
 from ...support.errors import ParseError
 from ..reading.calls import ArrayParser, ArrayTree
 from ..reading.lexer import WORDS, Lexicon, excerpt, literal
-from ..reading.parser import COMPARISON, OR, POWER, PRODUCT, SUM, Grammar, Open
+from ..reading.parser import BRACKETS, COMPARISON, OR, POWER, PRODUCT, SUM, Grammar, Open
 from ..reading.tree import Node, Positions, SyntaxTree
 from ..reading.where import definitions_first
 from .functions import signature_of
@@ -177,8 +177,8 @@ class _MatrixParser(ArrayParser):
 
     def key(self) -> bool:
         """Read a key that is no operand; does an operand follow?"""
-        first, text = self.place, self.verbatim()
-        if not KEY.fullmatch(text):
+        first, text = self.place, self.verbatim(brackets=False)
+        if self.token.text in BRACKETS or not KEY.fullmatch(text):
             self.place = first
             self.behind[-1].append("")
             return True

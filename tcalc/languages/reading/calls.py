@@ -17,6 +17,7 @@ import numpy as np
 from ...graph.extents import Extent
 from ...graph.variables import check_extent
 from ...support.errors import ShapeError
+from ...support.limits import spend
 from .lexer import Token
 from .parser import BRACKETS, OR, Grammar, Open, Parser
 from .tree import Node, Positions, SyntaxTree
@@ -223,12 +224,15 @@ class ArrayParser(Parser):
             message = "the extent of a letter is an int, a dimension or an affine form in these"
             raise self.fail(f"{message}, not `{text}`", at) from None
 
-    def verbatim(self) -> str:
-        """The text up to the comma or the bracket that ends an argument."""
+    def verbatim(self, brackets: bool = True) -> str:
+        """The text up to the comma or the bracket that ends an argument; or up to one in it."""
         first, depth = self.place, 0
         while self.token.kind != "end" and (depth or self.token.text not in (",", ")", "]")):
+            if self.token.text in BRACKETS and not brackets:
+                break
             depth += (self.token.text in BRACKETS) - (self.token.text in BRACKETS.values())
             self.place += 1
+        spend("steps", self.place - first)
         return self.text[self.tokens[first].start : self.tokens[self.place].start].strip()
 
     def fitted(self, quoted: Token, sizes: dict[str, Extent], count: int) -> EinsumForm:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ...support.limits import spend
 from .c_nests import (
     Array,
     Call,
@@ -28,6 +29,8 @@ from .c_nests import (
 
 #: How many statements back a nest looks for one to be fused with.
 BACK = 24
+#: Steps that it takes to compare two nests.
+COMPARED = 40
 
 
 def live(nodes: Sequence[Node], kept: Sequence[str]) -> list[Node]:
@@ -94,6 +97,7 @@ class Fusion:
         between: list[Node] = []
         for at in range(len(out) - 1, max(-1, len(out) - 1 - BACK), -1):
             other = out[at]
+            spend("steps", COMPARED)
             if isinstance(other, Loop) and other.plain and other.extent == node.extent:
                 needed = _needed(between, node)
                 movable = not any(_conflict(n, other) for n in needed)

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...graph.extents import Extent, Shape
+from ...support.limits import spend
 from .c_extents import extent_text
 from .c_nests import Array, Line, Node, Statement, nest
 from .c_values import Value, by_columns, entry_of, in_memory, scalar, transposed, value
 from .language import Code
 from .scope import FunctionScope
+
+#: Steps that the text of a statement takes.
+EMITTED = 60
 
 
 class Writer:
@@ -37,6 +41,7 @@ class Writer:
     # --- statements ---
 
     def emit(self, *nodes: Node, made: Sequence[Array] = ()) -> None:
+        spend("steps", EMITTED)
         self.scope.lines.append(Statement(list(nodes), list(made)))
 
     def index(self, count: int) -> list[str]:

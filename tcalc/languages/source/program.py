@@ -30,6 +30,7 @@ from ...graph.operators import Loop
 from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves, unflatten
 from ...ops.matrix.divided_differences import Scalar, X
+from ...support.limits import spend
 from ..writing.notation import takes_condition
 from .blocks import ROWS, Blocks, Blockwise, read_by_blocks
 from .formulas import applied, given, unknown, written
@@ -40,6 +41,9 @@ from .products import Products
 from .scope import FunctionScope, parameters, plain_key, unlike
 from .solves import factored, solvable
 from .values import Narrow, places, unscaled
+
+#: Steps that the text of a node takes.
+WRITTEN = 150
 
 
 class SourceProgram(Ownership):
@@ -84,6 +88,7 @@ class SourceProgram(Ownership):
         self.products = Products(self.language, self)
         extents = {n for node in self.nodes for n in node.shape if isinstance(n, str)}
         self.forms: Collection[Extent] = sorted([n for n in extents if not n.isidentifier()])
+        self.often = names is not None and around is None and ROWS not in extents
         self.nestings = 0
         Ownership.__init__(self, self.nodes, [v.ndim for v in self.variables.values()])
         self.whole: dict[int, Factors] = {}
@@ -230,6 +235,7 @@ class SourceProgram(Ownership):
         return {id(node) for node in self.nodes} - needed
 
     def visit(self, node: Expr) -> None:
+        spend("steps", WRITTEN)
         if id(node) in self.waiting or id(node) in self.opened or indicates(node):
             return
         code = self.made_of(node)

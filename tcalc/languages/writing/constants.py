@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from ...graph.extents import Number, canonical_number, doubles_of, product_of, quotient_of
+from ...support.limits import spend
 
 
 class Constant(NamedTuple):
@@ -32,6 +34,8 @@ LATEX = {constant.text: constant.latex for constant in CONSTANTS}
 #: Multiples and parts of constants that are looked for.
 LARGEST = 100
 PARTS = 24
+#: Steps that a candidate takes.
+TRIED = 6
 
 
 def ratio(value: Number) -> tuple[list[str], list[str]]:
@@ -39,13 +43,20 @@ def ratio(value: Number) -> tuple[list[str], list[str]]:
 
     Read back, the factors give the same double.
     """
+    above, below = _ratio(value)
+    return list(above), list(below)
+
+
+@lru_cache(4096, typed=True)
+def _ratio(value: Number) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if value == 1:
-        return [], []
+        return (), ()
     if isinstance(value, float) and 0 < value < math.inf:
         for above, below in _candidates(value):
+            spend("steps", TRIED)
             if product_of(_read(above), quotient_of(1, _read(below))) == value:
-                return [text for text, _ in above], [text for text, _ in below]
-    return [repr(part) for part in doubles_of(value)], []
+                return tuple([text for text, _ in above]), tuple([text for text, _ in below])
+    return tuple([repr(part) for part in doubles_of(value)]), ()
 
 
 _Factors = list[tuple[str, float]]

@@ -25,7 +25,7 @@ from .sharing import free_prefix, nodes_and_names, used_twice
 from .style import Style
 
 MAX_TOKENS = 2_000
-FORMED, OPENED = 30, 5  #: steps that the form of a node takes, and one operand of an einsum form
+FORMED, OPENED = 45, 5  #: steps that the form of a node takes, and one operand of an einsum form
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
 
 
