@@ -15,7 +15,7 @@ import numpy as np
 
 from ...graph.extents import Coef, Extent, Shape, size_of
 from ...graph.operators import Op
-from ...ops.indicator import described
+from ...ops.indicator import INDICATOR, described
 from .chains import append_power, equal_ends, leading_sum, period
 from .constants import ratio
 from .notation import (
@@ -302,7 +302,7 @@ class Style:
 
     def indicator(self, params: tuple[Any, ...]) -> Fragment:
         """1 where conditions on indices hold, 0 elsewhere."""
-        return self.function("indicator", [], described(params))
+        return self.function(INDICATOR.name, [], described(params))
 
     def indexed(self, p: Fragment, keys: Sequence[Fragment | None]) -> Fragment:
         """An array indexed by integers, or by `:`."""
