@@ -76,7 +76,9 @@ class Products(PlacedProducts):
             else:
                 scalars.append(self.values.code(arg))
         alike = [(self.language.multiply(group), word) for word, group in groups.items()]
-        alike.sort(key=lambda operand: (len(operand[1]), operand[1]))
+        # Not by their axes: products that differ in the order of axes alone have the same bits,
+        # or the entries that are their maximum would not be found.
+        alike.sort(key=lambda operand: len(operand[1]))
         if len(alike) > 2:
             (c, word), *others = [(replace(c, fresh=False), word) for c, word in alike]
             operands = [(self.scaled(node.coef, [*scalars, c]), word), *others]
@@ -329,7 +331,8 @@ class Products(PlacedProducts):
         if stack and self.values.often and len(summed) == 1 and min(len(a[1]), len(b[1])) < 3:
             return self.stacked(a, b, out, summed[0])
         if stack and len(b[1]) == len(summed) == 1 and a[1][-2] in summed:
-            return language.matmul(b[0], a[0])
+            kept = tuple([k for k in a[1] if k in left])
+            return self.arranged((language.matmul(b[0], a[0]), kept), out)
         if stack and not (left and right) and _moved(a[1], b[1], summed):
             return language.einsum([a[0], b[0]], [a[1], b[1]], out)
         axes = ([a[1].index(k) for k in summed], [b[1].index(k) for k in summed])
