@@ -17,12 +17,15 @@ from ..graph.products import (
     inlined,
     selects,
 )
+from ..support.limits import spend
 from .chains import is_chain
 from .paths import EXACT_OPERANDS, path_of
 
 #: Operands up to which a product is flattened beyond exact paths, and up to which a chain is; and
 #: the share of the predicted time that the former must not exceed.
 MANY_OPERANDS, LONG_CHAIN, SAVED = 256, 4096, 0.9
+#: Steps that it takes to see whether a factor may be expanded, besides the labels there are.
+TRIED = 20
 
 Admits = Callable[[Einsum], bool]
 Size = Callable[[Extent], int]
@@ -74,6 +77,7 @@ def _flattened(e: Einsum, opens: Admits, most: int) -> tuple[Factors, list[Einsu
         ):
             operands.append((arg, word))
             continue
+        spend("steps", TRIED + len(extents) // 8)
         more = dict(extents)
         inside = inlined(arg, word, more)[::-1]
         change = Counter(_labels_of(inside))

@@ -26,12 +26,15 @@ from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import einsum, scale
 from ..graph.products import is_number
 from ..graph.variables import var
+from ..support.limits import spend
 
 Bindings = dict[int, Expr]
 RuleSide = Callable[..., Expr]
 
 MAX_PASSES = 20
 MAX_FACTORS = 8
+#: Steps that an operand takes, of nodes with more than a few.
+OPERAND, FEW = 10, 8
 
 
 @dataclass(frozen=True)
@@ -233,6 +236,8 @@ def simplified(roots: Sequence[Expr], fired: Counter[str] | None = None) -> list
 
 def _one_pass(roots: Sequence[Expr], counts: Counter[str]) -> list[Expr]:
     def change(new: Expr, old: Expr) -> Expr:
+        if len(new.args) > FEW:
+            spend("steps", OPERAND * len(new.args))
         for candidate in RULES_BY_ROOT.get(_root(new), ()):
             found = candidate.try_on(new)
             if found is not None and found is not new:

@@ -329,7 +329,7 @@ class FormulaLayout:
             elif power < 0:
                 below += [self.placed("".join(outside), arg)] * -power
             else:
-                spend("steps", OPENED * power)
+                spend("steps", (OPENED + len(node.args) // 8) * power)
                 for _ in range(power):
                     for op, letters in self.opened(node, arg, outside, fresh):
                         flat.append((letters, op))
