@@ -24,6 +24,14 @@ def _sign(x: Any) -> Any:
     return mp.mpf((x > 0) - (x < 0))
 
 
+def _log_ndtr(x: Any) -> Any:
+    """Far from 0 by the asymptotic series (Abramowitz and Stegun, 26.2.12)."""
+    if abs(x) < 1e4:
+        return mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)
+    tail = -x * x / 2 - mp.log(abs(x) * mp.sqrt(2 * mp.pi)) + mp.log1p(-1 / x**2 + 3 / x**4)
+    return tail if x < 0 else -mp.exp(tail)
+
+
 def _inverse_mills(n: Any, x: Any) -> Any:
     """The derivative of order n of h = phi / Phi, by h' = -h (x + h) at many digits."""
     with mp.workdps(mp.mp.dps + 200):
@@ -76,7 +84,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "softplus": lambda x: mp.log1p(mp.exp(x)),
     "relu": lambda x: max(x, mp.mpf(0)),
     "ndtr": lambda x: mp.erfc(-x / mp.sqrt(2)) / 2,
-    "log_ndtr": lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2),
+    "log_ndtr": _log_ndtr,
     "logcosh": lambda x: mp.log(mp.cosh(x)),
     "inverse_mills": _inverse_mills,
     "gammaln": mp.loggamma,

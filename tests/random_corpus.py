@@ -161,4 +161,29 @@ CORPUS = [
             ],
         ),
     ),
+    (
+        20161767,
+        Program(
+            {"u": (3, 2)},
+            {"m": 3, "n": 2},
+            [
+                ("matrix", (0,), {"name": "inv", "extent": 3}),
+                ("einsum", (1,), {"spec": "la->n", "sizes": {"n": "m"}}),
+                ("einsum", (2, 0, 2), {"spec": "j,ia,j->", "sizes": {}}),
+                ("loop", (2, 3), {"extent": "m"}),
+            ],
+        ),
+    ),
+    (
+        20122453,
+        Program(
+            {"u": ("n",), "w": (2, "m")},
+            {"m": 2, "n": 3},
+            [
+                ("einsum", (1, 0, 0), {"spec": "za,x,j->axj", "sizes": {}}),
+                ("reduction", (2,), {"name": "max", "axis": 1}),
+                ("unary", (3,), {"name": "abs"}),
+            ],
+        ),
+    ),
 ]

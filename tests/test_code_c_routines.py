@@ -13,7 +13,7 @@ import pytest
 import scipy.linalg
 
 import tcalc as tc
-from tests.c_programs import Job, built, called, needs_compiler, printed
+from tests.c_programs import Job, blas, built, called, needs_compiler, printed
 
 pytestmark = needs_compiler
 
@@ -97,6 +97,24 @@ def test_matrices_are_refused_as_by_plans(
             e(A=a)
     else:
         np.testing.assert_allclose(results[0], e(A=a), atol=1e-13)
+
+
+@pytest.mark.parametrize("flags", [(), ("-DCBLAS",)], ids=["loops", "CBLAS"])
+def test_factors_and_inverses_of_all_sizes(flags: tuple[str, ...], tmp_path: Path) -> None:
+    """By halves from 33 rows on, and by further halves from 65 on."""
+    P, b = tc.var("P", ("n", "n"), positive_definite=True), tc.var("b", "n")
+    inverse = tc.inv(P)
+    tree = (la.cholesky(P), la.tri_inverse(P), inverse, inverse @ b, tc.grad(tc.logdet(P), P))
+    source = printed(Job("f", tree, {}, {}), 0)
+    library = built(source, tmp_path, "-O1", *(blas(tmp_path) if flags else ()))
+    for n in (0, 1, 2, 32, 33, 64, 65, 66, 131, 260):
+        a = np.cov(np.random.default_rng(n).normal(size=(n, 2 * n + 2))) + np.eye(n)
+        job = Job("f", tree, {"P": a.reshape(n, n), "b": np.arange(1.0, n + 1)}, {"n": n})
+        status, found = called(library, source, "f0", job)
+        assert status == 0
+        for mine, other in zip(found, job.expected(), strict=True):
+            size = np.abs(other).max(initial=1)
+            np.testing.assert_allclose(mine, other, rtol=0, atol=1e-11 * size, err_msg=str(n))
 
 
 def test_minors_at_matrices_of_any_rank(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
 import tcalc as tc
 from tcalc.graph.nodes import Add, Einsum, postorder
+from tcalc.graph.normal import bare
 
 X, Y, C = tc.var("x", "n"), tc.var("y", "n"), tc.var("c", ())
 A, B = tc.var("A", ("n", "k")), tc.var("B", ("m", "k"))
@@ -49,3 +52,37 @@ def test_too_many_terms() -> None:
         with pytest.raises(tc.UnsupportedError, match="more than 10,000 terms"):
             tc.expand(e)
     assert tc.expand((X + Y) ** 0.5) is (X + Y) ** 0.5
+
+
+SHOWN = {
+    "(x + y).^2": "x.^2 + 2*x .* y + y.^2",
+    "(A + 1)*(B - 1)'": "A*B' + vector(1, n)*vector(1)'*B' - A*vector(1)*vector(1, m)' - k",
+    "A*(B'*z + B'*w)": "A*B'*z + A*B'*w",
+    "exp(-(x - y).^2)": "exp(2*x .* y - x.^2 - y.^2)",
+}
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_what_was_multiplied_out_is_printed_so(text: str) -> None:
+    shapes = {"A": ("n", "k"), "B": ("m", "k"), "x": ("n",), "y": ("n",), "z": ("m",), "w": ("m",)}
+    e = tc.parse(text, **shapes)
+    expanded = tc.expand(e)
+    factored = str(e)
+    assert str(expanded) != factored
+    assert str(expanded) == SHOWN[text]
+    assert tc.to_latex(expanded) != tc.to_latex(e)
+    assert str(e) == factored
+
+
+def test_what_was_multiplied_out_is_an_expression_like_others() -> None:
+    e = tc.expand((X + Y) ** 2)
+    assert str(bare(e)) != str(e)  # what it is made of remembers nothing
+    assert pickle.loads(pickle.dumps(e)) is e
+    assert 2 * e is 2 * bare(e)
+    assert tc.grad(tc.sum(e), X) is tc.grad(tc.sum(bare(e)), X)
+    assert str(tc.jacobian(e, X)) == str(tc.jacobian(bare(e), X))
+    assert tc.expand(e) is e
+    stable = tc.expand(tc.log(tc.exp(X) + tc.exp(Y)) * (X + Y))
+    values = {"x": np.full(2, 900.0), "y": np.full(2, 900.0)}
+    for f in (stable, tc.compile(stable)):
+        np.testing.assert_allclose(f(values), (900 + np.log(2)) * 1800)

@@ -177,3 +177,42 @@ def test_what_stands_beside_diagonal_matrices_is_written_once() -> None:
 
 def test_numbers_stand_behind_dimensions_in_differences() -> None:
     assert str(tc.parse("(t - 1 - n)*x", t=t, x=x)) == "(t - n - 1)*x"
+
+
+# --- conditions on indices in typeset formulas ----------------------------------------------------
+
+PLACES = {
+    "stride": tc.jacobian(tc.var("z", (9,))[1::2], tc.var("z", (9,))),
+    "flip": tc.jacobian(tc.var("z", (5,))[::-1], tc.var("z", (5,))),
+    "band": tc.parse_index("f[i=0..4, j=0..4] = [i <= j]", z=(5,)),
+    "lower band": tc.parse_index("f[i=0..4, j=0..4] = [2*i >= j + 1]", z=(5,)),
+    "every third": tc.parse_index("f[i=0..4, j=0..4] = [mod(i + 2*j, 3) == 0]", z=(5,)),
+    "by a dimension": tc.jacobian(tc.var("z", ("k",))[::-1], tc.var("z", ("k",))),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_conditions_on_indices_are_brackets_that_say_what_holds(name: str) -> None:
+    e = PLACES[name]
+    found = re.search(r"\[(.*)\]_\{(.)(.)\}\)?(\^\{.top\})?", tc.to_latex(e))
+    assert found is not None
+    condition, *letters, turned = found.groups()
+    assert "k" not in letters or "k" not in str(e.shape)
+    python = condition.replace(" = ", " == ").replace(r"\le", "<=").replace(r" \mid ", " divides ")
+    python = re.sub(r"(\d+) divides (.*)", r"(\2) % \1 == 0", python)
+    python = re.sub(r"(\d) ([a-z])", r"\1*\2", python)
+    rows, columns = [5 if n == "k" else n for n in e.shape]
+    wanted = np.zeros((rows, columns))
+    for at in np.ndindex(rows, columns):
+        known = dict(zip(letters, at[::-1] if turned else at, strict=True))
+        wanted[at] = eval(python, {"k": 5, **known})
+    given = {"z": np.zeros(5)} if "k" in e.shape else {}
+    np.testing.assert_array_equal(e(given, k=5) if "k" in e.shape else e(given), wanted)
+
+
+def test_typeset_convolutions_and_their_derivatives_have_no_word_for_conditions() -> None:
+    h, v = tc.var("h", ("k",)), tc.var("v", ("n",))
+    f = tc.parse_index("f[i=0..n-k] = sum[j=0..k-1](h[j]*v[i+j])", h=h, v=v)
+    for e in (f, tc.grad(tc.sum(tc.sin(f)), h), tc.hessian(tc.sum(tc.sin(f)), h)):
+        for text in (tc.to_latex(e), tc.to_mathml(e).split(">", 1)[1]):
+            assert "indicator" not in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..graph.nodes import Expr, postorder
+from ..graph.nodes import Derivative, Expr, postorder
 from ..graph.normal import bare
 from ..languages.writing.layout import FormulaLayout
 from ..languages.writing.notation import rope_text
@@ -84,11 +84,14 @@ def chosen(e: Expr) -> Expr:
     -------
     Expr
         Equal where the formula on paper has a value (see `laws`); its own chosen form is itself.
-        Large expressions, and those beyond the limits that are set, stay as they are.
+        What `expand` made, large expressions, and those beyond the limits that are set, stay as
+        they are.
     """
     if not isinstance(e, Expr):
         return e  # its writer says what it takes
     start = bare(e)
+    if isinstance(e, Derivative) and e.as_written:
+        return start
     if start._form is not False:
         return start if start._form is True else start._form
     better = attempted(partial(search, start), MAX_REPEATS * MAX_STEPS)

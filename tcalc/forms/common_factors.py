@@ -189,13 +189,15 @@ def _sum_in_sum(e: Expr) -> Iterable[Expr | None]:
 def _one_difference(e: Expr) -> Iterable[Expr | None]:
     """A difference beside factors that have its negative, as the negative of that."""
     assert isinstance(e, Einsum)
+    if not any(isinstance(a, Add) or (isinstance(a, Einsum) and a.summed) for a in e.args):
+        return
     inside = [node for node in postorder(e.args) if isinstance(node, Add)]
     product = opened(e) if len(inside) > 1 else atoms_of(e)
     for k, (op, word) in enumerate(product.operands):
-        alike = [a for a in inside if a.shape == op.shape and a is not op]
-        if isinstance(op, Add) and any(len(a.args) == len(op.args) for a in alike):
+        alike = [a for a in inside if a.shape == op.shape and len(a.args) == len(op.args)]
+        if isinstance(op, Add) and len(alike) > 1:
             other = opposite(op)
-            rest = product.operands[:k] + product.operands[k + 1 :]
-            if any(node is other for node in postorder([a for a, _ in rest])):
+            if any(a is other for a in alike):
+                rest = product.operands[:k] + product.operands[k + 1 :]
                 operands, coef = [*rest, (other, word)], product.coef.by(Coef(-1))
                 yield built(product._replace(operands=operands, coef=coef))

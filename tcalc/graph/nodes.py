@@ -211,6 +211,11 @@ class Derivative(Expr):
         return slots_of(self.of.ndim, self.wrt)
 
     @property
+    def as_written(self) -> bool:
+        """Does the root say nothing but that its value is printed as it is?"""
+        return self.of is self.inner and not self.wrt and not self.kept
+
+    @property
     def projected(self) -> Expr:
         """What the root means as an operand."""
         return self.project(self.inner, self.slots)

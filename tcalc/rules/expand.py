@@ -6,11 +6,13 @@ sum_k (a_ik - b_jk)^2 is made of a matrix product and two sums of squares.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
 from ..graph.applications import rewritten
-from ..graph.nodes import Add, Einsum, Expr
+from ..graph.nodes import Add, Derivative, Einsum, Expr, intern
 from ..graph.normal import add, bare, distribute, einsum
+from ..graph.subspaces import Slot
 from ..graph.sums import flattened
 from ..ops.arithmetic import as_expr
 from ..ops.elementwise import whole_power
@@ -23,8 +25,10 @@ MAX_EXPANDED_TERMS = 10_000
 def expand(e: object) -> Expr:
     """The expression with products and whole powers of sums multiplied out.
 
-    Functions keep their arguments, which are multiplied out themselves. Where terms nearly cancel,
-    as in squares of small differences of large numbers, the result is less accurate.
+    Functions keep their arguments, which are multiplied out themselves. The result is printed as it
+    is, and not in a shorter form; expressions made with it are printed as all others are. Where
+    terms nearly cancel, as in squares of small differences of large numbers, the result is less
+    accurate.
 
     Parameters
     ----------
@@ -49,7 +53,16 @@ def expand(e: object) -> Expr:
     >>> print(tc.expand(tc.sum((a[:, None] - b) ** 2, axis=2)))
     a.^2*vector(1)*vector(1, m)' + vector(1, n)*vector(1)'*b'.^2 - 2*a*b'
     """
-    return rewritten([bare(as_expr(e))], lambda new, old: _distributed(_repeated(new)))[0]
+    start = bare(as_expr(e))
+    found = rewritten([start], lambda new, old: _distributed(_repeated(new)))[0]
+    if found is start and not isinstance(found, Add):
+        return found
+    made: Derivative = intern(Derivative, (0, 0, _itself), (found, found))
+    return made
+
+
+def _itself(value: Expr, slots: Iterable[Slot]) -> Expr:
+    return value
 
 
 def _repeated(e: Expr) -> Expr:

@@ -386,7 +386,9 @@ class _Engine:
 
 def _value(root: Expr) -> Expr:
     """What is computed: a derivative without its projection, anything else in its stable form."""
-    return root.inner if isinstance(root, Derivative) else simplify(root)
+    if isinstance(root, Derivative):
+        return simplify(root.inner) if root.as_written else root.inner
+    return simplify(root)
 
 
 def _candidates(root: Expr) -> tuple[Expr, ...]:

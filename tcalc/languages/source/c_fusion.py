@@ -70,30 +70,27 @@ class Fusion:
     arrays: Mapping[str, Array]
     patterns: dict[str, re.Pattern[str]] = field(default_factory=dict)
 
-    def fused(self, nodes: Sequence[Node], inner: bool = False) -> list[Node]:
-        """The nodes with nests that run through one axis as one.
-
-        Those `inner` to others stay apart where one has loops inside and the other calls functions,
-        of which compilers know vectors.
-        """
+    def fused(self, nodes: Sequence[Node]) -> list[Node]:
+        """The nodes with nests that run through one axis as one."""
         out: list[Node] = []
         for node in nodes:
             if isinstance(node, Loop) and node.plain:
-                at = self._partner(out, node, inner)
+                at = self._partner(out, node)
                 if at is not None:
                     out = self._merged(out, at, node)
                     continue
             out.append(node)
-        return [
-            Loop(n.index, n.extent, self.fused(n.body, inner=True), n.plain, n.backward)
-            if isinstance(n, Loop)
-            else n
-            for n in out
-        ]
+        found: list[Node] = []
+        for n in out:
+            if isinstance(n, Loop):
+                body = self.fused(n.body)
+                found += _apart(Loop(n.index, n.extent, body, n.plain, n.backward))
+            else:
+                found.append(n)
+        return found
 
-    def _partner(self, out: list[Node], node: Loop, inner: bool) -> int | None:
+    def _partner(self, out: list[Node], node: Loop) -> int | None:
         """The place of an earlier loop that this one may be part of."""
-        vectors = inner and _calls(node)
         between: list[Node] = []
         for at in range(len(out) - 1, max(-1, len(out) - 1 - BACK), -1):
             other = out[at]
@@ -101,7 +98,6 @@ class Fusion:
             if isinstance(other, Loop) and other.plain and other.extent == node.extent:
                 needed = _needed(between, node)
                 movable = not any(_conflict(n, other) for n in needed)
-                movable = movable and not (vectors and _nested(other))
                 if movable and self._together(other, _named_alike(node, other)):
                     return at
             between.insert(0, other)
@@ -155,13 +151,19 @@ class Fusion:
         return groups if groups and len(set(groups)) == len(groups) else None
 
 
-def _nested(loop: Loop) -> bool:
-    return any(isinstance(n, Loop) for n in loop.body)
+def _apart(loop: Loop) -> list[Loop]:
+    """The loop, and as one of its own what follows on loops in it, if that calls functions.
 
-
-def _calls(loop: Loop) -> bool:
-    """Is it one loop, with functions of numbers in it?"""
-    return not _nested(loop) and any(re.search(r"\w\(", text) for text in texts(loop.body))
+    Compilers have vectors of functions in loops without others inside.
+    """
+    ends = [k for k, n in enumerate(loop.body) if not isinstance(n, Line)]
+    at = ends[-1] + 1 if ends else len(loop.body)
+    first, rest = loop.body[:at], loop.body[at:]
+    local = any(isinstance(n, Line) and n.kind for n in loop.body)
+    calls = any(re.search(r"\b(?!index_)\w+\(", text) for text in texts(rest))
+    if not loop.plain or local or not calls:
+        return [loop]
+    return [Loop(loop.index, loop.extent, body) for body in (first, rest)]
 
 
 def _named_alike(node: Loop, other: Loop) -> Loop:

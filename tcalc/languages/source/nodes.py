@@ -48,7 +48,8 @@ def stable(leaf: Any) -> Expr:
     """What is written: the form that is computed when the expression is called."""
     if not isinstance(leaf, Expr):
         raise TypeError(f"source is written for expressions, not for {type(leaf).__name__}")
-    return leaf.projected if isinstance(leaf, Derivative) else simplify(leaf)
+    done = isinstance(leaf, Derivative) and not leaf.as_written
+    return bare(leaf) if done else simplify(bare(leaf))
 
 
 def parameters_of(tree: Any) -> dict[str, Var]:

@@ -76,7 +76,9 @@ class Products(PlacedProducts):
             else:
                 scalars.append(self.values.code(arg))
         alike = [(self.language.multiply(group), word) for word, group in groups.items()]
-        alike.sort(key=lambda operand: (len(operand[1]), operand[1]))
+        # Not by their axes: products that differ in the order of axes alone have the same bits,
+        # or the entries that are their maximum would not be found.
+        alike.sort(key=lambda operand: len(operand[1]))
         if len(alike) > 2:
             (c, word), *others = [(replace(c, fresh=False), word) for c, word in alike]
             operands = [(self.scaled(node.coef, [*scalars, c]), word), *others]
@@ -326,14 +328,25 @@ class Products(PlacedProducts):
         if not (left and right) and _moved(b[1], a[1], summed) < _moved(a[1], b[1], summed):
             a, b, left, right = b, a, right, left
         stack = "matmul_stacks" in language.own_words
+        if stack and self.values.often and len(summed) == 1 and min(len(a[1]), len(b[1])) < 3:
+            return self.stacked(a, b, out, summed[0])
         if stack and len(b[1]) == len(summed) == 1 and a[1][-2] in summed:
-            return language.matmul(b[0], a[0])
+            kept = tuple([k for k in a[1] if k in left])
+            return self.arranged((language.matmul(b[0], a[0]), kept), out)
         if stack and not (left and right) and _moved(a[1], b[1], summed):
             return language.einsum([a[0], b[0]], [a[1], b[1]], out)
         axes = ([a[1].index(k) for k in summed], [b[1].index(k) for k in summed])
         order = [k for k in a[1] if k in left] + [k for k in b[1] if k in right]
         found = language.tensordot(a[0], b[0], axes)
         return language.transpose(found, [order.index(k) for k in out])
+
+    def stacked(self, a: Operand, b: Operand, out: Labels, summed: int) -> Code:
+        """A stack of matrices times a matrix or a vector: quick to call, for small arrays."""
+        stack, other = (a, b) if len(a[1]) > len(b[1]) else (b, a)
+        rest = [label for label in stack[1] if label != summed]
+        own = [label for label in other[1] if label != summed]
+        first, second = self.arranged(stack, [*rest, summed]), self.arranged(other, [summed, *own])
+        return self.arranged((self.language.matmul(first, second), (*rest, *own)), out)
 
     def entrywise_pair(self, operands: Sequence[Operand], out: Labels) -> Code:
         """A product of two operands in which nothing is summed, the larger one first."""

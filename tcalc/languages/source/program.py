@@ -88,6 +88,7 @@ class SourceProgram(Ownership):
         self.products = Products(self.language, self)
         extents = {n for node in self.nodes for n in node.shape if isinstance(n, str)}
         self.forms: Collection[Extent] = sorted([n for n in extents if not n.isidentifier()])
+        self.often = names is not None and around is None and ROWS not in extents
         self.nestings = 0
         Ownership.__init__(self, self.nodes, [v.ndim for v in self.variables.values()])
         self.whole: dict[int, Factors] = {}

@@ -87,6 +87,7 @@ class Solves:
             f
             if groups[frozenset(f[1])] == 1
             and len(set(f[1])) == 2
+            and all(counts[label] > 1 or label in out for label in f[1])
             and any(counts[label] == 2 and label not in out for label in f[1])
             else self.made(f)
             for f in operands

@@ -20,6 +20,8 @@ class NodeCodes(Protocol):
 
     #: Extents of arrays in the program that are forms in dimensions.
     forms: Collection[Extent]
+    #: Is it a function that is called for every step of a loop?
+    often: bool
 
     def code(self, e: Expr) -> Code:
         """An operand, which is written already."""

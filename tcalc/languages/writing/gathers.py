@@ -12,7 +12,7 @@ from ...graph.operators import batch_axes
 from ...graph.products import indicates, selects
 from ...integers.affine import Affine, Constraint, Guard
 from ...ops.indexing import getitem
-from ...ops.indicator import conditions, described
+from ...ops.indicator import conditions
 from ...ops.joining import widened
 from ...support.errors import Error
 
@@ -273,8 +273,6 @@ def call_parameters(node: Apply) -> list[tuple[str, Any]]:
     op = node.op
     if not op.spelling.parameters:
         return []
-    if indicates(node):
-        return [("", text) for text in described(node.params)]
     shown: list[tuple[str, Any]] = []
     params = node.params
     if op.core and set(op.core) in ({-1}, {1}):

@@ -11,7 +11,7 @@ from itertools import islice
 
 from ...graph.applications import application
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Labels, Part, Var, postorder
-from ...graph.products import symmetries, zeros_node
+from ...graph.products import indicates, symmetries, zeros_node
 from ...support.limits import spend
 from .abbreviations import abbreviation, spread_form, spread_of
 from .comparisons import sides
@@ -155,6 +155,8 @@ class FormulaLayout:
     def apply(self, node: Apply) -> NodeForm:
         if self.matrix and is_quotient(node) and (found := self.as_product(node)) is not None:
             return found
+        if indicates(node):
+            return self.settled(node, self.style.indicator(node.params), None)
         extra = call_parameters(node)
         if not node.op.elementwise or not node.args:
             args = [self.forms[id(arg)].plain for arg in node.args]
@@ -164,11 +166,11 @@ class FormulaLayout:
         short = abbreviation(node) if self.matrix else None
         if short is not None:
             form = self.formed(short.argument)
-            name, plain = short.name, self.style.function(short.name, [form.plain])
+            plain = self.style.function(short.name, [form.plain])
             if short.turned:
                 return self.settled(node, self.style.transpose(plain), plain)
             row = plain.flips and node.ndim == 1
-            turned = self.style.function(name, [form.turned]) if row else None
+            turned = self.style.function(short.name, [form.turned]) if row else None
             return self.settled(node, plain, turned)
 
         moved = sides(node, self.forms) if self.matrix else None
@@ -277,10 +279,8 @@ class FormulaLayout:
         if node.ndim == 2:
             return self.settled(node, self.style.transpose(fragment), fragment)
         letters = "".join(islice(index_letters(), node.ndim))
-        out = "".join([letters[k] for k in perm])
-        return self.settled(
-            node, self.style.einsum(EinsumSpec((letters,), out, ()), [fragment]), None
-        )
+        spec = EinsumSpec((letters,), "".join([letters[k] for k in perm]), ())
+        return self.settled(node, self.style.einsum(spec, [fragment]), None)
 
     # --- einsum forms ---
 

@@ -22,6 +22,7 @@ class Marks(Style, ABC):
 
     def __init__(self) -> None:
         self.symbols = Symbols(self.symbol, self.exact_symbol)
+        self.reserved: set[str] = set()  #: dimensions in conditions on indices, no index's letters
         self.heights: dict[int, tuple[Rope, bool]] = {}
 
     def tall(self, rope: Rope) -> bool:

@@ -10,7 +10,7 @@ from ...graph.normal import bare
 
 
 def nodes_and_names(e: Expr) -> tuple[list[Expr], set[str], set[str]]:
-    """The nodes of an expression, its variables' names, and the dimensions that are stated in it.
+    """The nodes of an expression, its variables' names, and their dimensions.
 
     Raises
     ------
@@ -21,8 +21,7 @@ def nodes_and_names(e: Expr) -> tuple[list[Expr], set[str], set[str]]:
         raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
     e = bare(e)
     nodes, known = postorder((e,)), variables((e,))
-    sized = [node for node in nodes if isinstance(node, Einsum) and not node.args]
-    stated = {n for e in (*known.values(), *sized) for n in e.shape if isinstance(n, str)}
+    stated = {n for v in known.values() for n in v.shape if isinstance(n, str)}
     return nodes, set(known), stated
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...graph.extents import Coef, Extent, Shape, size_of
 from ...graph.operators import Op
+from ...ops.indicator import INDICATOR, described
 from .chains import append_power, equal_ends, leading_sum, period
 from .constants import ratio
 from .notation import (
@@ -298,6 +299,10 @@ class Style:
         unusual = any(value in CONTINUATIONS or isinstance(value, float) for _, value in extra)
         shown = [str(value) for _, value in extra] if unusual else []
         return self.function(op.parts[index], args, shown)
+
+    def indicator(self, params: tuple[Any, ...]) -> Fragment:
+        """1 where conditions on indices hold, 0 elsewhere."""
+        return self.function(INDICATOR.name, [], described(params))
 
     def indexed(self, p: Fragment, keys: Sequence[Fragment | None]) -> Fragment:
         """An array indexed by integers, or by `:`."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...graph.extents import Coef, Extent, Shape, show_shape
 from ...graph.operators import Op
+from ...integers.affine import Affine, Congruence, Guard
 from ...ops.elementwise_row import UNIT
 from .constants import LATEX
 from .layout import FormulaLayout
@@ -304,7 +305,8 @@ class Typeset(Marks):
                 if names.setdefault(letter, shown) != shown:
                     pair = self.indices(names[letter] + shown)
                     deltas.append(self.subscript(self.symbols.pretty("delta"), pair))
-            fresh = (letter for letter in index_letters() if letter not in out + taken)
+            known = {*out, *taken, *self.reserved}
+            fresh = (letter for letter in index_letters() if letter not in known)
             for letter in "".join(spec.words):
                 if letter not in names:
                     names[letter] = next(fresh)
@@ -320,6 +322,37 @@ class Typeset(Marks):
 
         return self.bracketed(len(spec.out), entry) if spec.out else entry("", "")
 
+    def indicator(self, params: tuple[Any, ...]) -> Fragment:
+        """Iverson's bracket of the conditions, its entry under the letters of the axes."""
+        guards = [str(guard.form) for guard in params[1]]
+        self.reserved |= set("".join(guards)) - set("#")
+
+        def entry(out: str, taken: str) -> Fragment:
+            names = {f"#{axis}": letter for axis, letter in enumerate(out)}
+            held = [self.condition(guard.substitute(names)) for guard in params[1]]
+            return Fragment(self.fenced("[", join_ropes(", ", held), "]"), size=4)
+
+        out = self.letters(len(params[0]))
+        text = self.subscript(entry(out, out).text, self.indices(out))
+        return Fragment(text, POWER, 4 + len(out), entry=(len(out), entry))
+
+    def condition(self, guard: Guard) -> Rope:
+        """An equation or an inequality of integers."""
+        form = guard.form
+        if isinstance(guard, Congruence):
+            divides = self.typeset([r" \mid "])
+            return (self.extent(str(guard.modulus)), divides, self.extent(str(form)))
+        above = Affine(tuple([t for t in form.terms if t[1] > 0]), max(form.constant, 0))
+        sides = [str(above - form), str(above)]
+        if guard.equality:
+            sides.sort(key=len)
+        left, right = map(self.extent, sides)
+        return (left, self.sign("==" if guard.equality else "<="), right)
+
+    def letters(self, count: int) -> str:
+        """Names of indices."""
+        return "".join(islice((c for c in index_letters() if c not in self.reserved), count))
+
     def entry(self, p: Fragment, word: str, taken: str) -> Rope:
         """An entry of an array; of one that is given by its entries, that entry."""
         if p.entry is None or p.size > LONG:
@@ -329,7 +362,7 @@ class Typeset(Marks):
 
     def bracketed(self, ndim: int, entry: Callable[[str, str], Fragment]) -> Fragment:
         """The array with these entries."""
-        out = "".join(islice(index_letters(), ndim))
+        out = self.letters(ndim)
         p = entry(out, out)
         text = self.subscript(self.fenced("[", p.text, "]"), self.indices(out))
         return Fragment(text, POWER, p.size, p.flips, entry=(ndim, entry))

@@ -88,17 +88,50 @@ static int cholesky(ptrdiff_t n, const real *a, real *l)
     return failed;
 }
 
+/* x = l^-1 for a lower triangle l, by halves: the block below is -x22 l21 x11, of which the last two
+   factors wait where zeros will be. */
+static void invert_lower(ptrdiff_t n, const real *l, ptrdiff_t li, real *x, ptrdiff_t xi)
+{
+    ptrdiff_t h = n / 2;
+    if (n > 32) {
+        real *last = x + h * (xi + 1), *above = x + h;
+        invert_lower(h, l, li, x, xi);
+        invert_lower(n - h, l + h * (li + 1), li, last, xi);
+        multiply(h, n - h, h, 1, x, 1, xi, l + h * li, 1, li, 0, above, xi);
+        multiply(n - h, h, n - h, -1, last, xi, 1, above, 1, xi, 0, x + h * xi, xi);
+        for (ptrdiff_t i = 0; i < h; i++)
+            memset(above + i * xi, 0, (size_t)(n - h) * sizeof(real));
+        return;
+    }
+    for (ptrdiff_t i = 0; i < n; i++)
+        for (ptrdiff_t j = 0; j < n; j++)
+            x[i * xi + j] = i == j;
+    solve_lower(n, n, l, li, x, xi, 0);
+}
+
 /* x = l^-1 for the lower triangle of a; 1: a zero on the diagonal. */
 static int tri_inverse(ptrdiff_t n, const real *a, real *x)
 {
-    for (ptrdiff_t i = 0; i < n; i++) {
+    for (ptrdiff_t i = 0; i < n; i++)
         if (a[i * (n + 1)] == 0)
             return 1;
-        for (ptrdiff_t j = 0; j < n; j++)
-            x[i * n + j] = i == j;
-    }
-    solve_lower(n, n, a, n, x, n, 0);
+    invert_lower(n, a, n, x, n);
     return 0;
+}
+
+/* c = x' x on and below the diagonal for a lower triangle x, by halves. */
+static void triangle_square(ptrdiff_t n, const real *x, ptrdiff_t xi, real *c, ptrdiff_t ci)
+{
+    ptrdiff_t h = n / 2;
+    const real *below = x + h * xi, *last = below + h;
+    if (n <= 64) {
+        multiply_lower(n, n, 1, x, 1, xi, x, xi, 1, 0, c, ci);
+        return;
+    }
+    triangle_square(h, x, xi, c, ci);
+    multiply_lower(h, n - h, 1, below, 1, xi, below, xi, 1, 1, c, ci);
+    multiply(n - h, h, n - h, 1, last, 1, xi, below, xi, 1, 0, c + h * ci, ci);
+    triangle_square(n - h, last, xi, c + h * (ci + 1), ci);
 }
 
 /* x = (l l')^-1; 1: a zero on the diagonal. `space` holds a matrix. */
@@ -106,7 +139,8 @@ static int inverse_of_factor(ptrdiff_t n, const real *l, real *x, real *space)
 {
     if (tri_inverse(n, l, space))
         return 1;
-    symmetric_product(n, n, space, 1, n, space, n, 1, x);
+    triangle_square(n, space, n, x, n);
+    mirror(n, x);
     return 0;
 }
 
