@@ -75,7 +75,9 @@ def test_matrix_functions(case: linalg_cases.Case, language: str) -> None:
     if case.name.startswith("svd-"):  # columns are given up to their signs
         parts = [e * e for name, e in wanted.items() if name.startswith("part")]
         total = sum([tc.sum(e * e) for e in parts])
-        wanted = {f"square {k}": e for k, e in enumerate(parts)} | {"by A": tc.grad(total, "A")}
+        along = tc.const(np.random.default_rng(0).normal(size=arrays["A"].shape))
+        wanted = {f"square {k}": e for k, e in enumerate(parts)}
+        wanted |= {"by A": tc.grad(total, "A"), "second by A": tc.hvp(total, "A", along)}
     check(wanted, arrays, language)
 
 
