@@ -47,8 +47,8 @@ class Limit(NamedTuple):
 
 
 LIMITS = {
-    "nodes": Limit("expression nodes", "a lower order or a shorter expression", 16_000, steps=75),
-    "steps": Limit("steps", "a lower order, fewer indices or a shorter expression", 1_200_000),
+    "nodes": Limit("expression nodes", "a lower order or a shorter expression", 13_000, steps=75),
+    "steps": Limit("steps", "a lower order, fewer indices or a shorter expression", 1_000_000),
     "seconds": Limit("seconds", "a lower order or a shorter expression", 10),
     "characters": Limit(
         "characters", "a lower order, or an output that names what repeats,", 4_000_000, 1e8
