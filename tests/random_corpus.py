@@ -186,4 +186,16 @@ CORPUS = [
             ],
         ),
     ),
+    (
+        20171663,
+        Program(
+            {"u": ("m",)},
+            {"m": 2, "n": 2},
+            [
+                ("reduction", (0,), {"name": "sum", "axis": 0}),
+                ("einsum", (1, 0, 1), {"spec": ",b,->b", "sizes": {}}),
+                ("reduction", (2,), {"name": "prod", "axis": 0}),
+            ],
+        ),
+    ),
 ]

@@ -96,6 +96,13 @@ def test_whoever_leaves_frees_the_place_and_its_child_ends(server: Server) -> No
     assert post(address, SHORT).status_code == 200
 
 
+def test_what_takes_too_long_is_told_so_while_there_is_time(server: Server) -> None:
+    answer = post(server[0], LONG)
+    assert answer.status_code == 422
+    assert answer.json()["error"]["kind"] == "LimitError"
+    assert "processor" in answer.json()["error"]["message"]
+
+
 def test_whoever_leaves_while_waiting_is_never_run(server: Server) -> None:
     address, service = server
     full = SETTINGS.running + SETTINGS.background + 2

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..graph.applications import rewritten
-from ..graph.extents import Coef, quotient_of
+from ..graph.extents import ONE, Coef, quotient_of
 from ..graph.nodes import Apply, Einsum, Expr, Labels, Var, postorder
 from ..graph.normal import add, einsum
 from ..graph.operators import TABLE
@@ -143,6 +143,10 @@ def _powers_of_one_base(e: Expr) -> Iterable[Expr | None]:
         changed = changed or sorted(map(id, new)) != sorted(map(id, old))
         ops += new
         words += [word] * len(new)
+    # Where nothing is left at a label that is summed, ones are.
+    left = set(range(len(e.extents))).difference(e.out, *words)
+    ops += [einsum([], [], (0,), ONE, {0: e.extents[label]}) for label in left]
+    words += [(label,) for label in left]
     if changed:
         yield einsum(ops, words, e.out, e.coef, dict(enumerate(e.extents)))
 
