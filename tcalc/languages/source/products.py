@@ -91,7 +91,9 @@ class Products(PlacedProducts):
             return self.embedded(node, code, bool(factors)), None
         if len(present) == len(labels):
             return code, None
-        if self.values.shared(node) and len(code.text) > MIN_NAMED:
+        # What is narrow is read later: by then others may have written to its operands.
+        again = any(arg.args and arg.ndim and self.values.shared(arg) for arg in node.args)
+        if (again or self.values.shared(node)) and len(code.text) > MIN_NAMED:
             code = named(self.language, code)
         repeated = self.language.broadcast if factors else self.language.full
         return repeated(code, node.shape), Narrow(code, present)
