@@ -232,7 +232,7 @@ PAIRS = {"pow", "atan2", "hypot"}
 
 def _vectors(text: str) -> str:
     """Declarations by which loops call functions of vectors."""
-    called_ = set(re.findall(r"\w+(?=\()", text))
+    called_ = set(re.findall(r"\b\w+(?=\()", text))
     found = [
         [f"VECTOR double {f}({'double, double' if f in PAIRS else 'double'});" for f in row]
         for row in [[f for f in row if f in called_] for row in VECTORS]
@@ -286,7 +286,7 @@ def called(texts_: Sequence[str]) -> list[str]:
     known, needed = routines(), set[str]()
     # Formulas in comments call nothing.
     waiting = re.sub(r"/\*.*?\*/", "", "\n".join(texts_), flags=re.DOTALL)
-    while new := set(re.findall(r"\w+(?=\()|[A-Z_]{3,}", waiting)) & (known.keys() - needed):
+    while new := set(re.findall(r"\b\w+(?=\()|[A-Z_]{3,}", waiting)) & (known.keys() - needed):
         needed |= new
         waiting = "\n".join([known[name] for name in new])
     return [text for name, text in known.items() if name in needed]
