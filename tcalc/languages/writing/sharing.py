@@ -21,7 +21,9 @@ def nodes_and_names(e: Expr) -> tuple[list[Expr], set[str], set[str]]:
         raise TypeError(f"formulas are written for one expression, not for {type(e).__name__}")
     e = bare(e)
     nodes, known = postorder((e,)), variables((e,))
-    stated = {n for v in known.values() for n in v.shape if isinstance(n, str)}
+    # Ones are not written where they are repeated anyway; unit tensors are.
+    units = [n for n in nodes if isinstance(n, Einsum) and not n.args and len({*n.out}) < n.ndim]
+    stated = {n for e in (*known.values(), *units) for n in e.shape if isinstance(n, str)}
     return nodes, set(known), stated
 
 
