@@ -181,6 +181,7 @@ class Lists:
     )
     start = ""
     width = 70
+    own_words = frozenset[str]()
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
         self.scope = scope
