@@ -326,7 +326,7 @@ TEXT = [
     (tc.jacobian(x[idx], x), "selection(idx, n)"),
     (
         tc.grad(entropy(), W),
-        "X'*(exp(X*W - logsumexp(X*W, axis=-1)*vector(1, k)') - selection(y, k))",
+        "X'*(softmax(X*W) - selection(y, k))",
     ),
 ]
 
