@@ -20,6 +20,13 @@ from tcalc.run.backends import BACKENDS, backend_named
 from tests.shared import called
 
 x = tc.var("x", "n")
+#: A program of four calls.
+CALLS = """
+import tcalc as tc
+x = tc.var("x", "n")
+step = tc.compile(tc.sum(tc.exp(x) * 3), backend="auto")
+print([float(step(x=[0.0, 0.0])) for _ in range(4)])
+"""
 F = tc.sum(tc.exp(x) * tc.sin(x) + tc.log1p(x * x))
 
 
@@ -98,13 +105,7 @@ def test_strides_of_their_own_and_loops() -> None:
 
 
 def test_without_a_compiler_numpy_answers() -> None:
-    text = """
-import tcalc as tc
-x = tc.var("x", "n")
-step = tc.compile(tc.sum(tc.exp(x) * 3), backend="auto")
-print([float(step(x=[0.0, 0.0])) for _ in range(4)])
-"""
-    done = run(text, CC="no-such-compiler")
+    done = run(CALLS, CC="no-such-compiler")
     assert (done.stdout.strip(), done.stderr) == ("[6.0, 6.0, 6.0, 6.0]", "")
 
 
@@ -112,31 +113,17 @@ def test_a_compiler_that_fails_is_told_to_nobody(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\nexit 3\n")
     broken.chmod(0o755)
-    text = """
-import tcalc as tc
-from tcalc.backends.c.background import BACKGROUND
-x = tc.var("x", "n")
-step = tc.compile(tc.sum(tc.exp(x) * 3), backend="auto")
-print([float(step(x=[0.0, 0.0])) for _ in range(4)], BACKGROUND.wait(60))
-"""
-    done = run(text, CC=str(broken), TCALC_CACHE=str(tmp_path / "cache"))
-    assert (done.stdout.strip(), done.stderr) == ("[6.0, 6.0, 6.0, 6.0] True", "")
+    waits = "from tcalc.backends.c.background import BACKGROUND\nprint(BACKGROUND.wait(60))\n"
+    done = run(CALLS + waits, CC=str(broken), TCALC_CACHE=str(tmp_path / "cache"))
+    assert (done.stdout.strip(), done.stderr) == ("[6.0, 6.0, 6.0, 6.0]\nTrue", "")
 
 
 def test_the_interpreter_ends_while_a_compiler_runs(tmp_path: Path) -> None:
     slow = tmp_path / "slow"
     slow.write_text('#!/bin/sh\n[ "$1" = --version ] && exec cc --version\nexec sleep 100\n')
     slow.chmod(0o755)
-    text = """
-import time
-import tcalc as tc
-x = tc.var("x", "n")
-step = tc.compile(tc.sum(tc.exp(x) * 3), backend="auto")
-print([float(step(x=[0.0, 0.0])) for _ in range(4)])
-time.sleep(0.5)
-"""
     cache = tmp_path / "cache"
-    done = run(text, CC=str(slow), TCALC_CACHE=str(cache))
+    done = run(CALLS + "import time\ntime.sleep(0.5)\n", CC=str(slow), TCALC_CACHE=str(cache))
     assert (done.stdout.strip(), done.stderr) == ("[6.0, 6.0, 6.0, 6.0]", "")
     assert not list(cache.glob("*"))
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.backends.c import asked
 from tcalc.backends.c.matrices import CALLS
 from tcalc.backends.c.moves import MOVES
 from tcalc.backends.c.source import _ENTRIES
@@ -31,20 +30,6 @@ def test_kinds_without_c_are_listed() -> None:
     written = {*CALLS, *MOVES, *_ENTRIES, *OTHERWISE}
     views = {name for name, kind in KINDS.items() if kind.view}
     assert KINDS.keys() - written - views == BY_PYTHON.keys()
-
-
-@pytest.fixture
-def entries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The steps that C has asked Python for while loops ran."""
-    found: list[str] = []
-    done = asked._done
-
-    def counted(question: Any, addresses: Any) -> None:
-        found.append(question.step.kind)
-        done(question, addresses)
-
-    monkeypatch.setattr(asked, "_done", counted)
-    return found
 
 
 def repeated(e: tc.Expr, variables: dict[str, tc.Expr]) -> tc.Expr:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.backends.c import asked, loops
+from tcalc.backends.c import loops
 from tests import loop_cases
 from tests.loop_cases import ARRAYS, Case
 from tests.test_backends import failure
@@ -19,20 +19,6 @@ from tests.test_backends import failure
 
 def compiled(outputs: Any, **options: Any) -> Any:
     return tc.compile(outputs, backend="c", **options)
-
-
-@pytest.fixture
-def entries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The kinds of steps that C has asked Python for while loops ran."""
-    found: list[str] = []
-    done = asked._done
-
-    def counted(question: Any, addresses: Any) -> None:
-        found.append(question.step.kind)
-        done(question, addresses)
-
-    monkeypatch.setattr(asked, "_done", counted)
-    return found
 
 
 def given(case: Case, count: int, dtype: Any) -> dict[str, np.ndarray]:
