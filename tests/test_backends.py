@@ -132,6 +132,9 @@ def test_elementwise_rows(row: Op, backend: str) -> None:
 def of_row(row: Op, params: tuple[Any, ...]) -> Wanted:
     """Its parts, with what their squares have as gradients."""
     parts, variables, arrays = with_core(row, params)
+    if row.name.startswith("expm"):
+        # Of exponentials of large matrices single precision has few digits.
+        arrays = {name: a / 4 for name, a in arrays.items()}
     wanted = {f"part {k}": e for k, e in enumerate(parts)}
     for (k, e), x in ((item, x) for item in enumerate(parts) for x in variables):
         wanted[f"gradient of part {k} by {x}"] = tc.grad(tc.sum(e * e), x)

@@ -176,8 +176,8 @@ def test_formulas_show_parameters(row: Op) -> None:
 
     Parameters of rows with several outputs say how derivatives go on, and whom errors name.
     """
-    cores = row.cores(row.params[0])
-    given = [tc.var(f"x{k}", (3,) * axes) for k, axes in enumerate(cores)]
+    cores = map(row.cores, row.params)
+    given = [tc.var(f"x{k}", (3,) * max(axes)) for k, axes in enumerate(zip(*cores, strict=True))]
     given = [tc.var("g", 3, integer=True)] if isinstance(row, Selection) else given
     if row.parts:
         applied = [apply_all(row, *given, params=params) for params in row.params]
