@@ -188,12 +188,14 @@ def first(results: Sequence[dict[str, Any]]) -> str:
 
 def sources(rows: Sequence[dict[str, Any]]) -> str:
     """Time and peak memory of printed programs, by those of plans."""
-    header = ("problem", "n", "quantity", "error", "program", "plan", "x", "peak", "plan's", "x")
+    header = ("problem", "n", "quantity", "in", "error", "program", "plan", "x", "peak", "plan's",
+              "x")  # fmt: skip
     lines = [
         (
             r["problem"],
             str(r["n"]),
             r["quantity"],
+            r["language"],
             f"{r['error']:.0e}",
             duration(r["program"]),
             duration(r["plan"]),

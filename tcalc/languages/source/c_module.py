@@ -19,8 +19,8 @@ from .language import FunctionText
 
 #: Files of `routines/`, of which later ones call earlier ones.
 ROUTINES = (
-    "numbers.c", "special.c", "bessel.c", "products.c", "rows.c", "factors.c", "spectral.c",
-    "matrices.c", "roots.c", "minors.c", "differences.c",
+    "numbers.c", "special.c", "bessel.c", "products.c", "windows.c", "rows.c", "factors.c",
+    "spectral.c", "matrices.c", "roots.c", "minors.c", "differences.c",
 )  # fmt: skip
 
 

@@ -72,19 +72,19 @@ static int factor_definite(ptrdiff_t n, real *a, ptrdiff_t ai)
 /* The lower triangle of a, zeros above. */
 static void lower_triangle(ptrdiff_t n, const real *a, real *l)
 {
-    for (ptrdiff_t i = 0; i < n; i++)
-        for (ptrdiff_t j = 0; j < n; j++)
-            l[i * n + j] = j <= i ? a[i * n + j] : 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        memcpy(l + i * n, a + i * n, (size_t)(i + 1) * sizeof(real));
+        memset(l + i * (n + 1) + 1, 0, (size_t)(n - 1 - i) * sizeof(real));
+    }
 }
 
 /* l l' = a; 1: not positive definite. */
 static int cholesky(ptrdiff_t n, const real *a, real *l)
 {
-    lower_triangle(n, a, l);
+    memcpy(l, a, (size_t)(n * n) * sizeof(real));
     int failed = factor_definite(n, l, n);
     for (ptrdiff_t i = 0; i < n; i++)
-        for (ptrdiff_t j = i + 1; j < n; j++)
-            l[i * n + j] = 0;
+        memset(l + i * (n + 1) + 1, 0, (size_t)(n - 1 - i) * sizeof(real));
     return failed;
 }
 
