@@ -27,6 +27,7 @@ def entries(task: Task, label: str, backend: str) -> Iterator[Entry]:
         "value": lambda: step_of(expression),
         "gradient": lambda: step_of(tc.grad(expression, problem.wrt)),
         "both": lambda: step_of(tc.value_and_grad(expression, problem.wrt)),
+        "jacobian": lambda: step_of(tc.jacobian(expression, problem.wrt), structured=True),
         "hessian": lambda: step_of(tc.hessian(expression, problem.wrt)),
         "core": lambda: step_of(tc.hessian(expression, problem.wrt), structured=True),
     }
