@@ -13,6 +13,7 @@ from typing import Any
 
 from ..nests import Nest
 from ..problem import Task
+from ..suite import checkout
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,18 @@ class Rival:
         return found
 
 
+class Checkout(Rival):
+    """What is there where its folder is named."""
+
+    @property
+    def installed(self) -> bool:
+        return checkout() is not None
+
+    @property
+    def version(self) -> str:
+        return "from a checkout"
+
+
 RIVALS = {
     rival.name: rival
     for rival in (
@@ -97,7 +110,7 @@ RIVALS = {
         Rival("autograd", ".autograds", "autograd"),
         Rival("torch", ".torches", "torch"),
         Rival("asdex", ".asdexes", "asdex"),
-        Rival("gradbench", ".gradbenches", "numpy"),
+        Checkout("gradbench", ".gradbenches", "gradbench"),
     )
 }
 
