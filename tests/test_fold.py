@@ -111,7 +111,7 @@ def test_third_derivatives(case: Case, mode: str) -> None:
     compare(tc.derivative(built(case), tuple(targets(case, 3)), 3, mode), case, 3)
 
 
-@pytest.mark.parametrize("count", (2, 3, 7))
+@pytest.mark.parametrize("count", [2, 3, 7])
 def test_states_that_are_alike(count: int) -> None:
     """What one of them was made with may be gone before the next one is made, of the same name."""
     x = tc.var("x", "n")
