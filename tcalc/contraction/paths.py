@@ -89,10 +89,19 @@ def contraction_path(
     return Path(pairs, words, _path_time(given, keep, extents, pairs, machine))
 
 
-def path_of(words: Sequence[Labels], keep: Sequence[int], extents: Mapping[int, int]) -> Path:
-    """The path of a product of different arrays, whatever its labels are.
+def path_of(
+    words: Sequence[Labels],
+    keep: Sequence[int],
+    extents: Mapping[int, int],
+    arrays: Sequence[tuple[int, tuple[Labels, ...]]] = (),
+    known: KnownProducts = (),
+) -> Path:
+    """The path of a product, whatever its labels are.
 
-    Labels twice in a word are read as one; those that only one word has are summed before.
+    Labels twice in a word are read as one; those that only one word has are summed before. Which
+    array each operand is, and permutations of axes that leave it unchanged, are for operands
+    without such labels; where nothing is said all arrays differ. The words of the path are the
+    labels with which the operands are read.
     """
     uses = Counter([label for word in words for label in set(word)])
     number: dict[int, int] = {}
@@ -101,9 +110,21 @@ def path_of(words: Sequence[Labels], keep: Sequence[int], extents: Mapping[int, 
             if uses[label] > 1 or label in keep:
                 number.setdefault(label, len(number))
     short = [tuple(dict.fromkeys([number[i] for i in word if i in number])) for word in words]
-    given = ContractionOperands(tuple(short), tuple(range(len(short))), ((),) * len(short))
+    alike: list[tuple[int, tuple[Labels, ...]]] = [(-k, ()) for k in range(len(words))]
+    for k, known_as in enumerate(arrays):
+        if len(short[k]) == len(words[k]):
+            alike[k] = known_as
+    places: dict[int, int] = {}
+    same = tuple([places.setdefault(array, len(places)) for array, _ in alike])
+    given = ContractionOperands(tuple(short), same, tuple([perms for _, perms in alike]))
     kept = tuple(sorted({number[label] for label in keep if label in number}))
-    return contraction_path(given, kept, tuple([extents[label] for label in number]))
+    found = contraction_path(given, kept, tuple([extents[label] for label in number]), known)
+    labels = list(number)
+    spelled = [
+        tuple([labels[i] for i in new]) if len(new) == len(word) else word
+        for new, word in zip(found.words, words, strict=True)
+    ]
+    return found._replace(words=tuple(spelled))
 
 
 def _bits(word: Sequence[int]) -> int:
