@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..graph.nodes import Labels
+from ..support.limits import spend
 from ..support.machine import NOMINAL_MACHINE, Machine
 from .chains import chain_of, chain_pairs
 from .common_subproducts import ContractionOperands, Isomorphism, isomorphism
@@ -23,6 +24,8 @@ KnownProducts = tuple[tuple[int, int], ...]
 
 #: Operands up to which all trees are searched.
 EXACT_OPERANDS = 8
+#: Steps of a pair that a greedy path considers, and labels of its product for one step more.
+CONSIDERED, LABELS_A_STEP = 2, 6
 #: Factor by which a time must improve: sums in another order differ by rounding.
 ROUNDING = 1 + 1e-9
 
@@ -344,12 +347,13 @@ def _pairs_of(tree: Tree, n: int) -> Pairs:
 
 
 def _greedy(words: Sequence[Labels], keep: Labels, extents: Sequence[int], smallest: bool) -> Pairs:
+    """Pairs by the size of their product, or by how much less memory it takes than they do."""
     from opt_einsum.paths import greedy
 
-    def result_size(size12: int, *_: int) -> int:
-        return size12
+    def cost(size12: int, size1: int, size2: int, labels12: frozenset[int], *_: object) -> int:
+        spend("steps", CONSIDERED + len(labels12) // LABELS_A_STEP)
+        return size12 if smallest else size12 - size1 - size2
 
-    cost = result_size if smallest else "memory-removed"
     sizes = dict(enumerate(extents))
     linear = greedy([frozenset(w) for w in words], frozenset(keep), sizes, cost_fn=cost)
     place = list(range(len(words)))

@@ -15,6 +15,7 @@ from ...contraction.paths import path_of
 from ...graph.extents import ONE, Coef, Extent, doubles_of, size_of
 from ...graph.nodes import Einsum, Expr, Labels
 from ...graph.products import indicates, selects
+from ...support.limits import spend
 from ..writing.gathers import Gather, SegmentSum, as_gather, as_segment_sum
 from .blocks import Blocks
 from .language import Code, Language, Operator, named, short_enough
@@ -24,6 +25,8 @@ from .squares import weighted_square
 from .values import Narrow, NodeCodes, Operand
 
 MIN_NAMED = 12
+#: Steps of the text of a product of two operands, and of each of their labels.
+PAIRED, LABELLED = 30, 2
 
 
 class Products(PlacedProducts):
@@ -306,6 +309,7 @@ class Products(PlacedProducts):
 
     def pair(self, a: Operand, b: Operand, out: Labels) -> Code:
         """The product of two operands with the labels that are not in `out` summed."""
+        spend("steps", PAIRED + LABELLED * (len(a[1]) + len(b[1])))
         language = self.language
         shared = [k for k in a[1] if k in b[1]]
         summed = [k for k in shared if k not in out]
