@@ -100,7 +100,7 @@ class CProgram:
         """An expression, built as `tcalc build` does."""
         with tempfile.TemporaryDirectory() as place:
             blas = " ".join(scipy_cblas(Path(place))) or "auto"
-            built = build_library(e, str(Path(place, "libf.so")), blas=blas)
+            built = build_library(e, str(Path(place, "libf.so")), blas=blas, sizes=sizes)
             source = built.source.read_text(encoding="utf-8")
             library = ctypes.CDLL(str(built.library))
         results = [np.empty([extent_of(n, sizes) for n in leaf.shape]) for leaf in leaves(e)]

@@ -72,7 +72,7 @@ class Printed:
         if language == "c":
             program = CProgram.of(e, data, task.case.sizes)
             return replace(found, source=program.source, program=program, held=program.held)
-        source, scope = tc.to_code(e), dict[str, Any]()
+        source, scope = tc.to_code(e, sizes=task.case.sizes), dict[str, Any]()
         exec(source, scope)
         names = inspect.signature(scope["f"]).parameters
         given = {name: task.data.get(name, task.case.sizes.get(name)) for name in names}
@@ -87,7 +87,11 @@ def run(problem: str, n: int, repeat: int, language: str) -> dict[str, Any]:
 
 
 def measured(task: Task, quantity: str, repeat: int, language: str = "numpy") -> dict[str, Any]:
-    """Seconds and bytes of program and plan, after their values were compared."""
+    """Seconds and bytes of program and plan, after their values were compared.
+
+    A plan predicts its arrays; buffers of its kernels are seen in a call, which has its arrays from
+    an earlier one.
+    """
     found = Printed.of(task, quantity, language)
     calls = (found.program, found.plan)
     error = harness.relative_error(*[tuple(nests.leaves(call())) for call in calls])
@@ -107,6 +111,7 @@ def measured(task: Task, quantity: str, repeat: int, language: str = "numpy") ->
         "plan": best[1],
         "traced": found.held or harness.peak_traced(found.program),
         "predicted": found.predicted,
+        "kernels": harness.peak_traced(found.plan),
     }
 
 

@@ -109,7 +109,7 @@ class C(Writer):
             return given
         count = len(given.shape)
         made = count > 1 and given.memory is None and not self.integers
-        if made and cheap(entry_of(given, self.index(count)).text, count):
+        if made and (given.overlaps or cheap(entry_of(given, self.index(count)).text, count)):
             return given
         return self.filled(given.shape, given, name)
 

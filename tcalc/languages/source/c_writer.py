@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...graph.extents import NOMINAL, Extent, Shape, nominal
+from ...graph.extents import NOMINAL, Extent, Shape, extent_names, nominal
 from ...support.limits import spend
 from .c_extents import extent_text
 from .c_nests import Array, Line, Node, Statement, atom, nest, place
@@ -98,8 +98,11 @@ class Writer:
     def extent(self, extent: Extent) -> str:
         """An extent as an integer of C."""
         text = extent_text(self.scope.extent(extent))
-        if not text.isidentifier():
-            self.lengths[text] = nominal(extent) if isinstance(extent, int) else NOMINAL
+        known = self.scope.known
+        whole = (
+            extent_names([extent]) <= known.keys()
+        )  # differences of what is not known say little
+        self.lengths[text] = nominal(extent, known) if whole else NOMINAL
         return text
 
     def length(self, extent: str) -> int:
