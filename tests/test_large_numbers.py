@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.run.binding import Bound
+from tcalc.run.bound import Bound
 from tcalc.support import machine
 from tcalc.support.byte_counts import show_bytes
 
