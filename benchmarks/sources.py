@@ -56,7 +56,7 @@ class Printed:
         """A row of `ORDERS`, printed and compiled."""
         value = task.problem.expression(task.case.sizes)
         e = ORDERS[quantity](value, task.problem.wrt)
-        source, scope = tc.to_code(e), dict[str, Any]()
+        source, scope = tc.to_code(e, sizes=task.case.sizes), dict[str, Any]()
         exec(source, scope)
         names = inspect.signature(scope["f"]).parameters
         given = {name: task.data.get(name, task.case.sizes.get(name)) for name in names}

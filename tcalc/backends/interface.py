@@ -124,8 +124,11 @@ class BackEnd(NamedTuple):
         nothing. Asked whenever an expression is compiled, before anything is planned.
     machine : Machine
         What its plans are made for.
+    wait : callable, optional
+        Waits so many seconds, or as long as it takes, for what is still being compiled; is it done?
     """
 
     bind: Callable[[Plan, np.dtype[Any]], Program]
     available: Callable[[], None]
     machine: Machine
+    wait: Callable[[float | None], bool] = lambda seconds: True

@@ -59,3 +59,23 @@ def backend_named(name: object = None) -> BackEnd:
         raise ValueError(f"{asked} {name!r} does not exist; there is {names}")
     BACKENDS[name].available()
     return BACKENDS[name]
+
+
+def wait_for_compiler(timeout: float | None = None) -> bool:
+    """Wait for functions that are being compiled in the background.
+
+    The default back end computes with NumPy until they are there; from then on calls give the same
+    digits every time.
+
+    Parameters
+    ----------
+    timeout : float, optional
+        Seconds; as long as it takes where it is None.
+
+    Returns
+    -------
+    bool
+        Whether nothing is being compiled any more.
+    """
+    loaded = [row for row in BACKENDS.data.values() if isinstance(row, BackEnd)]
+    return all(row.wait(timeout) for row in loaded)

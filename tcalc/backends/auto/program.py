@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -50,4 +51,10 @@ def _in_c(plan: Plan, dtype: np.dtype[Any]) -> Program | None:
     return program
 
 
-BACKEND = BackEnd(FromNumpyToC, available=lambda: None, machine=NUMPY.machine)
+def _wait(seconds: float | None) -> bool:
+    """For the queue of all programs; nothing stands in it before C has been asked for."""
+    background = sys.modules.get(f"{__package__.removesuffix('auto')}c.background")
+    return background is None or bool(background.BACKGROUND.wait(seconds))
+
+
+BACKEND = BackEnd(FromNumpyToC, available=lambda: None, machine=NUMPY.machine, wait=_wait)
