@@ -74,7 +74,11 @@ def run(problem: str, n: int, repeat: int) -> dict[str, Any]:
 
 
 def measured(task: Task, quantity: str, repeat: int) -> dict[str, Any]:
-    """Seconds and bytes of program and plan, after their values were compared."""
+    """Seconds and bytes of program and plan, after their values were compared.
+
+    A plan predicts its arrays; buffers of its kernels are seen in a call, which has its arrays from
+    an earlier one.
+    """
     found = Printed.of(task, quantity)
     calls = (found.program, found.plan)
     error = harness.relative_error(*[call() for call in calls])
@@ -93,6 +97,7 @@ def measured(task: Task, quantity: str, repeat: int) -> dict[str, Any]:
         "plan": best[1],
         "traced": harness.peak_traced(found.program),
         "predicted": found.predicted,
+        "kernels": harness.peak_traced(found.plan),
     }
 
 

@@ -25,7 +25,7 @@ KnownProducts = tuple[tuple[int, int], ...]
 #: Operands up to which all trees are searched.
 EXACT_OPERANDS = 8
 #: Steps of a pair that a greedy path considers, and labels of its product for one step more.
-CONSIDERED, LABELS_A_STEP = 2, 6
+CONSIDERED, LABELS_A_STEP = 3, 5
 #: Factor by which a time must improve: sums in another order differ by rounding.
 ROUNDING = 1 + 1e-9
 

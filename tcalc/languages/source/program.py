@@ -143,6 +143,7 @@ class SourceProgram(Ownership):
         self, name: str, given: Mapping[str, Var], result: Code, free: Sequence[str] = ()
     ) -> FunctionText:
         """The function of what is written."""
+        self.scope.drop_unread(result.text)
         body = tuple(self.scope.lines)
         bound = self.scope.read([result.text])
         return FunctionText(name, given, free, bound, body, result, described(self.roots))
