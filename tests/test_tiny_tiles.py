@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -65,7 +64,7 @@ def test_joining_and_slicing(
 
 
 @pytest.fixture
-def loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+def loops(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of every loop over tiles that C is asked for, whether it has been written."""
     written: list[bool] = []
     text = CompiledTiles.text
@@ -76,7 +75,7 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
         return made
 
     monkeypatch.setattr(CompiledTiles, "text", counted)
-    yield written
+    return written
 
 
 X, Y, u = tc.var("X", ("n", 3)), tc.var("Y", ("n", 2)), tc.var("u", "n")

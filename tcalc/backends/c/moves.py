@@ -105,7 +105,8 @@ def _onehot(frame: Frame, step: Step) -> str:
     shape = frame.arrays[i].shape
     columns = prod(step.shape[len(shape) :])
     places = _sum([s * columns for s in full(shape)])
-    return f"{_zeros(frame, step)} {_loops(shape)}p{step.out}[{places} + {_read(frame, i, shape)}] = 1;"
+    one = f"{_loops(shape)}p{step.out}[{places} + {_read(frame, i, shape)}] = 1;"
+    return f"{_zeros(frame, step)} {one}"
 
 
 def _add_at(frame: Frame, step: Step) -> str:
