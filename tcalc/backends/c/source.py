@@ -295,9 +295,7 @@ _PLAIN = frozenset({
 
 
 #: Kinds that a tile does not do, as they begin with zeros or may fail.
-_WHOLE = frozenset({
-    "embed", "embed_add", "fill", "trisolve", "over", "place", "place_add", "pad", "triangle",
-})  # fmt: skip
+_WHOLE = frozenset({"embed", "embed_add", "fill", "trisolve", "over", "pad", "triangle"})
 
 
 def tileable(plan: Plan, loop: TiledLoop) -> bool:
