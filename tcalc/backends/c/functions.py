@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,36 +13,47 @@ from ...plan.failures import StepError
 from ...plan.kinds.table import KINDS
 from ...plan.steps import Plan, Step
 from ...plan.tiles import Tiling
-from ...support.errors import Error
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
 from .loopnests import Count
 from .matrices import Frame, StridedArray
+from .objects import HEAD
 from .source import Source
 from .together import Compute, Together
 
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
 MAX_VARIANTS = 8
-#: Bytes before an array object's address of its entries.
-HEAD = object.__basicsize__
-
-
-def check_addresses() -> None:
-    """Raises an Error where array objects do not begin as NumPy's do in CPython."""
-    if sys.implementation.name == "cpython":
-        array = np.empty(1)
-        if ctypes.c_void_p.from_address(id(array) + HEAD).value == array.ctypes.data:
-            return
-    raise Error('backend="c" needs CPython and NumPy\'s own arrays')
 
 
 class Used(NamedTuple):
     """Slots of a function: those that stay where they are in a workspace, those that come with a
-    call, and those of these whose strides may be any."""
+    call, those of these whose strides may be any, and for those that begin in one that comes,
+    always at the same entry, which one that is."""
 
     stay: list[int]
     come: list[int]
     free: list[int]
+    inside: dict[int, int]
+
+
+class Addresses:
+    """What a function is given for one workspace, which one call at a time uses.
+
+    Attributes
+    ----------
+    table : int
+        Where the addresses stand of the arrays that stay.
+    given : ctypes array
+        Addresses of the array objects that come with a call.
+    objects : int
+        Where these stand.
+    """
+
+    def __init__(self, arrays: Sequence[np.ndarray], come: int) -> None:
+        self._kept = np.array([a.ctypes.data for a in arrays], np.uintp), arrays
+        self.table: int = self._kept[0].ctypes.data
+        self.given = (ctypes.c_void_p * come)()
+        self.objects = ctypes.addressof(self.given)
 
 
 class _CFunction(ABC):
@@ -69,12 +79,18 @@ class _CFunction(ABC):
             read = {slot for slot in self.slots() if self.outside(slot)}
             lives = self.workspaces.lives
             stay = sorted([slot for slot in read if lives.stays(slot)])
-            come = sorted(read.difference(stay))
+            begins = {slot: self.begins(slot) for slot in sorted(read.difference(stay))}
+            come = sorted(set(begins.values()))
             made = {step.out for step in self.steps}
             # Arrays of a caller may have any strides.
             free = [slot for slot in come if slot not in made]
-            self._used = Used(stay, come, free)
+            inside = {slot: base for slot, base in begins.items() if slot != base}
+            self._used = Used(stay, come, free, inside)
         return self._used
+
+    def begins(self, slot: int) -> int:
+        """The slot whose address and strides tell where this one begins."""
+        return slot
 
     def slots(self) -> set[int]:
         return {a for step in self.steps for a in (step.out, *step.args)}
@@ -83,9 +99,15 @@ class _CFunction(ABC):
         """Does the slot exist outside of the function?"""
         return True
 
-    def table(self, slots: Slots) -> Any:
-        """Addresses of the arrays that stay, for one workspace, and what keeps them alive."""
-        return _addresses([slots[k] for k in self.used.stay])
+    def addresses(self, slots: Slots) -> Addresses:
+        """Of the arrays that stay, for one workspace."""
+        return Addresses([slots[k] for k in self.used.stay], len(self.used.come))
+
+    def called(self, compute: Compute, v: Slots, start: int = 0) -> int:
+        """What C returns: 0, or the number of the step that is left to Python."""
+        at: Addresses = v[self.place]
+        at.given[:] = [id(v[k]) for k in self.used.come]
+        return compute(start, at.table, at.objects)
 
     def compute(self, v: Slots) -> Compute | None:
         """The function for arrays that lie as these do, None where NumPy does the work."""
@@ -98,9 +120,9 @@ class _CFunction(ABC):
                     self.together.missed(self, v)
                 return self._variants.get(key)
 
-    @property
-    def pointers(self) -> int:
-        return 1 + len(self.used.come)
+    def made(self, v: Slots) -> Compute | None:
+        """The function for arrays that lie so, where it is there."""
+        return self._variants.get(self.key(v))
 
     def key(self, v: Slots) -> Any:
         """What tells apart how arrays lie."""
@@ -116,7 +138,8 @@ class _CFunction(ABC):
     def written(self, v: Slots) -> str | None:
         """The function in C for arrays that lie so; None where NumPy does the work."""
         dtype = self.dtype
-        arrays = {slot: v[slot] for slot in (*self.used.stay, *self.used.come)}
+        stay, come, _, inside = self.used
+        arrays = {slot: v[slot] for slot in (*stay, *come, *inside)}
         entries = all(
             array.dtype == dtype and not any(s % dtype.itemsize for s in array.strides)
             for array in arrays.values()
@@ -133,13 +156,12 @@ class _CFunction(ABC):
 
         Addresses of arrays get a name and their slot's number.
         """
-        stay, come, _ = self.used
+        stay, come, *_ = self.used
         names = [f"real *{name}{k} = (real *)table[{n}];" for n, k in enumerate((*stay, *held))]
-        names += [f"real *{name}{k} = *(real **)(o{k} + {HEAD});" for k in come]
-        given = "".join([f", char *o{k}" for k in come])
+        names += [f"real *{name}{k} = *(real **)(given[{n}] + {HEAD});" for n, k in enumerate(come)]
         lines = [
             "",
-            f"(int start, char **table{given})",
+            "(int start, char **table, char **given)",
             "{",
             *names,
             body,
@@ -167,11 +189,6 @@ def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
     return read
 
 
-def _addresses(arrays: Sequence[np.ndarray]) -> tuple[Any, int]:
-    found = np.array([a.ctypes.data for a in arrays], np.uintp)
-    return (found, arrays), found.ctypes.data
-
-
 class CompiledSteps(_CFunction):
     """A run of steps.
 
@@ -193,6 +210,24 @@ class CompiledSteps(_CFunction):
         self.idle = 0
         self._closures: list[Run] = []
 
+    def begins(self, slot: int) -> int:
+        """Of a view what it is a view of, and of all slots in the memory of an output that one."""
+        root = self._root(slot)
+        home = self.plan.home[root]
+        return root if home is None or home >= 0 else self.plan.outputs[-1 - home].slot
+
+    def _root(self, slot: int) -> int:
+        views = self.workspaces.views
+        found = slot
+        while found in views:
+            found = views[found].args[0]
+        return slot if self.workspaces.lives.stays(found) else found
+
+    def _apart(self, slot: int, v: Slots) -> int:
+        """Entries from where the slot that it begins in begins."""
+        apart: int = v[slot].ctypes.data - v[self._root(slot)].ctypes.data
+        return apart // self.dtype.itemsize
+
     @property
     def worthwhile(self) -> bool:
         """Is there anything to fuse, or a routine of our own?"""
@@ -204,11 +239,10 @@ class CompiledSteps(_CFunction):
             for number in range(len(self.steps)):
                 self._step(v, number)
             return
-        come, table = self.used.come, v[self.place][1]
-        done = compute(0, table, *[id(v[k]) for k in come])
+        done = self.called(compute, v)
         while done:
             self._step(v, done - 1)
-            done = compute(done, table, *[id(v[k]) for k in come])
+            done = self.called(compute, v, done)
 
     def _step(self, v: Slots, number: int) -> None:
         """One step as NumPy does it, its result where C looks for it."""
@@ -239,7 +273,9 @@ class CompiledSteps(_CFunction):
         for step in self.steps:
             source.add(step)
         body = source.body(read_by_others(self.plan))
-        return self.whole(f"switch (start) {{ case 0:;\n{body}\n}}", "p")
+        inside = self.used.inside.items()
+        starts = [f"real *p{slot} = p{base} + {self._apart(slot, v)}L;" for slot, base in inside]
+        return self.whole("\n".join([*starts, f"switch (start) {{ case 0:;\n{body}\n}}"]), "p")
 
 
 class CompiledTiles(_CFunction):
@@ -259,7 +295,7 @@ class CompiledTiles(_CFunction):
         self.steps = tiling.computing
         self.views = {s.out: (s.args[0], workspaces.closure(s)) for s in tiling.views}
         self.inside = {s.out for s in self.steps if s.out not in self.loop.kept}
-        self.place = workspaces.place(self.table)
+        self.place = workspaces.place(self.addresses)
 
     def slots(self) -> set[int]:
         return {a for step in self.loop.steps for a in (step.out, *step.args)}
@@ -267,9 +303,10 @@ class CompiledTiles(_CFunction):
     def outside(self, slot: int) -> bool:
         return slot not in self.views and self.plan.owner[slot] not in self.inside
 
-    def table(self, slots: Slots) -> Any:
+    def addresses(self, slots: Slots) -> Addresses:
         stay = [slots[k] for k in self.used.stay]
-        return _addresses([*stay, *self._temporaries(slots).values()])
+        held = self._temporaries(slots).values()
+        return Addresses([*stay, *held], len(self.used.come))
 
     def _temporaries(self, slots: Slots) -> dict[int, np.ndarray]:
         """Memory for a tile, by slot; of kernels' results too, which NumPy allocates itself."""
@@ -286,7 +323,7 @@ class CompiledTiles(_CFunction):
         if compute is None:
             self.other(v)
             return
-        compute(0, v[self.place][1], *[id(v[k]) for k in self.used.come])
+        self.called(compute, v)
         for source, bind in self.views.values():
             if self.plan.owner[source] not in self.inside:
                 bind(v)

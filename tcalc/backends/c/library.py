@@ -96,7 +96,7 @@ def heading(char: str) -> str:
     return written + "\n".join([*declared, *bind])
 
 
-def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list[Any]:
+def functions(texts: Sequence[str], char: str, pointers: int) -> list[Any]:
     """Functions ``int (int, ...)`` of generated C, all as one library.
 
     Parameters
@@ -105,8 +105,8 @@ def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list
         Their parameters and bodies.
     char : str
         The dtype, as NumPy's character.
-    arguments : sequence of int
-        How many pointers each takes besides.
+    pointers : int
+        How many each takes besides.
     """
     if not texts:
         return []
@@ -120,8 +120,8 @@ def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list
     library.tcalc_bind.argtypes = [ctypes.c_void_p]
     library.tcalc_bind(routines)
     found = [library[name] for name in names]
-    for run, count in zip(found, arguments, strict=True):
-        run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * count]
+    for run in found:
+        run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * pointers]
         run.restype = ctypes.c_int
     return found
 
