@@ -19,9 +19,11 @@ ENTERED, SUMMED = 10.0, 15.0
 #: An operation on numbers in vectors.
 VECTOR = 0.25
 #: Operations of which a number is sooner made again than kept.
-AGAIN = 2
+AGAIN = 3
 #: How much less another order must cost than the one as spelled.
 WORTH = 0.8
+#: Copying an entry to where those of another axis lie.
+TURNED = 2.0
 #: Results of a sum that stay in cache while they are added to.
 KEPT = 4096
 
@@ -33,32 +35,42 @@ class Access(NamedTuple):
 
     text: str
     name: str
-    index: str
+    place: str
     cast: bool
 
     def along(self, i: str) -> int:
         """How entries lie along a loop: the same one (0), next to each other (1), apart (2)."""
-        if not re.search(rf"\b{i}\b", self.index):
+        if not re.search(rf"\b{i}\b", self.place):
             return 0
-        terms = [term for term in _terms(self.index) if re.search(rf"\b{i}\b", term)]
+        terms = [term for term in _terms(self.place) if re.search(rf"\b{i}\b", term)]
         return 1 if terms == [i] else 2
 
-    def turned(self, i: str, over: Mapping[str, str]) -> str:
-        """The column of a matrix in memory of which a loop runs through the rows, if it is one."""
-        found = re.fullmatch(r"(\w+) \* (.+) \+ (\w+)", self.index)
-        if found is None or self.cast or found[1] != i or found[3] not in over:
-            return ""
-        spelled = found[2] == atom(over[found[3]])
-        return found[3] if spelled and len(over) > 2 and found[3] != i else ""
+    def axes(self, over: Mapping[str, str]) -> list[str]:
+        """The loops of its indices, where they are different ones, row by row; else none."""
+        found = [] if self.cast else _places(self.place, over)
+        return found if len(set(found)) == len(found) else []
+
+
+def _places(index: str, over: Mapping[str, str]) -> list[str]:
+    """The loops in a place that `c_nests.place` wrote; none where it is another one."""
+    if index in over:
+        return [index]
+    head, _, last = index.rpartition(" + ")
+    behind = f" * {atom(over[last])}" if last in over else ""
+    if not behind or not head.endswith(behind):
+        return []
+    head = head.removesuffix(behind)
+    before = _places(head[1:-1] if head.startswith("(") else head, over)
+    return [*before, last] if before else []
 
 
 def window(text: str, shape: Sequence[str]) -> str:
     """Where a line begins in memory, windows of which have this entry; empty where none has."""
     found = [a for a in accesses(text) if a.text == text and not a.cast]
-    terms = _terms(found[0].index) if found else []
+    terms = _terms(found[0].place) if found else []
     if (
         not found
-        or "-" in found[0].index
+        or "-" in found[0].place
         or "1" in shape
         or terms.count("_0") * terms.count("_1") != 1
     ):
@@ -89,7 +101,7 @@ def cheap(text: str, ndim: int) -> bool:
     """Is an entry sooner made of smaller arrays than read, where it is one of an array?"""
     bare = _ACCESS.sub("x", text)
     simple = not re.search(r"\w\(| [/?] ", bare) and operations(text) <= AGAIN
-    read = [set(re.findall(r"\b_\d+\b", a.index)) for a in accesses(text)]
+    read = [set(re.findall(r"\b_\d+\b", a.place)) for a in accesses(text)]
     return simple and bool(read) and all(len(indices) < ndim for indices in read)
 
 
@@ -105,15 +117,22 @@ def cost(
     """Of one entry, where a loop is innermost."""
     found = accesses(body)
     lie = [a.along(inner) for a in found]
-    turned = [k == 2 and bool(a.turned(inner, over)) for a, k in zip(found, lie, strict=True)]
+    copies = [a for a, k in zip(found, lie, strict=True) if k == 2 and copied(a, over)]
     kept = [a.along(inner) for a in accesses(target)]
-    vectors = kept != [2] and all(k < 2 or t for k, t in zip(lie, turned, strict=True))
+    vectors = kept != [2] and lie.count(2) == len(copies)
     each = VECTOR if vectors else 1.0
     read = each * (1 + (loops[inner] > KEPT / 2))  # longer rows do not stay in the first cache
     entered = ENTERED if any(kept) else SUMMED
     reads = len([k for k in lie if k]) + 2 * any(kept)
     works = operations(body) + 2 * (not any(kept))
-    return read * reads + each * works + entered / loops[inner]
+    again = [prod([n for i, n in loops.items() if not a.along(i)]) for a in copies]
+    turning = sum([TURNED / times for times in again]) * vectors
+    return read * reads + each * works + entered / loops[inner] + turning
+
+
+def copied(a: Access, over: Mapping[str, str]) -> bool:
+    """May the array be copied with its axes in another order, as several turns read each entry?"""
+    return 1 < len(a.axes(over)) < len(over)
 
 
 def ordered(
@@ -167,15 +186,15 @@ def as_spelled(body: str, out: Sequence[str], summed: Sequence[str]) -> list[str
 def along_rows(language: Writer, body: str, inner: str, over: Mapping[str, str]) -> str:
     """The text, reading copies of matrices that are turned so as to lie along the inner loop."""
     for a in accesses(body):
-        column = a.turned(inner, over) if a.along(inner) == 2 else ""
-        if not column or all(a.along(i) for i in over):
+        if a.along(inner) < 2 or not copied(a, over):
             continue
-        shape = over[column], over[inner]
-        key = (a.name, *shape)
+        axes = [*[i for i in a.axes(over) if i != inner], inner]
+        shape = tuple([over[i] for i in axes])
+        key = (a.name, str(a.axes(over).index(inner)), *shape)
         if key not in language.copies:
             array, copy = language.storage(shape)
-            line = Line(copy.entry([column, inner]).text, "=", a.text)
-            language.emit(*nest([column, inner], shape, [line]), made=[array])
+            line = Line(copy.entry(axes).text, "=", a.text)
+            language.emit(*nest(axes, shape, [line]), made=[array])
             language.copies[key] = copy
-        body = body.replace(a.text, language.copies[key].entry([column, inner]).text)
+        body = body.replace(a.text, language.copies[key].entry(axes).text)
     return body
