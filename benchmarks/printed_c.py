@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import re
+import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,26 +15,25 @@ from typing import Any
 import numpy as np
 import scipy
 
-from tcalc.app.libraries import build_library
-from tcalc.graph.extents import extent_of
-from tcalc.graph.trees import leaves
-from tcalc.languages.source.c_module import declarations
+from . import nests
 
+#: The flags that a printed program and the README name, for a library.
+FLAGS = (
+    "-std=c99", "-O3", "-march=native", "-fno-math-errno", "-fopenmp-simd", "-shared", "-fPIC",
+)  # fmt: skip
 NUMBERS = """
 enum { CblasRowMajor = 101, CblasNoTrans = 111, CblasTrans = 112, CblasUpper = 121,
-       CblasLower = 122, CblasNonUnit = 131, CblasUnit = 132, CblasLeft = 141, CblasRight = 142 };
+       CblasLower = 122 };
 """
 #: What programs call of CBLAS, in one precision, and what is tried to find one.
 PROTOTYPES = """
 #define cblas_{p}dot scipy_cblas_{p}dot
 #define cblas_{p}gemm scipy_cblas_{p}gemm
 #define cblas_{p}syrk scipy_cblas_{p}syrk
-#define cblas_{p}trsm scipy_cblas_{p}trsm
 {real} cblas_{p}dot(int, const void *, int, const void *, int);
 void cblas_{p}gemm(int, int, int, int, int, int, {real}, const void *, int, const void *, int,
                    {real}, void *, int);
 void cblas_{p}syrk(int, int, int, int, int, {real}, const void *, int, {real}, void *, int);
-void cblas_{p}trsm(int, int, int, int, int, int, int, {real}, const void *, int, void *, int);
 """
 
 
@@ -48,8 +50,15 @@ def scipy_cblas(folder: Path) -> list[str]:
     return [f"-I{folder}", str(libraries[0]), f"-Wl,-rpath,{libraries[0].parent}"]
 
 
+def declared(source: str, name: str) -> list[str]:
+    """The parameters of a function."""
+    found = re.search(rf"^int {name}\(([^)]*)\);", source, re.MULTILINE)
+    assert found is not None
+    return [" ".join(p.replace("*restrict", "* ").split()) for p in found.group(1).split(",")]
+
+
 def arguments(
-    declared: Iterable[str],
+    parameters: Iterable[str],
     arrays: Mapping[str, Any],
     sizes: Mapping[str, int],
     results: Iterable[np.ndarray],
@@ -58,7 +67,7 @@ def arguments(
     """What a function is called with before its workspace, the sizes in it, and what must live."""
     waiting, given, extents, kept = iter(results), list[Any](), list[Any](), list[np.ndarray]()
     number = ctypes.c_double if real is np.float64 else ctypes.c_float
-    for p in declared:
+    for p in parameters:
         word = p.split()[-1]
         if p.startswith("const"):
             kind = np.int64 if "ptrdiff_t" in p else real
@@ -96,15 +105,19 @@ class CProgram:
     kept: list[np.ndarray]
 
     @classmethod
-    def of(cls, e: Any, arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> CProgram:
-        """An expression, built as `tcalc build` does."""
+    def of(
+        cls, source: str, arrays: Mapping[str, Any], sizes: Mapping[str, int], like: Any
+    ) -> CProgram:
+        """A source, compiled; results are arrays as the nest `like` has them."""
         with tempfile.TemporaryDirectory() as place:
-            blas = " ".join(scipy_cblas(Path(place))) or "auto"
-            built = build_library(e, str(Path(place, "libf.so")), blas=blas, sizes=sizes)
-            source = built.source.read_text(encoding="utf-8")
-            library = ctypes.CDLL(str(built.library))
-        results = [np.empty([extent_of(n, sizes) for n in leaf.shape]) for leaf in leaves(e)]
-        given, extents, kept = arguments(declarations(source)["f"], arrays, sizes, results)
+            path = Path(place, "f.c")
+            path.write_text(source, encoding="utf-8")
+            blas = scipy_cblas(Path(place))
+            line = [os.environ.get("CC", "cc"), *FLAGS, *(["-DCBLAS"] if blas else []), str(path)]
+            subprocess.run([*line, "-o", str(path.with_suffix(".so")), *blas, "-lm"], check=True)
+            library = ctypes.CDLL(str(path.with_suffix(".so")))
+        results = [np.empty(np.shape(leaf)) for leaf in nests.leaves(like)]
+        given, extents, kept = arguments(declared(source, "f"), arrays, sizes, results)
         library.f_workspace.restype = ctypes.c_size_t
         work = np.empty(library.f_workspace(*extents) + 1, np.uint8)
         given.append(ctypes.c_void_p(work.ctypes.data))

@@ -65,18 +65,21 @@ class Printed:
         """A row of `ORDERS`, printed and compiled."""
         value = task.problem.expression(task.case.sizes)
         e = ORDERS[quantity](value, task.problem.wrt)
-        step = tc.compile(e, backend=language)
+        source, step = (
+            tc.to_code(e, language, sizes=task.case.sizes),
+            tc.compile(e, backend=language),
+        )
         data = {name: task.data[name] for name in value.variables}
         plan = step.plan_for(**{name: array.shape for name, array in data.items()})
-        found = cls("", lambda: None, lambda: step(**data), plan.peak_bytes)
+        found = cls(source, lambda: None, lambda: step(**data), plan.peak_bytes)
         if language == "c":
-            program = CProgram.of(e, data, task.case.sizes)
-            return replace(found, source=program.source, program=program, held=program.held)
-        source, scope = tc.to_code(e, sizes=task.case.sizes), dict[str, Any]()
+            program = CProgram.of(source, data, task.case.sizes, step(**data))
+            return replace(found, program=program, held=program.held)
+        scope: dict[str, Any] = {}
         exec(source, scope)
         names = inspect.signature(scope["f"]).parameters
         given = {name: task.data.get(name, task.case.sizes.get(name)) for name in names}
-        return replace(found, source=source, program=lambda: scope["f"](**given))
+        return replace(found, program=lambda: scope["f"](**given))
 
 
 def run(problem: str, n: int, repeat: int, language: str) -> dict[str, Any]:

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from benchmarks.printed_c import arguments, scipy_cblas
+from benchmarks.printed_c import arguments, declared, scipy_cblas
 from tcalc.graph.extents import extent_of
 from tcalc.graph.trees import leaves
-from tcalc.languages.source.c_module import HEADER_END, declarations, header_of
+from tcalc.languages.source.c_module import HEADER_END, header_of
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
@@ -82,8 +82,7 @@ def called(
     """The status and the results, nothing written behind the workspace that was asked for."""
     results = [np.full([int(extent_of(n, job.sizes)) for n in e.shape], np.nan, real)
                for e in leaves(job.tree)]  # fmt: skip
-    declared = declarations(source)[name]
-    given, sizes, _kept = arguments(declared, job.arrays, job.sizes, results, real)
+    given, sizes, _kept = arguments(declared(source, name), job.arrays, job.sizes, results, real)
     workspace = getattr(library, f"{name}_workspace")
     workspace.restype = ctypes.c_size_t
     size = workspace(*sizes)

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,12 +46,7 @@ class Library(NamedTuple):
 
 
 def build_library(
-    e: Any,
-    out: str,
-    name: str = "f",
-    blas: str = "auto",
-    single: bool = False,
-    sizes: Mapping[str, int] | None = None,
+    e: Any, out: str, name: str = "f", blas: str = "auto", single: bool = False
 ) -> Library:
     """Compile an expression to a shared library.
 
@@ -69,8 +64,6 @@ def build_library(
         loops; anything else are the flags for one.
     single : bool
         Numbers of float32.
-    sizes : mapping from names of dimensions to int, optional
-        Extents at which the library is to be fast.
 
     Raises
     ------
@@ -80,7 +73,7 @@ def build_library(
         Where C has no word for an operator.
     """
     command("a library")
-    text = "#define SINGLE\n" * single + library_source(e, name, sizes)
+    text = "#define SINGLE\n" * single + library_source(e, name)
     path = Path(out)
     if not path.suffix or path.is_dir():
         path = path / f"lib{name}{ENDINGS.get(sys.platform, '.so')}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from .c import C
@@ -14,7 +13,7 @@ from .print import function_name
 from .program import SourceProgram
 
 
-def library_source(e: Any, name: str, sizes: Mapping[str, int] | None = None) -> str:
+def library_source(e: Any, name: str) -> str:
     """A file whose second function takes pointers alone, and its workspace from the heap.
 
     Parameters
@@ -23,10 +22,8 @@ def library_source(e: Any, name: str, sizes: Mapping[str, int] | None = None) ->
     name : str
         Of the function; the other one is ``name_pointers``. Its sizes and indices are `int`, and
         its last parameter is the status: 2 where there is no memory.
-    sizes : mapping from names of dimensions to int, optional
-        Extents at which the program is to be fast.
     """
-    program = SourceProgram(C, e, sizes=sizes)
+    program = SourceProgram(C, e)
     text = program.function(function_name(name, C.reserved))
     lines = program.language.function(text)
     assert isinstance(program.language, C)

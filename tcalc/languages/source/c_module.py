@@ -189,11 +189,9 @@ _INCLUDES = """
 #ifdef SINGLE
 #define CBLAS_GEMM cblas_sgemm
 #define CBLAS_SYRK cblas_ssyrk
-#define CBLAS_TRSM cblas_strsm
 #else
 #define CBLAS_GEMM cblas_dgemm
 #define CBLAS_SYRK cblas_dsyrk
-#define CBLAS_TRSM cblas_dtrsm
 #endif
 #endif
 
