@@ -18,6 +18,7 @@ from ..host.workspaces import Workspaces
 from .loopnests import Count
 from .matrices import Frame, StridedArray
 from .objects import HEAD
+from .outlining import marked
 from .source import Source
 from .together import Compute, Together
 
@@ -272,7 +273,7 @@ class CompiledSteps(_CFunction):
         source = Source(frame, self.dtype.char, left)
         for step in self.steps:
             source.add(step)
-        body = source.body(read_by_others(self.plan))
+        body = source.body(read_by_others(self.plan), marked)
         inside = self.used.inside.items()
         starts = [f"real *p{slot} = p{base} + {self._apart(slot, v)}L;" for slot, base in inside]
         return self.whole("\n".join([*starts, f"switch (start) {{ case 0:;\n{body}\n}}"]), "p")
@@ -359,7 +360,7 @@ class CompiledTiles(_CFunction):
             f"for (long r = 0; r < {loop.rows}; r += {tile}) {{",
             f"long t = {loop.rows} - r < {tile} ? {loop.rows} - r : {tile};",
             *starts,
-            written.body(read_by_others(self.plan)),
+            written.body(read_by_others(self.plan), marked),
             "}",
         ]
         return self.whole("\n".join(lines), "q", temporaries)

@@ -236,8 +236,11 @@ class Source:
 
     # --- text -------------------------------------------------------------------------------------
 
-    def body(self, read: Callable[[int, set[int]], bool]) -> str:
-        """All items; `read(slot, steps)` tells whether others than these steps' read a slot."""
+    def body(self, read: Callable[[int, set[int]], bool], nest: Callable[[str], str] = str) -> str:
+        """All items; `read(slot, steps)` tells whether others than these steps' read a slot.
+
+        `nest` is told every nest of loops.
+        """
         lines = []
         for item in self.items:
             if isinstance(item, Call):
@@ -245,7 +248,7 @@ class Source:
                 continue
             made = {s.out.slot for s in item.statements}
             stored = {slot for slot in made if read(slot, made)}
-            lines.append(Nest(item.shape, item.statements, stored).text())
+            lines.append(nest(Nest(item.shape, item.statements, stored).text()))
         return "\n".join(lines)
 
 
