@@ -165,16 +165,8 @@ class _CFunction(ABC):
         names += [
             self.pointer(name, k, f"*(void **)(given[{n}] + {HEAD})") for n, k in enumerate(come)
         ]
-        lines = [
-            "",
-            "(int start, char **table, char **given)",
-            "{",
-            *names,
-            body,
-            "return 0;",
-            "}",
-        ]
-        return "\n".join(lines) + "\n"
+        head = "\n(int start, char **table, char **given)\n{"
+        return "\n".join([head, *names, body, "return 0;", "}\n"])
 
     def pointer(self, name: str, slot: int, start: str) -> str:
         """C for a pointer to a slot's entries."""
