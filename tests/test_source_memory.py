@@ -135,6 +135,30 @@ def test_a_window_that_stands_twice_is_made_once() -> None:
     np.testing.assert_allclose(run_source(e, data), e(data), rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("e", "copies"),
+    [
+        (tc.exp(X).T, 0),
+        (tc.exp(X), 0),
+        ((tc.exp(X), tc.exp(X).T), 1),
+        ((tc.exp(X).T, tc.sum(tc.exp(X))), 1),
+        (X.T, 1),
+        ((X @ T.T).T, 0),
+        (x[::-1], 1),
+    ],
+    ids=str,
+)
+def test_results_are_copied_where_something_else_has_their_memory(e: Any, copies: int) -> None:
+    source = tc.to_code(e)
+    assert source.count("np.array(") == copies
+    rng = np.random.default_rng(0)
+    data = {"X": rng.normal(size=(4, 3)), "T": rng.normal(size=(4, 3)), "x": rng.normal(size=3)}
+    found = run_source(e, data)
+    arrays = [*(found if isinstance(e, tuple) else [found]), *data.values()]
+    for k, one in enumerate(arrays):
+        assert not any(np.shares_memory(one, other) for other in arrays[:k])
+
+
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize("language", ["numpy", "torch"])
 def test_what_nothing_reads_is_not_computed(language: str, order: int) -> None:
