@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +18,15 @@ from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
 from .loopnests import Count
 from .matrices import Frame, StridedArray
-from .objects import HEAD
-from .source import Source
+from .objects import HEAD, INTEGER, spelled
+from .outlining import marked
+from .source import Source, integral
 from .together import Compute, Together
 
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
 MAX_VARIANTS = 8
+#: Entries of the widest array in a tile of C, at most: what a tile hands on stays in the caches.
+TILE = 1 << 14
 
 
 class Used(NamedTuple):
@@ -62,6 +66,7 @@ class _CFunction(ABC):
     def __init__(self, workspaces: Workspaces) -> None:
         self.workspaces = workspaces
         self.plan, self.dtype = workspaces.plan, workspaces.dtype
+        self.integers = integral(workspaces.plan)
         self.steps: list[Step] = []
         self.place = 0
         self._used: Used | None = None
@@ -137,12 +142,11 @@ class _CFunction(ABC):
 
     def written(self, v: Slots) -> str | None:
         """The function in C for arrays that lie so; None where NumPy does the work."""
-        dtype = self.dtype
         stay, come, _, inside = self.used
         arrays = {slot: v[slot] for slot in (*stay, *come, *inside)}
         entries = all(
-            array.dtype == dtype and not any(s % dtype.itemsize for s in array.strides)
-            for array in arrays.values()
+            array.dtype == self.kind(slot) and not any(s % array.itemsize for s in array.strides)
+            for slot, array in arrays.items()
         )
         straight = all(arrays[s.out].flags.c_contiguous for s in self.steps if s.out in arrays)
         return self.text(arrays, v) if entries and straight else None
@@ -157,21 +161,26 @@ class _CFunction(ABC):
         Addresses of arrays get a name and their slot's number.
         """
         stay, come, *_ = self.used
-        names = [f"real *{name}{k} = (real *)table[{n}];" for n, k in enumerate((*stay, *held))]
-        names += [f"real *{name}{k} = *(real **)(given[{n}] + {HEAD});" for n, k in enumerate(come)]
-        lines = [
-            "",
-            "(int start, char **table, char **given)",
-            "{",
-            *names,
-            body,
-            "return 0;",
-            "}",
+        names = [self.pointer(name, k, f"(void *)table[{n}]") for n, k in enumerate((*stay, *held))]
+        names += [
+            self.pointer(name, k, f"*(void **)(given[{n}] + {HEAD})") for n, k in enumerate(come)
         ]
-        return "\n".join(lines) + "\n"
+        head = "\n(int start, char **table, char **given)\n{"
+        return "\n".join([head, *names, body, "return 0;", "}\n"])
+
+    def pointer(self, name: str, slot: int, start: str) -> str:
+        """C for a pointer to a slot's entries."""
+        return f"{spelled(self.kind(slot))} *{name}{slot} = {start};"
+
+    def nest(self, text: str, slots: Collection[int]) -> str:
+        """A nest of loops over these slots, marked where it may become a function of reals."""
+        return text if self.integers.intersection(slots) else marked(text)
+
+    def kind(self, slot: int) -> np.dtype[Any]:
+        return INTEGER if slot in self.integers else self.dtype
 
     def array(self, a: np.ndarray) -> StridedArray:
-        return StridedArray(a.shape, tuple([s // self.dtype.itemsize for s in a.strides]))
+        return StridedArray(a.shape, tuple([s // a.itemsize for s in a.strides]))
 
 
 def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
@@ -225,8 +234,9 @@ class CompiledSteps(_CFunction):
 
     def _apart(self, slot: int, v: Slots) -> int:
         """Entries from where the slot that it begins in begins."""
-        apart: int = v[slot].ctypes.data - v[self._root(slot)].ctypes.data
-        return apart // self.dtype.itemsize
+        view, whole = v[slot], v[self._root(slot)]
+        apart: int = (view.ctypes.data - whole.ctypes.data) // view.itemsize
+        return apart
 
     @property
     def worthwhile(self) -> bool:
@@ -272,9 +282,11 @@ class CompiledSteps(_CFunction):
         source = Source(frame, self.dtype.char, left)
         for step in self.steps:
             source.add(step)
-        body = source.body(read_by_others(self.plan))
+        body = source.body(read_by_others(self.plan), self.nest)
         inside = self.used.inside.items()
-        starts = [f"real *p{slot} = p{base} + {self._apart(slot, v)}L;" for slot, base in inside]
+        starts = [
+            self.pointer("p", slot, f"p{base} + {self._apart(slot, v)}L") for slot, base in inside
+        ]
         return self.whole("\n".join([*starts, f"switch (start) {{ case 0:;\n{body}\n}}"]), "p")
 
 
@@ -329,24 +341,32 @@ class CompiledTiles(_CFunction):
                 bind(v)
 
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
-        tile, loop, itemsize = self.loop.tile, self.loop, self.dtype.itemsize
-        held: dict[int, np.ndarray] = self._temporaries(v)
-        temporaries = list(held)
+        loop, shapes = self.loop, self.plan.shapes
+        temporaries = self._temporaries(v)
+        cuts = [cut for slot in (*temporaries, *arrays) if (cut := self.tiling.cut(slot))]
+        widest = max([prod(cut.shape(shapes[cut.slot], 1)) for cut in cuts], default=1)
+        tile = max(1, min(loop.tile, TILE // widest))
+        held = {
+            cut.slot: np.empty(cut.shape(shapes[cut.slot], tile), self.dtype)
+            for cut in cuts
+            if cut.slot in temporaries
+        }
         # A function of the table's memory: sharing is the same in all workspaces.
-        places = {slot: ("tile", a.ctypes.data) for slot, a in held.items()}
+        places = {slot: ("tile", a.ctypes.data) for slot, a in temporaries.items()}
         starts = [f"real *p{slot} = q{slot};" for slot in temporaries]
         for slot, array in arrays.items():
             cut = self.tiling.cut(slot)
             held[slot] = cut.part(array, 0, tile) if cut else array
-            step = cut.ratio * array.strides[cut.axis] // itemsize if cut else 0
-            starts.append(f"real *p{slot} = q{slot} + r * {step}L;")
+            step = cut.ratio * array.strides[cut.axis] // array.itemsize if cut else 0
+            starts.append(self.pointer("p", slot, f"q{slot} + r * {step}L"))
         slots: Slots = [held.get(k) for k in range(len(v))]
         for slot, (source, bind) in self.views.items():
             bind(slots)
             held[slot] = slots[slot]
-            apart = (held[slot].ctypes.data - held[source].ctypes.data) // itemsize
-            starts.append(f"real *p{slot} = p{source} + {apart}L;")
-        known = {slot: self._moving(slot, a) for slot, a in held.items()}
+            view, whole = held[slot], held[source]
+            apart = (view.ctypes.data - whole.ctypes.data) // view.itemsize
+            starts.append(self.pointer("p", slot, f"p{source} + {apart}L"))
+        known = {slot: self._moving(slot, a, tile) for slot, a in held.items()}
         frame = Frame(self.plan, known, (), loop.sums, places)
         written = Source(frame, self.dtype.char, lambda step: "")
         for computing in self.steps:
@@ -359,15 +379,15 @@ class CompiledTiles(_CFunction):
             f"for (long r = 0; r < {loop.rows}; r += {tile}) {{",
             f"long t = {loop.rows} - r < {tile} ? {loop.rows} - r : {tile};",
             *starts,
-            written.body(read_by_others(self.plan)),
+            written.body(read_by_others(self.plan), self.nest),
             "}",
         ]
-        return self.whole("\n".join(lines), "q", temporaries)
+        return self.whole("\n".join(lines), "q", list(temporaries))
 
-    def _moving(self, slot: int, array: np.ndarray) -> StridedArray:
+    def _moving(self, slot: int, array: np.ndarray, tile: int) -> StridedArray:
         found, cut = self.array(array), self.tiling.cut(slot)
         if cut is None:
             return found
         shape = list(found.shape)
-        shape[cut.axis] = Count(self.loop.tile, cut.ratio)
+        shape[cut.axis] = Count(tile, cut.ratio)
         return found._replace(shape=tuple(shape))
