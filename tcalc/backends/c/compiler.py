@@ -49,9 +49,9 @@ def command(what: str = 'backend="c"') -> tuple[str, ...]:
     raise Error(f"{what} needs a C compiler; looked for {looked}")
 
 
-def loaded(source: str, symbols: Sequence[str], contract: str = ROUNDED) -> ctypes.CDLL:
+def loaded(source: str, symbols: Sequence[str], flag: str = ROUNDED) -> ctypes.CDLL:
     """The library of some C source, which has these symbols, compiled now or before."""
-    words = (*command(), *FLAGS, contract)
+    words = (*command(), *FLAGS, flag)
     made_of = "\0".join([*words, _version(), _processor(), source])
 
     def compile(library: Path) -> None:

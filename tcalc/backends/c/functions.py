@@ -6,6 +6,7 @@ import ctypes
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +14,14 @@ import numpy as np
 from ...plan.failures import StepError
 from ...plan.kinds.table import KINDS
 from ...plan.steps import Plan, Step
-from ...plan.tiles import Tiling
+from ...plan.tiles import Sliced, Tiling
 from ...support.errors import Error
 from ..host.slots import Run, Slots
+from ..host.tiles import temporaries
 from ..host.workspaces import Workspaces
 from .loopnests import Count
-from .matrices import Frame, StridedArray
+from .matrices import CALLS, Frame, StridedArray
+from .sharing import MOST, NAME, Cut, Shared, cut, joined
 from .source import Source
 from .together import Compute, Together
 
@@ -85,7 +88,12 @@ class _CFunction(ABC):
 
     def table(self, slots: Slots) -> Any:
         """Addresses of the arrays that stay, for one workspace, and what keeps them alive."""
-        return _addresses([slots[k] for k in self.used.stay])
+        return self._addresses([slots[k] for k in self.used.stay])
+
+    def _addresses(self, arrays: Sequence[np.ndarray]) -> tuple[Any, int]:
+        """The number of threads and, behind it, addresses; and where they stand."""
+        found = np.array([self.workspaces.threads, *[a.ctypes.data for a in arrays]], np.uintp)
+        return (found, arrays), found.ctypes.data
 
     def compute(self, v: Slots) -> Compute | None:
         """The function for arrays that lie as these do, None where NumPy does the work."""
@@ -128,19 +136,20 @@ class _CFunction(ABC):
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         """The function in C, given the arrays outside; None where it cannot be written."""
 
-    def whole(self, body: str, name: str, held: Sequence[int] = ()) -> str:
-        """The function, but for its name, around its body.
+    def whole(self, body: str, name: str, shared: Shared, held: Sequence[int] = ()) -> str:
+        """The function around its body, and before it what threads share.
 
         Addresses of arrays get a name and their slot's number.
         """
         stay, come, _ = self.used
-        names = [f"real *{name}{k} = (real *)table[{n}];" for n, k in enumerate((*stay, *held))]
+        names = [f"real *{name}{k} = (real *)table[{n}];" for n, k in enumerate((*stay, *held), 1)]
         names += [f"real *{name}{k} = *(real **)(o{k} + {HEAD});" for k in come]
         given = "".join([f", char *o{k}" for k in come])
         lines = [
-            "",
-            f"(int start, char **table{given})",
+            shared.text,
+            f"int {NAME}(int start, char **table{given})",
             "{",
+            "const long threads = (long)table[0];",
             *names,
             body,
             "return 0;",
@@ -165,11 +174,6 @@ def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
         return owner in returned or bool(readers.get(owner, set()) - made)
 
     return read
-
-
-def _addresses(arrays: Sequence[np.ndarray]) -> tuple[Any, int]:
-    found = np.array([a.ctypes.data for a in arrays], np.uintp)
-    return (found, arrays), found.ctypes.data
 
 
 class CompiledSteps(_CFunction):
@@ -235,11 +239,12 @@ class CompiledSteps(_CFunction):
             number = numbers[step.out]
             return f"return {number}; case {number}:;"  # C goes on behind it
 
-        source = Source(frame, self.dtype.char, left)
+        shared = Shared()
+        source = Source(frame, self.dtype.char, left, shared)
         for step in self.steps:
             source.add(step)
         body = source.body(read_by_others(self.plan))
-        return self.whole(f"switch (start) {{ case 0:;\n{body}\n}}", "p")
+        return self.whole(f"switch (start) {{ case 0:;\n{body}\n}}", "p", shared)
 
 
 class CompiledTiles(_CFunction):
@@ -259,6 +264,8 @@ class CompiledTiles(_CFunction):
         self.steps = tiling.computing
         self.views = {s.out: (s.args[0], workspaces.closure(s)) for s in tiling.views}
         self.inside = {s.out for s in self.steps if s.out not in self.loop.kept}
+        self.sums = {slot: prod(self.plan.shapes[slot]) for slot in sorted(self.loop.sums)}
+        self.cut = self._cut()
         self.place = workspaces.place(self.table)
 
     def slots(self) -> set[int]:
@@ -268,12 +275,19 @@ class CompiledTiles(_CFunction):
         return slot not in self.views and self.plan.owner[slot] not in self.inside
 
     def table(self, slots: Slots) -> Any:
+        """Addresses of what stays, of sums of chunks, and of each thread's memory for a tile."""
         stay = [slots[k] for k in self.used.stay]
-        return _addresses([*stay, *self._temporaries(slots).values()])
+        held = [self._temporaries(slots[self.scratch])]
+        sums = []
+        if self.cut is not None:
+            sums = [np.empty((self.cut.chunks, n), self.dtype) for n in self.sums.values()]
+            for _ in range(1, self.workspaces.threads):
+                held.append(self._temporaries(temporaries(self.tiling, self.dtype)))
+        return self._addresses([*stay, *sums, *[a for own in held for a in own.values()]])
 
-    def _temporaries(self, slots: Slots) -> dict[int, np.ndarray]:
+    def _temporaries(self, scratch: Sequence[tuple[Sliced, np.ndarray]]) -> dict[int, np.ndarray]:
         """Memory for a tile, by slot; of kernels' results too, which NumPy allocates itself."""
-        found = {sliced.slot: array for sliced, array in slots[self.scratch]}
+        found = {sliced.slot: array for sliced, array in scratch}
         for sliced in self.tiling.returned_by_tile:
             shape = sliced.shape(self.plan.shapes[sliced.slot], self.loop.tile)
             found[sliced.slot] = np.empty(shape, self.dtype)
@@ -293,11 +307,11 @@ class CompiledTiles(_CFunction):
 
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         tile, loop, itemsize = self.loop.tile, self.loop, self.dtype.itemsize
-        held: dict[int, np.ndarray] = self._temporaries(v)
-        temporaries = list(held)
+        held: dict[int, np.ndarray] = self._temporaries(v[self.scratch])
+        own = list(held)
         # A function of the table's memory: sharing is the same in all workspaces.
         places = {slot: ("tile", a.ctypes.data) for slot, a in held.items()}
-        starts = [f"real *p{slot} = q{slot};" for slot in temporaries]
+        starts = [f"real *p{slot} = q{slot};" for slot in own]
         for slot, array in arrays.items():
             cut = self.tiling.cut(slot)
             held[slot] = cut.part(array, 0, tile) if cut else array
@@ -316,16 +330,40 @@ class CompiledTiles(_CFunction):
             written.add(computing)
         if written.leaves:
             return None
-        sizes = {slot: arrays[slot].size for slot in sorted(loop.sums)}
-        lines = [f"memset(q{slot}, 0, {n} * sizeof(real));" for slot, n in sizes.items()]
-        lines += [
-            f"for (long r = 0; r < {loop.rows}; r += {tile}) {{",
-            f"long t = {loop.rows} - r < {tile} ? {loop.rows} - r : {tile};",
-            *starts,
-            written.body(read_by_others(self.plan)),
-            "}",
+        body = [*starts, written.body(read_by_others(self.plan)), "}"]
+        return self._over_rows(body, own)
+
+    def _over_rows(self, body: Sequence[str], held: Sequence[int]) -> str:
+        """The loop around its body, whose rows threads share where that is worth it."""
+        rows, tile, shared = self.loop.rows, self.loop.tile, Shared()
+        zeros = [f"memset(q{slot}, 0, {n} * sizeof(real));" for slot, n in self.sums.items()]
+        if self.cut is None:
+            head = [
+                f"for (long r = 0; r < {rows}; r += {tile}) {{",
+                f"long t = {rows} - r < {tile} ? {rows} - r : {tile};",
+            ]
+            return self.whole("\n".join([*zeros, *head, *body]), "q", shared, held)
+        first = 1 + len(self.used.stay)
+        parts = {slot: f"((real *)table[{first + k}])" for k, slot in enumerate(self.sums)}
+        own = [f"real *q{k} = {parts[k]} + chunk * {n}L;" for k, n in self.sums.items()]
+        begin = first + len(parts)
+        places = [f"{begin + k} + worker * {len(held)}" for k in range(len(held))]
+        own += [f"real *q{k} = (real *)table[{at}];" for k, at in zip(held, places, strict=True)]
+        head = [
+            f"for (long r = first; r < last; r += {tile}) {{",
+            f"long t = last - r < {tile} ? last - r : {tile};",
         ]
-        return self.whole("\n".join(lines), "q", temporaries)
+        blas = any(step.kind in CALLS for step in self.steps)
+        work = "\n".join([*own, *zeros, *head, *body])
+        call = shared.call(self.cut, work, [("table", "char **")], blas)
+        sums = [(f"q{slot}", parts[slot], n, "=") for slot, n in self.sums.items()]
+        return self.whole("\n".join([f"{call};", *joined(sums, self.cut.chunks)]), "q", shared)
+
+    def _cut(self) -> Cut | None:
+        """The rows in chunks of whole tiles, as many as there is room for their sums."""
+        work = sum([step.flops + prod(step.shape) for step in self.steps])
+        most = min(MOST, int(work / max(1, 8 * sum(self.sums.values()))))
+        return cut(self.loop.rows, work, most, self.loop.tile)
 
     def _moving(self, slot: int, array: np.ndarray) -> StridedArray:
         found, cut = self.array(array), self.tiling.cut(slot)

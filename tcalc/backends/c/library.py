@@ -21,7 +21,9 @@ import numpy as np
 
 from .cache import closed
 from .compiler import CONTRACTED, loaded
+from .pool import spread
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
+from .sharing import NAME
 
 #: Parts of one text, of which later ones use earlier ones.
 C_SOURCES = ("products.c", "triangles.c", "general.c", "factors.c", "columns.c")
@@ -42,6 +44,7 @@ _PRELUDE = """
 
 typedef {real} real;
 typedef double wide;
+typedef int (*Body)(char **, long, long);
 #define F(name) {function}
 """
 _VECTORS = """
@@ -84,7 +87,9 @@ def heading(char: str) -> str:
         kind, given = heads[name]
         declared.append(f"static {kind} (*{name}){given};")
         taken.append(f"    memcpy(&{name}, found + {k}, sizeof {name});")
-    bind = ["void tcalc_bind(void **found)", "{", *taken, "}\n"]
+    declared.append("static long (*spread)(Body, char **, long, long, int);")
+    taken.append("    memcpy(&spread, &threads, sizeof spread);")
+    bind = ["void tcalc_bind(void **found, void *threads)", "{", *taken, "}\n"]
     vectors = [
         "\n".join([
             *[f"VECTOR real F({name})(real);" for name in single],
@@ -102,7 +107,8 @@ def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list
     Parameters
     ----------
     texts : sequence of str
-        Their parameters and bodies.
+        Their parameters and bodies, behind the name that stands for theirs; and before it the
+        functions that threads share.
     char : str
         The dtype, as NumPy's character.
     arguments : sequence of int
@@ -111,14 +117,14 @@ def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list
     if not texts:
         return []
     names = [f"run{k}" for k in range(len(texts))]
-    whole = [f"int {name}{text}" for name, text in zip(names, texts, strict=True)]
+    whole = [text.replace(NAME, name) for name, text in zip(names, texts, strict=True)]
     library = loaded(heading(char) + "\n".join(whole), ("tcalc_bind", *names))
     # What nobody calls any more is closed, as a process can only hold so many libraries.
     finalize(library, closed, library._handle).atexit = False
     with _LOCK:
         routines = _routines(char)
-    library.tcalc_bind.argtypes = [ctypes.c_void_p]
-    library.tcalc_bind(routines)
+    library.tcalc_bind.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    library.tcalc_bind(routines, spread() if any("spread(" in text for text in whole) else None)
     found = [library[name] for name in names]
     for run, count in zip(found, arguments, strict=True):
         run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * count]

@@ -39,11 +39,14 @@ MACHINE = Machine()
 
 
 def bind(
-    plan: Plan, dtype: np.dtype[Any], together: Callable[[], Together] = Together
+    plan: Plan,
+    dtype: np.dtype[Any],
+    threads: int = 1,
+    together: Callable[[], Together] = Together,
 ) -> HostProgram:
     """The plan as functions of C, between steps that NumPy does."""
     closures = numpy_closures(dtype, Loops(dtype, together()).loop)
-    workspaces = Workspaces(plan, dtype, False, closures)
+    workspaces = Workspaces(plan, dtype, False, closures, threads)
     return HostProgram(workspaces, CompiledRuns(workspaces, Units(workspaces), together()))
 
 
