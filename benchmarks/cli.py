@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from . import first, nests, processes, report, sources
+from . import first, nests, processes, report, sources, suite
 from .problem import QUANTITIES
 from .problems import PROBLEMS
 from .problems.factorisations import FACTORISATIONS
@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--sizes", default="small", help="tiny, small, paper, or numbers: 100,300")
     run.add_argument("--quantities", default=",".join(QUANTITIES), help="default: all")
     run.add_argument("--rivals", default="hand,jax", help=f"beside tcalc, of {', '.join(RIVALS)}")
+    run.add_argument("--gradbench", metavar="CHECKOUT", help="runs the suite's own C++ beside ours")
     measuring(run, repeat=7)
     run.add_argument("--markdown", type=Path, metavar="FILE")
     run.set_defaults(command=run_problems)
@@ -111,6 +112,9 @@ def chosen(names: Sequence[str], table: dict[str, Any], what: str) -> list[str]:
 def run_problems(options: argparse.Namespace) -> int:
     problems = chosen(options.problems, PROBLEMS, "problem")
     quantities = chosen(options.quantities.split(","), dict.fromkeys(QUANTITIES), "quantity")
+    if options.gradbench:
+        os.environ[suite.CHECKOUT] = str(Path(options.gradbench).resolve())
+        options.rivals += ",gradbench"
     document, failures = measured(problems, quantities, options)
     print(report.text(document))
     if options.markdown:

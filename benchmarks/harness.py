@@ -1,7 +1,8 @@
 """Check every value, then time what is right: interleaved, best of several, side by side.
 
 A contestant's value is compared with one from another family (jax, by hand, autograd); products of
-a core with random directions with jax's Hessian-vector products. A Newton step is multiplied by the
+a core with random directions with jax's Hessian-vector products, of a Jacobian with its
+pushforwards. A Newton step is multiplied by the
 Hessian again: its residual, relative to the right-hand side, may come to the condition number times
 the rounding unit, and the problems are conditioned well enough for the tolerance of all other
 values. A value that is wrong, or that nobody can check, gets no time.
@@ -99,12 +100,11 @@ def check(task: Task, entry: Entry, value: Any, oracle: Oracle) -> float:
     """Relative error of a contestant's value by the oracle."""
     if entry.quantity == "newton":
         return relative_error(oracle.product(value), task.rhs)
-    if entry.quantity == "core":
+    if entry.quantity in ("core", "jacobian"):
         if entry.product is None:
             raise TypeError(f"{entry.label} gives a core without a product to check it by")
-        return max(
-            relative_error(entry.product(value, v), oracle.product(v)) for v in directions(task)
-        )
+        along = oracle.product if entry.quantity == "core" else oracle.pushforward
+        return max(relative_error(entry.product(value, v), along(v)) for v in directions(task))
     return relative_error(value, oracle.dense(entry.quantity))
 
 
@@ -220,7 +220,7 @@ def time_together(runs: list[tuple[Entry, Row, float]], repeat: int) -> None:
                 if turn and spent[place] > PATIENCE:
                     continue
                 loops = max(1, int(SHORTEST / max(first, 1e-9)))
-                taken = timed(entry.call, loops)
+                taken = entry.clock() if entry.clock else timed(entry.call, loops)
                 spent[place] += taken * loops
                 row.seconds = taken if row.seconds is None else min(row.seconds, taken)
     finally:

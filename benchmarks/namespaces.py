@@ -23,11 +23,14 @@ def eigh(xp: Any, matrix: Any) -> Any:
 
 
 def scan(xp: Any, step: Callable[[Any, Any], Any], state: Any, rows: Any) -> Any:
-    """The state after ``step(state, row)`` for every row; jax compiles the step only once."""
+    """The state after ``step(state, row)`` for every row; jax compiles the step only once.
+
+    A tuple of arrays has rows that are tuples.
+    """
     if xp.__name__ == "jax.numpy":
         from jax.lax import scan as loop
 
         return loop(lambda s, row: (step(s, row), None), state, rows)[0]
-    for row in rows:
+    for row in zip(*rows, strict=True) if isinstance(rows, tuple) else rows:
         state = step(state, row)
     return state

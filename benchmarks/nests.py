@@ -51,6 +51,12 @@ def unflat(vector: np.ndarray, like: Nest) -> Nest:
     return each(lambda leaf: next(parts).reshape(np.shape(leaf)), like)
 
 
+def pushed(jacobian: Nest, v: Nest) -> Any:
+    """The Jacobian of an array, a block for every variable, times a nest of directions."""
+    blocks = zip(leaves(jacobian), leaves(v), strict=True)
+    return sum([np.tensordot(b, part, np.ndim(part)) for b, part in blocks])
+
+
 def times(hessian: Nest, v: Nest) -> Nest:
     """The Hessian, an array or blocks of them, times a nest of directions."""
     if not isinstance(v, tuple):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import nests
+from .suite import Eval
 
 if TYPE_CHECKING:
     from .harness import Rates, Row
@@ -18,10 +19,10 @@ Data = Mapping[str, Array]
 Sizes = Mapping[str, int]
 Rows = Mapping[tuple[str, str], "Row"]
 
-#: What can be asked of a problem. `both` is value and gradient at once, `core` the Hessian as core
-#: tensors, never dense, and `newton` the solution p of H p = g for the given gradient, core and
-#: solve together.
-QUANTITIES = ("value", "gradient", "both", "hessian", "core", "newton")
+#: What can be asked of a problem. `both` is value and gradient at once, `jacobian` that of values
+#: which are arrays, `core` the Hessian as core tensors, never dense, and `newton` the solution p of
+#: H p = g for the given gradient, core and solve together.
+QUANTITIES = ("value", "gradient", "both", "jacobian", "hessian", "core", "newton")
 USUAL = ("value", "gradient", "hessian", "core", "newton")
 
 
@@ -231,7 +232,8 @@ class Problem:
     hand : mapping
         Quantity -> name of the form -> Form.
     product : callable
-        ``product(core, data, v)`` is the Hessian times v for the core of a form by hand.
+        ``product(core, data, v)`` is the Hessian, or Jacobian, times v for the core of a form by
+        hand or by `batched`.
     batched : mapping
         Quantity -> name -> ``call(arrays, rhs)`` as an expert writes it with jax, the structure
         declared by hand; jitted by those who run it.
@@ -242,6 +244,8 @@ class Problem:
         is nothing to be found.
     without : tuple of str
         Rivals that lack an operation.
+    suite : Eval, optional
+        The public suite's program for it.
     """
 
     name: str
@@ -258,6 +262,7 @@ class Problem:
     claims: tuple[AnyClaim, ...] = field(default=())
     fit: str = ""
     without: tuple[str, ...] = ()
+    suite: Eval | None = None
 
     def point(self, data: Mapping[str, Any]) -> nests.Nest:
         """The variables' values, nested as `wrt`."""

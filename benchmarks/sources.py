@@ -56,7 +56,7 @@ class Printed:
         """A row of `ORDERS`, printed and compiled."""
         value = task.problem.expression(task.case.sizes)
         e = ORDERS[quantity](value, task.problem.wrt)
-        source, scope = tc.to_code(e), dict[str, Any]()
+        source, scope = tc.to_code(e, sizes=task.case.sizes), dict[str, Any]()
         exec(source, scope)
         names = inspect.signature(scope["f"]).parameters
         given = {name: task.data.get(name, task.case.sizes.get(name)) for name in names}
@@ -74,7 +74,11 @@ def run(problem: str, n: int, repeat: int) -> dict[str, Any]:
 
 
 def measured(task: Task, quantity: str, repeat: int) -> dict[str, Any]:
-    """Seconds and bytes of program and plan, after their values were compared."""
+    """Seconds and bytes of program and plan, after their values were compared.
+
+    A plan predicts its arrays; buffers of its kernels are seen in a call, which has its arrays from
+    an earlier one.
+    """
     found = Printed.of(task, quantity)
     calls = (found.program, found.plan)
     error = harness.relative_error(*[call() for call in calls])
@@ -93,6 +97,7 @@ def measured(task: Task, quantity: str, repeat: int) -> dict[str, Any]:
         "plan": best[1],
         "traced": harness.peak_traced(found.program),
         "predicted": found.predicted,
+        "kernels": harness.peak_traced(found.plan),
     }
 
 

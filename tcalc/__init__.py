@@ -57,6 +57,7 @@ from .ops.triangles import *
 from .ops.views import *
 from .rules.expand import expand as expand
 from .rules.strategy import simplify as simplify
+from .run.backends import wait_for_compiler as wait_for_compiler
 from .run.compile import compile as compile
 from .run.compiled import Compiled as Compiled
 from .run.structured_results import CompiledStructured as CompiledStructured

@@ -168,3 +168,19 @@ def test_a_loop_comes_back_so_that_it_can_be_interrupted(monkeypatch: pytest.Mon
         endless(T=10**12)
     timer.join()
     assert endless(T=1) == pytest.approx(np.sin(0.35))
+
+
+def test_what_is_computed_once_lies_apart_from_what_steps_write() -> None:
+    """Of a pullback step by step, whose scaled rates come before steps and after results there."""
+    m, b, rates = tc.var("m", (3, 2, 2)), tc.var("b", (3, 2)), tc.var("rates", 3)
+
+    def step(s: Any, i: Any) -> Any:
+        slope = tc.einsum("bij,bj->bi", m, s) - b
+        ended = tc.max(tc.abs(slope), axis=-1) < 0.2
+        return tc.where(ended[:, None], s, s - rates[:, None] * slope)
+
+    e = tc.sum(tc.fold(step, tc.zeros((3, 2)), 2, checkpoint=True) ** 2)
+    rng = np.random.default_rng(0)
+    given = {"m": rng.normal(size=(3, 2, 2)), "b": rng.normal(size=(3, 2)), "rates": np.ones(3)}
+    gradient = tc.grad(e, m)
+    np.testing.assert_allclose(compiled(gradient)(given), gradient(given), rtol=1e-12)

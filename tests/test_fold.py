@@ -109,3 +109,16 @@ def test_hessians_of_all_modes(case: Case, modes: tuple[str, str]) -> None:
 @pytest.mark.parametrize(("case", "mode"), THRICE)
 def test_third_derivatives(case: Case, mode: str) -> None:
     compare(tc.derivative(built(case), tuple(targets(case, 3)), 3, mode), case, 3)
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_states_that_are_alike(count: int) -> None:
+    """What one of them was made with may be gone before the next one is made, of the same name."""
+    x = tc.var("x", "n")
+    start = tuple([tc.ones(2)] * count)
+    found = tc.fold(lambda s, i: tuple([tc.sin(a) * x[i] for a in s]), start, "n")
+    wanted, entries = np.ones(2), np.array([0.5, 2.0, 1.5])
+    for entry in entries:
+        wanted = np.sin(wanted) * entry
+    for state in found:
+        np.testing.assert_allclose(state(x=entries), wanted)

@@ -49,6 +49,8 @@ NEEDED: list[tuple[str, Callable[[], Any], int, int]] = [
     ("one entry often", lambda: tc.parse_index(f"f = {'x[0]+' * 2_000}1", x="n"), 3_000, 30_000),
     ("a loop with bounds", lambda: tc.parse_index(
         "f = sum[i=0..n-1, j=0..i, k=0..j, l=0..k](x[i]*x[j]*x[k]*x[l])", x="n"), 200, 60_000),
+    ("loops after each other", lambda: tc.parse(hostile_texts.doubled(
+        "fold(s -> sin(s)*a + y[i], {0}, i=0..m-1)", "x", 40), x="n", y="m"), 3_000, 90_000),
 ]  # fmt: skip
 
 

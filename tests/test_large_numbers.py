@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.run.binding import Bound
+from tcalc.app.declarations import declare
+from tcalc.run.bound import Bound
 from tcalc.support import machine
 from tcalc.support.byte_counts import show_bytes
 
@@ -48,6 +49,34 @@ TAKERS: list[Callable[[int], Any]] = [
     lambda k: tc.vmap(x, {"x": k}),
     lambda k: x(x=[k]),
 ]
+
+# What is read from text, which is never as long as a number that Python does not write.
+READERS: list[Callable[[str], Any]] = [
+    lambda k: tc.var("v", k),
+    lambda k: tc.var("v", f"n*{k}"),
+    lambda k: tc.var("v", f"n//{k}"),
+    lambda k: tc.var("v", f"n^{k}"),
+    lambda k: tc.parse("v", v=("n", k)),
+    lambda k: tc.parse(f"vector(a,{k})"),
+    lambda k: tc.parse(f"eye({k})"),
+    lambda k: tc.parse_index(f"f[i=0..{k}] = a", a=()),
+    lambda k: tc.parse_index(f"f = v[{k}]", v="n"),
+    lambda k: tc.parse_einsum(f"#('->i', i={k})"),
+    lambda k: declare([f"v=n,{k}"]),
+    lambda k: declare([f"v=n,2*{k}"]),
+]
+
+
+@pytest.mark.parametrize("length", [310, 400, 4_000, 5_000])
+@pytest.mark.parametrize("call", READERS, ids=range(len(READERS)))
+def test_long_integers_in_text_are_refused_in_words(
+    call: Callable[[str], Any], length: int
+) -> None:
+    for sign in ("", "-"):
+        with pytest.raises((tc.Error, TypeError, ValueError)) as caught:
+            call(sign + "9" * length)
+        assert "integer string conversion" not in str(caught.value)
+        assert len(str(caught.value)) < 600
 
 
 @pytest.mark.parametrize("call", TAKERS, ids=range(len(TAKERS)))

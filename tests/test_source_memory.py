@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import tracemalloc
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.extents import extent_of
+from tests import cases
 from tests.shared import run_source
 
 x, w, X = tc.var("x", "n"), tc.var("w", "n"), tc.var("X", ("m", "n"))
@@ -121,6 +124,32 @@ def test_equal_halves_of_a_product_are_one_array(e: tc.Expr, text: str) -> None:
 def test_a_minus_sign_copies_no_matrix() -> None:
     assert "-(X.T @ " in tc.to_code(tc.grad(logistic, w))
     assert "return y - X @ w\n" in tc.to_code(y - X @ w)
+
+
+def test_a_window_that_stands_twice_is_made_once() -> None:
+    e = tc.hessian(tc.sum(area**2), "w")
+    source = tc.to_code(e)
+    assert source[source.index("def f(") :].count("_window(") == 1
+    rng = np.random.default_rng(0)
+    data = {"x": rng.normal(size=(7, 6)), "w": rng.normal(size=(3, 2))}
+    np.testing.assert_allclose(run_source(e, data), e(data), rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("language", ["numpy", "torch"])
+def test_what_nothing_reads_is_not_computed(language: str, order: int) -> None:
+    """Of every case: arrays that repeat entries are read narrow, and then not made."""
+    for case in cases.CASES:
+        if case.order < order:
+            continue
+        x = case.targets[0]
+        e = tc.derivative(case.expression(), tc.var(x, case.shapes[x]), order)
+        tree = ast.parse(tc.to_code(e, language))
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef) and function.name == "f":
+                names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
+                read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
+                assert {n.id for n in names if re.fullmatch(r"t+\d+", n.id)} <= read, case.name
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

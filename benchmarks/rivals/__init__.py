@@ -13,6 +13,7 @@ from typing import Any
 
 from ..nests import Nest
 from ..problem import Task
+from ..suite import checkout
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,15 @@ class Entry:
     call : callable
         Computes the quantity and returns when it is there.
     product : callable
-        For `core`: ``product(value, v)`` is the Hessian times v.
+        For `core` and `jacobian`: ``product(value, v)`` is the Hessian, or Jacobian, times v.
     flops : float or None
         Predicted operations.
     peak : int or None
         Predicted peak memory in bytes.
     ready : bool
         The first call does nothing that later ones do not.
+    clock : callable, optional
+        Seconds of one call, for contestants that measure them on their own.
     """
 
     quantity: str
@@ -43,15 +46,17 @@ class Entry:
     flops: float | None = None
     peak: int | None = None
     ready: bool = False
+    clock: Callable[[], float] | None = None
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """Independent values: `dense` of value, gradient or hessian, and Hessian times vector."""
+    """Independent values: `dense` ones, and the Hessian's and Jacobian's products with vectors."""
 
     family: str
     dense: Callable[[str], Nest]
     product: Callable[[Nest], Nest]
+    pushforward: Callable[[Nest], Nest]
 
 
 @dataclass(frozen=True)
@@ -81,17 +86,31 @@ class Rival:
         return found
 
 
+class Checkout(Rival):
+    """What is there where its folder is named."""
+
+    @property
+    def installed(self) -> bool:
+        return checkout() is not None
+
+    @property
+    def version(self) -> str:
+        return "from a checkout"
+
+
 RIVALS = {
     rival.name: rival
     for rival in (
         Rival("tcalc", ".own", "tcalc"),
         Rival("tcalc-c", ".compiled", "tcalc"),
+        Rival("tcalc-auto", ".default", "tcalc"),
         Rival("tcalc-source", ".printed", "tcalc"),
         Rival("hand", ".hand", "numpy"),
         Rival("jax", ".jaxes", "jax"),
         Rival("autograd", ".autograds", "autograd"),
         Rival("torch", ".torches", "torch"),
         Rival("asdex", ".asdexes", "asdex"),
+        Checkout("gradbench", ".gradbenches", "gradbench"),
     )
 }
 

@@ -9,14 +9,14 @@ import autograd
 import autograd.numpy as anp
 import numpy as np
 
-from ..nests import Nest, each, leaves, times
+from ..nests import Nest, each, leaves, pushed, times
 from ..problem import Task
 from . import Entry, Oracle
 
 
 def make(task: Task) -> Iterator[Entry]:
     for quantity, function in functions(task).items():
-        yield Entry(quantity, "autograd", "autograd", bind(function, task))
+        yield Entry(quantity, "autograd", "autograd", bind(function, task), pushed)
 
 
 def functions(task: Task) -> dict[str, Callable[[Nest], Nest]]:
@@ -47,10 +47,16 @@ def functions(task: Task) -> dict[str, Callable[[Nest], Nest]]:
 
         return each(row, task.problem.wrt)
 
+    def jacobian(x: Nest) -> Nest:
+        return each(
+            lambda name: autograd.jacobian(objective, places[name])(*leaves(x)), task.problem.wrt
+        )
+
     return {
         "value": value,
         "gradient": gradient,
         "both": lambda x: (value(x), gradient(x)),
+        "jacobian": jacobian,
         "hessian": hessian,
     }
 
@@ -69,4 +75,4 @@ def oracle(task: Task) -> Oracle:
     def product(v: Nest) -> Nest:
         return times(dense("hessian"), v)
 
-    return Oracle("autograd", dense, product)
+    return Oracle("autograd", dense, product, lambda v: pushed(dense("jacobian"), v))

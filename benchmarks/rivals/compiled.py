@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+
+import tcalc as tc
 
 from ..problem import Task
 from . import Entry
@@ -10,4 +13,4 @@ from .own import entries
 
 
 def make(task: Task) -> Iterator[Entry]:
-    return entries(task, "tcalc c", "c")
+    return entries(task, "tcalc c", partial(tc.compile, backend="c"))

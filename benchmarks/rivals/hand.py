@@ -39,8 +39,13 @@ def oracle(task: Task) -> Oracle:
         return next(iter(hand[quantity].values())).call(task.data)
 
     core = "core" if "core" in hand else "hessian"
+
+    def along(quantity: str) -> Callable[[Any], Any]:
+        return lambda v: task.problem.product(first(quantity), task.data, v)
+
     return Oracle(
         "hand",
         lambda quantity: each(np.asarray, first(quantity)),
-        lambda v: task.problem.product(first(core), task.data, v),
+        along(core),
+        along("jacobian"),
     )

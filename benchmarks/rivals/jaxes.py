@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..nests import Nest, each
+from ..nests import Nest, each, pushed
 from ..problem import Task
 from . import Entry, Oracle
 
@@ -32,15 +33,23 @@ def make(task: Task) -> Iterator[Entry]:
         ("value", "jax"): objective,
         ("gradient", "jax"): jax.grad(objective),
         ("both", "jax"): jax.value_and_grad(objective),
+        ("jacobian", "jax"): jax.jacfwd(objective),
+        ("jacobian", "jax reverse"): jax.jacrev(objective),
         ("hessian", "jax"): jax.hessian(objective),
         ("hessian", "jax rev-rev"): jax.jacrev(jax.jacrev(objective)),
     }
     for (quantity, label), function in wanted.items():
-        yield Entry(quantity, label, "jax", bind(jax.jit(function), variable, rest))
+        if quantity != "jacobian" or quantity not in task.problem.batched:
+            yield Entry(quantity, label, "jax", bind(jax.jit(function), variable, rest), pushed)
     for quantity, forms in task.problem.batched.items():
         rhs = each(jnp.asarray, task.rhs)
         for name, form in forms.items():
-            yield Entry(quantity, f"jax {name}", "jax", bind(jax.jit(form), rest, rhs))
+            call = bind(jax.jit(form), rest, rhs)
+            yield Entry(quantity, f"jax {name}", "jax", call, partial(by_problem, task))
+
+
+def by_problem(task: Task, core: Any, v: Nest) -> Nest:
+    return task.problem.product(core, task.data, v)
 
 
 def bind(function: Callable[[Any, Any], Any], variable: Any, rest: Any) -> Callable[[], Any]:
@@ -65,4 +74,10 @@ def oracle(task: Task) -> Oracle:
 
         return each(np.asarray, jax.jvp(gradient, (variable,), (each(jnp.asarray, v),))[1])
 
-    return Oracle("jax", dense, product)
+    def pushforward(v: Nest) -> Nest:
+        def value(x: Any) -> Any:
+            return objective(x, rest)
+
+        return np.asarray(jax.jvp(value, (variable,), (each(jnp.asarray, v),))[1])
+
+    return Oracle("jax", dense, product, pushforward)

@@ -14,19 +14,20 @@ from . import Entry
 
 
 def make(task: Task) -> Iterator[Entry]:
-    return entries(task, "tcalc", "numpy")
+    return entries(task, "tcalc", partial(tc.compile, backend="numpy"))
 
 
-def entries(task: Task, label: str, backend: str) -> Iterator[Entry]:
+def entries(task: Task, label: str, step_of: Callable[..., Any]) -> Iterator[Entry]:
+    """What functions that ``step_of(outputs, structured=)`` compiles compute."""
     problem, quantities = task.problem, task.case.quantities
     expression = problem.expression(task.case.sizes)
     arrays = {name: task.data[name] for name in expression.variables}
     shapes = {name: array.shape for name, array in arrays.items()}
-    step_of = partial(tc.compile, backend=backend)
     wishes: dict[str, Callable[[], Any]] = {
         "value": lambda: step_of(expression),
         "gradient": lambda: step_of(tc.grad(expression, problem.wrt)),
         "both": lambda: step_of(tc.value_and_grad(expression, problem.wrt)),
+        "jacobian": lambda: step_of(tc.jacobian(expression, problem.wrt), structured=True),
         "hessian": lambda: step_of(tc.hessian(expression, problem.wrt)),
         "core": lambda: step_of(tc.hessian(expression, problem.wrt), structured=True),
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ..nests import pushed
 from ..problem import Task
 from . import Entry
 
@@ -24,10 +25,11 @@ def make(task: Task) -> Iterator[Entry]:
         "value": objective,
         "both": lambda x: torch.func.grad_and_value(objective)(x)[::-1],
         "gradient": torch.func.grad(objective),
+        "jacobian": torch.func.jacrev(objective),
         "hessian": torch.func.hessian(objective),
     }
     for quantity, function in wanted.items():
-        yield Entry(quantity, "torch", "torch", bind(function, variable))
+        yield Entry(quantity, "torch", "torch", bind(function, variable), pushed)
 
 
 def bind(function: Callable[[Any], Any], variable: Any) -> Callable[[], Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from ..graph.nodes import Var
 from ..graph.variables import canonical_name, check_shape, var
+from ..support.whole_numbers import clipped_repr
 
 
 def declare(rows: Iterable[str]) -> dict[str, Var]:
@@ -25,19 +25,19 @@ def declare(rows: Iterable[str]) -> dict[str, Var]:
     """
     found: dict[str, Var] = {}
     for row in rows:
+        shown = f"--var {clipped_repr(row, 200)}"
         name, equals, rest = row.partition("=")
         name = canonical_name(name.strip())
         extents, _, properties = rest.partition(":")
         words = [w.strip() for w in extents.strip("() ").removesuffix(",").split(",")]
         chosen = [p.strip() for p in properties.replace(":", ",").split(",") if p.strip()]
         if not equals:
-            raise ValueError(f"--var {row!r}: expected NAME=extents, such as X=m,n")
+            raise ValueError(f"{shown}: expected NAME=extents, such as X=m,n")
         if name in found:
-            raise ValueError(f"--var {row!r}: {name} is declared already")
-        sizes = [int(w) if re.fullmatch(r"-?[0-9]+", w) else w for w in words if words != [""]]
-        shape = check_shape(sizes, f"--var {row!r}")
+            raise ValueError(f"{shown}: {name} is declared already")
+        shape = check_shape(words if words != [""] else (), shown)
         try:
             found[name] = var(name, shape, **dict.fromkeys(chosen, True))
         except TypeError as problem:
-            raise ValueError(f"--var {row!r}: {problem}") from None
+            raise ValueError(f"{shown}: {problem}") from None
     return found

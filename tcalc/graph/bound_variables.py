@@ -78,7 +78,8 @@ class Scope:
         with _lock:
             for turn in count():
                 name = f"{PREFIX}{kind}{self.depth}" + (f".{turn}" if turn else "")
-                if name not in (_open if again else _living):
+                # A variable that nothing uses is gone, and its name is open all the same.
+                if name not in _open and (again or name not in _living):
                     break
             found: Var = intern(Var, (name, shape, properties))
             _living[name], _open[name], _shown[name] = found, extent, shown

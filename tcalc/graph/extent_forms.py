@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ..integers.affine import Affine, Constraint, Quotient, factors_of, split_top
 from ..support.errors import LimitError, ShapeError
 from ..support.limits import spend
+from ..support.whole_numbers import spelled_number
 
 #: Terms up to which products are multiplied out.
 MAX_TERMS = 1000
@@ -267,7 +268,7 @@ class _Reader:
             raise ValueError(self.text)
         self.place += 1
         if token.isdecimal():
-            return Affine((), int(token))
+            return Affine((), spelled_number(token))
         if token != "min" or not self.take("("):
             return Affine.of(token)
         return least(self.inside(","))

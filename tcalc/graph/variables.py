@@ -11,7 +11,7 @@ import numpy as np
 from ..support.errors import ShapeError
 from ..support.limits import for_text
 from ..support.misspelt import closest_name
-from ..support.whole_numbers import whole_number
+from ..support.whole_numbers import clipped_repr, whole_number
 from .bound_variables import readable
 from .extents import Extent, Shape, affine_extent, show_shape
 from .nodes import Const, Var, intern
@@ -107,8 +107,8 @@ def _named_extent(extent: str, what: str) -> Extent:
         found = affine_extent(canonical_name(extent))
     except ValueError:
         raise ShapeError(
-            f"{what}: {extent!r} is neither a dimension name nor a form in such names, "
-            "as n-1, 2*n, m*n, n*(n-1)/2 or min(m,n)"
+            f"{what}: {clipped_repr(extent, 200)} is neither a dimension name nor a form in such"
+            " names, as n-1, 2*n, m*n, n*(n-1)/2 or min(m,n)"
         ) from None
     if isinstance(found, int) and found < 0:
         raise ShapeError(f"{what}: extent {extent} is negative")

@@ -36,7 +36,7 @@ def integral(e: Expr, assumed: Mapping[int, bool] | None = None) -> bool:
         if id(node) in known:
             continue
         if isinstance(node, Part):
-            known[id(node)] = _integral_state(node)
+            known[id(node)] = _integral_state(node, known)
         else:
             counted = isinstance(node, Apply) and node.op.meaning.places
             known[id(node)] = counted or (_integral(node) and all(known[id(a)] for a in node.args))
@@ -48,17 +48,20 @@ def held_as_integers(e: Expr) -> bool:
     return integral(e) and not any(isinstance(node, Part) for node in postorder([e]))
 
 
-def _integral_state(node: Part) -> bool:
-    """Is a node a state of a loop that begins with integers, which each step keeps?"""
+def _integral_state(node: Part, known: Mapping[int, bool]) -> bool:
+    """Is a node a state of a loop that begins with integers, which each step keeps?
+
+    `known` says of the loop's operands, by id, whether they are integers.
+    """
     whole = application(node)
     if not isinstance(whole.op, Loop):
         return False
     step = whole.op.iteration(whole.params, (node.index,))
-    known = {id(v): integral(e) for v, e in zip(step.variables, whole.args, strict=True)}
+    held = {id(v): known[id(e)] for v, e in zip(step.variables, whole.args, strict=True)}
     following = [(id(step.states[k]), e) for k, e in step.following.items()]
-    while lost := [state for state, e in following if known[state] and not integral(e, known)]:
-        known.update(dict.fromkeys(lost, False))
-    return known[id(step.states[node.index % len(step.states)])]
+    while lost := [state for state, e in following if held[state] and not integral(e, held)]:
+        held.update(dict.fromkeys(lost, False))
+    return held[id(step.states[node.index % len(step.states)])]
 
 
 def _integral(node: Expr) -> bool:

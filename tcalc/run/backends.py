@@ -64,3 +64,23 @@ def backend_named(name: object = None, threads: int | None = None) -> BackEnd:
     BACKENDS[name].available()
     found = BACKENDS[name]
     return found._replace(bind=partial(found.bind, threads=threads or default_threads()))
+
+
+def wait_for_compiler(timeout: float | None = None) -> bool:
+    """Wait for functions that are being compiled in the background.
+
+    The default back end computes with NumPy until they are there; from then on calls give the same
+    digits every time.
+
+    Parameters
+    ----------
+    timeout : float, optional
+        Seconds; as long as it takes where it is None.
+
+    Returns
+    -------
+    bool
+        Whether nothing is being compiled any more.
+    """
+    loaded = [row for row in BACKENDS.data.values() if isinstance(row, BackEnd)]
+    return all(row.wait(timeout) for row in loaded)

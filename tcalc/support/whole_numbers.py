@@ -32,6 +32,18 @@ def whole_number(value: SupportsIndex) -> int:
     return number
 
 
+def spelled_number(digits: str) -> int:
+    """The integer that decimal digits spell, not longer than the limit `digits`.
+
+    Raises
+    ------
+    LimitError
+        Of more digits.
+    """
+    within("digits", len(digits))
+    return int(digits)
+
+
 def as_float(number: float) -> float:
     """The number as a float: infinite where an integer is too large for one."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from ...plan.steps import Plan
 from ...support.arrays import Array
 from ...support.errors import Error
-from ..interface import BackEnd, Program
+from ..interface import BackEnd, EntryMaker, Program
 from ..numpy.program import BACKEND as NUMPY
 
 
@@ -25,6 +26,10 @@ class FromNumpyToC:
     def __init__(self, plan: Plan, dtype: np.dtype[Any], threads: int = 1) -> None:
         self._bound, self._calls = (plan, dtype, threads), 0
         self._program: Program = NUMPY.bind(plan, dtype, threads)
+
+    @property
+    def entries(self) -> EntryMaker | None:
+        return self._program.entries
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         if self._calls < 2:
@@ -46,4 +51,10 @@ def _in_c(plan: Plan, dtype: np.dtype[Any], threads: int) -> Program | None:
     return program
 
 
-BACKEND = BackEnd(FromNumpyToC, available=lambda: None, machine=NUMPY.machine)
+def _wait(seconds: float | None) -> bool:
+    """For the queue of all programs; nothing stands in it before C has been asked for."""
+    background = sys.modules.get(f"{__package__.removesuffix('auto')}c.background")
+    return background is None or bool(background.BACKGROUND.wait(seconds))
+
+
+BACKEND = BackEnd(FromNumpyToC, available=lambda: None, machine=NUMPY.machine, wait=_wait)

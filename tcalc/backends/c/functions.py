@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,42 +12,50 @@ import numpy as np
 from ...plan.failures import StepError
 from ...plan.kinds.table import KINDS
 from ...plan.steps import Plan, Step
-from ...plan.tiles import Sliced, Tiling
-from ...support.errors import Error
 from ..host.slots import Run, Slots
-from ..host.tiles import temporaries
 from ..host.workspaces import Workspaces
-from .loopnests import Count
-from .matrices import CALLS, Frame, StridedArray
-from .sharing import MOST, NAME, Cut, Shared, cut, joined
+from .matrices import Frame, StridedArray
+from .objects import HEAD
+from .sharing import NAME, Shared
 from .source import Source
 from .together import Compute, Together
 
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
 MAX_VARIANTS = 8
-#: Bytes before an array object's address of its entries.
-HEAD = object.__basicsize__
-
-
-def check_addresses() -> None:
-    """Raises an Error where array objects do not begin as NumPy's do in CPython."""
-    if sys.implementation.name == "cpython":
-        array = np.empty(1)
-        if ctypes.c_void_p.from_address(id(array) + HEAD).value == array.ctypes.data:
-            return
-    raise Error('backend="c" needs CPython and NumPy\'s own arrays')
 
 
 class Used(NamedTuple):
     """Slots of a function: those that stay where they are in a workspace, those that come with a
-    call, and those of these whose strides may be any."""
+    call, those of these whose strides may be any, and for those that begin in one that comes,
+    always at the same entry, which one that is."""
 
     stay: list[int]
     come: list[int]
     free: list[int]
+    inside: dict[int, int]
 
 
-class _CFunction(ABC):
+class Addresses:
+    """What a function is given for one workspace, which one call at a time uses.
+
+    Attributes
+    ----------
+    table : int
+        Where the number of threads stands and, behind it, addresses of the arrays that stay.
+    given : ctypes array
+        Addresses of the array objects that come with a call.
+    objects : int
+        Where these stand.
+    """
+
+    def __init__(self, threads: int, arrays: Sequence[np.ndarray], come: int) -> None:
+        self._kept = np.array([threads, *[a.ctypes.data for a in arrays]], np.uintp), arrays
+        self.table: int = self._kept[0].ctypes.data
+        self.given = (ctypes.c_void_p * come)()
+        self.objects = ctypes.addressof(self.given)
+
+
+class CFunction(ABC):
     """One function of C for every set of strides."""
 
     def __init__(self, workspaces: Workspaces) -> None:
@@ -72,12 +78,18 @@ class _CFunction(ABC):
             read = {slot for slot in self.slots() if self.outside(slot)}
             lives = self.workspaces.lives
             stay = sorted([slot for slot in read if lives.stays(slot)])
-            come = sorted(read.difference(stay))
+            begins = {slot: self.begins(slot) for slot in sorted(read.difference(stay))}
+            come = sorted(set(begins.values()))
             made = {step.out for step in self.steps}
             # Arrays of a caller may have any strides.
             free = [slot for slot in come if slot not in made]
-            self._used = Used(stay, come, free)
+            inside = {slot: base for slot, base in begins.items() if slot != base}
+            self._used = Used(stay, come, free, inside)
         return self._used
+
+    def begins(self, slot: int) -> int:
+        """The slot whose address and strides tell where this one begins."""
+        return slot
 
     def slots(self) -> set[int]:
         return {a for step in self.steps for a in (step.out, *step.args)}
@@ -86,14 +98,18 @@ class _CFunction(ABC):
         """Does the slot exist outside of the function?"""
         return True
 
-    def table(self, slots: Slots) -> Any:
-        """Addresses of the arrays that stay, for one workspace, and what keeps them alive."""
+    def addresses(self, slots: Slots) -> Addresses:
+        """Of the arrays that stay, for one workspace."""
         return self._addresses([slots[k] for k in self.used.stay])
 
-    def _addresses(self, arrays: Sequence[np.ndarray]) -> tuple[Any, int]:
-        """The number of threads and, behind it, addresses; and where they stand."""
-        found = np.array([self.workspaces.threads, *[a.ctypes.data for a in arrays]], np.uintp)
-        return (found, arrays), found.ctypes.data
+    def _addresses(self, arrays: Sequence[np.ndarray]) -> Addresses:
+        return Addresses(self.workspaces.threads, arrays, len(self.used.come))
+
+    def called(self, compute: Compute, v: Slots, start: int = 0) -> int:
+        """What C returns: 0, or the number of the step that is left to Python."""
+        at: Addresses = v[self.place]
+        at.given[:] = [id(v[k]) for k in self.used.come]
+        return compute(start, at.table, at.objects)
 
     def compute(self, v: Slots) -> Compute | None:
         """The function for arrays that lie as these do, None where NumPy does the work."""
@@ -106,9 +122,9 @@ class _CFunction(ABC):
                     self.together.missed(self, v)
                 return self._variants.get(key)
 
-    @property
-    def pointers(self) -> int:
-        return 1 + len(self.used.come)
+    def made(self, v: Slots) -> Compute | None:
+        """The function for arrays that lie so, where it is there."""
+        return self._variants.get(self.key(v))
 
     def key(self, v: Slots) -> Any:
         """What tells apart how arrays lie."""
@@ -124,7 +140,8 @@ class _CFunction(ABC):
     def written(self, v: Slots) -> str | None:
         """The function in C for arrays that lie so; None where NumPy does the work."""
         dtype = self.dtype
-        arrays = {slot: v[slot] for slot in (*self.used.stay, *self.used.come)}
+        stay, come, _, inside = self.used
+        arrays = {slot: v[slot] for slot in (*stay, *come, *inside)}
         entries = all(
             array.dtype == dtype and not any(s % dtype.itemsize for s in array.strides)
             for array in arrays.values()
@@ -141,13 +158,12 @@ class _CFunction(ABC):
 
         Addresses of arrays get a name and their slot's number.
         """
-        stay, come, _ = self.used
+        stay, come, *_ = self.used
         names = [f"real *{name}{k} = (real *)table[{n}];" for n, k in enumerate((*stay, *held), 1)]
-        names += [f"real *{name}{k} = *(real **)(o{k} + {HEAD});" for k in come]
-        given = "".join([f", char *o{k}" for k in come])
+        names += [f"real *{name}{k} = *(real **)(given[{n}] + {HEAD});" for n, k in enumerate(come)]
         lines = [
             shared.text,
-            f"int {NAME}(int start, char **table{given})",
+            f"int {NAME}(int start, char **table, char **given)",
             "{",
             "const long threads = (long)table[0];",
             *names,
@@ -176,7 +192,7 @@ def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
     return read
 
 
-class CompiledSteps(_CFunction):
+class CompiledSteps(CFunction):
     """A run of steps.
 
     Attributes
@@ -197,6 +213,24 @@ class CompiledSteps(_CFunction):
         self.idle = 0
         self._closures: list[Run] = []
 
+    def begins(self, slot: int) -> int:
+        """Of a view what it is a view of, and of all slots in the memory of an output that one."""
+        root = self._root(slot)
+        home = self.plan.home[root]
+        return root if home is None or home >= 0 else self.plan.outputs[-1 - home].slot
+
+    def _root(self, slot: int) -> int:
+        views = self.workspaces.views
+        found = slot
+        while found in views:
+            found = views[found].args[0]
+        return slot if self.workspaces.lives.stays(found) else found
+
+    def _apart(self, slot: int, v: Slots) -> int:
+        """Entries from where the slot that it begins in begins."""
+        apart: int = v[slot].ctypes.data - v[self._root(slot)].ctypes.data
+        return apart // self.dtype.itemsize
+
     @property
     def worthwhile(self) -> bool:
         """Is there anything to fuse, or a routine of our own?"""
@@ -208,11 +242,10 @@ class CompiledSteps(_CFunction):
             for number in range(len(self.steps)):
                 self._step(v, number)
             return
-        come, table = self.used.come, v[self.place][1]
-        done = compute(0, table, *[id(v[k]) for k in come])
+        done = self.called(compute, v)
         while done:
             self._step(v, done - 1)
-            done = compute(done, table, *[id(v[k]) for k in come])
+            done = self.called(compute, v, done)
 
     def _step(self, v: Slots, number: int) -> None:
         """One step as NumPy does it, its result where C looks for it."""
@@ -244,131 +277,7 @@ class CompiledSteps(_CFunction):
         for step in self.steps:
             source.add(step)
         body = source.body(read_by_others(self.plan))
-        return self.whole(f"switch (start) {{ case 0:;\n{body}\n}}", "p", shared)
-
-
-class CompiledTiles(_CFunction):
-    """A loop over tiles of rows; what exists in it only is memory for one tile.
-
-    Parameters
-    ----------
-    scratch : int
-        The slot with temporaries in buffers.
-    other : Run
-        The loop as it is run for arrays that no function is written for.
-    """
-
-    def __init__(self, workspaces: Workspaces, tiling: Tiling, scratch: int, other: Run) -> None:
-        super().__init__(workspaces)
-        self.tiling, self.loop, self.scratch, self.other = tiling, tiling.loop, scratch, other
-        self.steps = tiling.computing
-        self.views = {s.out: (s.args[0], workspaces.closure(s)) for s in tiling.views}
-        self.inside = {s.out for s in self.steps if s.out not in self.loop.kept}
-        self.sums = {slot: prod(self.plan.shapes[slot]) for slot in sorted(self.loop.sums)}
-        self.cut = self._cut()
-        self.place = workspaces.place(self.table)
-
-    def slots(self) -> set[int]:
-        return {a for step in self.loop.steps for a in (step.out, *step.args)}
-
-    def outside(self, slot: int) -> bool:
-        return slot not in self.views and self.plan.owner[slot] not in self.inside
-
-    def table(self, slots: Slots) -> Any:
-        """Addresses of what stays, of sums of chunks, and of each thread's memory for a tile."""
-        stay = [slots[k] for k in self.used.stay]
-        held = [self._temporaries(slots[self.scratch])]
-        sums = []
-        if self.cut is not None:
-            sums = [np.empty((self.cut.chunks, n), self.dtype) for n in self.sums.values()]
-            for _ in range(1, self.workspaces.threads):
-                held.append(self._temporaries(temporaries(self.tiling, self.dtype)))
-        return self._addresses([*stay, *sums, *[a for own in held for a in own.values()]])
-
-    def _temporaries(self, scratch: Sequence[tuple[Sliced, np.ndarray]]) -> dict[int, np.ndarray]:
-        """Memory for a tile, by slot; of kernels' results too, which NumPy allocates itself."""
-        found = {sliced.slot: array for sliced, array in scratch}
-        for sliced in self.tiling.returned_by_tile:
-            shape = sliced.shape(self.plan.shapes[sliced.slot], self.loop.tile)
-            found[sliced.slot] = np.empty(shape, self.dtype)
-        return found
-
-    def run(self, v: Slots) -> None:
-        for slot in self.tiling.returned:
-            v[slot] = np.empty(self.plan.shapes[slot], self.dtype)
-        compute = self.compute(v)
-        if compute is None:
-            self.other(v)
-            return
-        compute(0, v[self.place][1], *[id(v[k]) for k in self.used.come])
-        for source, bind in self.views.values():
-            if self.plan.owner[source] not in self.inside:
-                bind(v)
-
-    def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
-        tile, loop, itemsize = self.loop.tile, self.loop, self.dtype.itemsize
-        held: dict[int, np.ndarray] = self._temporaries(v[self.scratch])
-        own = list(held)
-        # A function of the table's memory: sharing is the same in all workspaces.
-        places = {slot: ("tile", a.ctypes.data) for slot, a in held.items()}
-        starts = [f"real *p{slot} = q{slot};" for slot in own]
-        for slot, array in arrays.items():
-            cut = self.tiling.cut(slot)
-            held[slot] = cut.part(array, 0, tile) if cut else array
-            step = cut.ratio * array.strides[cut.axis] // itemsize if cut else 0
-            starts.append(f"real *p{slot} = q{slot} + r * {step}L;")
-        slots: Slots = [held.get(k) for k in range(len(v))]
-        for slot, (source, bind) in self.views.items():
-            bind(slots)
-            held[slot] = slots[slot]
-            apart = (held[slot].ctypes.data - held[source].ctypes.data) // itemsize
-            starts.append(f"real *p{slot} = p{source} + {apart}L;")
-        known = {slot: self._moving(slot, a) for slot, a in held.items()}
-        frame = Frame(self.plan, known, (), loop.sums, places)
-        written = Source(frame, self.dtype.char, lambda step: "")
-        for computing in self.steps:
-            written.add(computing)
-        if written.leaves:
-            return None
-        body = [*starts, written.body(read_by_others(self.plan)), "}"]
-        return self._over_rows(body, own)
-
-    def _over_rows(self, body: Sequence[str], held: Sequence[int]) -> str:
-        """The loop around its body, whose rows threads share where that is worth it."""
-        rows, tile, shared = self.loop.rows, self.loop.tile, Shared()
-        zeros = [f"memset(q{slot}, 0, {n} * sizeof(real));" for slot, n in self.sums.items()]
-        if self.cut is None:
-            head = [
-                f"for (long r = 0; r < {rows}; r += {tile}) {{",
-                f"long t = {rows} - r < {tile} ? {rows} - r : {tile};",
-            ]
-            return self.whole("\n".join([*zeros, *head, *body]), "q", shared, held)
-        first = 1 + len(self.used.stay)
-        parts = {slot: f"((real *)table[{first + k}])" for k, slot in enumerate(self.sums)}
-        own = [f"real *q{k} = {parts[k]} + chunk * {n}L;" for k, n in self.sums.items()]
-        begin = first + len(parts)
-        places = [f"{begin + k} + worker * {len(held)}" for k in range(len(held))]
-        own += [f"real *q{k} = (real *)table[{at}];" for k, at in zip(held, places, strict=True)]
-        head = [
-            f"for (long r = first; r < last; r += {tile}) {{",
-            f"long t = last - r < {tile} ? last - r : {tile};",
-        ]
-        blas = any(step.kind in CALLS for step in self.steps)
-        work = "\n".join([*own, *zeros, *head, *body])
-        call = shared.call(self.cut, work, [("table", "char **")], blas)
-        sums = [(f"q{slot}", parts[slot], n, "=") for slot, n in self.sums.items()]
-        return self.whole("\n".join([f"{call};", *joined(sums, self.cut.chunks)]), "q", shared)
-
-    def _cut(self) -> Cut | None:
-        """The rows in chunks of whole tiles, as many as there is room for their sums."""
-        work = sum([step.flops + prod(step.shape) for step in self.steps])
-        most = min(MOST, int(work / max(1, 8 * sum(self.sums.values()))))
-        return cut(self.loop.rows, work, most, self.loop.tile)
-
-    def _moving(self, slot: int, array: np.ndarray) -> StridedArray:
-        found, cut = self.array(array), self.tiling.cut(slot)
-        if cut is None:
-            return found
-        shape = list(found.shape)
-        shape[cut.axis] = Count(self.loop.tile, cut.ratio)
-        return found._replace(shape=tuple(shape))
+        inside = self.used.inside.items()
+        starts = [f"real *p{slot} = p{base} + {self._apart(slot, v)}L;" for slot, base in inside]
+        whole = "\n".join([*starts, f"switch (start) {{ case 0:;\n{body}\n}}"])
+        return self.whole(whole, "p", shared)

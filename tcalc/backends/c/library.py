@@ -101,7 +101,7 @@ def heading(char: str) -> str:
     return written + "\n".join([*declared, *bind])
 
 
-def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list[Any]:
+def functions(texts: Sequence[str], char: str, pointers: int) -> list[Any]:
     """Functions ``int (int, ...)`` of generated C, all as one library.
 
     Parameters
@@ -111,8 +111,8 @@ def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list
         functions that threads share.
     char : str
         The dtype, as NumPy's character.
-    arguments : sequence of int
-        How many pointers each takes besides.
+    pointers : int
+        How many each takes besides.
     """
     if not texts:
         return []
@@ -126,8 +126,8 @@ def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list
     library.tcalc_bind.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     library.tcalc_bind(routines, spread() if any("spread(" in text for text in whole) else None)
     found = [library[name] for name in names]
-    for run, count in zip(found, arguments, strict=True):
-        run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * count]
+    for run in found:
+        run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * pointers]
         run.restype = ctypes.c_int
     return found
 

@@ -245,7 +245,8 @@ class _Sharing:
     def memory(self, slot: int, entries: int, dtype: np.dtype[Any]) -> tuple[Any, str]:
         """What tells the memory apart, and C for it."""
         key = entries, dtype
-        waiting = self._free.get(key)
+        # What is computed once, before the first step, may not lie where a step writes.
+        waiting = None if slot in self._plan.fixed else self._free.get(key)
         found = waiting.pop() if waiting else (("own", slot), self._whole.memory(entries, dtype))
         if slot not in self._plan.fixed:
             self._held[slot] = key, found

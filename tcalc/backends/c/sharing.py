@@ -54,7 +54,7 @@ def cut(extent: int, work: float, most: int | None = None, lanes: int = 1) -> Cu
     """
     if work < LEAST:
         return None
-    wanted = min(MOST if most is None else most, int(work // CHUNK), extent // lanes)
+    wanted = min(MOST if most is None else most, int(work // CHUNK), -(-extent // lanes))
     if wanted < 2:
         return None
     length = -(-extent // wanted)

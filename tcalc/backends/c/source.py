@@ -299,9 +299,7 @@ _PLAIN = frozenset({
 
 
 #: Kinds that a tile does not do, as they begin with zeros or may fail.
-_WHOLE = frozenset({
-    "embed", "embed_add", "fill", "trisolve", "over", "place", "place_add", "pad", "triangle",
-})  # fmt: skip
+_WHOLE = frozenset({"embed", "embed_add", "fill", "trisolve", "over", "pad", "triangle"})
 
 
 def tileable(plan: Plan, loop: TiledLoop) -> bool:
@@ -323,6 +321,8 @@ def expressible(plan: Plan, step: Step) -> bool:
         return bool(written_entry(step.params[0]))
     if step.kind == "kernel" and step.params[0].name in REDUCTIONS:
         return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
+    if step.kind == "finish":
+        return step.params[0].name in OF_FACTORS
     if step.kind in ("over", "kernel"):
         return step.params[0].name in ROUTINES or _spread(step) is not None
     return False

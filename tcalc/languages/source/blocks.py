@@ -105,7 +105,7 @@ class Blocks:
         small = [k for k, s in enumerate(block.slices) if s.of.ndim < 2][:1]
         codes = [scaled(c) if k in small else c for k, c in enumerate(codes)]
         args = [
-            (named(self.language, self.language.by_columns(c) if s.turned else c), s.axis)
+            (self.values.columns(s.of) if s.turned else named(self.language, c), s.axis)
             for c, s in zip(codes, block.slices, strict=True)
         ]
         axis = order.index(label) if label in order else None

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from ...support.limits import spend
 from .c_nests import (
+    CHARACTERS_A_STEP,
     Array,
     Call,
     Line,
@@ -202,6 +203,7 @@ def _accesses(name: str, nodes: Sequence[Node]) -> Iterator[str | None]:
     """The places at which an array is read or written; None: wherever."""
     for text in texts(nodes):
         for found in re.finditer(rf"\b{name}\b", text):
+            spend("steps", len(text) // CHARACTERS_A_STEP)
             yield _after(text, found.end())
 
 
