@@ -230,6 +230,9 @@ def costly() -> Iterator[tuple[str, list[str]]]:
             numbered("x'*inv(A+{}*A')*x", "*")[:800] + "x",
             "--to=c",
         ),
+        ("a long formula", "matrix", doubled("{0}*B*{0}", "A", 400), "--wrt=A", "--to=mathml"),
+        ("a long program as C", "matrix", doubled("{0}.*exp({0})", "A", 400), "--to=c"),
+        ("a long program", "matrix", doubled("{0}+{0}.^2", "A", 400), "--wrt=A", "--to=julia"),
         ("a nest of exponentials", "matrix", nested("exp(", "x"), "--wrt=x", "--order=2"),
     ):
         declared = [f"--var={row}" for row in DECLARED[language]]

@@ -206,7 +206,7 @@ class _Rewriting:
         self.places = {
             id(node): order
             for node in paths.nodes
-            if id(node) in inside and (order := self._axis_order(node))
+            if id(node) in inside and (order := matrices_last(node, paths.size))
         }
         self.done: dict[int, Expr] = {id(root): root for root in paths.roots if not root.args}
         self.written: dict[int, LabelledExpr] = {}
@@ -217,28 +217,13 @@ class _Rewriting:
             if product is None:
                 new = with_args(node, [self.done[id(arg)] for arg in node.args])
                 order = self.places.get(id(node), ())
-                self.done[id(node)] = _reordered(new, order) if order else new
+                moved = [permuted(term, order) for term in new.args] if order else []
+                self.done[id(node)] = sum_as_given(moved) if order else new
             else:
                 whole = self.paths.whole[id(node)]
                 operands = self._operands(product, whole.extents)
                 self.done[id(node)] = canonical_product(whole._replace(operands=operands))
         return [self.done[id(root)] for root in self.paths.roots]
-
-    def _axis_order(self, node: Expr) -> Labels:
-        """The axes of a sum of smaller arrays, those of all of them first; () as they are.
-
-        So matrices stand last, which are multiplied where they stand.
-        """
-        absent = [absent_axes(term) for term in node.args]
-        if not isinstance(node, Add) or node.ndim < 3 or not all(absent):
-            return ()
-        some = set().union(*absent)
-        common = [axis for axis in range(node.ndim) if axis not in some]
-        others = [axis for axis in range(node.ndim) if axis in some]
-        extents = [self.paths.size(extent) for extent in node.shape]
-        if not common or max(extents[k] for k in common) > max(extents[k] for k in others):
-            return ()
-        return (*common, *others)
 
     def _operands(self, product: _Product, extents: Mapping[int, Extent]) -> list[LabelledExpr]:
         """What stands for a product: it itself where it is shared, else those of its sides."""
@@ -265,9 +250,26 @@ def _contracts(e: Expr) -> bool:
     return isinstance(e, Einsum) and e.summed
 
 
-def _reordered(e: Expr, order: Labels) -> Expr:
-    """A sum with its axes in this order, which sums otherwise choose themselves."""
-    node: Expr = intern(Add, (), tuple([permuted(term, order) for term in e.args]))
+def matrices_last(e: Expr, size: Size) -> Labels:
+    """The axes of a sum of smaller arrays, those of all of them first; () as they are.
+
+    So matrices stand last, which are multiplied where they stand.
+    """
+    absent = [absent_axes(term) for term in e.args]
+    if not isinstance(e, Add) or e.ndim < 3 or not all(absent):
+        return ()
+    some = set().union(*absent)
+    common = [axis for axis in range(e.ndim) if axis not in some]
+    others = [axis for axis in range(e.ndim) if axis in some]
+    extents = [size(extent) for extent in e.shape]
+    if not common or max(extents[k] for k in common) > max(extents[k] for k in others):
+        return ()
+    return (*common, *others)
+
+
+def sum_as_given(terms: Sequence[Expr]) -> Expr:
+    """A sum with the axes of its terms; sums otherwise choose an order themselves."""
+    node: Expr = intern(Add, (), tuple(sorted(terms, key=lambda term: term.order)))
     return node
 
 

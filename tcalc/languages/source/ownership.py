@@ -9,9 +9,13 @@ from collections.abc import Sequence
 
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr
 from ...graph.products import selects
+from ...support.limits import spend
 from .language import PRODUCT, Code, Language
 from .solves import factored
 from .values import Narrow
+
+#: Texts of values that are searched for a name in a step.
+SEARCHED_A_STEP = 8
 
 
 class Ownership:
@@ -29,6 +33,8 @@ class Ownership:
     largest : int or inf
         As many axes have arrays that are overwritten; none are where there are constants, which
         may be of higher precision.
+    readers : dict
+        The nodes that a node is an operand of, by its identity; once for each time.
     uses : Counter
         How often a node is read, by its identity, as everything here.
     codes, narrow : dict
@@ -45,6 +51,10 @@ class Ownership:
 
     def __init__(self, nodes: Sequence[Expr], ranks: Sequence[int]) -> None:
         self.nodes = nodes
+        self.readers: dict[int, list[Expr]] = {}
+        for node in nodes:
+            for arg in node.args:
+                self.readers.setdefault(id(arg), []).append(node)
         constant = any(isinstance(node, Const) for node in nodes)
         self.largest = math.inf if constant else max(1, *ranks, 0)
         self.uses: Counter[int] = Counter()
@@ -76,13 +86,14 @@ class Ownership:
 
     def read_last(self, arg: Expr, node: Expr) -> bool:
         """Has all else that reads the operand been written, and in statements?"""
-        others = [n for n in self.nodes if n is not node and any(a is arg for a in n.args)]
+        others = [n for n in self.readers[id(arg)] if n is not node]
         once = sum([a is arg for a in node.args]) == 1 and id(arg) not in self.ends
         name = self.codes[id(arg)].text if id(arg) in self.codes else ""
         if not once or not name.isidentifier() or any(id(n) not in self.codes for n in others):
             return False
-        word = re.compile(rf"\b{name}\b")
-        return not any(word.search(c.text) for k, c in self.codes.items() if k != id(arg))
+        spend("steps", len(self.codes) // SEARCHED_A_STEP)
+        named = [c.text for k, c in self.codes.items() if name in c.text and k != id(arg)]
+        return not any(re.search(rf"\b{name}\b", text) for text in named)
 
     def makes(self, node: Expr, code: Code) -> bool:
         """Is the value a new array with as many axes as any parameter?"""

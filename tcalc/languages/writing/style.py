@@ -67,6 +67,7 @@ class Style:
     pointwise_times = " .* "
     pointwise_over = "./"
     maps_to = " -> "
+    formed = 45  #: steps that the form of a node takes
     stated: Collection[str] = ()  #: dimensions of variables, which are no variables' names
 
     # --- atoms ---
