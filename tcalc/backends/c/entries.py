@@ -21,8 +21,7 @@ from ..host.slots import Slots
 from ..host.workspaces import Workspaces
 from ..interface import Entry, Given
 from .functions import Addresses, CompiledSteps
-from .loop_layout import INTEGER
-from .objects import NUMBERS, ArrayObject, calls
+from .objects import INTEGER, NUMBERS, ArrayObject, calls
 
 #: Bytes of a workspace up to which an entry has one of its own.
 KEPT_BYTES = 1 << 20

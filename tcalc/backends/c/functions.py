@@ -15,9 +15,9 @@ from ...plan.steps import Plan, Step
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
 from .matrices import Frame, StridedArray
-from .objects import HEAD
+from .objects import HEAD, INTEGER, spelled
 from .sharing import NAME, Shared
-from .source import Source
+from .source import Source, integral
 from .together import Compute, Together
 
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
@@ -61,6 +61,7 @@ class CFunction(ABC):
     def __init__(self, workspaces: Workspaces) -> None:
         self.workspaces = workspaces
         self.plan, self.dtype = workspaces.plan, workspaces.dtype
+        self.integers = integral(workspaces.plan)
         self.steps: list[Step] = []
         self.place = 0
         self._used: Used | None = None
@@ -139,12 +140,11 @@ class CFunction(ABC):
 
     def written(self, v: Slots) -> str | None:
         """The function in C for arrays that lie so; None where NumPy does the work."""
-        dtype = self.dtype
         stay, come, _, inside = self.used
         arrays = {slot: v[slot] for slot in (*stay, *come, *inside)}
         entries = all(
-            array.dtype == dtype and not any(s % dtype.itemsize for s in array.strides)
-            for array in arrays.values()
+            array.dtype == self.kind(slot) and not any(s % array.itemsize for s in array.strides)
+            for slot, array in arrays.items()
         )
         straight = all(arrays[s.out].flags.c_contiguous for s in self.steps if s.out in arrays)
         return self.text(arrays, v) if entries and straight else None
@@ -159,8 +159,12 @@ class CFunction(ABC):
         Addresses of arrays get a name and their slot's number.
         """
         stay, come, *_ = self.used
-        names = [f"real *{name}{k} = (real *)table[{n}];" for n, k in enumerate((*stay, *held), 1)]
-        names += [f"real *{name}{k} = *(real **)(given[{n}] + {HEAD});" for n, k in enumerate(come)]
+        names = [
+            self.pointer(name, k, f"(void *)table[{n}]") for n, k in enumerate((*stay, *held), 1)
+        ]
+        names += [
+            self.pointer(name, k, f"*(void **)(given[{n}] + {HEAD})") for n, k in enumerate(come)
+        ]
         lines = [
             shared.text,
             f"int {NAME}(int start, char **table, char **given)",
@@ -173,8 +177,19 @@ class CFunction(ABC):
         ]
         return "\n".join(lines) + "\n"
 
+    def pointer(self, name: str, slot: int, start: str) -> str:
+        """C for a pointer to a slot's entries."""
+        return f"{self.spelled(slot)} *{name}{slot} = {start};"
+
+    def kind(self, slot: int) -> np.dtype[Any]:
+        return INTEGER if slot in self.integers else self.dtype
+
+    def spelled(self, slot: int) -> str:
+        """The type of a slot's entries in C."""
+        return spelled(self.kind(slot))
+
     def array(self, a: np.ndarray) -> StridedArray:
-        return StridedArray(a.shape, tuple([s // self.dtype.itemsize for s in a.strides]))
+        return StridedArray(a.shape, tuple([s // a.itemsize for s in a.strides]))
 
 
 def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
@@ -228,8 +243,9 @@ class CompiledSteps(CFunction):
 
     def _apart(self, slot: int, v: Slots) -> int:
         """Entries from where the slot that it begins in begins."""
-        apart: int = v[slot].ctypes.data - v[self._root(slot)].ctypes.data
-        return apart // self.dtype.itemsize
+        view, whole = v[slot], v[self._root(slot)]
+        apart: int = (view.ctypes.data - whole.ctypes.data) // view.itemsize
+        return apart
 
     @property
     def worthwhile(self) -> bool:
@@ -272,12 +288,14 @@ class CompiledSteps(CFunction):
             number = numbers[step.out]
             return f"return {number}; case {number}:;"  # C goes on behind it
 
-        shared = Shared()
+        shared = Shared(self.spelled)
         source = Source(frame, self.dtype.char, left, shared)
         for step in self.steps:
             source.add(step)
         body = source.body(read_by_others(self.plan))
         inside = self.used.inside.items()
-        starts = [f"real *p{slot} = p{base} + {self._apart(slot, v)}L;" for slot, base in inside]
+        starts = [
+            self.pointer("p", slot, f"p{base} + {self._apart(slot, v)}L") for slot, base in inside
+        ]
         whole = "\n".join([*starts, f"switch (start) {{ case 0:;\n{body}\n}}"])
         return self.whole(whole, "p", shared)

@@ -114,8 +114,7 @@ class Level:
     def _expressible(self, step: Step) -> bool:
         if any(not self.layout.arrays[a].size for a in (step.out, *step.args)):
             return False
-        floats = step.kind == "copy" or not self.layout.integers(step)
-        return in_loops(step) or (floats and expressible(self.plan, step))
+        return in_loops(step) or expressible(self.plan, step, self.layout.integral)
 
     def _copied(self) -> list[str]:
         """Outputs that no step writes where they are wanted."""

@@ -21,9 +21,9 @@ from ..interface import Sweep
 from ..numpy.program import bind
 from .asked import ASK, Answers
 from .library import functions
-from .loop_layout import INTEGER, Whole, spelled
+from .loop_layout import Whole
 from .loop_text import Level, Track, moves
-from .objects import HEAD
+from .objects import HEAD, INTEGER, spelled
 from .sharing import NAME
 from .together import Together
 

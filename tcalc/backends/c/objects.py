@@ -15,6 +15,8 @@ from .compiler import loaded
 
 #: Bytes before an array object's address of its entries.
 HEAD = object.__basicsize__
+#: Of integers.
+INTEGER = np.dtype(np.intp)
 #: Numbers whose objects have their value there.
 NUMBERS = (float, np.float64)
 
@@ -26,6 +28,11 @@ class ArrayObject(ctypes.Structure):
         ("references", _L), ("type", _P), ("data", _P), ("axes", _I), ("extents", _P),
         ("strides", _P), ("base", _P), ("dtype", _P), ("flags", _I),
     )  # fmt: skip
+
+
+def spelled(dtype: np.dtype[Any]) -> str:
+    """The type of an array's entries in C."""
+    return "long" if dtype == INTEGER else "real"
 
 
 def check_addresses() -> None:

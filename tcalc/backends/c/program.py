@@ -28,7 +28,7 @@ from .entries import Entries
 from .functions import CompiledSteps
 from .loops import Loops
 from .objects import check_addresses
-from .source import expressible, tileable
+from .source import expressible, integral, tileable
 from .tiles import CompiledTiles
 from .together import Beside as Beside
 from .together import Together
@@ -67,6 +67,7 @@ class CompiledRuns:
 
     def __init__(self, workspaces: Workspaces, others: Binder, together: Together) -> None:
         self._workspaces, self._others, self._together = workspaces, others, together
+        self._integers = integral(workspaces.plan)
         self._open: CompiledSteps | None = None
         self._parts: list[CompiledSteps] = []
         self._zeros: set[int] = set()
@@ -84,7 +85,7 @@ class CompiledRuns:
         if isinstance(unit, TiledLoop):
             self._alone = False
             return [*self.finish(), *self._loop(unit)]
-        if expressible(plan, unit):
+        if expressible(plan, unit, self._integers):
             return self._compiled(unit)
         found, view = self._others.runs(unit), plan.origin[unit.out] is VIEW
         self._alone = self._alone and (view or not found)
@@ -95,7 +96,7 @@ class CompiledRuns:
 
     def _loop(self, loop: TiledLoop) -> list[Run]:
         workspaces = self._workspaces
-        if not tileable(workspaces.plan, loop):
+        if not tileable(workspaces.plan, loop, self._integers):
             return self._others.runs(loop)
         tiling = Tiling(workspaces.plan, loop)
         births = [run for step in tiling.kept for run in workspaces.lives.ready(step)]

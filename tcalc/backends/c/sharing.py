@@ -122,7 +122,7 @@ class Shared:
 
 def _declared(body: str) -> set[str]:
     """Pointers that the body makes itself."""
-    return set(re.findall(r"\breal \*([pq]\d+) =", body))
+    return set(re.findall(r"\b(?:real|long) \*([pq]\d+) =", body))
 
 
 def joined(sums: Sequence[tuple[str, str, int, str]], chunks: int) -> list[str]:

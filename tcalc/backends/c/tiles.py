@@ -17,6 +17,9 @@ from .matrices import CALLS, Frame, StridedArray
 from .sharing import MOST, Cut, Shared, cut, joined
 from .source import Source
 
+#: Entries of the widest array in a tile of C, at most: what a tile hands on stays in the caches.
+TILE = 1 << 14
+
 
 class CompiledTiles(CFunction):
     """A loop over tiles of rows; what exists in it only is memory for one tile.
@@ -77,24 +80,32 @@ class CompiledTiles(CFunction):
                 bind(v)
 
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
-        tile, loop, itemsize = self.loop.tile, self.loop, self.dtype.itemsize
-        held: dict[int, np.ndarray] = self._temporaries(v[self.scratch])
-        own = list(held)
+        loop, shapes = self.loop, self.plan.shapes
+        temporaries = self._temporaries(v[self.scratch])
+        cuts = [cut for slot in (*temporaries, *arrays) if (cut := self.tiling.cut(slot))]
+        widest = max([prod(cut.shape(shapes[cut.slot], 1)) for cut in cuts], default=1)
+        tile = max(1, min(loop.tile, TILE // widest))
+        held = {
+            cut.slot: np.empty(cut.shape(shapes[cut.slot], tile), self.dtype)
+            for cut in cuts
+            if cut.slot in temporaries
+        }
         # A function of the table's memory: sharing is the same in all workspaces.
-        places = {slot: ("tile", a.ctypes.data) for slot, a in held.items()}
-        starts = [f"real *p{slot} = q{slot};" for slot in own]
+        places = {slot: ("tile", a.ctypes.data) for slot, a in temporaries.items()}
+        starts = [f"real *p{slot} = q{slot};" for slot in temporaries]
         for slot, array in arrays.items():
             cut = self.tiling.cut(slot)
             held[slot] = cut.part(array, 0, tile) if cut else array
-            step = cut.ratio * array.strides[cut.axis] // itemsize if cut else 0
-            starts.append(f"real *p{slot} = q{slot} + r * {step}L;")
+            step = cut.ratio * array.strides[cut.axis] // array.itemsize if cut else 0
+            starts.append(self.pointer("p", slot, f"q{slot} + r * {step}L"))
         slots: Slots = [held.get(k) for k in range(len(v))]
         for slot, (source, bind) in self.views.items():
             bind(slots)
             held[slot] = slots[slot]
-            apart = (held[slot].ctypes.data - held[source].ctypes.data) // itemsize
-            starts.append(f"real *p{slot} = p{source} + {apart}L;")
-        known = {slot: self._moving(slot, a) for slot, a in held.items()}
+            view, whole = held[slot], held[source]
+            apart = (view.ctypes.data - whole.ctypes.data) // view.itemsize
+            starts.append(self.pointer("p", slot, f"p{source} + {apart}L"))
+        known = {slot: self._moving(slot, a, tile) for slot, a in held.items()}
         frame = Frame(self.plan, known, (), loop.sums, places)
         written = Source(frame, self.dtype.char, lambda step: "")
         for computing in self.steps:
@@ -102,11 +113,11 @@ class CompiledTiles(CFunction):
         if written.leaves:
             return None
         body = [*starts, written.body(read_by_others(self.plan)), "}"]
-        return self._over_rows(body, own)
+        return self._over_rows(tile, body, list(temporaries))
 
-    def _over_rows(self, body: Sequence[str], held: Sequence[int]) -> str:
+    def _over_rows(self, tile: int, body: Sequence[str], held: Sequence[int]) -> str:
         """The loop around its body, whose rows threads share where that is worth it."""
-        rows, tile, shared = self.loop.rows, self.loop.tile, Shared()
+        rows, shared = self.loop.rows, Shared(self.spelled)
         zeros = [f"memset(q{slot}, 0, {n} * sizeof(real));" for slot, n in self.sums.items()]
         if self.cut is None:
             head = [
@@ -136,10 +147,10 @@ class CompiledTiles(CFunction):
         most = min(MOST, int(work / max(1, 8 * sum(self.sums.values()))))
         return cut(self.loop.rows, work, most, self.loop.tile)
 
-    def _moving(self, slot: int, array: np.ndarray) -> StridedArray:
+    def _moving(self, slot: int, array: np.ndarray, tile: int) -> StridedArray:
         found, cut = self.array(array), self.tiling.cut(slot)
         if cut is None:
             return found
         shape = list(found.shape)
-        shape[cut.axis] = Count(self.loop.tile, cut.ratio)
+        shape[cut.axis] = Count(tile, cut.ratio)
         return found._replace(shape=tuple(shape))
