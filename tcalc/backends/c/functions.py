@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
 from .matrices import Frame, StridedArray
 from .objects import HEAD, INTEGER, spelled
+from .outlining import marked
 from .sharing import NAME, Shared
 from .source import Source, integral
 from .together import Compute, Together
@@ -165,21 +166,17 @@ class CFunction(ABC):
         names += [
             self.pointer(name, k, f"*(void **)(given[{n}] + {HEAD})") for n, k in enumerate(come)
         ]
-        lines = [
-            shared.text,
-            f"int {NAME}(int start, char **table, char **given)",
-            "{",
-            "const long threads = (long)table[0];",
-            *names,
-            body,
-            "return 0;",
-            "}",
-        ]
-        return "\n".join(lines) + "\n"
+        head = f"{shared.text}\nint {NAME}(int start, char **table, char **given)\n{{"
+        names.append("const long threads = (long)table[0];")
+        return "\n".join([head, *names, body, "return 0;", "}\n"])
 
     def pointer(self, name: str, slot: int, start: str) -> str:
         """C for a pointer to a slot's entries."""
         return f"{self.spelled(slot)} *{name}{slot} = {start};"
+
+    def nest(self, text: str, slots: Collection[int]) -> str:
+        """A nest of loops over these slots, marked where it may become a function of reals."""
+        return text if self.integers.intersection(slots) else marked(text)
 
     def kind(self, slot: int) -> np.dtype[Any]:
         return INTEGER if slot in self.integers else self.dtype
@@ -292,7 +289,7 @@ class CompiledSteps(CFunction):
         source = Source(frame, self.dtype.char, left, shared)
         for step in self.steps:
             source.add(step)
-        body = source.body(read_by_others(self.plan))
+        body = source.body(read_by_others(self.plan), self.nest)
         inside = self.used.inside.items()
         starts = [
             self.pointer("p", slot, f"p{base} + {self._apart(slot, v)}L") for slot, base in inside

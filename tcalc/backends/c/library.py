@@ -20,7 +20,8 @@ from weakref import finalize
 import numpy as np
 
 from .cache import closed
-from .compiler import CONTRACTED, loaded
+from .compiler import CONTRACTED, MOST, QUICK, loaded
+from .outlining import outlined
 from .pool import spread
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
 from .sharing import NAME
@@ -34,6 +35,9 @@ BLAS = ("gemm", "gemv", "syrk")
 LAPACK = ("geqrf", "orgqr", "syevd")
 #: Rows of square products that are measured, and how many more multiplications behave alike.
 TRIED, BEYOND = (160, 480), 10.0
+
+#: Characters from which on a program is compiled quickly.
+LONG = 60_000
 
 _LOCK = threading.Lock()
 
@@ -118,7 +122,9 @@ def functions(texts: Sequence[str], char: str, pointers: int) -> list[Any]:
         return []
     names = [f"run{k}" for k in range(len(texts))]
     whole = [text.replace(NAME, name) for name, text in zip(names, texts, strict=True)]
-    library = loaded(heading(char) + "\n".join(whole), ("tcalc_bind", *names))
+    program = heading(char) + outlined("\n".join(whole))
+    level = QUICK if len(program) > LONG else MOST
+    library = loaded(program, ("tcalc_bind", *names), level=level)
     # What nobody calls any more is closed, as a process can only hold so many libraries.
     finalize(library, closed, library._handle).atexit = False
     with _LOCK:

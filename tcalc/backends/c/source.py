@@ -241,8 +241,15 @@ class Source:
 
     # --- text -------------------------------------------------------------------------------------
 
-    def body(self, read: Callable[[int, set[int]], bool]) -> str:
-        """All items; `read(slot, steps)` tells whether others than these steps' read a slot."""
+    def body(
+        self,
+        read: Callable[[int, set[int]], bool],
+        nest: Callable[[str, set[int]], str] = lambda text, slots: text,
+    ) -> str:
+        """All items; `read(slot, steps)` tells whether others than these steps' read a slot.
+
+        `nest` is given every nest of loops, and its slots.
+        """
         lines = []
         for item in self.items:
             if isinstance(item, Call):
@@ -250,7 +257,9 @@ class Source:
                 continue
             made = {s.out.slot for s in item.statements}
             stored = {slot for slot in made if read(slot, made)}
-            lines.append(Nest(item.shape, item.statements, stored).text(self.shared))
+            slots = {o.slot for s in item.statements for o in (s.out, *s.args)}
+            made_of = Nest(item.shape, item.statements, stored)
+            lines.append(nest(made_of.text(self.shared), slots))
         return "\n".join(lines)
 
 

@@ -112,7 +112,7 @@ class CompiledTiles(CFunction):
             written.add(computing)
         if written.leaves:
             return None
-        body = [*starts, written.body(read_by_others(self.plan)), "}"]
+        body = [*starts, written.body(read_by_others(self.plan), self.nest), "}"]
         return self._over_rows(tile, body, list(temporaries))
 
     def _over_rows(self, tile: int, body: Sequence[str], held: Sequence[int]) -> str:

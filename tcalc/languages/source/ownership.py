@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from ...graph.extents import ONE
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr
 from ...graph.products import selects
 from ...support.limits import spend
@@ -76,6 +77,15 @@ class Ownership:
     def read_twice(self, e: Expr) -> bool:
         """Is it an array to be overwritten that is read twice?"""
         return self.uses[id(e)] == 2 and id(e) in self.fresh and id(e) not in self.ends
+
+    def lone(self, root: Expr) -> bool:
+        """Is it a new array, or one with its axes in another order, that nothing else reads?"""
+        array = root
+        if isinstance(root, Einsum) and not root.summed and len(root.args) == 1:
+            turned = sorted(root.out) == sorted(root.labels[0]) and len(set(root.out)) == root.ndim
+            array = root.args[0] if turned and root.coef == ONE else root
+        alone = not self.shared(root) and not self.shared(array)
+        return alone and id(array) in self.fresh and array.ndim > 0
 
     def owned(self, arg: Expr, node: Expr) -> bool:
         """Is the operand an array of the node's shape that nothing else will read?"""

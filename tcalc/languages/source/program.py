@@ -153,7 +153,10 @@ class SourceProgram(Ownership):
             return self.language.mapping([(plain_key(key), self.result(tree[key])) for key in tree])
         if isinstance(tree, tuple | list):
             return self.language.sequence([self.result(value) for value in tree])
-        return self.language.result(self.code(tree), tree.shape)
+        code = self.code(tree)
+        return self.language.result(
+            replace(code, view=code.view and not self.lone(tree)), tree.shape
+        )
 
     # --- integers that index ---
 
