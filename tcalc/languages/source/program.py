@@ -40,6 +40,7 @@ from .ownership import Ownership
 from .products import Products
 from .scope import FunctionScope, parameters, plain_key, unlike
 from .solves import factored, solvable
+from .turns import Turns
 from .values import Narrow, places, unscaled
 
 #: Steps that the text of a node takes.
@@ -253,7 +254,8 @@ class SourceProgram(Ownership):
         """A node from its operands."""
         if isinstance(node, Var):
             code = self.language.variable(self.names[node.name], node.shape)
-            return self.language.constant(code) if node.integral else code
+            # States of loops are floats, those too that index.
+            return self.language.constant(code) if node.integral or self.around else code
         if isinstance(node, Const):
             code = self.language.array(node.value)
             return self.language.constant(code) if node.value.dtype.kind == "i" else code
@@ -368,7 +370,7 @@ class SourceProgram(Ownership):
         n, m = len(loop.states), len(loop.slices)
         args = [self.operand(node, k) for k in range(len(node.args))]
         operands = (args[:n], args[n : n + m], args[n + m :])
-        return self.language.fold(name, operands, loop.times, loop.backward)
+        return self.language.fold(name, operands, Turns.of(loop))
 
     def inside(self, stem: str, tree: Any, names: Mapping[str, Var]) -> str:
         self.nestings += 1

@@ -103,6 +103,10 @@ class Style:
     def eye(self, extent: Extent) -> Fragment:
         return Fragment(f"eye({extent})", size=4)
 
+    def keyword(self, text: str) -> Rope:
+        """A word between formulas."""
+        return f" {text} "
+
     # --- parentheses and signs ---
 
     def inside(self, p: Fragment, level: int) -> Rope:
