@@ -95,11 +95,11 @@ def test_text_says_where_a_loop_ends() -> None:
     assert r"\text{ until } s < a" in tc.to_latex(end.state)
     assert "until" in tc.to_mathml(end.state)
     back = str(tc.grad(end.state, a))
-    assert "i=n-1..0 where i < " in back
+    assert "i=n-1..0 if i < " in back
     for wrong, message in (
         ("fold(s -> s*a, 1, i=0..3 until i > 2)", "a condition on the states"),
         ("fold(s -> s*a, 1, i=3..0 until s > 2)", "runs forward"),
-        ("fold(s -> s*a, 1, i=0..3 where s > 2)", "where i <"),
+        ("fold(s -> s*a, 1, i=0..3 if s > 2)", "if i <"),
         ("fold(s -> s*a, 1, i=0..3 until b)", "one number"),
         ("fold_steps(s -> s*a, 1, i=0..3)", "with a condition"),
     ):

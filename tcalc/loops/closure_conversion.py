@@ -26,6 +26,7 @@ def folded(
     history: bool = False,
     frugal: bool = False,
     until: Expr | None = None,
+    made: Expr | None = None,
 ) -> list[Expr]:
     """The states after a number of steps, each made from those before it.
 
@@ -44,7 +45,7 @@ def folded(
         The number of steps.
     history : bool
         Whether the states after every step are wanted, along a leading axis.
-    frugal, until
+    frugal, until, made
         As of `LoopRange`.
 
     Returns
@@ -74,10 +75,10 @@ def folded(
     if not states:
         return []
     fed = LoopOperands(dict(zip(steps, scanned, strict=True)), {})
-    times = LoopRange(length, frugal=frugal, until=until)
-    made = closed_loop(states, outputs, inits, fed, times)
+    times = LoopRange(length, False, frugal, until, made)
+    found = closed_loop(states, outputs, inits, fed, times)
     kind, n = AFTER if history else LAST, len(states)
-    return [*made[kind * n : (kind + 1) * n], *made[3 * n :]]
+    return [*found[kind * n : (kind + 1) * n], *found[3 * n :]]
 
 
 def closed_loop(

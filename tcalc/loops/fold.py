@@ -9,10 +9,12 @@ from typing import Any
 from ..graph import trees
 from ..graph.bound_variables import Scope, refuse_strays
 from ..graph.extents import Extent, show_shape
+from ..graph.nodes import Expr
 from ..support.errors import ShapeError
 from .bounds_checks import checked_accesses
 from .build import body_results, range_extent
 from .recurrences import Recurrence
+from .trip_counts import most_steps, trip_count
 
 
 class Ending(trees.Block):
@@ -39,7 +41,7 @@ class Ending(trees.Block):
 def fold(
     body: Callable[[Any, Any], Any],
     init: Any,
-    n: Extent | None = None,
+    n: Extent | Expr | None = None,
     history: bool = False,
     checkpoint: bool | int = False,
     *,
@@ -55,11 +57,14 @@ def fold(
         the same nest and shapes.
     init : expression, array or number, or a nested tuple or dict of them
         The state before the first step.
-    n : int, str or integer variable
+    n : int, str or integer expression
         The number of steps; of none, the result is `init`. A variable of shape () is the dimension
-        of its name, whose extent is given at evaluation.
+        of its name, whose extent is given at evaluation. Other integers of shape () are computed,
+        the index of a loop around this one for example: as many steps are made, of those below 0
+        none, and no more than `limit`.
     history : bool
-        Whether the states after every step are wanted, along a leading axis of extent n.
+        Whether the states after every step are wanted, along a leading axis of extent n (of
+        `limit`, where there is one, with zeros for steps that are not made).
     checkpoint : bool or int
         Whether reverse derivatives keep the state once in so many steps (of true: about √n) and
         compute those between again, a stretch at a time (Griewank 1992): for one more forward pass,
@@ -69,7 +74,8 @@ def fold(
         Called once, with a state: a condition, a number for all of it. The loop ends before the
         first step at which it holds (is not 0), and so gives `init` where that meets it.
     limit : int, str or integer variable
-        With `until` and in place of `n`: how many steps are made at most.
+        How many steps are made at most: with `until`, in place of `n`, or with an `n` that is
+        computed, where that is no affine form in indices of loops around this one.
 
     Returns
     -------
@@ -83,8 +89,8 @@ def fold(
         Where the body changes the nest or a shape; errors of indices as in `build`.
     TypeError
         Where a state that is used as an index is no integer after a step, or a loop with
-        checkpoints has a history, a condition, or a length that is no int; without exactly one of
-        `n` and `limit`, and with one of `until` and `limit` alone.
+        checkpoints has a history, a condition, or a length that is no int; where it is not said, or
+        said twice, how many steps are made.
 
     Notes
     -----
@@ -118,14 +124,23 @@ def fold(
     >>> [round(float(e(a=4.0)), 6) for e in (root, steps, met, tc.derivative(root, a))]
     [2.0, 5.0, 1.0, 0.25]
     """
-    if (n is None) == (limit is None) or (until is None) != (limit is None):
+    count, most = trip_count(n), trip_count(limit)
+    if until is None:
+        said = n is not None and (limit is None or isinstance(count, Expr))
+    else:
+        said = n is None and limit is not None
+    if not said:
         raise TypeError("fold: a loop has n steps, or a condition until= and a limit=")
     if checkpoint:
         what = "until=" if until is not None else "history=True" if history else ""
-        return _in_stretches(body, init, n, what, checkpoint)
+        return _in_stretches(body, init, count, what, checkpoint)
     if until is not None:
-        return _until(body, init, until, limit, history)
-    return _folded(body, init, n, history)
+        return _until(body, init, until, most, history)
+    if isinstance(count, Expr):
+        return _folded(
+            body, init, most_steps(count) if limit is None else most, history, made=count
+        )
+    return _folded(body, init, count, history)
 
 
 def _in_stretches(
@@ -155,11 +170,19 @@ def _stretch(n: int) -> int:
 
 
 def _folded(
-    body: Callable[[Any, Any], Any], init: Any, n: Any, history: bool = False, frugal: bool = False
+    body: Callable[[Any, Any], Any],
+    init: Any,
+    n: Any,
+    history: bool = False,
+    frugal: bool = False,
+    made: Expr | None = None,
 ) -> Any:
     with Scope() as scope:
         loop = Recurrence(scope, body, init, n, frugal)
-        found = loop.histories() if history else loop.ends()
+        if made is not None:
+            found = loop.counted(made, history)
+        else:
+            found = loop.histories() if history else loop.ends()
         del loop
     refuse_strays(found)
     return trees.rebuild(init, found)

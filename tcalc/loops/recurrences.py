@@ -13,7 +13,7 @@ from typing import Any
 from ..calculus.batching import with_batch_axis
 from ..graph import trees
 from ..graph.applications import rewritten
-from ..graph.bound_variables import Scope, is_bound
+from ..graph.bound_variables import Scope
 from ..graph.extents import ONE, show_shape
 from ..graph.nodes import Einsum, Expr, Var, postorder
 from ..graph.normal import einsum
@@ -29,12 +29,6 @@ from .build import body_results, parameter_name, range_extent
 from .choices import search_ends, searches, single_change
 from .closure_conversion import folded
 from .integer_states import check_integer_states
-
-
-def trip_count(n: object) -> object:
-    """The dimension that an integer variable of shape () is; anything else as it is."""
-    known = isinstance(n, Var) and n.integral and not n.ndim and not is_bound(n)
-    return n.name if known and isinstance(n, Var) else n
 
 
 class Recurrence:
@@ -68,7 +62,7 @@ class Recurrence:
         frugal: bool = False,
     ) -> None:
         self.scope, self.init, self.frugal = scope, init, frugal
-        self.extent = range_extent(trip_count(n), "fold")
+        self.extent = range_extent(n, "fold")
         self.inits = body_results(init, "fold: the state before the first step")
         self.index = scope.index(parameter_name(body, 1, "fold"), self.extent)
         self.states = [scope.state(k, e.shape, integral(e)) for k, e in enumerate(self.inits)]
@@ -107,6 +101,12 @@ class Recurrence:
         *ends, made = folded(*given, until=condition)
         (met,) = replaced([truth(condition)], dict(zip(self.states, ends, strict=True)))
         return [*(folded(*given, history, until=condition)[:-1] if history else ends), made, met]
+
+    def counted(self, made: Expr, history: bool) -> list[Expr]:
+        """The states after so many steps, or those after every step."""
+        after, steps, scanned = self._scanned(self.outputs)
+        given = self.states, steps, after, self.inits, scanned, self.extent
+        return folded(*given, history, made=made)
 
     def batched(self, exprs: Sequence[Expr]) -> list[Expr]:
         """Expressions of the index for all its values, along a leading axis."""

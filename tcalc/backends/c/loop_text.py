@@ -23,7 +23,7 @@ from ..host.slots import Run, Slots
 from ..numpy.kernels import KERNELS
 from .asked import Lying, Question
 from .functions import read_by_others
-from .loop_layout import Layout, Whole, rows_of, strided
+from .loop_layout import INTEGER, Layout, Whole, rows_of, spelled, strided
 from .loopnests import aligned
 from .source import Source, expressible, in_loops
 
@@ -169,10 +169,9 @@ class Level:
             lines.append(self._initial(step.args[k], before.start, array))
         order = range(count)[::-1] if once.backward else range(count)
         for k, v in enumerate((*once.slices, *once.fixed), n):
-            place, array = (
-                self._contiguous(step.args[k], lines),
-                self.layout.arrays[step.args[k]],
-            )
+            dtype = INTEGER if v.integral else self.whole.dtype
+            place = self._contiguous(step.args[k], dtype, lines)
+            array = self.layout.arrays[step.args[k]]
             named[v.name] = _track(place, order, array, count, short) if k < n + m else Track(place)
         reads = [named[name] for name in plan.inputs]
         ends = None if once.until is None else named[once.states[-1].name]
@@ -204,14 +203,14 @@ class Level:
         strides = aligned(shape, found.shape, found.strides)
         return _copy(place, "real", shape, slot, strides)
 
-    def _contiguous(self, slot: int, lines: list[str]) -> str:
-        """C for where an array lies whose entries are next to each other, copied if need be."""
+    def _contiguous(self, slot: int, dtype: np.dtype[Any], lines: list[str]) -> str:
+        """C for where an array lies whose entries are of this type and next to each other, copied
+        if need be."""
         array = self.layout.arrays[slot]
-        if array.flags.c_contiguous:
+        if array.flags.c_contiguous and array.dtype == dtype:
             return f"p{slot}"
-        place = self.whole.memory(array.size, array.dtype)
-        kind, strides = self.layout.kind(slot), strided(array).strides
-        lines.append(_copy(place, kind, array.shape, slot, strides))
+        place = self.whole.memory(array.size, dtype)
+        lines.append(_copy(place, spelled(dtype), array.shape, slot, strided(array).strides))
         return place
 
     # --- Python -----------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def loop_text(
         extent += f" until {told([loop.until])}"
     elif loop.bound is not None:
         (count,) = [named[k] for k, v in enumerate(loop.fixed, len(loop.slices)) if v is loop.bound]
-        extent += f" where {index} < {count}"
+        extent += f" if {index} < {count}"
     word = {id(e): name for e, name in zip(args, operands, strict=True)}
     parts = [
         f"{together(own)} -> {told([loop.following[k] for k in range(n)])}",

@@ -4,7 +4,7 @@ A loop is read before the text around it, in which a name then stands for its va
 parts, each a text of the same language: the first states, the operands that have names, and last
 the step, in which states, slices `u[i]` and these operands are variables. So are states in a
 condition behind the range, `i=0..99 until s < 1`, and operands in a number of steps, `i=0..99
-where i < u`.
+if i < u`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAME = r"(?<![\w.])[^\W\d]\w*"
 _WORD = re.compile(_NAME)
 _LOOP = re.compile(rf"(?<![\w.])({'|'.join(FOLD.parts)})[ \t]*\(")
 _PLACE = re.compile(r"\s*\[\s*(\d+)\s*\]")
-_ENDING = re.compile(r"\s(until|where)\s")
+_ENDING = re.compile(r"\s(until|if)\s")
 _BOUND = re.compile(r"(?<![=<>!])=(?!=)")
 
 
@@ -221,7 +221,7 @@ class _LoopReader:
             return steps._replace(until=_number_alone(until, text))
         counted = re.fullmatch(rf"\s*{re.escape(index)}\s*<(?!=)(.*)", text, re.DOTALL)
         if counted is None:
-            raise ParseError(f"a number of steps is said as `where {index} < …`", text, 0)
+            raise ParseError(f"a number of steps is said as `if {index} < …`", text, 0)
         (made,) = replaced([self.value(counted[1], scope)], operands)
         return steps._replace(made=_number_alone(made, text))
 

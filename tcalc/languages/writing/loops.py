@@ -2,7 +2,7 @@
 
 Operands that are no variables have names there, `fold(s -> u*s + v[i], s0, u=…, v=…, i=0..T-1)`, so
 that each is written once, and read as the whole that it is. A loop that ends at a condition says so
-behind its range, `i=0..99 until s < 1`, and one of a number of steps `i=99..0 where i < u`.
+behind its range, `i=0..99 until s < 1`, and one of a number of steps `i=99..0 if i < u`.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _ending(
         return ropes, [*[p for _, p in before], condition]
     if loop.bound is not None:
         condition = style.compared("<", index, known[id(loop.bound)].plain)
-        return [style.keyword("where"), style.argument(condition)], [condition]
+        return [style.keyword("if"), style.argument(condition)], [condition]
     return [], []
 
 

@@ -104,7 +104,6 @@ class Style:
         return Fragment(f"eye({extent})", size=4)
 
     def keyword(self, text: str) -> Rope:
-        """A word between formulas."""
         return f" {text} "
 
     # --- parentheses and signs ---
