@@ -187,8 +187,9 @@ def first(results: Sequence[dict[str, Any]]) -> str:
 
 
 def sources(rows: Sequence[dict[str, Any]]) -> str:
-    """Time and peak memory of printed programs, by those of plans."""
-    header = ("problem", "n", "quantity", "error", "program", "plan", "x", "peak", "plan's", "x")
+    """Time and peak memory of printed programs, by those of plans: of arrays, or of kernels."""
+    times, peaks = ("program", "plan", "x"), ("peak", "plan's", "kernels'", "x")
+    header = ("problem", "n", "quantity", "error", *times, *peaks)
     lines = [
         (
             r["problem"],
@@ -200,7 +201,8 @@ def sources(rows: Sequence[dict[str, Any]]) -> str:
             f"{r['program'] / r['plan']:.2f}",
             f"{r['traced'] / 1e3:.0f} kB",
             f"{r['predicted'] / 1e3:.0f} kB",
-            f"{r['traced'] / r['predicted']:.2f}",
+            f"{r['kernels'] / 1e3:.0f} kB",
+            f"{r['traced'] / max(r['predicted'], r['kernels']):.2f}",
         )
         for r in rows
     ]

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import tcalc as tc
 
 from . import harness, processes
@@ -56,7 +58,7 @@ class Printed:
         """A row of `ORDERS`, printed and compiled."""
         value = task.problem.expression(task.case.sizes)
         e = ORDERS[quantity](value, task.problem.wrt)
-        source, scope = tc.to_code(e), dict[str, Any]()
+        source, scope = tc.to_code(e, sizes=task.case.sizes), dict[str, Any]()
         exec(source, scope)
         names = inspect.signature(scope["f"]).parameters
         given = {name: task.data.get(name, task.case.sizes.get(name)) for name in names}
@@ -66,15 +68,26 @@ class Printed:
         return cls(source, lambda: scope["f"](**given), lambda: step(**data), plan.peak_bytes)
 
 
+#: Bytes of an array that a process has had before it measures. Programs allocate in every call,
+#: plans once; the C library gives memory back to the system, and has to ask for it again, where it
+#: never saw arrays of that size freed.
+SEEN = 32 * 2**20
+
+
 def run(problem: str, n: int, repeat: int) -> dict[str, Any]:
     """Rows of one problem, of the quantities that its case has."""
+    np.ones(SEEN // 8 - 4096)
     task = Task.of(PROBLEMS[problem], PROBLEMS[problem].of_size(n))
     quantities = [quantity for quantity in ORDERS if quantity in task.case.quantities]
     return {"rows": [measured(task, quantity, repeat) for quantity in quantities]}
 
 
 def measured(task: Task, quantity: str, repeat: int) -> dict[str, Any]:
-    """Seconds and bytes of program and plan, after their values were compared."""
+    """Seconds and bytes of program and plan, after their values were compared.
+
+    A plan predicts its arrays; buffers of its kernels are seen in a call, which has its arrays from
+    an earlier one.
+    """
     found = Printed.of(task, quantity)
     calls = (found.program, found.plan)
     error = harness.relative_error(*[call() for call in calls])
@@ -93,6 +106,7 @@ def measured(task: Task, quantity: str, repeat: int) -> dict[str, Any]:
         "plan": best[1],
         "traced": harness.peak_traced(found.program),
         "predicted": found.predicted,
+        "kernels": harness.peak_traced(found.plan),
     }
 
 

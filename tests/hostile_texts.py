@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
+import random
 import resource
 import signal
 import string
@@ -204,6 +205,10 @@ def costly() -> Iterator[tuple[str, list[str]]]:
     graph = f"#('{','.join(pairs)}->',{','.join(['A'] * len(pairs))})"
     axes = letters[:20]
     outer = f"#('{','.join(axes)}->{axes}',{','.join(['x'] * len(axes))})"
+    wide = ["".join(random.Random(k).sample(letters[:26], 20)) for k in range(40)]
+    many = f"#('{','.join(wide)}->',{','.join(['T'] * len(wide))})"
+    signs = [chr(0x4E00 + k) for k in range(170)]
+    blocks = f"#('{''.join(signs)}->{''.join([3 * sign for sign in signs])}',T)"
     squares = f"{doubled('{0}*{0}', 'A', 20)};q19".replace(";", "\n")
     for name, language, text, *options in (
         ("a power of one entry", "index", f"f[i,j=0..n-1] = {filled('A[i,j]', '*')}"),
@@ -212,6 +217,9 @@ def costly() -> Iterator[tuple[str, list[str]]]:
         ("a product of sums", "index", f"f[i] = {numbered('(x[i]+{})', '*')}", "--wrt=x"),
         ("shifts", "index", f"f[i=0..n-2000] = {numbered('x[i+{}]', '*')}", "--wrt=x"),
         ("a graph of 52", "einsum", graph, "--wrt=A"),
+        ("arrays of many axes", "einsum", many, "--wrt=T", "--to=numpy"),
+        ("arrays of many axes as C", "einsum", many, "--to=c"),
+        ("loops in each other as C", "einsum", blocks, "--to=c"),
         ("squares of squares", "einsum", squares, "--to=text"),
         ("a long chain", "matrix", f"tr({filled('A*B', '*')})", "--wrt=A"),
         ("an outer product", "matrix", outer, "--wrt=x", "--order=2"),
@@ -222,6 +230,9 @@ def costly() -> Iterator[tuple[str, list[str]]]:
             numbered("x'*inv(A+{}*A')*x", "*")[:800] + "x",
             "--to=c",
         ),
+        ("a long formula", "matrix", doubled("{0}*B*{0}", "A", 400), "--wrt=A", "--to=mathml"),
+        ("a long program as C", "matrix", doubled("{0}.*exp({0})", "A", 400), "--to=c"),
+        ("a long program", "matrix", doubled("{0}+{0}.^2", "A", 400), "--wrt=A", "--to=julia"),
         ("a nest of exponentials", "matrix", nested("exp(", "x"), "--wrt=x", "--order=2"),
     ):
         declared = [f"--var={row}" for row in DECLARED[language]]

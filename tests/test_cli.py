@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tcalc
-from tcalc.app.cli import main
+from tcalc.app.cli import _parser, _quoted_expressions, main
 from tcalc.graph.operators import TABLE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,6 +55,10 @@ PRINTED: list[tuple[list[str], str]] = [
     (["x'*x", "--wrt", "x", "--to", "text"], "2*x"),
     (["x'*A*x", "--wrt", "A", "--to", "latex"], r"x x^{\top}"),
     (["x'*A*x", "--wrt", "A", "--to", "einsum"], "#('i,j->ij', x, x)"),
+    (["inv(A*A'+eye(n))*x*(x'*inv(A*A'+eye(n))*x)", "--var", "A=n,n", "--where"],
+     "(x'*M*x)*M*x where M = inv(A*A' + eye(n))"),
+    (["inv(A*A'+eye(n))*x*(x'*inv(A*A'+eye(n))*x)", "--var", "A=n,n", "--no-where"],
+     "(x'*inv(A*A' + eye(n))*x)*inv(A*A' + eye(n))*x"),
     (["x'*x", "--wrt", "x", "--language", "matrix", "--mode", "forward"], "2*x"),
     (["sum(x.^2)", "--wrt", "x", "--order", "2", "--compress"],
      "H[i,j] = C1 * delta[i,j]   shape (n, n)\n  C1 = 2  ()"),
@@ -165,6 +169,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(("argv", "wanted"), PRINTED)
 def test_derive(capsys: pytest.CaptureFixture[str], argv: list[str], wanted: str) -> None:
     assert run(capsys, "derive", *argv) == (0, wanted + "\n", "")
+
+
+def test_no_option_is_taken_for_an_expression() -> None:
+    commands = next(a.choices for a in _parser()._actions if isinstance(a.choices, dict))
+    options = [o for c in commands.values() for a in c._actions for o in a.option_strings]
+    assert "--no-where" in options
+    assert _quoted_expressions(options) == options
 
 
 @pytest.mark.parametrize(("argv", "words"), REFUSED)

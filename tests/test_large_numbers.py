@@ -14,7 +14,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.app.declarations import declare
-from tcalc.run.binding import Bound
+from tcalc.run.bound import Bound
 from tcalc.support import machine
 from tcalc.support.byte_counts import show_bytes
 

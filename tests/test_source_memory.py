@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import tracemalloc
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.extents import extent_of
+from tests import cases
 from tests.shared import run_source
 
 x, w, X = tc.var("x", "n"), tc.var("w", "n"), tc.var("X", ("m", "n"))
@@ -118,9 +121,77 @@ def test_equal_halves_of_a_product_are_one_array(e: tc.Expr, text: str) -> None:
     np.testing.assert_allclose(run_source(e, data), e(data), rtol=1e-12, atol=1e-12)
 
 
+def test_long_programs_do_not_hold_what_nothing_reads() -> None:
+    """A few arrays of many: every value is read twice by the next ones, and then no more."""
+    a, b, n = x, w, 1000
+    for _ in range(40):
+        a, b = tc.tanh(b) * a, tc.sin(a) + b
+    e = a @ a + b @ b
+    source, scope = tc.to_code(e), dict[str, Any]()
+    assert "del t1, " in source
+    exec(source, scope)
+    data = {"x": np.linspace(0, 1, n), "w": np.linspace(1, 2, n)}
+    tracemalloc.start()
+    found = scope["f"](**data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 24 * 8 * n
+    np.testing.assert_allclose(found, e(data), rtol=1e-9)
+
+
 def test_a_minus_sign_copies_no_matrix() -> None:
     assert "-(X.T @ " in tc.to_code(tc.grad(logistic, w))
     assert "return y - X @ w\n" in tc.to_code(y - X @ w)
+
+
+def test_a_window_that_stands_twice_is_made_once() -> None:
+    e = tc.hessian(tc.sum(area**2), "w")
+    source = tc.to_code(e)
+    assert source[source.index("def f(") :].count("_window(") == 1
+    rng = np.random.default_rng(0)
+    data = {"x": rng.normal(size=(7, 6)), "w": rng.normal(size=(3, 2))}
+    np.testing.assert_allclose(run_source(e, data), e(data), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("e", "copies"),
+    [
+        (tc.exp(X).T, 0),
+        (tc.exp(X), 0),
+        ((tc.exp(X), tc.exp(X).T), 1),
+        ((tc.exp(X).T, tc.sum(tc.exp(X))), 1),
+        (X.T, 1),
+        ((X @ T.T).T, 0),
+        (x[::-1], 1),
+    ],
+    ids=str,
+)
+def test_results_are_copied_where_something_else_has_their_memory(e: Any, copies: int) -> None:
+    source = tc.to_code(e)
+    assert source.count("np.array(") == copies
+    rng = np.random.default_rng(0)
+    data = {"X": rng.normal(size=(4, 3)), "T": rng.normal(size=(4, 3)), "x": rng.normal(size=3)}
+    found = run_source(e, data)
+    arrays = [*(found if isinstance(e, tuple) else [found]), *data.values()]
+    for k, one in enumerate(arrays):
+        assert not any(np.shares_memory(one, other) for other in arrays[:k])
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("language", ["numpy", "torch"])
+def test_what_nothing_reads_is_not_computed(language: str, order: int) -> None:
+    """Of every case: arrays that repeat entries are read narrow, and then not made."""
+    for case in cases.CASES:
+        if case.order < order:
+            continue
+        x = case.targets[0]
+        e = tc.derivative(case.expression(), tc.var(x, case.shapes[x]), order)
+        tree = ast.parse(tc.to_code(e, language))
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef) and function.name == "f":
+                names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
+                read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
+                assert {n.id for n in names if re.fullmatch(r"t+\d+", n.id)} <= read, case.name
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -70,7 +70,7 @@ def _quoted_expressions(argv: list[str]) -> list[str]:
             raise ValueError(f"{word.removesuffix('=--')}: expected a value, not '--'")
     if "--" in argv:
         return argv
-    option = re.compile(r"-h|--[a-z]+(=.*)?", re.DOTALL)
+    option = re.compile(r"-h|--(no-)?[a-z]+(=.*)?", re.DOTALL)
     return [w if not w.startswith("-") or option.fullmatch(w) else f" {w}" for w in argv]
 
 

@@ -13,13 +13,36 @@ from ..support.machine import Machine
 from ..support.rows import Rows
 
 
+class Given(NamedTuple):
+    """An input of a program: what comes with a call under a name, or (no name) never changes."""
+
+    name: str
+    value: Any
+
+
+#: A call as one function: of arrays by name, giving the plan's outputs as a tuple, or None for
+#: arguments that it is not made for. It may be called by several threads at once.
+Entry = Callable[[dict[str, Any]], tuple[Any, ...] | None]
+#: Makes the entry of further calls whose arguments are and lie as those of a call that was made do:
+#: one for each of the plan's inputs, and those that no step reads; None where there is none, or
+#: not yet.
+EntryMaker = Callable[[Sequence[Given], Sequence[Given]], Entry | None]
+
+
 class Program(Protocol):
     """A plan bound to a dtype: what is called again and again.
 
     Calls may come from several threads at once, and share nothing that they write to; they may
     also be nested. A program is never pickled: who holds one keeps what it is made of, and binds
     it again elsewhere.
+
+    Attributes
+    ----------
+    entries : EntryMaker or None
     """
+
+    @property
+    def entries(self) -> EntryMaker | None: ...
 
     def __call__(self, arrays: Sequence[Array], /) -> list[Any]:
         """The plan's outputs.

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..graph.nodes import Labels
+from ..support.limits import spend
 from ..support.machine import NOMINAL_MACHINE, Machine
 from .chains import chain_of, chain_pairs
 from .common_subproducts import ContractionOperands, Isomorphism, isomorphism
@@ -23,6 +24,8 @@ KnownProducts = tuple[tuple[int, int], ...]
 
 #: Operands up to which all trees are searched.
 EXACT_OPERANDS = 8
+#: Steps of a pair that a greedy path considers, and labels of its product for one step more.
+CONSIDERED, LABELS_A_STEP = 3, 5
 #: Factor by which a time must improve: sums in another order differ by rounding.
 ROUNDING = 1 + 1e-9
 
@@ -86,10 +89,19 @@ def contraction_path(
     return Path(pairs, words, _path_time(given, keep, extents, pairs, machine))
 
 
-def path_of(words: Sequence[Labels], keep: Sequence[int], extents: Mapping[int, int]) -> Path:
-    """The path of a product of different arrays, whatever its labels are.
+def path_of(
+    words: Sequence[Labels],
+    keep: Sequence[int],
+    extents: Mapping[int, int],
+    arrays: Sequence[tuple[int, tuple[Labels, ...]]] = (),
+    known: KnownProducts = (),
+) -> Path:
+    """The path of a product, whatever its labels are.
 
-    Labels twice in a word are read as one; those that only one word has are summed before.
+    Labels twice in a word are read as one; those that only one word has are summed before. Which
+    array each operand is, and permutations of axes that leave it unchanged, are for operands
+    without such labels; where nothing is said all arrays differ. The words of the path are the
+    labels with which the operands are read.
     """
     uses = Counter([label for word in words for label in set(word)])
     number: dict[int, int] = {}
@@ -98,9 +110,21 @@ def path_of(words: Sequence[Labels], keep: Sequence[int], extents: Mapping[int, 
             if uses[label] > 1 or label in keep:
                 number.setdefault(label, len(number))
     short = [tuple(dict.fromkeys([number[i] for i in word if i in number])) for word in words]
-    given = ContractionOperands(tuple(short), tuple(range(len(short))), ((),) * len(short))
+    alike: list[tuple[int, tuple[Labels, ...]]] = [(-k, ()) for k in range(len(words))]
+    for k, known_as in enumerate(arrays):
+        if len(short[k]) == len(words[k]):
+            alike[k] = known_as
+    places: dict[int, int] = {}
+    same = tuple([places.setdefault(array, len(places)) for array, _ in alike])
+    given = ContractionOperands(tuple(short), same, tuple([perms for _, perms in alike]))
     kept = tuple(sorted({number[label] for label in keep if label in number}))
-    return contraction_path(given, kept, tuple([extents[label] for label in number]))
+    found = contraction_path(given, kept, tuple([extents[label] for label in number]), known)
+    labels = list(number)
+    spelled = [
+        tuple([labels[i] for i in new]) if len(new) == len(word) else word
+        for new, word in zip(found.words, words, strict=True)
+    ]
+    return found._replace(words=tuple(spelled))
 
 
 def _bits(word: Sequence[int]) -> int:
@@ -323,12 +347,13 @@ def _pairs_of(tree: Tree, n: int) -> Pairs:
 
 
 def _greedy(words: Sequence[Labels], keep: Labels, extents: Sequence[int], smallest: bool) -> Pairs:
+    """Pairs by the size of their product, or by how much less memory it takes than they do."""
     from opt_einsum.paths import greedy
 
-    def result_size(size12: int, *_: int) -> int:
-        return size12
+    def cost(size12: int, size1: int, size2: int, labels12: frozenset[int], *_: object) -> int:
+        spend("steps", CONSIDERED + len(labels12) // LABELS_A_STEP)
+        return size12 if smallest else size12 - size1 - size2
 
-    cost = result_size if smallest else "memory-removed"
     sizes = dict(enumerate(extents))
     linear = greedy([frozenset(w) for w in words], frozenset(keep), sizes, cost_fn=cost)
     place = list(range(len(words)))

@@ -279,9 +279,10 @@ def extent_of(extent: Extent, sizes: Mapping[str, int]) -> int:
     return value
 
 
-def nominal(extent: Extent) -> int:
-    """An extent where nothing is known of its dimensions."""
-    return max(1, value_of(form_of(extent), dict.fromkeys(extent_names([extent]), NOMINAL)))
+def nominal(extent: Extent, sizes: Mapping[str, int] | None = None) -> int:
+    """An extent where nothing is known of its dimensions but these sizes."""
+    known = {**dict.fromkeys(extent_names([extent]), NOMINAL), **(sizes or {})}
+    return max(1, value_of(form_of(extent), known))
 
 
 def solved_for(extent: Extent, value: int, sizes: Mapping[str, int]) -> dict[str, int]:

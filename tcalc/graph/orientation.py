@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
+from ..support.limits import spend
 from .canonical import axis_symmetries, closure
 from .extents import number
 from .nodes import Add, Einsum, Expr, Permutation
@@ -16,6 +17,8 @@ from .products import multiple, permuted, symmetries
 
 MINUS = number(-1)
 MAX_ORIENTATIONS = 24
+#: Axes that are looked for among axes in a step.
+PLACED_A_STEP = 8
 
 
 def inverse_permutation(perm: Sequence[int]) -> Permutation:
@@ -36,6 +39,7 @@ def canonical_axes(items: Sequence[Expr], ordered: bool) -> Permutation:
     viewed = any(isinstance(e, Einsum) and not e.summed for e in items)
     if ndim < 2 or (not viewed and (ordered or len({id(e) for e in items}) == 1)):
         return identity
+    spend("steps", ndim * sum([e.ndim for e in items]) // PLACED_A_STEP)
     profiles = [
         tuple(sorted(p for k, e in enumerate(items) for p in _places(e, axis, k if ordered else 0)))
         for axis in identity
@@ -84,6 +88,7 @@ def sum_symmetries(e: Add) -> tuple[tuple[Permutation, ...], tuple[Permutation, 
 
     Candidates keep which axes of which operands each axis is, as few permutations do.
     """
+    spend("steps", e.ndim**2 * len(e.args) // PLACED_A_STEP)
     places = [sorted([p for t in e.args for p in _stands(t, axis)]) for axis in range(e.ndim)]
     candidates = [
         perm for perm in axis_symmetries(e.shape) if [places[axis] for axis in perm] == places

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .arraylike import Evaluated
@@ -58,6 +59,22 @@ def unflatten(tree: Any, leaves: Iterator[Any]) -> Any:
         values = [unflatten(value, leaves) for value in tree]
         return type(tree)(*values) if hasattr(tree, "_fields") else tuple(values)
     return next(leaves)
+
+
+def builder(tree: Any) -> Callable[[Sequence[Any]], Any]:
+    """Leaves, in order, to the structure of `tree` as `unflatten` has it: found out once."""
+    if not isinstance(tree, dict | list | tuple):
+        return itemgetter(0)
+    nested = any(
+        isinstance(k, dict | list | tuple)
+        for k in (tree.values() if isinstance(tree, dict) else tree)
+    )
+    if nested or hasattr(tree, "_fields"):
+        return lambda leaves: unflatten(tree, iter(leaves))
+    if isinstance(tree, dict):
+        keys = tuple(tree)
+        return lambda leaves: dict(zip(keys, leaves, strict=True))
+    return list if isinstance(tree, list) else tuple
 
 
 class Place(NamedTuple):

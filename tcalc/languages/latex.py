@@ -60,6 +60,7 @@ def spaced(rope: Rope) -> bool:
 class Latex(Typeset):
     """LaTeX without environments, unless statements need one."""
 
+    formed = 110
     pointwise_times = r" \odot "
     pointwise_over = r" \oslash "
     maps_to = r" \mapsto "

@@ -73,6 +73,7 @@ def exact_symbol(name: str) -> Markup:
 class MathML(Typeset):
     """Markup of MathML Core."""
 
+    formed = 180
     pointwise_times = " ⊙ "
     pointwise_over = " ⊘ "
     maps_to = " ↦ "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from ..graph.nodes import Expr, Var
 from ..graph.properties import Property, checked_properties, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
 from ..support.arrays import Array
-from ..support.errors import MemoryLimitError, ShapeError
+from ..support.errors import ShapeError
 from ..support.whole_numbers import clipped_repr, whole_number
 
 _PYTHON_NUMBERS = (int, float, bool)
@@ -353,41 +353,3 @@ def check_properties(array: Array, declared: Declared) -> None:
                 f"{declared.name} is declared {row.name.replace('_', ' ')}, but its data are not; "
                 "compile(check=False) skips this"
             )
-
-
-# --- programs -------------------------------------------------------------------------------------
-
-
-class Bound(NamedTuple):
-    """A program for arrays of some extents and dtypes.
-
-    Attributes
-    ----------
-    program : callable
-    take : list of int or None
-        The arguments it takes, of those given at a call and then those held; None: all in order.
-    dtype : dtype
-        That of floats.
-    held : list of Array
-        Data that were bound before, in this dtype.
-    """
-
-    program: Callable[[Sequence[Array]], list[Any]]
-    take: list[int] | None
-    dtype: np.dtype[Any]
-    held: list[Array]
-
-    def run(self, arrays: list[Array]) -> list[Any]:
-        """The results, given the arguments that are not held."""
-        try:
-            if self.take is None:
-                return self.program(arrays + self.held)
-            given = [in_dtype(a, self.dtype) for a in arrays] + self.held
-            return self.program([given[k] for k in self.take])
-        except MemoryError as error:
-            raise MemoryLimitError(f"the memory of this process is used up: {error}") from error
-
-
-def in_dtype(a: Array, dtype: np.dtype[Any]) -> Array:
-    """Floats in this dtype; integers as they are."""
-    return a.astype(dtype, copy=False) if a.dtype.kind == "f" else a

@@ -12,7 +12,8 @@ from ..graph.declarations import declared
 from ..graph.nodes import Expr, Var, dimensions, variables
 from ..support.misspelt import closest_name
 from .binding import argument_names
-from .compiled import Compiled, Values
+from .compiled import Compiled
+from .engine import Values
 from .structured_results import CompiledStructured
 from .tracing import CompiledFunction
 

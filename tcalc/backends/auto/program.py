@@ -12,7 +12,7 @@ import numpy as np
 from ...plan.steps import Plan
 from ...support.arrays import Array
 from ...support.errors import Error
-from ..interface import BackEnd, Program
+from ..interface import BackEnd, EntryMaker, Program
 from ..numpy.program import BACKEND as NUMPY
 
 
@@ -26,6 +26,10 @@ class FromNumpyToC:
     def __init__(self, plan: Plan, dtype: np.dtype[Any]) -> None:
         self._bound, self._calls = (plan, dtype), 0
         self._program: Program = NUMPY.bind(plan, dtype)
+
+    @property
+    def entries(self) -> EntryMaker | None:
+        return self._program.entries
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
         if self._calls < 2:

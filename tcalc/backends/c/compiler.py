@@ -19,12 +19,15 @@ from .cache import kept
 
 #: Results keep NaN, infinities and signed zeros; only errno and traps, which nobody reads, go.
 FLAGS = (
-    "-O3", "-march=native", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math",
+    "-march=native", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math",
     "-fopenmp-simd", "-shared", "-fPIC", "-w",
 )  # fmt: skip
 #: Every product is rounded, as NumPy's are, so that a * a - b * b is 0 where a is b; or sums with a
 #: product are rounded once.
 ROUNDED, CONTRACTED = "-ffp-contract=off", "-ffp-contract=fast"
+#: How much is made of loops; the second takes half of the time, and makes loops of fixed extents a
+#: few percent slower.
+MOST, QUICK = "-O3", "-O2"
 COMPILERS = ("cc", "gcc", "clang")
 
 _GENTLY = ContextVar("gently", default=False)
@@ -49,9 +52,11 @@ def command(what: str = 'backend="c"') -> tuple[str, ...]:
     raise Error(f"{what} needs a C compiler; looked for {looked}")
 
 
-def loaded(source: str, symbols: Sequence[str], contract: str = ROUNDED) -> ctypes.CDLL:
+def loaded(
+    source: str, symbols: Sequence[str], contract: str = ROUNDED, level: str = MOST
+) -> ctypes.CDLL:
     """The library of some C source, which has these symbols, compiled now or before."""
-    words = (*command(), *FLAGS, contract)
+    words = (*command(), level, *FLAGS, contract)
     made_of = "\0".join([*words, _version(), _processor(), source])
 
     def compile(library: Path) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,36 +14,50 @@ from ...plan.failures import StepError
 from ...plan.kinds.table import KINDS
 from ...plan.steps import Plan, Step
 from ...plan.tiles import Tiling
-from ...support.errors import Error
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
 from .loopnests import Count
 from .matrices import Frame, StridedArray
-from .source import Source
+from .objects import HEAD, INTEGER, spelled
+from .outlining import marked
+from .source import Source, integral
 from .together import Compute, Together
 
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
 MAX_VARIANTS = 8
-#: Bytes before an array object's address of its entries.
-HEAD = object.__basicsize__
-
-
-def check_addresses() -> None:
-    """Raises an Error where array objects do not begin as NumPy's do in CPython."""
-    if sys.implementation.name == "cpython":
-        array = np.empty(1)
-        if ctypes.c_void_p.from_address(id(array) + HEAD).value == array.ctypes.data:
-            return
-    raise Error('backend="c" needs CPython and NumPy\'s own arrays')
+#: Entries of the widest array in a tile of C, at most: what a tile hands on stays in the caches.
+TILE = 1 << 14
 
 
 class Used(NamedTuple):
     """Slots of a function: those that stay where they are in a workspace, those that come with a
-    call, and those of these whose strides may be any."""
+    call, those of these whose strides may be any, and for those that begin in one that comes,
+    always at the same entry, which one that is."""
 
     stay: list[int]
     come: list[int]
     free: list[int]
+    inside: dict[int, int]
+
+
+class Addresses:
+    """What a function is given for one workspace, which one call at a time uses.
+
+    Attributes
+    ----------
+    table : int
+        Where the addresses stand of the arrays that stay.
+    given : ctypes array
+        Addresses of the array objects that come with a call.
+    objects : int
+        Where these stand.
+    """
+
+    def __init__(self, arrays: Sequence[np.ndarray], come: int) -> None:
+        self._kept = np.array([a.ctypes.data for a in arrays], np.uintp), arrays
+        self.table: int = self._kept[0].ctypes.data
+        self.given = (ctypes.c_void_p * come)()
+        self.objects = ctypes.addressof(self.given)
 
 
 class _CFunction(ABC):
@@ -52,6 +66,7 @@ class _CFunction(ABC):
     def __init__(self, workspaces: Workspaces) -> None:
         self.workspaces = workspaces
         self.plan, self.dtype = workspaces.plan, workspaces.dtype
+        self.integers = integral(workspaces.plan)
         self.steps: list[Step] = []
         self.place = 0
         self._used: Used | None = None
@@ -69,12 +84,18 @@ class _CFunction(ABC):
             read = {slot for slot in self.slots() if self.outside(slot)}
             lives = self.workspaces.lives
             stay = sorted([slot for slot in read if lives.stays(slot)])
-            come = sorted(read.difference(stay))
+            begins = {slot: self.begins(slot) for slot in sorted(read.difference(stay))}
+            come = sorted(set(begins.values()))
             made = {step.out for step in self.steps}
             # Arrays of a caller may have any strides.
             free = [slot for slot in come if slot not in made]
-            self._used = Used(stay, come, free)
+            inside = {slot: base for slot, base in begins.items() if slot != base}
+            self._used = Used(stay, come, free, inside)
         return self._used
+
+    def begins(self, slot: int) -> int:
+        """The slot whose address and strides tell where this one begins."""
+        return slot
 
     def slots(self) -> set[int]:
         return {a for step in self.steps for a in (step.out, *step.args)}
@@ -83,9 +104,15 @@ class _CFunction(ABC):
         """Does the slot exist outside of the function?"""
         return True
 
-    def table(self, slots: Slots) -> Any:
-        """Addresses of the arrays that stay, for one workspace, and what keeps them alive."""
-        return _addresses([slots[k] for k in self.used.stay])
+    def addresses(self, slots: Slots) -> Addresses:
+        """Of the arrays that stay, for one workspace."""
+        return Addresses([slots[k] for k in self.used.stay], len(self.used.come))
+
+    def called(self, compute: Compute, v: Slots, start: int = 0) -> int:
+        """What C returns: 0, or the number of the step that is left to Python."""
+        at: Addresses = v[self.place]
+        at.given[:] = [id(v[k]) for k in self.used.come]
+        return compute(start, at.table, at.objects)
 
     def compute(self, v: Slots) -> Compute | None:
         """The function for arrays that lie as these do, None where NumPy does the work."""
@@ -98,9 +125,9 @@ class _CFunction(ABC):
                     self.together.missed(self, v)
                 return self._variants.get(key)
 
-    @property
-    def pointers(self) -> int:
-        return 1 + len(self.used.come)
+    def made(self, v: Slots) -> Compute | None:
+        """The function for arrays that lie so, where it is there."""
+        return self._variants.get(self.key(v))
 
     def key(self, v: Slots) -> Any:
         """What tells apart how arrays lie."""
@@ -115,11 +142,11 @@ class _CFunction(ABC):
 
     def written(self, v: Slots) -> str | None:
         """The function in C for arrays that lie so; None where NumPy does the work."""
-        dtype = self.dtype
-        arrays = {slot: v[slot] for slot in (*self.used.stay, *self.used.come)}
+        stay, come, _, inside = self.used
+        arrays = {slot: v[slot] for slot in (*stay, *come, *inside)}
         entries = all(
-            array.dtype == dtype and not any(s % dtype.itemsize for s in array.strides)
-            for array in arrays.values()
+            array.dtype == self.kind(slot) and not any(s % array.itemsize for s in array.strides)
+            for slot, array in arrays.items()
         )
         straight = all(arrays[s.out].flags.c_contiguous for s in self.steps if s.out in arrays)
         return self.text(arrays, v) if entries and straight else None
@@ -133,23 +160,27 @@ class _CFunction(ABC):
 
         Addresses of arrays get a name and their slot's number.
         """
-        stay, come, _ = self.used
-        names = [f"real *{name}{k} = (real *)table[{n}];" for n, k in enumerate((*stay, *held))]
-        names += [f"real *{name}{k} = *(real **)(o{k} + {HEAD});" for k in come]
-        given = "".join([f", char *o{k}" for k in come])
-        lines = [
-            "",
-            f"(int start, char **table{given})",
-            "{",
-            *names,
-            body,
-            "return 0;",
-            "}",
+        stay, come, *_ = self.used
+        names = [self.pointer(name, k, f"(void *)table[{n}]") for n, k in enumerate((*stay, *held))]
+        names += [
+            self.pointer(name, k, f"*(void **)(given[{n}] + {HEAD})") for n, k in enumerate(come)
         ]
-        return "\n".join(lines) + "\n"
+        head = "\n(int start, char **table, char **given)\n{"
+        return "\n".join([head, *names, body, "return 0;", "}\n"])
+
+    def pointer(self, name: str, slot: int, start: str) -> str:
+        """C for a pointer to a slot's entries."""
+        return f"{spelled(self.kind(slot))} *{name}{slot} = {start};"
+
+    def nest(self, text: str, slots: Collection[int]) -> str:
+        """A nest of loops over these slots, marked where it may become a function of reals."""
+        return text if self.integers.intersection(slots) else marked(text)
+
+    def kind(self, slot: int) -> np.dtype[Any]:
+        return INTEGER if slot in self.integers else self.dtype
 
     def array(self, a: np.ndarray) -> StridedArray:
-        return StridedArray(a.shape, tuple([s // self.dtype.itemsize for s in a.strides]))
+        return StridedArray(a.shape, tuple([s // a.itemsize for s in a.strides]))
 
 
 def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
@@ -165,11 +196,6 @@ def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
         return owner in returned or bool(readers.get(owner, set()) - made)
 
     return read
-
-
-def _addresses(arrays: Sequence[np.ndarray]) -> tuple[Any, int]:
-    found = np.array([a.ctypes.data for a in arrays], np.uintp)
-    return (found, arrays), found.ctypes.data
 
 
 class CompiledSteps(_CFunction):
@@ -193,6 +219,25 @@ class CompiledSteps(_CFunction):
         self.idle = 0
         self._closures: list[Run] = []
 
+    def begins(self, slot: int) -> int:
+        """Of a view what it is a view of, and of all slots in the memory of an output that one."""
+        root = self._root(slot)
+        home = self.plan.home[root]
+        return root if home is None or home >= 0 else self.plan.outputs[-1 - home].slot
+
+    def _root(self, slot: int) -> int:
+        views = self.workspaces.views
+        found = slot
+        while found in views:
+            found = views[found].args[0]
+        return slot if self.workspaces.lives.stays(found) else found
+
+    def _apart(self, slot: int, v: Slots) -> int:
+        """Entries from where the slot that it begins in begins."""
+        view, whole = v[slot], v[self._root(slot)]
+        apart: int = (view.ctypes.data - whole.ctypes.data) // view.itemsize
+        return apart
+
     @property
     def worthwhile(self) -> bool:
         """Is there anything to fuse, or a routine of our own?"""
@@ -204,11 +249,10 @@ class CompiledSteps(_CFunction):
             for number in range(len(self.steps)):
                 self._step(v, number)
             return
-        come, table = self.used.come, v[self.place][1]
-        done = compute(0, table, *[id(v[k]) for k in come])
+        done = self.called(compute, v)
         while done:
             self._step(v, done - 1)
-            done = compute(done, table, *[id(v[k]) for k in come])
+            done = self.called(compute, v, done)
 
     def _step(self, v: Slots, number: int) -> None:
         """One step as NumPy does it, its result where C looks for it."""
@@ -238,8 +282,12 @@ class CompiledSteps(_CFunction):
         source = Source(frame, self.dtype.char, left)
         for step in self.steps:
             source.add(step)
-        body = source.body(read_by_others(self.plan))
-        return self.whole(f"switch (start) {{ case 0:;\n{body}\n}}", "p")
+        body = source.body(read_by_others(self.plan), self.nest)
+        inside = self.used.inside.items()
+        starts = [
+            self.pointer("p", slot, f"p{base} + {self._apart(slot, v)}L") for slot, base in inside
+        ]
+        return self.whole("\n".join([*starts, f"switch (start) {{ case 0:;\n{body}\n}}"]), "p")
 
 
 class CompiledTiles(_CFunction):
@@ -259,7 +307,7 @@ class CompiledTiles(_CFunction):
         self.steps = tiling.computing
         self.views = {s.out: (s.args[0], workspaces.closure(s)) for s in tiling.views}
         self.inside = {s.out for s in self.steps if s.out not in self.loop.kept}
-        self.place = workspaces.place(self.table)
+        self.place = workspaces.place(self.addresses)
 
     def slots(self) -> set[int]:
         return {a for step in self.loop.steps for a in (step.out, *step.args)}
@@ -267,9 +315,10 @@ class CompiledTiles(_CFunction):
     def outside(self, slot: int) -> bool:
         return slot not in self.views and self.plan.owner[slot] not in self.inside
 
-    def table(self, slots: Slots) -> Any:
+    def addresses(self, slots: Slots) -> Addresses:
         stay = [slots[k] for k in self.used.stay]
-        return _addresses([*stay, *self._temporaries(slots).values()])
+        held = self._temporaries(slots).values()
+        return Addresses([*stay, *held], len(self.used.come))
 
     def _temporaries(self, slots: Slots) -> dict[int, np.ndarray]:
         """Memory for a tile, by slot; of kernels' results too, which NumPy allocates itself."""
@@ -286,30 +335,38 @@ class CompiledTiles(_CFunction):
         if compute is None:
             self.other(v)
             return
-        compute(0, v[self.place][1], *[id(v[k]) for k in self.used.come])
+        self.called(compute, v)
         for source, bind in self.views.values():
             if self.plan.owner[source] not in self.inside:
                 bind(v)
 
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
-        tile, loop, itemsize = self.loop.tile, self.loop, self.dtype.itemsize
-        held: dict[int, np.ndarray] = self._temporaries(v)
-        temporaries = list(held)
+        loop, shapes = self.loop, self.plan.shapes
+        temporaries = self._temporaries(v)
+        cuts = [cut for slot in (*temporaries, *arrays) if (cut := self.tiling.cut(slot))]
+        widest = max([prod(cut.shape(shapes[cut.slot], 1)) for cut in cuts], default=1)
+        tile = max(1, min(loop.tile, TILE // widest))
+        held = {
+            cut.slot: np.empty(cut.shape(shapes[cut.slot], tile), self.dtype)
+            for cut in cuts
+            if cut.slot in temporaries
+        }
         # A function of the table's memory: sharing is the same in all workspaces.
-        places = {slot: ("tile", a.ctypes.data) for slot, a in held.items()}
+        places = {slot: ("tile", a.ctypes.data) for slot, a in temporaries.items()}
         starts = [f"real *p{slot} = q{slot};" for slot in temporaries]
         for slot, array in arrays.items():
             cut = self.tiling.cut(slot)
             held[slot] = cut.part(array, 0, tile) if cut else array
-            step = cut.ratio * array.strides[cut.axis] // itemsize if cut else 0
-            starts.append(f"real *p{slot} = q{slot} + r * {step}L;")
+            step = cut.ratio * array.strides[cut.axis] // array.itemsize if cut else 0
+            starts.append(self.pointer("p", slot, f"q{slot} + r * {step}L"))
         slots: Slots = [held.get(k) for k in range(len(v))]
         for slot, (source, bind) in self.views.items():
             bind(slots)
             held[slot] = slots[slot]
-            apart = (held[slot].ctypes.data - held[source].ctypes.data) // itemsize
-            starts.append(f"real *p{slot} = p{source} + {apart}L;")
-        known = {slot: self._moving(slot, a) for slot, a in held.items()}
+            view, whole = held[slot], held[source]
+            apart = (view.ctypes.data - whole.ctypes.data) // view.itemsize
+            starts.append(self.pointer("p", slot, f"p{source} + {apart}L"))
+        known = {slot: self._moving(slot, a, tile) for slot, a in held.items()}
         frame = Frame(self.plan, known, (), loop.sums, places)
         written = Source(frame, self.dtype.char, lambda step: "")
         for computing in self.steps:
@@ -322,15 +379,15 @@ class CompiledTiles(_CFunction):
             f"for (long r = 0; r < {loop.rows}; r += {tile}) {{",
             f"long t = {loop.rows} - r < {tile} ? {loop.rows} - r : {tile};",
             *starts,
-            written.body(read_by_others(self.plan)),
+            written.body(read_by_others(self.plan), self.nest),
             "}",
         ]
-        return self.whole("\n".join(lines), "q", temporaries)
+        return self.whole("\n".join(lines), "q", list(temporaries))
 
-    def _moving(self, slot: int, array: np.ndarray) -> StridedArray:
+    def _moving(self, slot: int, array: np.ndarray, tile: int) -> StridedArray:
         found, cut = self.array(array), self.tiling.cut(slot)
         if cut is None:
             return found
         shape = list(found.shape)
-        shape[cut.axis] = Count(self.loop.tile, cut.ratio)
+        shape[cut.axis] = Count(tile, cut.ratio)
         return found._replace(shape=tuple(shape))

@@ -20,7 +20,8 @@ from weakref import finalize
 import numpy as np
 
 from .cache import closed
-from .compiler import CONTRACTED, loaded
+from .compiler import CONTRACTED, MOST, QUICK, loaded
+from .outlining import outlined
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
 
 #: Parts of one text, of which later ones use earlier ones.
@@ -32,6 +33,9 @@ BLAS = ("gemm", "gemv", "syrk")
 LAPACK = ("geqrf", "orgqr", "syevd")
 #: Rows of square products that are measured, and how many more multiplications behave alike.
 TRIED, BEYOND = (160, 480), 10.0
+
+#: Characters from which on a program is compiled quickly.
+LONG = 60_000
 
 _LOCK = threading.Lock()
 
@@ -96,7 +100,7 @@ def heading(char: str) -> str:
     return written + "\n".join([*declared, *bind])
 
 
-def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list[Any]:
+def functions(texts: Sequence[str], char: str, pointers: int) -> list[Any]:
     """Functions ``int (int, ...)`` of generated C, all as one library.
 
     Parameters
@@ -105,14 +109,16 @@ def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list
         Their parameters and bodies.
     char : str
         The dtype, as NumPy's character.
-    arguments : sequence of int
-        How many pointers each takes besides.
+    pointers : int
+        How many each takes besides.
     """
     if not texts:
         return []
     names = [f"run{k}" for k in range(len(texts))]
     whole = [f"int {name}{text}" for name, text in zip(names, texts, strict=True)]
-    library = loaded(heading(char) + "\n".join(whole), ("tcalc_bind", *names))
+    program = heading(char) + outlined("\n".join(whole))
+    level = QUICK if len(program) > LONG else MOST
+    library = loaded(program, ("tcalc_bind", *names), level=level)
     # What nobody calls any more is closed, as a process can only hold so many libraries.
     finalize(library, closed, library._handle).atexit = False
     with _LOCK:
@@ -120,8 +126,8 @@ def functions(texts: Sequence[str], char: str, arguments: Sequence[int]) -> list
     library.tcalc_bind.argtypes = [ctypes.c_void_p]
     library.tcalc_bind(routines)
     found = [library[name] for name in names]
-    for run, count in zip(found, arguments, strict=True):
-        run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * count]
+    for run in found:
+        run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * pointers]
         run.restype = ctypes.c_int
     return found
 

@@ -10,21 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ...plan.kinds.table import KINDS
 from ...plan.steps import BUFFER, CONST, INPUT, VIEW, Plan, Step
 from ...support.arrays import Array
 from ...support.rows import StateRows
 from ..numpy.kernels import KERNELS
 from .asked import Question
 from .matrices import Frame, StridedArray
+from .objects import INTEGER, spelled
+from .source import integral
 
-INTEGER = np.dtype(np.intp)
 _ALIGN = 64
-
-
-def spelled(dtype: np.dtype[Any]) -> str:
-    """The type of an array's entries in C."""
-    return "long" if dtype == INTEGER else "real"
 
 
 def strided(a: Array) -> StridedArray:
@@ -73,6 +68,8 @@ class Layout:
         own slots come, from `first` on, the rows that its outputs are wanted in.
     places : dict of int to str
         C for where they begin, but of inputs and these rows.
+    integral : frozenset of int
+        Slots that hold integers.
     histories : dict
         By the slot of an inner loop: for each of its states, C and an array.
     results : dict
@@ -90,8 +87,7 @@ class Layout:
         self._blocks: dict[int, str] = {}
         self._apart: dict[int, Any] = {}
         self._own = _Sharing(plan, whole)
-        made = {step.out for step in plan.steps if KINDS[step.kind].integral}
-        self._integral = plan.integers | made
+        self.integral = integral(plan)
         self._lay()
         self.frame = Frame(
             plan, {k: strided(a) for k, a in self.arrays.items()}, places=self._apart
@@ -99,10 +95,6 @@ class Layout:
 
     def kind(self, slot: int) -> str:
         return spelled(self.arrays[slot].dtype)
-
-    def integers(self, step: Step) -> bool:
-        """Does a step read or make integers?"""
-        return any(self.arrays[a].dtype == INTEGER for a in (step.out, *step.args))
 
     def parts(self, slot: int) -> list[Array]:
         """Of a step with several results, arrays that lie as they do, in order."""
@@ -154,7 +146,7 @@ class Layout:
         self.arrays[step.out], self.places[step.out] = array, self.whole.constant(array)
 
     def _dtype(self, slot: int) -> np.dtype[Any]:
-        return INTEGER if slot in self._integral else self.whole.dtype
+        return INTEGER if slot in self.integral else self.whole.dtype
 
     def _put(self, slot: int, place: str) -> None:
         self.places[slot] = place

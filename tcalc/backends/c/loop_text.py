@@ -23,8 +23,9 @@ from ..host.slots import Run, Slots
 from ..numpy.kernels import KERNELS
 from .asked import Lying, Question
 from .functions import read_by_others
-from .loop_layout import INTEGER, Layout, Whole, rows_of, spelled, strided
+from .loop_layout import Layout, Whole, rows_of, strided
 from .loopnests import aligned
+from .objects import INTEGER, spelled
 from .source import Source, expressible, in_loops
 
 #: Kinds of steps without operands whose results are there from the start.
@@ -132,8 +133,7 @@ class Level:
     def _expressible(self, step: Step) -> bool:
         if any(not self.layout.arrays[a].size for a in (step.out, *step.args)):
             return False
-        floats = step.kind == "copy" or not self.layout.integers(step)
-        return in_loops(step) or (floats and expressible(self.plan, step))
+        return in_loops(step) or expressible(self.plan, step, self.layout.integral)
 
     def _copied(self) -> list[str]:
         """Outputs that no step writes where they are wanted."""

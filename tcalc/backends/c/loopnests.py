@@ -229,7 +229,7 @@ def _merged(shape: Sizes, statements: Sequence[CStatement]) -> tuple[Sizes, list
             groups[-1].append(axis)
         else:
             groups.append([axis])
-    extents = tuple([_together([shape[k] for k in group]) for group in groups])
+    extents = tuple([together([shape[k] for k in group]) for group in groups])
 
     def strided(o: COperand) -> COperand:
         return COperand(o.slot, tuple([o.strides[group[-1]] for group in groups]))
@@ -241,6 +241,9 @@ def _merged(shape: Sizes, statements: Sequence[CStatement]) -> tuple[Sizes, list
     return extents, [stated(s) for s in statements]
 
 
-def _together(extents: Sequence[int]) -> int:
+def together(extents: Sequence[int]) -> int:
+    """How many entries axes have, the first of which may be a tile's."""
+    if not extents:
+        return 1
     first, rest = extents[0], prod(extents[1:])
     return first.times(rest) if isinstance(first, Count) else first * rest

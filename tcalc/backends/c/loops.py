@@ -20,10 +20,10 @@ from ...support.rows import Rows
 from ..interface import Sweep
 from ..numpy.program import bind
 from .asked import ASK, Answers
-from .functions import HEAD
 from .library import functions
-from .loop_layout import INTEGER, Whole, spelled
+from .loop_layout import Whole
 from .loop_text import Level, Track, moves
+from .objects import HEAD, INTEGER, spelled
 from .together import Together
 
 #: Operations, and entries written, after which a loop lets Python look for interrupts: a fraction
@@ -65,7 +65,7 @@ class Loops:
             wholes = [Whole(self.dtype) for _ in missing]
             pairs = list(zip(missing, wholes, strict=True))
             texts = [_written(loop.plan, whole, loop.conditional) for loop, whole in pairs]
-            made = functions(texts, self.dtype.char, [POINTERS] * len(texts))
+            made = functions(texts, self.dtype.char, POINTERS)
             for (loop, whole), run in zip(pairs, made, strict=True):
                 loop.made = run, whole
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...plan.steps import Step
 from ...support.arrays import Sizes
-from .loopnests import aligned
+from .loopnests import Count, aligned, together
 from .matrices import Frame, full
 
 
@@ -31,8 +31,12 @@ def _read(frame: Frame, slot: int, shape: Sizes) -> str:
     return f"p{slot}[{_sum(aligned(shape, found.shape, found.strides))}]"
 
 
-def _zeros(step: Step) -> str:
-    return f"memset(p{step.out}, 0, {prod(step.shape)} * sizeof(real));"
+def _zeros(frame: Frame, step: Step) -> str:
+    """The result cleared; of a tile what is there of it."""
+    shape, strides = frame.arrays[step.out]
+    if strides == full(shape) and not any(isinstance(n, Count) for n in shape[1:]):
+        return f"memset(p{step.out}, 0, {together(shape)} * sizeof(real));"
+    return f"{_loops(shape)}p{step.out}[{_sum(strides)}] = 0;"
 
 
 # --- places that integers say ---------------------------------------------------------------------
@@ -87,13 +91,13 @@ def _segments(frame: Frame, step: Step) -> str:
     own = _sum(full(tuple([shape[k] for k in rest])), rest)
     first = f"p{i}[i{axis} * {apart}L]" if axis >= 0 else f"p{i}[0]"
     at = f"p{o}[{first} * {prod(step.shape[1:])}L + {own}]"
-    return f"{_zeros(step)} {_loops(shape)}{at} += {_read(frame, a, shape)};"
+    return f"{_zeros(frame, step)} {_loops(shape)}{at} += {_read(frame, a, shape)};"
 
 
 def _count(frame: Frame, step: Step) -> str:
     (i,) = step.args
     shape = frame.arrays[i].shape
-    return f"{_zeros(step)} {_loops(shape)}p{step.out}[{_read(frame, i, shape)}] += 1;"
+    return f"{_zeros(frame, step)} {_loops(shape)}p{step.out}[{_read(frame, i, shape)}] += 1;"
 
 
 def _onehot(frame: Frame, step: Step) -> str:
@@ -101,7 +105,8 @@ def _onehot(frame: Frame, step: Step) -> str:
     shape = frame.arrays[i].shape
     columns = prod(step.shape[len(shape) :])
     places = _sum([s * columns for s in full(shape)])
-    return f"{_zeros(step)} {_loops(shape)}p{step.out}[{places} + {_read(frame, i, shape)}] = 1;"
+    one = f"{_loops(shape)}p{step.out}[{places} + {_read(frame, i, shape)}] = 1;"
+    return f"{_zeros(frame, step)} {one}"
 
 
 def _add_at(frame: Frame, step: Step) -> str:
@@ -126,7 +131,7 @@ def _add_at(frame: Frame, step: Step) -> str:
 
 def _place(frame: Frame, step: Step) -> str:
     (a,), (counts, forms) = step.args, step.params
-    return f"{_zeros(step)} {_placed(frame, step, a, counts, forms, '=')}"
+    return f"{_zeros(frame, step)} {_placed(frame, step, a, counts, forms, '=')}"
 
 
 def _place_add(frame: Frame, step: Step) -> str:
@@ -140,7 +145,7 @@ def _pad(frame: Frame, step: Step) -> str:
         (before, tuple([int(j == k) for j in range(len(counts))]))
         for k, (before, _) in enumerate(step.params)
     ]
-    return f"{_zeros(step)} {_placed(frame, step, a, counts, forms, '=')}"
+    return f"{_zeros(frame, step)} {_placed(frame, step, a, counts, forms, '=')}"
 
 
 def _placed(
@@ -151,10 +156,16 @@ def _placed(
     forms: Sequence[tuple[int, tuple[int, ...]]],
     sign: str,
 ) -> str:
-    """The entries that come to lie inside, whose labels all have loops."""
+    """The entries that come to lie inside, whose labels all have loops.
+
+    The rows of a tile are the entries of a label that stands alone at its axis.
+    """
     inside = []
-    start, strides = 0, [0] * len(counts)
-    for (first, coefs), n, s in zip(forms, step.shape, full(step.shape), strict=True):
+    start, strides, extents = 0, [0] * len(counts), list(counts)
+    shape, steps = frame.arrays[step.out]
+    for (first, coefs), n, length, s in zip(forms, step.shape, shape, steps, strict=True):
+        if isinstance(length, Count):
+            extents[coefs.index(1)] = length
         ends = [c * (count - 1) for c, count in zip(coefs, counts, strict=True)]
         at = f"{first}L + {_sum(coefs)}"
         if first + sum([min(end, 0) for end in ends]) < 0:
@@ -167,7 +178,7 @@ def _placed(
         return ""
     check = f"if ({' && '.join(inside)}) " if inside else ""
     target = f"p{step.out}[{start}L + {_sum(strides)}]"
-    return f"{_loops(counts)}{check}{target} {sign} {_read(frame, a, counts)};"
+    return f"{_loops(extents)}{check}{target} {sign} {_read(frame, a, counts)};"
 
 
 # --- matrices -------------------------------------------------------------------------------------

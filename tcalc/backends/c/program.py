@@ -24,9 +24,11 @@ from ..interface import BackEnd
 from ..numpy.program import Units, numpy_closures
 from ..numpy.tiles import tiled
 from .compiler import command
-from .functions import CompiledSteps, CompiledTiles, check_addresses
+from .entries import Entries
+from .functions import CompiledSteps, CompiledTiles
 from .loops import Loops
-from .source import expressible, tileable
+from .objects import check_addresses
+from .source import expressible, integral, tileable
 from .together import Beside as Beside
 from .together import Together
 
@@ -44,7 +46,10 @@ def bind(
     """The plan as functions of C, between steps that NumPy does."""
     closures = numpy_closures(dtype, Loops(dtype, together()).loop)
     workspaces = Workspaces(plan, dtype, False, closures)
-    return HostProgram(workspaces, CompiledRuns(workspaces, Units(workspaces), together()))
+    runs = CompiledRuns(workspaces, Units(workspaces), together())
+    program = HostProgram(workspaces, runs)
+    program.entries = runs.entries()
+    return program
 
 
 def available() -> None:
@@ -58,23 +63,36 @@ class CompiledRuns:
 
     def __init__(self, workspaces: Workspaces, others: Binder, together: Together) -> None:
         self._workspaces, self._others, self._together = workspaces, others, together
+        self._integers = integral(workspaces.plan)
         self._open: CompiledSteps | None = None
+        self._parts: list[CompiledSteps] = []
+        self._zeros: set[int] = set()
+        self._alone = True
+
+    def entries(self) -> Entries | None:
+        """What makes entries, where functions of steps do all that a call does."""
+        if not self._alone or not self._parts:
+            return None
+        found = Entries(self._workspaces, self._parts, self._zeros)
+        return found if found.possible else None
 
     def runs(self, unit: Unit) -> list[Run]:
         plan = self._workspaces.plan
         if isinstance(unit, TiledLoop):
+            self._alone = False
             return [*self.finish(), *self._loop(unit)]
-        if expressible(plan, unit):
+        if expressible(plan, unit, self._integers):
             return self._compiled(unit)
-        found = self._others.runs(unit)
-        if self._open is not None and plan.origin[unit.out] is VIEW and unit.kind != "part":
+        found, view = self._others.runs(unit), plan.origin[unit.out] is VIEW
+        self._alone = self._alone and (view or not found)
+        if self._open is not None and view and unit.kind != "part":
             self._open.before += found
             return []
         return [*self.finish(), *found]
 
     def _loop(self, loop: TiledLoop) -> list[Run]:
         workspaces = self._workspaces
-        if not tileable(workspaces.plan, loop):
+        if not tileable(workspaces.plan, loop, self._integers):
             return self._others.runs(loop)
         tiling = Tiling(workspaces.plan, loop)
         births = [run for step in tiling.kept for run in workspaces.lives.ready(step)]
@@ -93,10 +111,11 @@ class CompiledRuns:
             dtype = self._workspaces.dtype
             part.before.append(allocation(step.out, plan.shapes, (), np.empty, dtype))
         else:
-            birth = lives.birth(step)
+            birth, home = lives.birth(step), plan.home[step.out]
             part.before += birth
             if birth and KINDS[step.kind].into_zeros:
                 part.new.add(step.out)
+                self._zeros |= {slot for slot, _ in plan.outputs if plan.home[slot] == home}
         part.steps.append(step)
         return found
 
@@ -114,9 +133,11 @@ class CompiledRuns:
         if part is None:
             return []
         if part.worthwhile:
-            part.place = self._workspaces.place(part.table)
+            part.place = self._workspaces.place(part.addresses)
             part.join(self._together)
+            self._parts.append(part)
             return [*part.before, part.run, *part.after]
+        self._alone = False
         runs = list(part.before)
         for step in part.steps:
             if KINDS[step.kind].into_zeros and step.out not in part.new:

@@ -7,11 +7,12 @@ stands: how, is for the function to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import zip_longest
 from math import inf, prod
 from typing import Any, NamedTuple
 
+from ...plan.kinds.table import KINDS
 from ...plan.steps import VIEW, Plan, Step, TiledLoop
 from ...support.arrays import Sizes
 from .loopnests import COperand, Count, CStatement, Nest
@@ -236,8 +237,15 @@ class Source:
 
     # --- text -------------------------------------------------------------------------------------
 
-    def body(self, read: Callable[[int, set[int]], bool]) -> str:
-        """All items; `read(slot, steps)` tells whether others than these steps' read a slot."""
+    def body(
+        self,
+        read: Callable[[int, set[int]], bool],
+        nest: Callable[[str, set[int]], str] = lambda text, slots: text,
+    ) -> str:
+        """All items; `read(slot, steps)` tells whether others than these steps' read a slot.
+
+        `nest` is given every nest of loops, and its slots.
+        """
         lines = []
         for item in self.items:
             if isinstance(item, Call):
@@ -245,7 +253,8 @@ class Source:
                 continue
             made = {s.out.slot for s in item.statements}
             stored = {slot for slot in made if read(slot, made)}
-            lines.append(Nest(item.shape, item.statements, stored).text())
+            slots = {o.slot for s in item.statements for o in (s.out, *s.args)}
+            lines.append(nest(Nest(item.shape, item.statements, stored).text(), slots))
         return "\n".join(lines)
 
 
@@ -288,37 +297,53 @@ def _spread(step: Step) -> Any:
 
 
 #: Kinds of which every step has a form.
-_PLAIN = frozenset({
+PLAIN = frozenset({
     *_ENTRIES, "sum", "vecdot", "einsum", "dot", "matmul", "trisolve", "embed", "embed_add",
     "place", "place_add", "pad", "triangle",
 }) - {"factor"}  # fmt: skip
 
 
 #: Kinds that a tile does not do, as they begin with zeros or may fail.
-_WHOLE = frozenset({
-    "embed", "embed_add", "fill", "trisolve", "over", "place", "place_add", "pad", "triangle",
-})  # fmt: skip
+_WHOLE = frozenset({"embed", "embed_add", "fill", "trisolve", "over", "pad", "triangle"})
 
 
-def tileable(plan: Plan, loop: TiledLoop) -> bool:
+#: Kinds of which steps read integers, which are in range.
+READING = frozenset({"copy", "take", "segments", "count", "onehot", "add_at"})
+
+
+def integral(plan: Plan) -> frozenset[int]:
+    """Slots that hold integers."""
+    found = set(plan.integers)
+    for step in plan.steps:
+        view = plan.origin[step.out] is VIEW and step.args[0] in found
+        if view or KINDS[step.kind].integral:
+            found.add(step.out)
+    return frozenset(found)
+
+
+def tileable(plan: Plan, loop: TiledLoop, integers: Collection[int]) -> bool:
     """Have all steps of a loop a form in C?"""
     return all(
-        plan.origin[step.out] is VIEW or (expressible(plan, step) and step.kind not in _WHOLE)
+        plan.origin[step.out] is VIEW
+        or (expressible(plan, step, integers) and step.kind not in _WHOLE)
         for step in loop.steps
     )
 
 
-def expressible(plan: Plan, step: Step) -> bool:
-    """Has the step a form in C, for arrays that lie as most do?"""
-    slots = (step.out, *step.args)
-    if any(a in plan.integers or not prod(plan.shapes[a]) for a in slots):
+def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
+    """Has the step a form in C, for arrays that lie as most do, those of integers being known?"""
+    if not all(prod(plan.shapes[a]) for a in (step.out, *step.args)) or step.out in integers:
         return False
-    if step.kind in _PLAIN:
+    if any(a in integers for a in step.args):
+        return step.kind in READING
+    if step.kind in PLAIN:
         return True
     if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
         return bool(written_entry(step.params[0]))
     if step.kind == "kernel" and step.params[0].name in REDUCTIONS:
         return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
+    if step.kind == "finish":
+        return step.params[0].name in OF_FACTORS
     if step.kind in ("over", "kernel"):
         return step.params[0].name in ROUTINES or _spread(step) is not None
     return False

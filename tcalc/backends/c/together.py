@@ -15,8 +15,12 @@ from ..host.slots import Slots
 from ..host.workspaces import Workspaces
 from .background import BACKGROUND
 from .library import functions
+from .objects import calls
 
-Compute = Callable[..., int]
+Compute = Callable[[int, int, int], int]
+
+#: Pointers that a function takes: to addresses of arrays that stay, and of objects that come.
+POINTERS = 2
 
 
 class Function(Protocol):
@@ -24,10 +28,6 @@ class Function(Protocol):
 
     @property
     def workspaces(self) -> Workspaces: ...
-
-    @property
-    def pointers(self) -> int:
-        """How many it takes."""
 
     def missing(self, v: Slots) -> bool:
         """Is there no function for arrays that lie so, but room for one?"""
@@ -69,6 +69,9 @@ class Beside(Together):
         for other in missing:
             other.keep(seen, None)
         lying = [lying_as(a) if isinstance(a, np.ndarray) else a for a in seen]
+        for step in part.workspaces.views.values():
+            if isinstance(lying[step.args[0]], np.ndarray):
+                part.workspaces.closure(step)(lying)
         self.do(lambda: compile_together(missing, lying))
 
     def do(self, compile: Callable[[], None]) -> None:
@@ -80,12 +83,12 @@ def compile_together(parts: Sequence[Function], v: Slots) -> None:
     """The functions for arrays that lie so, compiled at once."""
     texts = [(part, part.written(v)) for part in parts]
     wanted = [(part, text) for part, text in texts if text is not None]
-    counts = [part.pointers for part, _ in wanted]
     made = (
-        functions([text for _, text in wanted], parts[0].workspaces.dtype.char, counts)
+        functions([text for _, text in wanted], parts[0].workspaces.dtype.char, POINTERS)
         if parts
         else []
     )
+    calls()  # which is compiled once, and now
     for part, _ in texts:
         part.keep(v, None)
     for (part, _), compute in zip(wanted, made, strict=True):

@@ -24,6 +24,8 @@ from ..interface import BackEnd
 class FunctionalProgram:
     """A plan bound to a dtype and an array namespace; calling it gives a list of fresh outputs."""
 
+    entries = None
+
     def __init__(self, plan: Plan, dtype: np.dtype[Any], xp: Any = NUMPY) -> None:
         self.plan, self.dtype, self.xp = plan, dtype, xp
         self._loops = {

@@ -1,5 +1,5 @@
 """What back ends in this process share: slots that hold arrays, their lifetimes, workspaces, calls
 and sweeps.
 
-Reads plan.kinds, plan.
+Reads plan.kinds, plan, backends.
 """

@@ -17,6 +17,7 @@ from ...plan.steps import RESULT, Output, Plan, Unit
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
 from ...support.rows import Rows
+from ..interface import EntryMaker
 from .slots import Run, Slots
 from .targets import Targets
 from .workspaces import Workspaces
@@ -43,6 +44,8 @@ class HostProgram:
 
     Where results go into arrays of the caller, it is not called: see `sweep`.
     """
+
+    entries: EntryMaker | None = None
 
     def __init__(self, workspaces: Workspaces, binder: Binder) -> None:
         self.dtype, self._once = workspaces.dtype, workspaces.once

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ...plan.steps import Plan, TiledLoop, Unit
+from ...plan.steps import VIEW, Plan, TiledLoop, Unit
 from ...support.arrays import Array
 from .lifetimes import Lifetimes
 from .slots import Closures, Run, Slots
 
+#: Views of what is no array, or of arrays that may have to be copied.
+_OF_THEIR_OWN = ("part", "reshape")
 #: Workspaces above this size are freed after every call.
 KEPT_BYTES = 1 << 28
 
@@ -31,6 +33,8 @@ class Workspaces:
         Runs of single steps.
     once : list of Run
         What depends on constants and bound data only.
+    views : dict of int to Step
+        The steps by slot whose results always lie in their operand.
     give_back : callable
         Ends the use of a workspace that was taken.
     """
@@ -39,6 +43,11 @@ class Workspaces:
         self.plan, self.dtype, self.closure = plan, dtype, closure
         self.lives = Lifetimes(plan, dtype, swept)
         self.once: list[Run] = []
+        self.views = {
+            step.out: step
+            for step in plan.steps
+            if plan.origin[step.out] is VIEW and step.kind not in _OF_THEIR_OWN
+        }
         self._views: list[Run] = []
         self._made: list[Callable[[Slots], Any]] = []
         self._taken = len(plan.shapes) + (len(plan.outputs) if swept else 0)

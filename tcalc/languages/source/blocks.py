@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from ...contraction.nested import Size
+from ...contraction.shared_products import matrices_last, sum_as_given
 from ...graph.extents import Extent, Shape
-from ...graph.nodes import Add, Einsum, Expr, Labels, Var, postorder
-from ...graph.normal import add, built, einsum, view
+from ...graph.nodes import Add, Einsum, Expr, Labels, Var
+from ...graph.normal import built, einsum
 from ...graph.products import Factors, indicates, selects
 from ...graph.sums import absent_axes
 from ...graph.variables import var
-from ...rules.strategy import substitute
 from .language import Code, Language, named
 from .values import NodeCodes
 
@@ -98,14 +99,14 @@ class Blocks:
         label = _common([word for _, word in large])
         if label is None or not isinstance(self.language, Blockwise):
             return None
-        block = _Block(label, self.sums)
-        product = block.laid_out(block.product(whole._replace(out=order)))
+        block = _Block(label, self.sums, self.values.extent)
+        product = block.product(whole._replace(out=order))
         step = self.values.inside("block", product, block.names)
         codes = [self.values.code(s.of) for s in block.slices]
         small = [k for k, s in enumerate(block.slices) if s.of.ndim < 2][:1]
         codes = [scaled(c) if k in small else c for k, c in enumerate(codes)]
         args = [
-            (named(self.language, self.language.by_columns(c) if s.turned else c), s.axis)
+            (self.values.columns(s.of) if s.turned else named(self.language, c), s.axis)
             for c, s in zip(codes, block.slices, strict=True)
         ]
         axis = order.index(label) if label in order else None
@@ -132,8 +133,8 @@ class _Slice(NamedTuple):
 class _Block:
     """A contraction for some rows of one label, of which the large sums are made anew."""
 
-    def __init__(self, label: int, sums: set[int]) -> None:
-        self.label, self.sums = label, sums
+    def __init__(self, label: int, sums: set[int], size: Size) -> None:
+        self.label, self.sums, self.size = label, sums, size
         self.slices: list[_Slice] = []
 
     @property
@@ -144,43 +145,37 @@ class _Block:
         operands = []
         for op, word in whole.operands:
             axis = word.index(self.label) if self.label in word else None
-            part = self._sum(op, axis) if id(op) in self.sums else self._cut(op, axis)
+            if id(op) in self.sums:
+                order = matrices_last(op, self.size) or tuple(range(op.ndim))
+                part = sum_as_given([self._term(term, axis, order) for term in op.args])
+                word = tuple([word[k] for k in order])
+            else:
+                part = self._cut(op, axis)
             operands.append((part, word))
         extents = {k: ROWS if k == self.label else n for k, n in whole.extents.items()}
         return built(whole._replace(operands=operands, extents=extents))
 
-    def laid_out(self, product: Expr) -> Expr:
-        """The same, where every step reads the transpose of a whole matrix: that is given instead.
-
-        So the rows of what is made of it lie together in memory.
-        """
-        read = [n for n in postorder([product]) if isinstance(n, Einsum) and len(n.args) == 1]
-        for k, s in enumerate(self.slices):
-            words = [(n.labels[0], n.out) for n in read if n.args[0] is s.variable]
-            falls = [tuple(sorted(word, key=out.index)) != word for word, out in words]
-            if s.axis is None and s.variable.ndim == 2 and falls and all(falls):
-                turned = var(s.variable.name, s.variable.shape[::-1])
-                product = substitute(product, {s.variable: view(turned, (1, 0))})
-                self.slices[k] = s._replace(variable=turned, turned=True)
-        return product
-
-    def _cut(self, e: Expr, axis: int | None) -> Expr:
+    def _cut(self, e: Expr, axis: int | None, turned: bool = False) -> Expr:
+        """What stands for an operand, or for the transpose of a matrix."""
         for known in self.slices:
-            if known.of is e and known.axis == axis:
+            if known.of is e and (known.axis, known.turned) == (axis, turned):
                 return known.variable
-        shape = [ROWS if k == axis else n for k, n in enumerate(e.shape)]
-        self.slices.append(_Slice(var(f"x{len(self.slices) + 1}", shape), e, axis))
+        shape = [ROWS if k == axis else n for k, n in enumerate(e.shape[:: -1 if turned else 1])]
+        self.slices.append(_Slice(var(f"x{len(self.slices) + 1}", shape), e, axis, turned))
         return self.slices[-1].variable
 
-    def _sum(self, e: Expr, axis: int | None) -> Expr:
-        return add([self._term(term, axis) for term in e.args])
+    def _term(self, e: Expr, axis: int | None, order: Labels) -> Expr:
+        """A term of a large sum, its axes in this order, for some rows of what was that axis.
 
-    def _term(self, e: Expr, axis: int | None) -> Expr:
+        Rows of matrices lie together where they run along the last axes.
+        """
         assert isinstance(e, Einsum)
-        label = None if axis is None else e.out[axis]
-        args = [
-            self._cut(arg, word.index(label) if label in word else None)
-            for arg, word in zip(e.args, e.labels, strict=True)
-        ]
+        label, out = None if axis is None else e.out[axis], tuple([e.out[k] for k in order])
+        args, words = [], []
+        for arg, word in zip(e.args, e.labels, strict=True):
+            turned = arg.ndim == 2 and out.index(word[0]) > out.index(word[1])
+            words.append(word[::-1] if turned else word)
+            cut = words[-1].index(label) if label in word else None
+            args.append(self._cut(arg, cut, turned))
         extents = {k: ROWS if k == label else n for k, n in enumerate(e.extents)}
-        return einsum(args, e.labels, e.out, e.coef, extents)
+        return einsum(args, words, out, e.coef, extents)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from ...support.limits import spend
 from .c_nests import (
+    CHARACTERS_A_STEP,
     Array,
     Call,
     Line,
@@ -32,6 +33,8 @@ from .c_nests import (
 BACK = 24
 #: Steps that it takes to compare two nests.
 COMPARED = 40
+#: Texts that are searched for a name in a step.
+SEARCHED_A_STEP = 3
 
 
 def live(nodes: Sequence[Node], kept: Sequence[str]) -> list[Node]:
@@ -201,9 +204,12 @@ def _names(node: Node) -> frozenset[str]:
 
 def _accesses(name: str, nodes: Sequence[Node]) -> Iterator[str | None]:
     """The places at which an array is read or written; None: wherever."""
-    for text in texts(nodes):
-        for found in re.finditer(rf"\b{name}\b", text):
-            yield _after(text, found.end())
+    word, searched = re.compile(rf"\b{name}\b"), list(texts(nodes))
+    spend("steps", len(searched) // SEARCHED_A_STEP)
+    for text in searched:
+        if name in text:
+            spend("steps", len(text) // CHARACTERS_A_STEP)
+            yield from [_after(text, found.end()) for found in word.finditer(text)]
 
 
 def _after(text: str, start: int) -> str | None:

@@ -7,8 +7,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ...support.errors import LimitError
+from ...support.limits import spend
+
 #: Names of indices, in the order in which loops take them.
 LETTERS = ("i", "j", "k", "l", "p", "q", "r", "s", "u", "v")
+#: Blocks in each other that every compiler of C reads (C99, 5.2.4.1).
+MAX_NESTED = 127
+#: Characters of statements that are searched in a step.
+CHARACTERS_A_STEP = 12
 
 
 @dataclass(frozen=True)
@@ -19,7 +26,7 @@ class Array:
     shape: tuple[str, ...]
     kind: str = "real"
 
-    @property
+    @cached_property
     def size(self) -> str:
         return " * ".join([atom(n) for n in self.shape]) or "1"
 
@@ -111,7 +118,15 @@ def atom(text: str) -> str:
 
 
 def nest(index: Sequence[str], extents: Sequence[str], body: list[Node]) -> list[Node]:
-    """Loops around statements."""
+    """Loops around statements.
+
+    Raises
+    ------
+    LimitError
+        Of more than C promises to read.
+    """
+    if len(index) > MAX_NESTED:
+        raise LimitError(f"more than {MAX_NESTED} loops in each other: C need not read them")
     for i, n in reversed(list(zip(index, extents, strict=True))):
         body = [Loop(i, n, body)]
     return body
@@ -121,36 +136,40 @@ def targets(node: Line | Call) -> tuple[str, ...]:
     return node.writes if isinstance(node, Call) else (node.written,)
 
 
+def inside(nodes: Sequence[Node]) -> Iterator[Node]:
+    """The nodes and what stands in loops, in order."""
+    waiting = [*reversed(nodes)]
+    while waiting:
+        yield (node := waiting.pop())
+        if isinstance(node, Loop):
+            waiting += reversed(node.body)
+
+
 def flat(nodes: Sequence[Node]) -> Iterator[Line | Call]:
     """All lines and calls, loops opened."""
-    for node in nodes:
-        if isinstance(node, Loop):
-            yield from flat(node.body)
-        else:
-            yield node
+    return (node for node in inside(nodes) if not isinstance(node, Loop))
 
 
 def controls(nodes: Sequence[Node]) -> Iterator[str]:
     """The text of how often loops run."""
-    for node in nodes:
+    for node in inside(nodes):
         if isinstance(node, Loop):
             yield from (node.extent, node.going)
-            yield from controls(node.body)
 
 
 def texts(nodes: Sequence[Node]) -> Iterator[str]:
     """All text, extents of loops too."""
-    for node in nodes:
+    for node in inside(nodes):
         if isinstance(node, Loop):
-            yield node.extent
-            yield node.going
-            yield from texts(node.body)
+            yield from (node.extent, node.going)
         else:
             yield node.text
 
 
 def words(node: Node) -> frozenset[str]:
-    return frozenset(re.findall(r"[A-Za-z_]\w*", "\n".join(texts([node]))))
+    text = "\n".join(texts([node]))
+    spend("steps", len(text) // CHARACTERS_A_STEP)
+    return frozenset(re.findall(r"[A-Za-z_]\w*", text))
 
 
 def replaced(nodes: Sequence[Node], names: Mapping[str, str]) -> list[Node]:
@@ -187,12 +206,13 @@ def mapped(node: Node, text: Mapping[str, str] | object) -> Node:
 
 def place(index: Sequence[str], shape: Sequence[str]) -> str:
     """The place of an entry in memory, rows after each other."""
-    text = ""
+    text = factor = ""
     for k, n in zip(index, shape, strict=True):
         if text in ("", "0"):
-            text = k
+            text, factor = k, atom(k)
         else:
-            text = f"{atom(text)} * {atom(n)}" + (f" + {k}" if k != "0" else "")
+            text = f"{factor} * {atom(n)}" + (f" + {k}" if k != "0" else "")
+            factor = f"({text})"
     return text or "0"
 
 

@@ -103,7 +103,7 @@ def _over_few(windows, other, axes):
     matrix = other.reshape(math.prod(left), -1)
     windows = np.moveaxis(windows, range(axes), range(-axes, 0))
     found = np.empty((len(matrix), *shape), windows.dtype)
-    step, all_few = max(1, 4096 * shape[0] // windows.size), (slice(None),) * (windows.ndim - axes)
+    step, all_few = max(1, 16384 * shape[0] // windows.size), (slice(None),) * (windows.ndim - axes)
     for k in range(0, shape[0], step):
         part = windows[(*all_few, slice(k, k + step))]
         found[:, k : k + step] = (matrix @ part.reshape(matrix.shape[1], -1)).reshape(
@@ -117,7 +117,7 @@ def _over_many(windows, other, axes):
     shape, left = windows.shape[:axes], other.shape[: other.ndim - windows.ndim + axes]
     found = np.zeros((math.prod(left), math.prod(shape)), windows.dtype)
     same = _same(windows, other)
-    step = max(1, 4096 * windows.shape[axes] // windows.size)
+    step = max(1, 16384 * windows.shape[axes] // windows.size)
     for k in range(0, windows.shape[axes], step):
         part = windows[(*[slice(None)] * axes, slice(k, k + step))].reshape(found.shape[1], -1)
         rows = part if same else other[(*[slice(None)] * len(left), slice(k, k + step))]

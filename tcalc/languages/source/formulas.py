@@ -9,7 +9,7 @@ from typing import Any
 
 from ...graph.formulas import Entry
 from ...support.errors import UnsupportedError
-from .language import Code, Language, Operator, named
+from .language import SUM, Code, Language, Operator, named
 
 #: What languages write by signs.
 ARITHMETIC: dict[str, Callable[..., Code]] = {
@@ -76,3 +76,10 @@ def unknown(language: Language, name: str, others: Iterable[str] = ()) -> Unsupp
     """The error of an operator that cannot be written; `others` are languages that have it."""
     there = f"; there is some for {', '.join(sorted(others))}" if others else ""
     return UnsupportedError(f"no {language.name} source for {name.partition('#')[0]}{there}")
+
+
+def condition(c: Code) -> Code:
+    """A value of which is asked only whether it is 0."""
+    if not c.condition:
+        return c
+    return replace(c, text=c.condition, level=SUM, name=False)

@@ -15,6 +15,9 @@ from .infix import operand
 from .language import ATOM, PRODUCT, Code, FunctionText, Operator
 from .scope import unlike
 
+#: Arrays that nothing reads any more, of which a function deletes so many at a time.
+FORGOTTEN = 8
+
 
 class InPlace(ArrayLanguage):
     """An array language whose arrays are overwritten where nothing reads them any more."""
@@ -104,7 +107,8 @@ class InPlace(ArrayLanguage):
         return Code(target, name=True, fresh=bool(shape))
 
     def function(self, f: FunctionText) -> list[str]:
-        return super().function(f._replace(body=_inverted_last(f)))
+        f = f._replace(body=_inverted_last(f))
+        return super().function(f._replace(body=_forgotten(f)))
 
     def nested(self, f: FunctionText) -> list[str]:
         return super().nested(f._replace(body=_inverted_last(f)))
@@ -137,4 +141,22 @@ def _inverted_last(f: FunctionText) -> list[str]:
             called = f"_inverse_definite({found[1]}, overwrite=True)"
             lines[k] = lines[k].replace(found[0], called)
         after += "\n" + lines[k]
+    return lines
+
+
+def _forgotten(f: FunctionText) -> list[str]:
+    """The statements of a long function, which deletes some arrays at a time that nothing reads."""
+    words = [set(re.findall(r"\w+", line)) for line in f.body]
+    last = {name: k for k, line in enumerate(words) for name in line}
+    kept = {*re.findall(r"\w+", f.result.text), *f.parameters}
+    lines, held = list[str](), list[str]()
+    for k, line in enumerate(f.body):
+        dead = [name for name in held if last[name] < k <= len(words) - FORGOTTEN]
+        if len(dead) >= FORGOTTEN and not line.startswith(" "):
+            lines.append(f"del {', '.join(dead)}")
+            held = [name for name in held if name not in dead]
+        lines.append(line)
+        made = re.match(r"(\w+) = ", line)
+        if made and made[1] not in (*held, *kept):
+            held.append(made[1])
     return lines

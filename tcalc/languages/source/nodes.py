@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections import Counter
+from collections.abc import Container, Sequence
 from typing import Any
 
 from ...graph.extents import NOMINAL
-from ...graph.nodes import Apply, Derivative, Einsum, Expr, Var, dimensions, variables
+from ...graph.nodes import Add, Apply, Const, Derivative, Einsum, Expr, Var, dimensions, variables
 from ...graph.normal import bare
 from ...graph.operators import Loop
 from ...graph.products import indicates, selects
@@ -14,6 +15,7 @@ from ...graph.trees import leaves
 from ...plan.lowering.spellings import ahead
 from ...rules.strategy import simplify
 from ...support.errors import ShapeError
+from .values import places, unscaled
 
 
 def hoisted(roots: list[Expr]) -> list[Expr]:
@@ -58,6 +60,30 @@ def parameters_of(tree: Any) -> dict[str, Var]:
     roots = [leaf for leaf in found if isinstance(leaf, Derivative)]
     kept = [e for root in roots for e in (root.of, *root.kept)]
     return variables([*map(bare, found), *kept])
+
+
+def read_once(nodes: Sequence[Expr], uses: Counter[int]) -> set[int]:
+    """Contractions that one outer product reads: they are written with the axes it wants."""
+    return {
+        id(arg)
+        for node in nodes
+        if isinstance(node, Einsum) and not node.summed
+        for arg in node.args
+        if isinstance(arg, Einsum) and arg.summed and arg.ndim > 1 and uses[id(arg)] == 1
+    }
+
+
+def placed_once(nodes: Sequence[Expr], uses: Counter[int]) -> set[int]:
+    """Products with indicators that one sum reads; constants may be of higher precision."""
+    if any(isinstance(node, Const) for node in nodes):
+        return set()
+    found: set[int] = set()
+    for node in nodes:
+        for term in node.args if isinstance(node, Add) else ():
+            chain = [term] if unscaled(term)[1] is term else [term, unscaled(term)[1]]
+            if places(chain[-1]) and all(indicates(e) or uses[id(e)] == 1 for e in chain):
+                found.update(map(id, chain))
+    return found
 
 
 def counts(node: Expr) -> bool:

@@ -7,11 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from ...graph.extents import ONE
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr
 from ...graph.products import selects
+from ...support.limits import spend
 from .language import PRODUCT, Code, Language
 from .solves import factored
 from .values import Narrow
+
+#: Texts of values that are searched for a name in a step.
+SEARCHED_A_STEP = 8
 
 
 class Ownership:
@@ -29,6 +34,8 @@ class Ownership:
     largest : int or inf
         As many axes have arrays that are overwritten; none are where there are constants, which
         may be of higher precision.
+    readers : dict
+        The nodes that a node is an operand of, by its identity; once for each time.
     uses : Counter
         How often a node is read, by its identity, as everything here.
     codes, narrow : dict
@@ -45,6 +52,10 @@ class Ownership:
 
     def __init__(self, nodes: Sequence[Expr], ranks: Sequence[int]) -> None:
         self.nodes = nodes
+        self.readers: dict[int, list[Expr]] = {}
+        for node in nodes:
+            for arg in node.args:
+                self.readers.setdefault(id(arg), []).append(node)
         constant = any(isinstance(node, Const) for node in nodes)
         self.largest = math.inf if constant else max(1, *ranks, 0)
         self.uses: Counter[int] = Counter()
@@ -67,6 +78,15 @@ class Ownership:
         """Is it an array to be overwritten that is read twice?"""
         return self.uses[id(e)] == 2 and id(e) in self.fresh and id(e) not in self.ends
 
+    def lone(self, root: Expr) -> bool:
+        """Is it a new array, or one with its axes in another order, that nothing else reads?"""
+        array = root
+        if isinstance(root, Einsum) and not root.summed and len(root.args) == 1:
+            turned = sorted(root.out) == sorted(root.labels[0]) and len(set(root.out)) == root.ndim
+            array = root.args[0] if turned and root.coef == ONE else root
+        alone = not self.shared(root) and not self.shared(array)
+        return alone and id(array) in self.fresh and array.ndim > 0
+
     def owned(self, arg: Expr, node: Expr) -> bool:
         """Is the operand an array of the node's shape that nothing else will read?"""
         made = id(arg) in self.fresh or (id(arg) in self.waiting and arg.ndim >= self.largest)
@@ -76,13 +96,14 @@ class Ownership:
 
     def read_last(self, arg: Expr, node: Expr) -> bool:
         """Has all else that reads the operand been written, and in statements?"""
-        others = [n for n in self.nodes if n is not node and any(a is arg for a in n.args)]
+        others = [n for n in self.readers[id(arg)] if n is not node]
         once = sum([a is arg for a in node.args]) == 1 and id(arg) not in self.ends
         name = self.codes[id(arg)].text if id(arg) in self.codes else ""
         if not once or not name.isidentifier() or any(id(n) not in self.codes for n in others):
             return False
-        word = re.compile(rf"\b{name}\b")
-        return not any(word.search(c.text) for k, c in self.codes.items() if k != id(arg))
+        spend("steps", len(self.codes) // SEARCHED_A_STEP)
+        named = [c.text for k, c in self.codes.items() if name in c.text and k != id(arg)]
+        return not any(re.search(rf"\b{name}\b", text) for text in named)
 
     def makes(self, node: Expr, code: Code) -> bool:
         """Is the value a new array with as many axes as any parameter?"""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ...graph.extents import ONE, Coef, Extent, Shape, extent_coef
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.products import indicates, selects
 from ...ops.indicator import accesses, conditions
-from .language import Code, Language
+from .language import Code, Language, named
 from .places import Opened, Window, opened
 from .values import NodeCodes, Operand, Placed
 
@@ -80,7 +81,9 @@ class PlacedProducts(ABC):
         if found is None:
             return None
         codes = [self.values.inner(op) for op, _ in arrays]
-        operands = [self.read(*of) for of in zip(codes, shapes, found.windows, strict=True)]
+        operands = self.read_once(
+            [self.read(*of) for of in zip(codes, shapes, found.windows, strict=True)]
+        )
         for members, word in found.masks:
             shape = tuple([found.extents[label] for label in word])
             operands.append((self.language.indicator(shape, members), word))
@@ -92,6 +95,14 @@ class PlacedProducts(ABC):
         if any(margin != (0, 0) for margin in w.margins):
             c = self.language.pad(c, shape, w.margins)
         return self.language.window(c, w.whole, w.view), w.word
+
+    def read_once(self, operands: list[Operand]) -> list[Operand]:
+        """The operands, windows under a name that several of them are."""
+        times = Counter([code.text for code, _ in operands if code.overlaps])
+        names = {
+            code.text: named(self.language, code) for code, _ in operands if times[code.text] > 1
+        }
+        return [(names.get(code.text, code), word) for code, word in operands]
 
     def written(self, operands: list[Operand], coef: Coef, found: Opened) -> Code:
         """The entries of a product over all labels of its result."""

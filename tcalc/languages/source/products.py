@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ...contraction.paths import path_of
-from ...graph.extents import ONE, Coef, Extent, doubles_of, nominal, size_of
+from ...graph.extents import ONE, Coef, Extent, doubles_of, size_of
 from ...graph.nodes import Einsum, Expr, Labels
 from ...graph.products import indicates, selects
+from ...support.limits import spend
 from ..writing.gathers import Gather, SegmentSum, as_gather, as_segment_sum
 from .blocks import Blocks
 from .language import Code, Language, Operator, named, short_enough
@@ -24,6 +25,8 @@ from .squares import weighted_square
 from .values import Narrow, NodeCodes, Operand
 
 MIN_NAMED = 12
+#: Steps of the text of a product of two operands, and of each of their labels.
+PAIRED, LABELLED = 30, 2
 
 
 class Products(PlacedProducts):
@@ -70,8 +73,15 @@ class Products(PlacedProducts):
         for arg, word in zip(node.args, node.labels, strict=True):
             if word:
                 order = [label for label in labels if label in word]
-                code = self.aligned(arg, word, order, node.coef if absorbs else ONE)
-                own = word == node.out and not code.view and self.values.owned(arg, node)
+                falls = node.ndim > 2 == len(order) and tuple(order) == word[::-1]
+                if falls and not absorbs and not self.values.turned(arg):
+                    code = self.values.columns(arg)  # or the product has its axes in another order
+                else:
+                    code = self.aligned(arg, word, order, node.coef if absorbs else ONE)
+                twice = sum([a is arg for a in node.args]) == 2 and self.values.read_twice(arg)
+                first = twice and tuple(order) not in groups
+                own = first or self.values.owned(arg, node)
+                own = own and word == node.out and not code.view
                 groups.setdefault(tuple(order), []).append(replace(code, fresh=own))
             else:
                 scalars.append(self.values.code(arg))
@@ -225,14 +235,13 @@ class Products(PlacedProducts):
             held[step] = self.paired(a, b, rest, out)
         return self.arranged(flat[0], out)
 
-    @staticmethod
     def path(
-        whole: Mapping[int, Extent], flat: Sequence[Operand], out: Labels
+        self, whole: Mapping[int, Extent], flat: Sequence[Operand], out: Labels
     ) -> list[tuple[int, ...]]:
         """Pairs to multiply, in the order of a plan; of equally fast ones those as spelled."""
         order = [0, *range(len(flat) - 1, 0, -1)]
         place = [*order, *range(len(flat), 2 * len(flat))]
-        extents = {label: nominal(extent) for label, extent in whole.items()}
+        extents = {label: self.values.extent(extent) for label, extent in whole.items()}
         pairs = path_of([flat[k][1] for k in order], out, extents).pairs
         return [tuple(sorted([place[i], place[j]])) for i, j in pairs]
 
@@ -300,6 +309,7 @@ class Products(PlacedProducts):
 
     def pair(self, a: Operand, b: Operand, out: Labels) -> Code:
         """The product of two operands with the labels that are not in `out` summed."""
+        spend("steps", PAIRED + LABELLED * (len(a[1]) + len(b[1])))
         language = self.language
         shared = [k for k in a[1] if k in b[1]]
         summed = [k for k in shared if k not in out]

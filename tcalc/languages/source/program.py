@@ -33,15 +33,27 @@ from ...ops.matrix.divided_differences import Scalar, X
 from ...support.limits import spend
 from ..writing.notation import takes_condition
 from .blocks import ROWS, Blocks, Blockwise, read_by_blocks
-from .formulas import applied, given, unknown, written
-from .language import SUM, Code, FunctionText, Language, Operator, named, short_enough
-from .nodes import below, contracts, counts, described, hoisted, indices, parameters_of, stable
+from .formulas import applied, condition, given, unknown, written
+from .language import Code, FunctionText, Language, Operator, named, short_enough
+from .nodes import (
+    below,
+    contracts,
+    counts,
+    described,
+    hoisted,
+    indices,
+    parameters_of,
+    placed_once,
+    read_once,
+    stable,
+)
 from .ownership import Ownership
+from .planned import written_form
 from .products import Products
 from .scope import FunctionScope, parameters, plain_key, unlike
 from .solves import factored, solvable
 from .turns import Turns
-from .values import Narrow, places, unscaled
+from .values import Narrow, unscaled
 
 #: Steps that the text of a node takes.
 WRITTEN = 150
@@ -61,6 +73,8 @@ class SourceProgram(Ownership):
         What temporaries start with.
     around : SourceProgram, optional
         The program of whose function this one writes the integers that index, nothing else.
+    sizes : mapping, optional
+        Extents of dimensions, by which forms are chosen.
     """
 
     def __init__(
@@ -70,15 +84,18 @@ class SourceProgram(Ownership):
         names: dict[str, str] | None = None,
         prefix: str = "t",
         around: SourceProgram | None = None,
+        sizes: Mapping[str, int] | None = None,
     ) -> None:
-        self.roots = [stable(leaf) for leaf in leaves(tree)]
+        self.sizes = sizes or {}
+        results, whole = leaves(tree), names is None and around is None
+        self.roots = written_form(results, self.sizes) if whole else list(map(stable, results))
         if "ahead" in language.own_words:
             self.roots = hoisted(self.roots)
         self.tree = unflatten(tree, iter(self.roots))
         self.nodes = postorder(self.roots)
         self.variables = parameters_of(tree)
-        given = parameters(self.variables, language.reserved, language.start)
-        self.names = given if names is None else names
+        free = parameters(self.variables, language.reserved, language.start)
+        self.names = free if names is None else names
         self.around = around
         mine = {self.names[v.name]: v for v in self.variables.values()}
         taken = language.reserved.union(self.names.values())
@@ -98,7 +115,7 @@ class SourceProgram(Ownership):
         again = Counter([id(n.args[0]) for n in self.nodes if factored(language, n)])
         self.uses.subtract({matrix: count - 1 for matrix, count in again.items()})
         self.integers = self.of_integers() if around is None else self
-        self.waiting |= self.read_once()
+        self.waiting |= read_once(self.nodes, self.uses) | placed_once(self.nodes, self.uses)
         self.opened = self.nested()
         self.unmade = {id(n) for n in self.nodes if solvable(language, n, self.shared(n))}
         least = math.inf if ROWS in extents else max(3, self.largest + 1)
@@ -106,6 +123,7 @@ class SourceProgram(Ownership):
         self.products.blocks = Blocks(self.language, self, sums)
         self.unmade |= sums if isinstance(self.language, Blockwise) else set()
         self.ends.update(map(id, self.roots))
+        self.turned_matrices: dict[int, Code] = {}
         self.made: list[Expr] = []  # nodes with code must live as long as it
 
     def function(self, name: str) -> FunctionText:
@@ -126,6 +144,7 @@ class SourceProgram(Ownership):
         self, name: str, given: Mapping[str, Var], result: Code, free: Sequence[str] = ()
     ) -> FunctionText:
         """The function of what is written."""
+        self.scope.drop_unread(result.text)
         body = tuple(self.scope.lines)
         bound = self.scope.read([result.text])
         return FunctionText(name, given, free, bound, body, result, described(self.roots))
@@ -135,7 +154,10 @@ class SourceProgram(Ownership):
             return self.language.mapping([(plain_key(key), self.result(tree[key])) for key in tree])
         if isinstance(tree, tuple | list):
             return self.language.sequence([self.result(value) for value in tree])
-        return self.language.result(self.code(tree), tree.shape)
+        code = self.code(tree)
+        return self.language.result(
+            replace(code, view=code.view and not self.lone(tree)), tree.shape
+        )
 
     # --- integers that index ---
 
@@ -149,7 +171,9 @@ class SourceProgram(Ownership):
     def of_integers(self) -> SourceProgram:
         """The program that writes what indexes, in integers, among the statements of this one."""
         chosen = [arg for node in self.nodes for arg in indices(node)]
-        return SourceProgram(type(self.language), tuple(chosen), self.names, around=self)
+        return SourceProgram(
+            type(self.language), tuple(chosen), self.names, around=self, sizes=self.sizes
+        )
 
     def operand(self, node: Expr, k: int) -> Code:
         """One operand, in integers where that is what the node reads."""
@@ -178,6 +202,14 @@ class SourceProgram(Ownership):
         self.codes[id(e)] = code = named(self.language, self.inner(e))
         return code
 
+    def columns(self, e: Expr) -> Code:
+        if not isinstance(self.language, Blockwise):
+            return self.language.transpose(self.code(e), [1, 0])
+        if id(e) not in self.turned_matrices:
+            code = self.language.by_columns(self.code(e))
+            self.turned_matrices[id(e)] = named(self.language, code)
+        return self.turned_matrices[id(e)]
+
     def unwritten(self, e: Expr) -> bool:
         return id(e) in self.unmade
 
@@ -191,32 +223,13 @@ class SourceProgram(Ownership):
     def factors(self, node: Einsum) -> Factors:
         return self.whole.get(id(node)) or factors_of(node)
 
+    def extent(self, extent: Extent) -> int:
+        return nominal(extent, self.sizes)
+
     def turned(self, e: Expr) -> bool:
         return id(e) in self.waiting
 
     # --- nodes ---
-
-    def read_once(self) -> set[int]:
-        """Contractions that one outer product reads: they are written with the axes it wants."""
-        return {
-            id(arg)
-            for node in self.nodes
-            if isinstance(node, Einsum) and not node.summed
-            for arg in node.args
-            if isinstance(arg, Einsum) and arg.summed and arg.ndim > 1 and self.uses[id(arg)] == 1
-        } | self.placed_once()
-
-    def placed_once(self) -> set[int]:
-        """Products with indicators that one sum reads; constants may be of higher precision."""
-        if any(isinstance(node, Const) for node in self.nodes):
-            return set()
-        found: set[int] = set()
-        for node in self.nodes:
-            for term in node.args if isinstance(node, Add) else ():
-                chain = [term] if unscaled(term)[1] is term else [term, unscaled(term)[1]]
-                if places(chain[-1]) and all(indicates(e) or self.uses[id(e)] == 1 for e in chain):
-                    found.update(map(id, chain))
-        return found
 
     def opens(self, e: Einsum) -> bool:
         return self.uses[id(e)] == 1 and contracts(e)
@@ -230,7 +243,7 @@ class SourceProgram(Ownership):
                 continue
             below: Iterable[Expr] = self.entries(node)
             if isinstance(node, Einsum) and contracts(node):
-                self.whole[id(node)] = whole = flatten(node, self.opens, nominal)
+                self.whole[id(node)] = whole = flatten(node, self.opens, self.extent)
                 below = [op for op, _ in whole.operands]
             needed.update(map(id, below))
         return {id(node) for node in self.nodes} - needed
@@ -254,7 +267,6 @@ class SourceProgram(Ownership):
         """A node from its operands."""
         if isinstance(node, Var):
             code = self.language.variable(self.names[node.name], node.shape)
-            # States of loops are floats, those too that index.
             return self.language.constant(code) if node.integral or self.around else code
         if isinstance(node, Const):
             code = self.language.array(node.value)
@@ -314,7 +326,7 @@ class SourceProgram(Ownership):
         else:
             owned = [self.owned(arg, node) for arg in node.args]
             args = [replace(self.operand(node, k), fresh=f) for k, f in enumerate(owned)]
-        args = [_condition(c) if takes_condition(op, k) else c for k, c in enumerate(args)]
+        args = [condition(c) if takes_condition(op, k) else c for k, c in enumerate(args)]
         own = op.spelling.code.get(language.name.lower())
         if own is not None:
             return language.own(own, args)
@@ -377,7 +389,7 @@ class SourceProgram(Ownership):
         name = f"{unlike(stem, self.scope.taken, '_')}{self.nestings}"
         given = {v.name: p for p, v in names.items()}
         prefix = f"{self.scope.prefix}{self.nestings}_"
-        inner = SourceProgram(type(self.language), tree, given, prefix)
+        inner = SourceProgram(type(self.language), tree, given, prefix, sizes=self.sizes)
         inner.scope.within(self.scope)
         result = inner.walked()
         for dim, size in inner.scope.sizes.items():
@@ -386,10 +398,3 @@ class SourceProgram(Ownership):
         function = inner.finished(name, names, result, sorted(inner.scope.free))
         self.scope.lines += self.language.nested(function)
         return name
-
-
-def _condition(c: Code) -> Code:
-    """A value of which is asked only whether it is 0."""
-    if not c.condition:
-        return c
-    return replace(c, text=c.condition, level=SUM, name=False)

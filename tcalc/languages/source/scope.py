@@ -64,12 +64,24 @@ class FunctionScope:
         self.start = start
         self.taken = {*variables, *reserved}
         self.prefix = unlike(prefix, self.taken, "t")
-        self.temporaries = 0
+        self.temporaries: dict[str, int] = {}  # where the statements of each begin
 
     def fresh(self) -> str:
         """The name of a temporary."""
-        self.temporaries += 1
-        return f"{self.prefix}{self.temporaries}"
+        name = f"{self.prefix}{len(self.temporaries) + 1}"
+        self.temporaries[name] = len(self.lines)
+        return name
+
+    def drop_unread(self, text: str) -> None:
+        """Drop statements that give temporaries values that nothing behind them reads."""
+        defined = {k: name for name, k in self.temporaries.items()}
+        words, kept = set(re.findall(r"\w+", text)), list[str]()
+        for k, line in reversed([*enumerate(self.lines)]):
+            name = defined.get(k, "")
+            if not name or name in words or not line.startswith(f"{name} = "):
+                words.update(re.findall(r"\w+", line.removeprefix(f"{name} = ")))
+                kept.append(line)
+        self.lines[:] = kept[::-1]
 
     def within(self, outer: FunctionScope) -> None:
         """This function stands inside another one."""

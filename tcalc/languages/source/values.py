@@ -32,6 +32,9 @@ class NodeCodes(Protocol):
     def kept(self, e: Expr) -> Code:
         """An expression under a name, written now where it is not yet."""
 
+    def columns(self, e: Expr) -> Code:
+        """The transpose of a matrix, in a language where its rows can lie together in memory."""
+
     def unwritten(self, e: Expr) -> bool:
         """Is it an inverse that is not written, of which products are solutions?"""
 
@@ -40,6 +43,9 @@ class NodeCodes(Protocol):
 
     def integer(self, e: Expr) -> Code:
         """An array of integers that indexes, written now."""
+
+    def extent(self, extent: Extent) -> int:
+        """An extent as a number, by which orders of multiplication are chosen."""
 
     def factors(self, node: Einsum) -> Factors:
         """The product, with contractions that are part of it."""

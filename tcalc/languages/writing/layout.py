@@ -25,7 +25,7 @@ from .sharing import free_prefix, nodes_and_names, used_twice
 from .style import Style
 
 MAX_TOKENS = 2_000
-FORMED, OPENED = 45, 5  #: steps that the form of a node takes, and one operand of an einsum form
+OPENED = 5  #: steps that an operand of an einsum form takes
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
 
 
@@ -94,7 +94,7 @@ class FormulaLayout:
     # --- one node ---
 
     def form(self, node: Expr) -> NodeForm:
-        spend("steps", FORMED + len(node.args))
+        spend("steps", self.style.formed + len(node.args))
         if isinstance(node, Var):
             return self.settled(node, self.style.name(node.name), None)
         if isinstance(node, Const) and node.ndim > 1 and 0 in node.shape:

@@ -67,6 +67,7 @@ class Style:
     pointwise_times = " .* "
     pointwise_over = "./"
     maps_to = " -> "
+    formed = 45  #: steps that the form of a node takes
     stated: Collection[str] = ()  #: dimensions of variables, which are no variables' names
 
     # --- atoms ---
@@ -118,9 +119,8 @@ class Style:
         return ("(", rope, ")")
 
     def signed(self, p: Fragment) -> Rope:
-        if not p.negative:
-            return p.text
-        return ("-", p.text if p.level > SUM else self.parenthesised(p.text))
+        text = p.text if p.level > SUM or not p.negative else self.parenthesised(p.text)
+        return ("-", text) if p.negative else text
 
     def spread(self, p: Fragment, ndim: int, row: bool) -> Fragment:
         """A scalar beside columns, rows or matrices in a sum."""

@@ -128,8 +128,9 @@ def placed(step: StepAccess) -> Reading | None:
     if alone is None or forms[axis][0] or counts[alone] != step.shape[axis]:
         return None
     *onto, shape = step.shapes
-    place = alone - (len(counts) - len(shape))
-    return _moved(step, axis, [*[axis] * len(onto), place if place >= 0 else None])
+    ndim = len(step.shape)
+    places = [axis - (ndim - len(o)) for o in onto] + [alone - (len(counts) - len(shape))]
+    return _moved(step, axis, [place if place >= 0 else None for place in places])
 
 
 def _long(step: StepAccess) -> int:

@@ -55,7 +55,7 @@ def make_plan(
     given = _given(sizes, itemsize, fixed, choose, lent, machine)._replace(sparse=sparse or {})
     if choose and not sparse:
         whole = ahead(fused(_unwrapped(roots, given)), sizes)
-        lowering, outputs, *_ = _cheapest(whole, given)
+        lowering, outputs, *_ = _cheapest(whole, given).lowered
     else:
         lowering, outputs, *_ = _lowered(roots, given)
     b = lowering.b
@@ -92,6 +92,8 @@ class _Given(NamedTuple):
     machine: Machine
     inner: Planner
     sparse: Mapping[str, int] = {}
+    #: Are kernels looked for in what is tried, or were they before?
+    unfused: bool = False
 
 
 def _given(
@@ -131,12 +133,17 @@ class Lowered(NamedTuple):
         return self.time - self.loops >= self.lowering.b.machine.worth_choosing * nodes
 
 
-#: Roots lowered, and how they were spelled.
-Tried = tuple[Lowered, Sequence[Expr]]
+class Tried(NamedTuple):
+    """Roots lowered, how they were spelled, and in which way they were lowered."""
+
+    lowered: Lowered
+    roots: Sequence[Expr]
+    way: LoweringChoice = WAYS[0]
 
 
 def _lowered(roots: Sequence[Expr], given: _Given, way: LoweringChoice = WAYS[0]) -> Lowered:
     b = Builder(given.sizes, given.machine)
+    roots = fused(roots) if given.unfused else roots
     lowering = Lowering(roots, b, given.fixed, way, given.inner, given.sparse)
     outputs = [lowering.output(root, k, given.lent) for k, root in enumerate(roots)]
     results = [o.slot for o in outputs]
@@ -157,29 +164,29 @@ def _unwrapped(roots: Sequence[Expr], given: _Given) -> Sequence[Expr]:
     return other if times[1] <= CLOSE * times[0] else roots
 
 
-def _cheapest(roots: Sequence[Expr], given: _Given) -> Lowered:
+def _cheapest(roots: Sequence[Expr], given: _Given) -> Tried:
     """The best of a few ways to lower the roots, where there is enough work to choose.
 
     First the best spelling is taken, then the best way for it; of few nodes all pairs are tried.
     """
     nodes = len(postorder(roots))
     tried = _spelled(roots, _lowered(roots, given), given)
-    best, spelling = _least(tried)
-    if not best.worth(nodes):
+    best = _least(tried)
+    if not best.lowered.worth(nodes):
         return best
-    inverses = bool(best.lowering.b.inverses)
-    for other, way in product([r for _, r in tried] if nodes <= FEW else [spelling], WAYS[1:]):
+    spelling, inverses = best.roots, bool(best.lowered.lowering.b.inverses)
+    for other, way in product([t.roots for t in tried] if nodes <= FEW else [spelling], WAYS[1:]):
         if inverses or not way.dense_inverses:
-            best, _ = _least([(best, other), (_lowered(other, given, way), other)])
+            best = _least([best, Tried(_lowered(other, given, way), other, way)])
     return best
 
 
 def _spelled(roots: Sequence[Expr], lowered: Lowered, given: _Given) -> list[Tried]:
     """The roots as they stand, and in other spellings where there is enough work to choose."""
-    tried: list[Tried] = [(lowered, roots)]
+    tried = [Tried(lowered, roots)]
     if lowered.worth(len(postorder(roots))):
         for other in _others(roots, [multiplied_out(roots), factored(roots)]):
-            tried.append((_lowered(other, given), other))
+            tried.append(Tried(_lowered(other, given), other))
     return tried
 
 
@@ -187,7 +194,7 @@ def _least(tried: Sequence[Tried]) -> Tried:
     """The one that takes the least time; a later one only where it saves something."""
     best = tried[0]
     for other in tried[1:]:
-        if other[0].time < SAVED * best[0].time:
+        if other.lowered.time < SAVED * best.lowered.time:
             best = other
     return best
 
@@ -231,6 +238,21 @@ def chosen(
     return found
 
 
+def planned(
+    options: Sequence[Sequence[Expr]],
+    sizes: Mapping[str, int],
+    machine: Machine = NOMINAL_MACHINE,
+) -> tuple[list[Expr], LoweringChoice]:
+    """What a plan computes of the values that every root may have, as expressions to be written.
+
+    Which value, in which spelling, and the way in which it is lowered. Kernels that stand for
+    several nodes are none of it: they are for plans only.
+    """
+    given = _given(sizes, machine=machine)._replace(unfused=True)
+    best = _cheapest(chosen(options, sizes, machine), given)
+    return list(best.roots), best.way
+
+
 def _made_of(e: Expr) -> Any:
     """A key that a value and its transposes have in common."""
     if isinstance(e, Einsum) and not e.summed:
@@ -248,7 +270,9 @@ def _best(values: Sequence[Expr], given: _Given, total: float) -> int:
     times = []
     for roots, lowered in zip(spellings, found, strict=True):
         close = lowered.time <= CLOSE * least and least >= NOTABLE * total
-        times.append(_least(_spelled(roots, lowered, given))[0].time if close else lowered.time)
+        times.append(
+            _least(_spelled(roots, lowered, given)).lowered.time if close else lowered.time
+        )
     return times.index(min(times))
 
 

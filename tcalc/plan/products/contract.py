@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ...contraction.common_subproducts import ContractionOperands
 from ...contraction.paths import EXACT_OPERANDS, Path, contraction_path
+from ...support.limits import spend
 from ..builder import Builder
 from ..steps import SlotWord, Word
 from . import sparse
@@ -24,6 +25,8 @@ Extents = Mapping[int, int]
 
 #: Products among a product's factors that are looked for.
 MAX_KNOWN = 16
+#: Steps of two factors that were multiplied before, and of two that are the same array.
+MET, PAIRED = 5, 2
 
 
 def product(b: Builder, operands: Sequence[SlotWord], out: Word, extents: Extents) -> SlotWord:
@@ -256,6 +259,7 @@ def _known(b: Builder, factors: Sequence[SlotWord], out: Word) -> dict[int, Know
         for two in list(held):
             if one & two or one | two in held or not _meet(b, held[one][0], held[two][0]):
                 continue
+            spend("steps", MET + len(factors) // 4)
             keep = set(out)
             for k, (_, word) in enumerate(factors):
                 if not (one | two) >> k & 1:
@@ -305,17 +309,18 @@ def gram(b: Builder, operands: Sequence[SlotWord], out: Word, extents: Extents) 
     for k, (slot, _) in enumerate(operands):
         places.setdefault(slot, []).append(k)
     for i, j in (pair for ks in places.values() for pair in combinations(ks, 2)):
+        spend("steps", PAIRED)
         (slot, one), (_, two) = operands[i], operands[j]
         rows = tuple([label for label, mate in zip(one, two, strict=True) if label == mate])
         left = tuple([label for label in one if label not in rows])
         right = tuple([label for label in two if label not in rows])
+        if len(left + right) != len(out) or set(left + right) != set(out):
+            continue
         rest = [operand for k, operand in enumerate(operands) if k not in (i, j)]
         inside = {label for _, word in rest for label in word}
         if (
             inside == set(rows)
             and not inside & set(out)
-            and set(left + right) == set(out)
-            and len(left + right) == len(out)
             and len(set(one)) == len(one)
             and prod([extents[label] for label in left]) >= b.machine.gram_rows
         ):

@@ -1,0 +1,53 @@
+"""Which of equal forms of the results is written: the one that a plan computes.
+
+Extents decide between forms; dimensions of which nothing is said count NOMINAL.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ...contraction.nested import Admits
+from ...contraction.shared_products import shared_products
+from ...graph.extents import NOMINAL, nominal
+from ...graph.nodes import Derivative, Expr, dimensions, postorder, variables
+from ...plan.lowering.make import planned
+from ...support.errors import ShapeError
+from .nodes import stable
+
+#: Nodes of a program up to which its forms are compared.
+COMPARED = 500
+
+
+def written_form(results: Sequence[Any], sizes: Mapping[str, int]) -> list[Expr]:
+    """The results as they are written, products that several of their parts need as one node.
+
+    They stay as they are where they are large, or extents are others less more than they are.
+    """
+    roots = [stable(leaf) for leaf in results]
+    if len(postorder(roots)) > COMPARED:
+        return roots
+    known = {**dict.fromkeys(dimensions(roots), NOMINAL), **sizes}
+    options = [_values(leaf, root, known) for leaf, root in zip(results, roots, strict=True)]
+    try:
+        found, way = planned(options, known)
+    except ShapeError:
+        return roots
+
+    def opens(uses: Counter[int]) -> Admits:
+        return lambda e: way.open_shared or uses[id(e)] < 2
+
+    return shared_products(found, opens, partial(nominal, sizes=known))
+
+
+def _values(leaf: Expr, root: Expr, known: Mapping[str, int]) -> list[Expr]:
+    """The values that a result may have: of a derivative, as several modes accumulate it."""
+    if not isinstance(leaf, Derivative):
+        return [root]
+    names, found = variables([root]).keys(), [leaf.project(e, leaf.slots) for e in leaf.candidates]
+    return [
+        e for e in found if variables([e]).keys() <= names and known.keys() >= {*dimensions([e])}
+    ] or [root]

@@ -1,0 +1,63 @@
+"""Programs bound to extents and dtypes, as calls find them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backends.interface import Entry, Given, Program
+from ..support.arrays import Array
+from ..support.errors import MemoryLimitError
+
+#: Entries that are made for one program: of arguments that lie otherwise each time there is no end.
+MAX_ENTRIES = 2
+
+
+class Bound:
+    """A program for arrays of some extents and dtypes.
+
+    Parameters
+    ----------
+    program : Program
+    take : list of int or None
+        The arguments it takes, of those given at a call and then those held; None: all in order.
+    dtype : dtype
+        That of floats.
+    held : list of Array
+        Data that were bound before, in this dtype.
+    """
+
+    def __init__(
+        self, program: Program, take: list[int] | None, dtype: np.dtype[Any], held: list[Array]
+    ) -> None:
+        self.program, self.take, self.dtype, self.held = program, take, dtype, held
+        self._entries = 0
+
+    def entry(self, given: Sequence[Given], unread: Sequence[Given]) -> Entry | None:
+        """One for further calls with such arguments, in the order of those that are not held."""
+        makes = self.program.entries
+        inputs = [*given, *[Given("", a) for a in self.held]]
+        take = range(len(inputs)) if self.take is None else self.take
+        if makes is None or self._entries == MAX_ENTRIES:
+            return None
+        others = [one for k, one in enumerate(given) if k not in take]
+        found = makes([inputs[k] for k in take], [*others, *unread])
+        self._entries += found is not None
+        return found
+
+    def run(self, arrays: list[Array]) -> list[Any]:
+        """The results, given the arguments that are not held."""
+        try:
+            if self.take is None:
+                return self.program(arrays + self.held)
+            given = [in_dtype(a, self.dtype) for a in arrays] + self.held
+            return self.program([given[k] for k in self.take])
+        except MemoryError as error:
+            raise MemoryLimitError(f"the memory of this process is used up: {error}") from error
+
+
+def in_dtype(a: Array, dtype: np.dtype[Any]) -> Array:
+    """Floats in this dtype; integers as they are."""
+    return a.astype(dtype, copy=False) if a.dtype.kind == "f" else a
