@@ -380,10 +380,9 @@ class SourceProgram(Ownership):
             for k, v in enumerate(group)
         }
         name = self.inside("step", tuple(loop.following.values()), names)
-        n, m = len(loop.states), len(loop.slices)
+        n, m = len(loop.states), len(loop.states) + len(loop.slices)
         args = [self.operand(node, k) for k in range(len(node.args))]
-        operands = (args[:n], args[n : n + m], args[n + m :])
-        return self.language.fold(name, operands, Turns.of(loop))
+        return self.language.fold(name, (args[:n], args[n:m], args[m:]), Turns.of(loop))
 
     def inside(self, stem: str, tree: Any, names: Mapping[str, Var]) -> str:
         self.nestings += 1
