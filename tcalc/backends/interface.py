@@ -86,7 +86,8 @@ class Sweep(Protocol):
         fixed: Mapping[str, Array],
         moving: Mapping[str, Rows],
         into: Sequence[Rows],
-    ) -> None:
+        ends: Rows | None = None,
+    ) -> int:
         """Run `count` times, one time after the other: what is written may be read by the next.
 
         Parameters
@@ -100,12 +101,25 @@ class Sweep(Protocol):
         into : sequence of Rows
             For each output one row for each time, of the output's shape and the program's dtype, to
             be written to.
+        ends : Rows or None
+            One number for each time, before the first of which that is not 0 the sweep ends.
+
+        Returns
+        -------
+        int
+            How many times it was run.
 
         Raises
         ------
         LinAlgError
             With the number of the time at which it came up.
         """
+
+
+class Bind(Protocol):
+    """Programs of plans."""
+
+    def __call__(self, plan: Plan, dtype: np.dtype[Any], threads: int = 1) -> Program: ...
 
 
 class BackEnd(NamedTuple):
@@ -116,7 +130,8 @@ class BackEnd(NamedTuple):
     Attributes
     ----------
     bind : callable
-        A Program, given a plan and the dtype of its floating point arrays: float64, or float32.
+        A Program, given a plan, the dtype of its floating point arrays (float64, or float32), and
+        as `threads` how many a call may use.
         Called once per set of extents and dtypes, under a lock: what costs much may wait for the
         first call.
     available : callable
@@ -128,7 +143,7 @@ class BackEnd(NamedTuple):
         Waits so many seconds, or as long as it takes, for what is still being compiled; is it done?
     """
 
-    bind: Callable[[Plan, np.dtype[Any]], Program]
+    bind: Bind
     available: Callable[[], None]
     machine: Machine
     wait: Callable[[float | None], bool] = lambda seconds: True

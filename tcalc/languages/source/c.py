@@ -19,6 +19,7 @@ from .c_folds import folded
 from .c_module import RESERVED, function_lines, module_text, number_function
 from .c_nests import Line, atom
 from .c_operators import entry, real
+from .c_orders import cheap
 from .c_places import embed, pad, place, segment_sum, take
 from .c_routines import routine_call
 from .c_values import (
@@ -39,6 +40,7 @@ from .c_writer import Writer
 from .language import ATOM, PRODUCT, SUM, Check, Code, FunctionText, Operator, named
 from .places import View
 from .scope import FunctionScope
+from .turns import Turns
 
 
 class C(Writer):
@@ -105,6 +107,10 @@ class C(Writer):
         given = value(c)
         if given.extent:
             self.sizes[name] = given.extent  # what steps call an extent
+            return given
+        count = len(given.shape)
+        made = count > 1 and given.memory is None and not self.integers
+        if made and (given.overlaps or cheap(entry_of(given, self.index(count)).text, count)):
             return given
         return self.filled(given.shape, given, name)
 
@@ -275,10 +281,8 @@ class C(Writer):
     def truth(self, c: Code) -> Code:
         return c
 
-    def fold(
-        self, step: str, operands: tuple[Sequence[Code], ...], times: Extent, backward: bool
-    ) -> Code:
-        return folded(self, self.steps[step], self.sizes, operands, self.extent(times), backward)
+    def fold(self, step: str, operands: tuple[Sequence[Code], ...], turns: Turns) -> Code:
+        return folded(self, self.steps[step], self.sizes, operands, turns)
 
     # --- the module ---
 
