@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ...plan.kinds.table import KINDS
 from ...plan.steps import VIEW, Plan, Step, TiledLoop
 from ...support.arrays import Sizes
-from .loopnests import COperand, Count, CStatement, Nest
+from .loopnests import COperand, Count, CStatement, Nest, aligned
 from .matrices import CALLS, Frame
 from .moves import MOVES
 from .rows import GENERAL, OF_FACTORS, PAIRS, REDUCTIONS, ROUTINES, SPREAD
@@ -27,6 +27,8 @@ REACH = 16
 WRITTEN_OUT, BY_VECTOR = 1024, 4096
 #: Most operations of a correlation that is: of a longer one NumPy makes products of matrices.
 FEW_PRODUCTS = 1 << 17
+#: How many entries of a result there are at most for one that has a place in it, where each looks.
+SPARSE = 4
 
 
 class FusedStatements(NamedTuple):
@@ -122,13 +124,13 @@ class Source:
         read = [a for s in group.statements for a in s.args]
         for a in new.args:
             if a.slot in made:
-                if made[a.slot].summed or a.strides != made[a.slot].out.strides:
+                if made[a.slot].summed or not a.as_made(made[a.slot].out.strides):
                     return False
             elif self.frame.memory(a.slot) in written:
                 return False
         out = self.frame.memory(new.out.slot)
         return all(
-            not new.summed and o.strides == new.out.strides and self._own(o.slot)
+            not new.summed and o.as_made(new.out.strides) and self._own(o.slot)
             for o in [*read, *[s.out for s in group.statements]]
             if self.frame.memory(o.slot) == out
         )
@@ -162,6 +164,8 @@ class Source:
             return self._einsum(step)
         if step.kind == "correlate":
             return self._correlation(step)
+        if step.kind in ("place", "place_add"):
+            return self._placed(step)
         return None
 
     def _entry(self, step: Step) -> str:
@@ -214,6 +218,40 @@ class Source:
         args = [COperand(a, s) for a, s in zip(step.args, (first, second), strict=True)]
         places = frozenset(range(len(shape) - len(summed), len(shape)))
         return self._summed(step, shape, args, places, "{0} * {1}")
+
+    def _placed(self, step: Step) -> tuple[Sizes, list[CStatement]] | None:
+        """Entries at places of their own: every entry of the result looks for the one of it.
+
+        Not where these are few, or come to what is there already.
+        """
+        *onto, a = step.args
+        counts, forms = step.params
+        shape, array = self.frame.shape(step), self.frame.arrays[a]
+        there = [o for o in onto if self.frame.memory(o) == self.frame.memory(step.out)]
+        if there or prod(counts) * SPARSE < prod(step.shape):
+            return None
+        own = aligned(counts, array.shape, array.strides)
+        left = {k for k, n in enumerate(counts) if n > 1}
+        start, strides, guards = 0, [0] * len(shape), []
+        for axis, (first, coefs) in enumerate(forms):
+            labels = [k for k, c in enumerate(coefs) if c]
+            if len(labels) > 1 or any(abs(coefs[k]) > 1 or k not in left for k in labels):
+                return None
+            low, high = first, first + 1
+            for k in labels:
+                left.remove(k)
+                start -= coefs[k] * first * own[k]
+                strides[axis] = coefs[k] * own[k]
+                ends = first, first + coefs[k] * (counts[k] - 1)
+                low, high = min(ends), max(ends) + 1
+            if not isinstance(shape[axis], Count) and (low > 0 or high < shape[axis]):
+                guards.append((axis, max(low, 0), min(high, shape[axis])))
+        if left:
+            return None
+        placed = COperand(a, tuple(strides), start, tuple(guards))
+        args = [self.frame.operand(o, shape) for o in onto]
+        entry = "({0} + {1})" if onto else "{0}"
+        return shape, [CStatement(self.frame.result(step), entry, (*args, placed))]
 
     def _einsum(self, step: Step) -> tuple[Sizes, list[CStatement]]:
         words, _, result = step.params[0].partition("->")
