@@ -9,6 +9,7 @@ import platform
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,10 @@ def parser() -> argparse.ArgumentParser:
     opening.add_argument("--repeat", type=int, default=3)
     opening.set_defaults(command=first_numbers)
 
-    printing = commands.add_parser("source", help="printed NumPy programs beside plans")
+    printing = commands.add_parser("source", help="printed programs beside plans")
     printing.add_argument("problems", nargs="*", metavar="problem", help=", ".join(sources.SIZES))
+    printing.add_argument("--to", default=",".join(sources.LANGUAGES), help="numpy, c or both")
+    printing.add_argument("--size", type=int, help="n; default: each problem's own")
     printing.add_argument("--threads", type=int, default=1)
     printing.add_argument("--repeat", type=int, default=7)
     printing.set_defaults(command=printed)
@@ -220,10 +223,12 @@ def first_numbers(options: argparse.Namespace) -> int:
 
 def printed(options: argparse.Namespace) -> int:
     problems = chosen(options.problems, dict.fromkeys(sources.SIZES), "problem with a program")
+    languages = chosen(options.to.split(","), dict.fromkeys(sources.LANGUAGES), "language")
     results = []
-    with progress(len(problems)) as (tell, step):
-        for problem in problems:
-            job = {"problem": problem, "n": sources.SIZES[problem], "repeat": options.repeat}
+    with progress(len(problems) * len(languages)) as (tell, step):
+        for problem, language in product(problems, languages):
+            n = options.size or sources.SIZES[problem][sources.LANGUAGES.index(language)]
+            job = {"problem": problem, "n": n, "repeat": options.repeat, "language": language}
             results += processes.run("sources", job, options.threads, tell)["rows"]
             step()
     print(report.sources(results))

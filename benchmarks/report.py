@@ -189,12 +189,13 @@ def first(results: Sequence[dict[str, Any]]) -> str:
 def sources(rows: Sequence[dict[str, Any]]) -> str:
     """Time and peak memory of printed programs, by those of plans: of arrays, or of kernels."""
     times, peaks = ("program", "plan", "x"), ("peak", "plan's", "kernels'", "x")
-    header = ("problem", "n", "quantity", "error", *times, *peaks)
+    header = ("problem", "n", "quantity", "in", "error", *times, *peaks)
     lines = [
         (
             r["problem"],
             str(r["n"]),
             r["quantity"],
+            r["language"],
             f"{r['error']:.0e}",
             duration(r["program"]),
             duration(r["plan"]),

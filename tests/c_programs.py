@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-import scipy
 
 import tcalc as tc
+from benchmarks.printed_c import arguments, declared, scipy_cblas
 from tcalc.graph.extents import extent_of
 from tcalc.graph.trees import leaves
 from tcalc.languages.source.c_module import HEADER_END, header_of
@@ -76,35 +76,13 @@ def built(text: str, folder: Path, *flags: str, name: str = "printed") -> ctypes
     return ctypes.CDLL(str(library))
 
 
-def declared(source: str, name: str) -> list[str]:
-    """The parameters of a function."""
-    found = re.search(rf"^int {name}\(([^)]*)\);", source, re.MULTILINE)
-    assert found is not None
-    return [" ".join(p.split()) for p in found.group(1).split(",")]
-
-
 def called(
     library: ctypes.CDLL, source: str, name: str, job: Job, real: Any = np.float64
 ) -> tuple[int, list[np.ndarray]]:
     """The status and the results, nothing written behind the workspace that was asked for."""
     results = [np.full([int(extent_of(n, job.sizes)) for n in e.shape], np.nan, real)
                for e in leaves(job.tree)]  # fmt: skip
-    waiting, given, sizes, kept = iter(results), list[Any](), list[Any](), list[np.ndarray]()
-    number = ctypes.c_double if real is np.float64 else ctypes.c_float
-    for p in declared(source, name):
-        word = p.split()[-1].removeprefix("*restrict")
-        if p.startswith("const"):
-            kind = np.int64 if "ptrdiff_t" in p else real
-            kept.append(np.ascontiguousarray(job.arrays[word], kind))
-            given.append(ctypes.c_void_p(kept[-1].ctypes.data))
-        elif p.startswith("real *"):
-            given.append(ctypes.c_void_p(next(waiting).ctypes.data))
-        elif p.startswith("real"):
-            given.append(number(float(job.arrays[word])))
-        elif p.startswith("ptrdiff_t"):
-            size = word not in job.arrays
-            given.append(ctypes.c_ssize_t(int(job.sizes[word] if size else job.arrays[word])))
-            sizes += [given[-1]] if size else []
+    given, sizes, _kept = arguments(declared(source, name), job.arrays, job.sizes, results, real)
     workspace = getattr(library, f"{name}_workspace")
     workspace.restype = ctypes.c_size_t
     size = workspace(*sizes)
@@ -132,27 +110,9 @@ def problems(jobs: Sequence[Job], folder: Path, tolerance: float, *flags: str) -
     return found
 
 
-NUMBERS = """
-enum { CblasRowMajor = 101, CblasNoTrans = 111, CblasTrans = 112, CblasLower = 122,
-       CblasNonUnit = 131, CblasUnit = 132, CblasLeft = 141, CblasRight = 142 };
-"""
-#: What programs call of CBLAS, in one precision.
-PROTOTYPES = """
-#define cblas_{p}gemm scipy_cblas_{p}gemm
-#define cblas_{p}syrk scipy_cblas_{p}syrk
-#define cblas_{p}trsm scipy_cblas_{p}trsm
-void cblas_{p}gemm(int, int, int, int, int, int, {real}, const void *, int, const void *, int,
-                   {real}, void *, int);
-void cblas_{p}syrk(int, int, int, int, int, {real}, const void *, int, {real}, void *, int);
-void cblas_{p}trsm(int, int, int, int, int, int, int, {real}, const void *, int, void *, int);
-"""
-
-
 def blas(folder: Path) -> list[str]:
-    """Flags for the BLAS that SciPy brings, whose names have a prefix, and a header for it."""
-    libraries = sorted(Path(scipy.__file__).parent.parent.glob("scipy.libs/libscipy_openblas*"))
-    if not libraries:
+    """Flags for the BLAS that SciPy brings."""
+    flags = scipy_cblas(folder)
+    if not flags:
         pytest.skip("SciPy has no library with CBLAS beside it")
-    kinds = [PROTOTYPES.format(p=p, real=real) for p, real in (("d", "double"), ("s", "float"))]
-    (folder / "cblas.h").write_text("".join([NUMBERS, *kinds]))
-    return ["-DCBLAS", f"-I{folder}", str(libraries[0]), f"-Wl,-rpath,{libraries[0].parent}"]
+    return ["-DCBLAS", *flags]

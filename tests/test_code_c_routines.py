@@ -11,6 +11,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import scipy.linalg
+from numpy.lib.stride_tricks import sliding_window_view
 
 import tcalc as tc
 from tests.c_programs import Job, blas, built, called, needs_compiler, printed
@@ -139,6 +140,38 @@ def test_equal_eigenvalues_have_divided_differences(tmp_path: Path) -> None:
     status, (found,) = run(e, given, tmp_path)
     assert status == 0
     np.testing.assert_allclose(found, e(given), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["even", "uneven", "cancelling"])
+def test_products_of_all_windows(kind: str, tmp_path: Path) -> None:
+    """One line's with themselves and with another's, more of them and fewer than their entries."""
+    x, w, y, u = tc.var("x", "n"), tc.var("w", "m"), tc.var("y", "n-m+1"), tc.var("u", "m")
+    z = tc.var("z", "n+1")
+    one = tc.parse_index("sum[i](y[i]*0 + sum[k](x[i+k]*w[k])^2/2)", x=x, w=w, y=y)
+    two = tc.parse_index(
+        "sum[i]((y[i]*0 + sum[k](x[i+k]*w[k]))*sum[k](z[i+k+1]*u[k]))", x=x, w=w, y=y, z=z, u=u
+    )
+    tree = (tc.hessian(one, w), tc.jacobian(tc.grad(two, w), u))
+    source = printed(Job("f", tree, {}, {}), 0)
+    assert source.count(" lags(") == 1 + len(tree)
+    library = built(source, tmp_path, "-O1")
+    rng = np.random.default_rng(0)
+    for n, m in ((40, 5), (9, 5), (5, 5), (3, 2)):
+        found = {"x": rng.standard_normal(n), "z": rng.standard_normal(n + 1)}
+        if kind == "uneven":
+            found = {name: a / 10.0 ** np.arange(len(a)) for name, a in found.items()}
+        if kind == "cancelling":
+            found["x"][: n // 2] *= 1e8
+        found |= {"y": np.zeros(n - m + 1), "w": np.zeros(m), "u": np.zeros(m)}
+        job = Job("f", tree, found, {"n": n, "m": m})
+        status, results = called(library, source, "f0", job)
+        assert status == 0
+        one_line, other_line = (
+            sliding_window_view(a, n - m + 1) for a in (found["x"], found["z"][1:])
+        )
+        wanted = (one_line @ one_line.T, one_line @ other_line.T)
+        for mine, other in zip(results, wanted, strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-13 * abs(other).max())
 
 
 # --- Bessel functions -----------------------------------------------------------------------------

@@ -116,6 +116,34 @@ def test_functions_of_numbers_stand_in_loops_that_have_vectors_of_them() -> None
     assert lines[at - 1].endswith("j < n; j++)")
 
 
+def innermost(text: str) -> list[str]:
+    """Extents of the loops in which entries are added up."""
+    return re.findall(r"< ([^;]+); \w+\+\+\)\n *\S+ \+=", text)
+
+
+def test_sums_run_along_axes_that_are_long() -> None:
+    """A few features of many points: differences of all pairs, their squares' sum, its gradient."""
+    x, v = tc.var("x", ("n", "d")), tc.var("v", "d")
+    kernel = tc.exp(-((x[:, None] - x[None]) ** 2) @ v)
+    tree = (tc.sum(kernel**2), tc.grad(tc.sum(kernel**2), v))
+    few = tc.to_code(tree, "c", sizes={"n": 300, "d": 4})
+    many = tc.to_code(tree, "c", sizes={"n": 4, "d": 300})
+    assert "d" not in innermost(few)
+    assert "n" not in innermost(many)
+    assert "n * n * d" not in few + many  # differences are made again where they are read
+
+
+def test_rows_of_zeros_are_one_loop() -> None:
+    U, V = tc.var("U", ("m", "k")), tc.var("V", ("n", "k"))
+    text = body(tc.hessian(tc.sum((U @ V.T) ** 2), U))
+    assert "j < k * m * k" in text
+
+
+def test_what_is_read_again_is_computed_once() -> None:
+    y, z = tc.var("y", "n"), tc.var("z", "n")
+    assert not re.search(r"\+= .*[-+] z\[", body(A @ (y + z) + A.T @ (y - z)))
+
+
 def test_what_all_directions_share_is_not_copied() -> None:
     """A derivative's stack of directions at one matrix."""
     text = body(tc.jacobian(tc.linalg.expm(A), A))

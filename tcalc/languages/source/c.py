@@ -19,6 +19,7 @@ from .c_folds import folded
 from .c_module import RESERVED, function_lines, module_text, number_function
 from .c_nests import Line, atom
 from .c_operators import entry, real
+from .c_orders import cheap
 from .c_places import embed, pad, place, segment_sum, take
 from .c_routines import routine_call
 from .c_values import (
@@ -105,6 +106,10 @@ class C(Writer):
         given = value(c)
         if given.extent:
             self.sizes[name] = given.extent  # what steps call an extent
+            return given
+        count = len(given.shape)
+        made = count > 1 and given.memory is None and not self.integers
+        if made and (given.overlaps or cheap(entry_of(given, self.index(count)).text, count)):
             return given
         return self.filled(given.shape, given, name)
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import prod
 
 from . import infix
 from .c_nests import Call, Line, Node, atom, nest
+from .c_orders import along_rows, operations, ordered, window
 from .c_values import Value, entry_of, value
 from .c_writer import Writer
 from .language import Code
+
+#: Rows and columns of a product that is worth making its operands.
+BLOCK = 8
 
 
 def product(language: Writer, a: Value, b: Value) -> Value:
@@ -40,8 +44,8 @@ def merged(v: Value, axes: Sequence[int]) -> tuple[str, str] | None:
 def by_product(
     language: Writer, values: Sequence[Value], words: Sequence[Sequence[int]], out: Sequence[int]
 ) -> Value | None:
-    """A contraction of two arrays in memory whose axes are those of matrices, several as one."""
-    if len(values) != 2 or language.integers or any(v.memory is None for v in values):
+    """A contraction of two arrays whose axes are those of matrices, several as one."""
+    if len(values) != 2 or language.integers:
         return None
     if out[:1] and out[0] in words[1]:
         values, words = values[::-1], words[::-1]
@@ -56,6 +60,11 @@ def by_product(
     ):
         return None
     a, b = values
+    if any(v.memory is None for v in values):
+        rows, columns = ([v.shape[w.index(k)] for k in w if k in out] for v, w in ((a, p), (b, q)))
+        if min(prod(map(language.length, side)) for side in (rows, columns)) < BLOCK:
+            return None
+        a, b = [language.filled(v.shape, v) if v.memory is None else v for v in values]
     found = [
         merged(v, [word.index(k) for k in labels])
         for v, word, labels in ((a, p, left), (a, p, summed), (b, q, summed), (b, q, right))
@@ -130,17 +139,51 @@ def by_factor(
     return found
 
 
+def by_lags(
+    language: Writer, values: Sequence[Value], words: Sequence[Sequence[int]], out: Sequence[int]
+) -> Value | None:
+    """The products of all windows of one line with all of another."""
+    if len(values) != 2 or language.integers or sorted(map(len, (*words, out))) != [2, 2, 2]:
+        return None
+    if out[0] not in words[0]:
+        values, words = values[::-1], words[::-1]
+    sums = [k for k in words[0] if k in words[1]]
+    if len(sums) != 1 or list(out) != [next(k for k in w if k not in sums) for w in words]:
+        return None
+    sizes, lines = list[str](), list[str]()
+    for v, word in zip(values, words, strict=True):
+        own, along = word.index(sums[0]) ^ 1, word.index(sums[0])
+        line = window(v.entry(["_0", "_1"]).text, v.shape)
+        if not line:
+            return None
+        sizes, lines = [*sizes, v.shape[own]], [*lines, line]
+        count = v.shape[along]
+    array, found = language.storage(tuple(sizes))
+    call = f"lags({', '.join([*sizes, count, *lines, array.name])})"
+    language.emit(Call(call, (array.name,)), made=[array])
+    return found
+
+
+def _read_again(language: Writer, c: Code) -> Value:
+    """A factor of which each entry is read for many entries of the result."""
+    v = value(c)
+    text = entry_of(v, language.index(len(v.shape))).text
+    again = v.shape and v.memory is None and operations(text) and not language.integers
+    return language.filled(v.shape, v) if again else language.plain(v)
+
+
 def einsum(
     language: Writer, factors: Sequence[Code], words: Sequence[Sequence[int]], out: Sequence[int]
 ) -> Value:
     every = list(dict.fromkeys([*out, *[k for word in words for k in word]]))
     values = [
-        language.plain(c) if len(set(w)) < len(every) else value(c)
+        _read_again(language, c) if len(set(w)) < len(every) else value(c)
         for c, w in zip(factors, words, strict=True)
     ]
-    found = by_product(language, values, words, out) or by_factor(language, values, words, out)
-    if found is not None:
-        return found
+    for form in (by_lags, by_product, by_factor):
+        found = form(language, values, words, out)
+        if found is not None:
+            return found
     extents: dict[int, str] = {}
     for v, word in zip(values, words, strict=True):
         for label, n in zip(word, v.shape, strict=True):
@@ -149,39 +192,41 @@ def einsum(
     names = dict(zip(every, language.index(len(every)), strict=True))
     entries = [entry_of(v, [names[k] for k in w]) for v, w in zip(values, words, strict=True)]
     body = infix.product([e for e in entries if e.text != "1"] or entries).text
-    shape = tuple([extents[label] for label in out])
-    order = _order(body, [names[k] for k in out], [names[k] for k in every if k not in out])
     over = {names[k]: extents[k] for k in every}
+    rows = [names[k] for k in out]
     if not out:
-        found = language.zero()
-        language.emit(*nest(order, [over[i] for i in order], [Line(found.text, "+=", body)]))
-        return found
-    array, found = language.storage(shape)
-    target = found.entry([names[k] for k in out]).text
-    add: Node = Line(target, "+=", body)
-    inner = order[len(out) - 1 :] if order[-1] in [names[k] for k in out] else order[len(out) :]
-    outer = order[: len(order) - len(inner)]
-    own = [i for i in inner if i in [names[k] for k in out]]
-    start = nest(own, [over[i] for i in own], [Line(target, "=", "0")])
-    adding = nest(inner, [over[i] for i in inner], [add])
-    language.emit(*nest(outer, [over[i] for i in outer], [*start, *adding]), made=[array])
+        return summed(language, body, list(over), over)
+    array, found = language.storage(tuple([extents[label] for label in out]))
+    language.emit(*adding(language, body, found.entry(rows).text, rows, over), made=[array])
     return found
 
 
-def _order(body: str, out: list[str], summed: list[str]) -> list[str]:
-    """The loops, outermost first: innermost runs along memory, where one can."""
-    accesses = re.findall(r"\[([^\[\]]*)\]", body)
+def summed(language: Writer, body: str, order: Sequence[str], over: Mapping[str, str]) -> Value:
+    """The sum of all entries."""
+    found = language.zero()
+    loops = {i: language.length(n) for i, n in over.items()}
+    order = ordered(body, found.text, [], order, over, loops)
+    language.emit(*nest(order, [over[i] for i in order], [Line(found.text, "+=", body)]))
+    return found
 
-    def along(i: str) -> tuple[int, int]:
-        rows = sum([a == i or a.endswith(f" + {i}") for a in accesses])
-        return rows, sum([bool(re.search(rf"\b{i}\b", a)) for a in accesses]) - rows
 
-    if not out or not summed:
-        return [*out, *summed]
-    apart = {i: along(i)[1] for i in (*out, *summed)}
-    fast = [i for i in out if not apart[i] and along(i)[0]]
-    if fast:
-        last = fast[-1]
-        return [*[i for i in out if i != last], *summed, last]
-    last = max(summed, key=lambda i: (along(i)[0] - apart[i], summed.index(i)))
-    return [*out, *[i for i in summed if i != last], last]
+def adding(
+    language: Writer, body: str, target: str, rows: Sequence[str], over: Mapping[str, str]
+) -> list[Node]:
+    """Loops that add up the entries of an array, which begin at zero."""
+    loops = {i: language.length(n) for i, n in over.items()}
+    order = ordered(body, target, rows, [i for i in over if i not in rows], over, loops)
+    if not language.integers:
+        body = along_rows(language, body, order[-1], over)
+    depth = next((k for k, i in enumerate(order) if i not in rows), len(order))
+    outer, inner = order[:depth], order[depth:]
+    own = [i for i in inner if i in rows]
+    last: list[Node] = [Line(target, "+=", body)]
+    if own and inner[-1] not in rows:
+        local = language.scope.fresh()
+        whole = nest(inner[-1:], [over[inner[-1]]], [Line(local, "+=", body)])
+        last = [Line(local, "=", "0", language.kind), *whole, Line(target, "+=", local)]
+        inner = inner[:-1]
+    start = nest(own, [over[i] for i in own], [Line(target, "=", "0")])
+    add = nest(inner, [over[i] for i in inner], last)
+    return nest(outer, [over[i] for i in outer], [*start, *add])

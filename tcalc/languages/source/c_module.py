@@ -19,8 +19,8 @@ from .language import FunctionText
 
 #: Files of `routines/`, of which later ones call earlier ones.
 ROUTINES = (
-    "numbers.c", "special.c", "bessel.c", "products.c", "rows.c", "factors.c", "spectral.c",
-    "matrices.c", "roots.c", "minors.c", "differences.c",
+    "numbers.c", "special.c", "bessel.c", "products.c", "windows.c", "rows.c", "factors.c",
+    "spectral.c", "matrices.c", "roots.c", "minors.c", "differences.c",
 )  # fmt: skip
 
 
@@ -189,11 +189,9 @@ _INCLUDES = """
 #ifdef SINGLE
 #define CBLAS_GEMM cblas_sgemm
 #define CBLAS_SYRK cblas_ssyrk
-#define CBLAS_TRSM cblas_strsm
 #else
 #define CBLAS_GEMM cblas_dgemm
 #define CBLAS_SYRK cblas_dsyrk
-#define CBLAS_TRSM cblas_dtrsm
 #endif
 #endif
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...graph.extents import Extent, Shape
+from ...graph.extents import NOMINAL, Extent, Shape, extent_names, nominal
 from ...support.limits import spend
 from .c_extents import extent_text
-from .c_nests import Array, Line, Node, Statement, nest
+from .c_nests import Array, Line, Node, Statement, atom, nest, place
 from .c_values import Value, by_columns, entry_of, in_memory, scalar, transposed, value
 from .language import Code
 from .scope import FunctionScope
@@ -30,6 +30,10 @@ class Writer:
     ----------
     factors : dict
         Cholesky factors by the names of the matrices.
+    copies : dict
+        Matrices that are turned, by their names and extents.
+    lengths : dict
+        Guesses of extents, by their text.
     """
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
@@ -37,6 +41,8 @@ class Writer:
         self.integers = integers
         self.kind = "ptrdiff_t" if integers else "real"
         self.factors: dict[str, Value] = {}
+        self.copies: dict[tuple[str, ...], Value] = {}
+        self.lengths: dict[str, int] = {}
 
     # --- statements ---
 
@@ -75,7 +81,14 @@ class Writer:
         return replace(transposed(stored, order), name=True, text=stored.text) if turned else stored
 
     def zeros(self, shape: Sequence[str]) -> Value:
-        return self.filled(shape, scalar("0")) if shape else self.zero()
+        if len(shape) < 3:
+            return self.filled(shape, scalar("0")) if shape else self.zero()
+        rest = " * ".join(map(atom, shape[1:]))
+        array, found = self.storage(shape)
+        index = self.index(2)
+        first = Line(f"{array.name}[{place(index, (shape[0], rest))}]", "=", "0")
+        self.emit(*nest(index, (shape[0], rest), [first]), made=[array])
+        return found
 
     def zero(self) -> Value:
         name = self.scope.fresh()
@@ -84,7 +97,17 @@ class Writer:
 
     def extent(self, extent: Extent) -> str:
         """An extent as an integer of C."""
-        return extent_text(self.scope.extent(extent))
+        text = extent_text(self.scope.extent(extent))
+        known = self.scope.known
+        whole = (
+            extent_names([extent]) <= known.keys()
+        )  # differences of what is not known say little
+        self.lengths[text] = nominal(extent, known) if whole else NOMINAL
+        return text
+
+    def length(self, extent: str) -> int:
+        """A guess of an extent in C."""
+        return max(1, int(extent)) if extent.isdecimal() else self.lengths.get(extent, NOMINAL)
 
     def shape(self, shape: Shape) -> tuple[str, ...]:
         return tuple([self.extent(n) for n in shape])

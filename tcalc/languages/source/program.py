@@ -99,6 +99,7 @@ class SourceProgram(Ownership):
         mine = {self.names[v.name]: v for v in self.variables.values()}
         taken = language.reserved.union(self.names.values())
         self.scope: FunctionScope = FunctionScope(mine, taken, prefix, language.start)
+        self.scope.known = self.sizes
         if around is not None:
             self.scope = around.scope
         self.language = language(self.scope, around is not None)

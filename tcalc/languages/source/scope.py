@@ -49,6 +49,8 @@ class FunctionScope:
         Does the program check itself?
     functions : list of list of str
         Functions that stand beside it, in languages without functions inside functions.
+    known : mapping
+        Sizes of dimensions at which the program is to be fast.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class FunctionScope:
         self.sizes: dict[str, str] = {}
         self.name, self.checks = "", False
         self.functions: list[list[str]] = []
+        self.known: Mapping[str, int] = {}
         self.variables = variables
         self.start = start
         self.taken = {*variables, *reserved}

@@ -79,39 +79,14 @@ static int inv(const real *a, long ar, long ac, real *out, long n)
     return solve_general(a, ar, ac, out, n, n);
 }
 
-/* *out = log |det A|, -INFINITY where it is 0; 1 if A is larger than MATRIX. */
-static int logdet(const real *a, long ar, long ac, real *out, long n)
-{
-    real lu[MATRIX * MATRIX], sum = 0;
-    long rows[MATRIX];
-    int odd;
-    if (n > MATRIX)
-        return 1;
-    lu_of(a, ar, ac, lu, n, rows, &odd);
-    for (long k = 0; k < n; k++)
-        sum += F(log)(F(fabs)(lu[k * (n + 1)]));
-    *out = sum;
-    return 0;
-}
+/* What is asked of a determinant: its sign is a number where it is too large or too small for one. */
+enum part { ALL, SIGN, LOGARITHM };
 
-static int det(const real *a, long ar, long ac, real *out, long n)
+/* *out = a part of det A, of its logarithm that of |det A|, -INFINITY where that is 0; 1 if A is
+   larger than MATRIX. */
+static int determinant(const real *a, long ar, long ac, real *out, long n, enum part asked)
 {
-    real lu[MATRIX * MATRIX], product = 1;
-    long rows[MATRIX];
-    int odd;
-    if (n > MATRIX)
-        return 1;
-    lu_of(a, ar, ac, lu, n, rows, &odd);
-    for (long k = 0; k < n; k++)
-        product *= lu[k * (n + 1)];
-    *out = odd ? -product : product;
-    return 0;
-}
-
-/* The sign of the determinant, which itself may be too large or too small for a number. */
-static int det_sign(const real *a, long ar, long ac, real *out, long n)
-{
-    real lu[MATRIX * MATRIX], sign = 1;
+    real lu[MATRIX * MATRIX], found = asked == LOGARITHM ? 0 : 1;
     long rows[MATRIX];
     int odd;
     if (n > MATRIX)
@@ -119,10 +94,28 @@ static int det_sign(const real *a, long ar, long ac, real *out, long n)
     lu_of(a, ar, ac, lu, n, rows, &odd);
     for (long k = 0; k < n; k++) {
         real x = lu[k * (n + 1)];
-        sign *= x > 0 ? 1 : x < 0 ? -1 : x;
+        if (asked == LOGARITHM)
+            found += F(log)(F(fabs)(x));
+        else
+            found *= asked == ALL ? x : x > 0 ? 1 : x < 0 ? -1 : x;
     }
-    *out = odd ? -sign : sign;
+    *out = odd && asked != LOGARITHM ? -found : found;
     return 0;
+}
+
+static int det(const real *a, long ar, long ac, real *out, long n)
+{
+    return determinant(a, ar, ac, out, n, ALL);
+}
+
+static int det_sign(const real *a, long ar, long ac, real *out, long n)
+{
+    return determinant(a, ar, ac, out, n, SIGN);
+}
+
+static int logdet(const real *a, long ar, long ac, real *out, long n)
+{
+    return determinant(a, ar, ac, out, n, LOGARITHM);
 }
 
 /* *out = log det A from the lower factor of A. */

@@ -1,70 +1,48 @@
-/* x = l^-1 x for a lower triangle l, with ones on its diagonal if `unit`: r columns, by halves. */
-static void solve_lower(ptrdiff_t n, ptrdiff_t r, const real *l, ptrdiff_t li, real *x, ptrdiff_t xi,
-                        int unit)
+/* x = l^-1 x for a lower triangle l, with ones on its diagonal if `unit`: r columns, by halves. Rows
+   of l are li apart and columns lj. */
+static void solve_lower(ptrdiff_t n, ptrdiff_t r, const real *l, ptrdiff_t li, ptrdiff_t lj, real *x,
+                        ptrdiff_t xi, int unit)
 {
     ptrdiff_t h = n / 2;
-    if (n > 32) {
-        solve_lower(h, r, l, li, x, xi, unit);
-        multiply(n - h, r, h, -1, l + h * li, li, 1, x, xi, 1, 1, x + h * xi, xi);
-        solve_lower(n - h, r, l + h * (li + 1), li, x + h * xi, xi, unit);
+    if (n > 16) {
+        solve_lower(h, r, l, li, lj, x, xi, unit);
+        multiply(n - h, r, h, -1, l + h * li, li, lj, x, xi, 1, 1, x + h * xi, xi);
+        solve_lower(n - h, r, l + h * (li + lj), li, lj, x + h * xi, xi, unit);
         return;
     }
-#ifdef CBLAS
-    if (n && r)
-        CBLAS_TRSM(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, unit ? CblasUnit : CblasNonUnit,
-                   n, r, 1, l, li, x, xi);
-#else
     for (ptrdiff_t i = 0; i < n; i++) {
         for (ptrdiff_t k = 0; k < i; k++) {
-            const real factor = l[i * li + k];
+            const real factor = l[i * li + k * lj];
             for (ptrdiff_t j = 0; j < r; j++)
                 x[i * xi + j] -= factor * x[k * xi + j];
         }
         for (ptrdiff_t j = 0; !unit && j < r; j++)
-            x[i * xi + j] /= l[i * (li + 1)];
+            x[i * xi + j] /= l[i * (li + lj)];
     }
-#endif
 }
 
-/* x = x l'^-1 for a lower triangle l: m rows of x, by halves. */
-static void solve_right(ptrdiff_t m, ptrdiff_t n, const real *l, ptrdiff_t li, real *x, ptrdiff_t xi)
+/* The factor u of a = u' u in place of an upper triangle, by halves; 1: not positive definite. */
+static int factor_upper(ptrdiff_t n, real *a, ptrdiff_t ai)
 {
     ptrdiff_t h = n / 2;
-    if (n > 32) {
-        solve_right(m, h, l, li, x, xi);
-        multiply(m, n - h, h, -1, x, xi, 1, l + h * li, 1, li, 1, x + h, xi);
-        solve_right(m, n - h, l + h * (li + 1), li, x + h, xi);
-        return;
-    }
-#ifdef CBLAS
-    if (m && n)
-        CBLAS_TRSM(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, m, n, 1, l, li, x, xi);
-#else
-    for (ptrdiff_t i = 0; i < m; i++)
-        for (ptrdiff_t j = 0; j < n; j++)
-            x[i * xi + j] = (x[i * xi + j] - dot(j, x + i * xi, l + j * li)) / l[j * (li + 1)];
-#endif
-}
-
-/* The lower Cholesky factor in place of a lower triangle, by halves; 1: not positive definite. */
-static int factor_definite(ptrdiff_t n, real *a, ptrdiff_t ai)
-{
-    ptrdiff_t h = n / 2;
-    if (n > 32) {
-        real *below = a + h * ai, *last = a + h * (ai + 1);
-        if (factor_definite(h, a, ai))
+    if (n > 16) {
+        real *right = a + h, *last = a + h * (ai + 1);
+        if (factor_upper(h, a, ai))
             return 1;
-        solve_right(n - h, h, a, ai, below, ai);
-        multiply_lower(n - h, h, -1, below, ai, 1, below, 1, ai, 1, last, ai);
-        return factor_definite(n - h, last, ai);
+        solve_lower(h, n - h, a, 1, ai, right, ai, 0);
+        multiply_half(n - h, h, -1, right, 1, ai, right, ai, 1, 1, last, ai, 1);
+        return factor_upper(n - h, last, ai);
     }
     for (ptrdiff_t i = 0; i < n; i++) {
-        for (ptrdiff_t j = 0; j < i; j++)
-            a[i * ai + j] = (a[i * ai + j] - dot(j, a + i * ai, a + j * ai)) / a[j * (ai + 1)];
-        real square = a[i * (ai + 1)] - dot(i, a + i * ai, a + i * ai);
-        if (!(square > 0))
+        real *row = a + i * ai;
+        if (!(row[i] > 0))
             return 1;
-        a[i * (ai + 1)] = sqrt(square);
+        row[i] = sqrt(row[i]);
+        for (ptrdiff_t j = i + 1; j < n; j++)
+            row[j] /= row[i];
+        for (ptrdiff_t k = i + 1; k < n; k++)
+            for (ptrdiff_t j = k; j < n; j++)
+                a[k * ai + j] -= row[k] * row[j];
     }
     return 0;
 }
@@ -72,19 +50,21 @@ static int factor_definite(ptrdiff_t n, real *a, ptrdiff_t ai)
 /* The lower triangle of a, zeros above. */
 static void lower_triangle(ptrdiff_t n, const real *a, real *l)
 {
-    for (ptrdiff_t i = 0; i < n; i++)
-        for (ptrdiff_t j = 0; j < n; j++)
-            l[i * n + j] = j <= i ? a[i * n + j] : 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        memcpy(l + i * n, a + i * n, (size_t)(i + 1) * sizeof(real));
+        memset(l + i * (n + 1) + 1, 0, (size_t)(n - 1 - i) * sizeof(real));
+    }
 }
 
 /* l l' = a; 1: not positive definite. */
 static int cholesky(ptrdiff_t n, const real *a, real *l)
 {
-    lower_triangle(n, a, l);
-    int failed = factor_definite(n, l, n);
+    memset(l, 0, (size_t)(n * n) * sizeof(real));
+    mirror(n, a, n, 1, l, n, 1);
+    int failed = factor_upper(n, l, n);
+    mirror(n, l, 1, n, l, 1, n);
     for (ptrdiff_t i = 0; i < n; i++)
-        for (ptrdiff_t j = i + 1; j < n; j++)
-            l[i * n + j] = 0;
+        memset(l + i * (n + 1) + 1, 0, (size_t)(n - 1 - i) * sizeof(real));
     return failed;
 }
 
@@ -97,8 +77,8 @@ static void invert_lower(ptrdiff_t n, const real *l, ptrdiff_t li, real *x, ptrd
         real *last = x + h * (xi + 1), *above = x + h;
         invert_lower(h, l, li, x, xi);
         invert_lower(n - h, l + h * (li + 1), li, last, xi);
-        multiply(h, n - h, h, 1, x, 1, xi, l + h * li, 1, li, 0, above, xi);
-        multiply(n - h, h, n - h, -1, last, xi, 1, above, 1, xi, 0, x + h * xi, xi);
+        multiply_triangle(h, n - h, 1, x, 1, xi, 1, l + h * li, 1, li, above, xi);
+        multiply_triangle(n - h, h, -1, last, xi, 1, 0, above, 1, xi, x + h * xi, xi);
         for (ptrdiff_t i = 0; i < h; i++)
             memset(above + i * xi, 0, (size_t)(n - h) * sizeof(real));
         return;
@@ -106,7 +86,7 @@ static void invert_lower(ptrdiff_t n, const real *l, ptrdiff_t li, real *x, ptrd
     for (ptrdiff_t i = 0; i < n; i++)
         for (ptrdiff_t j = 0; j < n; j++)
             x[i * xi + j] = i == j;
-    solve_lower(n, n, l, li, x, xi, 0);
+    solve_lower(n, n, l, li, 1, x, xi, 0);
 }
 
 /* x = l^-1 for the lower triangle of a; 1: a zero on the diagonal. */
@@ -125,12 +105,12 @@ static void triangle_square(ptrdiff_t n, const real *x, ptrdiff_t xi, real *c, p
     ptrdiff_t h = n / 2;
     const real *below = x + h * xi, *last = below + h;
     if (n <= 64) {
-        multiply_lower(n, n, 1, x, 1, xi, x, xi, 1, 0, c, ci);
+        multiply_half(n, n, 1, x, 1, xi, x, xi, 1, 0, c, ci, 0);
         return;
     }
     triangle_square(h, x, xi, c, ci);
-    multiply_lower(h, n - h, 1, below, 1, xi, below, xi, 1, 1, c, ci);
-    multiply(n - h, h, n - h, 1, last, 1, xi, below, xi, 1, 0, c + h * ci, ci);
+    multiply_half(h, n - h, 1, below, 1, xi, below, xi, 1, 1, c, ci, 0);
+    multiply_triangle(n - h, h, 1, last, 1, xi, 1, below, xi, 1, c + h * ci, ci);
     triangle_square(n - h, last, xi, c + h * (ci + 1), ci);
 }
 
@@ -140,7 +120,7 @@ static int inverse_of_factor(ptrdiff_t n, const real *l, real *x, real *space)
     if (tri_inverse(n, l, space))
         return 1;
     triangle_square(n, space, n, x, n);
-    mirror(n, x);
+    mirror(n, x, n, 1, x, n, 1);
     return 0;
 }
 
@@ -218,7 +198,8 @@ static void eliminate(ptrdiff_t n, ptrdiff_t first, ptrdiff_t last, real *a, rea
     ptrdiff_t middle = first + (last - first) / 2;
     if (last - first > 16) {
         eliminate(n, first, middle, a, pivots);
-        solve_lower(middle - first, last - middle, a + first * (n + 1), n, a + first * n + middle, n, 1);
+        solve_lower(middle - first, last - middle, a + first * (n + 1), n, 1, a + first * n + middle, n,
+                    1);
         multiply(n - middle, last - middle, middle - first, -1, a + middle * n + first, n, 1,
                  a + first * n + middle, n, 1, 1, a + middle * n + middle, n);
         eliminate(n, middle, last, a, pivots);
@@ -279,7 +260,7 @@ static void eliminated(ptrdiff_t n, ptrdiff_t r, const real *a, const real *pivo
 {
     for (ptrdiff_t k = 0; k < n; k++)
         swap_rows(r, x + k * r, x + (ptrdiff_t)pivots[k] * r);
-    solve_lower(n, r, a, n, x, r, 1);
+    solve_lower(n, r, a, n, 1, x, r, 1);
     solve_upper(n, r, a, n, x, r);
 }
 

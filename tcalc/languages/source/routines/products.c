@@ -59,17 +59,30 @@ static void product(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const real *a, ptrdif
     multiply(m, n, k, 1, a, ai, ak, b, bk, bj, 0, c, n);
 }
 
-/* c = alpha a b + beta c on and below the diagonal alone, by halves. */
-static void multiply_lower(ptrdiff_t n, ptrdiff_t k, real alpha, const real *a, ptrdiff_t ai,
-                           ptrdiff_t ak, const real *b, ptrdiff_t bk, ptrdiff_t bj, real beta,
-                           real *c, ptrdiff_t ci)
+/* c = alpha a b for a triangle a of n rows and b of r columns, by rows that are as long as they need. */
+static void multiply_triangle(ptrdiff_t n, ptrdiff_t r, real alpha, const real *a, ptrdiff_t ai,
+                              ptrdiff_t ak, int upper, const real *b, ptrdiff_t bk, ptrdiff_t bj,
+                              real *c, ptrdiff_t ci)
+{
+    enum { PANEL = 48 };
+    for (ptrdiff_t low = 0; low < n; low += PANEL) {
+        ptrdiff_t high = n - low < PANEL ? n : low + PANEL, from = upper ? low : 0;
+        multiply(high - low, r, (upper ? n : high) - from, alpha, a + low * ai + from * ak, ai, ak,
+                 b + from * bk, bk, bj, 0, c + low * ci, ci);
+    }
+}
+
+/* c = alpha a b + beta c on and below the diagonal alone, or on and above it, by halves. */
+static void multiply_half(ptrdiff_t n, ptrdiff_t k, real alpha, const real *a, ptrdiff_t ai,
+                          ptrdiff_t ak, const real *b, ptrdiff_t bk, ptrdiff_t bj, real beta,
+                          real *c, ptrdiff_t ci, int upper)
 {
     ptrdiff_t h = n / 2;
 #ifdef CBLAS
     const int turned = ak != 1;
     if (n && a == b && ai == bj && ak == bk) {
-        CBLAS_SYRK(CblasRowMajor, CblasLower, turned ? CblasTrans : CblasNoTrans, n, k, alpha, a,
-                   larger(larger(turned ? ak : ai, turned ? n : k), 1), beta, c, ci);
+        CBLAS_SYRK(CblasRowMajor, upper ? CblasUpper : CblasLower, turned ? CblasTrans : CblasNoTrans,
+                   n, k, alpha, a, larger(larger(turned ? ak : ai, turned ? n : k), 1), beta, c, ci);
         return;
     }
 #endif
@@ -77,27 +90,31 @@ static void multiply_lower(ptrdiff_t n, ptrdiff_t k, real alpha, const real *a, 
         multiply(n, n, k, alpha, a, ai, ak, b, bk, bj, beta, c, ci);
         return;
     }
-    multiply_lower(h, k, alpha, a, ai, ak, b, bk, bj, beta, c, ci);
-    multiply(n - h, h, k, alpha, a + h * ai, ai, ak, b, bk, bj, beta, c + h * ci, ci);
-    multiply_lower(n - h, k, alpha, a + h * ai, ai, ak, b + h * bj, bk, bj, beta, c + h * (ci + 1),
-                   ci);
+    multiply_half(h, k, alpha, a, ai, ak, b, bk, bj, beta, c, ci, upper);
+    if (upper)
+        multiply(h, n - h, k, alpha, a, ai, ak, b + h * bj, bk, bj, beta, c + h, ci);
+    else
+        multiply(n - h, h, k, alpha, a + h * ai, ai, ak, b, bk, bj, beta, c + h * ci, ci);
+    multiply_half(n - h, k, alpha, a + h * ai, ai, ak, b + h * bj, bk, bj, beta, c + h * (ci + 1), ci,
+                  upper);
 }
 
-/* The half above the diagonal is that below it, by tiles that stay in cache. */
-static void mirror(ptrdiff_t n, real *c)
+/* c_ji = a_ij for j <= i, by tiles that stay in cache; rows of a are ai apart and columns aj. */
+static void mirror(ptrdiff_t n, const real *a, ptrdiff_t ai, ptrdiff_t aj, real *c, ptrdiff_t ci,
+                   ptrdiff_t cj)
 {
     enum { TILE = 32 };
     for (ptrdiff_t low = 0; low < n; low += TILE)
         for (ptrdiff_t first = 0; first <= low; first += TILE)
             for (ptrdiff_t i = low; i < n && i < low + TILE; i++)
-                for (ptrdiff_t j = first; j < i && j < first + TILE; j++)
-                    c[j * n + i] = c[i * n + j];
+                for (ptrdiff_t j = first; j <= i && j < first + TILE; j++)
+                    c[j * ci + i * cj] = a[i * ai + j * aj];
 }
 
 /* c = a b where that is symmetric: half of it is computed. */
 static void symmetric_product(ptrdiff_t n, ptrdiff_t k, const real *a, ptrdiff_t ai, ptrdiff_t ak,
                               const real *b, ptrdiff_t bk, ptrdiff_t bj, real *c)
 {
-    multiply_lower(n, k, 1, a, ai, ak, b, bk, bj, 0, c, n);
-    mirror(n, c);
+    multiply_half(n, k, 1, a, ai, ak, b, bk, bj, 0, c, n, 0);
+    mirror(n, c, n, 1, c, n, 1);
 }
