@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.backends.c.functions import CompiledTiles
+from tcalc.backends.c.tiles import CompiledTiles
 from tests import place_cases, test_joining
 from tests.cases import CASES, Case
 from tests.shared import plan_for_machine

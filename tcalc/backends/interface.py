@@ -108,6 +108,12 @@ class Sweep(Protocol):
         """
 
 
+class Bind(Protocol):
+    """Programs of plans."""
+
+    def __call__(self, plan: Plan, dtype: np.dtype[Any], threads: int = 1) -> Program: ...
+
+
 class BackEnd(NamedTuple):
     """One row of the table of back ends.
 
@@ -116,7 +122,8 @@ class BackEnd(NamedTuple):
     Attributes
     ----------
     bind : callable
-        A Program, given a plan and the dtype of its floating point arrays: float64, or float32.
+        A Program, given a plan, the dtype of its floating point arrays (float64, or float32), and
+        as `threads` how many a call may use.
         Called once per set of extents and dtypes, under a lock: what costs much may wait for the
         first call.
     available : callable
@@ -128,7 +135,7 @@ class BackEnd(NamedTuple):
         Waits so many seconds, or as long as it takes, for what is still being compiled; is it done?
     """
 
-    bind: Callable[[Plan, np.dtype[Any]], Program]
+    bind: Bind
     available: Callable[[], None]
     machine: Machine
     wait: Callable[[float | None], bool] = lambda seconds: True

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import UserDict
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from ..backends.interface import BackEnd
+from ..support.threads import default_threads
 
 #: The variable that names the back end where nothing does, and what it is by default.
 CHOICE, DEFAULT = "TCALC_BACKEND", "auto"
@@ -43,8 +45,10 @@ BACKENDS = _Rows(
 )
 
 
-def backend_named(name: object = None) -> BackEnd:
+def backend_named(name: object = None, threads: int | None = None) -> BackEnd:
     """The back end of this name, or of the one that runs by default, if it can run here.
+
+    Its programs use so many threads, by default what the environment says.
 
     Raises
     ------
@@ -58,7 +62,8 @@ def backend_named(name: object = None) -> BackEnd:
         names = ", ".join(map(repr, BACKENDS))
         raise ValueError(f"{asked} {name!r} does not exist; there is {names}")
     BACKENDS[name].available()
-    return BACKENDS[name]
+    found = BACKENDS[name]
+    return found._replace(bind=partial(found.bind, threads=threads or default_threads()))
 
 
 def wait_for_compiler(timeout: float | None = None) -> bool:

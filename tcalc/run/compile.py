@@ -11,6 +11,7 @@ from ..graph import trees
 from ..graph.declarations import declared
 from ..graph.nodes import Expr, Var, dimensions, variables
 from ..support.misspelt import closest_name
+from ..support.threads import checked_threads
 from .binding import argument_names
 from .compiled import Compiled
 from .engine import Values
@@ -26,6 +27,7 @@ def compile(
     memory_limit: int | str | None = None,
     check: bool = True,
     structured: bool = False,
+    threads: int | None = None,
 ) -> Any:
     """A function of arrays that computes expressions, shared parts once.
 
@@ -53,6 +55,12 @@ def compile(
         `tcalc.BlockStructured` (Hessians) and `tcalc.BlockJacobian`; their cores may be arguments
         themselves, not copies.
 
+    threads : int, optional
+        How many threads a call may use for large arrays; results are the same for any number, but
+        that products of BLAS, which has a number of its own, may differ in their last digits. By
+        default what the environment's ``OMP_NUM_THREADS`` says, or else the cores that the process
+        may use.
+
     Returns
     -------
     Compiled
@@ -73,7 +81,7 @@ def compile(
     for name, flag in (("check", check), ("structured", structured)):
         if not isinstance(flag, bool | np.bool_):
             raise TypeError(f"{name}= is True or False, not {flag!r}")
-    options = args, backend, data, memory_limit, check
+    options = args, backend, data, memory_limit, check, checked_threads(threads)
     compiled = CompiledStructured if structured else Compiled
     if trees.is_function(outputs):
         return CompiledFunction(outputs, compiled, *options)

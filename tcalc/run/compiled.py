@@ -40,13 +40,15 @@ class Compiled:
         data: Values | None,
         memory_limit: int | str | None,
         check: bool,
+        threads: int | None = None,
         lent: bool = False,
     ) -> None:
         own = OwnData.of(data)
-        self._options, self._outputs = (args, backend, own, memory_limit, check, lent), outputs
+        options = args, backend, own, memory_limit, check, threads, lent
+        self._options, self._outputs = options, outputs
         self._roots = _leaves(outputs)
         self._engine = Engine(
-            self._roots, backend_named(backend), read_bytes(memory_limit), check, lent
+            self._roots, backend_named(backend, threads), read_bytes(memory_limit), check, lent
         )
         self._args = argument_names(args)
         self._data = self._engine.bound(own)

@@ -68,9 +68,10 @@ class CompiledStructured:
         data: Mapping[str, Any] | None,
         memory_limit: int | str | None,
         check: bool,
+        threads: int | None = None,
     ) -> None:
         self._outputs = outputs
-        self._options = args, backend, OwnData.of(data), memory_limit, check
+        self._options = args, backend, OwnData.of(data), memory_limit, check, threads
         self._leaves: list[Expr] = []
         self._make = self._planned(outputs)
         self._forms = [compress(leaf) for leaf in self._leaves]

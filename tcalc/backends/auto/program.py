@@ -23,9 +23,9 @@ class FromNumpyToC:
     once pays nothing for C, not even for the modules that write it.
     """
 
-    def __init__(self, plan: Plan, dtype: np.dtype[Any]) -> None:
-        self._bound, self._calls = (plan, dtype), 0
-        self._program: Program = NUMPY.bind(plan, dtype)
+    def __init__(self, plan: Plan, dtype: np.dtype[Any], threads: int = 1) -> None:
+        self._bound, self._calls = (plan, dtype, threads), 0
+        self._program: Program = NUMPY.bind(plan, dtype, threads)
 
     @property
     def entries(self) -> EntryMaker | None:
@@ -40,14 +40,14 @@ class FromNumpyToC:
         return self._program(arrays)
 
 
-def _in_c(plan: Plan, dtype: np.dtype[Any]) -> Program | None:
+def _in_c(plan: Plan, dtype: np.dtype[Any], threads: int) -> Program | None:
     """The plan on C, functions compiled in the background; None without a compiler."""
     c = import_module("..c.program", __package__)
     try:
         c.available()
     except Error:
         return None
-    program: Program = c.bind(plan, dtype, together=c.Beside)
+    program: Program = c.bind(plan, dtype, threads, c.Beside)
     return program
 
 

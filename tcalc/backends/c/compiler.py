@@ -53,10 +53,10 @@ def command(what: str = 'backend="c"') -> tuple[str, ...]:
 
 
 def loaded(
-    source: str, symbols: Sequence[str], contract: str = ROUNDED, level: str = MOST
+    source: str, symbols: Sequence[str], flag: str = ROUNDED, level: str = MOST
 ) -> ctypes.CDLL:
     """The library of some C source, which has these symbols, compiled now or before."""
-    words = (*command(), level, *FLAGS, contract)
+    words = (*command(), level, *FLAGS, flag)
     made_of = "\0".join([*words, _version(), _processor(), source])
 
     def compile(library: Path) -> None:

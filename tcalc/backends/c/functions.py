@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,20 +12,17 @@ import numpy as np
 from ...plan.failures import StepError
 from ...plan.kinds.table import KINDS
 from ...plan.steps import Plan, Step
-from ...plan.tiles import Tiling
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
-from .loopnests import Count
 from .matrices import Frame, StridedArray
 from .objects import HEAD, INTEGER, spelled
 from .outlining import marked
+from .sharing import NAME, Shared
 from .source import Source, integral
 from .together import Compute, Together
 
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
 MAX_VARIANTS = 8
-#: Entries of the widest array in a tile of C, at most: what a tile hands on stays in the caches.
-TILE = 1 << 14
 
 
 class Used(NamedTuple):
@@ -46,21 +42,21 @@ class Addresses:
     Attributes
     ----------
     table : int
-        Where the addresses stand of the arrays that stay.
+        Where the number of threads stands and, behind it, addresses of the arrays that stay.
     given : ctypes array
         Addresses of the array objects that come with a call.
     objects : int
         Where these stand.
     """
 
-    def __init__(self, arrays: Sequence[np.ndarray], come: int) -> None:
-        self._kept = np.array([a.ctypes.data for a in arrays], np.uintp), arrays
+    def __init__(self, threads: int, arrays: Sequence[np.ndarray], come: int) -> None:
+        self._kept = np.array([threads, *[a.ctypes.data for a in arrays]], np.uintp), arrays
         self.table: int = self._kept[0].ctypes.data
         self.given = (ctypes.c_void_p * come)()
         self.objects = ctypes.addressof(self.given)
 
 
-class _CFunction(ABC):
+class CFunction(ABC):
     """One function of C for every set of strides."""
 
     def __init__(self, workspaces: Workspaces) -> None:
@@ -106,7 +102,10 @@ class _CFunction(ABC):
 
     def addresses(self, slots: Slots) -> Addresses:
         """Of the arrays that stay, for one workspace."""
-        return Addresses([slots[k] for k in self.used.stay], len(self.used.come))
+        return self._addresses([slots[k] for k in self.used.stay])
+
+    def _addresses(self, arrays: Sequence[np.ndarray]) -> Addresses:
+        return Addresses(self.workspaces.threads, arrays, len(self.used.come))
 
     def called(self, compute: Compute, v: Slots, start: int = 0) -> int:
         """What C returns: 0, or the number of the step that is left to Python."""
@@ -155,22 +154,25 @@ class _CFunction(ABC):
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         """The function in C, given the arrays outside; None where it cannot be written."""
 
-    def whole(self, body: str, name: str, held: Sequence[int] = ()) -> str:
-        """The function, but for its name, around its body.
+    def whole(self, body: str, name: str, shared: Shared, held: Sequence[int] = ()) -> str:
+        """The function around its body, and before it what threads share.
 
         Addresses of arrays get a name and their slot's number.
         """
         stay, come, *_ = self.used
-        names = [self.pointer(name, k, f"(void *)table[{n}]") for n, k in enumerate((*stay, *held))]
+        names = [
+            self.pointer(name, k, f"(void *)table[{n}]") for n, k in enumerate((*stay, *held), 1)
+        ]
         names += [
             self.pointer(name, k, f"*(void **)(given[{n}] + {HEAD})") for n, k in enumerate(come)
         ]
-        head = "\n(int start, char **table, char **given)\n{"
+        head = f"{shared.text}\nint {NAME}(int start, char **table, char **given)\n{{"
+        names.append("const long threads = (long)table[0];")
         return "\n".join([head, *names, body, "return 0;", "}\n"])
 
     def pointer(self, name: str, slot: int, start: str) -> str:
         """C for a pointer to a slot's entries."""
-        return f"{spelled(self.kind(slot))} *{name}{slot} = {start};"
+        return f"{self.spelled(slot)} *{name}{slot} = {start};"
 
     def nest(self, text: str, slots: Collection[int]) -> str:
         """A nest of loops over these slots, marked where it may become a function of reals."""
@@ -178,6 +180,10 @@ class _CFunction(ABC):
 
     def kind(self, slot: int) -> np.dtype[Any]:
         return INTEGER if slot in self.integers else self.dtype
+
+    def spelled(self, slot: int) -> str:
+        """The type of a slot's entries in C."""
+        return spelled(self.kind(slot))
 
     def array(self, a: np.ndarray) -> StridedArray:
         return StridedArray(a.shape, tuple([s // a.itemsize for s in a.strides]))
@@ -198,7 +204,7 @@ def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
     return read
 
 
-class CompiledSteps(_CFunction):
+class CompiledSteps(CFunction):
     """A run of steps.
 
     Attributes
@@ -279,7 +285,8 @@ class CompiledSteps(_CFunction):
             number = numbers[step.out]
             return f"return {number}; case {number}:;"  # C goes on behind it
 
-        source = Source(frame, self.dtype.char, left)
+        shared = Shared(self.spelled)
+        source = Source(frame, self.dtype.char, left, shared)
         for step in self.steps:
             source.add(step)
         body = source.body(read_by_others(self.plan), self.nest)
@@ -287,107 +294,5 @@ class CompiledSteps(_CFunction):
         starts = [
             self.pointer("p", slot, f"p{base} + {self._apart(slot, v)}L") for slot, base in inside
         ]
-        return self.whole("\n".join([*starts, f"switch (start) {{ case 0:;\n{body}\n}}"]), "p")
-
-
-class CompiledTiles(_CFunction):
-    """A loop over tiles of rows; what exists in it only is memory for one tile.
-
-    Parameters
-    ----------
-    scratch : int
-        The slot with temporaries in buffers.
-    other : Run
-        The loop as it is run for arrays that no function is written for.
-    """
-
-    def __init__(self, workspaces: Workspaces, tiling: Tiling, scratch: int, other: Run) -> None:
-        super().__init__(workspaces)
-        self.tiling, self.loop, self.scratch, self.other = tiling, tiling.loop, scratch, other
-        self.steps = tiling.computing
-        self.views = {s.out: (s.args[0], workspaces.closure(s)) for s in tiling.views}
-        self.inside = {s.out for s in self.steps if s.out not in self.loop.kept}
-        self.place = workspaces.place(self.addresses)
-
-    def slots(self) -> set[int]:
-        return {a for step in self.loop.steps for a in (step.out, *step.args)}
-
-    def outside(self, slot: int) -> bool:
-        return slot not in self.views and self.plan.owner[slot] not in self.inside
-
-    def addresses(self, slots: Slots) -> Addresses:
-        stay = [slots[k] for k in self.used.stay]
-        held = self._temporaries(slots).values()
-        return Addresses([*stay, *held], len(self.used.come))
-
-    def _temporaries(self, slots: Slots) -> dict[int, np.ndarray]:
-        """Memory for a tile, by slot; of kernels' results too, which NumPy allocates itself."""
-        found = {sliced.slot: array for sliced, array in slots[self.scratch]}
-        for sliced in self.tiling.returned_by_tile:
-            shape = sliced.shape(self.plan.shapes[sliced.slot], self.loop.tile)
-            found[sliced.slot] = np.empty(shape, self.dtype)
-        return found
-
-    def run(self, v: Slots) -> None:
-        for slot in self.tiling.returned:
-            v[slot] = np.empty(self.plan.shapes[slot], self.dtype)
-        compute = self.compute(v)
-        if compute is None:
-            self.other(v)
-            return
-        self.called(compute, v)
-        for source, bind in self.views.values():
-            if self.plan.owner[source] not in self.inside:
-                bind(v)
-
-    def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
-        loop, shapes = self.loop, self.plan.shapes
-        temporaries = self._temporaries(v)
-        cuts = [cut for slot in (*temporaries, *arrays) if (cut := self.tiling.cut(slot))]
-        widest = max([prod(cut.shape(shapes[cut.slot], 1)) for cut in cuts], default=1)
-        tile = max(1, min(loop.tile, TILE // widest))
-        held = {
-            cut.slot: np.empty(cut.shape(shapes[cut.slot], tile), self.dtype)
-            for cut in cuts
-            if cut.slot in temporaries
-        }
-        # A function of the table's memory: sharing is the same in all workspaces.
-        places = {slot: ("tile", a.ctypes.data) for slot, a in temporaries.items()}
-        starts = [f"real *p{slot} = q{slot};" for slot in temporaries]
-        for slot, array in arrays.items():
-            cut = self.tiling.cut(slot)
-            held[slot] = cut.part(array, 0, tile) if cut else array
-            step = cut.ratio * array.strides[cut.axis] // array.itemsize if cut else 0
-            starts.append(self.pointer("p", slot, f"q{slot} + r * {step}L"))
-        slots: Slots = [held.get(k) for k in range(len(v))]
-        for slot, (source, bind) in self.views.items():
-            bind(slots)
-            held[slot] = slots[slot]
-            view, whole = held[slot], held[source]
-            apart = (view.ctypes.data - whole.ctypes.data) // view.itemsize
-            starts.append(self.pointer("p", slot, f"p{source} + {apart}L"))
-        known = {slot: self._moving(slot, a, tile) for slot, a in held.items()}
-        frame = Frame(self.plan, known, (), loop.sums, places)
-        written = Source(frame, self.dtype.char, lambda step: "")
-        for computing in self.steps:
-            written.add(computing)
-        if written.leaves:
-            return None
-        sizes = {slot: arrays[slot].size for slot in sorted(loop.sums)}
-        lines = [f"memset(q{slot}, 0, {n} * sizeof(real));" for slot, n in sizes.items()]
-        lines += [
-            f"for (long r = 0; r < {loop.rows}; r += {tile}) {{",
-            f"long t = {loop.rows} - r < {tile} ? {loop.rows} - r : {tile};",
-            *starts,
-            written.body(read_by_others(self.plan), self.nest),
-            "}",
-        ]
-        return self.whole("\n".join(lines), "q", list(temporaries))
-
-    def _moving(self, slot: int, array: np.ndarray, tile: int) -> StridedArray:
-        found, cut = self.array(array), self.tiling.cut(slot)
-        if cut is None:
-            return found
-        shape = list(found.shape)
-        shape[cut.axis] = Count(tile, cut.ratio)
-        return found._replace(shape=tuple(shape))
+        whole = "\n".join([*starts, f"switch (start) {{ case 0:;\n{body}\n}}"])
+        return self.whole(whole, "p", shared)

@@ -22,7 +22,9 @@ import numpy as np
 from .cache import closed
 from .compiler import CONTRACTED, MOST, QUICK, loaded
 from .outlining import outlined
+from .pool import spread
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
+from .sharing import NAME
 
 #: Parts of one text, of which later ones use earlier ones.
 C_SOURCES = ("products.c", "triangles.c", "general.c", "factors.c", "columns.c")
@@ -46,6 +48,7 @@ _PRELUDE = """
 
 typedef {real} real;
 typedef double wide;
+typedef int (*Body)(char **, long, long);
 #define F(name) {function}
 """
 _VECTORS = """
@@ -88,7 +91,9 @@ def heading(char: str) -> str:
         kind, given = heads[name]
         declared.append(f"static {kind} (*{name}){given};")
         taken.append(f"    memcpy(&{name}, found + {k}, sizeof {name});")
-    bind = ["void tcalc_bind(void **found)", "{", *taken, "}\n"]
+    declared.append("static long (*spread)(Body, char **, long, long, int);")
+    taken.append("    memcpy(&spread, &threads, sizeof spread);")
+    bind = ["void tcalc_bind(void **found, void *threads)", "{", *taken, "}\n"]
     vectors = [
         "\n".join([
             *[f"VECTOR real F({name})(real);" for name in single],
@@ -106,7 +111,8 @@ def functions(texts: Sequence[str], char: str, pointers: int) -> list[Any]:
     Parameters
     ----------
     texts : sequence of str
-        Their parameters and bodies.
+        Their parameters and bodies, behind the name that stands for theirs; and before it the
+        functions that threads share.
     char : str
         The dtype, as NumPy's character.
     pointers : int
@@ -115,7 +121,7 @@ def functions(texts: Sequence[str], char: str, pointers: int) -> list[Any]:
     if not texts:
         return []
     names = [f"run{k}" for k in range(len(texts))]
-    whole = [f"int {name}{text}" for name, text in zip(names, texts, strict=True)]
+    whole = [text.replace(NAME, name) for name, text in zip(names, texts, strict=True)]
     program = heading(char) + outlined("\n".join(whole))
     level = QUICK if len(program) > LONG else MOST
     library = loaded(program, ("tcalc_bind", *names), level=level)
@@ -123,8 +129,8 @@ def functions(texts: Sequence[str], char: str, pointers: int) -> list[Any]:
     finalize(library, closed, library._handle).atexit = False
     with _LOCK:
         routines = _routines(char)
-    library.tcalc_bind.argtypes = [ctypes.c_void_p]
-    library.tcalc_bind(routines)
+    library.tcalc_bind.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    library.tcalc_bind(routines, spread() if any("spread(" in text for text in whole) else None)
     found = [library[name] for name in names]
     for run in found:
         run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * pointers]

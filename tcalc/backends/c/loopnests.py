@@ -12,9 +12,12 @@ from math import prod
 from typing import NamedTuple
 
 from ...support.arrays import Sizes
+from .sharing import LANES, MOST, SUMMED, Cut, Shared, cut, entry_work, joined
 
 #: Extent from which two loops go by tiles, and the tiles' extent.
 LONG, TILE = 32, 32
+#: Chunks that are enough for threads to end at about the same time.
+FEW_CHUNKS = 16
 #: Cost of reading and of writing an entry that is not next to the one before.
 APART, APART_WRITTEN = 8, 12
 
@@ -99,6 +102,7 @@ class Nest:
         self.extents, self.statements = _merged(shape, statements)
         self.inner = self._inner()
         self.across = self._across()
+        self.shared, self.cut = -1, Cut(0, 0, 0)
         made: set[int] = set()
         self.loads: list[COperand] = []
         for statement in self.statements:
@@ -134,8 +138,15 @@ class Nest:
 
     # --- text -------------------------------------------------------------------------------------
 
-    def text(self) -> str:
-        """A block of C."""
+    def text(self, shared: Shared | None = None) -> str:
+        """A block of C, of which threads share a loop that is worth it."""
+        found = self._range() if shared is not None else None
+        if shared is None or found is None:
+            return self._block()
+        self.shared, self.cut = found
+        return self._by_chunks(shared)
+
+    def _block(self) -> str:
         sums = [s for s in self.statements if s.summed]
         whole = [s for s in sums if len(s.summed) == len(self.extents)]
         kept = [s for s in sums if s not in whole]
@@ -148,8 +159,61 @@ class Nest:
                 lines += self._cleared(s)
         lines += self._loops(whole, kept, at_once)
         for s in whole:
-            lines.append(f"*p{s.out.slot} {'+=' if s.adding else '='} (real)a{s.out.slot};")
+            place = f"*p{s.out.slot}" if self.shared < 0 else f"h{s.out.slot}[chunk]"
+            lines.append(f"{place} {'+=' if s.adding else '='} (real)a{s.out.slot};")
         return "{\n" + "\n".join([f"    {line}" for line in lines]) + "\n}"
+
+    # --- chunks -----------------------------------------------------------------------------------
+
+    def _range(self) -> tuple[int, Cut] | None:
+        """The loop that is cut: the outermost of enough indices, or of as many as there are."""
+        if any(isinstance(n, Count) for n in self.extents) or any(
+            s.adding for s in self.statements
+        ):
+            return None
+        entries = prod(self.extents)
+        work = sum([entries * entry_work(s.entry) for s in self.statements])
+        order = [k for k in range(len(self.extents)) if k not in (self.inner, self.across)]
+        order += [k for k in (self.across, self.inner) if k >= 0]
+        found = [
+            (k, made)
+            for k in order
+            if (made := cut(self.extents[k], work, self._most(k), self._lanes(k)))
+        ]
+        return max(found, key=lambda at: min(at[1].chunks, FEW_CHUNKS), default=None)
+
+    def _lanes(self, axis: int) -> int:
+        return LANES if axis in (self.inner, self.across) else 1
+
+    def _most(self, axis: int) -> int:
+        """Chunks of this axis for whose sums there is room."""
+        sizes = [self._size(s) for s in self.statements if axis in s.summed]
+        return min([MOST, *[SUMMED // (len(sizes) * n) for n in sizes]])
+
+    def _size(self, s: CStatement) -> int:
+        return prod([n for k, n in enumerate(self.extents) if k not in s.summed])
+
+    def _by_chunks(self, shared: Shared) -> str:
+        """The chunks of one loop; what they sum over it is added up behind them."""
+        over = [s for s in self.statements if self.shared in s.summed]
+        parts = [(s.out.slot, self._size(s)) for s in over]
+        own = [
+            f"real *p{slot} = h{slot} + chunk * {n}L;"
+            for s, (slot, n) in zip(over, parts, strict=True)
+            if len(s.summed) < len(self.extents)
+        ]
+        body = "\n".join([*own, self._block()])
+        call = shared.call(self.cut, body, [(f"h{slot}", "real *") for slot, _ in parts])
+        chunks = self.cut.chunks
+        held = [f"real h{slot}[{chunks * n}];" for slot, n in parts]
+        sums = joined([(f"p{slot}", f"h{slot}", n, "=") for slot, n in parts], chunks)
+        return "\n".join(["{", *held, f"{call};", *sums, "}"])
+
+    def _ends(self, axis: int) -> tuple[str, str]:
+        """Where the loop over an axis begins and ends."""
+        return ("first", "last") if axis == self.shared else ("0", f"{self.extents[axis]}")
+
+    # --- loops ------------------------------------------------------------------------------------
 
     def _cleared(self, s: CStatement) -> list[str]:
         axes = [k for k in range(len(self.extents)) if k not in s.summed]
@@ -188,16 +252,17 @@ class Nest:
             head += self._for(k, False)
         if self.across >= 0:
             for k in (self.across, self.inner):
-                head.append(f"for (long j{k} = 0; j{k} < {self.extents[k]}; j{k} += {TILE}) {{")
+                low, high = self._ends(k)
+                head.append(f"for (long j{k} = {low}; j{k} < {high}; j{k} += {TILE}) {{")
             head += self._for(self.across, True)
         return [*head, *_in(inside), "}" * len(head)] if head else inside
 
     def _for(self, axis: int, tiled: bool) -> list[str]:
-        n = self.extents[axis]
+        low, high = self._ends(axis)
         if tiled:
-            end = f"(j{axis} + {TILE} < {n} ? j{axis} + {TILE} : {n})"
+            end = f"(j{axis} + {TILE} < {high} ? j{axis} + {TILE} : {high})"
             return [f"for (long i{axis} = j{axis}; i{axis} < {end}; i{axis}++) {{"]
-        return [f"for (long i{axis} = 0; i{axis} < {n}; i{axis}++) {{"]
+        return [f"for (long i{axis} = {low}; i{axis} < {high}; i{axis}++) {{"]
 
     def _statement(self, s: CStatement, running: list[CStatement]) -> list[str]:
         value = s.entry.format(*[self._name(a) for a in s.args])

@@ -24,6 +24,7 @@ from .library import functions
 from .loop_layout import Whole
 from .loop_text import Level, Track, moves
 from .objects import HEAD, INTEGER, spelled
+from .sharing import NAME
 from .together import Together
 
 #: Operations, and entries written, after which a loop lets Python look for interrupts: a fraction
@@ -151,7 +152,7 @@ def _written(plan: Plan, whole: Whole) -> str:
     body = level.loop(tracks[:inputs], tracks[inputs:], ("given[0]", "given[1]"))
     asked = ASK.replace("(*)", "(*ask)")
     return (
-        f"\n(int start, char *w, long *times, const long *given, {asked})\n"
+        f"\nint {NAME}(int start, char *w, long *times, const long *given, {asked})\n"
         f"{{\n{body}\nreturn 0;\n}}\n"
     )
 

@@ -25,10 +25,11 @@ from ..numpy.program import Units, numpy_closures
 from ..numpy.tiles import tiled
 from .compiler import command
 from .entries import Entries
-from .functions import CompiledSteps, CompiledTiles
+from .functions import CompiledSteps
 from .loops import Loops
 from .objects import check_addresses
 from .source import expressible, integral, tileable
+from .tiles import CompiledTiles
 from .together import Beside as Beside
 from .together import Together
 
@@ -41,11 +42,14 @@ MACHINE = Machine()
 
 
 def bind(
-    plan: Plan, dtype: np.dtype[Any], together: Callable[[], Together] = Together
+    plan: Plan,
+    dtype: np.dtype[Any],
+    threads: int = 1,
+    together: Callable[[], Together] = Together,
 ) -> HostProgram:
     """The plan as functions of C, between steps that NumPy does."""
     closures = numpy_closures(dtype, Loops(dtype, together()).loop)
-    workspaces = Workspaces(plan, dtype, False, closures)
+    workspaces = Workspaces(plan, dtype, False, closures, threads)
     runs = CompiledRuns(workspaces, Units(workspaces), together())
     program = HostProgram(workspaces, runs)
     program.entries = runs.entries()

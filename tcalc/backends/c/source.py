@@ -20,6 +20,7 @@ from .matrices import CALLS, Frame
 from .moves import MOVES
 from .rows import GENERAL, OF_FACTORS, PAIRS, REDUCTIONS, ROUTINES, SPREAD
 from .rows import entry as written_entry
+from .sharing import Shared
 
 #: Items of a function that are looked through, from the last, for one that a step may join.
 REACH = 16
@@ -49,11 +50,14 @@ class Call(NamedTuple):
 class Source:
     """The text of one function, to which steps are added; `leaves` where one leaves its work.
 
-    `left` is what a step says to have Python do it.
+    `left` is what a step says to have Python do it; `shared` takes what threads share, None where
+    they do not.
     """
 
-    def __init__(self, frame: Frame, char: str, left: Callable[[Step], str]) -> None:
-        self.frame, self.left = frame, left
+    def __init__(
+        self, frame: Frame, char: str, left: Callable[[Step], str], shared: Shared | None = None
+    ) -> None:
+        self.frame, self.left, self.shared = frame, left, shared
         self.suffix = "f" if char == "f" else ""
         self.items: list[FusedStatements | Call] = []
         self.leaves = False
@@ -292,7 +296,8 @@ class Source:
             made = {s.out.slot for s in item.statements}
             stored = {slot for slot in made if read(slot, made)}
             slots = {o.slot for s in item.statements for o in (s.out, *s.args)}
-            lines.append(nest(Nest(item.shape, item.statements, stored).text(), slots))
+            made_of = Nest(item.shape, item.statements, stored)
+            lines.append(nest(made_of.text(self.shared), slots))
         return "\n".join(lines)
 
 

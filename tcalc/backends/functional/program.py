@@ -86,7 +86,12 @@ class FunctionalProgram:
 
 
 #: The plans of NumPy, so that all kinds have their references computed.
-BACKEND = BackEnd(FunctionalProgram, available=lambda: None, machine=NOMINAL_MACHINE)
+def bind(plan: Plan, dtype: np.dtype[Any], threads: int = 1) -> FunctionalProgram:
+    """The plan as functions of NumPy, which decide about threads themselves."""
+    return FunctionalProgram(plan, dtype)
+
+
+BACKEND = BackEnd(bind, available=lambda: None, machine=NOMINAL_MACHINE)
 
 
 def _written_out(array: Any) -> AnyArray:

@@ -37,10 +37,14 @@ class Workspaces:
         The steps by slot whose results always lie in their operand.
     give_back : callable
         Ends the use of a workspace that was taken.
+    threads : int
+        How many threads a call may use.
     """
 
-    def __init__(self, plan: Plan, dtype: np.dtype[Any], swept: bool, closure: Closures) -> None:
-        self.plan, self.dtype, self.closure = plan, dtype, closure
+    def __init__(
+        self, plan: Plan, dtype: np.dtype[Any], swept: bool, closure: Closures, threads: int = 1
+    ) -> None:
+        self.plan, self.dtype, self.closure, self.threads = plan, dtype, closure, threads
         self.lives = Lifetimes(plan, dtype, swept)
         self.once: list[Run] = []
         self.views = {

@@ -22,10 +22,10 @@ from .tiles import tiled
 MACHINE = NOMINAL_MACHINE
 
 
-def bind(plan: Plan, dtype: np.dtype[Any], swept: bool = False) -> HostProgram:
+def bind(plan: Plan, dtype: np.dtype[Any], threads: int = 1, swept: bool = False) -> HostProgram:
     """The plan as closures over NumPy's functions."""
     closures = numpy_closures(dtype, lambda inner: bind(inner, dtype, swept=True))
-    workspaces = Workspaces(plan, dtype, swept, closures)
+    workspaces = Workspaces(plan, dtype, swept, closures, threads)
     return HostProgram(workspaces, Units(workspaces))
 
 
