@@ -214,6 +214,7 @@ def costly() -> Iterator[tuple[str, list[str]]]:
         ("a power of one entry", "index", f"f[i,j=0..n-1] = {filled('A[i,j]', '*')}"),
         ("many entries", "index", f"f = {numbered('y[0]*x[{}]', '+')}", "--to=index"),
         ("many sums", "index", f"f = {filled('sum[k=0..n-1](x[k]*a)', '+')}", "--to=index"),
+        ("subscripts in each other", "index", f"f = {nested('y[', '0', ']')}"),
         ("a product of sums", "index", f"f[i] = {numbered('(x[i]+{})', '*')}", "--wrt=x"),
         ("shifts", "index", f"f[i=0..n-2000] = {numbered('x[i+{}]', '*')}", "--wrt=x"),
         ("a graph of 52", "einsum", graph, "--wrt=A"),

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+import tcalc as tc
 from tcalc.graph.extents import Extent, Shape
 from tcalc.integers.affine import Congruence, Constraint
 from tcalc.languages.source.language import NUMBERS, Check, Code, FunctionText, Operator, Sample
 from tcalc.languages.source.places import View
 from tcalc.languages.source.scope import FunctionScope
+from tcalc.languages.source.turns import Turns
 
 LIBRARY = """
 import collections, itertools, math, operator
@@ -328,13 +330,14 @@ class Lists:
     def truth(self, c: Code) -> Code:
         return replace(each("float", c), condition=c.text)
 
-    def fold(
-        self, step: str, operands: tuple[Sequence[Code], ...], times: Extent, backward: bool
-    ) -> Code:
+    def fold(self, step: str, operands: tuple[Sequence[Code], ...], turns: Turns) -> Code:
+        if turns.bounded:
+            raise tc.UnsupportedError("no lists source for loops that end at a condition")
         groups = [listed([c.text for c in group]) for group in operands]
         last = [ndim(c) for c in operands[0]]
         parts = (*last, *[n + 1 for n in last] * 2)
-        return replace(call(0, "fold", step, *groups, self.size(times), backward), parts=parts)
+        found = call(0, "fold", step, *groups, self.size(turns.times), turns.backward)
+        return replace(found, parts=parts)
 
     def result(self, c: Code, shape: Shape) -> Code:
         return each("float", c)

@@ -11,7 +11,7 @@ import tcalc as tc
 from tcalc.graph.applications import apply
 from tcalc.graph.nodes import Const, postorder, variables
 from tcalc.graph.normal import bare
-from tests import linalg_cases, loop_cases, place_cases, test_joining
+from tests import linalg_cases, loop_cases, place_cases, test_joining, until_cases
 from tests.cases import CASES
 from tests.test_backends import of_matrices, of_places, of_row
 from tests.test_fold import COUNT, targets
@@ -87,6 +87,14 @@ def loops() -> Named:
             case.name,
             Program({"value": e, **gradients}, {**loop_cases.data(case, COUNT), "T": COUNT}),
         )
+
+
+def endings() -> Named:
+    """Loops that end at a condition."""
+    for case in until_cases.CASES:
+        e = case.expression()
+        wanted = {"value": e, **{f"by {v}": tc.grad(e, v) for v in case.targets}}
+        yield case.name, Program(wanted, case.arrays(), 1e-9)
 
 
 def places() -> Named:
@@ -204,7 +212,7 @@ def axes() -> Named:
 
 GROUPS: dict[str, Callable[[], Named]] = {
     f.__name__: f
-    for f in (derivatives, matrix_functions, loops, places, joining, entries, rows, axes)
+    for f in (derivatives, matrix_functions, loops, endings, places, joining, entries, rows, axes)
 }
 
 

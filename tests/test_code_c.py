@@ -102,7 +102,7 @@ def symbols(kind: str) -> tuple[str, ...]:
 TABLES: dict[str, Callable[[], list[Job]]] = {
     "cases": of_cases, "places": of_places, "loops": of_loops, "entries": of_entries,
     "linear algebra": of_linear_algebra,
-    **{group: partial(of_programs, group) for group in ("rows", "axes", "joining")},
+    **{group: partial(of_programs, group) for group in ("rows", "axes", "joining", "endings")},
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from tcalc.graph.nodes import Const, postorder
 from tcalc.graph.normal import bare
 from tcalc.graph.operators import Op
 from tcalc.languages.source.registry import LANGUAGES
-from tests import linalg_cases, loop_cases, place_cases, test_joining
+from tests import linalg_cases, loop_cases, place_cases, test_joining, until_cases
 from tests.cases import CASES, Case
 from tests.source_runs import LIBRARIES, computed, run_checked
 from tests.test_backends import of_matrices, of_places, of_row
@@ -91,6 +91,12 @@ def test_loops(case: loop_cases.Case, language: str) -> None:
         wanted = tc.compile(both)(**arrays, T=count)
         for value, other in zip([found[0], *found[1]], [wanted[0], *wanted[1]], strict=True):
             np.testing.assert_allclose(value, other, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("case", until_cases.CASES, ids=lambda case: case.name)
+def test_loops_until_a_condition(case: until_cases.Case, language: str) -> None:
+    e = case.expression()
+    check({"value": e, "gradient": tc.grad(e, case.targets[0])}, case.arrays(), language, 1e-9)
 
 
 @pytest.mark.parametrize("case", place_cases.CASES, ids=lambda case: case.name)

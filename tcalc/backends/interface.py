@@ -86,7 +86,8 @@ class Sweep(Protocol):
         fixed: Mapping[str, Array],
         moving: Mapping[str, Rows],
         into: Sequence[Rows],
-    ) -> None:
+        ends: Rows | None = None,
+    ) -> int:
         """Run `count` times, one time after the other: what is written may be read by the next.
 
         Parameters
@@ -100,6 +101,13 @@ class Sweep(Protocol):
         into : sequence of Rows
             For each output one row for each time, of the output's shape and the program's dtype, to
             be written to.
+        ends : Rows or None
+            One number for each time, before the first of which that is not 0 the sweep ends.
+
+        Returns
+        -------
+        int
+            How many times it was run.
 
         Raises
         ------

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from .extents import Extent, Shape
 from .formulas import Formula
-from .nodes import Apply, Expr, Var
+from .iterations import Iteration
+from .nodes import Apply, Expr
 
 #: Derivative with respect to one operand, from the operands and then the output; its shape is
 #: batch + core of the output + core of the operand. None: zero everywhere it exists.
@@ -26,37 +27,6 @@ SAMPLED = (0.5, 2.0)
 
 #: Tangents or cotangents of operands or outputs, None where zero.
 Differentials = Sequence[Expr | None]
-
-
-class Iteration(NamedTuple):
-    """One step of a loop.
-
-    Attributes
-    ----------
-    following : mapping
-        The next values of the states that are needed, by the state's number.
-    states, slices, fixed : tuple of Var
-        What stands for the operands in the step, in this order: for the states, for one slice of
-        each scanned operand, and for operands that are the same in all steps.
-    times : int or str
-        The number of steps.
-    backward : bool
-        Does the last slice come first?
-    entries : callable
-        ``entries(sizes)`` is the number of entries that the kernel holds.
-    """
-
-    following: Mapping[int, Expr]
-    states: tuple[Var, ...]
-    slices: tuple[Var, ...]
-    fixed: tuple[Var, ...]
-    times: Extent
-    backward: bool
-    entries: Callable[[Mapping[str, int]], int]
-
-    @property
-    def variables(self) -> tuple[Var, ...]:
-        return self.states + self.slices + self.fixed
 
 
 #: Operations, given the shapes of all operands.

@@ -98,6 +98,9 @@ class Latex(Typeset):
     def words(self, text: str) -> Rope:
         return rf"\mathrm{{{text}}}".replace(" ", r"\,")
 
+    def keyword(self, text: str) -> Rope:
+        return rf" \text{{ {text} }} "
+
     def beside(self, ropes: Sequence[Rope]) -> Rope:
         return join_ropes(" ", ropes)
 

@@ -116,6 +116,9 @@ class MathML(Typeset):
     def words(self, text: str) -> Rope:
         return word(text)
 
+    def keyword(self, text: str) -> Rope:
+        return leaf("mtext", f"\u00a0{text}\u00a0")
+
     def beside(self, ropes: Sequence[Rope]) -> Rope:
         return join_ropes(leaf("mo", TIMES), ropes)
 

@@ -31,6 +31,9 @@ class Body:
         The states after the step.
     frugal : bool
         Does a pullback go step by step, so that what it needs of a step exists for that step only?
+    bound, until : Var and Expr, or None
+        As of `Iteration`: the last of `states` or one of `captured`, and the condition that such a
+        state holds.
     digest : str
         Equal for equal bodies.
     """
@@ -42,19 +45,30 @@ class Body:
         captured: tuple[Var, ...],
         outputs: tuple[Expr, ...],
         frugal: bool = False,
+        bound: Var | None = None,
+        until: Expr | None = None,
     ) -> None:
         self.states, self.steps, self.captured = states, steps, captured
         self.outputs, self.frugal = outputs, frugal
+        self.bound, self.until = bound, until
         state = blake2b(digest_size=16)
         for part in (states, steps, captured, outputs):
             state.update(b"/" + b"".join([e.order[2] for e in part]))
         if frugal:
             state.update(b"/frugal")
+        for e in (bound, until):
+            if e is not None:
+                state.update(b"/until" + e.order[2])
         self.digest = state.hexdigest()
 
     @property
     def formals(self) -> tuple[Var, ...]:
         return self.states + self.steps + self.captured
+
+    @property
+    def results(self) -> int:
+        """The number of states, without the one that holds a condition."""
+        return len(self.states) - (self.until is not None)
 
     @cached_property
     def reads(self) -> list[set[str]]:
@@ -74,7 +88,8 @@ class Body:
         return f"body {self.digest}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Body, (self.states, self.steps, self.captured, self.outputs, self.frugal)
+        given = self.states, self.steps, self.captured, self.outputs
+        return Body, (*given, self.frugal, self.bound, self.until)
 
     def varying(self, names: Collection[str]) -> set[int]:
         """The states that depend on variables of these names, through other states too."""

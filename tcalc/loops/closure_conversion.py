@@ -25,6 +25,8 @@ def folded(
     length: Extent,
     history: bool = False,
     frugal: bool = False,
+    until: Expr | None = None,
+    made: Expr | None = None,
 ) -> list[Expr]:
     """The states after a number of steps, each made from those before it.
 
@@ -43,13 +45,14 @@ def folded(
         The number of steps.
     history : bool
         Whether the states after every step are wanted, along a leading axis.
-    frugal : bool
-        As of `Body`.
+    frugal, until, made
+        As of `LoopRange`.
 
     Returns
     -------
     list of Expr
-        The last states (of no steps: `inits`), or the histories.
+        The last states (of no steps: `inits`), or the histories; with `until` then the number of
+        steps.
 
     Raises
     ------
@@ -72,9 +75,10 @@ def folded(
     if not states:
         return []
     fed = LoopOperands(dict(zip(steps, scanned, strict=True)), {})
-    made = closed_loop(states, outputs, inits, fed, LoopRange(length, frugal=frugal))
-    kind = AFTER if history else LAST
-    return list(made[kind * len(states) : (kind + 1) * len(states)])
+    times = LoopRange(length, False, frugal, until, made)
+    found = closed_loop(states, outputs, inits, fed, times)
+    kind, n = AFTER if history else LAST, len(states)
+    return [*found[kind * n : (kind + 1) * n], *found[3 * n :]]
 
 
 def closed_loop(
@@ -104,7 +108,7 @@ def closed_loop(
                 f"expected {show_shape((length, *v.shape))}: one slice for each of {length} steps"
             )
     slices = list(feed.scanned)
-    roots = [bare(e) for e in outputs]
+    roots = [bare(e) for e in (*outputs, *([] if steps.until is None else [steps.until]))]
     _, free, integers = loop_invariants(roots, [*states, *slices])
     integers |= {id(v) for v in (*slices, *feed.captured) if v.integral}
     own, items, fixed = [
@@ -114,6 +118,8 @@ def closed_loop(
     pairs = zip([*states, *slices, *free], [*own, *items, *fixed], strict=True)
     change: dict[int, Expr] = {id(old): new for old, new in pairs}
     closed = rewritten(roots, lambda new, old: change.get(id(old), new))
+    if steps.until is not None:
+        steps = steps._replace(until=closed.pop())
     whole = replaced(free, feed.captured)
     fed = LoopOperands(
         dict(zip(items, feed.scanned.values(), strict=True)), dict(zip(fixed, whole, strict=True))

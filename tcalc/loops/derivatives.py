@@ -2,7 +2,8 @@
 
 The pushforward is a loop over tangents of the states that scans the states of the primal loop. The
 pullback is a loop over cotangents in the opposite direction; cotangents of scanned and captured
-operands are then computed for all steps at once.
+operands are then computed for all steps at once. Of a loop with a bound both make the steps that it
+made, whose number is an operand of theirs; the condition itself has no derivative.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from ..graph.nodes import Apply, Expr, Var, postorder
 from ..graph.normal import add, einsum, terms_of, view
 from ..graph.operators import Differentials
 from ..graph.products import zeros_node
+from ..ops.elementwise import equal
+from ..ops.reductions import arange
 from .body import Body, derived_variable, replaced
 from .normal_form import AFTER, BEFORE, LAST, LoopOperands, LoopRange, normal_form_loop
 
@@ -41,14 +44,28 @@ class Primal(NamedTuple):
         n, m = len(body.states), len(body.steps)
         fed = dict(zip(body.steps, node.args[n : n + m], strict=True))
         captured = dict(zip(body.captured, node.args[n + m :], strict=True))
-        steps = LoopRange(length, backward, body.frugal)
+        made = parts(node)[-1] if body.until is not None else captured.get(body.bound)
+        steps = LoopRange(length, backward, body.frugal, made=made)
         return Primal(node, body, steps, (list(node.args[:n]), fed, captured))
+
+    def first_unmade(self, given: Differentials, k: int, outer: Shape) -> Expr | None:
+        """The cotangent of state k in the first row that no step has made, if a bound leaves any.
+
+        There the states after the last step of a loop forward are those before the next one, and
+        the states before the first step of a loop backward are those after the one that precedes.
+        """
+        bar = given[(AFTER if self.steps.backward else BEFORE) * self.body.results + k]
+        if self.steps.made is None or bar is None:
+            return None
+        axes, place = range(bar.ndim), equal(arange(self.steps.length), self.steps.made)
+        kept = [axis for axis in axes if axis != len(outer)]
+        return einsum([bar, place], [axes, (len(outer),)], kept)
 
     def scanned(self) -> dict[Var, Expr]:
         """What derivatives may scan: the states before and after each step, and the slices."""
-        outputs, n = parts(self.node), len(self.body.states)
+        outputs, n = parts(self.node), self.body.results
         found: dict[Var, Expr] = {}
-        for k, v in enumerate(self.body.states):
+        for k, v in enumerate(self.body.states[:n]):
             found[v] = outputs[BEFORE * n + k]
             found[derived_variable("a", v)] = outputs[AFTER * n + k]
         return found | self.operands[1]
@@ -57,7 +74,7 @@ class Primal(NamedTuple):
         """Expressions in the body's variables that scan the next states, not compute them."""
         known: dict[int, Expr] = {
             id(e): derived_variable("a", v)
-            for e, v in zip(self.body.outputs, self.body.states, strict=True)
+            for e, v in zip(self.body.outputs, self.body.states[: self.body.results], strict=False)
             if e.args
         }
         return rewritten(found, lambda new, old: known.get(id(old), new))
@@ -66,11 +83,11 @@ class Primal(NamedTuple):
 def loop_pushforward(node: Apply, given: Differentials) -> Differentials:
     """Tangents of all outputs: a loop over tangents of the states."""
     primal = Primal.of(node)
-    body, n = primal.body, len(primal.body.states)
+    body, n = primal.body, primal.body.results
     moving = {v: t for v, t in zip(body.formals, given, strict=True) if t is not None}
     sliced = set(body.steps)
     directions = next(t.shape[v.ndim + (v in sliced) :] for v, t in moving.items())
-    active = sorted(body.varying([v.name for v in moving]))
+    active = sorted(body.varying([v.name for v in moving]).intersection(range(n)))
     states = {v: derived_variable("d", v, (), directions) for v in [body.states[k] for k in active]}
     seeds = states | {
         v: derived_variable("d", v, (), directions)
@@ -90,7 +107,7 @@ def loop_pushforward(node: Apply, given: Differentials) -> Differentials:
     made = normal_form_loop(
         node.op, list(states.values()), primal.shortened(outputs), inits, feed, primal.steps
     )
-    results: list[Expr | None] = [None] * (3 * n)
+    results: list[Expr | None] = [None] * len(parts(node))
     for kind in (LAST, AFTER, BEFORE):
         for place, k in enumerate(active):
             results[kind * n + k] = made[kind * len(active) + place]
@@ -119,7 +136,7 @@ class _StateCotangents(NamedTuple):
     def of(
         body: Body, needed: Sequence[int], given: Differentials, outer: Shape
     ) -> _StateCotangents:
-        n = len(body.states)
+        n = body.results
         found = _StateCotangents({}, {}, {}, {})
         for k in needed:
             v = body.states[k]
@@ -146,30 +163,34 @@ def move_axis(e: Expr, axis: int, to: int) -> Expr:
 def loop_pullback(node: Apply, given: Differentials, wanted: Sequence[bool]) -> Differentials:
     """Cotangents of operands: a loop backward over those of the states, then one batch."""
     primal = Primal.of(node)
-    body, n = primal.body, len(primal.body.states)
+    body, n = primal.body, primal.body.results
+    if all(bar is None for bar in given[: 3 * n]):
+        return [None] * len(node.args)
     bar, part = next((b, p) for b, p in zip(given, parts(node), strict=True) if b is not None)
     outer = bar.shape[: bar.ndim - part.ndim]
     names = [v.name for v, want in zip(body.formals, wanted, strict=True) if want]
-    reached = body.reaching({k % n for k, bar in enumerate(given) if bar is not None})
+    reached = body.reaching({k % n for k, bar in enumerate(given[: 3 * n]) if bar is not None})
     needed = sorted(body.varying(names) & reached)
     bars = _StateCotangents.of(body, needed, given, outer)
-    rest = [k for k in range(n, len(node.args)) if wanted[k]]
+    rest = [k for k in range(len(body.states), len(node.args)) if wanted[k]]
     roots, seeds = [body.outputs[k] for k in needed], [bars.seed(k) for k in needed]
     found = pullbacks(roots, seeds, [body.formals[k] for k in [*needed, *rest]])
     direct = {k: e for k, e in zip(rest, found[len(needed) :], strict=True) if e is not None}
     inside = direct if body.frugal else {}
     made = _reverse_loop(primal, bars, given, found[: len(needed)], inside, outer)
+    sliced = len(body.states) + len(body.steps)
     results: list[Expr | None] = [None] * len(node.args)
     for k, e in zip(needed, made.states, strict=True):
-        results[k] = e if wanted[k] else None
+        early = primal.first_unmade(given, k, outer) if primal.steps.backward else None
+        results[k] = add([e, *([] if early is None else [early])]) if wanted[k] else None
     if inside:
         for k, e in made.operands.items():
-            results[k] = e if k >= n + len(body.steps) else move_axis(e, 0, len(outer))
+            results[k] = e if k >= sliced else move_axis(e, 0, len(outer))
         return results
     items = primal.scanned() | bars.scanned | made.behind
     short = primal.shortened(list(direct.values()))
     for k, e in zip(direct, at_all_steps(primal, short, items), strict=True):
-        results[k] = move_axis(e, 0, len(outer)) if k < n + len(body.steps) else _sum_of_steps(e)
+        results[k] = move_axis(e, 0, len(outer)) if k < sliced else _sum_of_steps(e)
     return results
 
 
@@ -209,8 +230,8 @@ def _reverse_loop(
     for (k, v), e in zip(bars.carried.items(), found, strict=True):
         terms = [term for term in (e, bars.early.get(k)) if term is not None]
         outputs.append(add(terms) if terms else zeros_node(v.shape))
-        last = given[k]
-        inits.append(zeros_node(v.shape) if last is None else last)
+        first = [given[k], None if primal.steps.backward else primal.first_unmade(given, k, outer)]
+        inits.append(add([zeros_node(v.shape), *[e for e in first if e is not None]]))
     sliced = len(body.states) + len(body.steps)
     added = {k: derived_variable("g", body.formals[k], outer) for k in direct}
     for k, e in direct.items():

@@ -97,6 +97,10 @@ class DiagonalStates:
                     core_of_value(first[v], word),
                 )
 
+    def carried(self, e: Expr) -> Expr:
+        """An expression of the states, in what is carried of them."""
+        return replaced([e], _values(self.patterns))[0]
+
 
 def core_variable(v: Var, word: Labels) -> Var:
     """The variable for the diagonal of a state."""
@@ -106,11 +110,16 @@ def core_variable(v: Var, word: Labels) -> Var:
 
 def _after(following: Mapping[Var, Expr], known: Mapping[Var, Labels | None]) -> dict[Var, Expr]:
     """Next values where the states have these patterns."""
+    after = replaced(list(following.values()), _values(known))
+    return dict(zip(following, after, strict=True))
+
+
+def _values(known: Mapping[Var, Labels | None]) -> dict[Var, Expr]:
+    """What stands for states of these patterns."""
     values: dict[Var, Expr] = {}
     for v, word in known.items():
         if word is None:
             values[v] = zeros_node(v.shape)
         elif repeats(word):
             values[v] = embedded(core_variable(v, word), word)
-    after = replaced(list(following.values()), values)
-    return dict(zip(following, after, strict=True))
+    return values

@@ -1,4 +1,8 @@
-"""Loops in normal form: constants and loop invariants outside, equal loops one node."""
+"""Loops in normal form: constants and loop invariants outside, equal loops one node.
+
+A condition on the states becomes one more state, which holds it: a step never computes it for the
+state that it begins with, which the step before has left, or the first states.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,11 @@ from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var
 from ..graph.normal import bare, drop_axes
 from ..graph.operators import Op
-from ..graph.products import zeros_node
+from ..graph.products import is_zero, zeros_node
 from ..graph.sums import absent_axes
 from ..ops.affine_entries import held_as_integers
+from ..ops.arithmetic import sum as sum_of
+from ..ops.views import ones
 from ..rules.strategy import simplify
 from .body import Body, body_variable, constant_below, loop_invariants, nesting_depth, replaced
 from .diagonal_states import (
@@ -30,6 +36,9 @@ __all__: list[str] = []
 #: Outputs of one state: its last value, its values after each step and before each step.
 LAST, AFTER, BEFORE = range(3)
 
+#: What a bound is before the body has its own variables: a state, or what is captured.
+_FLAG, _MADE = body_variable("until", ()), body_variable("made", ())
+
 
 class LoopRange(NamedTuple):
     """How often a body runs, and how.
@@ -41,12 +50,26 @@ class LoopRange(NamedTuple):
     backward : bool
         Are scanned operands read from the last slice on?
     frugal : bool
-        As of `Body`.
+        As of `Body`; a loop with a bound is so always.
+    until : Expr or None
+        The loop ends before the first step at which this condition on the states is not 0.
+    made : Expr or None
+        The number of steps that are made, those of the first slices; None: all.
     """
 
     length: Extent
     backward: bool = False
     frugal: bool = False
+    until: Expr | None = None
+    made: Expr | None = None
+
+
+class _Steps(NamedTuple):
+    """What a body says of its steps: see `Body`."""
+
+    frugal: bool
+    bound: Var | None
+    until: Expr | None
 
 
 class LoopOperands(NamedTuple):
@@ -67,7 +90,8 @@ def normal_form_loop(
     """All outputs of the loop in which outputs[k] is the next value of states[k].
 
     Loop invariants are moved outside, states that never change are captured instead, and of states
-    that are zero off a diagonal the diagonal is carried. Equal loops are the same node.
+    that are zero off a diagonal the diagonal is carried. Equal loops are the same node. Where the
+    loop ends at a condition, the number of steps is the last output.
     """
     scanned, captured, inside = _scanned_and_captured(feed)
     found = dict(zip(states, replaced(list(map(bare, outputs)), inside), strict=True))
@@ -75,22 +99,38 @@ def normal_form_loop(
         _simplified_states(found, captured), dict(zip(states, map(bare, inits), strict=True))
     )
     found = _simplified_states(cores.following, captured)
+    until = None if steps.until is None else cores.carried(replaced([bare(steps.until)], inside)[0])
     still: dict[Var, Expr] = {}
-    while some := {v: cores.first[v] for v, e in found.items() if e is v}:
+    bounded = steps.until is not None or steps.made is not None  # histories may have zeros at last
+    while some := {v: cores.first[v] for v, e in found.items() if e is v and not bounded}:
         still |= some
         rest = {v: e for v, e in found.items() if v not in some}
         found = _simplified_states(rest, captured | still)
     captured |= still
     slices = {v: e for v, e in scanned.items() if v not in captured}
-    body, operands = _closed_body(found, slices, captured, steps.frugal)
-    args = [*[cores.first[v] for v in found], *operands]
+    bound, first = None, [cores.first[v] for v in found]
+    if until is not None:
+        (until,) = _simplified_states({_FLAG: until}, captured).values()
+    if until is not None and is_zero(until):
+        until = None
+    if until is not None:
+        begin, end = (simplify(replaced([until], at)[0]) for at in (captured | cores.first, found))
+        bound, found, first = _FLAG, found | {_FLAG: end}, [*first, begin]
+    elif steps.made is not None:
+        bound, captured = _MADE, captured | {_MADE: bare(steps.made)}
+    of_steps = _Steps(steps.frugal or bound is not None, bound, until)
+    body, operands = _closed_body(found, slices, captured, of_steps)
     params = (body, steps.length, steps.backward)
-    made = apply_all(row, *args, params=params) if found else ()
-    of = {v: made[k :: len(found)] for k, v in enumerate(found)}
+    made = apply_all(row, *first, *operands, params=params) if found else ()
+    shown = [v for v in found if v is not _FLAG]
+    of = {v: made[k : 3 * len(shown) : len(shown)] for k, v in enumerate(shown)}
     for v, e in still.items():
         of[v] = (e, *with_batch_axis([e, e], {}, steps.length))
     each = [_state_outputs(v, cores, of, steps.length) for v in states]
-    return tuple([outputs[kind] for kind in (LAST, AFTER, BEFORE) for outputs in each])
+    outs = [outputs[kind] for kind in (LAST, AFTER, BEFORE) for outputs in each]
+    if steps.until is None:
+        return tuple(outs)
+    return (*outs, made[-1] if until is not None else sum_of(ones(steps.length)))
 
 
 def _simplified_states(found: Mapping[Var, Expr], captured: Mapping[Var, Expr]) -> dict[Var, Expr]:
@@ -115,14 +155,13 @@ def _state_outputs(
 
 
 def _closed_body(
-    found: Mapping[Var, Expr],
-    scanned: Mapping[Var, Expr],
-    captured: Mapping[Var, Expr],
-    frugal: bool,
+    found: Mapping[Var, Expr], scanned: Mapping[Var, Expr], captured: Mapping[Var, Expr], of: _Steps
 ) -> tuple[Body, list[Expr]]:
     """The body with canonical variables, and the operands that are scanned and captured."""
-    outputs = list(found.values())
-    inside, free, integers = loop_invariants(outputs, [*found, *scanned])
+    roots = [*found.values(), *([] if of.until is None else [of.until])]
+    inside, free, integers = loop_invariants(roots, [*found, *scanned])
+    if of.bound is not None and of.bound in captured:
+        free = [*free, of.bound]
     used = {id(n) for n in inside}
     slices = [v for v in scanned if id(v) in used]
     depth = nesting_depth(inside)
@@ -132,8 +171,11 @@ def _closed_body(
     change |= other
     own = [body_variable(f"s{k}@{depth}", v.shape) for k, v in enumerate(found)]
     change |= {id(v): new for v, new in zip(found, own, strict=True)}
-    closed = rewritten(outputs, lambda new, old: change.get(id(old), new))
-    body = Body(tuple(own), tuple(sliced), tuple(fixed), tuple(closed), frugal)
+    closed = rewritten(roots, lambda new, old: change.get(id(old), new))
+    bound = None if of.bound is None else change[id(of.bound)]
+    assert bound is None or isinstance(bound, Var)
+    until = None if of.until is None else closed.pop()
+    body = Body(tuple(own), tuple(sliced), tuple(fixed), tuple(closed), of.frugal, bound, until)
     return body, [*sliced.values(), *fixed.values()]
 
 

@@ -57,11 +57,13 @@ def _integral_state(node: Part, known: Mapping[int, bool]) -> bool:
     if not isinstance(whole.op, Loop):
         return False
     step = whole.op.iteration(whole.params, (node.index,))
+    if node.index == 3 * step.results:
+        return True  # the number of steps
     held = {id(v): known[id(e)] for v, e in zip(step.variables, whole.args, strict=True)}
     following = [(id(step.states[k]), e) for k, e in step.following.items()]
     while lost := [state for state, e in following if held[state] and not integral(e, held)]:
         held.update(dict.fromkeys(lost, False))
-    return held[id(step.states[node.index % len(step.states)])]
+    return held[id(step.states[node.index % step.results])]
 
 
 def _integral(node: Expr) -> bool:

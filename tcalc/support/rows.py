@@ -47,10 +47,14 @@ class StateRows(NamedTuple):
         """The rows that steps write."""
         return self.before[1:] if self.kept else self.before[::-1]
 
+    def row(self, done: int) -> int:
+        """The row of the state after so many steps."""
+        return self.before[done if self.kept else done % 2]
+
     @property
     def last(self) -> int:
         """The row of the state after all steps."""
-        return self.before[self.steps if self.kept else self.steps % 2]
+        return self.row(self.steps)
 
     @property
     def histories(self) -> tuple[slice, slice]:

@@ -15,9 +15,9 @@ from ...support.arrays import Array
 from ...support.rows import StateRows
 from ..numpy.kernels import KERNELS
 from .asked import Question
+from .forms import integral
 from .matrices import Frame, StridedArray
 from .objects import INTEGER, spelled
-from .source import integral
 
 _ALIGN = 64
 
@@ -72,6 +72,9 @@ class Layout:
         Slots that hold integers.
     histories : dict
         By the slot of an inner loop: for each of its states, C and an array.
+    results : dict
+        By the slot of an inner loop: outputs that it leaves when it ends, because it depends on the
+        number of steps where they lie.
     """
 
     def __init__(self, plan: Plan, whole: Whole) -> None:
@@ -79,6 +82,7 @@ class Layout:
         self.arrays: dict[int, Array] = {}
         self.places: dict[int, str] = {}
         self.histories: dict[int, dict[int, tuple[str, Array]]] = {}
+        self.results: dict[int, dict[int, str]] = {}
         self._parts: dict[int, dict[int, tuple[str, Array]]] = {}
         self._blocks: dict[int, str] = {}
         self._apart: dict[int, Any] = {}
@@ -176,14 +180,23 @@ class Layout:
     def _loop(self, step: Step) -> None:
         """Memory for the states of a loop, and what each of its outputs is of that."""
         op, *params, _, read, _ = step.params
-        n = len(op.iteration(tuple(params), read).states)
+        once = op.iteration(tuple(params), read)
+        n, dtype = once.results, self.whole.dtype
         found = self._parts.setdefault(step.out, {})
         states = self.histories.setdefault(step.out, {})
+        ended = self.results.setdefault(step.out, {})
         for k, at in rows_of(step).items():
-            array = np.empty((at.held, *self.plan.shapes[step.args[k]]), self.whole.dtype)
+            array = np.empty((at.held, *self.plan.shapes[step.args[k]]), dtype)
             place = self.whole.memory(array.size, array.dtype)
             states[k] = place, array
+            if k == n:
+                ended[3 * n] = self.whole.memory(1, dtype)
+                found[3 * n] = ended[3 * n], np.empty((), dtype)
+                continue
             pieces = {k: array[at.last, ...]}
+            if once.bound is not None:
+                ended[k] = self.whole.memory(array[0].size, dtype)
+                found[k], pieces = (ended[k], np.empty(array.shape[1:], dtype)), {}
             if at.kept:
                 after, before = at.histories
                 pieces |= {n + k: array[after], 2 * n + k: array[before]}
@@ -205,8 +218,8 @@ def rows_of(step: Step) -> dict[int, StateRows]:
     """Where the states of an inner loop lie, by number."""
     op, *params, count, read, _ = step.params
     once = op.iteration(tuple(params), read)
-    n = len(once.states)
-    kept = {k % n for k in read if k >= n}
+    n = once.results
+    kept = {k % n for k in read if n <= k < 3 * n}
     return {k: StateRows(count, k in kept, once.backward) for k in once.following}
 
 

@@ -6,13 +6,14 @@ stays where it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...graph.iterations import Iteration
 from ...plan.kinds.kind import Result
 from ...plan.kinds.table import KINDS
 from ...plan.steps import VIEW, Plan, Step
@@ -21,10 +22,12 @@ from ...support.namespaces import NUMPY
 from ..host.slots import Run, Slots
 from ..numpy.kernels import KERNELS
 from .asked import Lying, Question
+from .forms import expressible, in_loops
 from .functions import read_by_others
 from .loop_layout import Layout, Whole, rows_of, strided
 from .loopnests import aligned
-from .source import Source, expressible, in_loops
+from .objects import INTEGER, spelled
+from .source import Source
 
 #: Kinds of steps without operands whose results are there from the start.
 NO_WORK = frozenset({"kernel", "scratch"})
@@ -40,6 +43,10 @@ class Track(NamedTuple):
     start: str
     apart: str = ""
     mask: str = "-1"
+
+    def row(self, step: str) -> str:
+        """Where the row of a step lies."""
+        return f"{self.start} + (({step}) & {self.mask}) * {self.apart}"
 
 
 @cache
@@ -70,8 +77,19 @@ class Level:
         whole.depth = max(whole.depth, 1 + len(counts))
         self.layout = Layout(plan, whole)
 
-    def loop(self, reads: Sequence[Track], writes: Sequence[Track], ends: tuple[str, str]) -> str:
-        """The loop from one step to another, given what is read and written in it."""
+    def loop(
+        self,
+        reads: Sequence[Track],
+        writes: Sequence[Track],
+        span: tuple[str, str],
+        ends: Track | None = None,
+        after: Sequence[str] = (),
+    ) -> str:
+        """The loop from one step to another, given what is read and written in it.
+
+        It ends before the first step at which the row of `ends` is not 0; `after` it, t is the step
+        that would be next.
+        """
         layout, plan = self.layout, self.plan
         tracks = {**dict(enumerate(reads)), **dict(enumerate(writes, layout.first))}
         tracks = {k: track for k, track in tracks.items() if k in layout.arrays}
@@ -88,13 +106,15 @@ class Level:
             if moves:
                 moving.add(f"p{slot}")
             (inner if moves else outer).append(f"{layout.kind(slot)} *p{slot} = {place};")
-        first, last = ends
+        first, last = span
+        end = [] if ends is None else [f"if (*({ends.row('t')}) != 0) break;"]
         lines = [
             "{", *starts, "{", *outer,
-            f"if ({first} == 0) {{", self._steps([s for s in plan.steps if s.out in plan.fixed]),
-            "}", f"for (long t = {first}; t < {last}; t++) {{", f"times[{len(self.counts)}] = t;",
+            f"long t = {first};", "if (t == 0) {",
+            self._steps([s for s in plan.steps if s.out in plan.fixed]),
+            "}", f"for (; t < {last}; t++) {{", *end, f"times[{len(self.counts)}] = t;",
             *inner, self._steps([s for s in plan.steps if s.out not in plan.fixed]),
-            *self._copied(), "}", "}", "}",
+            *self._copied(), "}", *after, "}", "}",
         ]  # fmt: skip
         return "\n".join(lines)
 
@@ -137,22 +157,46 @@ class Level:
         n, m = len(once.states), len(once.slices)
         named: dict[str, Track] = {}
         lines: list[str] = []
-        writes = []
+        times, writes = str(count), []
+        if once.counter is not None:
+            times = f"n{len(self.counts)}"
+            lines.append(f"long {times} = {self._times(step.args[once.counter], count)};")
+        # Of a loop backward that makes fewer steps the first rows are left out.
+        short = f" + ({times} - {count}L)" if once.backward and times != str(count) else ""
         for k, at in rows_of(step).items():
             place, array = self.layout.histories[step.out][k]
-            named[once.states[k].name] = _track(place, at.before, array, count)
-            writes.append(_track(place, at.after, array, count))
-            first = f"{place} + {at.before[0] * prod(array.shape[1:])}L"
-            lines.append(self._initial(step.args[k], first, array))
+            named[once.states[k].name] = before = _track(place, at.before, array, count, short)
+            writes.append(_track(place, at.after, array, count, short))
+            lines.append(self._initial(step.args[k], before.start, array))
         order = range(count)[::-1] if once.backward else range(count)
         for k, v in enumerate((*once.slices, *once.fixed), n):
-            place, array = (
-                self._contiguous(step.args[k], lines),
-                self.layout.arrays[step.args[k]],
-            )
-            named[v.name] = _track(place, order, array, count) if k < n + m else Track(place)
+            dtype = INTEGER if v.integral else self.whole.dtype
+            place = self._contiguous(step.args[k], dtype, lines)
+            array = self.layout.arrays[step.args[k]]
+            named[v.name] = _track(place, order, array, count, short) if k < n + m else Track(place)
         reads = [named[name] for name in plan.inputs]
-        return "\n".join(["{", *lines, level.loop(reads, writes, ("0", str(count))), "}"])
+        ends = None if once.until is None else named[once.states[-1].name]
+        after = [] if once.bound is None else self._ended(step, once, named)
+        return "\n".join(["{", *lines, level.loop(reads, writes, ("0", times), ends, after), "}"])
+
+    def _times(self, slot: int, count: int) -> str:
+        """The number of steps that a number says."""
+        return f"*p{slot} > 0 ? *p{slot} < {count} ? (long)*p{slot} : {count} : 0"
+
+    def _ended(self, step: Step, once: Iteration, states: Mapping[str, Track]) -> list[str]:
+        """What a loop with a bound leaves: its last states, zeros, the number of its steps."""
+        found, results = [], self.layout.results[step.out]
+        for k, at in rows_of(step).items():
+            place, array = self.layout.histories[step.out][k]
+            size, row = prod(array.shape[1:]), states[once.states[k].name].row("t")
+            if k in results:
+                found.append(f"memcpy({results[k]}, {row}, {size} * sizeof(real));")
+            if at.kept:
+                rest = f"({at.held - 1}L - t) * {size} * sizeof(real)"
+                found.append(f"memset({place} + (t + 1) * {size}L, 0, {rest});")
+        if once.until is not None:
+            found.append(f"*({results[3 * once.results]}) = t;")
+        return found
 
     def _initial(self, slot: int, place: str, held: Array) -> str:
         """The first state, which may be broadcast."""
@@ -160,14 +204,14 @@ class Level:
         strides = aligned(shape, found.shape, found.strides)
         return _copy(place, "real", shape, slot, strides)
 
-    def _contiguous(self, slot: int, lines: list[str]) -> str:
-        """C for where an array lies whose entries are next to each other, copied if need be."""
+    def _contiguous(self, slot: int, dtype: np.dtype[Any], lines: list[str]) -> str:
+        """C for where an array lies whose entries are of this type and next to each other, copied
+        if need be."""
         array = self.layout.arrays[slot]
-        if array.flags.c_contiguous:
+        if array.flags.c_contiguous and array.dtype == dtype:
             return f"p{slot}"
-        place = self.whole.memory(array.size, array.dtype)
-        kind, strides = self.layout.kind(slot), strided(array).strides
-        lines.append(_copy(place, kind, array.shape, slot, strides))
+        place = self.whole.memory(array.size, dtype)
+        lines.append(_copy(place, spelled(dtype), array.shape, slot, strided(array).strides))
         return place
 
     # --- Python -----------------------------------------------------------------------------------
@@ -196,11 +240,12 @@ def _referred(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
-def _track(place: str, order: range, array: Array, count: int) -> Track:
-    """Rows of a contiguous array at a place."""
+def _track(place: str, order: range, array: Array, count: int, short: str = "") -> Track:
+    """Rows of a contiguous array at a place; `short` is added to the first of rows in order."""
     first, apart, mask = moves(order, count)
     size = prod(array.shape[1:])
-    return Track(f"{place} + {first * size}L", f"{apart * size}L", str(mask))
+    start = f"{place} + ({first}L{short}) * {size}L" if short and mask == -1 else ""
+    return Track(start or f"{place} + {first * size}L", f"{apart * size}L", str(mask))
 
 
 def _copy(place: str, kind: str, shape: Sizes, slot: int, strides: Sizes) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...plan.steps import Plan
+from ...plan.steps import Plan, Step
 from ...support.arrays import Array
 from ...support.rows import Rows
 from ..interface import Sweep
@@ -48,9 +48,9 @@ class Loops:
         self._loops: list[CompiledLoop] = []
         self._lock = threading.Lock()
 
-    def loop(self, plan: Plan) -> CompiledLoop:
-        """One more loop, of which this is a step."""
-        made = CompiledLoop(plan, self)
+    def loop(self, step: Step) -> CompiledLoop:
+        """One more loop."""
+        made = CompiledLoop(step, self)
         self._loops.append(made)
         return made
 
@@ -65,7 +65,7 @@ class Loops:
             missing = [loop for loop in self._loops if loop.made is None]
             wholes = [Whole(self.dtype) for _ in missing]
             pairs = list(zip(missing, wholes, strict=True))
-            texts = [_written(loop.plan, whole) for loop, whole in pairs]
+            texts = [_written(loop.plan, whole, loop.conditional) for loop, whole in pairs]
             made = functions(texts, self.dtype.char, POINTERS)
             for (loop, whole), run in zip(pairs, made, strict=True):
                 loop.made = run, whole
@@ -74,11 +74,13 @@ class Loops:
 class CompiledLoop:
     """The plan of a loop's steps as one function, which is a `Sweep`."""
 
-    def __init__(self, plan: Plan, together: Loops) -> None:
+    def __init__(self, step: Step, together: Loops) -> None:
+        op, *params, _, read, plan = step.params
         self.plan, self.dtype, self._together = plan, together.dtype, together
+        self.conditional = op.iteration(tuple(params), read).until is not None
         self.made: tuple[Any, Whole] | None = None
         self._other: Sweep | None = None
-        cost = sum([step.flops + prod(step.shape) for step in plan.steps])
+        cost = sum([inner.flops + prod(inner.shape) for inner in plan.steps])
         self._stretch = max(1, int(PAUSE / (1 + cost)))
         self._pool: list[_Workspace] = []
 
@@ -88,17 +90,17 @@ class CompiledLoop:
         fixed: Mapping[str, Array],
         moving: Mapping[str, Rows],
         into: Sequence[Rows],
-    ) -> None:
+        ends: Rows | None = None,
+    ) -> int:
         """Run `count` times, as `tcalc.backends.interface.Sweep` says."""
         if not count:
-            return
+            return 0
         if self.made is None:
             self._together.compile()
         if self.made is None:
-            self._by_numpy().sweep(count, fixed, moving, into)
-            return
+            return self._by_numpy().sweep(count, fixed, moving, into, ends)
         run, whole = self.made
-        tracks = self._tracks(count, fixed, moving, into)
+        tracks = self._tracks(count, fixed, moving, [*into, *([] if ends is None else [ends])])
         try:
             workspace = self._pool.pop()
         except IndexError:
@@ -109,8 +111,12 @@ class CompiledLoop:
             given[0], given[1] = first, min(first + self._stretch, count)
             if run(0, at, times, ctypes.addressof(given), ask):
                 raise workspace.answers.failed(count)
+            if ends is not None and workspace.times[0] < given[1]:
+                count = int(workspace.times[0])
+                break
         if whole.bytes <= KEPT_BYTES:
             self._pool.append(workspace)
+        return count
 
     def _tracks(
         self,
@@ -138,18 +144,20 @@ class CompiledLoop:
         return self._other
 
 
-def _written(plan: Plan, whole: Whole) -> str:
-    """The function in C."""
+def _written(plan: Plan, whole: Whole, conditional: bool) -> str:
+    """The function in C, which leaves the number of steps where it looks for conditions."""
     level = Level(whole, plan)
     tracks = []
-    for k in range(len(plan.inputs) + len(plan.outputs)):
+    for k in range(len(plan.inputs) + len(plan.outputs) + conditional):
         kind = spelled(INTEGER) if k in plan.integers and k < len(plan.inputs) else "real"
         array, first, apart, mask = [f"given[{2 + NUMBERS * k + j}]" for j in range(NUMBERS)]
         still = k in plan.fixed and k < len(plan.inputs)
         start = f"*({kind} **)({array} + {HEAD}) + {first}"
         tracks.append(Track(start, "" if still else apart, mask))
     inputs = len(plan.inputs)
-    body = level.loop(tracks[:inputs], tracks[inputs:], ("given[0]", "given[1]"))
+    ends = tracks.pop() if conditional else None
+    after = ["times[0] = t;"] if conditional else []
+    body = level.loop(tracks[:inputs], tracks[inputs:], ("given[0]", "given[1]"), ends, after)
     asked = ASK.replace("(*)", "(*ask)")
     return (
         f"\nint {NAME}(int start, char *w, long *times, const long *given, {asked})\n"
@@ -174,7 +182,7 @@ class _Workspace:
         for place, array in whole.constants:
             held = self._memory[start + place : start + place + array.nbytes]
             held[...] = array.reshape(-1).view(np.uint8)
-        times = np.zeros(whole.depth, INTEGER)
+        self.times = times = np.zeros(whole.depth, INTEGER)
         self.answers = Answers(whole.questions, times)
         self.given = (ctypes.c_ssize_t * (2 + numbers))()
         self.addresses = self._memory.ctypes.data + start, times.ctypes.data, self.answers.address

@@ -6,8 +6,9 @@ allocates its outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import repeat
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat, takewhile
 from typing import Any, Protocol
 
 import numpy as np
@@ -77,7 +78,8 @@ class HostProgram:
         fixed: Mapping[str, Array],
         moving: Mapping[str, Rows],
         into: Sequence[Rows],
-    ) -> None:
+        ends: Rows | None = None,
+    ) -> int:
         """Run `count` times, as `tcalc.backends.interface.Sweep` says."""
         targets = self._targets
         reads: list[Iterable[Array]] = [
@@ -94,7 +96,7 @@ class HostProgram:
             try:
                 for run in self._once if count else ():
                     run(slots)
-                times = range(count)
+                times = range(count) if ends is None else _until(ends, count)
                 for _, arrays, results, row in zip(times, inputs, writes, rows, strict=False):
                     slots[: self._count] = arrays
                     slots[first:last] = results
@@ -106,6 +108,12 @@ class HostProgram:
             except np.linalg.LinAlgError as error:
                 raise LinAlgError(f"{error}, at step {done + 1} of {count} of a loop") from error
         self._give_back(base)
+        return done
+
+
+def _until(ends: Rows, count: int) -> Iterator[int]:
+    """So many numbers, until a row that is not 0 when its number is asked for."""
+    return (t for t, _ in zip(range(count), takewhile(operator.not_, ends), strict=False))
 
 
 def _runs(workspaces: Workspaces, binder: Binder) -> list[Run]:

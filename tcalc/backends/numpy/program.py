@@ -24,17 +24,17 @@ MACHINE = NOMINAL_MACHINE
 
 def bind(plan: Plan, dtype: np.dtype[Any], threads: int = 1, swept: bool = False) -> HostProgram:
     """The plan as closures over NumPy's functions."""
-    closures = numpy_closures(dtype, lambda inner: bind(inner, dtype, swept=True))
+    closures = numpy_closures(dtype, lambda loop: bind(loop.params[-1], dtype, swept=True))
     workspaces = Workspaces(plan, dtype, swept, closures, threads)
     return HostProgram(workspaces, Units(workspaces))
 
 
-def numpy_closures(dtype: np.dtype[Any], inner: Callable[[Plan], Sweep]) -> Closures:
-    """Kernels of single steps, where `inner` binds the plans of loops."""
+def numpy_closures(dtype: np.dtype[Any], inner: Callable[[Step], Sweep]) -> Closures:
+    """Kernels of single steps, where `inner` binds the plans of those that are loops."""
 
     def made(step: Step) -> Run:
         if step.kind == "loop":
-            return _loop(step, inner(step.params[-1]))
+            return _loop(step, inner(step))
         return KERNELS[step.kind](step, dtype)
 
     return Closures(made)

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...graph.applications import application, rewritten
+from ...graph.iterations import Iteration
 from ...graph.nodes import Apply, Expr, Part, Var, intern
-from ...graph.operators import Iteration
 from ...graph.products import indicates, selects
 from ..writing.loops import (
     INDICES,
@@ -42,25 +42,36 @@ def loop_text(
     node: Part, loop: Iteration, names: Names, operands: Sequence[str], lines: Lines
 ) -> str:
     """The array of one output of a loop whose operands are arrays of these names."""
-    n, args = len(loop.states), application(node).args
+    n, args = loop.results, application(node).args
+    fed, named = args[len(loop.states) :], operands[len(loop.states) :]
     own, (index,) = names.chosen(STATES, n), names.chosen(INDICES, 1)
-    bound = bound_operands(args[n:])
+    bound = bound_operands(fed)
     called = dict(zip(map(id, bound), names.chosen(OPERANDS, len(bound)), strict=True))
-    inside = [called.get(id(e), name) for e, name in zip(args[n:], operands[n:], strict=True)]
+    inside = [called.get(id(e), name) for e, name in zip(fed, named, strict=True)]
     scanned = [f"{name}[{index}]" for name in inside[: len(loop.slices)]]
     spelled = [*own, *scanned, *inside[len(loop.slices) :]]
     change: dict[int, Expr] = {
         id(v): intern(Var, (name, v.shape, v.properties))
-        for v, name in zip(loop.variables, spelled, strict=True)
+        for v, name in zip([*loop.states[:n], *loop.slices, *loop.fixed], spelled, strict=True)
     }
-    after = rewritten(list(loop.following.values()), lambda new, old: change.get(id(old), new))
-    before, values = lines(after, {*names.taken, *own, *called.values(), index})
+
+    def told(exprs: Sequence[Expr]) -> str:
+        after = rewritten(exprs, lambda new, old: change.get(id(old), new))
+        before, values = lines(after, {*names.taken, *own, *called.values(), index})
+        return "; ".join([*before, together(values)])
+
+    extent = f"{index}={range_of(loop)}"
+    if loop.until is not None:
+        extent += f" until {told([loop.until])}"
+    elif loop.bound is not None:
+        (count,) = [named[k] for k, v in enumerate(loop.fixed, len(loop.slices)) if v is loop.bound]
+        extent += f" if {index} < {count}"
     word = {id(e): name for e, name in zip(args, operands, strict=True)}
     parts = [
-        f"{together(own)} -> {'; '.join([*before, together(values)])}",
+        f"{together(own)} -> {told([loop.following[k] for k in range(n)])}",
         together(operands[:n]),
         *[f"{called[id(e)]}={word[id(e)]}" for e in bound],
-        f"{index}={range_of(loop)}",
+        extent,
     ]
     name, place = loop_word(node)
     return f"{name}({', '.join(parts)}){place}"

@@ -157,8 +157,12 @@ def literal(text: str) -> Any:
 
 def excerpt(text: str, start: int, end: int, width: int = 32) -> str:
     """Part of the user's text on one line, for a message."""
-    shown = " ".join("".join(c if c.isprintable() else " " for c in text[start:end]).split())
-    return shown if len(shown) <= width else f"{shown[: width - 1]}…"
+    read = min(end, start + 4 * width)  # of a long text the rest is not looked at
+    part = text[start:read]
+    if not part.isprintable():
+        part = "".join(c if c.isprintable() else " " for c in part)
+    shown = " ".join(part.split())
+    return shown if len(shown) <= width and read == end else f"{shown[: width - 1]}…"
 
 
 def line_and_column(text: str, offset: int) -> str:

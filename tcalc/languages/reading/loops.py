@@ -2,7 +2,9 @@
 
 A loop is read before the text around it, in which a name then stands for its value; so are its own
 parts, each a text of the same language: the first states, the operands that have names, and last
-the step, in which states, slices `u[i]` and these operands are variables.
+the step, in which states, slices `u[i]` and these operands are variables. So are states in a
+condition behind the range, `i=0..99 until s < 1`, and operands in a number of steps, `i=0..99
+if i < u`.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ _NAME = r"(?<![\w.])[^\W\d]\w*"
 _WORD = re.compile(_NAME)
 _LOOP = re.compile(rf"(?<![\w.])({'|'.join(FOLD.parts)})[ \t]*\(")
 _PLACE = re.compile(r"\s*\[\s*(\d+)\s*\]")
+_ENDING = re.compile(r"\s(until|if)\s")
 _BOUND = re.compile(r"(?<![=<>!])=(?!=)")
 
 
@@ -171,7 +174,8 @@ class _LoopReader:
         firsts = _tuple(pieces[1]) if len(states) > 1 else [pieces[1]]
         named = [_binding(piece) for piece in pieces[2:]]
         index, ends = named.pop()
-        steps = _range(ends)
+        span, *ending = _ENDING.split(ends, maxsplit=1)
+        steps = _range(span)
         words = [*states, *[word for word, _ in named], index]
         _check_new(words, scope, text)
         inits = [self.value(piece, scope) for piece in firsts]
@@ -183,15 +187,43 @@ class _LoopReader:
         own = [inner.bind(word, e) for word, e in zip(states, inits, strict=True)]
         scanned, step = self.slices(step, index, steps.length, whole, inner)
         outputs = self.step(step, len(states), inner)
+        steps = self.ending(ending, index, steps, inner, bound)
+        whole_step = outputs if steps.until is None else [*outputs, steps.until]
         if variables([*inits, *scanned.values(), *bound.values()]).keys() & {v.name for v in own}:
             raise ParseError("a state is read outside of its loop; choose another name", text, 0)
         try:
-            check_integer_states(own, outputs)
+            check_integer_states(own, whole_step)
         except TypeError as error:
             raise ParseError(str(error), text, 0) from error
         made = closed_loop(own, outputs, inits, LoopOperands(scanned, bound), steps)
         start = FOLD.parts.index(name) * len(states)
+        if start == len(made):
+            raise ParseError("a number of steps is that of a loop with a condition", text, 0)
         return made[start : start + len(states)]
+
+    def ending(
+        self,
+        words: Sequence[str],
+        index: str,
+        steps: LoopRange,
+        scope: _Scope,
+        operands: Mapping[Var, Expr],
+    ) -> LoopRange:
+        """The range with what is said behind it of where the loop ends."""
+        if not words:
+            return steps
+        kind, text = words
+        if kind == "until":
+            (until,) = self.step(text, 1, scope)
+            if index in variables([until]) or steps.backward:
+                message = "a condition on the states, of a loop that runs forward, ends it"
+                raise ParseError(message, text, 0)
+            return steps._replace(until=_number_alone(until, text))
+        counted = re.fullmatch(rf"\s*{re.escape(index)}\s*<(?!=)(.*)", text, re.DOTALL)
+        if counted is None:
+            raise ParseError(f"a number of steps is said as `if {index} < …`", text, 0)
+        (made,) = replaced([self.value(counted[1], scope)], operands)
+        return steps._replace(made=_number_alone(made, text))
 
     def slices(
         self, step: str, index: str, length: Extent, whole: Mapping[str, Expr], scope: _Scope
@@ -277,6 +309,12 @@ def _binding(text: str) -> tuple[str, str]:
         message = "behind its first states a loop has operands u=… and its range i=0..n-1"
         raise ParseError(message, text, 0)
     return name.strip(), value
+
+
+def _number_alone(e: Expr, text: str) -> Expr:
+    if e.ndim:
+        raise ParseError("where a loop ends is said by one number", text, 0)
+    return e
 
 
 def _range(text: str) -> LoopRange:

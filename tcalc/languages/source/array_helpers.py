@@ -83,6 +83,26 @@ def _fold(step, states, slices, fixed, count, backward, dtype):
     return results
 """,
     """
+def _fold_bounded(step, states, slices, fixed, count, backward, made, dtype):
+    rows = [np.zeros((count + 1, *np.shape(s)), dtype) for s in states]
+    most = count if made is None else min(max(int(made), 0), count)
+    before, after = (1, 0) if backward else (0, 1)
+    for row, s in zip(rows, states):
+        row[most if backward else 0] = s
+    done = 0
+    while done < most and (made is not None or not rows[-1][done]):
+        t = most - 1 - done if backward else done
+        found = step(*[row[t + before] for row in rows], *[x[t] for x in slices], *fixed)
+        for row, s in zip(rows, found):
+            row[t + after] = s
+        done += 1
+    shown = rows if made is not None else rows[:-1]
+    results = [row[most - done if backward else done] for row in shown]
+    for shift in after, before:
+        results += [row[shift:count + shift] for row in shown]
+    return results if made is not None else [*results, np.asarray(done, dtype)[()]]
+""",
+    """
 def _frechet(name, a, *directions):
     if not math.prod(a.shape):
         return a

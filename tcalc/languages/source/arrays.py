@@ -22,6 +22,7 @@ from .array_programs import ArrayPrograms, tuple_of
 from .infix import operand, subscripts
 from .language import ATOM, PRODUCT, Code, Operator, named
 from .places import View
+from .turns import Turns
 
 
 class ArrayLanguage(ArrayPrograms):
@@ -269,9 +270,10 @@ class ArrayLanguage(ArrayPrograms):
         bare = c.text[1:-1] if c.text[0] == "(" and c.level == ATOM else c.text
         return Code(f"({bare}).{self.cast}({self.dtype})", condition=bare)
 
-    def fold(
-        self, step: str, operands: tuple[Sequence[Code], ...], times: Extent, backward: bool
-    ) -> Code:
+    def fold(self, step: str, operands: tuple[Sequence[Code], ...], turns: Turns) -> Code:
         groups = [tuple_of([c.text for c in group]) for group in operands]
-        args = [step, *groups, self.size(times).text, str(backward), *self.heads]
-        return Code(f"_fold({', '.join(args)})", view=True)
+        args = [step, *groups, self.size(turns.times).text, str(turns.backward)]
+        if turns.bounded:
+            args.append("None" if turns.made is None else operands[2][turns.made].text)
+        name = "_fold_bounded" if turns.bounded else "_fold"
+        return Code(f"{name}({', '.join([*args, *self.heads])})", view=True)

@@ -40,6 +40,7 @@ from .c_writer import Writer
 from .language import ATOM, PRODUCT, SUM, Check, Code, FunctionText, Operator, named
 from .places import View
 from .scope import FunctionScope
+from .turns import Turns
 
 
 class C(Writer):
@@ -280,10 +281,8 @@ class C(Writer):
     def truth(self, c: Code) -> Code:
         return c
 
-    def fold(
-        self, step: str, operands: tuple[Sequence[Code], ...], times: Extent, backward: bool
-    ) -> Code:
-        return folded(self, self.steps[step], self.sizes, operands, self.extent(times), backward)
+    def fold(self, step: str, operands: tuple[Sequence[Code], ...], turns: Turns) -> Code:
+        return folded(self, self.steps[step], self.sizes, operands, turns)
 
     # --- the module ---
 

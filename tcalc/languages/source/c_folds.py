@@ -9,6 +9,7 @@ from .c_nests import Line, Loop, Node, Statement, nest, replaced
 from .c_values import Value, by_rows, entry_of, in_memory, value
 from .c_writer import Writer
 from .language import Code, FunctionText
+from .turns import Turns
 
 
 def folded(
@@ -16,8 +17,7 @@ def folded(
     f: FunctionText,
     free: Mapping[str, str],
     operands: tuple[Sequence[Code], ...],
-    times: str,
-    backward: bool,
+    turns: Turns,
 ) -> Value:
     """All results of a loop: last states, all states after each step, all before.
 
@@ -25,7 +25,7 @@ def folded(
     (`c_nests.live`).
     """
     starts, others = operands[0], [*operands[1], *operands[2]]
-    turn = language.scope.fresh()
+    turn, times = language.scope.fresh(), language.extent(turns.times)
     given = list(f.parameters.items())
     shapes = [language.shape(v.shape) for _, v in given]
     sizes = {n: language.extent(f.parameters[p.array].shape[p.axis]) for n, p in f.bound.items()}
@@ -65,9 +65,44 @@ def folded(
         body += copied(state, leaf)
     for to, state in zip(after, states, strict=True):
         body += copied(to, state, turn)
-    loop = Loop(turn, times, body, plain=False, backward=backward)
-    language.emit(loop, made=made)
-    return Value("", parts=(*states, *after, *before))
+    loop = Loop(turn, times, body, plain=False, backward=turns.backward)
+    if not turns.bounded:
+        language.emit(loop, made=made)
+        return Value("", parts=(*states, *after, *before))
+    count, start = language.scope.fresh(), "0"
+    if turns.made is None:
+        loop = replace(loop, going=f"{states[-1].text} == 0")
+        loop.body.append(Line(count, "=", f"{count} + 1"))
+    else:
+        number = entry_of(value(operands[2][turns.made]), ()).text
+        loop, start = replace(loop, extent=count), f"(ptrdiff_t)fmin(fmax({number}, 0), {times})"
+    # The states at the end that is not reached are also those of one more row, if there is one.
+    edge: list[Node] = []
+    for to, state in zip(after if turns.backward else before, states, strict=True):
+        end = copied(to, state, count)
+        edge += [Loop(language.scope.fresh(), f"({count} < {times})", end, plain=False)]
+    nodes = [Line(count, "=", start, "ptrdiff_t"), *_zeros(language, [*after, *before])]
+    nodes += [*edge, loop] if turns.backward else [loop, *edge]
+    shown = slice(len(states) - turns.until)
+    steps = [_number(language, f"(real){count}", nodes)] if turns.until else []
+    language.emit(*nodes, made=made)
+    return Value("", parts=(*states[shown], *after[shown], *before[shown], *steps))
+
+
+def _zeros(language: Writer, rows: Sequence[Value]) -> list[Node]:
+    """Nests that fill arrays with zeros."""
+    found: list[Node] = []
+    for row in rows:
+        index = language.index(len(row.shape))
+        found += nest(index, row.shape, [Line(entry_of(row, index).text, "=", "0")])
+    return found
+
+
+def _number(language: Writer, text: str, nodes: list[Node]) -> Value:
+    """A number under a name, which these statements give it."""
+    name = language.scope.fresh()
+    nodes.append(Line(name, "=", text, "real"))
+    return replace(in_memory(name, ()), whole=True)
 
 
 def _state(language: Writer, shape: tuple[str, ...], start: Value) -> Value:
@@ -75,9 +110,10 @@ def _state(language: Writer, shape: tuple[str, ...], start: Value) -> Value:
     if shape:
         found: Value = language.filled(shape, start, rows=True)
         return found
-    name = language.scope.fresh()
-    language.emit(Line(name, "=", entry_of(start, ()).text, "real"))
-    return replace(in_memory(name, ()), whole=True)
+    nodes: list[Node] = []
+    found = _number(language, entry_of(start, ()).text, nodes)
+    language.emit(*nodes)
+    return found
 
 
 def _operand(

@@ -19,6 +19,7 @@ from .c_nests import (
     Line,
     Loop,
     Node,
+    controls,
     flat,
     mapped,
     place,
@@ -39,7 +40,7 @@ SEARCHED_A_STEP = 3
 def live(nodes: Sequence[Node], kept: Sequence[str]) -> list[Node]:
     """Without statements that only fill what nothing reads."""
     reads = [(set(targets(line)), words(line)) for line in flat(nodes)]
-    needed = set(kept)
+    needed = {*kept, *re.findall(r"[A-Za-z_]\w*", " ".join(controls(nodes)))}
     while new := {w for made, read in reads if made & needed for w in read} - needed:
         needed |= new
     return _without(nodes, {name for made, _ in reads for name in made - needed})
@@ -51,7 +52,7 @@ def _without(nodes: Sequence[Node], dead: set[str]) -> list[Node]:
         if isinstance(node, Loop):
             body = _without(node.body, dead)
             if body:
-                found.append(Loop(node.index, node.extent, body, node.plain, node.backward))
+                found.append(node.around(body))
         elif not dead.issuperset(targets(node)):
             found.append(node)
     return found
@@ -87,7 +88,7 @@ class Fusion:
         for n in out:
             if isinstance(n, Loop):
                 body = self.fused(n.body)
-                found += _apart(Loop(n.index, n.extent, body, n.plain, n.backward))
+                found += _apart(n.around(body))
             else:
                 found.append(n)
         return found
@@ -244,10 +245,7 @@ def _localised(
     nodes: Sequence[Node], arrays: Mapping[str, Array], count: Mapping[str, int]
 ) -> list[Node]:
     found = [
-        Loop(n.index, n.extent, _localised(n.body, arrays, count), n.plain, n.backward)
-        if isinstance(n, Loop)
-        else n
-        for n in nodes
+        n.around(_localised(n.body, arrays, count)) if isinstance(n, Loop) else n for n in nodes
     ]
     start = 0
     while start < len(found):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...support.errors import LimitError
@@ -64,13 +64,21 @@ class Call:
 
 @dataclass
 class Loop:
-    """A loop over an index from 0 on; `plain` ones may be fused."""
+    """A loop over an index from 0 on; `plain` ones may be fused.
+
+    It goes on only while `going` holds, if it is said.
+    """
 
     index: str
     extent: str
     body: list[Node]
     plain: bool = True
     backward: bool = False
+    going: str = ""
+
+    def around(self, body: list[Node]) -> Loop:
+        """The loop with another body."""
+        return replace(self, body=body)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -142,9 +150,20 @@ def flat(nodes: Sequence[Node]) -> Iterator[Line | Call]:
     return (node for node in inside(nodes) if not isinstance(node, Loop))
 
 
+def controls(nodes: Sequence[Node]) -> Iterator[str]:
+    """The text of how often loops run."""
+    for node in inside(nodes):
+        if isinstance(node, Loop):
+            yield from (node.extent, node.going)
+
+
 def texts(nodes: Sequence[Node]) -> Iterator[str]:
     """All text, extents of loops too."""
-    return (node.extent if isinstance(node, Loop) else node.text for node in inside(nodes))
+    for node in inside(nodes):
+        if isinstance(node, Loop):
+            yield from (node.extent, node.going)
+        else:
+            yield node.text
 
 
 def words(node: Node) -> frozenset[str]:
@@ -177,7 +196,8 @@ def mapped(node: Node, text: Mapping[str, str] | object) -> Node:
     assert callable(text)
     if isinstance(node, Loop):
         body = [mapped(inner, text) for inner in node.body]
-        return Loop(text(node.index), text(node.extent), body, node.plain, node.backward)
+        going = text(node.going) if node.going else ""
+        return Loop(text(node.index), text(node.extent), body, node.plain, node.backward, going)
     if isinstance(node, Call):
         written = tuple([str(text(name)) for name in node.writes])
         return Call(text(node.text), written, node.status)
@@ -218,7 +238,8 @@ def lines(nodes: Sequence[Node]) -> list[str]:
 
 def _loop(node: Loop) -> list[str]:
     i, n = node.index, node.extent
-    head = f"for (ptrdiff_t {i} = 0; {i} < {n}; {i}++)"
+    going = f" && {node.going}" if node.going else ""
+    head = f"for (ptrdiff_t {i} = 0; {i} < {n}{going}; {i}++)"
     if node.backward:
         head = f"for (ptrdiff_t {i} = {n}; {i}-- > 0;)"
     body = lines(node.body)

@@ -101,6 +101,32 @@ def _fold(step, states, slices, fixed, count, backward, dtype):
     )
     return [*last, *after, *before]
 """,
+        """
+def _fold_bounded(step, states, slices, fixed, count, backward, made, dtype):
+    most = count if made is None else jnp.clip(jnp.asarray(made, int), 0, count)
+    rows = []
+    for s in [jnp.asarray(s, dtype) for s in states]:
+        row = jnp.zeros((count + 1, *s.shape), dtype)
+        rows.append(row.at[most if backward else 0].set(s))
+
+    def going(carry):
+        done, rows = carry
+        return (done < most) & (made is not None or rows[-1][done] == 0)
+
+    def following(carry):
+        done, rows = carry
+        t = most - 1 - done if backward else done
+        before, after = (t + 1, t) if backward else (t, t + 1)
+        found = step(*[row[before] for row in rows], *[x[t] for x in slices], *fixed)
+        return done + 1, [row.at[after].set(s) for row, s in zip(rows, found)]
+
+    done, rows = jax.lax.while_loop(going, following, (0, rows)) if count else (0, rows)
+    shown = rows if made is not None else rows[:-1]
+    results = [row[most - done if backward else done] for row in shown]
+    for shift in (0, 1) if backward else (1, 0):
+        results += [row[shift:count + shift] for row in shown]
+    return results if made is not None else [*results, jnp.asarray(done, dtype)]
+""",
         '''
 def _inverse_mills(n, x):
     """Orders that are traced are at most 16: no number beyond."""

@@ -34,6 +34,7 @@ from .language import ATOM, PRODUCT, Code, Operator
 from .one_based import Value, bare, combined, lacking, ndim, thin, valued
 from .places import View
 from .scope import unlike
+from .turns import Turns
 
 
 class Julia(JuliaProgram):
@@ -300,14 +301,20 @@ class Julia(JuliaProgram):
         found = Value(f"{self.kind}{dot}({text})", ndim=ndim(c), lacks=lacking([c]))
         return replace(found, condition=text, truth=text)
 
-    def fold(
-        self, step: str, operands: tuple[Sequence[Code], ...], times: Extent, backward: bool
-    ) -> Code:
+    def fold(self, step: str, operands: tuple[Sequence[Code], ...], turns: Turns) -> Code:
         groups = [self.row([c.text for c in group]) for group in operands]
-        last = [ndim(c) for c in operands[0]]
-        count, order = self.size(times), str(backward).lower()
-        found = self.invoke(0, "fold", step, *groups, count, order, "Float")
-        return replace(found, weak=False, parts=(*last, *[n + 1 for n in last] * 2))
+        last = [ndim(c) for c in operands[0][: len(operands[0]) - turns.until]]
+        args: list[Code | str] = [
+            step,
+            *groups,
+            self.size(turns.times),
+            str(turns.backward).lower(),
+        ]
+        if turns.bounded:
+            args.append("nothing" if turns.made is None else operands[2][turns.made].text)
+        found = self.invoke(0, "fold_bounded" if turns.bounded else "fold", *args, "Float")
+        parts = (*last, *[n + 1 for n in last] * 2, *[0] * turns.until)
+        return replace(found, weak=False, parts=parts)
 
     # --- the module ---
 

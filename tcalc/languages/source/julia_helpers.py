@@ -166,6 +166,31 @@ function fold(step, states, slices, fixed, count, backward, kind)
 end
 ''',
     '''
+"""Those of a loop of `made` steps, or until the last state is not 0; then the number of steps."""
+function fold_bounded(step, states, slices, fixed, count, backward, made, kind)
+    part(a, t) = a[t, ntuple(_ -> :, ndims(a) - 1)...]
+    rows = [zeros(kind, count + 1, size(s)...) for s in states]
+    save(t, found) = foreach(rows, found) do row, s
+        setindex!(row, s, t, ntuple(_ -> :, ndims(s))...)
+    end
+    most = made === nothing ? count : clamp(trunc(Int, made), 0, count)
+    save(backward ? most + 1 : 1, states)
+    done = 0
+    while done < most && (made !== nothing || rows[end][done + 1] == 0)
+        t = backward ? most - done : done + 1
+        now = [part(row, backward ? t + 1 : t) for row in rows]
+        save(backward ? t : t + 1, step(now..., (part(x, t) for x in slices)..., fixed...))
+        done += 1
+    end
+    shown = made === nothing ? rows[1:end-1] : rows
+    last = [part(row, backward ? most - done + 1 : done + 1) for row in shown]
+    after = [row[(1:count) .+ !backward, ntuple(_ -> :, ndims(row) - 1)...] for row in shown]
+    before = [row[(1:count) .+ backward, ntuple(_ -> :, ndims(row) - 1)...] for row in shown]
+    steps = made === nothing ? (kind(done),) : ()
+    return (last..., after..., before..., steps...)
+end
+''',
+    '''
 """log(sum(b .* exp.(a))) along axes, without overflow."""
 function logsumexp(a, axes, b=1)
     top = maximum(a, dims=axes)

@@ -18,6 +18,7 @@ from ...graph.nodes import Var
 from ...integers.affine import Congruence, Constraint
 from .places import View
 from .scope import FunctionScope, Place
+from .turns import Turns
 
 #: How tightly the outermost operator of a text binds.
 ATOM, PRODUCT, SUM = 2, 1, 0
@@ -347,9 +348,7 @@ class Language(Protocol):
     def truth(self, c: Code) -> Code:
         """Truth values as 1 and 0."""
 
-    def fold(
-        self, step: str, operands: tuple[Sequence[Code], ...], times: Extent, backward: bool
-    ) -> Code:
+    def fold(self, step: str, operands: tuple[Sequence[Code], ...], turns: Turns) -> Code:
         """All results of a loop: the last states, then all states after each step, then before.
 
         Parameters
@@ -358,9 +357,7 @@ class Language(Protocol):
             The function of one step, from states, slices and what all steps share to states.
         operands : (states, slices, fixed)
             First states; what is read one slice a step; what all steps share.
-        times : int or str
-        backward : bool
-            Does the last slice come first?
+        turns : Turns
         """
 
     # --- the module ---

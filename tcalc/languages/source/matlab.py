@@ -33,6 +33,7 @@ from .matlab_operators import MATRICES, PLACES, REDUCTIONS, STRICT, TEMPLATES, T
 from .matlab_program import FUNCTIONS, KEYWORDS, MatlabProgram, Several, is_field, number, quoted
 from .one_based import Value, bare, lacking, ndim, thin, valued, values
 from .places import View
+from .turns import Turns
 
 
 class Matlab(MatlabProgram):
@@ -300,15 +301,20 @@ class Matlab(MatlabProgram):
             truth=text,
         )
 
-    def fold(
-        self, step: str, operands: tuple[Sequence[Code], ...], times: Extent, backward: bool
-    ) -> Code:
+    def fold(self, step: str, operands: tuple[Sequence[Code], ...], turns: Turns) -> Code:
         groups = [f"{{{', '.join([c.text for c in group])}}}" for group in operands]
-        last = [ndim(c) for c in operands[0]]
-        found = self.invoke(
-            0, "fold", step, *groups, self.size(times), str(backward).lower(), "kind"
-        )
-        return replace(found, weak=False, parts=(*last, *[n + 1 for n in last] * 2))
+        last = [ndim(c) for c in operands[0][: len(operands[0]) - turns.until]]
+        args: list[Code | str] = [
+            step,
+            *groups,
+            self.size(turns.times),
+            str(turns.backward).lower(),
+        ]
+        if turns.bounded:
+            args.append("[]" if turns.made is None else operands[2][turns.made].text)
+        found = self.invoke(0, "fold_bounded" if turns.bounded else "fold", *args, "kind")
+        parts = (*last, *[n + 1 for n in last] * 2, *[0] * turns.until)
+        return replace(found, weak=False, parts=parts)
 
     # --- the module ---
 

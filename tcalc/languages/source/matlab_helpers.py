@@ -102,6 +102,46 @@ function results = fold(step, states, slices, fixed, count, backward, kind)
 end
 """,
     """
+function results = fold_bounded(step, states, slices, fixed, count, backward, made, kind)
+% Those of a loop of so many steps, or until the last state is not 0; then the number of steps.
+  most = count;
+  if ~isempty(made)
+    most = min(max(fix(double(made)), 0), count);
+  end
+  states = cellfun(@(s) cast(s, kind), states, 'UniformOutput', false);
+  rows = cellfun(@(s) zeros(count + 1, numel(s), kind), states, 'UniformOutput', false);
+  shapes = cellfun(@size, states, 'UniformOutput', false);
+  for k = 1:numel(states)
+    rows{k}(1 + backward * most, :) = states{k}(:);
+  end
+  done = 0;
+  while done < most && (~isempty(made) || ~states{end})
+    t = done + 1;
+    if backward
+      t = most - done;
+    end
+    now = cellfun(@(x) page(x, 1, t), slices, 'UniformOutput', false);
+    states = step(states{:}, now{:}, fixed{:});
+    for k = 1:numel(states)
+      rows{k}(t + ~backward, :) = states{k}(:);
+    end
+    done = done + 1;
+  end
+  steps = {};
+  if isempty(made)
+    [rows, shapes, steps] = deal(rows(1:end-1), shapes(1:end-1), {cast(done, kind)});
+  end
+  place = 1 + done;
+  if backward
+    place = 1 + most - done;
+  end
+  last = cellfun(@(a, n) reshape(a(place, :), n), rows, shapes, 'UniformOutput', false);
+  part = @(skip) cellfun(@(a, n) reshape(a(skip + (1:count), :), [count, n]), rows, shapes, ...
+                         'UniformOutput', false);
+  results = [last, part(~backward), part(backward), steps];
+end
+""",
+    """
 function x = inner(a, b)
 % The sum of all products of entries.
   x = a(:)' * b(:);

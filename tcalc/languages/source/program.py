@@ -52,6 +52,7 @@ from .planned import written_form
 from .products import Products
 from .scope import FunctionScope, parameters, plain_key, unlike
 from .solves import factored, solvable
+from .turns import Turns
 from .values import Narrow, unscaled
 
 #: Steps that the text of a node takes.
@@ -267,7 +268,7 @@ class SourceProgram(Ownership):
         """A node from its operands."""
         if isinstance(node, Var):
             code = self.language.variable(self.names[node.name], node.shape)
-            return self.language.constant(code) if node.integral else code
+            return self.language.constant(code) if node.integral or self.around else code
         if isinstance(node, Const):
             code = self.language.array(node.value)
             return self.language.constant(code) if node.value.dtype.kind == "i" else code
@@ -379,10 +380,9 @@ class SourceProgram(Ownership):
             for k, v in enumerate(group)
         }
         name = self.inside("step", tuple(loop.following.values()), names)
-        n, m = len(loop.states), len(loop.slices)
+        n, m = len(loop.states), len(loop.states) + len(loop.slices)
         args = [self.operand(node, k) for k in range(len(node.args))]
-        operands = (args[:n], args[n : n + m], args[n + m :])
-        return self.language.fold(name, operands, loop.times, loop.backward)
+        return self.language.fold(name, (args[:n], args[n:m], args[m:]), Turns.of(loop))
 
     def inside(self, stem: str, tree: Any, names: Mapping[str, Var]) -> str:
         self.nestings += 1

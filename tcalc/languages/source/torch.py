@@ -116,6 +116,23 @@ def _fold(step, states, slices, fixed, count, backward, dtype, device):
     return found
 """,
         """
+def _fold_bounded(step, states, slices, fixed, count, backward, made, dtype, device):
+    every = [[torch.as_tensor(s, dtype=dtype, device=device) for s in states]]
+    most = count if made is None else min(max(int(made), 0), count)
+    while len(every) <= most and (made is not None or not every[-1][-1]):
+        t = most - len(every) if backward else len(every) - 1
+        every.append(step(*every[-1], *[x[t] for x in slices], *fixed))
+    done, shown = len(every) - 1, range(len(states) - (made is None))
+    found = [every[-1][k] for k in shown]
+    for shift in (0, 1) if backward else (1, 0):
+        for k in shown:
+            rows = [row[k] for row in (every[::-1] if backward else every)]
+            rows += [torch.zeros_like(rows[0])] * (count - done)
+            found.append(torch.stack(rows)[shift:count + shift])
+    steps = torch.as_tensor(done, dtype=dtype, device=device)
+    return found if made is not None else [*found, steps]
+""",
+        """
 def _gamma_sign(x):
     return torch.where((x < 0) & (torch.floor(x) % 2 != 0), -1, 1).to(x.dtype)
 """,

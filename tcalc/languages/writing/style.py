@@ -104,6 +104,9 @@ class Style:
     def eye(self, extent: Extent) -> Fragment:
         return Fragment(f"eye({extent})", size=4)
 
+    def keyword(self, text: str) -> Rope:
+        return f" {text} "
+
     # --- parentheses and signs ---
 
     def inside(self, p: Fragment, level: int) -> Rope:
@@ -116,9 +119,8 @@ class Style:
         return ("(", rope, ")")
 
     def signed(self, p: Fragment) -> Rope:
-        if not p.negative:
-            return p.text
-        return ("-", p.text if p.level > SUM else self.parenthesised(p.text))
+        text = p.text if p.level > SUM or not p.negative else self.parenthesised(p.text)
+        return ("-", text) if p.negative else text
 
     def spread(self, p: Fragment, ndim: int, row: bool) -> Fragment:
         """A scalar beside columns, rows or matrices in a sum."""

@@ -51,14 +51,20 @@ def _kernels(xp: Any, result: Result, params: Params, *arrays: AnyArray) -> tupl
 def _loop(
     xp: Any, result: Result, params: Params, *arrays: AnyArray
 ) -> tuple[AnyArray | None, ...]:
-    """The last states, those after every step, and those before: None for what is not read."""
+    """The last states, those after every step, and those before: None for what is not read.
+
+    Of a loop that ends at a condition the number of steps is the last.
+    """
     op, *rest, count, read, step = params
     once = op.iteration(tuple(rest), read)
     n, m = len(once.states), len(once.slices)
     held = {k: [xp.asarray(arrays[k], result.dtype)] for k in once.following}
     scanned, fixed = arrays[n : n + m], _named(once.fixed, arrays[n + m :])
-    order = range(count)[::-1] if once.backward else range(count)
+    times = count if once.counter is None else int(min(max(arrays[once.counter], 0), count))
+    order = range(times)[::-1] if once.backward else range(times)
     for number, t in enumerate(order, 1):
+        if once.until is not None and held[n - 1][-1]:
+            break
         states = {once.states[k].name: rows[-1] for k, rows in held.items()}
         slices = _named(once.slices, [a[t] for a in scanned])
         try:
@@ -68,11 +74,16 @@ def _loop(
         for rows, array in zip(held.values(), after, strict=True):
             rows.append(array)
     outputs: dict[int, AnyArray] = {}
+    done, shown = len(next(iter(held.values()))) - 1, once.results
     for k, rows in held.items():
-        every = xp.stack(rows[::-1] if once.backward else rows)
+        rest = [xp.zeros_like(rows[0])] * (count - done)
+        every = xp.stack([*(rows[::-1] if once.backward else rows), *rest])
         late, early = (every[:-1], every[1:]) if once.backward else (every[1:], every[:-1])
-        outputs |= {k: rows[-1], n + k: late, 2 * n + k: early}
-    return tuple([outputs.get(k) for k in range(3 * n)])
+        if k < shown:
+            outputs |= {k: rows[-1], shown + k: late, 2 * shown + k: early}
+    if once.until is not None:
+        outputs[3 * shown] = xp.asarray(done, dtype=result.dtype)
+    return tuple([outputs.get(k) for k in range(3 * shown + (once.until is not None))])
 
 
 def _named(variables: Any, arrays: Any) -> Mapping[str, AnyArray]:
