@@ -361,7 +361,7 @@ class Typeset(Marks):
         return self.inside(inner(word, taken)._replace(negative=p.negative), POWER)
 
     def once(self, entry: Callable[[str, str], Fragment]) -> Callable[[str, str], Fragment]:
-        """The text of entries, of which all that is made of an array asks under the same letters."""
+        """The text of entries, which all that an array makes asks for by the same letters."""
         texts: dict[tuple[str, str, int], Fragment] = {}
 
         def known(out: str, taken: str) -> Fragment:
