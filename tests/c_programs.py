@@ -92,14 +92,34 @@ def called(
     return status, results
 
 
+class Program(NamedTuple):
+    """One of several functions that were compiled together."""
+
+    library: ctypes.CDLL
+    source: str
+    name: str
+    job: Job
+
+    def __call__(self, real: Any = np.float64) -> tuple[int, list[np.ndarray]]:
+        return called(self.library, self.source, self.name, self.job, real)
+
+
+def compiled(jobs: Sequence[Job], folder: Path, *flags: str) -> list[Program]:
+    """Functions of these expressions, by one start of the compiler."""
+    sources = [printed(job, k) for k, job in enumerate(jobs)]
+    library = built(joined(sources), folder, *flags)
+    return [
+        Program(library, source, f"f{k}", job)
+        for k, (job, source) in enumerate(zip(jobs, sources, strict=True))
+    ]
+
+
 def problems(jobs: Sequence[Job], folder: Path, tolerance: float, *flags: str) -> list[str]:
     """What is wrong with the functions of these expressions, compiled together."""
     real = np.float32 if "-DSINGLE" in flags else np.float64
-    sources = [printed(job, k) for k, job in enumerate(jobs)]
-    library = built(joined(sources), folder, *flags)
     found = []
-    for k, (job, source) in enumerate(zip(jobs, sources, strict=True)):
-        status, results = called(library, source, f"f{k}", job, real)
+    for program in compiled(jobs, folder, *flags):
+        job, (status, results) = program.job, program(real)
         if status:
             found.append(f"{job.name}: status {status}")
         for e, a, b in zip(leaves(job.tree), results, job.expected(), strict=True):

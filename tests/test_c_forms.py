@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.backends.c.forms import PLAIN, READING
 from tcalc.backends.c.functions import CompiledSteps
 from tcalc.backends.c.rows import REDUCTIONS, ROUTINES, SPREAD
 from tcalc.backends.c.rows import entry as written_entry
-from tcalc.backends.c.source import PLAIN, READING
 from tcalc.backends.c.tiles import CompiledTiles
 from tcalc.graph.operators import Loop, Selection
 from tcalc.plan.kinds.table import KINDS

@@ -12,7 +12,16 @@ import pytest
 
 import tcalc as tc
 from tcalc.languages.source.c_module import header_of
-from tests.c_programs import COMPILER, STRICT, Job, built, called, needs_compiler, printed
+from tests.c_programs import (
+    COMPILER,
+    STRICT,
+    Job,
+    built,
+    called,
+    compiled,
+    needs_compiler,
+    printed,
+)
 
 pytestmark = needs_compiler
 
@@ -181,16 +190,18 @@ def test_names_are_words_that_mean_nothing_else(tmp_path: Path) -> None:
         assert v.name in source or not v.name.isascii()
 
 
-@pytest.mark.parametrize("key", ["*/ int x; /*", "??/\n#error", "a b", "", "out", 3, "int", 1.5])
-def test_keys_are_no_code(key: Any, tmp_path: Path) -> None:
-    job = Job(
-        "keys", {key: 2 * c, "other": {key: w + c}}, {"c": np.array(1.5), "w": np.ones(2)}, {"n": 2}
-    )
-    source = printed(job, 0)
-    status, (a, b) = called(built(source, tmp_path), source, "f0", job)
-    assert status == 0
-    assert a == 3
-    np.testing.assert_array_equal(b, [2.5, 2.5])
+KEYS = ["*/ int x; /*", "??/\n#error", "a b", "", "out", 3, "int", 1.5]
+
+
+def test_keys_are_no_code(tmp_path: Path) -> None:
+    given = {"c": np.array(1.5), "w": np.ones(2)}
+    trees = [{key: 2 * c, "other": {key: w + c}} for key in KEYS]
+    jobs = [Job(str(key), tree, given, {"n": 2}) for key, tree in zip(KEYS, trees, strict=True)]
+    for program in compiled(jobs, tmp_path):
+        status, (a, b) = program()
+        assert status == 0
+        assert a == 3
+        np.testing.assert_array_equal(b, [2.5, 2.5])
 
 
 @pytest.mark.parametrize("bad", ["int", "exp", "main", "malloc", "product", "1f", "f(x)", "__f"])

@@ -26,7 +26,7 @@ from . import (  # noqa: F401
 )
 from .cost import reading_cost
 from .egraph import Cost, EqualForms
-from .laws import brought_together
+from .laws import brought_together, one_search
 
 MAX_LARGE = 120  #: nodes of an expression beyond which no other form is looked for
 MAX_TOKENS = 600  #: the same for the signs and names in its text
@@ -52,6 +52,7 @@ class _Cost:
         return cost, text
 
 
+@one_search()
 def search(e: Expr) -> Expr:
     """The cheapest form that is found."""
     nodes = postorder([e])

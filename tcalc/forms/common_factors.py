@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..graph.extents import ONE, Coef, Extent, size_of
+from ..graph.extents import ONE, Coef, Extent, Shape, size_of
 from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
 from ..graph.normal import add, built, einsum, scale, view
 from ..graph.products import Factors, atoms_of, multiple, split_coef
 from .exponentials import opposite
-from .laws import law
+from .laws import law, once
 from .powers import in_units
 from .products import MAX_TERMS, opened
 
@@ -33,12 +33,26 @@ class Place(NamedTuple):
     rest : Factors
         The other factors under the same labels; which of them stand in the remainder is decided
         among all terms.
+    made : dict
+        Remainders that were built, by their axes and the result's shape.
     """
 
     key: tuple[Any, ...]
     factor: Expr
     word: Labels
     rest: Factors
+    made: dict[tuple[Labels, Shape], Expr]
+
+    def remainder(self, axes: Sequence[int], shape: Shape) -> Expr:
+        """The other factors with the result's axes that are wanted."""
+        ndim = len(shape)
+        out = tuple([self.rest.out[k] if k < ndim else k for k in axes])
+        if (out, shape) not in self.made:
+            extents: dict[int, Extent] = dict(enumerate(shape))
+            extents.update(zip(self.word, self.factor.shape, strict=True))
+            product = self.rest._replace(out=out, extents={**extents, **self.rest.extents})
+            self.made[out, shape] = built(product)
+        return self.made[out, shape]
 
 
 def _places(product: Factors) -> Iterator[Place]:
@@ -62,7 +76,7 @@ def _places(product: Factors) -> Iterator[Place]:
         words = [(a, tuple([names[label] for label in w])) for a, w in rest]
         found = Factors(words, tuple([names[label] for label in out]), extents, product.coef)
         summed = tuple([i if i < len(out) else own.index(i) + len(out) for i in moved])
-        yield Place((op.order, summed), op, moved, found)
+        yield Place((op.order, summed), op, moved, found, {})
 
 
 def _pulled(e: Expr, places: list[tuple[int, Place]]) -> Expr:
@@ -73,21 +87,20 @@ def _pulled(e: Expr, places: list[tuple[int, Place]]) -> Expr:
     axes = sorted((result - own) | (needed & own))
     extents: dict[int, Extent] = dict(enumerate(e.shape))
     extents.update(zip(first.word, first.factor.shape, strict=True))
-    rests = []
-    for _, place in places:
-        out = tuple([place.rest.out[k] if k < e.ndim else k for k in axes])
-        rests.append(built(place.rest._replace(out=out, extents={**extents, **place.rest.extents})))
+    rests = [place.remainder(axes, e.shape) for _, place in places]
     words = [first.word, axes]
     return einsum([first.factor, add(rests)], words, range(e.ndim), ONE, extents)
 
 
-def _views(e: Expr) -> list[Factors]:
-    """A term as a product: with contractions opened, and with contractions as factors."""
+@once
+def _views(e: Expr) -> list[list[Place]]:
+    """The factors of a term as a product: contractions opened, and contractions as factors."""
     whole, outer = opened(e), atoms_of(e)
     found = [whole]
     if len(outer.operands) != len(whole.operands):
         found.append(outer)
-    return [p._replace(operands=[f for op in p.operands for f in in_units(*op)]) for p in found]
+    units = [p._replace(operands=[f for op in p.operands for f in in_units(*op)]) for p in found]
+    return [list(_places(p)) for p in units]
 
 
 @law("common-factor", "A*x + A*B*x = A*(B*x + x)", "Add")
@@ -99,8 +112,8 @@ def _common_factor(e: Expr) -> Iterable[Expr | None]:
     found: dict[Any, list[tuple[int, Place]]] = {}
     for k, term in enumerate(terms):
         seen: set[Any] = set()
-        for product in _views(term):
-            for place in _places(product):
+        for factors in _views(term):
+            for place in factors:
                 if place.key not in seen:
                     seen.add(place.key)
                     found.setdefault(place.key, []).append((k, place))
@@ -125,10 +138,8 @@ def _different_factor(e: Expr) -> Iterable[Expr | None]:
         return
     found: dict[Any, list[tuple[int, Expr, Expr]]] = {}
     for k, term in enumerate(e.args):
-        product = opened(term)
-        if len(product.operands) <= MAX_CHAIN and len(set(product.out)) == e.ndim:
-            for key, factor, rest in _without_one(product):
-                found.setdefault((*key, id(rest)), []).append((k, factor, rest))
+        for key, factor, rest in _without_one(term):
+            found.setdefault((*key, id(rest)), []).append((k, factor, rest))
     for (word, axes, _), group in found.items():
         members = {k for k, _, _ in group}
         if len(group) == len(members) > 1:
@@ -137,9 +148,13 @@ def _different_factor(e: Expr) -> Iterable[Expr | None]:
             yield add([*others, einsum([total, group[0][2]], [word, axes], range(e.ndim))])
 
 
-def _without_one(product: Factors) -> Iterator[tuple[tuple[Labels, Labels], Expr, Expr]]:
+@once
+def _without_one(e: Expr) -> list[tuple[tuple[Labels, Labels], Expr, Expr]]:
     """Each matrix with the coefficient, and the rest; their labels, the result's in front."""
+    product, found = opened(e), []
     ndim = len(product.out)
+    if len(product.operands) > MAX_CHAIN or len(set(product.out)) < ndim:
+        return []
     for k, (op, word) in enumerate(product.operands):
         rest = product.operands[:k] + product.operands[k + 1 :]
         if op.ndim != 2 or len(set(word)) < 2 or not rest:
@@ -154,7 +169,8 @@ def _without_one(product: Factors) -> Iterator[tuple[tuple[Labels, Labels], Expr
         if place[0] > place[1]:
             place, factor = place[::-1], view(factor, (1, 0))
         if set(place) | {names[label] for label in out} >= set(range(ndim)):
-            yield (place, tuple([names[label] for label in out])), factor, made
+            found.append(((place, tuple([names[label] for label in out])), factor, made))
+    return found
 
 
 @law("common-number", "x/2 + vector(1, n)*extent(n)/2 = (x + vector(1, n)*extent(n))/2", "Add")

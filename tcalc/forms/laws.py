@@ -12,13 +12,45 @@ convention is not printed. Numbers never come from these forms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..graph.applications import rewritten
 from ..graph.nodes import Apply, Expr
 
 MAX_PASSES = 6
+
+_KNOWN: ContextVar[dict[Any, Any] | None] = ContextVar("known", default=None)
+T = TypeVar("T")
+
+
+@contextmanager
+def one_search() -> Iterator[None]:
+    """Within it, what laws ask of a node `once` is computed once."""
+    token = _KNOWN.set({})
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
+
+
+def once(function: Callable[[Expr], T]) -> Callable[[Expr], T]:
+    """A function of nodes, each of which many laws and many sums of one search ask it of."""
+
+    def known(e: Expr) -> T:
+        held = _KNOWN.get()
+        if held is None:
+            return function(e)
+        key = function, id(e)
+        if key not in held:
+            held[key] = e, function(e)  # the node lives as long as its id stands for it
+        found: T = held[key][1]
+        return found
+
+    return known
+
 
 Rewrite = Callable[[Expr], Iterable[Expr | None]]
 

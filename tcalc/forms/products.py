@@ -21,7 +21,7 @@ from ..graph.products import (
     zeros_node,
 )
 from ..graph.sums import absent_axes, collected
-from .laws import law
+from .laws import law, once
 
 MAX_OPERANDS = 16
 MAX_TERMS = 24
@@ -121,6 +121,7 @@ def _flat(e: Expr) -> Iterable[Expr | None]:
         yield total(list(map(settled, terms)), e)
 
 
+@once
 def multiplied_out(e: Expr) -> list[Expr]:
     """The terms of a product with sums in it, one sum after the other."""
     found: list[Expr] = []

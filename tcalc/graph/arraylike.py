@@ -6,9 +6,10 @@ Every method looks its function up by name; the modules that define the function
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,26 +20,56 @@ if TYPE_CHECKING:
     from .nodes import Expr
 
 Binary = Callable[[Any, object], "Expr"]
+Operation = Callable[..., Any]
+
+
+class _Retrace(Protocol):
+    def result(self, operation: Operation, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """What an operation gives, which may be known."""
+
+
+#: For each thread, what keeps the operations of a function that is traced.
+OPEN = threading.local()
 
 #: What Python operators, ndarray methods and NumPy calls on expressions mean; upper layers fill it.
 surface: dict[str, Callable[..., Any]] = {}
 
 
+def _done(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """An operation, found again where a function is traced again."""
+    retrace: _Retrace | None = getattr(OPEN, "retrace", None)
+    if retrace is None:
+        return surface[name](*args, **options)
+    return retrace.result(surface[name], args, options)
+
+
 def _infix(name: str) -> tuple[Binary, Binary]:
     def plain(self: Expr, other: object) -> Expr:
-        result: Expr = surface[name](self, other)
+        result: Expr = _done(name, (self, other), {})
         return result
 
     def swapped(self: Expr, other: object) -> Expr:
-        result: Expr = surface[name](other, self)
+        result: Expr = _done(name, (other, self), {})
         return result
 
     return plain, swapped
 
 
+def _operation(name: str) -> Callable[..., Any]:
+    def method(self: Expr, /, *args: object, **options: object) -> Any:
+        return _done(name, (self, *args), options)
+
+    return _named(method, name)
+
+
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Expr, /, *args: object, **options: object) -> Any:
         return surface[name](self, *args, **options)
+
+    return _named(method, name)
+
+
+def _named(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     method.__name__ = name
     method.__doc__ = f"As `tcalc.{name}` with this expression as first argument."
@@ -46,7 +77,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _numpys(name: str) -> Callable[..., Any]:
-    method = _method(f"ndarray.{name}")
+    method = _operation(f"ndarray.{name}")
     method.__name__ = name
     method.__doc__ = f"As `numpy.ndarray.{name}`."
     return method
@@ -92,12 +123,12 @@ class ArrayMethods(Evaluated):
 
     @property
     def T(self) -> Expr:
-        result: Expr = surface["transpose"](self)
+        result: Expr = _done("transpose", (self,), {})
         return result
 
     @property
     def mT(self) -> Expr:
-        result: Expr = surface["matrix_transpose"](self)
+        result: Expr = _done("matrix_transpose", (self,), {})
         return result
 
     @property
@@ -142,10 +173,10 @@ class ArrayMethods(Evaluated):
     __ne__ = _infix("not_equal")[0]  # type: ignore[assignment]
     __hash__ = object.__hash__
 
-    __neg__ = _method("negative")
-    __abs__ = _method("abs")
-    __invert__ = _method("logical_not")
-    __getitem__ = _method("getitem")
+    __neg__ = _operation("negative")
+    __abs__ = _operation("abs")
+    __invert__ = _operation("logical_not")
+    __getitem__ = _operation("getitem")
     all = _numpys("all")
     any = _numpys("any")
     argmax = _numpys("argmax")
@@ -184,8 +215,8 @@ class ArrayMethods(Evaluated):
     diff = _method("differentiate")
     __str__ = _method("str")
     __repr__ = _method("str")
-    __array_ufunc__ = _method("array_ufunc")
-    __array_function__ = _method("array_function")
+    __array_ufunc__ = _operation("array_ufunc")
+    __array_function__ = _operation("array_function")
 
     __pos__ = _method("positive")
 

@@ -15,6 +15,7 @@ from typing import TypeGuard
 from weakref import WeakValueDictionary
 
 from ..support.errors import TraceError
+from .arraylike import OPEN
 from .extents import Extent, Shape
 from .nodes import Expr, Var, intern, postorder
 from .properties import INTEGERS
@@ -37,10 +38,13 @@ class Scope:
         self.depth = getattr(_thread, "depth", 0)
         self.names: list[str] = []
         _thread.depth = self.depth + 1
+        # Its variables are new each time: nothing is found again by them.
+        self._retrace, OPEN.retrace = getattr(OPEN, "retrace", None), None
         return self
 
     def __exit__(self, *_: object) -> None:
         _thread.depth = self.depth
+        OPEN.retrace = self._retrace
         for name in self.names:
             del _open[name]
             _counting.discard(name)

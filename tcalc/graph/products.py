@@ -275,6 +275,10 @@ def with_coef(e: Expr, coef: Coef) -> Expr:
     """The outer product that e is, with another coefficient."""
     if coef.zero:
         return zeros_node(e.shape)
+    if isinstance(e, Einsum) and not e.summed and (len(e.args) != 1 or coef != ONE):
+        return _intern_einsum(
+            e.args, e.labels, e.out, e.extents, coef
+        )  # its order has no part in it
     atoms, out, extents, _ = atoms_of(e)
     return outer_product(atoms, out, extents, coef)
 

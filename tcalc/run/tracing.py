@@ -1,16 +1,19 @@
 """Transforms of Python functions on arrays: traced with variables, then transformed as expressions.
 
-The function is traced at every call, so it may depend on outside state; plans are cached by the
-expressions that a trace gives. Arrays that the function captures are inputs of the plan. A function
-that is called with expressions returns expressions, so transforms nest.
+The function is traced at every call, so it may depend on outside state; operations that were asked
+for before are found instead of built, and plans are cached by the expressions that a trace gives.
+Arrays that the function captures are inputs of the plan. A function that is called with expressions
+returns expressions, so transforms nest.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +24,7 @@ from ..graph.captures import Captures, without_captures
 from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var, variables
 from ..graph.normal import bare, view
+from ..graph.retracing import Retrace
 from ..graph.variables import is_masked
 from ..loops.build import body_results
 from ..ops.arithmetic import as_expr, check_axis
@@ -77,6 +81,25 @@ def _array(value: Any, shown: str, what: str) -> np.ndarray:
     return array
 
 
+class Traced(NamedTuple):
+    """What is kept of a trace.
+
+    Attributes
+    ----------
+    nodes : list of Expr
+        Kept alive, as it is found by their identity.
+    outputs : Expr or a nest of Expr
+    names : set-like of str
+        The variables of the outputs.
+    compiled : Compiled
+    """
+
+    nodes: list[Expr]
+    outputs: Any
+    names: Set[str]
+    compiled: Compiled
+
+
 class TransformedFunction(ABC):
     """A transformed function: computes with arrays, maps expressions to expressions.
 
@@ -90,7 +113,17 @@ class TransformedFunction(ABC):
         self.fun, self.name = fun, name
         self.__name__ = f"{name} of {getattr(fun, '__name__', 'a function')}"
         self.__doc__ = fun.__doc__
-        self._kept: dict[Any, tuple[Any, Any, Compiled]] = {}
+        self._kept: dict[Any, Traced] = {}
+        self._retrace = Retrace()
+
+    @functools.cached_property
+    def parameters(self) -> list[str]:
+        """The names of positional parameters, for error messages."""
+        try:
+            found = inspect.signature(self.fun).parameters.values()
+        except (TypeError, ValueError):
+            return []
+        return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
     @abstractmethod
     def opened(self, inputs: TraceInputs, args: Sequence[Any]) -> Sequence[Any]:
@@ -103,25 +136,26 @@ class TransformedFunction(ABC):
     def __call__(self, /, *args: Any, **options: Any) -> Any:
         own = Captures()
         with own as captures:
-            inputs, (_, outputs, compiled) = self.traced(args, options)
+            inputs, found = self.traced(args, options)
             values = {**inputs.values, **captures.arrays}
+            given = {v.name: value for v, value in values.items()}
             numeric = not any(isinstance(value, Expr) for value in values.values())
-            known = {v.name for v in values}
-            numeric = numeric and variables(trees.leaves(outputs)).keys() <= known
+            numeric = numeric and found.names <= given.keys()
             if captures is not own and not numeric:
-                return _substituted(outputs, inputs.values)
+                return _substituted(found.outputs, inputs.values)
         if numeric:
-            return compiled({v.name: value for v, value in values.items()})
-        return _substituted(outputs, values)
+            return found.compiled(**given)
+        return _substituted(found.outputs, values)
 
-    def traced(
-        self, args: Sequence[Any], options: Mapping[str, Any]
-    ) -> tuple[TraceInputs, tuple[Any, Any, Compiled]]:
-        """The inputs of a trace, and its cache entry: nodes kept alive, outputs, their program."""
+    def traced(self, args: Sequence[Any], options: Mapping[str, Any]) -> tuple[TraceInputs, Traced]:
+        """The inputs of a trace, and what is kept of it."""
         with Scope() as scope:
             inputs = TraceInputs(scope, self.name)
             try:
-                result = self.fun(*self.opened(inputs, args), **options)
+                opened = self.opened(inputs, args)
+                # Inside of a body what the function reads may be new each time.
+                with nullcontext() if scope.depth else self._retrace:
+                    result = self.fun(*opened, **options)
             except ValueError as error:  # NumPy's, where an entry of an array is set
                 if isinstance(error.__cause__, TraceError):
                     raise error.__cause__ from None
@@ -135,8 +169,10 @@ class TransformedFunction(ABC):
                     outputs = self.transformed(inputs, trees.rebuild(shape, exprs))
                 if len(self._kept) >= MAX_TRACES:
                     self._kept.pop(next(iter(self._kept)), None)
-                nodes = exprs, list(inputs.values)
-                self._kept[key] = nodes, outputs, Compiled(outputs, None, "numpy", None, None, True)
+                nodes = [*exprs, *inputs.values]
+                names = variables(trees.leaves(outputs)).keys()
+                compiled = Compiled(outputs, None, None, None, None, True)
+                self._kept[key] = Traced(nodes, outputs, names, compiled)
             return inputs, self._kept[key]
 
 
@@ -174,7 +210,7 @@ class DerivativeFunction(TransformedFunction):
             if not args:
                 raise TypeError(f"{self.name}: the last argument is the direction")
             *args, direction = args
-        names, opened = _parameter_names(self.fun), list(args)
+        names, opened = self.parameters, list(args)
         wrt = []
         for k in self._chosen:
             if not -len(args) <= k < len(args):
@@ -190,15 +226,6 @@ class DerivativeFunction(TransformedFunction):
     def transformed(self, inputs: TraceInputs, result: Any) -> Any:
         more = [inputs.direction] if self.directions else []
         return self.transform(result, inputs.wrt, *more)
-
-
-def _parameter_names(fun: Callable[..., Any]) -> list[str]:
-    """The names of positional parameters, for error messages."""
-    try:
-        found = inspect.signature(fun).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 # --- batches --------------------------------------------------------------------------------------
@@ -217,7 +244,7 @@ class BatchedFunction(TransformedFunction):
             axes = [axes] * len(args)
         if len(axes) != len(args):
             raise TypeError(f"vmap: in_axes={self.in_axes!r} for {len(args)} arguments")
-        names = _parameter_names(self.fun) + [""] * len(args)
+        names = self.parameters + [""] * len(args)
         opened = [
             self._items(inputs, names[k] or f"argument {k}", arg, axis)
             for k, (arg, axis) in enumerate(zip(args, axes, strict=True))
@@ -266,7 +293,7 @@ class _Untransformed(TransformedFunction):
     """The function itself, traced in all its positional arguments."""
 
     def opened(self, inputs: TraceInputs, args: Sequence[Any]) -> Sequence[Any]:
-        names = _parameter_names(self.fun) + [f"argument {k}" for k in range(len(args))]
+        names = self.parameters + [f"argument {k}" for k in range(len(args))]
         return [inputs.nested(name, arg) for name, arg in zip(names, args, strict=False)]
 
     def transformed(self, inputs: TraceInputs, result: Any) -> Any:
@@ -299,8 +326,8 @@ class CompiledFunction:
             self.function.opened(inputs, args)
         if inputs.key not in self._kept:
             with Captures() as captures:
-                inputs, (_, outputs, _) = self.function.traced(args, {})
+                inputs, traced = self.function.traced(args, {})
                 data = {v.name: np.array(a) for v, a in captures.arrays.items()}
-            compiled = self._compiled(outputs, None, self._backend, data, *self._options)
+            compiled = self._compiled(traced.outputs, None, self._backend, data, *self._options)
             self._kept[inputs.key] = list(inputs.values), compiled
         return self._kept[inputs.key][1](**{v.name: a for v, a in inputs.values.items()})

@@ -14,11 +14,12 @@ from ...plan.kinds.table import KINDS
 from ...plan.steps import Plan, Step
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
+from .forms import integral
 from .matrices import Frame, StridedArray
 from .objects import HEAD, INTEGER, spelled
 from .outlining import marked
 from .sharing import NAME, Shared
-from .source import Source, integral
+from .source import Source
 from .together import Compute, Together
 
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.

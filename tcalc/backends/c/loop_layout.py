@@ -15,9 +15,9 @@ from ...support.arrays import Array
 from ...support.rows import StateRows
 from ..numpy.kernels import KERNELS
 from .asked import Question
+from .forms import integral
 from .matrices import Frame, StridedArray
 from .objects import INTEGER, spelled
-from .source import integral
 
 _ALIGN = 64
 

@@ -22,11 +22,12 @@ from ...support.namespaces import NUMPY
 from ..host.slots import Run, Slots
 from ..numpy.kernels import KERNELS
 from .asked import Lying, Question
+from .forms import expressible, in_loops
 from .functions import read_by_others
 from .loop_layout import Layout, Whole, rows_of, strided
 from .loopnests import aligned
 from .objects import INTEGER, spelled
-from .source import Source, expressible, in_loops
+from .source import Source
 
 #: Kinds of steps without operands whose results are there from the start.
 NO_WORK = frozenset({"kernel", "scratch"})

@@ -40,10 +40,27 @@ class Count(int):
 
 
 class COperand(NamedTuple):
-    """A slot with its stride along every axis of the loops, in entries."""
+    """A slot as loops read or write it.
+
+    Attributes
+    ----------
+    slot : int
+    strides : tuple of int
+        Along every axis of the loops, in entries.
+    start : int
+        Where the entry of the first labels lies, which may be outside of the slot.
+    guards : tuple of (int, int, int)
+        Axes along which there are entries from one label to before another, and zeros elsewhere.
+    """
 
     slot: int
     strides: Sizes
+    start: int = 0
+    guards: tuple[tuple[int, int, int], ...] = ()
+
+    def as_made(self, strides: Sizes) -> bool:
+        """Is it read entry by entry as it is made, or as another is read?"""
+        return self.strides == strides and not self.start and not self.guards
 
 
 class CStatement(NamedTuple):
@@ -207,7 +224,7 @@ class Nest:
         self, whole: list[CStatement], kept: list[CStatement], at_once: list[CStatement]
     ) -> list[str]:
         running = [s for s in kept if self.inner in s.summed]
-        hoisted = [a for a in self.loads if self.inner < 0 or not a.strides[self.inner]]
+        hoisted = [a for a in self.loads if self.inner < 0 or not _moves(a, self.inner)]
         before = [self._load(a) for a in hoisted]
         before += [f"wide a{s.out.slot} = 0;" for s in running]
         body = [self._load(a) for a in self.loads if a not in hoisted]
@@ -264,10 +281,18 @@ class Nest:
         return f"t{operand.slot}"
 
     def _load(self, operand: COperand) -> str:
-        return f"const real x{self.loads.index(operand)} = {self._place(operand)};"
+        ends = [
+            f"i{k} {sign} {end}"
+            for k, low, high in operand.guards
+            for sign, end, known in ((">=", low, 0), ("<", high, self.extents[k]))
+            if end != known
+        ]
+        guarded = f"({' && '.join(ends)}) ? {self._place(operand)} : 0" if ends else ""
+        return f"const real x{self.loads.index(operand)} = {guarded or self._place(operand)};"
 
     def _place(self, operand: COperand) -> str:
         terms = [f"i{k}" if s == 1 else f"i{k} * {s}L" for k, s in enumerate(operand.strides) if s]
+        terms += [f"({operand.start}L)"] if operand.start else []
         return f"p{operand.slot}[{' + '.join(terms) or 0}]"
 
 
@@ -275,20 +300,27 @@ def _in(lines: Sequence[str]) -> list[str]:
     return [line if line.startswith("#") else f"    {line}" for line in lines]
 
 
+def _moves(operand: COperand, axis: int) -> bool:
+    """Is another entry read along this axis?"""
+    return operand.strides[axis] != 0 or any(k == axis for k, *_ in operand.guards)
+
+
 def _merged(shape: Sizes, statements: Sequence[CStatement]) -> tuple[Sizes, list[CStatement]]:
     """Without axes of one entry, and with axes as one that all arrays run through as one."""
     operands = [o for s in statements for o in (s.out, *s.args)]
+    guarded = {axis for o in operands for axis, *_ in o.guards}
 
     def alike(left: int, right: int) -> bool:
         return (
             not isinstance(shape[right], Count)
+            and not guarded & {left, right}
             and all((left in s.summed) == (right in s.summed) for s in statements)
             and all(o.strides[left] == o.strides[right] * shape[right] for o in operands)
         )
 
     groups: list[list[int]] = []
     for axis, extent in enumerate(shape):
-        if extent == 1:
+        if extent == 1 and axis not in guarded:
             continue
         if groups and alike(groups[-1][-1], axis):
             groups[-1].append(axis)
@@ -296,8 +328,11 @@ def _merged(shape: Sizes, statements: Sequence[CStatement]) -> tuple[Sizes, list
             groups.append([axis])
     extents = tuple([together([shape[k] for k in group]) for group in groups])
 
+    place = {axis: k for k, group in enumerate(groups) for axis in group}
+
     def strided(o: COperand) -> COperand:
-        return COperand(o.slot, tuple([o.strides[group[-1]] for group in groups]))
+        guards = tuple([(place[axis], low, high) for axis, low, high in o.guards])
+        return COperand(o.slot, tuple([o.strides[g[-1]] for g in groups]), o.start, guards)
 
     def stated(s: CStatement) -> CStatement:
         summed = frozenset([k for k, group in enumerate(groups) if group[0] in s.summed])

@@ -25,10 +25,10 @@ from ..numpy.program import Units, numpy_closures
 from ..numpy.tiles import tiled
 from .compiler import command
 from .entries import Entries
+from .forms import expressible, integral, tileable
 from .functions import CompiledSteps
 from .loops import Loops
 from .objects import check_addresses
-from .source import expressible, integral, tileable
 from .tiles import CompiledTiles
 from .together import Beside as Beside
 from .together import Together

@@ -7,20 +7,19 @@ stands: how, is for the function to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from math import inf, prod
 from typing import Any, NamedTuple
 
-from ...plan.kinds.table import KINDS
-from ...plan.steps import VIEW, Plan, Step, TiledLoop
+from ...plan.steps import VIEW, Step
 from ...support.arrays import Sizes
-from .loopnests import COperand, Count, CStatement, Nest
+from .loopnests import COperand, Count, CStatement, Nest, aligned
 from .matrices import CALLS, Frame
 from .moves import MOVES
-from .rows import GENERAL, OF_FACTORS, PAIRS, REDUCTIONS, ROUTINES, SPREAD
+from .rows import SPREAD
 from .rows import entry as written_entry
-from .sharing import Shared
+from .sharing import BATCH, Shared, alone
 
 #: Items of a function that are looked through, from the last, for one that a step may join.
 REACH = 16
@@ -28,6 +27,8 @@ REACH = 16
 WRITTEN_OUT, BY_VECTOR = 1024, 4096
 #: Most operations of a correlation that is: of a longer one NumPy makes products of matrices.
 FEW_PRODUCTS = 1 << 17
+#: How many entries of a result there are at most for one that has a place in it, where each looks.
+SPARSE = 4
 
 
 class FusedStatements(NamedTuple):
@@ -76,6 +77,12 @@ class Source:
 
     def call(self, step: Step, text: str) -> None:
         """A step as this text, in which FAIL leaves it to Python."""
+        before, _, batch = text.rpartition(BATCH)
+        if self.shared is not None:
+            work = step.flops + prod(step.shape)
+            text = before + self.shared.batch(batch, work, before, step.kind in CALLS)
+        else:
+            text = before + alone(batch, before)
         if "FAIL;" in text:
             self.leaves = True
             text = text.replace("FAIL;", self.left(step))
@@ -83,14 +90,14 @@ class Source:
 
     def _spread(self, step: Step) -> str:
         """Entries for all pairs, unless there are exceptional ones."""
-        spread = _spread(step)
-        if spread is None:
+        found = spread(step)
+        if found is None:
             return ""
         (w,), shape = step.args, self.frame.shape(step)
         (s,) = self.frame.arrays[w].strides
         args = (COperand(w, (s, 0)), COperand(w, (0, s)))
-        made = CStatement(self.frame.result(step), spread.entry, args)
-        check = f"{spread.check}(p{w}, {shape[0]})"
+        made = CStatement(self.frame.result(step), found.entry, args)
+        check = f"{found.check}(p{w}, {shape[0]})"
         return f"if ({check}) {{ FAIL; }} else {Nest(shape, [made], {step.out}).text()}"
 
     def _join(self, shape: Sizes, statement: CStatement) -> None:
@@ -126,13 +133,13 @@ class Source:
         read = [a for s in group.statements for a in s.args]
         for a in new.args:
             if a.slot in made:
-                if made[a.slot].summed or a.strides != made[a.slot].out.strides:
+                if made[a.slot].summed or not a.as_made(made[a.slot].out.strides):
                     return False
             elif self.frame.memory(a.slot) in written:
                 return False
         out = self.frame.memory(new.out.slot)
         return all(
-            not new.summed and o.strides == new.out.strides and self._own(o.slot)
+            not new.summed and o.as_made(new.out.strides) and self._own(o.slot)
             for o in [*read, *[s.out for s in group.statements]]
             if self.frame.memory(o.slot) == out
         )
@@ -166,12 +173,14 @@ class Source:
             return self._einsum(step)
         if step.kind == "correlate":
             return self._correlation(step)
+        if step.kind in ("place", "place_add"):
+            return self._placed(step)
         return None
 
     def _entry(self, step: Step) -> str:
         """C for an entry of the result, for steps whose operands are broadcast to it."""
-        if step.kind in _ENTRIES:
-            entry = _ENTRIES[step.kind]
+        if step.kind in ENTRIES:
+            entry = ENTRIES[step.kind]
             numbered = "{number}" in entry
             return entry.replace("{number}", _number(step.params[0])) if numbered else entry
         if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
@@ -218,6 +227,40 @@ class Source:
         args = [COperand(a, s) for a, s in zip(step.args, (first, second), strict=True)]
         places = frozenset(range(len(shape) - len(summed), len(shape)))
         return self._summed(step, shape, args, places, "{0} * {1}")
+
+    def _placed(self, step: Step) -> tuple[Sizes, list[CStatement]] | None:
+        """Entries at places of their own: every entry of the result looks for the one of it.
+
+        Not where these are few, or come to what is there already.
+        """
+        *onto, a = step.args
+        counts, forms = step.params
+        shape, array = self.frame.shape(step), self.frame.arrays[a]
+        there = [o for o in onto if self.frame.memory(o) == self.frame.memory(step.out)]
+        if there or prod(counts) * SPARSE < prod(step.shape):
+            return None
+        own = aligned(counts, array.shape, array.strides)
+        left = {k for k, n in enumerate(counts) if n > 1}
+        start, strides, guards = 0, [0] * len(shape), []
+        for axis, (first, coefs) in enumerate(forms):
+            labels = [k for k, c in enumerate(coefs) if c]
+            if len(labels) > 1 or any(abs(coefs[k]) > 1 or k not in left for k in labels):
+                return None
+            low, high = first, first + 1
+            for k in labels:
+                left.remove(k)
+                start -= coefs[k] * first * own[k]
+                strides[axis] = coefs[k] * own[k]
+                ends = first, first + coefs[k] * (counts[k] - 1)
+                low, high = min(ends), max(ends) + 1
+            if not isinstance(shape[axis], Count) and (low > 0 or high < shape[axis]):
+                guards.append((axis, max(low, 0), min(high, shape[axis])))
+        if left:
+            return None
+        placed = COperand(a, tuple(strides), start, tuple(guards))
+        args = [self.frame.operand(o, shape) for o in onto]
+        entry = "({0} + {1})" if onto else "{0}"
+        return shape, [CStatement(self.frame.result(step), entry, (*args, placed))]
 
     def _einsum(self, step: Step) -> tuple[Sizes, list[CStatement]]:
         words, _, result = step.params[0].partition("->")
@@ -272,7 +315,7 @@ def _alike(one: Sizes, two: Sizes) -> bool:
 
 #: C for an entry of the result, by kind: of entries of the operands, and the step's number. What
 #: uses a factorisation of plans reads the matrix itself.
-_ENTRIES = {
+ENTRIES = {
     "factor": "{0}",
     "copy": "{0}",
     "fill": "{number}",
@@ -294,73 +337,8 @@ def _number(value: float) -> str:
     return f"(real){float(value).hex()}"
 
 
-def _spread(step: Step) -> Any:
+def spread(step: Step) -> Any:
     if step.kind != "kernel" or len(step.params) != 2 or len(step.shape) != 2:
         return None
     op, kind = step.params
     return SPREAD.get((op.name, kind))
-
-
-#: Kinds of which every step has a form.
-PLAIN = frozenset({
-    *_ENTRIES, "sum", "vecdot", "einsum", "dot", "matmul", "trisolve", "embed", "embed_add",
-    "place", "place_add", "pad", "triangle",
-}) - {"factor"}  # fmt: skip
-
-
-#: Kinds that a tile does not do, as they begin with zeros or may fail.
-_WHOLE = frozenset({"embed", "embed_add", "fill", "trisolve", "over", "pad", "triangle"})
-
-
-#: Kinds of which steps read integers, which are in range.
-READING = frozenset({"copy", "take", "segments", "count", "onehot", "add_at"})
-
-
-def integral(plan: Plan) -> frozenset[int]:
-    """Slots that hold integers."""
-    found = set(plan.integers)
-    for step in plan.steps:
-        view = plan.origin[step.out] is VIEW and step.args[0] in found
-        if view or KINDS[step.kind].integral:
-            found.add(step.out)
-    return frozenset(found)
-
-
-def tileable(plan: Plan, loop: TiledLoop, integers: Collection[int]) -> bool:
-    """Have all steps of a loop a form in C?"""
-    return all(
-        plan.origin[step.out] is VIEW
-        or (expressible(plan, step, integers) and step.kind not in _WHOLE)
-        for step in loop.steps
-    )
-
-
-def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
-    """Has the step a form in C, for arrays that lie as most do, those of integers being known?"""
-    if not all(prod(plan.shapes[a]) for a in (step.out, *step.args)) or step.out in integers:
-        return False
-    if any(a in integers for a in step.args):
-        return step.kind in READING
-    if step.kind in PLAIN:
-        return True
-    if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
-        return bool(written_entry(step.params[0]))
-    if step.kind == "kernel" and step.params[0].name in REDUCTIONS:
-        return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
-    if step.kind == "finish":
-        return step.params[0].name in OF_FACTORS
-    if step.kind in ("over", "kernel"):
-        return step.params[0].name in ROUTINES or _spread(step) is not None
-    return False
-
-
-def in_loops(step: Step) -> bool:
-    """Has the step a form in C among steps of a loop, where integers and matrices are C's too?"""
-    if step.kind in ("finish", "kernel") and not step.params[0].elementwise:
-        name = step.params[0].name
-        return name in GENERAL and (step.kind == "finish" or name not in OF_FACTORS)
-    if step.kind == "kernels":
-        return step.params[0].name in PAIRS
-    if step.kind == "correlate":
-        return step.flops <= FEW_PRODUCTS
-    return step.kind in MOVES or step.kind in ("factor", "gram", "solve")

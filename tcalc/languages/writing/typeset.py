@@ -158,7 +158,7 @@ class Typeset(Marks):
             one = super(Typeset, self).scale(inner(out, taken), coef, above, below)
             return one._replace(negative=False)
 
-        return scaled._replace(entry=(ndim, entry))
+        return scaled._replace(entry=(ndim, self.once(entry)))
 
     def raised(self, p: Fragment) -> Rope:
         if p.inverted is not None:
@@ -360,9 +360,21 @@ class Typeset(Marks):
         _, inner = p.entry
         return self.inside(inner(word, taken)._replace(negative=p.negative), POWER)
 
+    def once(self, entry: Callable[[str, str], Fragment]) -> Callable[[str, str], Fragment]:
+        """The text of entries, which all that an array makes asks for by the same letters."""
+        texts: dict[tuple[str, str, int], Fragment] = {}
+
+        def known(out: str, taken: str) -> Fragment:
+            key = out, "".join(sorted({*taken})), len(self.reserved)
+            if key not in texts:
+                texts[key] = entry(out, taken)
+            return texts[key]
+
+        return known
+
     def bracketed(self, ndim: int, entry: Callable[[str, str], Fragment]) -> Fragment:
         """The array with these entries."""
-        out = self.letters(ndim)
+        entry, out = self.once(entry), self.letters(ndim)
         p = entry(out, out)
         text = self.subscript(self.fenced("[", p.text, "]"), self.indices(out))
         return Fragment(text, POWER, p.size, p.flips, entry=(ndim, entry))

@@ -1,0 +1,77 @@
+"""Which steps have a form in C: alone, in a tile, in a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from math import prod
+
+from ...plan.kinds.table import KINDS
+from ...plan.steps import VIEW, Plan, Step, TiledLoop
+from .moves import MOVES
+from .rows import GENERAL, OF_FACTORS, PAIRS, REDUCTIONS, ROUTINES
+from .rows import entry as written_entry
+from .source import ENTRIES, FEW_PRODUCTS, spread
+
+#: Kinds of which every step has a form.
+PLAIN = frozenset({
+    *ENTRIES, "sum", "vecdot", "einsum", "dot", "matmul", "trisolve", "embed", "embed_add",
+    "place", "place_add", "pad", "triangle",
+}) - {"factor"}  # fmt: skip
+
+
+#: Kinds that a tile does not do, as they begin with zeros or may fail.
+_WHOLE = frozenset({"embed", "embed_add", "fill", "trisolve", "over", "pad", "triangle"})
+
+
+#: Kinds of which steps read integers, which are in range.
+READING = frozenset({"copy", "take", "segments", "count", "onehot", "add_at"})
+
+
+def integral(plan: Plan) -> frozenset[int]:
+    """Slots that hold integers."""
+    found = set(plan.integers)
+    for step in plan.steps:
+        view = plan.origin[step.out] is VIEW and step.args[0] in found
+        if view or KINDS[step.kind].integral:
+            found.add(step.out)
+    return frozenset(found)
+
+
+def tileable(plan: Plan, loop: TiledLoop, integers: Collection[int]) -> bool:
+    """Have all steps of a loop a form in C?"""
+    return all(
+        plan.origin[step.out] is VIEW
+        or (expressible(plan, step, integers) and step.kind not in _WHOLE)
+        for step in loop.steps
+    )
+
+
+def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
+    """Has the step a form in C, for arrays that lie as most do, those of integers being known?"""
+    if not all(prod(plan.shapes[a]) for a in (step.out, *step.args)) or step.out in integers:
+        return False
+    if any(a in integers for a in step.args):
+        return step.kind in READING
+    if step.kind in PLAIN:
+        return True
+    if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
+        return bool(written_entry(step.params[0]))
+    if step.kind == "kernel" and step.params[0].name in REDUCTIONS:
+        return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
+    if step.kind == "finish":
+        return step.params[0].name in OF_FACTORS
+    if step.kind in ("over", "kernel"):
+        return step.params[0].name in ROUTINES or spread(step) is not None
+    return False
+
+
+def in_loops(step: Step) -> bool:
+    """Has the step a form in C among steps of a loop, where integers and matrices are C's too?"""
+    if step.kind in ("finish", "kernel") and not step.params[0].elementwise:
+        name = step.params[0].name
+        return name in GENERAL and (step.kind == "finish" or name not in OF_FACTORS)
+    if step.kind == "kernels":
+        return step.params[0].name in PAIRS
+    if step.kind == "correlate":
+        return step.flops <= FEW_PRODUCTS
+    return step.kind in MOVES or step.kind in ("factor", "gram", "solve")
