@@ -189,7 +189,8 @@ class Entries:
         objects = [0] * (len(named) + len(results)) + [id(slots[k]) for k in stay]
         entry = _Entry(
             id(None), id(NOTHING), len(arguments), len(results), len(parts),
-            at(_Argument, arguments), at(_Result, results), at(_Part, parts), at(_P, objects), 0, TRUST,
+            at(_Argument, arguments), at(_Result, results), at(_Part, parts), at(_P, objects),
+            0, TRUST,
         )  # fmt: skip
         return at(_Entry, [entry]), kept
 
