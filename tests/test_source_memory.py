@@ -121,6 +121,38 @@ def test_equal_halves_of_a_product_are_one_array(e: tc.Expr, text: str) -> None:
     np.testing.assert_allclose(run_source(e, data), e(data), rtol=1e-12, atol=1e-12)
 
 
+def test_unit_tensors_of_a_sum_are_one_array() -> None:
+    """Each is added to its diagonal of the other terms, or of one array of zeros."""
+    a, b, c = tc.var("a", ("n", "m")), tc.var("b", "n"), tc.var("c")
+    D, E = tc.var("D", ("n", "n", "m", "m")), tc.var("E", ("n", "n", "m", "m"))
+    one, two = tc.einsum("ij->iijj", a), tc.einsum("i->iijj", b, sizes={"j": "m"})
+    rows = tc.einsum("ijk->iijk", tc.exp(a[:, :, None] * a[:, None, :]))
+    eye = c * tc.einsum("->iijj", sizes={"i": "n", "j": "m"})
+    cases = [
+        (one - tc.exp(two), 1),
+        (rows - 2 * one, 1),
+        (rows + one * c + eye, 1),
+        (eye - one, 1),
+        (tc.exp(D) + rows - one, 0),
+        (D + E - rows + eye, 0),
+        (D - one - rows, 1),
+        (tc.exp(D) * (D - one) + rows, 1),
+        (tc.hessian(tc.sum(tc.exp(a) ** 2) + c * tc.sum(a**2) + tc.sum(tc.sum(a, 1) ** 3), a), 1),
+    ]
+    rng = np.random.default_rng(0)
+    for e, zeros in cases:
+        data = {
+            v.name: rng.normal(size=[{"n": 3, "m": 2}[str(k)] for k in v.shape])
+            for v in e.variables.values()
+        }
+        given = {name: array.copy() for name, array in data.items()}
+        np.testing.assert_allclose(run_source(e, {**data, "n": 3, "m": 2}), e(data), rtol=1e-12)
+        assert all(np.array_equal(data[name], array) for name, array in given.items())
+        assert tc.to_code(e).count("= np.zeros(") <= zeros
+        for language in ("jax", "torch", "julia", "matlab", "c"):
+            tc.to_code(e, language)
+
+
 def test_long_programs_do_not_hold_what_nothing_reads() -> None:
     """A few arrays of many: every value is read twice by the next ones, and then no more."""
     a, b, n = x, w, 1000

@@ -171,7 +171,7 @@ class TransformedFunction(ABC):
                     self._kept.pop(next(iter(self._kept)), None)
                 nodes = [*exprs, *inputs.values]
                 names = variables(trees.leaves(outputs)).keys()
-                compiled = Compiled(outputs, None, "numpy", None, None, True)
+                compiled = Compiled(outputs, None, None, None, None, True)
                 self._kept[key] = Traced(nodes, outputs, names, compiled)
             return inputs, self._kept[key]
 

@@ -10,6 +10,7 @@ from ...plan.steps import Plan, Step
 from ...support.arrays import Sizes
 from .loopnests import COperand, CStatement, Nest, aligned
 from .rows import GENERAL, PAIRS, REDUCTIONS, ROUTINES
+from .sharing import BATCH, items
 
 
 class StridedArray(NamedTuple):
@@ -186,12 +187,15 @@ def _over(frame: Frame, step: Step) -> str:
     if op.name not in ROUTINES:
         return ""
     *lead, n, _ = step.shape
-    items, out = prod(lead), f"p{step.out}"
+    many, out, copied = prod(lead), f"p{step.out}", frame.copied(a, step)
     if not lead:
-        return f"{frame.copied(a, step)} if ({op.name}({out}, {n})) {{ FAIL; }}"
-    tried = f"long k = 0; while (k < {items} && !{op.name}({out} + k * {n * n}L, {n})) k++;"
-    undone = f"identities({out}, k, {n})"
-    return f"{frame.copied(a, step)} {{ {tried} if (k < {items}) {{ {undone}; FAIL; }} }}"
+        return f"{copied} if ({op.name}({out}, {n})) {{ FAIL; }}"
+    if copied:
+        # Where one fails all are copied again.
+        each = f"for (long k = FIRST; k < LAST[{many}]; k++)"
+        return f"{copied} {BATCH}{each} if ({op.name}({out} + k * {n * n}L, {n})) {{ FAIL; }}"
+    tried = f"long k = 0; while (k < {many} && !{op.name}({out} + k * {n * n}L, {n})) k++;"
+    return f"{{ {tried} if (k < {many}) {{ identities({out}, k, {n}); FAIL; }} }}"
 
 
 def _kernel(frame: Frame, step: Step) -> str:
@@ -226,7 +230,13 @@ def _reduced(frame: Frame, step: Step) -> str:
 
 
 def _over_all(lead: Sizes) -> str:
-    return "".join([f"for (long i{j} = 0; i{j} < {e}; i{j}++) " for j, e in enumerate(lead)])
+    return items(lead[0], lead[1:]) if lead else ""
+
+
+def _checked(lead: Sizes, call: str) -> str:
+    """A call for every item, which is 1 where the step is left to Python."""
+    loops = _over_all(lead).removeprefix(BATCH)
+    return f"{BATCH}{{ int bad = 0; {loops}bad |= {call}; if (bad) {{ FAIL; }} }}"
 
 
 def _general(frame: Frame, step: Step) -> str:
@@ -241,7 +251,7 @@ def _general(frame: Frame, step: Step) -> str:
         for slot, x in ((a, found), (step.out, out))
     ]
     call = f"{op.name}({starts[0]}, {r}, {c}, {starts[1]}, {found.shape[-1]})"
-    return f"{{ int bad = 0; {_over_all(lead)}bad |= {call}; if (bad) {{ FAIL; }} }}"
+    return _checked(lead, call)
 
 
 def _pair(frame: Frame, step: Step) -> str:
@@ -262,7 +272,7 @@ def _pair(frame: Frame, step: Step) -> str:
     extents = f"{core[0]}" if square else f"{core[0]}, {core[1]}"
     (r, c) = found.strides[-2:]
     call = f"{name}({starts[0]}, {r}, {c}, {starts[1]}, {starts[2]}, {extents})"
-    return f"{{ int bad = 0; {_over_all(lead)}bad |= {call}; if (bad) {{ FAIL; }} }}"
+    return _checked(lead, call)
 
 
 def _solve(frame: Frame, step: Step) -> str:
@@ -287,7 +297,7 @@ def _routine(frame: Frame, step: Step) -> str:
     ]
     given += [_start(step.out, out.strides[: len(lead)]), f"{m}, {n}"]
     call = f"{op.name}({', '.join(given)})"
-    return f"{{ int bad = 0; {_over_all(tuple(lead))}bad |= {call}; if (bad) {{ FAIL; }} }}"
+    return _checked(tuple(lead), call)
 
 
 def _embed(frame: Frame, step: Step) -> str:

@@ -9,8 +9,10 @@ import numpy as np
 
 from ...plan.steps import Step
 from ...support.arrays import Sizes
+from .integer_forms import integers
 from .loopnests import Count, aligned, together
 from .matrices import Frame, full
+from .sharing import items
 
 
 def _loops(shape: Sequence[int]) -> str:
@@ -70,7 +72,9 @@ def _take(frame: Frame, step: Step) -> str:
     own = [s for k, s in enumerate(array.strides) if k != axis]
     at = f"p{i}[{_sum(index.strides, range(axis, behind))}]"
     read = f"p{a}[{_sum(own, labels)} + {at} * {array.strides[axis]}L]"
-    return f"{_loops(shape)}p{step.out}[{_sum(full(shape))}] = {read};"
+    return (
+        f"{items(shape[0], shape[1:]) if shape else ''}p{step.out}[{_sum(full(shape))}] = {read};"
+    )
 
 
 def _flat(frame: Frame, slot: int) -> int | None:
@@ -195,6 +199,7 @@ def _triangle(frame: Frame, step: Step) -> str:
 
 #: C for steps of each kind.
 MOVES: dict[str, Callable[[Frame, Step], str]] = {
+    "integers": integers,
     "index": _index,
     "joint": _joint,
     "take": _take,

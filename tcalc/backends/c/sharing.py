@@ -21,6 +21,11 @@ NAME = "NAME"
 #: Work of calling a function for an entry, in additions.
 CALLED = 12
 
+#: In the text of a step: behind it is what is done for each item of a batch, by itself, in a loop
+#: from FIRST to LAST[n].
+BATCH = "/* batch */ "
+
+_LAST = re.compile(r"LAST\[(.*?)\]")
 _POINTER = re.compile(r"\b[pq]\d+\b")
 _CALL = re.compile(r"\b_?[a-z]\w*\(")
 
@@ -60,6 +65,18 @@ def cut(extent: int, work: float, most: int | None = None, lanes: int = 1) -> Cu
     length = -(-extent // wanted)
     length = -(-length // lanes) * lanes
     return Cut(extent, length, -(-extent // length))
+
+
+def items(count: int, inner: Sequence[int] = ()) -> str:
+    """Loops over the items of a batch, and over further axes of them."""
+    first = f"{BATCH}for (long i0 = FIRST; i0 < LAST[{count}]; i0++) "
+    rest = [f"for (long i{k} = 0; i{k} < {n}; i{k}++) " for k, n in enumerate(inner, 1)]
+    return first + "".join(rest)
+
+
+def alone(text: str, undone: str) -> str:
+    """The text where one thread does all items, and what is done before a step is left."""
+    return _LAST.sub(r"\1", text.replace("FIRST", "0")).replace("FAIL;", f"{undone} FAIL;")
 
 
 def entry_work(entry: str) -> float:
@@ -114,6 +131,16 @@ class Shared:
         self.texts.append("\n".join(lines))
         given = ", ".join([f"(char *){pointer}" for pointer, _ in pointers])
         return f"spread({name}, (char *[]){{{given}}}, {chunks}, threads, {int(blas)})"
+
+    def batch(self, text: str, work: float, undone: str, blas: bool) -> str:
+        """C for the items of a batch; where one fails, `undone` is done and the step left."""
+        found = _LAST.search(text)
+        range = cut(int(found[1]), work) if found and found[1].isdecimal() else None
+        if range is None:
+            return alone(text, undone)
+        body = _LAST.sub("last", text.replace("FIRST", "first"))
+        call = self.call(range, body.replace("FAIL;", "return 1;"), blas=blas)
+        return f"if ({call}) {{ {undone} FAIL; }}" if "FAIL;" in text else f"{call};"
 
     @property
     def text(self) -> str:

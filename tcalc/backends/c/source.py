@@ -19,7 +19,7 @@ from .matrices import CALLS, Frame
 from .moves import MOVES
 from .rows import SPREAD
 from .rows import entry as written_entry
-from .sharing import Shared
+from .sharing import BATCH, Shared, alone
 
 #: Items of a function that are looked through, from the last, for one that a step may join.
 REACH = 16
@@ -77,6 +77,12 @@ class Source:
 
     def call(self, step: Step, text: str) -> None:
         """A step as this text, in which FAIL leaves it to Python."""
+        before, _, batch = text.rpartition(BATCH)
+        if self.shared is not None:
+            work = step.flops + prod(step.shape)
+            text = before + self.shared.batch(batch, work, before, step.kind in CALLS)
+        else:
+            text = before + alone(batch, before)
         if "FAIL;" in text:
             self.leaves = True
             text = text.replace("FAIL;", self.left(step))

@@ -121,13 +121,13 @@ class ArrayLanguage(ArrayPrograms):
         core, whole = named(self, c), Code(self.scope.fresh(), name=True)
         self.scope.lines.append(f"{whole.text} = {self.zeros(shape, core)}")
         labels = {label: k for k, label in enumerate(dict.fromkeys(out))}
-        self.onto_diagonal(whole, core, [labels[label] for label in out])
+        where = self.on_diagonal(whole, [labels[label] for label in out])
+        self.scope.lines.append(f"{where}[...] = {core.text}")
         return whole
 
-    def onto_diagonal(self, whole: Code, core: Code, word: Sequence[int]) -> None:
-        """The statement that puts a core into zeros, where labels of axes are equal."""
-        where = f"_diagonal({whole.text}, {tuple(word)})"
-        self.scope.lines.append(f"{where}[...] = {core.text}")
+    def on_diagonal(self, whole: Code, word: Sequence[int]) -> str:
+        """The entries of an array where labels of axes are equal, to be written."""
+        return f"_diagonal({whole.text}, {tuple(word)})"
 
     # --- places that are affine in indices ---
 

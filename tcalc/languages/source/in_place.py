@@ -66,6 +66,12 @@ class InPlace(ArrayLanguage):
         found = super().embed(c, out, shape)
         return replace(found, core=c.text) if tuple(out) == (0, 0) else found
 
+    def embed_onto(self, onto: Code, c: Code, out: Sequence[int]) -> None:
+        labels = {label: k for k, label in enumerate(dict.fromkeys(out))}
+        sign, shown = ("-=", c.negated) if c.negated else ("+=", c.text)
+        where = self.on_diagonal(onto, [labels[label] for label in out])
+        self.scope.lines.append(f"{where}[...] {sign} {shown}")
+
     def negate(self, c: Code) -> Code:
         found = super().negate(c)
         return replace(found, negated=operand(c, PRODUCT), fresh=True) if c.fresh else found

@@ -118,8 +118,7 @@ def _logsumexp(a, axis):
         number = not shape and (c.weak or c.view)
         return Code(f"{made.text}[()]") if number else made
 
-    def onto_diagonal(self, whole: Code, core: Code, word: Sequence[int]) -> None:
+    def on_diagonal(self, whole: Code, word: Sequence[int]) -> str:
         names: dict[int, str] = {}
         places, kept = letters(word, names), letters(sorted(set(word)), names)
-        where = f"np.einsum('{places}->{kept}', {whole.text})"
-        self.scope.lines.append(f"{where}[...] = {core.text}")
+        return f"np.einsum('{places}->{kept}', {whole.text})"

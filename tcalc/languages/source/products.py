@@ -22,7 +22,7 @@ from .language import Code, Language, Operator, named, short_enough
 from .placed import PlacedProducts
 from .solves import Solves
 from .squares import weighted_square
-from .values import Narrow, NodeCodes, Operand
+from .values import Embedding, Narrow, NodeCodes, Operand
 
 MIN_NAMED = 12
 #: Steps of the text of a product of two operands, and of each of their labels.
@@ -60,8 +60,16 @@ class Products(PlacedProducts):
             code = language.divide(code, [language.size(d) for d in coef.over])
         return language.negate(code) if negative else code
 
-    def outer(self, node: Einsum) -> tuple[Code, Narrow | None]:
-        """A product without a summed label, and what it repeats along axes that no operand has."""
+    def unit(self, node: Expr, onto: Code | None = None) -> Code:
+        """A unit tensor times its core, among zeros or added onto an array."""
+        assert isinstance(node, Einsum)
+        return self.outer(node, onto)[0]
+
+    def outer(self, node: Einsum, onto: Code | None = None) -> tuple[Code, Narrow | None]:
+        """A product without a summed label, and what it repeats along axes that no operand has.
+
+        A unit tensor may be added `onto` an array.
+        """
         guarded = self.guarded(node, node.out)
         if guarded is not None:
             return guarded, None
@@ -98,7 +106,7 @@ class Products(PlacedProducts):
         code = factors[0] if plain else self.scaled(coef, scalars + factors)
         present = {axis for axis, label in enumerate(labels) if any(label in g for g in groups)}
         if len(labels) < len(node.out):
-            return self.embedded(node, code, bool(factors)), None
+            return self.embedded(node, code, bool(factors), onto), None
         if len(present) == len(labels):
             return code, None
         # What is narrow is read later: by then others may have written to its operands.
@@ -114,8 +122,11 @@ class Products(PlacedProducts):
         out = tuple([label for label in dict.fromkeys(node.out) if label in every])
         return self.contracted(operands, dict(enumerate(node.extents)), out), out
 
-    def embedded(self, node: Einsum, core: Code, array: bool) -> Code:
+    def embedded(self, node: Einsum, core: Code, array: bool, onto: Code | None) -> Code:
         """A unit tensor times its core, which is one number where it is no array."""
+        if onto is not None and isinstance(self.language, Embedding):
+            self.language.embed_onto(onto, core, node.out)
+            return onto
         filled = core if array else self.language.full(core, node.extents)
         found = self.language.embed(filled, node.out, node.shape)
         return replace(found, core=found.core and core.text)

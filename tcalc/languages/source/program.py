@@ -47,19 +47,19 @@ from .nodes import (
     read_once,
     stable,
 )
-from .ownership import Ownership
 from .planned import written_form
 from .products import Products
 from .scope import FunctionScope, parameters, plain_key, unlike
 from .solves import factored, solvable
+from .sums import Sums, embedded_once
 from .turns import Turns
-from .values import Narrow, unscaled
+from .values import Embedding
 
 #: Steps that the text of a node takes.
 WRITTEN = 150
 
 
-class SourceProgram(Ownership):
+class SourceProgram(Sums):
     """The statements of one function, and of its `products` what they read of it.
 
     Parameters
@@ -109,7 +109,7 @@ class SourceProgram(Ownership):
         self.forms: Collection[Extent] = sorted([n for n in extents if not n.isidentifier()])
         self.often = names is not None and around is None and ROWS not in extents
         self.nestings = 0
-        Ownership.__init__(self, self.nodes, [v.ndim for v in self.variables.values()])
+        Sums.__init__(self, self.nodes, [v.ndim for v in self.variables.values()])
         self.whole: dict[int, Factors] = {}
         self.uses.update([id(arg) for node in self.nodes for arg in self.entries(node)])
         self.uses.update([id(root) for root in self.roots])
@@ -117,6 +117,9 @@ class SourceProgram(Ownership):
         self.uses.subtract({matrix: count - 1 for matrix, count in again.items()})
         self.integers = self.of_integers() if around is None else self
         self.waiting |= read_once(self.nodes, self.uses) | placed_once(self.nodes, self.uses)
+        embeds = isinstance(self.language, Embedding)
+        self.units = embedded_once(self.nodes, self.uses) if embeds else set()
+        self.waiting |= self.units
         self.opened = self.nested()
         self.unmade = {id(n) for n in self.nodes if solvable(language, n, self.shared(n))}
         least = math.inf if ROWS in extents else max(3, self.largest + 1)
@@ -286,36 +289,6 @@ class SourceProgram(Ownership):
             self.narrow[id(node)] = narrow
         return code
 
-    def sum(self, node: Add) -> Code:
-        """A sum, of which terms that stand at places are added to one array of zeros."""
-        if self.waiting.isdisjoint(map(id, node.args)):
-            return self.language.add(self.entrywise(node))
-        whole, terms = None, []
-        for term in node.args:
-            coef, product = unscaled(term)
-            found = self.products.entries(product, coef) if id(term) in self.waiting else None
-            if found is not None and found.where is not None:
-                whole = self.products.among_zeros(found, whole)
-            else:
-                code = self.inner(term) if found is None else found.code
-                own = found is not None and self.makes(product, code)
-                terms.append(replace(code, fresh=own))
-        terms = terms if whole is None else [whole, *terms]
-        return self.language.add(terms) if terms[1:] else terms[0]
-
-    def entrywise(self, node: Expr) -> list[Code]:
-        """Operands of an entrywise node, not repeated along axes that others among them have."""
-        every = set(range(node.ndim))
-        whole = [Narrow(self.code(arg), every) for arg in node.args]
-        small = [self.narrow.get(id(arg), n) for arg, n in zip(node.args, whole, strict=True)]
-        enough = set().union(*[n.axes for n in small]) == every
-        read = [n.code for n in (small if enough else whole)]
-        full = [a for a, c in zip(node.args, read, strict=True) if self.fills(a, c, node)]
-        return [
-            replace(c, fresh=self.owned(arg, node), core=c.core if full and not c.name else "")
-            for c, arg in zip(read, node.args, strict=True)
-        ]
-
     def apply(self, node: Apply) -> Code:
         op, language = node.op, self.language
         if isinstance(op, Loop):
@@ -323,7 +296,7 @@ class SourceProgram(Ownership):
         if factored(language, node):
             return self.products.solves.of_factor(node)
         if op.elementwise and not selects(node):
-            args = self.entrywise(node)
+            args = self.entrywise(node, node.args)
         else:
             owned = [self.owned(arg, node) for arg in node.args]
             args = [replace(self.operand(node, k), fresh=f) for k, f in enumerate(owned)]

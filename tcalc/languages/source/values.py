@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ...graph.extents import ONE, Coef, Extent, Shape
 from ...graph.nodes import Einsum, Expr, Labels, Var
@@ -97,3 +97,14 @@ class Placed(NamedTuple):
     code: Code
     whole: Shape
     where: View | None
+
+
+@runtime_checkable
+class Embedding(Protocol):
+    """A language whose arrays take further terms on a diagonal."""
+
+    def held(self, c: Code) -> str:
+        """The name of an array that will be overwritten."""
+
+    def embed_onto(self, onto: Code, c: Code, out: Sequence[int]) -> None:
+        """The statement that adds c to the diagonal that repeated labels of `out` are."""
