@@ -155,7 +155,7 @@ def saddle_by_hand(data: Data) -> Array:
         """y, and how it moves with x: y' = y - rate (2 y - c x) for every step that is made."""
         rates: list[float] = []
         y = by_hand(lambda y: -height(np, x, y, c), lambda y: 2 * y - c * x, start, rate, rates)
-        moved = 0.0
+        moved: Any = 0.0
         for made in rates:
             moved -= made * (2 * moved - c)
         return y, moved
