@@ -229,6 +229,18 @@ def test_a_matrix_that_fails_is_told_as_ever() -> None:
         np.testing.assert_allclose(step(A=4 * np.eye(3)), np.exp(2 * np.eye(3)) + 4 * np.eye(3))
 
 
+def test_an_entry_that_mostly_fails_is_left() -> None:
+    """The work of a call that Python has to finish is not done twice for ever."""
+    e = tc.exp(tc.linalg.cholesky(A)) + A
+    step = entered(e, {"A": np.eye(3)})
+    (enter,) = step._engine.entries
+    for _ in range(20):
+        with pytest.raises(tc.LinAlgError):
+            step(A=-np.eye(3))
+    assert enter({"A": np.eye(3)}) is None
+    np.testing.assert_allclose(step(A=4 * np.eye(3)), np.exp(2 * np.eye(3)) + 4 * np.eye(3))
+
+
 def test_threads_share_an_entry() -> None:
     outputs = tc.value_and_grad(tc.sum(tc.exp(tc.sin(X)) @ w), w)
     given = [{"X": RNG.normal(size=(300, 40)), "w": RNG.normal(size=40)} for _ in range(4)]

@@ -17,7 +17,6 @@ from tests.test_backends import failure
 
 #: Kinds without a form in C, and why.
 BY_PYTHON = {
-    "integers": "computed exactly in 64 bits, of any function",
     "sparse_dot": "no loop has sparse operands",
     "sparse_gram": "no loop has sparse operands",
     "sparse_inner": "no loop has sparse operands",

@@ -175,7 +175,7 @@ def test_optimisers_are_differentiated_by_hyperparameters(
     assert not entries
 
 
-def test_states_are_indices_until_a_walk_is_back() -> None:
+def test_states_that_are_indices_stay_in_c(entries: list[str]) -> None:
     """A walk along a table of successors, until it is back; its values are differentiated."""
     after, x, k = tc.var("after", 6, integer=True), tc.var("x", 6), tc.var("k", integer=True)
     at, product = tc.fold(lambda s, i: (after[s[0]], s[1] * x[s[0]]), (2, 1.0), k)
@@ -191,3 +191,30 @@ def test_states_are_indices_until_a_walk_is_back() -> None:
         assert (float(value), float(place), float(steps)) == (30.0, 4.0, 3.0)
         close(slope, [15, 10, 6, 0, 0, 0])
         close(around, 330 / arrays["x"] * np.array([1, 1, 1, 0, 1, 0]))
+    assert not entries
+
+
+INDICES: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "affine": lambda xp, x, s, i: x[2 * s + i],
+    "product": lambda xp, x, s, i: x[s * i],
+    "from the end": lambda xp, x, s, i: x[s - 4],
+    "least": lambda xp, x, s, i: x[xp.minimum(3 * s, i + 1)],
+    "condition": lambda xp, x, s, i: x[xp.where(s > i, s, 2 * i)],
+    "comparison": lambda xp, x, s, i: x[(s == 1) + 2 * (i <= 1)],
+    "distance": lambda xp, x, s, i: x[abs(s - 2 * i)],
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_integers_of_states_are_computed_in_c(name: str, entries: list[str]) -> None:
+    x, after = tc.var("x", 9), tc.var("after", 3, integer=True)
+    index = INDICES[name]
+    last = tc.fold(lambda s, i: (after[s[0]], s[1] * index(tc, x, s[0], i)), (1, 1.0), 4)[1]
+    given, table, state, total = RNG.normal(size=9), [1, 2, 0], 1, 1.0
+    for i in range(4):
+        state, total = table[state], total * index(np, given, state, i)
+    for backend in BACKENDS:
+        found = tc.compile([last, tc.grad(last, x)], backend=backend)(x=given, after=table)
+        close(found[0], total)
+        close(found[1] @ given, 4 * total)  # it is homogeneous
+    assert not entries

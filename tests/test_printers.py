@@ -90,6 +90,16 @@ def test_sums_of_index_forms_stand_in_one_bracket() -> None:
     assert signs == r"[R_{jik} - 3 (x_{i} x_{j} x_{k} - R_{jki})]_{ijk}"
 
 
+def test_entries_of_sums_in_sums_are_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A permutation of axes is pushed into terms, whose entries every sum around asks for."""
+    P, B = tc.var("S", ("n", "n"), positive_definite=True), tc.var("B", ("n", "n"))
+    written, fenced = list[int](), Latex.fenced
+    monkeypatch.setattr(Latex, "fenced", lambda *args: written.append(1) or fenced(*args))
+    e = tc.derivative(tc.trace(tc.inv(P) @ B), P, 4)
+    tc.to_latex(e)
+    assert 0 < len(written) < 3000  # each for every sum around it would be 10,000
+
+
 def test_latex_of_parameters_and_outputs() -> None:
     assert tc.to_latex(tc.logsumexp(A, axis=-1)) == (
         r"\operatorname{logsumexp}_{\mathrm{last\,axis}}(A)"

@@ -15,11 +15,13 @@ import pytest
 
 import tcalc as tc
 from tcalc.backends.c import loopnests, pool, sharing
+from tcalc.backends.host.pool import POOL
+from tcalc.backends.numpy import tiles
 from tcalc.support.threads import default_threads
 from tests.cases import CASES, Case
 from tests.shared import plan_for_machine
 
-POOL = Path(pool.__file__).with_name("routines") / "pool.c"
+SOURCE = Path(pool.__file__).with_name("routines") / "pool.c"
 #: What becomes of machines where loops over tiles take all that they may.
 TINY = {"large": 2, "tile": 12, "wide_tile": 24, "worth_choosing": 0}
 
@@ -63,8 +65,8 @@ def test_cases_in_chunks(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
         for k in range(min(case.order, 2) + 1)
     )
     others = tc.compile(wanted, backend="functional")(arrays)
-    for tiles in (False, True):
-        if tiles:
+    for tiled in (False, True):
+        if tiled:
             plan_for_machine(monkeypatch, **TINY)
         found = tc.compile(wanted, backend="c", threads=2)(arrays)
         for one, other in zip(found, others, strict=True):
@@ -277,7 +279,7 @@ def test_the_pool_by_itself(flags: tuple[str, ...], tmp_path: Path) -> None:
     if compiler is None:
         pytest.skip("no C compiler")
     driver = Path(__file__).with_name("pool_driver.c").read_text()
-    (tmp_path / "pool.c").write_text(POOL.read_text() + driver)
+    (tmp_path / "pool.c").write_text(SOURCE.read_text() + driver)
     made = subprocess.run(
         [compiler, "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror",
          "-Wno-unused-parameter", *flags, "-pthread", "-o", "pool", "pool.c"],
@@ -293,3 +295,55 @@ def test_the_pool_by_itself(flags: tuple[str, ...], tmp_path: Path) -> None:
     if "unexpected memory mapping" in done.stderr:
         pytest.skip("the thread sanitizer does not run on this kernel")
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+# --- tiles of NumPy -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("shape", [(700, 300), (60_001, 3)])
+def test_tiles_of_numpy(name: str, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bits with three threads and with one; small loops are nobody else's work."""
+    rng = np.random.default_rng(0)
+    m, n = (333, 333) if name == "across" else shape
+    data = {"X": rng.normal(size=(m, n)), "Y": rng.normal(size=(m, n)), "u": rng.normal(size=m)}
+    data |= {"v": rng.normal(size=n) / n}
+    names = {k for e in leaves(LARGE[name]) for k in e.variables}
+    arrays = {k: a for k, a in data.items() if k in names}
+    before = POOL.shared
+    wanted = tc.compile(LARGE[name], backend="numpy", threads=1)(**arrays)
+    assert POOL.shared == before
+    monkeypatch.setattr(tiles, "LEAST", 1)
+    step = tc.compile(LARGE[name], backend="numpy", threads=3)
+    for _ in range(3):
+        for found, other in zip(leaves(step(**arrays)), leaves(wanted), strict=True):
+            np.testing.assert_array_equal(found, other)
+    assert POOL.shared >= before + 3
+
+
+def test_errors_in_pieces_are_those_of_the_first() -> None:
+    done: list[int] = []
+
+    def piece(number: int, worker: int) -> None:
+        assert 0 <= worker < 3
+        if number % 5 == 4:
+            raise ValueError(number)
+        done.append(number)
+
+    for _ in range(20):
+        done.clear()
+        with pytest.raises(ValueError, match=r"^4$"):
+            POOL.share(piece, 40, 3)
+        assert {0, 1, 2, 3} <= set(done)
+        POOL.share(lambda number, worker: done.append(-number), 30, 3)
+        assert {-number for number in range(30)} <= set(done)
+
+
+def test_a_piece_that_shares_does_it_alone() -> None:
+    done: list[tuple[int, int]] = []
+
+    def inner(number: int, worker: int) -> None:
+        done.append((number, worker))
+
+    POOL.share(lambda number, worker: POOL.share(inner, 5, 3), 4, 2)
+    assert sorted(done) == sorted([(k, 0) for k in range(5)] * 4)

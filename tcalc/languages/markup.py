@@ -50,9 +50,16 @@ def leaf(tag: str, text: str, **given: str) -> Markup:
     return Markup(f"<{tag}{attributes(given)}>{escape(text)}</{tag}>")
 
 
+@lru_cache(4096)
+def tags(tag: str, **given: str) -> tuple[Markup, Markup]:
+    """Where an element begins, and where it ends."""
+    return Markup(f"<{tag}{attributes(given)}>"), Markup(f"</{tag}>")
+
+
 def box(tag: str, *children: Rope, tall: bool = False, **given: str) -> Box:
     """An element that holds ropes."""
-    found = Box((Markup(f"<{tag}{attributes(given)}>"), *children, Markup(f"</{tag}>")))
+    start, end = tags(tag, **given)
+    found = Box((start, *children, end))
     found.tag, found.tall = tag, tall
     return found
 

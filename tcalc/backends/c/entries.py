@@ -25,6 +25,8 @@ from .objects import INTEGER, NUMBERS, ArrayObject, calls
 
 #: Bytes of a workspace up to which an entry has one of its own.
 KEPT_BYTES = 1 << 20
+#: Calls that may be left to Python, one after the other, before an entry is not tried any more.
+TRUST = 8
 NOTHING = ()
 
 _P, _L, _I = ctypes.c_void_p, ctypes.c_long, ctypes.c_int
@@ -48,6 +50,7 @@ class _Entry(ctypes.Structure):
     _fields_ = (
         ("none", _P), ("nothing", _P), ("arguments", _L), ("results", _L), ("parts", _L),
         ("argument", _P), ("result", _P), ("part", _P), ("objects", _P), ("busy", _I),
+        ("trust", _I),
     )  # fmt: skip
 
 
@@ -186,7 +189,8 @@ class Entries:
         objects = [0] * (len(named) + len(results)) + [id(slots[k]) for k in stay]
         entry = _Entry(
             id(None), id(NOTHING), len(arguments), len(results), len(parts),
-            at(_Argument, arguments), at(_Result, results), at(_Part, parts), at(_P, objects), 0,
+            at(_Argument, arguments), at(_Result, results), at(_Part, parts), at(_P, objects),
+            0, TRUST,
         )  # fmt: skip
         return at(_Entry, [entry]), kept
 

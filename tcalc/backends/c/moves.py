@@ -9,6 +9,7 @@ import numpy as np
 
 from ...plan.steps import Step
 from ...support.arrays import Sizes
+from .integer_forms import integers
 from .loopnests import Count, aligned, together
 from .matrices import Frame, full
 from .sharing import items
@@ -198,6 +199,7 @@ def _triangle(frame: Frame, step: Step) -> str:
 
 #: C for steps of each kind.
 MOVES: dict[str, Callable[[Frame, Step], str]] = {
+    "integers": integers,
     "index": _index,
     "joint": _joint,
     "take": _take,

@@ -51,6 +51,9 @@ ENTRIES: dict[str, str] = {
     "isnan": "({0} != {0} ? 1 : 0)",
     "where": "({0} != 0 ? {1} : {2})",
 }
+_EXACT = (*_COMPARED, "logical_and", "logical_or", "logical_not", "maximum", "minimum", "where")
+#: The same of integers, exact in 64 bits.
+OF_INTEGERS = {**{name: ENTRIES[name] for name in _EXACT}, "abs": "labs({0})"}
 
 
 @cache

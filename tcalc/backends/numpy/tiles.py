@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
+from math import prod
 
 import numpy as np
 
 from ...plan.kinds.table import KINDS
-from ...plan.steps import Step
+from ...plan.steps import Step, TiledLoop
 from ...plan.tiles import Sliced, Tiling
 from ...support.arrays import Array
+from ..host.blas import one_thread
+from ..host.pool import POOL
 from ..host.slots import Closures, Run, Slots
+from ..host.tiles import temporaries
 from ..host.workspaces import Workspaces
+
+#: Kinds of steps that call BLAS.
+CALLS_BLAS = frozenset({"dot", "matmul", "vecdot"})
+#: Work of a loop, in additions, from which threads share it, most pieces that it has, and work of a
+#: piece for every entry that it sums.
+LEAST, PIECES, SUMMED = 1 << 20, 16, 64
 
 
 def tiled(tiling: Tiling, workspaces: Workspaces, scratch: int) -> Run:
@@ -21,36 +32,75 @@ def tiled(tiling: Tiling, workspaces: Workspaces, scratch: int) -> Run:
     views = [closure(step) for step in tiling.views]
     copied = [(tiling.sliced(slot), plan.shapes[slot]) for slot in tiling.returned]
     outside, sums, rows, tile = tiling.whole, sorted(loop.sums), loop.rows, loop.tile
+    work = sum([step.flops + prod(step.shape) for step in tiling.computing])
+    length = _length(loop, work, sum([prod(plan.shapes[slot]) for slot in sums]))
+    pieces = range(0, rows, length)
+    threads = workspaces.threads if work >= LEAST else 1
+    of_others = workspaces.place(lambda slots: [])
+    guarded = one_thread if any(s.kind in CALLS_BLAS for s in tiling.computing) else nullcontext
 
     def run(v: Slots) -> None:
         whole = [(sliced, v[sliced.slot]) for sliced in outside]
         parts = _together(whole)
-        tiles = _together(v[scratch])
         results = [(sliced, np.empty(shape, dtype)) for sliced, shape in copied]
-        for slot in sums:
-            v[slot].fill(0)
-        size = 0
-        for low in range(0, rows, tile):
-            high = min(low + tile, rows)
-            for sliced, array, slots in parts:
-                part = sliced.part(array, low, high)
-                for slot in slots:
-                    v[slot] = part
-            for sliced, array, slots in tiles if high - low != size else ():
-                part = sliced.part(array, 0, high - low)
-                for slot in slots:
-                    v[slot] = part
-            size = high - low
-            for step in runs:
-                step(v)
-            for sliced, array in results:
-                sliced.part(array, low, high)[...] = v[sliced.slot]
+        totals = {slot: v[slot] for slot in sums}
+        added = [totals]  # those of the first piece, to which the others' are added
+        for total in totals.values():
+            total.fill(0)
+        for _ in pieces[1:]:
+            added.append({slot: np.zeros_like(total) for slot, total in totals.items()})
+        held, own = [_together(v[scratch])], [v]
+        while len(v[of_others]) < threads - 1:
+            v[of_others].append(temporaries(tiling, dtype))
+        for other in v[of_others]:
+            held.append(_together(other))
+            own.append(v.copy())
+
+        def piece(number: int, worker: int) -> None:
+            slots = own[worker]
+            for slot in sums:
+                slots[slot] = added[number][slot]
+            first, size = pieces[number], 0
+            last = min(first + length, rows)
+            for low in range(first, last, tile):
+                high = min(low + tile, last)
+                for sliced, array, same in parts:
+                    _bind(slots, same, sliced.part(array, low, high))
+                for sliced, array, same in held[worker] if high - low != size else ():
+                    _bind(slots, same, sliced.part(array, 0, high - low))
+                size = high - low
+                for step in runs:
+                    step(slots)
+                for sliced, array in results:
+                    sliced.part(array, low, high)[...] = slots[sliced.slot]
+
+        with guarded() if threads > 1 else nullcontext():
+            POOL.share(piece, len(pieces), threads)
         for sliced, array in whole + results:
             v[sliced.slot] = array
+        for slot, total in totals.items():
+            v[slot] = total
+            for others in added[1:]:  # in order, whoever made them
+                np.add(total, others[slot], total)
         for view in views:
             view(v)
 
     return run
+
+
+def _length(loop: TiledLoop, work: float, summed: int) -> int:
+    """Rows of a piece, which are whole tiles: what is summed does not depend on the threads.
+
+    Pieces of which each has so many sums are fewer.
+    """
+    tiles = -(-loop.rows // loop.tile)
+    most = min(PIECES, 1 + int(work / (1 + SUMMED * summed)))
+    return -(-tiles // most) * loop.tile
+
+
+def _bind(slots: Slots, same: Sequence[int], part: Array) -> None:
+    for slot in same:
+        slots[slot] = part
 
 
 def _run(tiling: Tiling, step: Step, closure: Closures) -> Run:

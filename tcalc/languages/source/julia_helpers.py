@@ -173,7 +173,7 @@ function fold_bounded(step, states, slices, fixed, count, backward, made, kind)
     save(t, found) = foreach(rows, found) do row, s
         setindex!(row, s, t, ntuple(_ -> :, ndims(s))...)
     end
-    most = made === nothing ? count : clamp(trunc(Int, made), 0, count)
+    most = made === nothing ? count : min(max(floor(Int, made), 0), count)
     save(backward ? most + 1 : 1, states)
     done = 0
     while done < most && (made !== nothing || rows[end][done + 1] == 0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from ...contraction.nested import Admits
@@ -18,6 +18,8 @@ from ...plan.lowering.make import planned
 from ...support.errors import ShapeError
 from .nodes import stable
 
+#: Extents by the names of dimensions.
+Known = tuple[tuple[str, int], ...]
 #: Nodes of a program up to which its forms are compared.
 COMPARED = 500
 
@@ -32,10 +34,31 @@ def written_form(results: Sequence[Any], sizes: Mapping[str, int]) -> list[Expr]
         return roots
     known = {**dict.fromkeys(dimensions(roots), NOMINAL), **sizes}
     options = [_values(leaf, root, known) for leaf, root in zip(results, roots, strict=True)]
+    return list(_chosen(_Same(options, tuple(known.items()))))
+
+
+class _Same:
+    """Values of results, and extents: the same where the expressions are."""
+
+    def __init__(self, options: list[list[Expr]], sizes: Known) -> None:
+        self.options, self.sizes = options, sizes
+        self.key = (tuple([tuple(map(id, values)) for values in self.options]), self.sizes)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.key == other.key
+
+
+@lru_cache(maxsize=8)
+def _chosen(given: _Same) -> list[Expr]:
+    """The form of the results; of several languages the first one finds it."""
+    known = dict(given.sizes)
     try:
-        found, way = planned(options, known)
+        found, way = planned(given.options, known)
     except ShapeError:
-        return roots
+        return [values[0] for values in given.options]
 
     def opens(uses: Counter[int]) -> Admits:
         return lambda e: way.open_shared or uses[id(e)] < 2

@@ -63,6 +63,20 @@ def factors(node: Expr, opens: Callable[[Expr], bool]) -> Factors:
     return made if made.summed <= covered else factors(node, lambda e: False)
 
 
+class OpenedProducts:
+    """Factors of nodes, each found once."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[int, int], tuple[Expr, Factors]] = {}
+
+    def of(self, node: Expr, opens: Callable[[Expr], bool], closed: int) -> Factors:
+        """The factors, while as many nodes are closed to `opens`."""
+        key = id(node), closed
+        if key not in self.found:
+            self.found[key] = node, factors(node, opens)
+        return self.found[key][1]
+
+
 def _raised(e: Expr, power: int) -> Coef:
     """The coefficient that an opened factor brings."""
     coef = e.coef if isinstance(e, Einsum) else ONE

@@ -16,7 +16,7 @@ from ...support.limits import spend
 from .abbreviations import abbreviation, spread_form, spread_of
 from .comparisons import sides
 from .einsum_forms import lettered, merged, named, ordered, scaled_or_diagonal
-from .factors import Factors, factors, is_quotient
+from .factors import Factors, OpenedProducts, is_quotient
 from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
 from .matrix_form import FactorForm, NodeForm, ProductForm, fewer_transposes
@@ -40,6 +40,7 @@ class FormulaLayout:
         self.limit = limit
         self.prefix = prefix
         self.forms: dict[int, NodeForm] = {}
+        self.products = OpenedProducts()
         self.made: list[Expr] = []  # held, as forms are known by ids of nodes
         self.unpermuted: dict[int, tuple[Fragment, Labels]] = {}
         self.named: list[tuple[str, Fragment]] = []
@@ -72,7 +73,7 @@ class FormulaLayout:
         return nodes
 
     def run(self, nodes: Sequence[Expr]) -> Fragment:
-        self.named, self.replaced = [], set()
+        self.named, self.replaced, self.products = [], set(), OpenedProducts()
         for node in nodes:
             form = self.form(node)
             shared = id(node) in self.shared and form.plain.size > self.least
@@ -220,8 +221,8 @@ class FormulaLayout:
 
     def factors(self, node: Expr) -> Factors:
         """The factors of a product; quotients that have no name are opened in matrix notation."""
-        closed = self.replaced | self.known
-        return factors(node, lambda e: self.matrix and id(e) not in closed)
+        closed, count = self.replaced | self.known, len(self.replaced)
+        return self.products.of(node, lambda e: self.matrix and id(e) not in closed, count)
 
     def product(self, node: Einsum) -> NodeForm:
         indexed = self.indexed(node) if self.matrix else None

@@ -27,17 +27,17 @@ class Marks(Style, ABC):
 
     def tall(self, rope: Rope) -> bool:
         """Is a rope higher than a line? Of each that is made of others this is asked once."""
-        stack = [rope]
+        found = self._known(rope)
+        stack = [rope] if found is None else []
         while stack:
             parts = stack[-1]
-            if self._known(parts) is None:
-                waiting = [part for part in parts if self._known(part) is None]
-                stack += waiting
-                if waiting:
-                    continue
-                self.heights[id(parts)] = parts, any(map(self._known, parts))
-            stack.pop()
-        return bool(self._known(rope))
+            known = [self._known(part) for part in parts]
+            if None in known:
+                stack += [part for part, k in zip(parts, known, strict=True) if k is None]
+            else:
+                self.heights[id(parts)] = parts, any(known)
+                stack.pop()
+        return bool(self._known(rope) if found is None else found)
 
     def _known(self, rope: Rope) -> bool | None:
         found = self.high(rope)

@@ -56,7 +56,8 @@ typedef struct {
     object **given;
 } part;
 
-/* `objects` are the arguments, the results, and arrays that stay. */
+/* `objects` are the arguments, the results, and arrays that stay. Calls that are left to Python are
+   begun there anew: an entry of which most are, and trust is gone, is not tried any more. */
 typedef struct {
     object *none, *nothing;
     long arguments, results, parts;
@@ -64,8 +65,9 @@ typedef struct {
     const result *result;
     const part *part;
     object **objects;
-    int busy;
+    int busy, trust;
 } entry;
+enum { TRUSTED = 8 };
 
 static int fits(const argument *wanted, array *a)
 {
@@ -108,6 +110,7 @@ static int computed(entry *e)
         left = p->run(0, p->table, (char **)p->given);
     }
     PyEval_RestoreThread(state);
+    e->trust += left ? -1 : e->trust < TRUSTED;
     return !left;
 }
 
@@ -143,7 +146,7 @@ static object *call(object *self, object *values)
 {
     entry *e = PyLong_AsVoidPtr(PyTuple_GetItem(self, 0));
     object *found = 0;
-    if (!__atomic_exchange_n(&e->busy, 1, __ATOMIC_ACQUIRE)) {
+    if (e->trust > 0 && !__atomic_exchange_n(&e->busy, 1, __ATOMIC_ACQUIRE)) {
         if (taken(e, values))
             found = results(e);
         __atomic_store_n(&e->busy, 0, __ATOMIC_RELEASE);
