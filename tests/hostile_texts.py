@@ -208,6 +208,8 @@ def costly() -> Iterator[tuple[str, list[str]]]:
     wide = ["".join(random.Random(k).sample(letters[:26], 20)) for k in range(40)]
     many = f"#('{','.join(wide)}->',{','.join(['T'] * len(wide))})"
     signs = [chr(0x4E00 + k) for k in range(170)]
+    sparse = ["".join(random.Random(k).sample(signs[:100], 20)) for k in range(24)]
+    loops = f"#('{','.join(sparse)}->',{','.join([f'T{k}' for k in range(len(sparse))])})"
     blocks = f"#('{''.join(signs)}->{''.join([3 * sign for sign in signs])}',T)"
     squares = f"{doubled('{0}*{0}', 'A', 20)};q19".replace(";", "\n")
     for name, language, text, *options in (
@@ -221,6 +223,7 @@ def costly() -> Iterator[tuple[str, list[str]]]:
         ("arrays of many axes", "einsum", many, "--wrt=T", "--to=numpy"),
         ("arrays of many axes as C", "einsum", many, "--to=c"),
         ("loops in each other as C", "einsum", blocks, "--to=c"),
+        ("many loops after each other as C", "einsum", loops, "--to=c"),
         ("squares of squares", "einsum", squares, "--to=text"),
         ("a long chain", "matrix", f"tr({filled('A*B', '*')})", "--wrt=A"),
         ("an outer product", "matrix", outer, "--wrt=x", "--order=2"),

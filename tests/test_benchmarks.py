@@ -241,8 +241,9 @@ def test_a_claim_names_contestants_that_exist() -> None:
             for quantity, named in problem.hand.items()
             for name in named
         }
-        others = {(q, name) for q in QUANTITIES for name in ("tcalc", "jax")}
+        others = {(q, name) for q in QUANTITIES for name in ("tcalc", "tcalc c", "jax")}
         others |= {("core", "asdex")} if problem.sparse else set()
+        others |= {(q, "gradbench") for q in problem.suite.functions} if problem.suite else set()
         batched = {(q, f"jax {name}") for q, named in problem.batched.items() for name in named}
         for claim in problem.claims:
             if isinstance(claim, Faster):

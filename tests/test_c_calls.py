@@ -64,6 +64,8 @@ def entered(outputs: Any, values: dict[str, Any], **options: Any) -> Any:
     """A function whose next call with such values is an entry."""
     step = tc.compile(outputs, backend="c", **options)
     step(**values)
+    assert not step._engine.entries
+    step(**values)
     assert step._engine.entries
     return step
 

@@ -82,6 +82,25 @@ def test_memory_is_that_of_the_root_of_all_states(n: int) -> None:
     assert peaks[1] >= n * state
 
 
+def held(plan: Any) -> int:
+    """Entries of the states that loops hold, those of loops inside of them included."""
+    loops = [step for step in plan.steps if step.kind == "loop"]
+    found = 0
+    for step in loops:
+        op, *params, _, read, inner = step.params
+        found += op.iteration(tuple(params), read).entries({}) + held(inner)
+    return found
+
+
+@pytest.mark.parametrize("n", [10_000, 99_999, 100_000])
+def test_at_most_three_roots_of_all_states_are_held(n: int) -> None:
+    """The first of each stretch, those of a stretch, and cotangents of these."""
+    W = tc.var("W", (H, H))
+    last = tc.fold(lambda s, t: tc.tanh(W @ s), tc.ones(H), n, checkpoint=True)
+    plan = tc.compile(tc.grad(tc.sum(last * last), W)).plan_for(W=(H, H))
+    assert held(plan) <= (3 * np.sqrt(n) + 3 * H) * H
+
+
 def test_what_has_no_checkpoints() -> None:
     x = tc.var("x", "n")
     for options in ({"n": "n"}, {"n": 4, "history": True}):

@@ -17,7 +17,7 @@ import tcalc as tc
 from tcalc.backends.c import loopnests, pool, sharing
 from tcalc.backends.host.pool import POOL
 from tcalc.backends.numpy import tiles
-from tcalc.support.threads import default_threads
+from tcalc.support.threads import default_threads, group_cores
 from tests.cases import CASES, Case
 from tests.shared import plan_for_machine
 
@@ -186,7 +186,19 @@ def test_numbers_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         assert default_threads() == wanted
     for text in ("", "0", "many", "-2"):
         monkeypatch.setenv("OMP_NUM_THREADS", text)
-        assert default_threads() == len(os.sched_getaffinity(0))
+        assert default_threads() <= len(os.sched_getaffinity(0))
+
+
+def test_cores_of_a_control_group(tmp_path: Path) -> None:
+    inner = tmp_path / "root" / "a" / "b"
+    inner.mkdir(parents=True)
+    membership = tmp_path / "cgroup"
+    membership.write_text("1:cpu,cpuacct:/a/b\n0::/a/b\n")
+    assert list(group_cores(membership, tmp_path / "root")) == []
+    (inner / "cpu.max").write_text("150000 100000\n")
+    (inner.parent / "cpu.max").write_text("max 100000\n")
+    (tmp_path / "root" / "cpu.max").write_text("400000 100000\n")
+    assert list(group_cores(membership, tmp_path / "root")) == [2, 4]
 
 
 def run_python(code: str, **environment: str) -> str:

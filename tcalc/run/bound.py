@@ -33,10 +33,16 @@ class Bound:
         self, program: Program, take: list[int] | None, dtype: np.dtype[Any], held: list[Array]
     ) -> None:
         self.program, self.take, self.dtype, self.held = program, take, dtype, held
-        self._entries = 0
+        self._calls = self._entries = 0
 
     def entry(self, given: Sequence[Given], unread: Sequence[Given]) -> Entry | None:
-        """One for further calls with such arguments, in the order of those that are not held."""
+        """One for further calls with such arguments, in the order of those that are not held.
+
+        Who calls once needs none, nor the memory that it keeps.
+        """
+        self._calls += 1
+        if self._calls < 2:
+            return None
         makes = self.program.entries
         inputs = [*given, *[Given("", a) for a in self.held]]
         take = range(len(inputs)) if self.take is None else self.take

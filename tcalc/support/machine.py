@@ -159,6 +159,22 @@ def group_limits(
     root: str | os.PathLike[str] = "/sys/fs/cgroup",
 ) -> Iterator[int]:
     """Memory limits of the control groups of this process and of the groups around them."""
+    for text in group_files("memory.max", "memory", "memory.limit_in_bytes", membership, root):
+        with suppress(ValueError):  # the word "max"
+            yield int(text)
+
+
+def group_files(
+    name: str,
+    controller: str,
+    old: str,
+    membership: str | os.PathLike[str] = "/proc/self/cgroup",
+    root: str | os.PathLike[str] = "/sys/fs/cgroup",
+) -> Iterator[str]:
+    """What stands in a file of the control groups of this process and of the groups around them.
+
+    Its `name`, and in hierarchies of one controller the `old` one.
+    """
     try:
         with open(membership) as file:
             lines = file.read().splitlines()
@@ -168,15 +184,15 @@ def group_limits(
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if not controllers:
-            base, name = root, "memory.max"
-        elif "memory" in controllers.split(","):
-            base, name = os.path.join(root, "memory"), "memory.limit_in_bytes"
+            base, file_name = root, name
+        elif controller in controllers.split(","):
+            base, file_name = os.path.join(root, controller), old
         else:
             continue
         group = [part for part in path.split("/") if part]
         for depth in range(len(group), -1, -1):
             try:
-                with open(os.path.join(base, *group[:depth], name)) as file:
-                    yield int(file.read())
-            except (OSError, ValueError):  # no such file from in here, or the word "max"
+                with open(os.path.join(base, *group[:depth], file_name)) as file:
+                    yield file.read()
+            except (OSError, ValueError):  # no such file from in here
                 continue

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
+
+from ..support.machine import group_files
 
 #: The variable that says how many threads libraries of numbers use.
 VARIABLE = "OMP_NUM_THREADS"
@@ -32,11 +36,31 @@ def checked_threads(threads: object) -> int | None:
 
 
 def default_threads() -> int:
-    """What OMP_NUM_THREADS says, of a list the first; else the cores that this process may use."""
+    """What OMP_NUM_THREADS says, of a list the first; else the cores that this process may use.
+
+    Those are the ones that it runs on, or fewer where its control group has the time of fewer.
+    """
     first = os.environ.get(VARIABLE, "").partition(",")[0].strip()
     if first.isdecimal() and int(first):
         return min(int(first), MOST)
     try:
-        return min(len(os.sched_getaffinity(0)), MOST)
+        found = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):  # not everywhere
-        return min(os.cpu_count() or 1, MOST)
+        found = os.cpu_count() or 1
+    return max(1, min(found, _time(), MOST))
+
+
+@cache
+def _time() -> int:
+    return min(group_cores(), default=MOST)
+
+
+def group_cores(
+    membership: str | os.PathLike[str] = "/proc/self/cgroup",
+    root: str | os.PathLike[str] = "/sys/fs/cgroup",
+) -> Iterator[int]:
+    """Cores that the control groups of this process have the time of, a last part counted whole."""
+    for text in group_files("cpu.max", "cpu", "", membership, root):
+        words = text.split()
+        if len(words) == 2 and all(map(str.isdecimal, words)) and int(words[1]):
+            yield -(-int(words[0]) // int(words[1]))

@@ -22,6 +22,7 @@ from ..host.workspaces import Workspaces
 from ..interface import Entry, Given
 from .functions import Addresses, CompiledSteps
 from .objects import INTEGER, NUMBERS, ArrayObject, calls
+from .together import unmade
 
 #: Bytes of a workspace up to which an entry has one of its own.
 KEPT_BYTES = 1 << 20
@@ -131,7 +132,9 @@ class Entries:
         """Slots as a call has them."""
         plan, dtype, slots = self._plan, self._workspaces.dtype, base.copy()
         slots[: len(arrays)] = arrays
-        for slot in (*self._results, *self._own):
+        for slot in self._results:
+            slots[slot] = unmade(plan.shapes[slot], dtype)
+        for slot in self._own:
             slots[slot] = np.empty(plan.shapes[slot], dtype)
         for slot, source in self._reshaped.items():
             slots[slot] = slots[source].reshape(plan.shapes[slot])

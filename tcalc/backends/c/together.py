@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ...plan.steps import VIEW
+from ...support.arrays import Sizes
 from ..host.slots import Slots
 from ..host.workspaces import Workspaces
 from .background import BACKGROUND
@@ -103,9 +104,14 @@ def foreseen(workspaces: Workspaces, v: Slots) -> Slots:
         if found[slot] is None and slot in views:
             workspaces.closure(views[slot])(found)
         elif found[slot] is None:
-            strides = [prod(shape[k + 1 :]) * workspaces.dtype.itemsize for k in range(len(shape))]
-            found[slot] = as_strided(np.empty(1, workspaces.dtype), shape, strides)
+            found[slot] = unmade(shape, workspaces.dtype)
     return found
+
+
+def unmade(shape: Sizes, dtype: np.dtype[Any]) -> np.ndarray:
+    """An array without memory that lies as new ones do."""
+    strides = [prod(shape[k + 1 :]) * dtype.itemsize for k in range(len(shape))]
+    return as_strided(np.empty(1, dtype), shape, strides)
 
 
 def lying_as(a: np.ndarray) -> np.ndarray:

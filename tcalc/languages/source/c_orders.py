@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
-from .c_nests import Line, atom, nest
+from ...support.limits import spend
+from .c_nests import CHARACTERS_A_STEP, Line, atom, nest
 from .c_writer import Writer
 
+#: Steps that it takes to tell the cost of a loop as the innermost one.
+COSTED = 15
 #: What entering an innermost loop costs, what that of a sum.
 ENTERED, SUMMED = 10.0, 15.0
 #: An operation on numbers in vectors.
@@ -40,15 +44,22 @@ class Access(NamedTuple):
 
     def along(self, i: str) -> int:
         """How entries lie along a loop: the same one (0), next to each other (1), apart (2)."""
-        if not re.search(rf"\b{i}\b", self.place):
-            return 0
-        terms = [term for term in _terms(self.place) if re.search(rf"\b{i}\b", term)]
-        return 1 if terms == [i] else 2
+        return _lying(self.place).get(i, 0)
 
     def axes(self, over: Mapping[str, str]) -> list[str]:
         """The loops of its indices, where they are different ones, row by row; else none."""
         found = [] if self.cast else _places(self.place, over)
         return found if len(set(found)) == len(found) else []
+
+
+@lru_cache(4096)
+def _lying(place: str) -> Mapping[str, int]:
+    """How entries at a place lie along the loops of its indices: 1 next to each other, 2 apart."""
+    found: dict[str, int] = {}
+    for term in _terms(place):
+        for word in set(re.findall(r"\w+", term)):
+            found[word] = 1 if term == word and word not in found else 2
+    return found
 
 
 def _places(index: str, over: Mapping[str, str]) -> list[str]:
@@ -157,6 +168,7 @@ def ordered(
     spelled = as_spelled(body, out, summed)
     if not spelled:
         return []
+    spend("steps", len(spelled) * (COSTED + 3 * len(body) // CHARACTERS_A_STEP))
     costs = {i: cost(body, target, i, over, loops) for i in spelled}
     inner = min(spelled, key=lambda i: costs[i])
     if costs[inner] > WORTH * costs[spelled[-1]]:
