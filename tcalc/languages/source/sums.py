@@ -60,7 +60,8 @@ class Sums(Ownership):
         """A sum, of which terms that stand at places are added to one array of zeros."""
         if self.waiting.isdisjoint(map(id, node.args)):
             return self.language.add(self.entrywise(node, node.args))
-        if not self.units.isdisjoint(map(id, node.args)):
+        others = {id(term) for term in node.args} - self.units
+        if len(others) < len(node.args) and others.isdisjoint(self.waiting):
             return self.with_units(node)
         whole, terms = None, []
         for term in node.args:
