@@ -22,3 +22,11 @@ def test_programs_that_failed_once_agree_everywhere(seed: int, program: Program)
     found = case(seed, program)
     assert found is not None
     assert not [wrong for where in CHECKS for wrong in compared(found, where)]
+
+
+@pytest.mark.parametrize("seed", [40020603, 40020648])
+def test_programs_whose_operands_are_read_in_products_alone(seed: int) -> None:
+    """What a product reads once it is flattened is no operand of any node that is written."""
+    found = case(seed)
+    assert found is not None
+    assert not compared(found, "source")

@@ -96,7 +96,7 @@ class Ownership:
 
     def read_last(self, arg: Expr, node: Expr) -> bool:
         """Has all else that reads the operand been written, and in statements?"""
-        others = [n for n in self.readers[id(arg)] if n is not node]
+        others = [n for n in self.readers.get(id(arg), ()) if n is not node]
         once = sum([a is arg for a in node.args]) == 1 and id(arg) not in self.ends
         name = self.codes[id(arg)].text if id(arg) in self.codes else ""
         if not once or not name.isidentifier() or any(id(n) not in self.codes for n in others):
