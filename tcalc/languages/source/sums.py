@@ -82,6 +82,9 @@ class Sums(Ownership):
         units = [term for term in node.args if id(term) in self.units]
         units.sort(key=lambda term: not any(arg.ndim for arg in term.args))  # numbers last
         others = [term for term in node.args if id(term) not in self.units]
+        for term in others:
+            if id(term) in self.waiting:  # for places among zeros, of which there are none here
+                self.inner(term)
         codes = self.entrywise(node, others)
         total = language.add(codes) if codes[1:] else codes[0] if codes else None
         new = total is not None and (total.fresh or not (total.name or total.view or total.weak))
