@@ -25,11 +25,8 @@ def test_programs_that_failed_once_agree_everywhere(seed: int, program: Program)
 
 
 @pytest.mark.parametrize("seed", [40020152, 40020603, 40020648, 40021011])
-def test_programs_whose_operands_are_read_in_products_alone(seed: int) -> None:
-    """What a product reads once it is flattened is no operand of any node that is written.
-
-    Terms that stand at places are none of the sums that unit tensors go onto.
-    """
+def test_sums_of_units_and_of_what_stands_among_zeros(seed: int) -> None:
+    """Both wait for the sum that they are added in, in which only one of them has a place."""
     found = case(seed)
     assert found is not None
     assert not compared(found, "source")

@@ -60,8 +60,7 @@ class Sums(Ownership):
         """A sum, of which terms that stand at places are added to one array of zeros."""
         if self.waiting.isdisjoint(map(id, node.args)):
             return self.language.add(self.entrywise(node, node.args))
-        others = {id(term) for term in node.args} - self.units
-        if len(others) < len(node.args) and others.isdisjoint(self.waiting):
+        if not self.units.isdisjoint(map(id, node.args)):
             return self.with_units(node)
         whole, terms = None, []
         for term in node.args:
@@ -83,6 +82,9 @@ class Sums(Ownership):
         units = [term for term in node.args if id(term) in self.units]
         units.sort(key=lambda term: not any(arg.ndim for arg in term.args))  # numbers last
         others = [term for term in node.args if id(term) not in self.units]
+        for term in others:
+            if id(term) in self.waiting:  # for places among zeros, of which there are none here
+                self.inner(term)
         codes = self.entrywise(node, others)
         total = language.add(codes) if codes[1:] else codes[0] if codes else None
         new = total is not None and (total.fresh or not (total.name or total.view or total.weak))
