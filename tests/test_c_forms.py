@@ -62,7 +62,8 @@ def test_every_operator_has_a_form_or_a_reason() -> None:
     left = {
         row.name
         for row in library_rows()
-        if row.core and not row.family
+        if row.core
+        and not row.family
         and row.name not in formed
         and not (row.elementwise and written_entry(row))
         and not isinstance(row, Loop | Selection)
