@@ -142,7 +142,9 @@ def language(
     def run(case: Case) -> Iterator[tuple[Output, Any]]:
         for output in case.outputs:
             known = {**case.variables, **output.expression.variables}
-            back = read(write(output.expression), **known)
+            # What was written here may be longer than what strangers may ask for.
+            with tc.limits(nodes=100_000, seconds=60):
+                back = read(write(output.expression), **known)
             # The same node was run by the back ends.
             if back is not output.expression:
                 yield output, back(case.bind)
