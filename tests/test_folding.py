@@ -224,7 +224,6 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: fold(lambda s, i: None, 0, 1), TypeError, "gives expressions and numbers"),
     (lambda: fold(lambda s, i: s, None, 1), TypeError, "expressions and numbers"),
     (lambda: fold(lambda s, i: s if s > 0 else -s, 0, 1), tc.TraceError, "where"),
-    (lambda: fold(lambda s, i: fold(lambda t, j: t, s, i), 0, 3), TypeError, "not i"),
 ]  # fmt: skip
 
 

@@ -35,7 +35,7 @@ HOST = {"adj", "expm", "logm", "sqrtm", "matrix_function", "fold"}
 LACKING = {"erfcinv", "iv", "ive", "jv", "kv", "rgamma", "spherical_jn", "stdtr", "yv"}
 
 
-ON_JAX = BACKEND._replace(bind=lambda plan, dtype: FunctionalProgram(plan, dtype, JAX))
+ON_JAX = BACKEND._replace(bind=lambda plan, dtype, threads=1: FunctionalProgram(plan, dtype, JAX))
 
 
 @pytest.fixture(autouse=True)
