@@ -226,7 +226,8 @@ class Products(PlacedProducts):
             elif (id(arg), word, -1) not in found:
                 code = self.values.code(arg)
                 square = self.language.multiply([replace(code, fresh=True), code])
-                found[id(arg), word, -1] = square, word
+                # What it is multiplied with may have more axes.
+                found[id(arg), word, -1] = replace(square, fresh=False), word
         return list(found.values())
 
     def contracted(
