@@ -24,7 +24,7 @@ def test_programs_that_failed_once_agree_everywhere(seed: int, program: Program)
     assert not [wrong for where in CHECKS for wrong in compared(found, where)]
 
 
-@pytest.mark.parametrize("seed", [40020152, 40020603, 40020648, 40021011, 40103745])
+@pytest.mark.parametrize("seed", [40020152, 40020603, 40020648, 40021011, 40103745, 40104104])
 def test_sums_of_units_and_of_what_stands_among_zeros(seed: int) -> None:
     """Both wait for the sum that they are added in, in which only one of them has a place."""
     found = case(seed)

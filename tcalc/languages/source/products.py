@@ -96,7 +96,7 @@ class Products(PlacedProducts):
         alike = [(self.language.multiply(group), word) for word, group in groups.items()]
         # Not by their axes: products that differ in the order of axes alone have the same bits,
         # or the entries that are their maximum would not be found.
-        alike.sort(key=lambda operand: len(operand[1]))
+        alike.sort(key=lambda operand: (len(operand[1]), operand[0].text))
         if len(alike) > 2:
             (c, word), *others = [(replace(c, fresh=False), word) for c, word in alike]
             operands = [(self.scaled(node.coef, [*scalars, c]), word), *others]
