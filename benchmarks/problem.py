@@ -293,6 +293,10 @@ class Task:
     data: Data
     rhs: nests.Nest
 
+    def times(self, core: Any, v: nests.Nest) -> nests.Nest:
+        """The Hessian, or Jacobian, that the problem's own forms give, times v."""
+        return self.problem.product(core, self.data, v)
+
     @classmethod
     def of(cls, problem: Problem, case: Case) -> Task:
         """Always the same arrays, read-only."""

@@ -25,27 +25,31 @@ def sigmoid(xp: Any, x: Any) -> Any:
     return 1 / (1 + xp.exp(-x))
 
 
+def character(xp: Any, main: Any, extra: Any, state: Any, now: Any, following: Any) -> Any:
+    """The states of all layers after one character, and what its prediction adds to the loss."""
+    hidden, cells, total = state
+    above, hidden_after, cells_after = now * extra[0], [], []
+    for i in range(len(hidden)):
+        weights, offsets = main[i, 0], main[i, 1]
+        forget = sigmoid(xp, above * weights[FORGET] + offsets[FORGET])
+        entering = sigmoid(xp, hidden[i] * weights[INPUT] + offsets[INPUT])
+        leaving = sigmoid(xp, above * weights[OUTPUT] + offsets[OUTPUT])
+        change = xp.tanh(hidden[i] * weights[CHANGE] + offsets[CHANGE])
+        cell = cells[i] * forget + entering * change
+        above = leaving * xp.tanh(cell)
+        cells_after.append(cell)
+        hidden_after.append(above)
+    guess = above * extra[1] + extra[2]
+    loss = xp.sum(following * (guess - xp.log(2 + xp.sum(xp.exp(guess)))))
+    return tuple(hidden_after), tuple(cells_after), total + loss
+
+
 def objective(xp: Any, data: Any) -> Any:
     main, extra = data["main"], data["extra"]
     layers = len(main)
 
     def step(state: Any, bits: Any) -> Any:
-        hidden, cells, total = state
-        now, following = bits
-        above, hidden_after, cells_after = now * extra[0], [], []
-        for i in range(layers):
-            weights, offsets = main[i, 0], main[i, 1]
-            forget = sigmoid(xp, above * weights[FORGET] + offsets[FORGET])
-            entering = sigmoid(xp, hidden[i] * weights[INPUT] + offsets[INPUT])
-            leaving = sigmoid(xp, above * weights[OUTPUT] + offsets[OUTPUT])
-            change = xp.tanh(hidden[i] * weights[CHANGE] + offsets[CHANGE])
-            cell = cells[i] * forget + entering * change
-            above = leaving * xp.tanh(cell)
-            cells_after.append(cell)
-            hidden_after.append(above)
-        guess = above * extra[1] + extra[2]
-        loss = xp.sum(following * (guess - xp.log(2 + xp.sum(xp.exp(guess)))))
-        return tuple(hidden_after), tuple(cells_after), total + loss
+        return character(xp, main, extra, state, *bits)
 
     start = tuple([data["hidden"][i] for i in range(layers)])
     inner = tuple([data["cells"][i] for i in range(layers)])
@@ -63,21 +67,7 @@ def expression(sizes: Sizes) -> Any:
     bits, following = tc.var("bits", ("n", "b")), tc.var("following", ("n", "b"))
 
     def step(state: Any, t: Any) -> Any:
-        hidden, cells, total = state
-        above, hidden_after, cells_after = bits[t] * extra[0], [], []
-        for i in range(layers):
-            weights, offsets = main[i, 0], main[i, 1]
-            forget = tc.sigmoid(above * weights[FORGET] + offsets[FORGET])
-            entering = tc.sigmoid(hidden[i] * weights[INPUT] + offsets[INPUT])
-            leaving = tc.sigmoid(above * weights[OUTPUT] + offsets[OUTPUT])
-            change = tc.tanh(hidden[i] * weights[CHANGE] + offsets[CHANGE])
-            cell = cells[i] * forget + entering * change
-            above = leaving * tc.tanh(cell)
-            cells_after.append(cell)
-            hidden_after.append(above)
-        guess = above * extra[1] + extra[2]
-        loss = tc.sum(following[t] * (guess - tc.log(2 + tc.sum(tc.exp(guess)))))
-        return tuple(hidden_after), tuple(cells_after), total + loss
+        return character(tc, main, extra, state, bits[t], following[t])
 
     first = tuple([start[i] for i in range(layers)]), tuple([inner[i] for i in range(layers)])
     total = tc.fold(step, (*first, tc.zeros(())), "n")[2]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 from ..nests import Nest
@@ -25,12 +24,7 @@ def make(task: Task) -> Iterator[Entry]:
             run = Run(program(root, tool, suite.name), function, given)
             label = "gradbench" if tool == "manual" else f"gradbench {tool}"
             call, clock = value_of(run, read, task.data), clock_of(run)
-            product = partial(by_problem, task)
-            yield Entry(quantity, label, "gradbench", call, product, ready=True, clock=clock)
-
-
-def by_problem(task: Task, core: Any, v: Nest) -> Nest:
-    return task.problem.product(core, task.data, v)
+            yield Entry(quantity, label, "gradbench", call, task.times, ready=True, clock=clock)
 
 
 def value_of(run: Run, read: Callable[[Any, Data], Nest], data: Data) -> Callable[[], Nest]:

@@ -20,7 +20,7 @@ def make(task: Task) -> Iterator[Entry]:
                 f"hand {name}".strip(),
                 "hand",
                 bind(form, quantity, task),
-                product=lambda core, v: task.problem.product(core, task.data, v),
+                product=task.times,
                 flops=form.flops(task.case.sizes),
                 ready=True,
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import jax
@@ -45,11 +44,7 @@ def make(task: Task) -> Iterator[Entry]:
         rhs = each(jnp.asarray, task.rhs)
         for name, form in forms.items():
             call = bind(jax.jit(form), rest, rhs)
-            yield Entry(quantity, f"jax {name}", "jax", call, partial(by_problem, task))
-
-
-def by_problem(task: Task, core: Any, v: Nest) -> Nest:
-    return task.problem.product(core, task.data, v)
+            yield Entry(quantity, f"jax {name}", "jax", call, task.times)
 
 
 def bind(function: Callable[[Any, Any], Any], variable: Any, rest: Any) -> Callable[[], Any]:
