@@ -97,15 +97,14 @@ class Entries:
         return self._plan.origin[slot] is RESULT
 
     def _fresh(self, number: int, slot: int, made: Collection[int]) -> bool:
-        """Is an output memory of its own, which the functions write, or copied from what stays?"""
+        """Is an output memory of its own, which the functions write, or a copy of what stays?"""
         plan = self._plan
-        if self._copied(slot):
-            return True
         if plan.origin[slot] is BUFFER:
             return plan.home[slot] == -1 - number
-        return self._apart(slot) and slot in made
+        return self._copied(slot) or (self._apart(slot) and slot in made)
 
     def _copied(self, slot: int) -> bool:
+        """Is an output a copy of what a loop leaves in the workspace?"""
         return self._plan.owner[slot] in self._workspaces.lives.held
 
     def __call__(self, given: Sequence[Given], unread: Sequence[Given]) -> Entry | None:
@@ -176,14 +175,12 @@ class Entries:
 
         def result(slot: int, perm: Word | None) -> _Result:
             array = slots[slot] if perm is None else slots[slot].transpose(perm)
-            if not array.ndim or self._copied(slot):
-                given = (array,) if array.ndim else None
-                kept.append((array, given))
-                return (
-                    _Result(id(np.array), id(given), id(array))
-                    if given
-                    else _Result(None, None, id(array))
-                )
+            if not array.ndim:
+                kept.append(array)
+                return _Result(None, None, id(array))
+            if self._copied(slot):
+                kept.append((array,))
+                return _Result(id(np.array), id(kept[-1]), id(array))
             function: Any = np.zeros if slot in self._zeros else np.empty
             kept.append((array.shape, array.dtype))
             if perm is not None:
