@@ -28,17 +28,17 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-def offline() -> str:
+def offline(folder: Path) -> str:
     """Why packages cannot be had; empty where they can."""
-    probe = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "hatchling", "-d"]
-    done = subprocess.run([*probe, "/tmp/tcalc-probe"], capture_output=True, text=True, check=False)
+    probe = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", str(folder)]
+    done = subprocess.run([*probe, "hatchling"], capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the sdist, and the wheel that is built from it."""
-    if reason := offline():
+    if reason := offline(tmp_path_factory.mktemp("probe")):
         pytest.skip(f"no package index: {reason}")
     folder = tmp_path_factory.mktemp("dist")
     pytest.importorskip("build", reason="needs build, of the test extra")
@@ -90,7 +90,7 @@ def test_a_clean_environment_runs_the_wheel(installed: Path, tmp_path: Path) -> 
     tcalc = installed / "tcalc"
     assert run(tcalc, "--version", cwd=tmp_path) == f"tcalc {PROJECT['version']}\n"
     formula = run(tcalc, "derive", "x'*A*x", "--wrt", "x", cwd=tmp_path)
-    assert formula == "A*x + A'*x\n"
+    assert formula == "(A + A')*x\n"
     run(tcalc, "gallery", tmp_path / "formulas", cwd=tmp_path)
     assert "<math" in (tmp_path / "formulas" / "index.html").read_text()
 
@@ -124,9 +124,8 @@ def test_the_citation_names_the_version_and_the_papers() -> None:
     references = text.partition("references:\n")[2]
     assert len(re.findall(r"^  - type: ", references, re.MULTILINE)) == 4
     for name, year in (("Laue", 2020), ("Seeger", 2018), ("Shaikhha", 2022), ("Urban", 2017)):
-        assert re.search(
-            rf"family-names: {name}\b(?:(?!\n  - type).)*year: {year}", references, re.S
-        )
+        entry = rf"family-names: {name}\b(?:(?!\n  - type).)*year: {year}"
+        assert re.search(entry, references, re.DOTALL)
 
 
 def test_the_citation_is_of_its_schema() -> None:
@@ -135,9 +134,8 @@ def test_the_citation_is_of_its_schema() -> None:
     assert {"cff-version", "message", "title", "authors"} <= told.keys()
     for reference in told["references"]:
         assert {"type", "title", "authors"} <= reference.keys()
-        assert all(
-            {"family-names", "given-names"} == person.keys() for person in reference["authors"]
-        )
+        people = reference["authors"]
+        assert all({"family-names", "given-names"} == person.keys() for person in people)
 
 
 def test_the_changelog_has_its_form() -> None:
