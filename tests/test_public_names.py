@@ -90,7 +90,9 @@ def test_every_public_function_tells_its_parameters_and_results(name: str) -> No
     assert not signature(function).parameters.keys() - told - {"operands", "args", "options"}
 
 
-CLASSES = {name: c for name in dir(tc) if not name.startswith("_") and isclass(c := getattr(tc, name))}
+CLASSES = {
+    name: c for name in dir(tc) if not name.startswith("_") and isclass(c := getattr(tc, name))
+}
 
 
 def described(kind: type) -> set[str]:
