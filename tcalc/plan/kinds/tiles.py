@@ -112,7 +112,7 @@ def taken(step: StepAccess) -> Reading | None:
     """Entries taken by integers: a tile has those of a few integers, or of a part of each entry."""
     if not step.shape:
         return None
-    (array, index), (first,) = step.shapes, step.params
+    (_, index), (first,) = step.shapes, step.params
     axis, behind = _long(step), first + len(index)
     if first <= axis < behind:
         return _moved(step, axis, [None, axis - first])
