@@ -58,6 +58,11 @@ class CompiledStructured:
 
     The blocks of a Hessian over several variables come as one `BlockStructured`, those of a
     Jacobian over several variables, or of several outputs, as one `BlockJacobian`.
+
+    Attributes
+    ----------
+    plan : Plan
+        Of the cores, at the extents of bound data and 100 for other dimensions.
     """
 
     def __init__(

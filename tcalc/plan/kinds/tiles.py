@@ -108,6 +108,26 @@ def windowed(step: StepAccess) -> Reading | None:
     return _viewed(step, axis, [place]) if whole else None
 
 
+def taken(step: StepAccess) -> Reading | None:
+    """Entries taken by integers: a tile has those of a few integers, or of a part of each entry."""
+    if not step.shape:
+        return None
+    (_, index), (first,) = step.shapes, step.params
+    axis, behind = _long(step), first + len(index)
+    if first <= axis < behind:
+        return _moved(step, axis, [None, axis - first])
+    return _moved(step, axis, [axis if axis < first else axis - len(index) + 1, None])
+
+
+def segmented(step: StepAccess) -> Reading | None:
+    """Entries added by segment: a tile has a part of each."""
+    (array, _), (axis,) = step.shapes, step.params
+    last = len(array) - 1
+    if axis < 0 or axis == last or not step.machine.is_wide(step.shape):
+        return None
+    return _moved(step, len(step.shape) - 1, [last, None])
+
+
 def spelled(step: StepAccess) -> Reading | None:
     """A product whose labels are spelled as NumPy's einsum has them."""
     if not step.shape:
