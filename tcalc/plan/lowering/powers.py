@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph.nodes import Apply
-from ...graph.operators import operator_named
+from ...ops.elementwise import is_power
 from ..builder import Builder
 from ..steps import SlotWord
 
@@ -16,7 +16,7 @@ HIGHEST, SEVERAL = 1024, 3
 
 def powers(b: Builder, e: Apply, operands: list[SlotWord]) -> SlotWord | None:
     """The powers with their axis as the last one, where that is what the application computes."""
-    if e.op is not operator_named("power"):
+    if not is_power(e):
         return None
     (base, word), (exponents, along) = operands
     array = b.consts.get(exponents)
