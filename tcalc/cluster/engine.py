@@ -119,6 +119,10 @@ class DaskEngine:
         results = self._passed(staged, rows, env, dtype)
         return [self._projected(root, value) for root, value in zip(roots, results, strict=True)]
 
+    def sizes(self, values: Values) -> dict[str, int]:
+        """Extents by dimension that these arguments say."""
+        return self.here.sizes(values)
+
     def plan_for(self, roots: Roots, data: Values, shapes: Mapping[str, Any]) -> Any:
         """The passes, where data are in blocks; else the plan of one machine."""
         lazy = {name: in_blocks(value, name) for name, value in data.items() if is_lazy(value)}

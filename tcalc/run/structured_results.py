@@ -177,7 +177,7 @@ class CompiledStructured:
         return Compiled(numbers, *self._options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CompiledStructured, (self._outputs, *self._options)
+        return type(self), (self._outputs, *self._options)
 
     def _taken(self) -> dict[str, Shape]:
         return {name: v.shape for name, v in variables(self._leaves).items()}
