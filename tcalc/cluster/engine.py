@@ -106,7 +106,8 @@ class DaskEngine:
             if given.get(declared.name) is None:
                 raise TypeError(absent(declared, unused))
         given = {name: value for name, value in given.items() if name in known}
-        lazy = {name: in_blocks(value, name) for name, value in given.items() if is_lazy(value)}
+        given = {name: _known_blocks(name, value) for name, value in given.items()}
+        lazy = {name: value for name, value in given.items() if is_lazy(value)}
         plain = {name: value for name, value in given.items() if name not in lazy}
         dims = self.here.extents({**plain, **lazy})
         staged = self._staged_for(roots, dims.sizes, lazy)
@@ -121,11 +122,11 @@ class DaskEngine:
 
     def sizes(self, values: Values) -> dict[str, int]:
         """Extents by dimension that these arguments say."""
-        return self.here.sizes(values)
+        return self.here.sizes({k: _known_blocks(k, value) for k, value in values.items()})
 
     def plan_for(self, roots: Roots, data: Values, shapes: Mapping[str, Any]) -> Any:
         """The passes, where data are in blocks; else the plan of one machine."""
-        lazy = {name: in_blocks(value, name) for name, value in data.items() if is_lazy(value)}
+        lazy = {name: value for name, value in data.items() if is_lazy(value)}
         if not lazy:
             return self.here.plan_for(roots, data, shapes)
         dims = self.here.extents(data)
@@ -229,6 +230,11 @@ class DaskEngine:
             else:
                 value = self.mode.do(projected, value, slot)
         return value
+
+
+def _known_blocks(name: str, value: Any) -> Any:
+    """One of dask's collections as an array whose blocks are known; any other value as it is."""
+    return in_blocks(value, name) if is_lazy(value) else value
 
 
 def _shapes(staged: Staged, places: Sequence[int], rows: Rows) -> list[tuple[tuple[int, ...], int]]:
