@@ -86,6 +86,7 @@ class DaskEngine:
     ) -> None:
         self.here = Engine(roots, backend, limit, check, lent)
         self.variables, self.dimensions = self.here.variables, self.here.dimensions
+        self._needed = self.here.read(roots)
         self.settings = Settings(limit, check, threads)
         self.mode, self.gather = NOW if compute else LATER, lent
         self.data: dict[str, Any] = {}
@@ -110,6 +111,7 @@ class DaskEngine:
         lazy = {name: value for name, value in given.items() if is_lazy(value)}
         plain = {name: value for name, value in given.items() if name not in lazy}
         dims = self.here.extents({**plain, **lazy})
+        dims.require(self._needed, self.variables, unused)
         staged = self._staged_for(roots, dims.sizes, lazy)
         if staged is None:
             sizes = {name: n for name, n in dims.sizes.items() if name in self.dimensions}

@@ -253,6 +253,10 @@ class Engine:
         complete = known >= set(dimensions(first))  # else others say what is missing
         return chosen(options, dims.sizes, self.backend.machine) if complete else first
 
+    def read(self, roots: Roots) -> list[str]:
+        """The dimensions whose extents are needed to compute the roots."""
+        return dimensions(list(map(_value, roots)))
+
     def options(self, roots: Roots, dims: ExtentBinding) -> list[list[Expr]]:
         """What may be computed for the roots: the cheapest at these sizes, then other ways."""
         values = [(_value(root), *_candidates(root)) for root in roots]
