@@ -23,6 +23,7 @@ from .cache import closed
 from .compiler import CONTRACTED, MOST, QUICK, loaded
 from .outlining import outlined
 from .pool import spread
+from .powers import FUNCTIONS as POWERS
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
 from .sharing import NAME
 
@@ -101,7 +102,9 @@ def heading(char: str) -> str:
         ])
         for single, pairs in VECTORS
     ]  # fmt: skip
-    written = prelude(char) + _VECTORS.format(*vectors) + ENTRY_FUNCTIONS + REDUCTION_FUNCTIONS
+    written = (
+        prelude(char) + _VECTORS.format(*vectors) + ENTRY_FUNCTIONS + REDUCTION_FUNCTIONS + POWERS
+    )
     return written + "\n".join([*declared, *bind])
 
 

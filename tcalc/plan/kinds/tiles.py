@@ -39,6 +39,12 @@ def _by_rows(step: StepAccess, ndim: int) -> Reading:
     return length, ["rows" if sliced else "whole" for sliced in full], "rows"
 
 
+def behind(step: StepAccess) -> Reading | None:
+    """Several entries of the result, along a last axis, for every one of the operand."""
+    wide = step.machine.is_wide(step.shape)
+    return None if wide or len(step.shape) < 2 else (step.shape[0], ["rows"], "rows")
+
+
 def operator(step: StepAccess) -> Reading | None:
     """An entrywise function, or one of each vector of a batch."""
     op = step.params[0]

@@ -26,6 +26,7 @@ from ..products.gathers import written
 from ..slot_facts import Inverse
 from ..steps import Plan, SlotWord, Word
 from .integers import IntegerForm, computed
+from .powers import powers
 from .sums import Sums, Value
 
 #: The plan of one step of a loop, at extents of its dimensions, with what is the same in all.
@@ -111,6 +112,9 @@ class Operators:
         operands = [self._plain(self.values[id(arg)], self.shape(arg), whole) for arg in e.args]
         if whole:
             return self._core_apply(e, operands, params, key)
+        found = powers(self.b, e, operands)
+        if found is not None:
+            return Value.of(found, range(e.ndim), 1)
         labels = {label for _, word in operands for label in word}
         target = next((w for _, w in operands if len(w) == len(labels)), tuple(sorted(labels)))
         extents = self.shape(e)
