@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.cluster.tasks import PartCall, PartWork, Settings
+from tcalc.partition.split import row_axes, split
 from tests import row_models
 from tests.dask_blocks import ROWS, Tasks, da, dask, in_blocks
 from tests.row_models import CASES, OBJECTIVES, REFUSED, X, y
@@ -278,7 +280,7 @@ def test_a_task_computes_within_the_memory_of_its_own_rows() -> None:
     stage, _ = staged_for(e, sizes, lazy)
     predicted = stage.plan(sizes, rows).peak_bytes
     assert predicted < 16 * rows * 8
-    call = stage.work.with_known({"W": np.ones((3, 4)), **sizes}, np.dtype(float))
+    call = PartCall(stage.work, {"W": np.ones((3, 4)), **sizes}, np.dtype(float))
     block = {"X": np.ones((rows, 3)), "label": np.zeros(rows, int)}
     call.of_block([block[name] for name in stage.blocks])
     tracemalloc.start()
@@ -297,13 +299,10 @@ def test_a_limit_of_memory_holds_for_each_task() -> None:
 
 
 def test_what_workers_are_sent_is_small() -> None:
-    from tcalc.cluster.tasks import PartWork, Settings
-    from tcalc.partition.split import row_axes, split
-
     value = row_models.derivatives("logistic")["hessian"].inner
     (reduction,) = split([value], row_axes([value], ["X", "y"])).reductions
     work = PartWork(reduction.parts, [(None, 1)], ["X", "y"], Settings(None, True, 1))
-    call = work.with_known({"w": np.zeros(3), "m": 10, "n": 3}, np.dtype(float))
+    call = PartCall(work, {"w": np.zeros(3), "m": 10, "n": 3}, np.dtype(float))
     assert len(pickle.dumps(call)) < 4000
     again = pickle.loads(pickle.dumps(call))
     block = [np.ones((2, 3)), np.ones(2)]

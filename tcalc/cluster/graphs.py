@@ -165,7 +165,7 @@ def _of_blocks(call: PartCall, blocks: Sequence[Sequence[Any]]) -> list[Part]:
 
 
 def _combined(call: PartCall, items: Sequence[list[Part]]) -> list[Part]:
-    return call.combined(items)
+    return call.work.combined(items)
 
 
 def _of_block(call: PartCall, block: Sequence[Any]) -> list[Array]:

@@ -71,7 +71,7 @@ class Stage:
 
     def call(self, known: Mapping[str, Any], dtype: np.dtype[Any]) -> PartCall:
         sent = {name: value for name, value in known.items() if name not in self.sliced}
-        return self.work.with_known(sent, dtype)
+        return PartCall(self.work, sent, dtype)
 
     def plan(self, sizes: Mapping[str, int], rows: int) -> Plan:
         """The plan of a part of so many rows."""
