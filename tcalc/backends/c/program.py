@@ -102,7 +102,7 @@ class CompiledRuns:
     def runs(self, unit: Unit) -> list[Run]:
         plan = self._workspaces.plan
         if isinstance(unit, TiledLoop):
-            return [*self.finish(), *self._loop(unit)]
+            return self._loop(unit)
         if unit.out in self._inside or expressible(plan, unit, self._integers):
             return self._compiled(unit)
         found, view = self._others.runs(unit), plan.origin[unit.out] is VIEW
@@ -115,16 +115,19 @@ class CompiledRuns:
     def _loop(self, loop: TiledLoop) -> list[Run]:
         workspaces = self._workspaces
         if not tileable(workspaces.plan, loop, self._integers):
-            self._alone = False
-            return self._others.runs(loop)
+            found, self._alone = self.finish(), False
+            return [*found, *self._others.runs(loop)]
+        found = self._finished(beside=True)
         tiling = Tiling(workspaces.plan, loop)
         births = [run for step in tiling.kept for run in workspaces.lives.ready(step)]
+        for step in tiling.views:  # others read those of the workspace, too
+            workspaces.takes(step)
         scratch = workspaces.place(lambda slots: temporaries(tiling, workspaces.dtype))
         other = tiled(tiling, workspaces, scratch)
         part = CompiledTiles(workspaces, tiling, scratch, other)
         part.join(self._together)
         self._parts.append(part)
-        return [*births, part.run]
+        return [*found, *births, part.run]
 
     def _compiled(self, step: Step) -> list[Run]:
         full = self._open is None or len(self._open.steps) >= MOST
@@ -156,10 +159,14 @@ class CompiledRuns:
 
     def finish(self) -> list[Run]:
         """Ends the function that steps are collected for."""
+        return self._finished(beside=bool(self._parts))
+
+    def _finished(self, beside: bool) -> list[Run]:
+        """The same, where one entry may call it `beside` others."""
         part, self._open = self._open, None
         if part is None:
             return []
-        if part.worthwhile:
+        if part.worthwhile or (beside and self._alone):
             part.place = self._workspaces.place(part.addresses)
             part.join(self._together)
             self._parts.append(part)
