@@ -216,9 +216,9 @@ def newton(
     data : mapping, optional
         Arrays of all other variables.
     tolerance : float
-        Done when no entry of the gradient is larger than this times max(1, |f|), where |f| is
-        not larger than at the start, and the next step would be shorter than its square root
-        times 1 + max |x|.
+        Done when no entry of the gradient is larger than this times ``max(1, |f|)``, where f
+        is not larger in size than at the start, and the next step would be shorter than its square
+        root times ``1 + max |x|``.
     max_steps : int
     callback : callable, optional
         Called after every step with the result so far; StopIteration ends the search.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,15 @@ from ..support.threads import checked_threads
 from .binding import argument_names
 from .compiled import Compiled
 from .engine import Values
+from .nans import WatchedCompiled, WatchedStructured
 from .structured_results import CompiledStructured
 from .tracing import CompiledFunction
+
+#: What is made: of arrays or compressed tensors, and looked at for the first nan or not.
+MADE: dict[tuple[bool, bool], Callable[..., Any]] = {
+    (False, False): Compiled, (True, False): CompiledStructured,
+    (False, True): WatchedCompiled, (True, True): WatchedStructured,
+}  # fmt: skip
 
 
 def compile(
@@ -28,6 +35,7 @@ def compile(
     check: bool = True,
     structured: bool = False,
     threads: int | None = None,
+    debug: bool = False,
 ) -> Any:
     """A function of arrays that computes expressions, shared parts once.
 
@@ -55,12 +63,14 @@ def compile(
         Whether derivatives come compressed, as `tcalc.Structured`, or over several variables as
         `tcalc.BlockStructured` (Hessians) and `tcalc.BlockJacobian`; their cores may be arguments
         themselves, not copies.
-
     threads : int, optional
         How many threads a call may use for large arrays; results are the same for any number, but
         that products of BLAS, which has a number of its own, may differ in their last digits. By
         default what the environment's ``OMP_NUM_THREADS`` says, or else the cores that the process
         may use.
+    debug : bool
+        Look at every result: a nan from arguments without one is a FloatingPointError, which
+        names the part of the expression that made it, the entry, and what it was made of.
 
     Returns
     -------
@@ -79,11 +89,11 @@ def compile(
     >>> float(tc.compile(x @ x)(x=[3.0, 4.0]))
     25.0
     """
-    for name, flag in (("check", check), ("structured", structured)):
+    for name, flag in (("check", check), ("structured", structured), ("debug", debug)):
         if not isinstance(flag, bool | np.bool_):
             raise TypeError(f"{name}= is True or False, not {flag!r}")
     options = args, backend, data, memory_limit, check, checked_threads(threads)
-    compiled = CompiledStructured if structured else Compiled
+    compiled = MADE[structured, debug]
     if trees.is_function(outputs):
         return CompiledFunction(outputs, compiled, *options)
     made = compiled(outputs, *options)

@@ -92,7 +92,7 @@ class Compiled:
         return self._engine.plan_for(self._roots, self._data, by_name(shapes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Compiled, (self._outputs, *self._options)
+        return type(self), (self._outputs, *self._options)
 
     def __repr__(self) -> str:
         """What it takes, first `args` and then by name, and the shapes of its outputs."""

@@ -220,11 +220,15 @@ class Engine:
 
     def _explained(self, error: StepError, roots: Roots, values: Values) -> LinAlgError:
         """The error with the expression that it is about."""
-        known = {k: v for k, v in values.items() if k in self.variables or k in self.dimensions}
-        given = {**self._bound_by(known).sizes, **values}
+        given = {**self.sizes(values), **values}
         computed = [c for root in roots for c in (_value(root), *_candidates(root))]
         options = self.backend, self.limit, False
         return explained(error, computed, roots, lambda e: Engine([e], *options).run([e], given))
+
+    def sizes(self, values: Values) -> dict[str, int]:
+        """Extents by dimension that these arguments say."""
+        known = {k: v for k, v in values.items() if k in self.variables or k in self.dimensions}
+        return self._bound_by(known).sizes
 
     def _dtype(self, key: list[Any], arrays: list[Array]) -> np.dtype[Any]:
         """The working dtype: float32 if all arrays and constants are; numbers have no say.
