@@ -146,6 +146,10 @@ class BackEnd(NamedTuple):
         Does it take arrays of a device, too?
     wait : callable, optional
         Waits so many seconds, or as long as it takes, for what is still being compiled; is it done?
+    engine : callable, optional
+        Makes what is asked in place of an `Engine` of `tcalc.run.engine`, for a back end that does
+        not run one plan: given the same, and as `threads` how many one plan may use, as `compute`
+        whether results are wanted at once.
     """
 
     bind: Bind
@@ -154,3 +158,4 @@ class BackEnd(NamedTuple):
     memory: Callable[[], int | None] = lambda: None
     device: bool = False
     wait: Callable[[float | None], bool] = lambda seconds: True
+    engine: Callable[..., Any] | None = None

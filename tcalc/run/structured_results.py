@@ -74,9 +74,10 @@ class CompiledStructured:
         memory_limit: int | str | None,
         check: bool,
         threads: int | None = None,
+        compute: bool = True,
     ) -> None:
         self._outputs = outputs
-        self._options = args, backend, OwnData.of(data), memory_limit, check, threads
+        self._options = args, backend, OwnData.of(data), memory_limit, check, threads, compute
         self._leaves: list[Expr] = []
         self._make = self._planned(outputs)
         self._forms = [compress(leaf) for leaf in self._leaves]
