@@ -116,7 +116,8 @@ def projected(value: Array, slot: Slot, owned: bool = False) -> Array:
         spread = [n if axis in (i, j) else 1 for axis in range(value.ndim)]
         zero = (zero if i < j else zero.T).reshape(spread)
         if xp is not NUMPY:
-            return xp.where(xp.asarray(zero), 0, value)
+            found: Array = xp.where(xp.asarray(zero), 0, value)
+            return found
         value = value if owned else value.copy()
         np.copyto(value, 0, where=zero)
     return value

@@ -14,7 +14,7 @@ from ..graph.extents import Shape, extent_names, extent_of, show_shape, solved_f
 from ..graph.nodes import Expr, Var
 from ..graph.properties import Property, checked_properties, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
-from ..support.arrays import Array
+from ..support.arrays import AnyArray, Array
 from ..support.errors import ShapeError
 from ..support.lazy_arrays import in_blocks, is_lazy
 from ..support.namespaces import on_device
@@ -102,7 +102,8 @@ def to_array(value: Any, declared: Declared) -> Array:
     if isinstance(value, Expr):
         raise TypeError(f"{name} is an expression; data are arrays and numbers")
     if on_device(value):
-        return _device_array(value, declared)
+        found: Array = _device_array(value, declared)
+        return found
     if is_masked(value):
         raise TypeError(f"{name} is a masked array; fill it first")
     try:
@@ -125,7 +126,7 @@ def to_array(value: Any, declared: Declared) -> Array:
     return array if array.flags.forc else np.ascontiguousarray(array)
 
 
-def _device_array(value: Any, declared: Declared) -> Any:
+def _device_array(value: Any, declared: Declared) -> AnyArray:
     """An array of a device in a dtype that plans know."""
     kind, name = value.dtype.kind, declared.name
     if kind not in "biuf":
@@ -368,7 +369,7 @@ def cancelled(
 # --- properties -----------------------------------------------------------------------------------
 
 
-def check_properties(array: Array, declared: Declared) -> None:
+def check_properties(array: AnyArray, declared: Declared) -> None:
     """Raise ValueError for data without a property that their variable declares.
 
     The host looks at them, wherever they are.

@@ -14,7 +14,7 @@ from ...ops.matrix_cores import refuse
 from ...ops.selection import checked, in_range
 from ...plan.kinds.kind import Params, Result
 from ...plan.kinds.views import AffinePlace
-from ...support.arrays import AnyArray
+from ...support.arrays import AnyArray, Array
 from ...support.conditions import looked_at_later
 from ...support.namespaces import on_device
 from .library import CuPy
@@ -127,8 +127,12 @@ def _index(xp: CuPy, result: Result, params: Params, a: AnyArray) -> AnyArray:
     extent, what = params
     if not on_device(a):
         return xp.asarray(checked(a, extent, what))
-    wrong = ~in_range(a, extent)
-    looked_at_later(wrong, lambda _: checked(*xp.on_host([a]), extent, what))
+
+    def look(wrong: Array) -> None:
+        (index,) = xp.on_host([a])
+        checked(index, extent, what)
+
+    looked_at_later(~in_range(a, extent), look)
     whole = a.astype(xp.int64)
     return xp.clip(xp.where(whole < 0, whole + extent, whole), 0, max(extent - 1, 0))
 
