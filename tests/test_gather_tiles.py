@@ -1,4 +1,4 @@
-"""Gathers, and sums by segment, run tile by tile with the steps around them."""
+"""Gathers, and sums by segment, among other steps: in tiles, in functions of C, in structures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 
 import tcalc as tc
 from benchmarks.problems import PROBLEMS
+from tcalc.backends.c.functions import CompiledSteps
+from tcalc.graph.nodes import Expr
 from tcalc.plan.steps import TiledLoop
 from tests.shared import plan_for_machine
 
@@ -84,3 +86,36 @@ def test_a_jacobian_of_many_observations_is_one_loop_over_them() -> None:
     assert loop.rows == o
     views = {"transpose", "insert", "fill", "index"}
     assert {unit.kind for unit in units if not isinstance(unit, TiledLoop)} <= views
+
+
+def test_integers_that_are_made_between_functions_of_c_are_read_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Functions are written before there are arrays: what they are given are integers then too."""
+    x, i = tc.var("x", "n"), tc.var("i", "m", integer=True)
+    before = tc.sin(tc.exp(x) * 2) + 1
+    step = tc.compile([before, tc.cos(before[i] + 1) * 3], backend="c")
+    data = {"x": np.linspace(0, 1, 6), "i": np.array([4, 0, 0, 5])}
+    step(data)
+    left: list[int] = []
+    monkeypatch.setattr(CompiledSteps, "_step", lambda self, v, number: left.append(number))
+    first, second = step(data)
+    assert not left
+    wanted = np.sin(np.exp(data["x"]) * 2) + 1
+    np.testing.assert_allclose(first, wanted, rtol=1e-14)
+    np.testing.assert_allclose(second, np.cos(wanted[data["i"]] + 1) * 3, rtol=1e-14)
+
+
+def test_calls_of_structured_jacobians_print_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of indices are named in errors only."""
+    x, i = tc.var("x", ("n", 2)), tc.var("i", "m", integer=True)
+    step = tc.compile(tc.jacobian(tc.sin(x[i]), x), structured=True)
+    data = {"x": np.ones((3, 2)), "i": np.array([0, 2, 2, 1])}
+    step(data)
+    with monkeypatch.context() as patched:
+        patched.setattr(Expr, "__str__", lambda self: pytest.fail("an expression is printed"))
+        found = step(data)
+    wanted = np.einsum("mn,kl->mknl", np.eye(3)[data["i"]], np.eye(2)) * np.cos(1)
+    np.testing.assert_allclose(found.todense(), wanted)
+    with pytest.raises(tc.ShapeError, match="the index i holds 3"):
+        step({**data, "i": np.array([0, 3])})

@@ -72,7 +72,7 @@ class _NewtonSearch:
     def evaluate(self, arrays: Any) -> tuple[float, tuple[Array, ...]]:
         self.evaluations += 1
         value, gradient = self.first(self.named(arrays))
-        return float(value), self.tuple(gradient)
+        return float(value), tuple(map(np.asarray, self.tuple(gradient)))
 
     def evaluate_or_inf(self, arrays: Any) -> tuple[float, tuple[Array, ...]]:
         """The value at a point, infinite where the objective is not defined."""

@@ -8,13 +8,14 @@ later. So terms without the data are added once, and a count of all rows stays t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..graph.applications import application, parts
-from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, intern
+from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, intern, variables
 from ..graph.normal import add
 from ..graph.operators import Loop, batch_axes
 from ..graph.properties import PROPERTIES
+from ..support.errors import PartitionError
 from .combinations import COMBINATIONS
 from .found import ByRows, Found, Known, Reduced
 from .passes import Passes
@@ -110,6 +111,24 @@ def split(roots: Sequence[Expr], rows: Mapping[Var, int]) -> Passes:
     return walk.passes(roots)
 
 
-def axis_over(v: Var, dimension: object) -> int | None:
-    """The first axis of a variable that has this extent."""
-    return v.shape.index(dimension) if dimension in v.shape else None
+def row_axes(roots: Sequence[Expr], names: Collection[str]) -> dict[Var, int]:
+    """The variables by rows, and their axes: first axes of those named, and others as long.
+
+    Raises
+    ------
+    PartitionError
+        Where the first axes of those named are of several dimensions.
+    """
+    read = variables(roots)
+    first = {name: read[name].shape[0] for name in names if name in read}
+    if len(set(first.values())) > 1:
+        told = ", ".join([f"{name} over {extent}" for name, extent in first.items()])
+        raise PartitionError(
+            f"all data by rows have their dimension as first axis, but {told}: what is a parameter "
+            "is passed as an array of NumPy's"
+        )
+    found = {read[name]: 0 for name in first}
+    for extent in {e for e in first.values() if isinstance(e, str)}:
+        others = [v for v in read.values() if extent in v.shape]
+        found = {**{v: v.shape.index(extent) for v in others}, **found}
+    return found

@@ -36,6 +36,7 @@ def compile(
     structured: bool = False,
     threads: int | None = None,
     debug: bool = False,
+    compute: bool = True,
 ) -> Any:
     """A function of arrays that computes expressions, shared parts once.
 
@@ -45,8 +46,10 @@ def compile(
         What to compute; results keep the nesting. Or ``grad(fun)``: it keeps what fun reads.
     args : sequence of str or Var, optional
         Names of positional arguments.
-    backend : {"auto", "numpy", "c", "functional"}, optional
-        What runs the plan: NumPy, functions that the system's C compiler makes, or pure functions.
+    backend : {"auto", "numpy", "c", "functional", "dask"}, optional
+        What runs the plan: NumPy, functions that the system's C compiler makes, or pure functions;
+        with "dask" arguments may be dask's arrays or DataFrames, whose first axis is that of the
+        rows, and the plan of each part of the rows runs where that part is.
         "auto" begins with NumPy; from a second call on a compiler makes the functions in the
         background, which take over when they are there. The last digits of results may change
         then; "numpy" and "c" change none from call to call. By default what the environment's
@@ -66,10 +69,13 @@ def compile(
         How many threads a call may use for large arrays; results are the same for any number, but
         that products of BLAS, which has a number of its own, may differ in their last digits. By
         default what the environment's ``OMP_NUM_THREADS`` says, or else the cores that the process
-        may use.
+        may use; with "dask" one for each task.
     debug : bool
         Look at every result: a nan from arguments without one is a FloatingPointError, which
         names the part of the expression that made it, the entry, and what it was made of.
+    compute : bool
+        With "dask", whether results that are not by rows are computed at once, by the scheduler
+        that dask is set to; otherwise all come as dask's delayed values and arrays.
 
     Returns
     -------
@@ -88,10 +94,13 @@ def compile(
     >>> float(tc.compile(x @ x)(x=[3.0, 4.0]))
     25.0
     """
-    for name, flag in (("check", check), ("structured", structured), ("debug", debug)):
+    flags = {"check": check, "structured": structured, "debug": debug, "compute": compute}
+    for name, flag in flags.items():
         if not isinstance(flag, bool | np.bool_):
             raise TypeError(f"{name}= is True or False, not {flag!r}")
-    options = args, backend, data, memory_limit, check, checked_threads(threads)
+    if (structured or debug) and not compute:
+        raise TypeError("compute=False is for plain results: others are made of numbers")
+    options = args, backend, data, memory_limit, check, checked_threads(threads), bool(compute)
     compiled = MADE[structured, debug]
     if trees.is_function(outputs):
         return CompiledFunction(outputs, compiled, *options)

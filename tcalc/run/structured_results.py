@@ -74,9 +74,10 @@ class CompiledStructured:
         memory_limit: int | str | None,
         check: bool,
         threads: int | None = None,
+        compute: bool = True,
     ) -> None:
         self._outputs = outputs
-        self._options = args, backend, OwnData.of(data), memory_limit, check, threads
+        self._options = args, backend, OwnData.of(data), memory_limit, check, threads, compute
         self._leaves: list[Expr] = []
         self._make = self._planned(outputs)
         self._forms = [compress(leaf) for leaf in self._leaves]
@@ -282,7 +283,7 @@ def _with_tables(form: Compressed, cores: list[Any], sizes: Mapping[str, int]) -
     count = len(form.arrays)
     place = {id(core): k for k, core in enumerate(form.cores) if k >= count}
     tables = [
-        checked(cores[place[id(table)]], extent_of(extent, sizes), str(table))
+        checked(cores[place[id(table)]], extent_of(extent, sizes), table)
         for table, extent in form.tables
     ]
     return [*cores[:count], *tables]

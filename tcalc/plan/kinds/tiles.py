@@ -46,10 +46,14 @@ def behind(step: StepAccess) -> Reading | None:
 
 
 def operator(step: StepAccess) -> Reading | None:
-    """An entrywise function, or one of each vector of a batch."""
+    """An entrywise function, one of each vector of a batch, or one of all pairs of rows."""
     op = step.params[0]
     if op.elementwise:
         return entrywise(step)
+    if op.meaning.pairs and len(step.shape) == 2:
+        wide = step.machine.is_wide(step.shape)
+        read = ("whole", "rows") if wide else ("rows", "whole")
+        return step.shape[wide], read, "columns" if wide else "rows"
     if not step.shape or len(step.shapes) != 1 or op.core[0] not in (1, -1):
         return None
     (shape,) = step.shapes
