@@ -18,6 +18,7 @@ from .c_orders import as_spelled
 from .cuda_check import check_text
 from .cuda_module import RESERVED, function_lines, module_text
 from .cuda_places import segment_sum
+from .cuda_products import by_batches
 from .cuda_rows import ROUTINES
 from .language import Check, Code, FunctionText
 
@@ -27,7 +28,7 @@ class Cuda(C):
 
     name = "CUDA"
     reserved = RESERVED
-    forms = (by_product, by_factor)
+    forms = (by_product, by_batches, by_factor)
     routines = ROUTINES
 
     # --- loops ---
