@@ -10,8 +10,10 @@ from functools import cache
 from pathlib import Path
 
 from ...graph.nodes import Var
-from .c_fusion import Fusion, live, localised, reused
+from .c_fusion import Fusion, live, localised
+from .c_memory import narrowed, reused
 from .c_nests import Array, Line, Statement, atom, flat, lettered, lines, replaced
+from .c_rows import by_rows_together
 from .c_values import Value, value
 from .c_words import KEYWORDS, LIBRARY, OWN
 from .c_writer import Writer
@@ -76,7 +78,7 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
     outputs = [out for out, _ in results]
     nodes = live(replaced(nodes, names), outputs)
     nodes = localised(Fusion(arrays).fused(nodes), arrays, outputs)
-    nodes = reused(nodes, arrays, outputs)
+    nodes = reused(by_rows_together(narrowed(nodes, arrays, outputs)), arrays, outputs)
     nodes = lettered(nodes, {*f.parameters, *scope.sizes.values(), *outputs})
     body = lines(nodes)
     declared = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}
