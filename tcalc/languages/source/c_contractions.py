@@ -8,7 +8,7 @@ from math import prod
 
 from . import infix
 from .c_nests import Call, Line, Node, atom, nest
-from .c_orders import along_rows, operations, ordered, window
+from .c_orders import as_they_lie, operations, window
 from .c_values import Value, entry_of, in_memory, value
 from .c_writer import Writer
 from .language import Code
@@ -194,7 +194,7 @@ def einsum(
 ) -> Value:
     every = list(dict.fromkeys([*out, *[k for word in words for k in word]]))
     values = [value(c) for c in factors]
-    for form in (by_lags, by_product, by_factor):
+    for form in language.forms:
         found = form(language, values, words, out)
         if found is not None:
             return found
@@ -233,11 +233,9 @@ def summed(
     made: Mapping[str, Value],
 ) -> Value:
     """The sum of all entries."""
-    for name, v in made.items():
-        language.filled(v.shape, v, name, order=range(len(v.shape)))
+    as_they_lie(language, made)
     found = language.zero()
-    loops = {i: language.length(n) for i, n in over.items()}
-    order = ordered(body, found.text, [], order, over, loops)
+    order = language.ordered(body, found.text, [], order, over)
     language.emit(*nest(order, [over[i] for i in order], [Line(found.text, "+=", body)]))
     return found
 
@@ -254,10 +252,9 @@ def adding(
 
     Arrays that are still to be `made` are filled as they lie best.
     """
-    loops = {i: language.length(n) for i, n in over.items()}
-    order = ordered(body, target, rows, [i for i in over if i not in rows], over, loops)
+    order = language.ordered(body, target, rows, [i for i in over if i not in rows], over)
     if not language.integers:
-        body = along_rows(language, body, order[-1], over, made)
+        body = language.turned(body, order[-1], over, made)
     depth = next((k for k, i in enumerate(order) if i not in rows), len(order))
     outer, inner = order[:depth], order[depth:]
     own = [i for i in inner if i in rows]

@@ -223,7 +223,11 @@ def along_rows(
             language.emit(*nest(axes, shape, [line]), made=[array])
             language.copies[key] = copy
         body = body.replace(a.text, language.copies[key].entry(axes).text)
-    for name in made.keys() - turned:
-        v = made[name]
-        language.filled(v.shape, v, name, order=range(len(v.shape)))
+    as_they_lie(language, {name: v for name, v in made.items() if name not in turned})
     return body
+
+
+def as_they_lie(language: Writer, made: Mapping[str, Value]) -> None:
+    """Fill arrays row by row."""
+    for name, v in made.items():
+        language.filled(v.shape, v, name, order=range(len(v.shape)))
