@@ -168,7 +168,7 @@ def library_names(text: str) -> str:
 
 def function_lines(language: Writer, f: FunctionText) -> list[str]:
     """The kernels of a function, what tells its workspace, and its launcher."""
-    p = prepared(language, f, vectors=False)
+    p = prepared(language, f, alone=False)
     known = {n: _kind(parameter(n, v)) for n, v in f.parameters.items()}
     known |= dict.fromkeys(p.sizes, "ptrdiff_t") | dict.fromkeys(p.outputs, "real *")
     known |= {a.name: f"{a.kind} *" for a in p.stored}
