@@ -8,7 +8,7 @@ from math import prod
 
 from . import infix
 from .c_nests import Call, Line, Node, atom, nest
-from .c_orders import along_rows, operations, ordered, window
+from .c_orders import operations, window
 from .c_values import Value, entry_of, value
 from .c_writer import Writer
 from .language import Code
@@ -180,7 +180,7 @@ def einsum(
         _read_again(language, c) if len(set(w)) < len(every) else value(c)
         for c, w in zip(factors, words, strict=True)
     ]
-    for form in (by_lags, by_product, by_factor):
+    for form in language.forms:
         found = form(language, values, words, out)
         if found is not None:
             return found
@@ -204,8 +204,7 @@ def einsum(
 def summed(language: Writer, body: str, order: Sequence[str], over: Mapping[str, str]) -> Value:
     """The sum of all entries."""
     found = language.zero()
-    loops = {i: language.length(n) for i, n in over.items()}
-    order = ordered(body, found.text, [], order, over, loops)
+    order = language.ordered(body, found.text, [], order, over)
     language.emit(*nest(order, [over[i] for i in order], [Line(found.text, "+=", body)]))
     return found
 
@@ -214,10 +213,9 @@ def adding(
     language: Writer, body: str, target: str, rows: Sequence[str], over: Mapping[str, str]
 ) -> list[Node]:
     """Loops that add up the entries of an array, which begin at zero."""
-    loops = {i: language.length(n) for i, n in over.items()}
-    order = ordered(body, target, rows, [i for i in over if i not in rows], over, loops)
+    order = language.ordered(body, target, rows, [i for i in over if i not in rows], over)
     if not language.integers:
-        body = along_rows(language, body, order[-1], over)
+        body = language.turned(body, order[-1], over)
     depth = next((k for k, i in enumerate(order) if i not in rows), len(order))
     outer, inner = order[:depth], order[depth:]
     own = [i for i in inner if i in rows]

@@ -19,7 +19,6 @@ from .c_nests import (
     Line,
     Loop,
     Node,
-    controls,
     flat,
     mapped,
     place,
@@ -39,11 +38,23 @@ SEARCHED_A_STEP = 3
 
 def live(nodes: Sequence[Node], kept: Sequence[str]) -> list[Node]:
     """Without statements that only fill what nothing reads."""
-    reads = [(set(targets(line)), words(line)) for line in flat(nodes)]
-    needed = {*kept, *re.findall(r"[A-Za-z_]\w*", " ".join(controls(nodes)))}
+    reads = list(_reads(nodes, frozenset()))
+    needed = {*kept}
     while new := {w for made, read in reads if made & needed for w in read} - needed:
         needed |= new
     return _without(nodes, {name for made, _ in reads for name in made - needed})
+
+
+def _reads(
+    nodes: Sequence[Node], around: frozenset[str]
+) -> Iterator[tuple[set[str], frozenset[str]]]:
+    """What statements fill, and what they read: the ends of the loops around them too."""
+    for node in nodes:
+        if isinstance(node, Loop):
+            ends = re.findall(r"[A-Za-z_]\w*", f"{node.extent} {node.going}")
+            yield from _reads(node.body, around.union(ends))
+        else:
+            yield set(targets(node)), words(node) | around
 
 
 def _without(nodes: Sequence[Node], dead: set[str]) -> list[Node]:
@@ -69,9 +80,12 @@ class Fusion:
     ----------
     arrays : mapping
         What is known of the shapes of arrays, by name.
+    vectors : bool
+        Do functions of numbers stand in loops of their own, which compilers have vectors for?
     """
 
     arrays: Mapping[str, Array]
+    vectors: bool = True
     patterns: dict[str, re.Pattern[str]] = field(default_factory=dict)
 
     def fused(self, nodes: Sequence[Node]) -> list[Node]:
@@ -88,7 +102,7 @@ class Fusion:
         for n in out:
             if isinstance(n, Loop):
                 body = self.fused(n.body)
-                found += _apart(n.around(body))
+                found += _apart(n.around(body)) if self.vectors else [n.around(body)]
             else:
                 found.append(n)
         return found
@@ -101,7 +115,7 @@ class Fusion:
             spend("steps", COMPARED)
             if isinstance(other, Loop) and other.plain and other.extent == node.extent:
                 needed = _needed(between, node)
-                movable = not any(_conflict(n, other) for n in needed)
+                movable = not any(conflict(n, other) for n in needed)
                 if movable and self._together(other, _named_alike(node, other)):
                     return at
             between.insert(0, other)
@@ -184,12 +198,12 @@ def _needed(between: Sequence[Node], node: Node) -> list[Node]:
     """What of these statements must stand before the node, in order."""
     found: list[Node] = []
     for other in reversed(between):
-        if _conflict(other, node) or any(_conflict(other, n) for n in found):
+        if conflict(other, node) or any(conflict(other, n) for n in found):
             found.insert(0, other)
     return found
 
 
-def _conflict(a: Node, b: Node) -> bool:
+def conflict(a: Node, b: Node) -> bool:
     """Does one write what the other names?"""
     return bool(_writes(a) & _names(b) or _writes(b) & _names(a))
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from ...graph.extents import NOMINAL, Extent, Shape, extent_names, nominal
 from ...support.limits import spend
 from .c_extents import extent_text
 from .c_nests import Array, Line, Node, Statement, atom, nest, place
+from .c_routine_rows import ROUTINES, Routine
 from .c_values import Value, by_columns, entry_of, in_memory, scalar, transposed, value
 from .language import Code
 from .scope import FunctionScope
@@ -17,7 +20,7 @@ from .scope import FunctionScope
 EMITTED = 60
 
 
-class Writer:
+class Writer(ABC):
     """A function's statements, of numbers or of the integers that index.
 
     Parameters
@@ -34,7 +37,14 @@ class Writer:
         Matrices that are turned, by their names and extents.
     lengths : dict
         Guesses of extents, by their text.
+    forms : tuple of callable
+        Contractions that are no nest of loops: each is asked for its value, in this order.
+    routines : mapping
+        How operators of rows and matrices are called.
     """
+
+    forms: ClassVar[tuple[Callable[..., Value | None], ...]] = ()
+    routines: ClassVar[Mapping[str, Routine]] = ROUTINES
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
         self.scope = scope
@@ -43,6 +53,33 @@ class Writer:
         self.factors: dict[str, Value] = {}
         self.copies: dict[tuple[str, ...], Value] = {}
         self.lengths: dict[str, int] = {}
+
+    @abstractmethod
+    def ordered(
+        self, body: str, target: str, out: Sequence[str], summed: Sequence[str],
+        over: Mapping[str, str],
+    ) -> list[str]:  # fmt: skip
+        """The loops over entries of a result and over a sum, by their indices, outermost first."""
+
+    @abstractmethod
+    def turned(self, body: str, inner: str, over: Mapping[str, str]) -> str:
+        """The text of an entry, reading copies that lie along the innermost loop."""
+
+    @abstractmethod
+    def scratch(
+        self, stack: Sequence[str], size: str, kind: str, index: Sequence[str]
+    ) -> tuple[Array, str]:
+        """Memory that a routine needs while it works on one item of a stack, and where it is."""
+
+    @abstractmethod
+    def listed(self, kind: str, items: Sequence[str]) -> str:
+        """Pointers of a type, ``"const real *"`` or one of functions, as one argument."""
+
+    @abstractmethod
+    def stacked(
+        self, index: Sequence[str], stack: Sequence[str], body: list[Node]
+    ) -> Sequence[Node]:
+        """A routine's call for every item of a stack."""
 
     # --- statements ---
 
