@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 import tcalc as tc
-from tcalc.cluster import stages
 
 from . import processes
 
@@ -28,6 +27,8 @@ SMALL, NARROW = 16, 20
 WIDE, WORK = 100, 0.1
 #: Blocks for each worker there.
 EACH = 6
+#: With these settings of dask's no blocks share a task.
+EACH_ALONE = {"tcalc.task-seconds": 0}
 #: Blocks from which one evaluation is long enough to be timed once.
 MANY = 1000
 
@@ -49,16 +50,6 @@ def workers(count: int) -> Iterator[Any]:
     with cluster, distributed.Client(cluster) as client:
         client.wait_for_workers(count)
         yield client
-
-
-@contextmanager
-def sharing(worth: float) -> Iterator[None]:
-    """Blocks share tasks until these are worth so many seconds; 0: each has its own."""
-    before, stages.WORTH = stages.WORTH, worth
-    try:
-        yield
-    finally:
-        stages.WORTH = before
 
 
 def held(client: Any, blocks: int, rows: int, columns: int) -> dict[str, Any]:
@@ -111,8 +102,8 @@ def overhead(counts: Sequence[int], repeat: int) -> dict[str, Any]:
     with workers(2) as client:
         for count in counts:
             data = held(client, count, SMALL, NARROW)
-            for points, worth in ((alone, 0.0), (shared, stages.WORTH)):
-                with sharing(worth):
+            for points, settings in ((alone, EACH_ALONE), (shared, {})):
+                with import_module("dask").config.set(settings):
                     times = repeat if count < MANY else 1
                     points.append((count, seconds(partial(step, w=start, **data), times)))
             tell(f"{count} blocks: {alone[-1][1]:.3f} s; sharing tasks {shared[-1][1]:.3f} s")
@@ -133,7 +124,7 @@ def speedup(counts: Sequence[int], repeat: int) -> dict[str, Any]:
     rows, blocks, found = rows_worth(WORK), EACH * max(counts), {}
     step, start = tc.compile(tc.hessian(*objective()), backend="dask"), np.zeros(WIDE)
     for count in counts:
-        with workers(count) as client, sharing(0.0):
+        with workers(count) as client, import_module("dask").config.set(EACH_ALONE):
             data = held(client, blocks, rows, WIDE)
             found[str(count)] = seconds(partial(step, w=start, **data), repeat)
         tell(f"{count} workers, {blocks} blocks of {rows} rows: {found[str(count)]:.3f} s")

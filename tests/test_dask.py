@@ -285,6 +285,9 @@ def test_small_blocks_share_a_task_and_large_ones_do_not() -> None:
     with Tasks() as tasks:
         run(X=da.ones((1000, 2), chunks=(10, 2)))
     assert len(tasks.passes()) == 1
+    with Tasks() as tasks, dask.config.set({"tcalc.task-seconds": 0}):
+        run(X=da.ones((1000, 2), chunks=(10, 2)))
+    assert len(tasks.passes()) == 100
     for rows, wanted in ((1 << 12, 1), (1 << 18, 6), (1 << 22, 64)):
         m = 64 * rows
         stage, found = staged_for(

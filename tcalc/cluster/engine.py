@@ -22,7 +22,7 @@ from ..run.binding import (
 from ..run.engine import Engine, Roots, Values
 from ..support.errors import Error, PartitionError
 from ..support.lazy_arrays import dask, in_blocks, is_lazy
-from .graphs import Rows, by_rows, in_rows, reduced
+from .graphs import Rows, by_rows, fused, in_rows, reduced
 from .stages import Stage, Staged
 from .tasks import Settings
 
@@ -189,8 +189,7 @@ class DaskEngine:
         arrays = {name: in_rows(lazy[name], axis, sizes) for name, axis in axes.items()}
         key = tuple([a.name for a in arrays.values()])
         if self._fused[0] != key:  # with as few tasks for a block as its making allows
-            fused = dask().optimize(*arrays.values())
-            self._fused = key, dict(zip(arrays, fused, strict=True))
+            self._fused = key, dict(zip(arrays, fused(list(arrays.values())), strict=True))
         return Rows(self._fused[1], axes, sizes)
 
     def _passed(self, staged: Staged, rows: Rows, env: Any, dtype: np.dtype[Any]) -> list[Any]:
