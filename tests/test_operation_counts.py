@@ -26,6 +26,7 @@ NUMBERED, BINARY = ("scale", "shift", "minus_from"), ("multiply", "add", "subtra
 CLOSED: dict[str, list[Counted]] = {
     **{kind: [(s, (2.0,), [s], p) for s, _, _, p in ENTRYWISE] for kind in NUMBERED},
     **{kind: [*ENTRYWISE, ((N, M), (), [(M,), (N, M)], N * M)] for kind in BINARY},
+    "powers": [((N, M), (0, 1), [(N,)], N * M), ((M,), (4, -1), [()], M)],
     "triangle": [
         ((N, N), ("lower", 0.5), [(N, N)], N),
         ((B, M, M), ("upper", 0.0), [(B, M, M)], B * M),

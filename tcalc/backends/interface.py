@@ -141,9 +141,14 @@ class BackEnd(NamedTuple):
         What its plans are made for.
     wait : callable, optional
         Waits so many seconds, or as long as it takes, for what is still being compiled; is it done?
+    engine : callable, optional
+        Makes what is asked in place of an `Engine` of `tcalc.run.engine`, for a back end that does
+        not run one plan: given the same, and as `threads` how many one plan may use, as `compute`
+        whether results are wanted at once.
     """
 
     bind: Bind
     available: Callable[[], None]
     machine: Machine
     wait: Callable[[float | None], bool] = lambda seconds: True
+    engine: Callable[..., Any] | None = None

@@ -16,6 +16,7 @@ from ..graph.properties import Property, checked_properties, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
 from ..support.arrays import Array
 from ..support.errors import ShapeError
+from ..support.lazy_arrays import in_blocks, is_lazy
 from ..support.whole_numbers import clipped_repr, whole_number
 
 _PYTHON_NUMBERS = (int, float, bool)
@@ -182,7 +183,7 @@ class OwnData(dict[str, Any]):
     """Values by name that nobody else can change: copied once, arrays read-only."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        super().__init__({name: _own(value) for name, value in values.items()})
+        super().__init__({name: _own(value, name) for name, value in values.items()})
 
     @staticmethod
     def of(values: Mapping[Any, Any] | None) -> OwnData:
@@ -195,7 +196,9 @@ class OwnData(dict[str, Any]):
         return OwnData, (dict(self),)
 
 
-def _own(value: Any) -> Any:
+def _own(value: Any, name: str) -> Any:
+    if is_lazy(value):  # nobody can change it; what is unknown of it is counted once
+        return in_blocks(value, name)
     if is_weak(value) or isinstance(value, Expr):
         return value
     copied = deepcopy(value)

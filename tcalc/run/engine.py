@@ -217,11 +217,15 @@ class Engine:
 
     def _explained(self, error: StepError, roots: Roots, values: Values) -> LinAlgError:
         """The error with the expression that it is about."""
-        known = {k: v for k, v in values.items() if k in self.variables or k in self.dimensions}
-        given = {**self._bound_by(known).sizes, **values}
+        given = {**self.sizes(values), **values}
         computed = [c for root in roots for c in (_value(root), *_candidates(root))]
         options = self.backend, self.limit, False
         return explained(error, computed, roots, lambda e: Engine([e], *options).run([e], given))
+
+    def sizes(self, values: Values) -> dict[str, int]:
+        """Extents by dimension that these arguments say."""
+        known = {k: v for k, v in values.items() if k in self.variables or k in self.dimensions}
+        return self.extents(known).sizes
 
     def _dtype(self, key: list[Any], arrays: list[Array]) -> np.dtype[Any]:
         """The working dtype: float32 if all arrays and constants are; numbers have no say.
@@ -249,7 +253,18 @@ class Engine:
         complete = known >= set(dimensions(first))  # else others say what is missing
         return chosen(options, dims.sizes, self.backend.machine) if complete else first
 
-    def _bound_by(self, data: Values) -> ExtentBinding:
+    def read(self, roots: Roots) -> list[str]:
+        """The dimensions whose extents are needed to compute the roots."""
+        return dimensions(list(map(_value, roots)))
+
+    def options(self, roots: Roots, dims: ExtentBinding) -> list[list[Expr]]:
+        """What may be computed for the roots: the cheapest at these sizes, then other ways."""
+        values = [(_value(root), *_candidates(root)) for root in roots]
+        most = max([len(ways) for ways in values], default=0)
+        others = [[ways[min(k, len(ways) - 1)] for ways in values] for k in range(most)]
+        return [self._chosen(roots, dims), *others]
+
+    def extents(self, data: Values) -> ExtentBinding:
         """The extents of data that are known to be of variables and dimensions."""
         dims = ExtentBinding()
         bound = {k: np.shape(v) if k in self.variables else v for k, v in data.items()}
@@ -257,7 +272,7 @@ class Engine:
         return dims
 
     def plan_for(self, roots: Roots, data: Values, shapes: Mapping[str, Any]) -> Plan:
-        dims = self._bound_by(data)
+        dims = self.extents(data)
         dims.bind_given(shapes, self.variables, self.dimensions)
         dims.solve()
         counts = [d.name for d in self.variables.values() if d.extent]

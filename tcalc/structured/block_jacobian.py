@@ -46,12 +46,14 @@ class BlockJacobian:
 
     Attributes
     ----------
-    shape : tuple of int
+    shape, ndim : tuple of int, int
         Of the matrix from all variables to all outputs.
+    dtype : numpy.dtype
+        That of its products.
     cores : tuple of ndarray
         Distinct arrays of all blocks; read-only views.
-    nbytes : int
-        Bytes of the cores.
+    nbytes, limit : int
+        Bytes of the cores; bytes that a dense array may take.
     """
 
     __array_ufunc__ = None

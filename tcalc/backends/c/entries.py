@@ -92,6 +92,9 @@ class Entries:
             and kept + sum(plan.blocks) <= KEPT_BYTES
         )
 
+    def _kind(self, slot: int) -> np.dtype[Any]:
+        return self._parts[0].kind(slot) if self._parts else self._workspaces.dtype
+
     def _apart(self, slot: int) -> bool:
         return self._plan.origin[slot] is RESULT
 
@@ -130,12 +133,12 @@ class Entries:
 
     def _laid(self, base: Slots, arrays: Sequence[Array]) -> Slots:
         """Slots as a call has them."""
-        plan, dtype, slots = self._plan, self._workspaces.dtype, base.copy()
+        plan, slots = self._plan, base.copy()
         slots[: len(arrays)] = arrays
         for slot in self._results:
-            slots[slot] = unmade(plan.shapes[slot], dtype)
+            slots[slot] = unmade(plan.shapes[slot], self._kind(slot))
         for slot in self._own:
-            slots[slot] = np.empty(plan.shapes[slot], dtype)
+            slots[slot] = np.empty(plan.shapes[slot], self._kind(slot))
         for slot, source in self._reshaped.items():
             slots[slot] = slots[source].reshape(plan.shapes[slot])
         return slots

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ...plan.steps import Plan, Step
 from ...support.arrays import Sizes
 from .loopnests import COperand, CStatement, Nest, aligned
-from .rows import GENERAL, PAIRS, REDUCTIONS, ROUTINES
+from .rows import GENERAL, PAIRS, PAIRWISE, REDUCTIONS, ROUTINES
 from .sharing import BATCH, items
 
 
@@ -201,7 +201,21 @@ def _over(frame: Frame, step: Step) -> str:
 def _kernel(frame: Frame, step: Step) -> str:
     if step.params[0].name in REDUCTIONS:
         return _reduced(frame, step)
+    if step.params[0].name in PAIRWISE:
+        return _pairwise(frame, step)
     return _general(frame, step) or _routine(frame, step)
+
+
+def _pairwise(frame: Frame, step: Step) -> str:
+    """A function of all pairs of rows of two matrices."""
+    one, two = [frame.arrays[a] for a in step.args]
+    out = frame.arrays[step.out]
+    if len(out.shape) != 2 or (out.shape[1] > 1 and out.strides[1] != 1):
+        return ""
+    (m, n), k, (a, b) = out.shape, one.shape[1], step.args
+    strides = [f"{r}, {c}" for r, c in (one.strides, two.strides)]
+    given = f"p{a}, {strides[0]}, p{b}, {strides[1]}, p{step.out}, {out.strides[0]}L"
+    return f"{step.params[0].name}({given}, {m}, {n}, {k});"
 
 
 def _reduced(frame: Frame, step: Step) -> str:

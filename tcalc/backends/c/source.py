@@ -17,10 +17,13 @@ from ...support.arrays import Sizes
 from .loopnests import COperand, Count, CStatement, Nest, aligned
 from .matrices import CALLS, Frame
 from .moves import MOVES
+from .powers import powers
 from .rows import SPREAD
 from .rows import entry as written_entry
 from .sharing import BATCH, Shared, alone
 
+#: C for steps, by kind.
+FORMS = {**CALLS, **MOVES, "powers": powers}
 #: Items of a function that are looked through, from the last, for one that a step may join.
 REACH = 16
 #: Most multiplications of a product that is written out: of matrices, and with a vector.
@@ -71,7 +74,7 @@ class Source:
             for statement in statements:
                 self._join(shape, statement)
             return
-        form = CALLS.get(step.kind) or MOVES.get(step.kind)
+        form = FORMS.get(step.kind)
         text = form(self.frame, step) if form else ""
         self.call(step, text or self._spread(step) or "FAIL;")
 
