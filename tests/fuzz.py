@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tcalc as tc
-from tests.fuzz_checks import CHECKS, Case, Output
+from tests.fuzz_checks import CHECKS, Case, Choice, Output
 from tests.random_programs import (
     FAMILIES,
     Program,
@@ -65,7 +65,12 @@ class Draw(NamedTuple):
     zeros: bool = False
 
 
-def case(seed: int, program: Program | None = None, draw: Draw = Draw()) -> Case | None:  # noqa: B008
+def case(
+    seed: int,
+    program: Program | None = None,
+    draw: Draw = Draw(),  # noqa: B008
+    choice: Choice | None = None,
+) -> Case | None:
     """A program, that of the seed; None where its numbers are too large to compare."""
     generator = drawn(seed, *draw) if program is None else holding(program, seed, *draw)
     example = evaluated(generator.program, generator.arrays())
@@ -92,8 +97,10 @@ def case(seed: int, program: Program | None = None, draw: Draw = Draw()) -> Case
     bind |= {name(plain): n for plain, n in drawn_program.extents.items()}
     bind |= {name(plain): np.array(a, int) for plain, (_, a) in drawn_program.integers.items()}
     e = build(drawn_program, tc, list(variables.values()), extent, integers)
-    x, y, z = (generator.pick(list(variables)) for _ in range(3))
-    mode, inner, outer = (generator.pick(MODES) for _ in range(3))
+    if choice is None:
+        names = [generator.pick(list(variables)) for _ in range(3)]
+        choice = Choice(names, [generator.pick(MODES) for _ in range(3)])
+    (x, y, z), (mode, inner, outer) = choice
     by = tc.jacobian(e, variables[x], mode=mode)
     both = tc.jacobian(tc.jacobian(e, variables[y], mode=inner), variables[z], mode=outer)
     outputs = [
@@ -102,7 +109,7 @@ def case(seed: int, program: Program | None = None, draw: Draw = Draw()) -> Case
         Output(f"d/d{y} {inner}, d/d{z} {outer}", both, example.second(y, z)),
     ]
     known = {v.name: v for v in [*variables.values(), *integers.values()]}
-    return Case(seed, example, known, bind, outputs)
+    return Case(seed, example, known, bind, outputs, choice)
 
 
 # --- one piece of work ----------------------------------------------------------------------------
@@ -195,12 +202,16 @@ def piece(work: Work) -> tuple[int, Counter[str], list[Mismatch]]:
 
 
 def still_differs(mismatch: Mismatch, draw: Draw) -> Callable[[Program], bool]:
-    """Does a program, with the data of the seed, differ where another one did?"""
+    """Does a program differ where that of the seed did, in derivatives by the same variables?"""
+    before = None
+    if mismatch.where != "building":
+        before = case(mismatch.seed, draw=draw)
+    choice = None if before is None else before.choice
 
     def differs(program: Program) -> bool:
         try:
             with at_most(SECONDS):
-                found = case(mismatch.seed, program, draw)
+                found = case(mismatch.seed, program, draw, choice)
         except Exception:
             return mismatch.where == "building"
         if found is None or mismatch.where == "building":

@@ -20,8 +20,8 @@ def test_random_programs_agree_with_jets_everywhere(first: int) -> None:
 @pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_programs_with_more_steps_of_a_family_agree_too(family: str, zeros: bool) -> None:
-    compared, _, mismatches = piece(Work(0, 10, ("c",), Draw((family,), zeros)))
-    assert compared >= 8
+    compared, _, mismatches = piece(Work(0, 6, ("c",), Draw((family,), zeros)))
+    assert compared >= 5
     assert not mismatches, "\n".join(map(str, mismatches))
 
 
