@@ -14,11 +14,18 @@ from pathlib import Path
 from typing import Any
 
 TABLE = Path(__file__).resolve().parent / "cupy_api.json"
-MODULES = ("cupy", "cupy.linalg", "cupy.lib.stride_tricks", "cupyx", "cupyx.scipy.special")
+MODULES = (
+    "cupy", "cupy.linalg", "cupy.lib.stride_tricks", "cupyx", "cupyx.scipy.special",
+    "cupyx.scipy.linalg", "cupy.cuda",
+)  # fmt: skip
+#: Classes whose arguments the first line of the docstring has.
+CLASSES = ("ElementwiseKernel", "RawKernel", "ReductionKernel")
 
 
 def described(found: Any) -> str:
     """The signature of a function; of a ufunc how many operands it has; else its kind."""
+    if getattr(found, "__name__", "") in CLASSES:
+        return _shown(found)
     if hasattr(found, "nin"):
         return f"ufunc {found.nin}"
     if isinstance(found, type) or not callable(found):
@@ -26,13 +33,21 @@ def described(found: Any) -> str:
     try:
         parameters = inspect.signature(found).parameters.values()
     except ValueError:  # compiled: the first line of the docstring has it
-        shown = re.match(r"[\w.]+(\(.*\))", (found.__doc__ or "").split("\n")[0])
-        return re.sub(r"=[^,)]+", "=None", shown.group(1)) if shown else "value"
+        return _shown(found)
     bare = inspect.Parameter.empty
     plain = [
         p.replace(annotation=bare, default=bare if p.default is bare else None) for p in parameters
     ]
     return str(inspect.Signature(plain))
+
+
+def _shown(found: Any) -> str:
+    """The signature that a docstring begins with; of C's types the names alone."""
+    shown = re.match(r"[\w.]+(\(.*\))", (found.__doc__ or "").split("\n")[0])
+    if shown is None:
+        return "value"
+    plain = re.sub(r"=(\(\)|[^,)]+)", "=None", shown.group(1))
+    return re.sub(r"(?<=[(,])( ?\*?,? ?)\w+ (?=\w)", r"\1", plain)
 
 
 def names(module: Any) -> dict[str, str]:

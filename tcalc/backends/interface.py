@@ -139,6 +139,11 @@ class BackEnd(NamedTuple):
         nothing. Asked whenever an expression is compiled, before anything is planned.
     machine : Machine
         What its plans are made for.
+    memory : callable, optional
+        How many bytes a call may allocate; None, where a Machine does not say either: what this
+        process may.
+    device : bool
+        Does it take arrays of a device, too?
     wait : callable, optional
         Waits so many seconds, or as long as it takes, for what is still being compiled; is it done?
     engine : callable, optional
@@ -150,5 +155,7 @@ class BackEnd(NamedTuple):
     bind: Bind
     available: Callable[[], None]
     machine: Machine
+    memory: Callable[[], int | None] = lambda: None
+    device: bool = False
     wait: Callable[[float | None], bool] = lambda seconds: True
     engine: Callable[..., Any] | None = None

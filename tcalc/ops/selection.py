@@ -51,6 +51,11 @@ def checked(index: Any, extent: int, what: object) -> np.ndarray[Any, Any]:
     return array if low >= 0 else np.where(array < 0, array + extent, array)
 
 
+def in_range(index: Any, extent: int) -> Any:
+    """Where an array of any library holds integers that `checked` takes."""
+    return (index >= -extent) & (index < extent) & (index % 1 == 0)
+
+
 def _shape(params: tuple[Any, ...], shape: Shape) -> Shape:
     return (*shape, params[0])
 

@@ -256,5 +256,6 @@ rule(
 # --- identities -----------------------------------------------------------------------------------
 
 rule("exp-times-sigmoid", STABLE, lambda a: exp(a) * sigmoid(-a), lambda a: sigmoid(a))
+rule("sigmoid-difference", STABLE, lambda a: sigmoid(a) - sigmoid(-a), lambda a: tanh(a / 2))
 rule("one-minus-sigmoid", STABLE, lambda a: 1 - sigmoid(a), lambda a: sigmoid(-a))
 rule("one-minus-tanh-squared", STABLE, lambda a: 1 - tanh(a) * tanh(a), lambda a: sech(a) * sech(a))

@@ -41,6 +41,7 @@ BACKENDS = _Rows(
         "numpy": "..backends.numpy.program",
         "c": "..backends.c.program",
         "functional": "..backends.functional.program",
+        "cupy": "..backends.cupy.program",
         "dask": "..cluster.program",
     }
 )

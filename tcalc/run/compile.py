@@ -46,10 +46,11 @@ def compile(
         What to compute; results keep the nesting. Or ``grad(fun)``: it keeps what fun reads.
     args : sequence of str or Var, optional
         Names of positional arguments.
-    backend : {"auto", "numpy", "c", "functional", "dask"}, optional
-        What runs the plan: NumPy, functions that the system's C compiler makes, or pure functions;
-        with "dask" arguments may be dask's arrays or DataFrames, whose first axis is that of the
-        rows, and the plan of each part of the rows runs where that part is.
+    backend : {"auto", "numpy", "c", "functional", "cupy", "dask"}, optional
+        What runs the plan: NumPy, functions that the system's C compiler makes, pure functions, or
+        CuPy on a GPU, which takes its arrays too and then leaves results there; with "dask"
+        arguments may be dask's arrays or DataFrames, whose first axis is that of the rows, and the
+        plan of each part of the rows runs where that part is.
         "auto" begins with NumPy; from a second call on a compiler makes the functions in the
         background, which take over when they are there. The last digits of results may change
         then; "numpy" and "c" change none from call to call. By default what the environment's

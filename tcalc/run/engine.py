@@ -19,6 +19,7 @@ from ..plan.steps import Plan
 from ..rules.strategy import simplify
 from ..support.arrays import Array
 from ..support.errors import LinAlgError
+from ..support.namespaces import on_device
 from .binding import (
     Declared,
     ExtentBinding,
@@ -88,7 +89,7 @@ class Engine:
                 dims.bind_extent(name, checked_extent(name, value))
                 continue
             array, entry = array_entry(value, declared)
-            if not is_sparse(array):
+            if isinstance(array, np.ndarray):
                 array.flags.writeable = False
             dims.bind_array(declared, array)
             if name in checked:
@@ -190,6 +191,8 @@ class Engine:
             else:
                 dims.bind_extent(what, extent)
         dtype = self._dtype(key, arrays)
+        if not self.backend.device:
+            _refuse_device(self.needed, arrays)
         with self.lock:
             found = self.programs.get(tuple(key))
             if found is not None:
@@ -202,7 +205,7 @@ class Engine:
             values = list(map(_value, roots)) if sparse else self._chosen(roots, dims)
             dims.require(dimensions(values), self.variables, unused)
             plan = self._plan(values, dims, dtype.itemsize, sparse=sparse)
-            check_fits(plan, self.limit, self.backend.machine.memory)
+            check_fits(plan, self.limit, self.backend.machine.memory or self.backend.memory())
             program = self.backend.bind(plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
             take: list[int] | None = [place[name] for name in plan.inputs]
@@ -292,6 +295,15 @@ class Engine:
     ) -> Plan:
         machine, sizes = self.backend.machine, dims.sizes
         return make_plan(values, sizes, itemsize, note, self.data, True, self.lent, machine, sparse)
+
+
+def _refuse_device(variables: Sequence[Declared], arrays: Sequence[Array]) -> None:
+    for declared, array in zip(variables, arrays, strict=True):
+        if on_device(array):
+            raise TypeError(
+                f'{declared.name} is an array on a device; compile(backend="cupy") computes there, '
+                "array.get() copies it to the host"
+            )
 
 
 def _value(root: Expr) -> Expr:
