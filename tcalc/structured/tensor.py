@@ -23,6 +23,7 @@ from .solvers.blocks import arrangement, assemble_blocks
 from .solvers.choose import factor, first_method, term_lines
 from .solvers.subspace import factor_inside, projected_terms
 from .terms.numeric_terms import Terms, identity_terms
+from .terms.patterns import assembled
 
 _DENSE_DETERMINANT = 2000
 
@@ -205,7 +206,7 @@ class Structured:
 
     def tosparse(self) -> Any:
         """A scipy.sparse array, whatever share of it is zero."""
-        return self.unprojected().matrix()
+        return assembled([[self.unprojected()]])
 
     def operator(self) -> Any:
         """A scipy.sparse.linalg.LinearOperator over flat vectors."""
