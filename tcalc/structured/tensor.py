@@ -198,8 +198,7 @@ class Structured:
 
         Rows and columns are flat, in C-order.
         """
-        layout = self._terms.layout
-        whole = prod(self.shape)
+        layout, whole = self._terms.layout, prod(self.shape)
         if not self._slots and 0 < whole >= 2 * sum([t.entries() for t in layout.terms]):
             return self.tosparse()
         return self.operator()
