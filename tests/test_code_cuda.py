@@ -39,6 +39,14 @@ def test_kernels_compile(table: str, arch: str) -> None:
 
 
 @nvrtc.needed
+def test_threads_take_little_memory() -> None:
+    """All threads that a device holds have it, however few of them run."""
+    source = source_of(TABLES["linear algebra"]())
+    code = nvrtc.compile(source, options=["--device-debug"]).decode()
+    assert max(map(int, re.findall(r"__local_depot\d+\[(\d+)\]", code))) < 1024
+
+
+@nvrtc.needed
 @pytest.mark.parametrize("arch", nvrtc.ARCHITECTURES)
 def test_kernels_of_single_precision_compile_with_optimisation(arch: str) -> None:
     source = source_of(TABLES["places"]())
@@ -50,6 +58,7 @@ BIG = {"m": 300, "n": 40, "q": 7}
 X, w = tc.var("X", ("m", "n")), tc.var("w", "n")
 A, x = tc.var("A", ("n", "n")), tc.var("x", "m")
 g, u = tc.var("g", "m", integer=True), tc.var("u", "q")
+P = tc.var("P", ("q", "n", "n"))
 rate = tc.exp(X @ w + u[g])
 convolved = tc.build("m-n+1", lambda i: tc.sum(tc.build("n", lambda j: x[i + j] * w[j])))
 LARGE = {
@@ -63,13 +72,20 @@ LARGE = {
     "overlapping windows": tc.grad(tc.sum(convolved**2), (x, w)),
     "columns": tc.sum(X * X, axis=0) + tc.sum(X) * w,
     "gaussian process": tc.grad(tc.linalg.logdet(A @ A.T + tc.eye("n")), A),
+    "stacks": (
+        P @ P,
+        tc.einsum("iqj,qjk->qik", tc.transpose(P, (1, 0, 2)), tc.exp(P)),
+        tc.einsum("qij,qkj->qik", P[:, ::-1], P[:, :, 1:4] @ P[:, 1:4]),
+    ),
     "many steps": tc.fold(lambda s, i: tc.tanh(A @ s + w[i]), tc.zeros("n"), "n"),
 }
 
 
 def sample() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
-    given = {v.name: rng.normal(size=[BIG[str(n)] for n in v.shape]) / 4 for v in (X, w, A, x, u)}
+    given = {
+        v.name: rng.normal(size=[BIG[str(n)] for n in v.shape]) / 4 for v in (X, w, A, P, x, u)
+    }
     return given | {"g": rng.integers(0, BIG["q"], BIG["m"])}
 
 

@@ -93,6 +93,14 @@ def test_libraries_are_called_by_their_names() -> None:
         assert f"cusolverDnD{name}" in tc.to_code(e, "cuda")
 
 
+def test_a_stack_of_products_is_one_call() -> None:
+    P, Q = tc.var("P", ("s", "t", "m", "k")), tc.var("Q", ("s", "t", "n", "k"))
+    for e in (P @ tc.swapaxes(Q, -1, -2), tc.einsum("stmk,stnk->stmn", P, Q)):
+        text = launcher(e)
+        assert text.count("library_batched_product(on, s * t, m, n, k, ") == 1
+        assert "LAUNCH(" not in text
+
+
 def test_entries_alone_need_no_library() -> None:
     source = tc.to_code(tc.sum(tc.exp(w)), "cuda")
     assert "cublas" not in source

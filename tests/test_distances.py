@@ -79,3 +79,55 @@ def test_minima_of_distances_exist_tile_by_tile(k: int) -> None:
     (loop,) = [unit for unit in plan.units if isinstance(unit, TiledLoop)]
     assert loop.rows == n
     assert plan.peak_bytes < 8 * n * k / 4 + 4e6
+
+
+# --- weighted sums of differences -----------------------------------------------------------------
+
+W = tc.var("W", ("n", "k"))
+#: By the sum over which axis, and with which signs.
+SUMS = {
+    "of points from centroids": (tc.einsum("nk,nkl->kl", W, P[:, None] - C), 1, -1, 0),
+    "of centroids from points": (tc.einsum("nk,nkl->nl", W, C - P[:, None]), -1, 1, 1),
+    "of both": (tc.einsum("nk,nkl->nl", W, -3 * P[:, None] - 2 * C), -3, -2, 1),
+}
+
+
+@pytest.mark.parametrize("tiny", [False, True])
+@pytest.mark.parametrize("backend", ["numpy", "c", "functional"])
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("sizes", [(300, 40, 16), (9, 700, 35), (4000, 9, 2)])
+def test_weighted_sums_lose_no_digits(
+    sizes: tuple[int, int, int], name: str, backend: str, tiny: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Far from the origin, where the sums multiplied out would agree to six digits."""
+    if tiny:
+        plan_for_machine(monkeypatch, large=2, tile=12, wide_tile=24, worth_choosing=0)
+    e, first, second, axis = SUMS[name]
+    data, _ = given(*sizes)
+    rng = np.random.default_rng(0)
+    n, k, _ = sizes
+    data["W"] = rng.normal(size=(n, k)) * (rng.random((n, k)) < 0.05)
+    step = tc.compile(e, backend=backend)
+    assert "weighted" in {made.kind for made in step.plan_for(**shapes_of(data)).steps}
+    apart = first * data["P"].astype(np.longdouble)[:, None] + second * data["C"]
+    terms = data["W"][:, :, None] * apart
+    size = np.abs(terms).sum(axis).max()
+    np.testing.assert_allclose(step(data), terms.sum(axis).astype(float), atol=1e-14 * float(size))
+
+
+def shapes_of(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: a.shape for name, a in data.items()}
+
+
+@pytest.mark.parametrize("k", [10, 1000])
+def test_newtons_direction_of_k_means_is_one_loop_over_points(k: int) -> None:
+    """Neither distances, nor weights, nor differences exist for more than a tile."""
+    n, d = 20_000, 16
+    far = tc.sum(tc.min(D, 1))
+    step = tc.compile(tc.grad(far, C) / tc.einsum("jljl->jl", tc.hessian(far, C)), backend="c")
+    plan = step.plan_for(P=(n, d), C=(k, d))
+    (loop,) = [unit for unit in plan.units if isinstance(unit, TiledLoop)]
+    assert loop.rows == n
+    assert "weighted" in {made.kind for made in loop.steps}
+    assert plan.peak_bytes < 4e6

@@ -37,6 +37,17 @@ inline cublasStatus_t cublasSetStream(cublasHandle_t, cudaStream_t)
         scipy_##p##gemm_(&ta, &tb, &m, &n, &k, alpha, x, &ldx, y, &ldy, beta, z, &ldz); \
         return CUBLAS_STATUS_SUCCESS; \
     } \
+    inline cublasStatus_t cublas##P##gemmStridedBatched( \
+        cublasHandle_t handle, cublasOperation_t a, cublasOperation_t b, int m, int n, int k, \
+        const T *alpha, const T *x, int ldx, long long xs, const T *y, int ldy, long long ys, \
+        const T *beta, T *z, int ldz, long long zs, int count) \
+    { \
+        for (int item = 0; item < count; item++) \
+            if (cublas##P##gemm(handle, a, b, m, n, k, alpha, x + item * xs, ldx, y + item * ys, ldy, \
+                                beta, z + item * zs, ldz)) \
+                return 7; \
+        return CUBLAS_STATUS_SUCCESS; \
+    } \
     inline cublasStatus_t cublas##P##trsm(cublasHandle_t, cublasSideMode_t side, cublasFillMode_t half, \
                                           cublasOperation_t turn, cublasDiagType_t unit, int m, int n, \
                                           const T *alpha, const T *a, int lda, T *b, int ldb) \

@@ -135,6 +135,20 @@ def _gram(frame: Frame, step: Step) -> str:
     )
 
 
+def _weighted(frame: Frame, step: Step) -> str:
+    """The sum over n of w_jn (a_nl + c_jl)."""
+    out, (first, second) = frame.arrays[step.out], step.params
+    w, a, c = [
+        f"p{slot}, {frame.arrays[slot].strides[0]}, {frame.arrays[slot].strides[1]}"
+        for slot in step.args
+    ]
+    (m, n), k = frame.arrays[step.args[0]].shape, out.shape[1]
+    if k > 1 and out.strides[1] != 1:
+        return ""
+    given = f"{w}, {a}, {first!r}, {c}, {second!r}, p{step.out}, {out.strides[0]}"
+    return f"weighted({given}, {int(step.out in frame.adding)}, {m}, {n}, {k});"
+
+
 def _step(out: StridedArray) -> int:
     """From one entry of a column to the next."""
     return out.strides[0] if out.shape and out.shape[0] > 1 else 1
@@ -354,5 +368,6 @@ CALLS: dict[str, Callable[[Frame, Step], str]] = {
     "embed_add": _embed_add,
     "finish": _general,
     "gram": _gram,
+    "weighted": _weighted,
     "solve": _solve,
 }

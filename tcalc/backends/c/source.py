@@ -12,7 +12,7 @@ from itertools import zip_longest
 from math import prod
 from typing import Any, NamedTuple
 
-from ...plan.steps import VIEW, Step
+from ...plan.steps import VIEW, Plan, Step
 from ...support.arrays import Sizes
 from .loopnests import COperand, Count, CStatement, Nest, aligned
 from .matrices import CALLS, Frame
@@ -297,6 +297,21 @@ class Source:
             made_of = Nest(item.shape, item.statements, stored)
             lines.append(nest(made_of.text(self.shared), slots))
         return "\n".join(lines)
+
+
+def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
+    """Do other steps than the one that makes a slot and these read it, or the caller?"""
+    readers: dict[int, set[int]] = {}
+    for step in plan.steps:
+        for a in step.args:
+            readers.setdefault(plan.owner[a], set()).add(step.out)
+    returned = {plan.owner[output.slot] for output in plan.outputs}
+
+    def read(slot: int, made: set[int]) -> bool:
+        owner = plan.owner[slot]
+        return owner in returned or bool(readers.get(owner, set()) - made)
+
+    return read
 
 
 def _alike(one: Sizes, two: Sizes) -> bool:

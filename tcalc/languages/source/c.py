@@ -70,8 +70,10 @@ class C(Writer):
         loops = {i: self.length(n) for i, n in over.items()}
         return ordered(body, target, out, summed, over, loops)
 
-    def turned(self, body: str, inner: str, over: Mapping[str, str]) -> str:
-        return along_rows(self, body, inner, over)
+    def turned(
+        self, body: str, inner: str, over: Mapping[str, str], made: Mapping[str, Value]
+    ) -> str:
+        return along_rows(self, body, inner, over, made)
 
     def scratch(
         self, stack: Sequence[str], size: str, kind: str, index: Sequence[str]

@@ -10,8 +10,10 @@ from functools import cache
 from pathlib import Path
 
 from ...graph.nodes import Var
-from .c_fusion import Fusion, live, localised, reused
+from .c_fusion import Fusion, live, localised
+from .c_memory import narrowed, reused
 from .c_nests import Array, Line, Node, Statement, atom, flat, lettered, lines, replaced, texts
+from .c_rows import by_rows_together
 from .c_values import Value, value
 from .c_words import KEYWORDS, LIBRARY, OWN
 from .c_writer import Writer
@@ -94,8 +96,12 @@ class Prepared:
         return [out for out, _ in self.results]
 
 
-def prepared(language: Writer, f: FunctionText, vectors: bool = True) -> Prepared:
-    """A function's statements as they run: nests fused, temporaries in little memory."""
+def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
+    """A function's statements as they run: nests fused, temporaries in little memory.
+
+    Loops of a function that runs `alone` take their turns one by one: what each of them needs may
+    lie where the one before had it. Functions of numbers stand in loops that have vectors of them.
+    """
     scope = language.scope
     for v in f.parameters.values():
         language.shape(v.shape)
@@ -117,7 +123,9 @@ def prepared(language: Writer, f: FunctionText, vectors: bool = True) -> Prepare
             nodes.append(Line(f"*{out}", "=", leaf.entry(()).text))
     outputs = [out for out, _ in results]
     nodes = live(replaced(nodes, names), outputs)
-    nodes = localised(Fusion(arrays, vectors).fused(nodes), arrays, outputs)
+    nodes = localised(Fusion(arrays, alone).fused(nodes), arrays, outputs)
+    if alone:
+        nodes = by_rows_together(narrowed(nodes, arrays, outputs))
     nodes = reused(nodes, arrays, outputs)
     nodes = lettered(nodes, {*f.parameters, *scope.sizes.values(), *outputs})
     declared = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}

@@ -12,12 +12,14 @@ from ...support.limits import spend
 from .c_extents import extent_text
 from .c_nests import Array, Line, Node, Statement, atom, nest, place
 from .c_routine_rows import ROUTINES, Routine
-from .c_values import Value, by_columns, entry_of, in_memory, scalar, transposed, value
+from .c_values import Value, along_last, by_columns, entry_of, in_memory, scalar, transposed, value
 from .language import Code
 from .scope import FunctionScope
 
 #: Steps that the text of a statement takes.
 EMITTED = 60
+#: Turns of an innermost loop that cost less than its other parts.
+SHORT = 8
 
 
 class Writer(ABC):
@@ -62,8 +64,13 @@ class Writer(ABC):
         """The loops over entries of a result and over a sum, by their indices, outermost first."""
 
     @abstractmethod
-    def turned(self, body: str, inner: str, over: Mapping[str, str]) -> str:
-        """The text of an entry, reading copies that lie along the innermost loop."""
+    def turned(
+        self, body: str, inner: str, over: Mapping[str, str], made: Mapping[str, Value]
+    ) -> str:
+        """The text of an entry, reading copies that lie along the innermost loop.
+
+        Arrays that are still to be `made` are filled.
+        """
 
     @abstractmethod
     def scratch(
@@ -97,11 +104,18 @@ class Writer(ABC):
         return array, in_memory(array.name, shape, whole=True)
 
     def filled(
-        self, shape: Sequence[str], c: Value, name: str = "", kind: str = "", rows: bool = False
+        self,
+        shape: Sequence[str],
+        c: Value,
+        name: str = "",
+        kind: str = "",
+        rows: bool = False,
+        order: Sequence[int] = (),
     ) -> Value:
         """The entries of a value in an array, or a number, under a name.
 
-        A matrix whose operands lie column by column lies so too, unless `rows` are wanted.
+        Axes lie in `order`, the last one next to each other; without one row by row, if `rows` are
+        wanted, or as is quick.
         """
         if not shape:
             local = name or self.scope.fresh()
@@ -109,13 +123,27 @@ class Writer(ABC):
             return replace(in_memory(local, ()), weak=c.weak, whole=True)
         index = self.index(len(shape))
         text = entry_of(c, index).text
-        turned = not rows and len(shape) == 2 and by_columns(text, *index)
-        order = [1, 0] if turned else range(len(shape))
+        order = order or self._order(text, index, shape, rows)
         extents = [shape[k] for k in order]
         array, stored = self.storage(extents, name, kind)
         line = Line(stored.entry([index[k] for k in order]).text, "=", text)
         self.emit(*nest([index[k] for k in order], extents, [line]), made=[array])
-        return replace(transposed(stored, order), name=True, text=stored.text) if turned else stored
+        if list(order) == list(range(len(shape))):
+            return stored
+        perm = [list(order).index(k) for k in range(len(shape))]
+        return replace(transposed(stored, perm), name=True, text=stored.text)
+
+    def _order(
+        self, text: str, index: Sequence[str], shape: Sequence[str], rows: bool
+    ) -> Sequence[int]:
+        """Of axes in memory: a matrix lies as its operands do, a short axis is not the last one."""
+        natural = range(len(shape))
+        if not rows and len(shape) == 2:
+            return [1, 0] if by_columns(text, *index) else natural
+        short = not rows and len(shape) > 2 and self.length(shape[-1]) < SHORT
+        if not short or max(map(self.length, shape)) < SHORT or along_last(text, index):
+            return natural
+        return [natural[-1], *natural[:-1]]
 
     def zeros(self, shape: Sequence[str]) -> Value:
         if len(shape) < 3:

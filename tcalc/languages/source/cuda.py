@@ -14,10 +14,12 @@ from ...graph.extents import Extent
 from .c import C
 from .c_contractions import by_factor, by_product
 from .c_nests import Array, Loop, Node, atom, nest, place
-from .c_orders import as_spelled
+from .c_orders import as_spelled, as_they_lie
+from .c_values import Value
 from .cuda_check import check_text
 from .cuda_module import RESERVED, function_lines, module_text
 from .cuda_places import segment_sum
+from .cuda_products import by_batches
 from .cuda_rows import ROUTINES
 from .language import Check, Code, FunctionText
 
@@ -27,7 +29,7 @@ class Cuda(C):
 
     name = "CUDA"
     reserved = RESERVED
-    forms = (by_product, by_factor)
+    forms = (by_product, by_batches, by_factor)
     routines = ROUTINES
 
     # --- loops ---
@@ -40,7 +42,10 @@ class Cuda(C):
         spelled = as_spelled(body, out, summed)
         return [*out, *[i for i in spelled if i not in out]] if out else spelled
 
-    def turned(self, body: str, inner: str, over: Mapping[str, str]) -> str:
+    def turned(
+        self, body: str, inner: str, over: Mapping[str, str], made: Mapping[str, Value]
+    ) -> str:
+        as_they_lie(self, made)
         return body
 
     def scratch(

@@ -27,9 +27,11 @@ from .cuda_launches import Launches
 from .cuda_rows import BLOCKWISE, LIBRARY
 from .language import FunctionText
 
-#: Files of `routines/cuda/`, of which later ones call earlier ones.
-FILES = ("cuda/complex.cu", "cuda/block.cu", "cuda/library.cu")
-LAST = FILES[2:]
+#: Files of `routines/cuda/`: before C's routines, in place of some of them, and behind them. One
+#: thread has little memory, and little room for recursion.
+FIRST = ("cuda/complex.cu", "cuda/block.cu")
+INSTEAD = ("cuda/thread.cu",)
+LAST = ("cuda/library.cu",)
 WORDS = frozenset([
     "alignas", "and", "auto", "bitand", "bitor", "catch", "class", "compl", "concept",
     "const_cast", "constexpr", "decltype", "delete", "dynamic_cast", "explicit", "export",
@@ -59,17 +61,12 @@ def device_text(text: str) -> str:
 @cache
 def functions() -> dict[str, str]:
     """The functions that programs carry along, by name, in an order in which they can stand."""
-    known = loaded(FILES)
-    mine = {name: device_text(text) for name, text in routines().items() if name != "REAL_EPSILON"}
-    last = loaded(LAST).keys()
-    return {
-        **{name: text for name, text in known.items() if name not in last},
-        **mine,
-        **{name: text for name, text in known.items() if name in last},
-    }
+    of_threads = {name: device_text(text) for name, text in routines().items()}
+    del of_threads["REAL_EPSILON"]  # its files of the host have no place here
+    return {**loaded(FIRST), **of_threads, **loaded(INSTEAD), **loaded(LAST)}
 
 
-RESERVED = WORDS.union(KEYWORDS, C_LIBRARY, LIBRARY, BLOCKWISE, routines(), loaded(FILES))
+RESERVED = WORDS.union(KEYWORDS, C_LIBRARY, LIBRARY, BLOCKWISE, routines(), loaded((*FIRST, *LAST)))
 
 _HEAD = """
 /* nvcc -O3; kernels alone are read by NVRTC too. The last ones add up in an order that only extents
@@ -151,7 +148,8 @@ static inline int finished(cudaStream_t stream, const int *failed)
 """.strip()
 #: Functions of libraries, by what they are called in files of `routines/`: in single and double.
 _NAMES = {
-    "CUBLAS_GEMM": "cublas{}gemm", "CUBLAS_TRSM": "cublas{}trsm",
+    "CUBLAS_GEMM": "cublas{}gemm", "CUBLAS_GEMM_STACK": "cublas{}gemmStridedBatched",
+    "CUBLAS_TRSM": "cublas{}trsm",
     **{f"CUSOLVER_{name}{size and '_SIZE'}": f"cusolverDn{{}}{name.lower()}{size}"
        for name in ("POTRF", "GETRF", "GETRS", "SYEVD", "GESVD", "GEQRF", "ORGQR")
        for size in ("", "_bufferSize") if (name, size) != ("GETRS", "_bufferSize")},
@@ -170,7 +168,7 @@ def library_names(text: str) -> str:
 
 def function_lines(language: Writer, f: FunctionText) -> list[str]:
     """The kernels of a function, what tells its workspace, and its launcher."""
-    p = prepared(language, f, vectors=False)
+    p = prepared(language, f, alone=False)
     known = {n: _kind(parameter(n, v)) for n, v in f.parameters.items()}
     known |= dict.fromkeys(p.sizes, "ptrdiff_t") | dict.fromkeys(p.outputs, "real *")
     known |= {a.name: f"{a.kind} *" for a in p.stored}

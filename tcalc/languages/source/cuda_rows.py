@@ -30,11 +30,13 @@ class Library(NamedTuple):
 LIBRARY: dict[str, Library] = {
     "product": Library(),
     "symmetric_product": Library(),
+    "batched_product": Library(),
     "row_order": Library(),
     "group_order": Library(),
     "cholesky": Library(True, 1, True),
     "tri_inverse": Library(fails=True),
     "inverse_of_factor": Library(fails=True),
+    "cholesky_pullback": Library(fails=True),
     "solve_definite": Library(),
     "inv": Library(True, 1, True),
     **dict.fromkeys(("det", "det_sign", "logdet"), Library(True, 1)),

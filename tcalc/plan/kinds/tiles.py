@@ -201,6 +201,13 @@ def _alone(forms: Sequence[tuple[int, ...]], axis: int) -> int | None:
 # --- matrix products ------------------------------------------------------------------------------
 
 
+def weighted(step: StepAccess) -> Reading | None:
+    """Weighted sums over the rows of one operand, which stand in columns of the weights."""
+    (weights, *_), (turned, *_) = step.shapes, step.turned
+    few = prod(step.shape) <= step.machine.small and (turned or step.machine.is_wide(weights))
+    return (weights[1], ["columns", "rows", "whole"], "sum") if few else None
+
+
 def product(step: StepAccess) -> Reading | None:
     """A matrix product with a small factor, or with a small result that is summed over rows."""
     if step.params:  # of which one half is wanted: a tile's rows have that of other columns each

@@ -38,3 +38,64 @@ static void squared_distances(const real *a, long ar, long ac, const real *b, lo
             }
         }
 }
+
+/* Vectors and entries of weights that are looked at together, and columns that are summed by them. */
+enum { LANES_OF = 64 / sizeof(real), LINED = 16, BLOCK = LINED * LANES_OF, COLUMNS_OF = 32 };
+
+static real total(lanes x)
+{
+    for (long half = LANES_OF / 2; half; half /= 2)
+        for (long i = 0; i < half; i++)
+            x[i] += x[i + half];
+    return x[0];
+}
+
+/* A block of weights; 0 if all of them are zero. */
+static int weighs(const real *w, long apart, real *found, long count)
+{
+    int any = 0;
+    if (apart == 1)
+        for (long i = 0; i < count; i++)
+            any |= (found[i] = w[i]) != 0;
+    else
+        for (long i = 0; i < count; i++)
+            any |= (found[i] = w[i * apart]) != 0;
+    return any;
+}
+
+/* out[j, l] = (or +=) the sum over i of w[j, i] (s a[i, l] + t c[j, l]), for m rows j, n rows i and k
+   columns l. Blocks of i whose weights are all zero are passed over. */
+static void weighted(const real *w, long wr, long wc, const real *a, long ar, long ac, real s,
+                     const real *c, long cr, long cc, real t, real *out, long lead, int adding,
+                     long m, long n, long k)
+{
+    lanes held[COLUMNS_OF * LINED], weights[LINED];
+    real *packed = (real *)held, *weight = (real *)weights;
+    for (long j = 0; j < m && !adding; j++)
+        memset(out + j * lead, 0, k * sizeof(real));
+    for (long l0 = 0; l0 < k; l0 += COLUMNS_OF)
+        for (long i0 = 0; i0 < n; i0 += BLOCK) {
+            long columns = smaller(COLUMNS_OF, k - l0), rows = smaller(BLOCK, n - i0);
+            long full = rows / LANES_OF;
+            for (long l = 0; l < columns; l++)
+                for (long i = 0; i < rows; i++)
+                    packed[l * BLOCK + i] = s * a[(i0 + i) * ar + (l0 + l) * ac];
+            for (long j = 0; j < m; j++) {
+                if (!weighs(w + j * wr + i0 * wc, wc, weight, rows))
+                    continue;
+                for (long l = 0; l < columns; l++) {
+                    real shift = t * c[j * cr + (l0 + l) * cc], sum = 0;
+                    lanes one = {0}, two = {0};
+                    for (long v = 0; v + 1 < full; v += 2) {
+                        one += weights[v] * (held[l * LINED + v] + shift);
+                        two += weights[v + 1] * (held[l * LINED + v + 1] + shift);
+                    }
+                    if (full % 2)
+                        one += weights[full - 1] * (held[l * LINED + full - 1] + shift);
+                    for (long i = full * LANES_OF; i < rows; i++)
+                        sum += weight[i] * (packed[l * BLOCK + i] + shift);
+                    out[j * lead + l0 + l] += sum + total(one + two);
+                }
+            }
+        }
+}

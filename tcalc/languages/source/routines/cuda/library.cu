@@ -38,23 +38,50 @@ static __global__ void find_zero(ptrdiff_t n, const real *l, int *failed)
             *failed = 1;
 }
 
+/* How far what are columns to a library are apart, at least their length, for a matrix whose rows are
+   `ri` and whose columns are `ci` apart; one of both is 1. */
+static int leading(ptrdiff_t m, ptrdiff_t n, ptrdiff_t ri, ptrdiff_t ci)
+{
+    const ptrdiff_t found = ci != 1 ? ci : ri, least = ci != 1 ? m : n;
+    return (int)(found > least ? found : least);
+}
+
+/* Do integers of libraries hold these? */
+static int held_by_int(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k)
+{
+    return m < 0x7fffffff && n < 0x7fffffff && k < 0x7fffffff;
+}
+
 /* c = a b for a of m rows and k columns, whose rows are ai and columns ak apart, and b alike; one of
    each two distances is 1. Rows of c are next to each other. */
-static int library_product(Device on, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const real *a, ptrdiff_t ai,
-                           ptrdiff_t ak, const real *b, ptrdiff_t bk, ptrdiff_t bj, real *c)
+static int library_product(Device on, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const real *a,
+                           ptrdiff_t ai, ptrdiff_t ak, const real *b, ptrdiff_t bk, ptrdiff_t bj,
+                           real *c)
 {
-    const int turn_a = ak != 1, turn_b = bj != 1;
-    const ptrdiff_t lda = turn_a ? ak : ai, ldb = turn_b ? bj : bk;
-    const ptrdiff_t least_a = turn_a ? m : k, least_b = turn_b ? k : n;
     const real one = 1, zero = 0;
-    if (!m || !n)
-        return 0;
+    if (!m || !n || !held_by_int(m, n, k))
+        return m && n;
     if (!k)
         return cudaMemsetAsync(c, 0, (size_t)(m * n) * sizeof(real), on.stream) != cudaSuccess;
-    return CUBLAS_GEMM(on.blas, turn_b ? CUBLAS_OP_T : CUBLAS_OP_N, turn_a ? CUBLAS_OP_T : CUBLAS_OP_N,
-                       (int)n, (int)m, (int)k, &one, b, (int)(ldb > least_b ? ldb : least_b), a,
-                       (int)(lda > least_a ? lda : least_a), &zero, c,
-                       (int)n) != CUBLAS_STATUS_SUCCESS;
+    return CUBLAS_GEMM(on.blas, bj != 1 ? CUBLAS_OP_T : CUBLAS_OP_N, ak != 1 ? CUBLAS_OP_T : CUBLAS_OP_N,
+                       (int)n, (int)m, (int)k, &one, b, leading(k, n, bk, bj), a, leading(m, k, ai, ak),
+                       &zero, c, (int)n) != CUBLAS_STATUS_SUCCESS;
+}
+
+/* The same for a stack of them, apart by `as` and `bs`. */
+static int library_batched_product(Device on, ptrdiff_t count, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
+                                   const real *a, ptrdiff_t as, ptrdiff_t ai, ptrdiff_t ak,
+                                   const real *b, ptrdiff_t bs, ptrdiff_t bk, ptrdiff_t bj, real *c)
+{
+    const real one = 1, zero = 0;
+    if (!m || !n || !count || !held_by_int(m, n, k) || !held_by_int(count, 0, 0))
+        return m && n && count;
+    if (!k)
+        return cudaMemsetAsync(c, 0, (size_t)(count * m * n) * sizeof(real), on.stream) != cudaSuccess;
+    return CUBLAS_GEMM_STACK(on.blas, bj != 1 ? CUBLAS_OP_T : CUBLAS_OP_N,
+                             ak != 1 ? CUBLAS_OP_T : CUBLAS_OP_N, (int)n, (int)m, (int)k, &one, b,
+                             leading(k, n, bk, bj), bs, a, leading(m, k, ai, ak), as, &zero, c, (int)n,
+                             m * n, (int)count) != CUBLAS_STATUS_SUCCESS;
 }
 
 /* c = a b where that is symmetric. */
@@ -126,6 +153,37 @@ static int library_inverse_of_factor(Device on, ptrdiff_t n, const real *l, real
     if (solve_factored(on, n, n, l, space))
         return 1;
     LAUNCH(add_turned, blocks(n * n, THREADS), THREADS, on.stream, n, space, x);
+    return 0;
+}
+
+/* Half of the symmetric matrix with this lower half. */
+static __global__ void half_turned(ptrdiff_t n, const real *a, real *x)
+{
+    GRID_STRIDE(entry, n * n) {
+        const ptrdiff_t i = entry / n, j = entry % n;
+        x[entry] = (i < j ? a[j * n + i] : a[entry]) / 2;
+    }
+}
+
+/* l^-T (lower half of l' g, made symmetric) l^-1 / 2; a zero on the diagonal is refused. */
+static int library_cholesky_pullback(Device on, ptrdiff_t n, const real *l, const real *g, real *out,
+                                     real *space)
+{
+    const real one = 1;
+    real *lower = space + n * n;
+    if (!n)
+        return 0;
+    LAUNCH(find_zero, blocks(n, THREADS), THREADS, on.stream, n, l, on.failed);
+    LAUNCH(copy_matrix, blocks(n * n, THREADS), THREADS, on.stream, n, n, l, n, 1, lower);
+    LAUNCH(clear_above, blocks(n * n, THREADS), THREADS, on.stream, n, lower);
+    if (library_product(on, n, n, n, lower, 1, n, g, n, 1, space))
+        return 1;
+    LAUNCH(half_turned, blocks(n * n, THREADS), THREADS, on.stream, n, space, out);
+    for (int turn = 0; turn < 2; turn++)
+        if (CUBLAS_TRSM(on.blas, turn ? CUBLAS_SIDE_LEFT : CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER,
+                        turn ? CUBLAS_OP_N : CUBLAS_OP_T, CUBLAS_DIAG_NON_UNIT, (int)n, (int)n, &one,
+                        lower, (int)n, out, (int)n) != CUBLAS_STATUS_SUCCESS)
+            return 1;
     return 0;
 }
 
