@@ -119,7 +119,8 @@ class Level:
             "{", *starts, "{", *outer,
             f"long t = {first};", "if (t == 0) {",
             self._once, *self._turning(), "}", f"for (; t < {last}; t++) {{", *end,
-            f"times[{len(self.counts)}] = t;", *inner, self._each, *self._copied(), "}", *after, "}", "}",
+            f"times[{len(self.counts)}] = t;",
+            *inner, self._each, *self._copied(), "}", *after, "}", "}",
         ]  # fmt: skip
         return "\n".join(lines)
 
