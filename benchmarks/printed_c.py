@@ -17,7 +17,7 @@ import scipy
 
 from . import nests
 
-#: The flags that a printed program and the README name, for a library.
+#: The flags that a printed program and the documentation name, for a library.
 FLAGS = (
     "-std=c99", "-O3", "-march=native", "-fno-math-errno", "-fopenmp-simd", "-shared", "-fPIC",
 )  # fmt: skip
