@@ -1,4 +1,4 @@
-"""What NumPy's namespaces spell differently: jax.numpy, autograd.numpy and torch."""
+"""What NumPy's namespaces spell differently: jax.numpy, autograd.numpy, torch and tcalc."""
 
 from __future__ import annotations
 
@@ -20,6 +20,16 @@ def solve_lower(xp: Any, factor: Any, b: Any) -> Any:
 def eigh(xp: Any, matrix: Any) -> Any:
     """Of the symmetric part, so that gradients are symmetric; jax takes it by itself."""
     return xp.linalg.eigh((matrix + matrix.T) / 2 if xp.__name__ == "torch" else matrix)
+
+
+def least(xp: Any, a: Any, axis: int) -> Any:
+    return xp.amin(a, axis) if xp.__name__ == "torch" else xp.min(a, axis)
+
+
+def logsumexp(xp: Any, v: Any) -> Any:
+    """Over the last axis, by its largest entries, as every library can say it."""
+    top = xp.amax(v, -1, keepdims=True) if xp.__name__ == "torch" else xp.max(v, -1, keepdims=True)
+    return top[..., 0] + xp.log(xp.sum(xp.exp(v - top), -1))
 
 
 def scan(xp: Any, step: Callable[[Any, Any], Any], state: Any, rows: Any) -> Any:

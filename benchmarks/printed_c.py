@@ -17,7 +17,7 @@ import scipy
 
 from . import nests
 
-#: The flags that a printed program and the README name, for a library.
+#: The flags that a printed program and the documentation name, for a library.
 FLAGS = (
     "-std=c99", "-O3", "-march=native", "-fno-math-errno", "-fopenmp-simd", "-shared", "-fPIC",
 )  # fmt: skip
@@ -54,7 +54,8 @@ def declared(source: str, name: str) -> list[str]:
     """The parameters of a function."""
     found = re.search(rf"^int {name}\(([^)]*)\);", source, re.MULTILINE)
     assert found is not None
-    return [" ".join(p.replace("*restrict", "* ").split()) for p in found.group(1).split(",")]
+    plain = found.group(1).replace("*restrict", "*").replace("*", "* ")
+    return [" ".join(p.split()) for p in plain.split(",")]
 
 
 def arguments(

@@ -71,6 +71,7 @@ from .support.errors import LimitError as LimitError
 from .support.errors import LinAlgError as LinAlgError
 from .support.errors import MemoryLimitError as MemoryLimitError
 from .support.errors import ParseError as ParseError
+from .support.errors import PartitionError as PartitionError
 from .support.errors import ShapeError as ShapeError
 from .support.errors import TraceError as TraceError
 from .support.errors import UnsupportedError as UnsupportedError

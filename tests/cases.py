@@ -231,6 +231,7 @@ CASES = [
     case("no-dependence", "x", lambda xp, x, a: xp.sum(a * a) + 0 * xp.sum(x), x="n", a="n"),
     case("reciprocals", "x", lambda xp, x: xp.sum(1 / x + 2 / (1 + x) ** 2), x=("n", positive)),
     case("quotient", "x y", lambda xp, x, y: x / y, x="n", y=("n", positive)),
+    case("powers-of-one-base", "x c", lambda xp, x, c: xp.sum(xp.sin(x[:, None] ** np.arange(4, dtype="f4") @ c)), x=("n", positive), c=(4, 2)),
     case("powers", "x", lambda xp, x: xp.sum(x**5 - x**1.5 + x**-2), x=("n", positive)),
     case("variable-power", "x a", lambda xp, x, a: x**a, x=("n", positive), a="n"),
     case("sqrt-of-sum", "x", lambda xp, x: xp.sqrt(1 + xp.sum(x * x)), x="n"),

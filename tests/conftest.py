@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,6 +18,33 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 settings.register_profile("tcalc", deadline=None, print_blob=True)
 settings.load_profile("tcalc")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _of_device(item):
+            item.add_marker(pytest.mark.gpu)
+
+
+def _of_device(item: pytest.Item) -> bool:
+    """Does a test run on a device, or on what stands in for it?"""
+    called = getattr(item, "callspec", None)
+    return called is not None and called.params.get("backend") == "cupy"
+
+
+@pytest.fixture
+def device() -> Iterator[None]:
+    """A device, or what stands in for it."""
+    from tests.cupy_stand_in import some_device  # loads NumPy, which reads the environment
+
+    with some_device():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _where_it_runs(request: pytest.FixtureRequest) -> None:
+    if _of_device(request.node):
+        request.getfixturevalue("device")
 
 
 @pytest.fixture

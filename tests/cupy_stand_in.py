@@ -1,22 +1,28 @@
 """A stand-in for CuPy without a device: NumPy under CuPy's names and signatures, and no others.
 
 Arrays refuse to become NumPy's and to be mixed with them, as CuPy's do; where the table has no name
-there is none.
+there is none. What waits for the device is counted, and what is not waited for has no numbers.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import operator
-from collections.abc import Callable, Mapping
-from types import ModuleType
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from scipy import special
 
-from tests.cupy_table import MODULES, TABLE
+from tests.cupy_kernels import ElementwiseKernel, ReductionKernel
+from tests.cupy_table import CLASSES, MODULES, TABLE
 
 API: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8"))
 OPERATORS = (
@@ -25,11 +31,46 @@ OPERATORS = (
 )  # fmt: skip
 
 
+class Device:
+    """What the device that there is not has done.
+
+    Attributes
+    ----------
+    waits : int
+        How many times it was waited for.
+    uploads : list of tuple of int
+        Shapes of the arrays that came from the host.
+    raising : bool
+        Do factorisations look whether they have failed?
+    pending : list
+        Copies to the host that were asked for and not waited for.
+    """
+
+    def __init__(self) -> None:
+        self.waits = 0
+        self.uploads: list[tuple[int, ...]] = []
+        self.raising = False
+        self.pending: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def wait(self) -> None:
+        self.waits += 1
+        for target, source in self.pending:
+            target[...] = source
+        self.pending.clear()
+
+
+DEVICE = Device()
+
+
 def signature(text: str) -> inspect.Signature:
     """Of a text of the table."""
     scope: dict[str, Any] = {}
     exec(f"def f{text}: ...", scope)
     return inspect.signature(scope["f"])
+
+
+#: Methods that wait.
+WAITING = ("get", "item", "tolist", "tobytes", "nonzero")
 
 
 class DeviceArray:
@@ -41,13 +82,21 @@ class DeviceArray:
     def __init__(self, host: np.ndarray) -> None:
         self.host = np.asarray(host)
 
+    @property
+    def __cuda_array_interface__(self) -> Mapping[str, Any]:
+        return {"shape": self.host.shape, "version": 3}
+
     def __array__(self, *options: Any, **more: Any) -> np.ndarray:
         raise TypeError("Implicit conversion to a NumPy array is not allowed")
 
     def __getattr__(self, name: str) -> Any:
         text = API["cupy.ndarray"].get(name)
-        if text is None:
+        if text is None or name == "host":
             raise AttributeError(f"CuPy's arrays have no {name}")
+        if name in WAITING:
+            DEVICE.wait()
+        if name == "get":
+            return self.host.copy
         found = getattr(self.host, name)
         return checked(name, text, found, self) if callable(found) else wrapped(found)
 
@@ -64,19 +113,32 @@ class DeviceArray:
         return len(self.host)
 
     def __bool__(self) -> bool:
+        DEVICE.wait()
         return bool(self.host)
 
     def __int__(self) -> int:
+        DEVICE.wait()
         return int(self.host)
 
     def __float__(self) -> float:
+        DEVICE.wait()
         return float(self.host)
+
+    def __index__(self) -> int:
+        DEVICE.wait()
+        return operator.index(self.host)
+
+    def __repr__(self) -> str:
+        return f"device {self.host!r}"
 
     def __neg__(self) -> Any:
         return wrapped(-self.host)
 
     def __invert__(self) -> Any:
         return wrapped(~self.host)
+
+
+DeviceArray.__module__ = "cupy"
 
 
 def _binary(name: str) -> None:
@@ -134,11 +196,123 @@ def checked(
     return function
 
 
-#: What is not NumPy's or SciPy's under the same name.
-OWN: dict[str, Callable[..., Any]] = {
-    "scatter_add": lambda a, slices, value: np.add.at(a, slices, value),
-    "as_strided": np.lib.stride_tricks.as_strided,
-}
+# --- what is not NumPy's or SciPy's under the same name -------------------------------------------
+
+
+def asnumpy(a: Any, stream: Any = None, order: Any = None, out: Any = None, blocking: Any = True):
+    """A copy; without blocking its numbers are there once the stream was waited for."""
+    if blocking:
+        DEVICE.wait()
+        return np.array(a)
+    found = np.full_like(a, 77)
+    DEVICE.pending.append((found, a))
+    return found
+
+
+@contextmanager
+def errstate(**options: Any) -> Iterator[None]:
+    before, DEVICE.raising = DEVICE.raising, options["linalg"] == "raise"
+    try:
+        yield
+    finally:
+        DEVICE.raising = before
+
+
+def factorised(compute: Callable[..., Any], waits: int) -> Callable[..., Any]:
+    """Of a matrix that it cannot do with, garbage where nobody looks."""
+
+    def function(a: np.ndarray, *args: Any, **options: Any) -> Any:
+        for _ in range(waits if DEVICE.raising else 0):
+            DEVICE.wait()
+        try:
+            return compute(a, *args, **options)
+        except np.linalg.LinAlgError:
+            if DEVICE.raising:
+                raise
+            return np.full_like(args[0] if args else a, 77)
+
+    return function
+
+
+def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Without broadcasting over batches."""
+    if b.ndim > 1 and a.shape[:-1] != b.shape[:-1]:
+        raise ValueError("a must have (..., M, M) shape and b must have (..., M, K)")
+    return np.linalg.solve(a, b)
+
+
+def solve_triangular(
+    a: np.ndarray, b: np.ndarray, trans: int = 0, lower: bool = False, **options: Any
+) -> np.ndarray:
+    """Without a look at zeros on the diagonal."""
+    triangle = np.tril(a) if lower else np.triu(a)
+    triangle = np.swapaxes(triangle, -1, -2) if trans else triangle
+    columns = b if b.ndim == a.ndim else b[..., None]
+    assert a.shape[:-1] == columns.shape[:-1]
+    try:
+        return np.linalg.solve(triangle, columns).reshape(b.shape)
+    except np.linalg.LinAlgError:
+        return np.full_like(b, 77)
+
+
+class Stream:
+    def synchronize(self) -> None:
+        DEVICE.wait()
+
+
+#: By module. A number of waits: those of CuPy's routine where it looks at its status.
+OWN: dict[str, dict[str, Any]] = {
+    "cupy": {
+        "asnumpy": asnumpy,
+        "ElementwiseKernel": ElementwiseKernel,
+        "ReductionKernel": ReductionKernel,
+        "get_default_memory_pool": lambda: SimpleNamespace(free_bytes=lambda: 1 << 20),
+    },
+    "cupy.linalg": {
+        **{name: factorised(getattr(np.linalg, name), waits)
+           for name, waits in {"cholesky": 1, "inv": 2, "eigh": 1, "svd": 1, "qr": 2}.items()},
+        "solve": factorised(solve, 2),
+    },
+    "cupy.lib.stride_tricks": {"as_strided": np.lib.stride_tricks.as_strided},
+    "cupyx": {
+        "scatter_add": lambda a, slices, value: np.add.at(a, slices, value),
+        "errstate": errstate,
+    },
+    "cupyx.scipy.special": {},
+    "cupyx.scipy.linalg": {"solve_triangular": solve_triangular},
+    "cupy.cuda": {
+        "get_current_stream": Stream,
+        "runtime": SimpleNamespace(
+            getDeviceCount=lambda: 1, memGetInfo=lambda: (1 << 30, 1 << 31)
+        ),
+    },
+}  # fmt: skip
+SOURCES: dict[str, Any] = {
+    "cupy": np, "cupy.linalg": np.linalg, "cupyx.scipy.special": special,
+}  # fmt: skip
+
+
+def from_device(text: str) -> Callable[..., Any]:
+    """`asnumpy`, whose results are NumPy's."""
+
+    def function(a: Any, *args: Any, **options: Any) -> Any:
+        signature(text).bind(a, *args, **options)
+        return asnumpy(unwrapped(a), *args, **options)
+
+    return function
+
+
+def checked_kernel(text: str, made: Any) -> Any:
+    """A class of kernels that takes and gives arrays of the device."""
+
+    def make(*args: Any, **options: Any) -> Callable[..., Any]:
+        signature(text).bind(*args, **options)
+        found = made(*args, **options)
+        return lambda *arrays, **given: wrapped(found(*unwrapped(list(arrays)), **given))
+
+    return make
+
+
 #: Functions that take arrays of the host.
 FROM_HOST = ("asarray", "array")
 
@@ -147,14 +321,16 @@ def module(name: str, source: Any) -> ModuleType:
     """A module of the table: what NumPy does not have either cannot be run here."""
     found = ModuleType(name)
     for key, text in API[name].items():
-        compute = OWN.get(key) or getattr(source, key, None)
-        if text == "value":
+        compute = OWN[name].get(key) or getattr(source, key, None)
+        if isinstance(compute, type) and key in CLASSES:
+            setattr(found, key, checked_kernel(text, compute))
+        elif text == "value":
             setattr(found, key, compute)
+        elif key == "asnumpy":
+            setattr(found, key, from_device(text))
         elif compute is not None:
             taken = _host if key in FROM_HOST else unwrapped
             setattr(found, key, checked(key, text, compute, convert=taken))
-    if "asnumpy" in API[name]:
-        found.asnumpy = lambda a: np.array(unwrapped(a))  # type: ignore[attr-defined]
     return found
 
 
@@ -162,6 +338,8 @@ def _host(given: Any) -> Any:
     """Arrays of either kind as NumPy's."""
     if isinstance(given, DeviceArray):
         return given.host
+    if isinstance(given, np.ndarray):
+        DEVICE.uploads.append(given.shape)
     if isinstance(given, tuple | list):
         return type(given)([_host(part) for part in given])
     return {k: _host(v) for k, v in given.items()} if isinstance(given, dict) else given
@@ -169,8 +347,8 @@ def _host(given: Any) -> Any:
 
 def modules() -> dict[str, ModuleType]:
     """All modules of the table, by the names under which they are imported."""
-    sources = (np, np.linalg, np.lib.stride_tricks, np, special)
-    found = {name: module(name, source) for name, source in zip(MODULES, sources, strict=True)}
+    found = {name: module(name, SOURCES.get(name)) for name in MODULES}
+    found["cupy"].ndarray = DeviceArray  # type: ignore[attr-defined]
     found["cupy.lib"] = ModuleType("cupy.lib")
     found["cupyx.scipy"] = ModuleType("cupyx.scipy")
     for name in found:
@@ -178,3 +356,23 @@ def modules() -> dict[str, ModuleType]:
         if parent:
             setattr(found[parent], last, found[name])
     return found
+
+
+STAND_IN = modules()
+
+
+@cache
+def has_device() -> bool:
+    """Is there CuPy, and a device?"""
+    try:
+        cupy = importlib.import_module("cupy")
+        return bool(cupy.cuda.runtime.getDeviceCount())
+    except Exception:  # CuPy has an error of its own for every missing part
+        return False
+
+
+@contextmanager
+def some_device() -> Iterator[None]:
+    """Within it there is a device, or this one in its place."""
+    with mock.patch.dict(sys.modules, {} if has_device() else STAND_IN):
+        yield

@@ -1,7 +1,7 @@
 """CuPy's names and signatures as a table, by which tests without a device check programs.
 
 ``python -m tests.cupy_table`` writes it where a CuPy is installed (``pip install cupy-cuda12x``; no
-device is needed).
+device is needed, but CUDA's libraries are); with ``--show`` it prints what can be imported.
 """
 
 from __future__ import annotations
@@ -10,15 +10,23 @@ import importlib
 import inspect
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 TABLE = Path(__file__).resolve().parent / "cupy_api.json"
-MODULES = ("cupy", "cupy.linalg", "cupy.lib.stride_tricks", "cupyx", "cupyx.scipy.special")
+MODULES = (
+    "cupy", "cupy.linalg", "cupy.lib.stride_tricks", "cupyx", "cupyx.scipy.special",
+    "cupyx.scipy.linalg", "cupy.cuda",
+)  # fmt: skip
+#: Classes whose arguments the first line of the docstring has.
+CLASSES = ("ElementwiseKernel", "RawKernel", "ReductionKernel")
 
 
 def described(found: Any) -> str:
     """The signature of a function; of a ufunc how many operands it has; else its kind."""
+    if getattr(found, "__name__", "") in CLASSES:
+        return _shown(found)
     if hasattr(found, "nin"):
         return f"ufunc {found.nin}"
     if isinstance(found, type) or not callable(found):
@@ -26,8 +34,7 @@ def described(found: Any) -> str:
     try:
         parameters = inspect.signature(found).parameters.values()
     except ValueError:  # compiled: the first line of the docstring has it
-        shown = re.match(r"[\w.]+(\(.*\))", (found.__doc__ or "").split("\n")[0])
-        return re.sub(r"=[^,)]+", "=None", shown.group(1)) if shown else "value"
+        return _shown(found)
     bare = inspect.Parameter.empty
     plain = [
         p.replace(annotation=bare, default=bare if p.default is bare else None) for p in parameters
@@ -35,18 +42,38 @@ def described(found: Any) -> str:
     return str(inspect.Signature(plain))
 
 
+def _shown(found: Any) -> str:
+    """The signature that a docstring begins with; of C's types the names alone."""
+    shown = re.match(r"[\w.]+(\(.*\))", (found.__doc__ or "").split("\n")[0])
+    if shown is None:
+        return "value"
+    plain = re.sub(r"=(\(\)|[^,)]+)", "=None", shown.group(1))
+    return re.sub(r"(?<=[(,])( ?\*?,? ?)\w+ (?=\w)", r"\1", plain)
+
+
 def names(module: Any) -> dict[str, str]:
     """What is public in a module or a class."""
     return {n: described(getattr(module, n)) for n in dir(module) if not n.startswith("_")}
 
 
-def table() -> dict[str, Any]:
-    """The table of the CuPy that is installed."""
+def table(partly: bool) -> dict[str, Any]:
+    """The table of the CuPy that is installed; `partly`: without what CUDA's libraries lack for."""
     import cupy
 
-    modules = {name: names(importlib.import_module(name)) for name in MODULES}
+    modules = {}
+    for name in MODULES:
+        try:
+            modules[name] = names(importlib.import_module(name))
+        except ImportError:
+            if not partly:
+                raise
     return {"version": cupy.__version__, **modules, "cupy.ndarray": names(cupy.ndarray)}
 
 
 if __name__ == "__main__":
-    TABLE.write_text(json.dumps(table(), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    shown = sys.argv[1:] == ["--show"]
+    text = json.dumps(table(partly=shown), indent=1, sort_keys=True) + "\n"
+    if shown:
+        sys.stdout.write(text)
+    else:
+        TABLE.write_text(text, encoding="utf-8")

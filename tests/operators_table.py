@@ -1,4 +1,4 @@
-"""What the tests cover of every function of `tcalc.linalg`, as the table in the README.
+"""What the tests cover of every function of `tcalc.linalg`, as a table of the documentation.
 
 ``python -m tests.operators_table`` writes it there.
 """
@@ -19,7 +19,7 @@ import tcalc as tc
 from tests import hyper, hyper_svd, test_linalg, test_matrix_functions, test_packed
 from tests.linalg_cases import CASES, Case, eigenvalue_sum, eigh_function
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "linear_algebra.md"
 START, END = "<!-- operators -->\n", "<!-- end of operators -->\n"
 HEADER = (
     "function", "parameters", "cases", "oracle", "orders", "compositions", "float32", "batch",
@@ -148,11 +148,11 @@ def table() -> str:
 
 
 def written(text: str) -> str:
-    """The text of the README with the table in its place."""
+    """The text of the page with the table in its place."""
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
     return f"{before}{START}{table()}{END}{after}"
 
 
 if __name__ == "__main__":
-    README.write_text(written(README.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

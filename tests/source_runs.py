@@ -6,7 +6,6 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -16,7 +15,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.trees import leaves, unflatten
-from tests.cupy_stand_in import modules
+from tests.cupy_stand_in import STAND_IN, has_device
 
 
 class Library(NamedTuple):
@@ -43,25 +42,12 @@ LIBRARIES = {
 def library_of(language: str) -> tuple[Library, Any]:
     """A row and its module; the test is skipped where it is not installed."""
     row = LIBRARIES[language]
-    if language == "cupy" and not on_device():
+    if language == "cupy" and not has_device():
         return row, STAND_IN["cupy"]
     try:
         return row, importlib.import_module(row.module)
     except ImportError as error:
         pytest.skip(f"{language} programs are not run: {error}")
-
-
-STAND_IN = modules()
-
-
-@cache
-def on_device() -> bool:
-    """Is there CuPy, and a device?"""
-    try:
-        cupy = importlib.import_module("cupy")
-        return bool(cupy.cuda.runtime.getDeviceCount())
-    except Exception:  # CuPy has an error of its own for every missing part
-        return False
 
 
 def computed(e: Any, arrays: Mapping[str, Any], language: str, **extents: int) -> Any:

@@ -332,6 +332,7 @@ INTEGERS = [
 ]
 
 
+@pytest.mark.usefixtures("device")
 @pytest.mark.parametrize(("integers", "same"), INTEGERS, ids=[str(e) for e, _ in INTEGERS])
 def test_integers_that_index_are_exact(integers: tc.Expr, same: Callable[..., int]) -> None:
     v = tc.var("v", 8)

@@ -142,6 +142,47 @@ def test_sums_run_along_axes_that_are_long() -> None:
     assert "n * n * d" not in few + many  # differences are made again where they are read
 
 
+def test_products_with_vectors_take_several_rows_at_a_time(tmp_path: Path) -> None:
+    """Also where a chain goes on with each entry; not where the row is read again at once."""
+    V = tc.var("V", ("m", "m"))
+    e = tc.tanh(V @ tc.tanh(X @ w))
+    assert body(tc.sum(e)).count("multiply_rows(") == 2
+    assert body(tc.sum(e)).count("tanh(") == 2
+    assert "multiply_rows(" not in body(tc.grad(tc.sum(tc.softplus(X @ w)), w))
+    rng, jobs = np.random.default_rng(1), list[Job]()
+    for m in range(1, 10):  # fours of rows, and what is left
+        arrays = {
+            "V": rng.normal(size=(m, m)),
+            "X": rng.normal(size=(m, 5)),
+            "w": rng.normal(size=5),
+        }
+        jobs.append(Job(f"chain of {m}", e, arrays, {"m": m, "n": 5}))
+    source = printed(jobs[0], 0)
+    library = built(source, tmp_path)
+    for job in jobs:
+        status, (found,) = called(library, source, "f0", job)
+        assert status == 0
+        np.testing.assert_allclose(found, job.expected()[0], rtol=1e-12)
+
+
+def test_what_one_row_needs_is_as_long_as_a_row() -> None:
+    """An array of which each turn of a loop reads only what it has filled itself."""
+    own = tc.sin(X) * X
+    text = tc.to_code(own / tc.sum(own * own, axis=1)[:, None], "c")
+    assert "return (size_t)(n) * sizeof(real);" in text
+    shared = own / tc.sum(own * own, axis=0)
+    assert "(size_t)(m * n + n)" in tc.to_code(shared, "c")
+
+
+def test_products_made_for_products_lie_along_their_longer_axes() -> None:
+    x = tc.var("x", ("n", "d"))
+    pairs = (x[:, None] - x[None]) ** 2 * A[:, :, None]
+    e = tc.einsum("ijk,ijl->kl", pairs, tc.sin(pairs) * pairs)
+    text = tc.to_code(e, "c", sizes={"n": 300, "d": 4})
+    product = re.search(r"product\(d, d, n \* n, \w+, n \* n, 1, \w+, 1, n \* n, out\)", text)
+    assert product is not None
+
+
 def test_rows_of_zeros_are_one_loop() -> None:
     U, V = tc.var("U", ("m", "k")), tc.var("V", ("n", "k"))
     text = body(tc.hessian(tc.sum((U @ V.T) ** 2), U))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
 import tcalc as tc
 from tcalc import linalg as la
+from tcalc.backends.c.functions import CompiledSteps
 from tests.shared import run_source
 
 A = tc.var("A", ("n", "n"))
@@ -91,3 +93,29 @@ def test_derivatives_of_the_adjugate_divide_by_nothing() -> None:
         np.testing.assert_allclose(
             tc.jacobian(la.adj(A), A)(A=point), wanted, atol=1e-12 * max(1.0, np.abs(wanted).max())
         )
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("power", range(0, 17, 2))
+def test_cofactors_are_accurate_however_a_matrix_is_conditioned(power: int, backend: str) -> None:
+    """By the inverse where that is as good, by singular values elsewhere."""
+    rng = np.random.default_rng(power)
+    u, _, v = np.linalg.svd(rng.normal(size=(N, N)))
+    point = (u * np.array([1, 0.9, 0.8, 10.0**-power])) @ v
+    with mpmath.workdps(60):
+        exact = mpmath.matrix(point.tolist())
+        inverse = mpmath.inverse(exact) * mpmath.det(exact)
+        wanted = np.array(inverse.tolist(), dtype=float)
+    found = tc.compile(tc.grad(la.det(A), A), backend=backend)(A=point)
+    np.testing.assert_allclose(found, wanted.T, atol=2e-12 * np.abs(wanted).max())
+
+
+def test_small_matrices_stay_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy is not entered for their determinants, inverses and adjugates, but where C leaves."""
+    rows = [la.det(A), la.inv(A), la.logdet(A), la.adj(A)]
+    step = tc.compile(rows, backend="c")
+    step(A=np.eye(5))
+    left: list[int] = []
+    monkeypatch.setattr(CompiledSteps, "_step", lambda self, v, number: left.append(number))
+    step(A=RNG.normal(size=(5, 5)) + 3 * np.eye(5))
+    assert not left

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.cupy_stand_in import modules
+from tests.cupy_stand_in import STAND_IN
 
-STAND_IN = modules()
 cp = STAND_IN["cupy"]
 x = cp.asarray(np.arange(3.0))
 

@@ -1,4 +1,4 @@
-"""Where equalities hold: the README's table of formal identities and of proved domains."""
+"""Where equalities hold: the documentation's table of formal identities and of proved domains."""
 
 from __future__ import annotations
 

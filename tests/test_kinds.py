@@ -76,12 +76,23 @@ def products() -> tuple[Any, dict[str, Any]]:
     A, B, d = tc.var("A", (170, 170)), tc.var("B", (170, 170)), tc.var("d", (170,))
     L = tc.linalg.cholesky(A)
     squares = tc.grad(tc.sum(tc.linalg.trmm(A, B) ** 2), A)
-    e = [squares, tc.grad(tc.sum(B * L), A), A.T @ (d[:, None] * A), (A @ B) * L, (L @ B) * L.T]
+    X, Y = tc.var("X", (170, 20)), tc.var("Y", (170, 20))
+    weighted = tc.einsum("nk,nkl->kl", A, X[:, None] - Y)
+    e = [
+        weighted,
+        squares,
+        tc.grad(tc.sum(B * L), A),
+        A.T @ (d[:, None] * A),
+        (A @ B) * L,
+        (L @ B) * L.T,
+    ]
     a = rng.normal(size=(170, 170))
     return e, {
         "A": a @ a.T + np.eye(170),
         "B": rng.normal(size=(170, 170)),
         "d": rng.normal(size=170),
+        "X": rng.normal(size=(170, 20)),
+        "Y": rng.normal(size=(170, 20)),
     }
 
 

@@ -26,7 +26,7 @@ DATA = {
     "w": np.array([0.3, -0.2, 0.1]),
 }
 SIZES = {"m": 5, "n": 3}
-README = (Path(__file__).parent.parent / "README.md").read_text()
+PAGE = (Path(__file__).parent.parent / "docs" / "output.md").read_text()
 
 
 @pytest.fixture(autouse=True)
@@ -167,8 +167,8 @@ def test_problems_with_compilers_are_told(
 
 @needs_compiler
 @pytest.mark.parametrize(
-    "line", re.findall(r"^tcalc (?:build .*|derive .*--out .*)$", README, re.MULTILINE)
+    "line", re.findall(r"^tcalc (?:build .*|derive .*--out .*)$", PAGE, re.MULTILINE)
 )
-def test_lines_of_the_readme_run(line: str) -> None:
+def test_lines_of_the_documentation_run(line: str) -> None:
     assert main(shlex.split(line)[1:]) == 0
     assert any(Path().rglob("*.c"))

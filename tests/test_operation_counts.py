@@ -26,6 +26,7 @@ NUMBERED, BINARY = ("scale", "shift", "minus_from"), ("multiply", "add", "subtra
 CLOSED: dict[str, list[Counted]] = {
     **{kind: [(s, (2.0,), [s], p) for s, _, _, p in ENTRYWISE] for kind in NUMBERED},
     **{kind: [*ENTRYWISE, ((N, M), (), [(M,), (N, M)], N * M)] for kind in BINARY},
+    "powers": [((N, M), (0, 1), [(N,)], N * M), ((M,), (4, -1), [()], M)],
     "triangle": [
         ((N, N), ("lower", 0.5), [(N, N)], N),
         ((B, M, M), ("upper", 0.0), [(B, M, M)], B * M),
@@ -57,6 +58,7 @@ CLOSED: dict[str, list[Counted]] = {
         ((B, M, K), ("bij,bjk->bik",), [(B, M, N), (B, N, K)], 2 * B * M * N * K),
         ((M, N), ("i,j->ij",), [(M,), (N,)], 2 * M * N),
     ],
+    "weighted": [((M, K), (1.0, -1.0), [(M, N), (N, K), (M, K)], 3 * M * N * K)],
     "gram": [
         ((M, M), (), [(N, M), (N,), (N, M)], N * M * (M + 2)),
         ((N, N), (), [(M, N), (M,), (M, N)], M * N * (N + 2)),

@@ -1,4 +1,4 @@
-"""The README's table of linear algebra says what the tests do."""
+"""The documentation's table of linear algebra says what the tests do."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 import tcalc as tc
 from tests.linalg_cases import CASES
-from tests.operators_table import END, README, START, operator, table, written
+from tests.operators_table import END, PAGE, START, operator, table, written
 
 
-def test_the_readme_has_the_table() -> None:
-    text = README.read_text(encoding="utf-8")
+def test_the_page_has_the_table() -> None:
+    text = PAGE.read_text(encoding="utf-8")
     assert text.count(START) == text.count(END) == 1
     message = "run `python -m tests.operators_table`"
     assert written(text) == text, message

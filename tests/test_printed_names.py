@@ -15,7 +15,7 @@ from tcalc.graph.normal import bare
 from tcalc.languages.matrix.functions import signature_of
 from tests.formula_tables import FORMULAS
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text()
+PAGE = (Path(__file__).resolve().parent.parent / "docs" / "languages.md").read_text()
 A, B, t = tc.var("A", ("n", "n")), tc.var("B", ("n", "n")), tc.var("t")
 x, y, c = tc.var("x", ("n",)), tc.var("y", ("n",)), tc.var("c", ("n",))
 X, w = tc.var("X", ("m", "n")), tc.var("w", ("n",))
@@ -28,20 +28,20 @@ def called(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["expm", "sqrtm", "logm", "inv", "adj", "det", "logdet"])
-def test_derivatives_of_matrix_functions_call_what_the_readme_names(name: str) -> None:
+def test_derivatives_of_matrix_functions_call_what_the_documentation_names(name: str) -> None:
     f = tc.parse(
         f"sum({name}(A) .* B)" if name not in ("det", "logdet") else f"{name}(A)", A=A, B=B
     )
     for order in (1, 2):
         for word in called(str(tc.derivative(f, "A", order))):
             base = re.sub(r"_frechet\d?$", "", word)
-            assert f"`{word}(" in README or signature_of(base), word
+            assert f"`{word}(" in PAGE or signature_of(base), word
             assert base == word or base in ("expm", "sqrtm", "logm", "adj"), word
 
 
 def test_formulas_call_what_text_reads() -> None:
     words = set().union(*[called(row.printed()) for row in FORMULAS])
-    assert all(signature_of(word) or f"`{word}(" in README for word in words), words
+    assert all(signature_of(word) or f"`{word}(" in PAGE for word in words), words
 
 
 @pytest.mark.parametrize(

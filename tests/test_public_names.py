@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from importlib import import_module
-from inspect import getdoc, getsource, isfunction, signature
+from inspect import getattr_static, getdoc, getsource, isclass, isfunction, signature
 from pkgutil import walk_packages
 from types import ModuleType
 
@@ -88,3 +88,42 @@ def test_every_public_function_tells_its_parameters_and_results(name: str) -> No
     entries = re.findall(r"^([\w*, \\]+?)(?: :.*)?$", section, re.MULTILINE)
     told = {word.strip(" *\\") for entry in entries for word in entry.split(",")}
     assert not signature(function).parameters.keys() - told - {"operands", "args", "options"}
+
+
+CLASSES = {
+    name: c for name in dir(tc) if not name.startswith("_") and isclass(c := getattr(tc, name))
+}
+
+
+def described(kind: type) -> set[str]:
+    """The names in the sections Attributes of a class and its bases."""
+    sections = [(base.__doc__ or "").partition("Attributes\n")[2] for base in kind.__mro__]
+    entries = re.findall(r"^ *([\w, ]+) : ", "\n".join(sections), re.MULTILINE)
+    return {name.strip() for entry in entries for name in entry.split(",")}
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_every_public_class_tells_its_methods_and_attributes(name: str) -> None:
+    kind = CLASSES[name]
+    assert (kind.__doc__ or "").strip()
+    own = [n for n in dir(kind) if not n.startswith("_") and not hasattr(Exception, n)]
+    silent = {n for n in own if not (getattr_static(kind, n).__doc__ or "").strip()}
+    assert not silent - described(kind)
+
+
+NAMESPACES = [
+    "tcalc.autograd", "tcalc.autograd.extend", "tcalc.autograd.optimizers",
+    "tcalc.autograd.test_util", "tcalc.autograd.fixed_points",
+    *(found.name for found in walk_packages(tc.scipy.__path__, "tcalc.scipy.")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_functions_of_other_libraries_names_tell_what_they_are(name: str) -> None:
+    module = import_module(name)
+    functions = {
+        n: f
+        for n, f in vars(module).items()
+        if not n.startswith("_") and isfunction(f) and f.__module__ == name
+    }
+    assert not [n for n, f in functions.items() if not (getdoc(f) or "").strip()]

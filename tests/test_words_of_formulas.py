@@ -18,9 +18,9 @@ from tests.one_spelling import one_spelling
 from tests.test_operators import APPLIED, ELEMENTWISE
 from tests.test_source_tables import CONSTANTS
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text()
-#: Words that a table of the README explains.
-EXPLAINED = set(re.findall(r"`(\w+)\(", README))
+PAGE = (Path(__file__).resolve().parent.parent / "docs" / "languages.md").read_text()
+#: Words that a table of the documentation explains.
+EXPLAINED = set(re.findall(r"`(\w+)\(", PAGE))
 CALLED = re.compile(r"\b([A-Za-z_]\w*)\(")
 ROWS = [(row, ()) for row in ELEMENTWISE if "#" not in row.name] + APPLIED + CONSTANTS
 
@@ -47,7 +47,7 @@ def equal(one: Expr, other: Expr) -> bool:
 
 def known(word: str) -> bool:
     places = (tc, tc.linalg, tc.scipy.special)
-    # Derivatives of matrix functions along directions, as the README explains.
+    # Derivatives of matrix functions along directions, as the documentation explains.
     word = re.sub(r"_frechet\d*$", "", word)
     return any(hasattr(place, word) for place in places) or word in FUNCTIONS
 

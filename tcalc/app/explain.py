@@ -12,11 +12,13 @@ from ..graph.extents import NOMINAL, show_shape
 from ..graph.nodes import Derivative, Expr, Var, dimensions, postorder
 from ..graph.normal import bare
 from ..graph.variables import canonical_name
+from ..partition.split import row_axes, split
 from ..plan.lowering.make import make_plan
 from ..rules.strategy import simplify
-from ..run.binding import checked_extent
+from ..run.binding import argument_names, checked_extent
 from ..support import html
 from ..support.byte_counts import show_bytes
+from ..support.errors import PartitionError
 from .convention import layout
 
 HEAD = ("mode", "nodes", "steps", "operations", "peak memory")
@@ -44,6 +46,8 @@ class Explanation:
         Extents of the dimensions that the predictions are for.
     layout : str
         How the axes of what is explained are ordered, in words.
+    passes : str
+        How it is computed over the rows of data, or why not; empty where nothing is said of rows.
     """
 
     def __init__(
@@ -54,9 +58,11 @@ class Explanation:
         sizes: dict[str, int],
         note: str,
         layout: str,
+        passes: str = "",
     ) -> None:
         self.title, self.rows, self.rewrites = title, list(rows), rewrites
         self.sizes, self.note, self.layout = sizes, note, layout
+        self.passes = passes
 
     def __str__(self) -> str:
         cells = self._cells()
@@ -68,7 +74,8 @@ class Explanation:
                 for k, (c, w) in enumerate(zip(line, widths, strict=True))
             ]
             lines.append("  " + "  ".join(padded).rstrip())
-        return "\n".join([*lines, f"  {self._fired()}"])
+        lines += [f"  {self._fired()}", *[f"  {line}" for line in self.passes.splitlines()]]
+        return "\n".join(lines)
 
     __repr__ = __str__
 
@@ -85,7 +92,8 @@ class Explanation:
     def _repr_html_(self) -> str:
         """For notebooks."""
         head, *rows = self._cells()
-        return html.table(self.title + self.note, head, rows, [self._fired()])
+        notes = [self._fired(), *self.passes.splitlines()]
+        return html.table(self.title + self.note, head, rows, notes)
 
 
 class Source(NamedTuple):
@@ -125,7 +133,9 @@ def _sources(parts: Sequence[Expr]) -> list[Source]:
     ]
 
 
-def explain(e: Any, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explanation:
+def explain(
+    e: Any, /, wrt: Any = None, order: int = 1, over: Any = (), **sizes: int
+) -> Explanation:
     """Modes side by side: nodes, steps, predicted operations and peak memory; rewrites that fired.
 
     Parameters
@@ -135,6 +145,9 @@ def explain(e: Any, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explana
         as it is. The parts of a nest are computed together, and what they share is counted once.
     wrt : variable, name or nest of these, optional
     order : int
+    over : sequence of variables or their names, optional
+        Data whose first axis is that of the rows: with them, the passes over these in which the
+        back end "dask" computes it.
     **sizes : int
         Extents of dimensions; the others count 100.
 
@@ -176,7 +189,19 @@ def explain(e: Any, /, wrt: Any = None, order: int = 1, **sizes: int) -> Explana
         for source in sources
         for leaf in trees.leaves(source.of)
     ]
-    return Explanation(title, rows, dict(fired), known, note, "; ".join(dict.fromkeys(ordered)))
+    passes = _passes(parts if wrt is None else sources[0].derivatives("auto"), over)
+    layouts = "; ".join(dict.fromkeys(ordered))
+    return Explanation(title, rows, dict(fired), known, note, layouts, passes)
+
+
+def _passes(roots: Sequence[Expr], over: Any) -> str:
+    """How parts of the rows compute the roots, or why they do not."""
+    values = [e.inner if isinstance(e, Derivative) else simplify(e) for e in roots]
+    try:
+        rows = row_axes(values, argument_names(over))
+        return str(split(values, rows)) if rows else ""
+    except PartitionError as error:
+        return str(error)
 
 
 def all_sizes(roots: Sequence[Expr], sizes: Mapping[str, int]) -> dict[str, int]:

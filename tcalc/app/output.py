@@ -24,7 +24,7 @@ NAMING = {row.form for row in TEXT_LANGUAGES.values() if row.names}
 #: What names of files end with; other languages of source are Python.
 ENDINGS = {
     "text": ".txt", "latex": ".tex", "mathml": ".mml", "dot": ".dot", "einsum": ".einsum",
-    "index": ".index", "c": ".c", "julia": ".jl", "matlab": ".m",
+    "index": ".index", "c": ".c", "cuda": ".cu", "julia": ".jl", "matlab": ".m",
 }  # fmt: skip
 
 

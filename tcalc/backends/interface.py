@@ -139,11 +139,23 @@ class BackEnd(NamedTuple):
         nothing. Asked whenever an expression is compiled, before anything is planned.
     machine : Machine
         What its plans are made for.
+    memory : callable, optional
+        How many bytes a call may allocate; None, where a Machine does not say either: what this
+        process may.
+    device : bool
+        Does it take arrays of a device, too?
     wait : callable, optional
         Waits so many seconds, or as long as it takes, for what is still being compiled; is it done?
+    engine : callable, optional
+        Makes what is asked in place of an `Engine` of `tcalc.run.engine`, for a back end that does
+        not run one plan: given the same, and as `threads` how many one plan may use, as `compute`
+        whether results are wanted at once.
     """
 
     bind: Bind
     available: Callable[[], None]
     machine: Machine
+    memory: Callable[[], int | None] = lambda: None
+    device: bool = False
     wait: Callable[[float | None], bool] = lambda seconds: True
+    engine: Callable[..., Any] | None = None

@@ -123,11 +123,13 @@ class ArrayMethods(Evaluated):
 
     @property
     def T(self) -> Expr:
+        """The expression with its axes in reverse."""
         result: Expr = _done("transpose", (self,), {})
         return result
 
     @property
     def mT(self) -> Expr:
+        """The transposed matrices of the last two axes."""
         result: Expr = _done("matrix_transpose", (self,), {})
         return result
 
@@ -149,6 +151,7 @@ class ArrayMethods(Evaluated):
 
     @property
     def imag(self) -> Expr:
+        """Zeros of the same shape: numbers are real."""
         result: Expr = surface["imag"](self)
         return result
 

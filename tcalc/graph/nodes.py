@@ -46,8 +46,12 @@ class Expr(ArrayMethods):
     ----------
     shape : tuple of int and str
         Extents; a str names a dimension that is bound by the arrays at evaluation.
+    ndim : int
+        The number of axes.
     args : tuple of Expr
         Operands.
+    order : tuple
+        By which terms and factors are sorted: the same in every process.
     """
 
     __slots__ = (

@@ -76,6 +76,9 @@ class Meaning:
         finite everywhere; None elsewhere.
     transposes : bool
         Does transposing the cores of all operands transpose that of the result, or leave it?
+    pairs : bool
+        Is the core of the result an entry for every row of the one operand and every row of the
+        other, so that exchanging the operands transposes it?
     self_adjoint : bool
         Is the core of the result a symmetric matrix, whatever the operands are?
     pushforward, pullback : callable or None
@@ -116,6 +119,7 @@ class Meaning:
     range: tuple[float, float] = INFINITE
     safe: tuple[float | None, ...] = ()
     transposes: bool = False
+    pairs: bool = False
     self_adjoint: bool = False
     pushforward: Callable[..., Expr | None] | None = None
     pullback: Callable[..., Expr | None] | None = None

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..support.arrays import Array
+from ..support.namespaces import NUMPY, namespace_of
 from .formulas import Formula
 
 
@@ -103,6 +104,7 @@ class Slot(NamedTuple):
 def projected(value: Array, slot: Slot, owned: bool = False) -> Array:
     """An array of floats projected along a slot; one that is `owned` may be overwritten."""
     i, j, subspace = slot
+    xp = namespace_of(value)
     if subspace.mirror:
         with np.errstate(all="ignore"):
             turned = value.swapaxes(i, j)
@@ -112,6 +114,10 @@ def projected(value: Array, slot: Slot, owned: bool = False) -> Array:
         n = value.shape[i]
         zero = ~subspace.mask(n)
         spread = [n if axis in (i, j) else 1 for axis in range(value.ndim)]
+        zero = (zero if i < j else zero.T).reshape(spread)
+        if xp is not NUMPY:
+            found: Array = xp.where(xp.asarray(zero), 0, value)
+            return found
         value = value if owned else value.copy()
-        np.copyto(value, 0, where=(zero if i < j else zero.T).reshape(spread))
+        np.copyto(value, 0, where=zero)
     return value

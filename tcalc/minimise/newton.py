@@ -72,7 +72,7 @@ class _NewtonSearch:
     def evaluate(self, arrays: Any) -> tuple[float, tuple[Array, ...]]:
         self.evaluations += 1
         value, gradient = self.first(self.named(arrays))
-        return float(value), self.tuple(gradient)
+        return float(value), tuple(map(np.asarray, self.tuple(gradient)))
 
     def evaluate_or_inf(self, arrays: Any) -> tuple[float, tuple[Array, ...]]:
         """The value at a point, infinite where the objective is not defined."""
@@ -216,9 +216,9 @@ def newton(
     data : mapping, optional
         Arrays of all other variables.
     tolerance : float
-        Done when no entry of the gradient is larger than this times max(1, |f|), where |f| is
-        not larger than at the start, and the next step would be shorter than its square root
-        times 1 + max |x|.
+        Done when no entry of the gradient is larger than this times ``max(1, |f|)``, where f
+        is not larger in size than at the start, and the next step would be shorter than its square
+        root times ``1 + max |x|``.
     max_steps : int
     callback : callable, optional
         Called after every step with the result so far; StopIteration ends the search.

@@ -11,6 +11,7 @@ from ..graph.extents import Coef
 from ..graph.nodes import Expr
 from ..graph.normal import add, einsum, scale
 from ..graph.operators import Kernels, Meaning, Op, Spelling
+from ..graph.products import split_coef
 from .matrix_cores import labels
 
 __all__: list[str] = []
@@ -60,7 +61,7 @@ SQUARED_DISTANCES = Op(
     "squared_distances", (2, 2),
     Meaning(
         (_partial_left, _partial_right), shape=lambda params, a, b: (*a[:-1], b[-2]),
-        domain=((-2, 2), (-2, 2)),
+        domain=((-2, 2), (-2, 2)), pairs=True,
     ),
     Kernels(_kernel, host=True, portable=_portable, flops=_flops),
     Spelling(r"\operatorname{{squared\_distances}}({0}, {1})"),
@@ -69,4 +70,6 @@ SQUARED_DISTANCES = Op(
 
 def distances_of_sum(a: Expr, b: Expr) -> Expr:
     """|a_i + b_j|^2 of shape (..., n, m), for rows of shapes (..., n, k) and (..., m, k)."""
+    if split_coef(a)[0].value < 0:
+        return apply(SQUARED_DISTANCES, scale(a, Coef(-1)), b)
     return apply(SQUARED_DISTANCES, a, scale(b, Coef(-1)))

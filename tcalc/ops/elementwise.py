@@ -334,9 +334,14 @@ def power(a: object, b: object) -> Expr:
     return _power(base, exponent)
 
 
+def is_power(e: Apply) -> bool:
+    """Is e a power, whatever its exponents are?"""
+    return e.op is operator_named("power")
+
+
 def whole_power(e: Expr) -> tuple[Expr, int] | None:
     """The base and the exponent, where e is a power with a whole number from 3 on."""
-    if not isinstance(e, Apply) or e.op is not operator_named("power"):
+    if not isinstance(e, Apply) or not is_power(e):
         return None
     base, exponent = e.args
     value = numeric_value(exponent)

@@ -18,6 +18,8 @@ from .docstrings import documented
 
 Function = Callable[..., Expr]
 _ANY = (-2.0, 2.0)
+_RESULT = """Of the operands' broadcast shape, whose named extents must agree (else a ShapeError).
+    Numbers are float32 where no operand's are float64, and nan outside of the domain."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def elementwise(
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``{name}`` of every entry, with NumPy's broadcasting."
-    documented(function, ("x", "y", "z")[: len(partials)], "Of the operands' broadcast shape.")
+    documented(function, ("x", "y", "z")[: len(partials)], _RESULT)
     return public(function)
 
 

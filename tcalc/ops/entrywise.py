@@ -27,6 +27,7 @@ from .elementwise import (
     minimum,
     mod,
     not_equal,
+    power,
     reciprocal,
     sqrt,
     where,
@@ -69,11 +70,11 @@ arccosh: Function = elementwise(
     flops=20,
 )  # fmt: skip
 arctanh: Function = elementwise(
-    "arctanh", lambda x, y: reciprocal((1 - x) * (1 + x)),
+    "arctanh", lambda x, y: reciprocal(1 - x * x),
     latex=r"\operatorname{{artanh}}({0})", domain=INSIDE, safe=(0,), flops=20,
 )  # fmt: skip
 cbrt: Function = elementwise(
-    "cbrt", lambda x, y: reciprocal(3 * y * y), latex=r"\sqrt[3]{{{0}}}", domain=ABOVE_ZERO,
+    "cbrt", lambda x, y: power(y, -2) / 3, latex=r"\sqrt[3]{{{0}}}", domain=ABOVE_ZERO,
     safe=(1,), flops=20,
 )  # fmt: skip
 ceil: Function = elementwise(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..graph.extents import Coef, Shape, show_shape
 from ..graph.nodes import Expr
 from ..graph.normal import add, einsum, scale, view
 from ..graph.products import symmetries
+from ..support.conditions import looked_at_later
 from ..support.errors import LinAlgError, ShapeError
 
 #: Extent from which calling LAPACK by itself, in place, is worth its overhead.
@@ -29,7 +30,11 @@ def square(name: str, e: Expr) -> Expr:
 
 def refuse(problem: str, bad: Any) -> None:
     """A LinAlgError that names the first bad item of a batch, if there is one."""
-    bad = np.asarray(bad)
+    if not looked_at_later(bad, partial(_refuse, problem)):
+        _refuse(problem, np.asarray(bad))
+
+
+def _refuse(problem: str, bad: Any) -> None:
     if bad.any():
         index = np.unravel_index(int(bad.argmax()), bad.shape)
         item = ", ".join(map(str, index))
@@ -71,6 +76,13 @@ def both(first: Expr) -> Expr:
     axes = list(range(first.ndim))
     swapped = einsum([first], [axes], [*axes[:-2], axes[-1], axes[-2]])
     return scale(add([first, swapped]), Coef(0.5))
+
+
+def largest(xp: Any, a: Any) -> Any:
+    """The largest magnitude of each row, 0 of one without entries; rows have one entry then."""
+    if not a.shape[-1]:
+        return xp.zeros((*a.shape[:-1], 1), a.dtype)
+    return xp.abs(a).max(axis=-1, keepdims=True)
 
 
 def symmetric(xp: Any, a: Any) -> Any:

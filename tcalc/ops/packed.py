@@ -94,7 +94,8 @@ def _by_rows(xp: Any, v: Any, chosen: Any, params: tuple[Any, ...]) -> Any:
     if not params[1]:
         start = start + count - n
     some = xp.concatenate([v, xp.zeros((*v.shape[:-1], 1), v.dtype)], axis=-1)
-    return xp.take(some, start[:, None] + xp.arange(n), axis=-1, mode="clip")
+    places = xp.clip(start[:, None] + xp.arange(n), 0, some.shape[-1] - 1)
+    return xp.take(some, places, axis=-1)
 
 
 def _as_column(xp: Any, v: Any, chosen: Any, params: tuple[Any, ...]) -> Any:

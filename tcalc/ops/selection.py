@@ -22,10 +22,11 @@ from .affine_entries import picked, place_form
 from .reductions import arange
 
 
-def checked(index: Any, extent: int, what: str) -> np.ndarray[Any, Any]:
+def checked(index: Any, extent: int, what: object) -> np.ndarray[Any, Any]:
     """Integers from 0 to extent - 1; negative ones count from the end.
 
-    Of any library's array: whether entries are in range is found out on the host.
+    Of any library's array: whether entries are in range is found out on the host. `what` is the
+    index as errors name it, which is written only then.
 
     Raises
     ------
@@ -44,10 +45,15 @@ def checked(index: Any, extent: int, what: str) -> np.ndarray[Any, Any]:
     low, high = array.min(), array.max()
     if low < -extent or high >= extent:
         place = np.unravel_index(int(((array < -extent) | (array >= extent)).argmax()), array.shape)
-        held = f" holds {array[place]}" if what != str(array[place]) else ""
+        held = f" holds {array[place]}" if str(what) != str(array[place]) else ""
         held += f" at {', '.join(map(str, place))}" if place else ""
         raise RangeError(f"the index {what}{held}, out of range for an axis of extent {extent}")
     return array if low >= 0 else np.where(array < 0, array + extent, array)
+
+
+def in_range(index: Any, extent: int) -> Any:
+    """Where an array of any library holds integers that `checked` takes."""
+    return (index >= -extent) & (index < extent) & (index % 1 == 0)
 
 
 def _shape(params: tuple[Any, ...], shape: Shape) -> Shape:
@@ -76,7 +82,7 @@ def selection(index: Expr, extent: Extent) -> Expr:
     a unit tensor, those that are affine in places along axes an indicator.
     """
     if isinstance(index, Const) and isinstance(extent, int):
-        places = checked(index.value, extent, str(index))
+        places = checked(index.value, extent, index)
         if places.shape == (extent,) and (places == np.arange(extent)).all():
             index = arange(extent)
     found = picked(index, extent)

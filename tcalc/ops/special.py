@@ -34,7 +34,7 @@ __all__ = [
 
 def _inverse_mills(xp: Any, n: Any, x: Any) -> Any:
     found = x + 0 * n
-    for order in np.unique(np.asarray(n)):
+    for order in np.unique(*xp.on_host([n])):
         found = xp.where(n == order, _mills_derivative(xp, int(order), x), found)
     return found
 

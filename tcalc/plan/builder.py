@@ -14,7 +14,7 @@ from ..support.machine import NOMINAL_MACHINE, Machine
 from ..support.whole_numbers import as_float
 from .kinds.sparse import TAKING_SPARSE
 from .kinds.table import KINDS
-from .slot_facts import Inverse, Placement
+from .slot_facts import Inverse, OuterSum, Placement
 from .steps import BUFFER, CONST, RESULT, VIEW, ProductKey, Step, Word
 
 PLANNED = 50  #: What a step of a plan counts among the steps of a budget.
@@ -47,6 +47,8 @@ class Builder:
         self.sparse: dict[int, Any] = {}
         #: Arrays whose entries stand in zeros: slot and axes in the placement, and the placement.
         self.placements: dict[int, tuple[tuple[int, Word], Placement]] = {}
+        #: Sums of two arrays each of which lacks an axis that the other one has.
+        self.outer_sums: dict[int, OuterSum] = {}
         #: Views at affine places of an array: the array.
         self.windows: dict[int, int] = {}
         #: Transposed views of matrices.

@@ -18,6 +18,12 @@ class Inverse(NamedTuple):
     name: str
 
 
+class OuterSum(NamedTuple):
+    """What a slot is the sum of: of each operand its sign, slot, and the sum's axes that it has."""
+
+    parts: tuple[tuple[int, int, tuple[int, ...]], ...]
+
+
 class Placement(NamedTuple):
     """Where the entries of an array stand in a larger one: affine places on each of its axes.
 

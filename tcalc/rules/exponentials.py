@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..graph.applications import apply
-from ..graph.extents import ONE, Coef, Extent
+from ..graph.extents import ONE, Coef, Extent, number
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
-from ..graph.normal import add, einsum, scale, terms_of
+from ..graph.normal import add, drop_axes, einsum, scale, terms_of
 from ..graph.operators import TABLE
 from ..graph.products import LabelledExpr, filled, is_number, numeral, numeric_value, split_coef
+from ..graph.sums import absent_axes
 from ..ops.elementwise import exp, log, logaddexp, logcosh, softplus, tanh
 from ..ops.matrix.inverse import logdet
 from ..ops.reductions import LOGSUMEXP, WEIGHTED_LOGSUMEXP
@@ -279,3 +280,32 @@ def log_of(e: Expr) -> Expr | None:
     if parts is None:
         return None
     return parts.exponent if parts.weight is None else parts.exponent + log(parts.weight)
+
+
+# --- what is taken out and put back ---------------------------------------------------------------
+
+
+def shifts_undone(e: Add) -> Expr | None:
+    """k c + k logsumexp(a - c) as k logsumexp(a), whatever c is."""
+    for place, term in enumerate(e.args):
+        coef, viewed = split_coef(term)
+        total, seen = _seen(viewed)
+        if not isinstance(total, Apply) or total.op is not LOGSUMEXP:
+            continue
+        (a,) = total.args
+        core = set(range(total.ndim, a.ndim))
+        for part in [part for part in terms_of(a) if core <= absent_axes(part)]:
+            put_back = scale(seen(drop_axes(part, core)), coef.by(number(-1)))
+            rest = [arg for k, arg in enumerate(e.args) if k != place and arg is not put_back]
+            if len(rest) == len(e.args) - 2:
+                whole = apply(LOGSUMEXP, add([a, scale(part, Coef(-1))]), params=total.params)
+                return add([*rest, scale(seen(whole), coef)])
+    return None
+
+
+def _seen(e: Expr) -> tuple[Expr, Callable[[Expr], Expr]]:
+    """What e is a view of, and the same view of others."""
+    if not isinstance(e, Einsum) or len(e.args) != 1 or e.summed:
+        return e, lambda other: other
+    extents = dict(enumerate(e.extents))
+    return e.args[0], lambda other: einsum([other], e.labels, e.out, ONE, extents)

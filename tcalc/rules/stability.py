@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..graph.extents import ONE, Coef
-from ..graph.nodes import Apply, Einsum, Expr
+from ..graph.nodes import Add, Apply, Einsum, Expr
 from ..graph.normal import add, einsum, scale, terms_of
 from ..graph.operators import TABLE
 from ..graph.products import is_zero, numeral, numeric_value, split_coef
@@ -24,8 +24,9 @@ from ..ops.elementwise import (
     softplus,
     tanh,
 )
+from ..ops.reductions import logsumexp, max
 from ..ops.special import inverse_mills, log_ndtr
-from .exponentials import is_share, log_of, shifted
+from .exponentials import is_share, log_of, shifted, shifts_undone
 from .strategy import rule
 
 STABLE = "stability"
@@ -71,6 +72,16 @@ rule(
 rule(
     "log10-of-exponentials", STABLE, lambda a: log10(1 + exp(a)),
     lambda a: softplus(a) / math.log(10), "log10", _log10,
+)  # fmt: skip
+
+
+def _sum_of_logarithms(e: Expr) -> Expr | None:
+    return shifts_undone(e) if isinstance(e, Add) else None
+
+
+rule(
+    "shift-of-log-sum", STABLE, lambda a: max(a) + logsumexp(a - max(a)), lambda a: logsumexp(a),
+    "Add", _sum_of_logarithms, shape=(3,),
 )  # fmt: skip
 
 
@@ -245,5 +256,6 @@ rule(
 # --- identities -----------------------------------------------------------------------------------
 
 rule("exp-times-sigmoid", STABLE, lambda a: exp(a) * sigmoid(-a), lambda a: sigmoid(a))
+rule("sigmoid-difference", STABLE, lambda a: sigmoid(a) - sigmoid(-a), lambda a: tanh(a / 2))
 rule("one-minus-sigmoid", STABLE, lambda a: 1 - sigmoid(a), lambda a: sigmoid(-a))
 rule("one-minus-tanh-squared", STABLE, lambda a: 1 - tanh(a) * tanh(a), lambda a: sech(a) * sech(a))

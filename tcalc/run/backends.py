@@ -41,19 +41,22 @@ BACKENDS = _Rows(
         "numpy": "..backends.numpy.program",
         "c": "..backends.c.program",
         "functional": "..backends.functional.program",
+        "cupy": "..backends.cupy.program",
+        "dask": "..cluster.program",
     }
 )
 
 
-def backend_named(name: object = None, threads: int | None = None) -> BackEnd:
+def backend_named(name: object = None, threads: int | None = None, compute: bool = True) -> BackEnd:
     """The back end of this name, or of the one that runs by default, if it can run here.
 
-    Its programs use so many threads, by default what the environment says.
+    Its programs use so many threads, by default what the environment says; without `compute` it
+    gives what is computed later.
 
     Raises
     ------
     ValueError
-        Where there is none. Error where it lacks something.
+        Where there is none. Error where it lacks something, TypeError where nothing is for later.
     """
     asked = "backend"
     if name is None:
@@ -63,6 +66,10 @@ def backend_named(name: object = None, threads: int | None = None) -> BackEnd:
         raise ValueError(f"{asked} {name!r} does not exist; there is {names}")
     BACKENDS[name].available()
     found = BACKENDS[name]
+    if found.engine is not None:
+        return found._replace(engine=partial(found.engine, threads=threads or 1, compute=compute))
+    if not compute:
+        raise TypeError(f"compute=False is for backend='dask'; {name!r} computes at once")
     return found._replace(bind=partial(found.bind, threads=threads or default_threads()))
 
 

@@ -14,8 +14,10 @@ from ..graph.extents import Shape, extent_names, extent_of, show_shape, solved_f
 from ..graph.nodes import Expr, Var
 from ..graph.properties import Property, checked_properties, holds
 from ..graph.variables import canonical_name, check_shape, is_masked
-from ..support.arrays import Array
+from ..support.arrays import AnyArray, Array
 from ..support.errors import ShapeError
+from ..support.lazy_arrays import in_blocks, is_lazy
+from ..support.namespaces import on_device
 from ..support.whole_numbers import clipped_repr, whole_number
 
 _PYTHON_NUMBERS = (int, float, bool)
@@ -99,6 +101,9 @@ def to_array(value: Any, declared: Declared) -> Array:
     name = declared.name
     if isinstance(value, Expr):
         raise TypeError(f"{name} is an expression; data are arrays and numbers")
+    if on_device(value):
+        found: Array = _device_array(value, declared)
+        return found
     if is_masked(value):
         raise TypeError(f"{name} is a masked array; fill it first")
     try:
@@ -119,6 +124,21 @@ def to_array(value: Any, declared: Declared) -> Array:
     dtype = np.float32 if array.dtype.itemsize <= 4 else np.float64
     array = np.asarray(array, dtype)
     return array if array.flags.forc else np.ascontiguousarray(array)
+
+
+def _device_array(value: Any, declared: Declared) -> AnyArray:
+    """An array of a device in a dtype that plans know."""
+    kind, name = value.dtype.kind, declared.name
+    if kind not in "biuf":
+        raise TypeError(f"{name} is of dtype {value.dtype}; tcalc computes with real numbers")
+    if declared.integer:
+        if kind == "f":
+            raise TypeError(
+                f"{name} is an integer variable, its data on the device are of dtype {value.dtype}"
+            )
+        return value.astype(np.int64, copy=False)
+    single = kind == "f" and value.dtype.itemsize <= 4
+    return value.astype(np.float32 if single else np.float64, copy=False)
 
 
 def _sparse(value: Any, declared: Declared) -> Any:
@@ -173,6 +193,8 @@ def array_entry(value: Any, declared: Declared) -> tuple[Array, Any]:
     array = to_array(value, declared)
     if is_sparse(array):
         return array, (array.shape, array.dtype.char, held_entries(array))
+    if on_device(array):
+        return array, (array.shape, "device", array.dtype.char)
     if declared.extent and not array.ndim:
         return array, (array.shape, "weak", checked_extent(declared.name, int(array)))
     return array, (array.shape, "weak" if is_weak(value) else array.dtype.char)
@@ -182,7 +204,7 @@ class OwnData(dict[str, Any]):
     """Values by name that nobody else can change: copied once, arrays read-only."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        super().__init__({name: _own(value) for name, value in values.items()})
+        super().__init__({name: _own(value, name) for name, value in values.items()})
 
     @staticmethod
     def of(values: Mapping[Any, Any] | None) -> OwnData:
@@ -195,7 +217,9 @@ class OwnData(dict[str, Any]):
         return OwnData, (dict(self),)
 
 
-def _own(value: Any) -> Any:
+def _own(value: Any, name: str) -> Any:
+    if is_lazy(value):  # nobody can change it; what is unknown of it is counted once
+        return in_blocks(value, name)
     if is_weak(value) or isinstance(value, Expr):
         return value
     copied = deepcopy(value)
@@ -345,8 +369,13 @@ def cancelled(
 # --- properties -----------------------------------------------------------------------------------
 
 
-def check_properties(array: Array, declared: Declared) -> None:
-    """Raise ValueError for data without a property that their variable declares."""
+def check_properties(array: AnyArray, declared: Declared) -> None:
+    """Raise ValueError for data without a property that their variable declares.
+
+    The host looks at them, wherever they are.
+    """
+    if on_device(array):
+        array = array.get()
     for row in declared.checked:
         if not holds(row, array):
             raise ValueError(

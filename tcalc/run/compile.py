@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,15 @@ from ..support.threads import checked_threads
 from .binding import argument_names
 from .compiled import Compiled
 from .engine import Values
+from .nans import WatchedCompiled, WatchedStructured
 from .structured_results import CompiledStructured
 from .tracing import CompiledFunction
+
+#: What is made: of arrays or compressed tensors, and looked at for the first nan or not.
+MADE: dict[tuple[bool, bool], Callable[..., Any]] = {
+    (False, False): Compiled, (True, False): CompiledStructured,
+    (False, True): WatchedCompiled, (True, True): WatchedStructured,
+}  # fmt: skip
 
 
 def compile(
@@ -28,6 +35,8 @@ def compile(
     check: bool = True,
     structured: bool = False,
     threads: int | None = None,
+    debug: bool = False,
+    compute: bool = True,
 ) -> Any:
     """A function of arrays that computes expressions, shared parts once.
 
@@ -37,8 +46,11 @@ def compile(
         What to compute; results keep the nesting. Or ``grad(fun)``: it keeps what fun reads.
     args : sequence of str or Var, optional
         Names of positional arguments.
-    backend : {"auto", "numpy", "c", "functional"}, optional
-        What runs the plan: NumPy, functions that the system's C compiler makes, or pure functions.
+    backend : {"auto", "numpy", "c", "functional", "cupy", "dask"}, optional
+        What runs the plan: NumPy, functions that the system's C compiler makes, pure functions, or
+        CuPy on a GPU, which takes its arrays too and then leaves results there; with "dask"
+        arguments may be dask's arrays or DataFrames, whose first axis is that of the rows, and the
+        plan of each part of the rows runs where that part is.
         "auto" begins with NumPy; from a second call on a compiler makes the functions in the
         background, which take over when they are there. The last digits of results may change
         then; "numpy" and "c" change none from call to call. By default what the environment's
@@ -54,12 +66,17 @@ def compile(
         Whether derivatives come compressed, as `tcalc.Structured`, or over several variables as
         `tcalc.BlockStructured` (Hessians) and `tcalc.BlockJacobian`; their cores may be arguments
         themselves, not copies.
-
     threads : int, optional
         How many threads a call may use for large arrays; results are the same for any number, but
         that products of BLAS, which has a number of its own, may differ in their last digits. By
         default what the environment's ``OMP_NUM_THREADS`` says, or else the cores that the process
-        may use.
+        may use; with "dask" one for each task.
+    debug : bool
+        Look at every result: a nan from arguments without one is a FloatingPointError, which
+        names the part of the expression that made it, the entry, and what it was made of.
+    compute : bool
+        With "dask", whether results that are not by rows are computed at once, by the scheduler
+        that dask is set to; otherwise all come as dask's delayed values and arrays.
 
     Returns
     -------
@@ -78,11 +95,14 @@ def compile(
     >>> float(tc.compile(x @ x)(x=[3.0, 4.0]))
     25.0
     """
-    for name, flag in (("check", check), ("structured", structured)):
+    flags = {"check": check, "structured": structured, "debug": debug, "compute": compute}
+    for name, flag in flags.items():
         if not isinstance(flag, bool | np.bool_):
             raise TypeError(f"{name}= is True or False, not {flag!r}")
-    options = args, backend, data, memory_limit, check, checked_threads(threads)
-    compiled = CompiledStructured if structured else Compiled
+    if (structured or debug) and not compute:
+        raise TypeError("compute=False is for plain results: others are made of numbers")
+    options = args, backend, data, memory_limit, check, checked_threads(threads), bool(compute)
+    compiled = MADE[structured, debug]
     if trees.is_function(outputs):
         return CompiledFunction(outputs, compiled, *options)
     made = compiled(outputs, *options)

@@ -41,14 +41,16 @@ class Compiled:
         memory_limit: int | str | None,
         check: bool,
         threads: int | None = None,
+        compute: bool = True,
         lent: bool = False,
     ) -> None:
         own = OwnData.of(data)
-        options = args, backend, own, memory_limit, check, threads, lent
+        options = args, backend, own, memory_limit, check, threads, compute, lent
         self._options, self._outputs = options, outputs
         self._roots = _leaves(outputs)
-        self._engine = Engine(
-            self._roots, backend_named(backend, threads), read_bytes(memory_limit), check, lent
+        row = backend_named(backend, threads, compute)
+        self._engine: Engine = (row.engine or Engine)(
+            self._roots, row._replace(engine=None), read_bytes(memory_limit), check, lent
         )
         self._args = argument_names(args)
         self._data = self._engine.bound(own)
@@ -92,7 +94,7 @@ class Compiled:
         return self._engine.plan_for(self._roots, self._data, by_name(shapes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Compiled, (self._outputs, *self._options)
+        return type(self), (self._outputs, *self._options)
 
     def __repr__(self) -> str:
         """What it takes, first `args` and then by name, and the shapes of its outputs."""

@@ -21,6 +21,7 @@ from ..plan.steps import Plan
 from ..rules.strategy import simplify
 from ..support.arrays import Array
 from ..support.errors import LinAlgError
+from ..support.namespaces import on_device
 from .binding import (
     Declared,
     ExtentBinding,
@@ -90,7 +91,7 @@ class Engine:
                 dims.bind_extent(name, checked_extent(name, value))
                 continue
             array, entry = array_entry(value, declared)
-            if not is_sparse(array):
+            if isinstance(array, np.ndarray):
                 array.flags.writeable = False
             dims.bind_array(declared, array)
             if name in checked:
@@ -192,6 +193,8 @@ class Engine:
             else:
                 dims.bind_extent(what, extent)
         dtype = self._dtype(key, arrays)
+        if not self.backend.device:
+            _refuse_device(self.needed, arrays)
         with self.lock:
             found = self.programs.get(tuple(key))
             if found is not None:
@@ -204,7 +207,7 @@ class Engine:
             values = list(map(_value, roots)) if sparse else self._chosen(roots, dims)
             dims.require(dimensions(values), self.variables, unused)
             plan = self._plan(roots, values, dims, dtype.itemsize, sparse=sparse)
-            check_fits(plan, self.limit, self.backend.machine.memory)
+            check_fits(plan, self.limit, self.backend.machine.memory or self.backend.memory())
             program = self.backend.bind(plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
             take: list[int] | None = [place[name] for name in plan.inputs]
@@ -219,11 +222,15 @@ class Engine:
 
     def _explained(self, error: StepError, roots: Roots, values: Values) -> LinAlgError:
         """The error with the expression that it is about."""
-        known = {k: v for k, v in values.items() if k in self.variables or k in self.dimensions}
-        given = {**self._bound_by(known).sizes, **values}
+        given = {**self.sizes(values), **values}
         computed = [c for root in roots for c in (_value(root), *_candidates(root))]
         options = self.backend, self.limit, False
         return explained(error, computed, roots, lambda e: Engine([e], *options).run([e], given))
+
+    def sizes(self, values: Values) -> dict[str, int]:
+        """Extents by dimension that these arguments say."""
+        known = {k: v for k, v in values.items() if k in self.variables or k in self.dimensions}
+        return self.extents(known).sizes
 
     def _dtype(self, key: list[Any], arrays: list[Array]) -> np.dtype[Any]:
         """The working dtype: float32 if all arrays and constants are; numbers have no say.
@@ -258,7 +265,18 @@ class Engine:
         read = variables(found or []).keys()
         return found if {d.name for d in self.needed} >= read else None
 
-    def _bound_by(self, data: Values) -> ExtentBinding:
+    def read(self, roots: Roots) -> list[str]:
+        """The dimensions whose extents are needed to compute the roots."""
+        return dimensions(list(map(_value, roots)))
+
+    def options(self, roots: Roots, dims: ExtentBinding) -> list[list[Expr]]:
+        """What may be computed for the roots: the cheapest at these sizes, then other ways."""
+        values = [(_value(root), *_candidates(root)) for root in roots]
+        most = max([len(ways) for ways in values], default=0)
+        others = [[ways[min(k, len(ways) - 1)] for ways in values] for k in range(most)]
+        return [self._chosen(roots, dims), *others]
+
+    def extents(self, data: Values) -> ExtentBinding:
         """The extents of data that are known to be of variables and dimensions."""
         dims = ExtentBinding()
         bound = {k: np.shape(v) if k in self.variables else v for k, v in data.items()}
@@ -266,7 +284,7 @@ class Engine:
         return dims
 
     def plan_for(self, roots: Roots, data: Values, shapes: Mapping[str, Any]) -> Plan:
-        dims = self._bound_by(data)
+        dims = self.extents(data)
         dims.bind_given(shapes, self.variables, self.dimensions)
         dims.solve()
         counts = [d.name for d in self.variables.values() if d.extent]
@@ -288,6 +306,15 @@ class Engine:
         others = partial(self._respelled, roots, dims)
         given = self.data, True, self.lent, self.backend.machine, sparse, others
         return make_plan(values, dims.sizes, itemsize, note, *given)
+
+
+def _refuse_device(variables: Sequence[Declared], arrays: Sequence[Array]) -> None:
+    for declared, array in zip(variables, arrays, strict=True):
+        if on_device(array):
+            raise TypeError(
+                f'{declared.name} is an array on a device; compile(backend="cupy") computes there, '
+                "array.get() copies it to the host"
+            )
 
 
 def _value(root: Expr) -> Expr:

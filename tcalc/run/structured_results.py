@@ -58,6 +58,11 @@ class CompiledStructured:
 
     The blocks of a Hessian over several variables come as one `BlockStructured`, those of a
     Jacobian over several variables, or of several outputs, as one `BlockJacobian`.
+
+    Attributes
+    ----------
+    plan : Plan
+        Of the cores, at the extents of bound data and 100 for other dimensions.
     """
 
     def __init__(
@@ -69,9 +74,10 @@ class CompiledStructured:
         memory_limit: int | str | None,
         check: bool,
         threads: int | None = None,
+        compute: bool = True,
     ) -> None:
         self._outputs = outputs
-        self._options = args, backend, OwnData.of(data), memory_limit, check, threads
+        self._options = args, backend, OwnData.of(data), memory_limit, check, threads, compute
         self._leaves: list[Expr] = []
         self._make = self._planned(outputs)
         self._forms = [compress(leaf) for leaf in self._leaves]
@@ -171,7 +177,7 @@ class CompiledStructured:
         return Compiled(numbers, *self._options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CompiledStructured, (self._outputs, *self._options)
+        return type(self), (self._outputs, *self._options)
 
     def _taken(self) -> dict[str, Shape]:
         return {name: v.shape for name, v in variables(self._leaves).items()}
@@ -277,7 +283,7 @@ def _with_tables(form: Compressed, cores: list[Any], sizes: Mapping[str, int]) -
     count = len(form.arrays)
     place = {id(core): k for k, core in enumerate(form.cores) if k >= count}
     tables = [
-        checked(cores[place[id(table)]], extent_of(extent, sizes), str(table))
+        checked(cores[place[id(table)]], extent_of(extent, sizes), table)
         for table, extent in form.tables
     ]
     return [*cores[:count], *tables]

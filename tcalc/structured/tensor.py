@@ -23,6 +23,7 @@ from .solvers.blocks import arrangement, assemble_blocks
 from .solvers.choose import factor, first_method, term_lines
 from .solvers.subspace import factor_inside, projected_terms
 from .terms.numeric_terms import Terms, identity_terms
+from .terms.patterns import assembled
 
 _DENSE_DETERMINANT = 2000
 
@@ -35,11 +36,10 @@ class Structured:
 
     Attributes
     ----------
-    shape : tuple of int
+    shape, ndim, dtype, nbytes : tuple of int, int, numpy.dtype, int
+        As an array's, but that the bytes are those of the cores.
     cores : tuple of ndarray
         Distinct arrays, integer tables included; read-only views, possibly of what was given.
-    nbytes : int
-        Bytes of the cores.
     """
 
     __array_ufunc__ = None
@@ -198,15 +198,14 @@ class Structured:
 
         Rows and columns are flat, in C-order.
         """
-        layout = self._terms.layout
-        whole = prod(self.shape)
+        layout, whole = self._terms.layout, prod(self.shape)
         if not self._slots and 0 < whole >= 2 * sum([t.entries() for t in layout.terms]):
             return self.tosparse()
         return self.operator()
 
     def tosparse(self) -> Any:
         """A scipy.sparse array, whatever share of it is zero."""
-        return self.unprojected().matrix()
+        return assembled([[self.unprojected()]])
 
     def operator(self) -> Any:
         """A scipy.sparse.linalg.LinearOperator over flat vectors."""
@@ -337,8 +336,9 @@ class Structured:
         return "\n  ".join([self.title(), *self.notes()])
 
     def title(self) -> str:
-        shape = show_shape(self.shape)
-        return f"compressed tensor of shape {shape}, {self.dtype}: {held_bytes(self)}"
+        """The line above the terms: shape, dtype, bytes."""
+        whole = f"{show_shape(self.shape)}, {self.dtype}"
+        return f"compressed tensor of shape {whole}: {held_bytes(self)}"
 
     def notes(self) -> list[str]:
         """The terms, and the method of `solve`."""
@@ -354,8 +354,8 @@ class Structured:
 
     def __repr__(self) -> str:
         cores = ", ".join(show_shape(c.shape) for c in self._terms.cores)
-        shape = f"{show_shape(self.shape)} {self.dtype}"
-        return f"<Structured {shape}: cores {cores}, {self.nbytes} bytes>"
+        held = f"{self.dtype}: cores {cores}, {self.nbytes} bytes"
+        return f"<Structured {show_shape(self.shape)} {held}>"
 
     _repr_html_ = cores_table
 

@@ -21,6 +21,10 @@ class TraceError(Error, TypeError):
     """An expression was used where only numbers can stand."""
 
 
+class PartitionError(Error, TypeError):
+    """A value that cannot be computed from parts of the data, each by itself."""
+
+
 class UnsupportedError(Error, NotImplementedError):
     """Something NumPy has that expressions do not offer."""
 
@@ -81,7 +85,7 @@ def clip(line: str, column: int, width: int = 76) -> tuple[str, int]:
 
 # Where users find them, which tracebacks and pickles name.
 for _public in (
-    Error, ShapeError, TraceError, UnsupportedError, LinAlgError, MemoryLimitError, LimitError,
-    ParseError,
+    Error, ShapeError, TraceError, PartitionError, UnsupportedError, LinAlgError, MemoryLimitError,
+    LimitError, ParseError,
 ):  # fmt: skip
     _public.__module__ = "tcalc"

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any
+
+import numpy as np
+
+from .arrays import AnyArray, Array
 
 
 class ArrayNamespace:
@@ -26,5 +32,26 @@ class ArrayNamespace:
                 return found
         raise AttributeError(f"no {name} in {', '.join(self._modules)}")
 
+    def on_host(self, arrays: Sequence[AnyArray]) -> list[Array]:
+        """Arrays of the namespace as NumPy's."""
+        return [np.asarray(a) for a in arrays]
+
 
 NUMPY = ArrayNamespace("numpy", "scipy.special")
+
+
+def on_device(value: Any) -> bool:
+    """Is it an array in a device's memory?"""
+    return hasattr(value, "__cuda_array_interface__")
+
+
+@cache
+def _named(module: str) -> ArrayNamespace:
+    return ArrayNamespace(module)
+
+
+def namespace_of(array: AnyArray) -> ArrayNamespace:
+    """The array library that an array is of."""
+    if isinstance(array, np.ndarray | np.generic):
+        return NUMPY
+    return _named(type(array).__module__.partition(".")[0])

@@ -31,7 +31,7 @@ FORMULAS: dict[str, Callable[..., str]] = {
     "index": tc.to_index,
     "dot": tc.to_dot,
 }
-_LANGUAGES = ("numpy", "cupy", "jax", "torch", "julia", "matlab", "c")
+_LANGUAGES = ("numpy", "cupy", "jax", "torch", "julia", "matlab", "c", "cuda")
 #: Formulas in which repeated parts can get names.
 _WHERE = ("text", "latex", "mathml")
 #: A picture of the DAG, which Graphviz draws, or else `drawing`.

@@ -20,7 +20,7 @@ from ...support.arrays import Array
 from ..host.slots import Slots
 from ..host.workspaces import Workspaces
 from ..interface import Entry, Given
-from .functions import Addresses, CompiledSteps
+from .functions import Addresses, CFunction
 from .objects import INTEGER, NUMBERS, ArrayObject, calls
 from .together import unmade
 
@@ -60,14 +60,14 @@ class Entries:
 
     Parameters
     ----------
-    parts : sequence of CompiledSteps
+    parts : sequence of CFunction
         All that a call does, in order.
     zeros : collection of int
         Outputs that are zero from the start.
     """
 
     def __init__(
-        self, workspaces: Workspaces, parts: Sequence[CompiledSteps], zeros: Collection[int]
+        self, workspaces: Workspaces, parts: Sequence[CFunction], zeros: Collection[int]
     ) -> None:
         self._workspaces, self._parts, self._zeros = workspaces, parts, zeros
         plan = self._plan = workspaces.plan
@@ -84,6 +84,7 @@ class Entries:
         others = come.difference(inputs, self._results, self._reshaped)
         self._own = sorted([slot for slot in others if slot in made and self._apart(slot)])
         kept = sum([prod(plan.shapes[slot]) * plan.itemsize for slot in self._own])
+        kept += sum([part.bytes for part in parts])
         self.possible = (
             len(self._own) == len(others)
             and len(set(self._results)) == len(self._results)
@@ -92,15 +93,22 @@ class Entries:
             and kept + sum(plan.blocks) <= KEPT_BYTES
         )
 
+    def _kind(self, slot: int) -> np.dtype[Any]:
+        return self._parts[0].kind(slot) if self._parts else self._workspaces.dtype
+
     def _apart(self, slot: int) -> bool:
         return self._plan.origin[slot] is RESULT
 
     def _fresh(self, number: int, slot: int, made: Collection[int]) -> bool:
-        """Is an output memory of its own, which the functions write?"""
+        """Is an output memory of its own, which the functions write, or a copy of what stays?"""
         plan = self._plan
         if plan.origin[slot] is BUFFER:
             return plan.home[slot] == -1 - number
-        return self._apart(slot) and slot in made
+        return self._copied(slot) or (self._apart(slot) and slot in made)
+
+    def _copied(self, slot: int) -> bool:
+        """Is an output a copy of what a loop leaves in the workspace?"""
+        return self._plan.owner[slot] in self._workspaces.lives.held
 
     def __call__(self, given: Sequence[Given], unread: Sequence[Given]) -> Entry | None:
         """The entry for calls with such arguments; None where there is none, or not yet."""
@@ -130,12 +138,13 @@ class Entries:
 
     def _laid(self, base: Slots, arrays: Sequence[Array]) -> Slots:
         """Slots as a call has them."""
-        plan, dtype, slots = self._plan, self._workspaces.dtype, base.copy()
+        plan, slots = self._plan, base.copy()
         slots[: len(arrays)] = arrays
         for slot in self._results:
-            slots[slot] = unmade(plan.shapes[slot], dtype)
+            if not self._copied(slot):
+                slots[slot] = unmade(plan.shapes[slot], self._kind(slot))
         for slot in self._own:
-            slots[slot] = np.empty(plan.shapes[slot], dtype)
+            slots[slot] = np.empty(plan.shapes[slot], self._kind(slot))
         for slot, source in self._reshaped.items():
             slots[slot] = slots[source].reshape(plan.shapes[slot])
         return slots
@@ -172,6 +181,9 @@ class Entries:
             if not array.ndim:
                 kept.append(array)
                 return _Result(None, None, id(array))
+            if self._copied(slot):
+                kept.append((array,))
+                return _Result(id(np.array), id(kept[-1]), id(array))
             function: Any = np.zeros if slot in self._zeros else np.empty
             kept.append((array.shape, array.dtype))
             if perm is not None:
@@ -179,7 +191,7 @@ class Entries:
                 kept.append((array.shape, array.dtype, None, 0, array.strides))
             return _Result(id(function), id(kept[-1]), None)
 
-        def part(one: CompiledSteps, function: Any) -> _Part:
+        def part(one: CFunction, function: Any) -> _Part:
             addresses: Addresses = slots[one.place]
             kept.append(addresses)
             taken = [place[slot] for slot in one.used.come]

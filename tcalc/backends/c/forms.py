@@ -8,14 +8,15 @@ from math import prod
 from ...plan.kinds.table import KINDS
 from ...plan.steps import VIEW, Plan, Step, TiledLoop
 from .moves import MOVES
-from .rows import GENERAL, OF_FACTORS, PAIRS, REDUCTIONS, ROUTINES
+from .rows import FEW_ROWS, GENERAL, OF_FACTORS, PAIRS, PAIRWISE, REDUCTIONS, ROUTINES
 from .rows import entry as written_entry
-from .source import ENTRIES, FEW_PRODUCTS, spread
+from .source import FEW_PRODUCTS, spread
+from .spelling import ENTRIES
 
 #: Kinds of which every step has a form.
 PLAIN = frozenset({
     *ENTRIES, "sum", "vecdot", "einsum", "dot", "matmul", "trisolve", "embed", "embed_add",
-    "place", "place_add", "pad", "triangle",
+    "place", "place_add", "pad", "triangle", "powers", "weighted",
 }) - {"factor"}  # fmt: skip
 
 
@@ -60,6 +61,10 @@ def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
         return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
     if step.kind == "finish":
         return step.params[0].name in OF_FACTORS
+    if step.kind == "kernel" and step.params[0].name in GENERAL - OF_FACTORS:
+        return plan.shapes[step.args[0]][-1] <= FEW_ROWS
+    if step.kind == "kernel" and step.params[0].name in PAIRWISE:
+        return len(step.shape) == 2
     if step.kind in ("over", "kernel"):
         return step.params[0].name in ROUTINES or spread(step) is not None
     return False

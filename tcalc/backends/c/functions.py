@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from ...plan.failures import StepError
 from ...plan.kinds.table import KINDS
-from ...plan.steps import Plan, Step
+from ...plan.steps import Step
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
+from .embedded import EmbeddedLoop
 from .forms import integral
+from .loop_memory import LoopMemory
 from .matrices import Frame, StridedArray
 from .objects import HEAD, INTEGER, spelled
 from .outlining import marked
 from .sharing import NAME, Shared
-from .source import Source
+from .source import Source, read_by_others
 from .together import Compute, Together
 
+#: Kinds of which one step alone is better off in C.
+_BETTER = ("kernel", "over", "trisolve", "einsum", "loop")
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
 MAX_VARIANTS = 8
 
@@ -43,15 +47,19 @@ class Addresses:
     Attributes
     ----------
     table : int
-        Where the number of threads stands and, behind it, addresses of the arrays that stay.
+        Where the number of threads stands and, behind it, addresses of the arrays that stay, and
+        of the memory of loops.
     given : ctypes array
         Addresses of the array objects that come with a call.
     objects : int
         Where these stand.
     """
 
-    def __init__(self, threads: int, arrays: Sequence[np.ndarray], come: int) -> None:
-        self._kept = np.array([threads, *[a.ctypes.data for a in arrays]], np.uintp), arrays
+    def __init__(
+        self, threads: int, arrays: Sequence[np.ndarray], come: int, loops: Sequence[LoopMemory]
+    ) -> None:
+        places = [a.ctypes.data for a in arrays] + [loop.address for loop in loops]
+        self._kept = np.array([threads, *places], np.uintp), arrays, loops
         self.table: int = self._kept[0].ctypes.data
         self.given = (ctypes.c_void_p * come)()
         self.objects = ctypes.addressof(self.given)
@@ -91,8 +99,25 @@ class CFunction(ABC):
         return self._used
 
     def begins(self, slot: int) -> int:
-        """The slot whose address and strides tell where this one begins."""
-        return slot
+        """The slot whose address and strides tell where this one begins: of a view what it is a
+        view of, and of all slots in the memory of an output that one.
+        """
+        root = self._root(slot)
+        home = self.plan.home[root]
+        return root if home is None or home >= 0 else self.plan.outputs[-1 - home].slot
+
+    def _root(self, slot: int) -> int:
+        views = self.workspaces.views
+        found = slot
+        while found in views:
+            found = views[found].args[0]
+        return slot if self.workspaces.lives.stays(found) else found
+
+    def _apart(self, slot: int, v: Slots) -> int:
+        """Entries from where the slot that it begins in begins."""
+        view, whole = v[slot], v[self._root(slot)]
+        apart: int = (view.ctypes.data - whole.ctypes.data) // view.itemsize
+        return apart
 
     def slots(self) -> set[int]:
         return {a for step in self.steps for a in (step.out, *step.args)}
@@ -105,8 +130,10 @@ class CFunction(ABC):
         """Of the arrays that stay, for one workspace."""
         return self._addresses([slots[k] for k in self.used.stay])
 
-    def _addresses(self, arrays: Sequence[np.ndarray]) -> Addresses:
-        return Addresses(self.workspaces.threads, arrays, len(self.used.come))
+    def _addresses(
+        self, arrays: Sequence[np.ndarray], loops: Sequence[LoopMemory] = ()
+    ) -> Addresses:
+        return Addresses(self.workspaces.threads, arrays, len(self.used.come), loops)
 
     def called(self, compute: Compute, v: Slots, start: int = 0) -> int:
         """What C returns: 0, or the number of the step that is left to Python."""
@@ -151,11 +178,18 @@ class CFunction(ABC):
         straight = all(arrays[s.out].flags.c_contiguous for s in self.steps if s.out in arrays)
         return self.text(arrays, v) if entries and straight else None
 
+    @property
+    def bytes(self) -> int:
+        """Memory that it has in a workspace besides slots."""
+        return 0
+
     @abstractmethod
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         """The function in C, given the arrays outside; None where it cannot be written."""
 
-    def whole(self, body: str, name: str, shared: Shared, held: Sequence[int] = ()) -> str:
+    def whole(
+        self, body: str, name: str, shared: Shared, v: Slots, held: Sequence[int] = ()
+    ) -> str:
         """The function around its body, and before it what threads share.
 
         Addresses of arrays get a name and their slot's number.
@@ -167,9 +201,17 @@ class CFunction(ABC):
         names += [
             self.pointer(name, k, f"*(void **)(given[{n}] + {HEAD})") for n, k in enumerate(come)
         ]
+        names += self._inside(name, v)
         head = f"{shared.text}\nint {NAME}(int start, char **table, char **given)\n{{"
         names.append("const long threads = (long)table[0];")
         return "\n".join([head, *names, body, "return 0;", "}\n"])
+
+    def _inside(self, name: str, v: Slots) -> list[str]:
+        """Pointers to slots that begin in others that come with a call."""
+        return [
+            self.pointer(name, slot, f"{name}{base} + {self._apart(slot, v)}L")
+            for slot, base in self.used.inside.items()
+        ]
 
     def pointer(self, name: str, slot: int, start: str) -> str:
         """C for a pointer to a slot's entries."""
@@ -190,21 +232,6 @@ class CFunction(ABC):
         return StridedArray(a.shape, tuple([s // a.itemsize for s in a.strides]))
 
 
-def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
-    """Do other steps than the one that makes a slot and these read it, or the caller?"""
-    readers: dict[int, set[int]] = {}
-    for step in plan.steps:
-        for a in step.args:
-            readers.setdefault(plan.owner[a], set()).add(step.out)
-    returned = {plan.owner[output.slot] for output in plan.outputs}
-
-    def read(slot: int, made: set[int]) -> bool:
-        owner = plan.owner[slot]
-        return owner in returned or bool(readers.get(owner, set()) - made)
-
-    return read
-
-
 class CompiledSteps(CFunction):
     """A run of steps.
 
@@ -218,37 +245,35 @@ class CompiledSteps(CFunction):
         Bytes that are dropped after it, of results that it could have dropped.
     """
 
-    def __init__(self, workspaces: Workspaces) -> None:
+    def __init__(self, workspaces: Workspaces, embedded: Mapping[int, EmbeddedLoop]) -> None:
         super().__init__(workspaces)
+        self._embedded = embedded
         self.before: list[Run] = []
         self.after: list[Run] = []
         self.new: set[int] = set()
         self.idle = 0
         self._closures: list[Run] = []
 
-    def begins(self, slot: int) -> int:
-        """Of a view what it is a view of, and of all slots in the memory of an output that one."""
-        root = self._root(slot)
-        home = self.plan.home[root]
-        return root if home is None or home >= 0 else self.plan.outputs[-1 - home].slot
-
-    def _root(self, slot: int) -> int:
-        views = self.workspaces.views
-        found = slot
-        while found in views:
-            found = views[found].args[0]
-        return slot if self.workspaces.lives.stays(found) else found
-
-    def _apart(self, slot: int, v: Slots) -> int:
-        """Entries from where the slot that it begins in begins."""
-        view, whole = v[slot], v[self._root(slot)]
-        apart: int = (view.ctypes.data - whole.ctypes.data) // view.itemsize
-        return apart
-
     @property
     def worthwhile(self) -> bool:
-        """Is there anything to fuse, or a routine of our own?"""
-        return len(self.steps) > 1 or self.steps[0].kind in ("kernel", "over", "trisolve", "einsum")
+        """Is there anything to fuse, or a loop or routine of our own?"""
+        return len(self.steps) > 1 or self.steps[0].kind in _BETTER
+
+    @property
+    def loops(self) -> dict[int, EmbeddedLoop]:
+        """The steps that are loops, by slot."""
+        return {s.out: self._embedded[s.out] for s in self.steps if s.out in self._embedded}
+
+    @property
+    def bytes(self) -> int:
+        return sum([loop.bytes for loop in self.loops.values()])
+
+    def slots(self) -> set[int]:
+        return super().slots().difference(self._embedded)
+
+    def addresses(self, slots: Slots) -> Addresses:
+        """Of the arrays that stay, and of loops' memory, for one workspace."""
+        return self._addresses([slots[k] for k in self.used.stay], [slots[k] for k in self.loops])
 
     def run(self, v: Slots) -> None:
         compute = self.compute(v)
@@ -258,8 +283,16 @@ class CompiledSteps(CFunction):
             return
         done = self.called(compute, v)
         while done:
+            step = self.steps[done - 1]
+            if step.out in self._embedded:
+                self._failed(self._embedded[step.out].failed(v[step.out]), step)
             self._step(v, done - 1)
             done = self.called(compute, v, done)
+
+    def _failed(self, error: BaseException, step: Step) -> NoReturn:
+        if isinstance(error, np.linalg.LinAlgError):
+            raise StepError(str(error), step) from error
+        raise error
 
     def _step(self, v: Slots, number: int) -> None:
         """One step as NumPy does it, its result where C looks for it."""
@@ -272,10 +305,12 @@ class CompiledSteps(CFunction):
                 held.fill(0)
             self._closures[number](v)
         except np.linalg.LinAlgError as error:
-            raise StepError(str(error), step) from error
-        if v[step.out] is not held:
+            self._failed(error, step)
+        if step.out in self._embedded:
+            held.take(v[step.out])
+        elif v[step.out] is not held:
             held[...] = v[step.out]
-            v[step.out] = held
+        v[step.out] = held
 
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         known = {slot: self.array(a) for slot, a in arrays.items()}
@@ -289,11 +324,13 @@ class CompiledSteps(CFunction):
         shared = Shared(self.spelled)
         source = Source(frame, self.dtype.char, left, shared)
         for step in self.steps:
-            source.add(step)
+            loop = self._embedded.get(step.out)
+            if loop is None:
+                source.add(step)
+            else:
+                source.call(step, loop.text(arrays, numbers[step.out]))
         body = source.body(read_by_others(self.plan), self.nest)
-        inside = self.used.inside.items()
-        starts = [
-            self.pointer("p", slot, f"p{base} + {self._apart(slot, v)}L") for slot, base in inside
-        ]
-        whole = "\n".join([*starts, f"switch (start) {{ case 0:;\n{body}\n}}"])
-        return self.whole(whole, "p", shared)
+        first = 1 + len(self.used.stay)
+        memory = [f"char *w{k} = table[{n}];" for n, k in enumerate(self.loops, first)]
+        whole = "\n".join([*memory, f"switch (start) {{ case 0:;\n{body}\n}}"])
+        return self.whole(whole, "p", shared, v)

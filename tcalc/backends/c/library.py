@@ -23,11 +23,12 @@ from .cache import closed
 from .compiler import CONTRACTED, MOST, QUICK, loaded
 from .outlining import outlined
 from .pool import spread
+from .powers import FUNCTIONS as POWERS
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
 from .sharing import NAME
 
 #: Parts of one text, of which later ones use earlier ones.
-C_SOURCES = ("products.c", "triangles.c", "general.c", "factors.c", "columns.c")
+C_SOURCES = ("products.c", "triangles.c", "general.c", "factors.c", "distances.c", "columns.c")
 #: What Python asks of the routines.
 ROUTINES = ("tcalc_give", "tcalc_give_lapack", "tcalc_try", "tcalc_routines")
 #: Functions of BLAS and of LAPACK in the order in which the routines take them.
@@ -101,7 +102,9 @@ def heading(char: str) -> str:
         ])
         for single, pairs in VECTORS
     ]  # fmt: skip
-    written = prelude(char) + _VECTORS.format(*vectors) + ENTRY_FUNCTIONS + REDUCTION_FUNCTIONS
+    written = (
+        prelude(char) + _VECTORS.format(*vectors) + ENTRY_FUNCTIONS + REDUCTION_FUNCTIONS + POWERS
+    )
     return written + "\n".join([*declared, *bind])
 
 

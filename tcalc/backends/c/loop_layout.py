@@ -5,13 +5,15 @@ The places are known when the function is written, so that its text has them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...plan.steps import BUFFER, CONST, INPUT, VIEW, Plan, Step
-from ...support.arrays import Array
+from ...support.arrays import Array, Sizes
 from ...support.rows import StateRows
 from ..numpy.kernels import KERNELS
 from .asked import Question
@@ -24,6 +26,20 @@ _ALIGN = 64
 
 def strided(a: Array) -> StridedArray:
     return StridedArray(a.shape, tuple([s // a.itemsize for s in a.strides]))
+
+
+class Place(NamedTuple):
+    """Where an array begins, in bytes from where the workspace does; as text, in C."""
+
+    at: int
+    dtype: np.dtype[Any]
+
+    def __str__(self) -> str:
+        return f"({spelled(self.dtype)} *)(w + {self.at}L)"
+
+    def behind(self, entries: int) -> Place:
+        """So many entries further."""
+        return self._replace(at=self.at + entries * self.dtype.itemsize)
 
 
 class Whole:
@@ -47,11 +63,20 @@ class Whole:
         self.constants: list[tuple[int, Array]] = []
         self.questions: list[Question] = []
 
+    def place(self, entries: int, dtype: np.dtype[Any]) -> Place:
+        """New memory in the workspace."""
+        found = Place(self.bytes, dtype)
+        self.bytes += -(-max(1, entries) * dtype.itemsize // _ALIGN) * _ALIGN
+        return found
+
     def memory(self, entries: int, dtype: np.dtype[Any]) -> str:
         """C for new memory in the workspace."""
-        place = self.bytes
-        self.bytes += -(-max(1, entries) * dtype.itemsize // _ALIGN) * _ALIGN
-        return f"({spelled(dtype)} *)(w + {place}L)"
+        return str(self.place(entries, dtype))
+
+    @cached_property
+    def ends(self) -> tuple[Place, Place]:
+        """Behind all else: the address of what answers questions, and the step of every loop."""
+        return self.place(1, INTEGER), self.place(self.depth, INTEGER)
 
     def constant(self, array: Array) -> str:
         self.constants.append((self.bytes, array))
@@ -70,20 +95,16 @@ class Layout:
         C for where they begin, but of inputs and these rows.
     integral : frozenset of int
         Slots that hold integers.
-    histories : dict
-        By the slot of an inner loop: for each of its states, C and an array.
-    results : dict
-        By the slot of an inner loop: outputs that it leaves when it ends, because it depends on the
-        number of steps where they lie.
+    states : dict of int to LoopStates
+        By the slot of an inner loop.
     """
 
     def __init__(self, plan: Plan, whole: Whole) -> None:
         self.plan, self.whole, self.first = plan, whole, len(plan.shapes)
         self.arrays: dict[int, Array] = {}
         self.places: dict[int, str] = {}
-        self.histories: dict[int, dict[int, tuple[str, Array]]] = {}
-        self.results: dict[int, dict[int, str]] = {}
-        self._parts: dict[int, dict[int, tuple[str, Array]]] = {}
+        self.states: dict[int, LoopStates] = {}
+        self._parts: dict[int, dict[int, tuple[object, Array]]] = {}
         self._blocks: dict[int, str] = {}
         self._apart: dict[int, Any] = {}
         self._own = _Sharing(plan, whole)
@@ -178,40 +199,66 @@ class Layout:
             done += prod(shape)
 
     def _loop(self, step: Step) -> None:
-        """Memory for the states of a loop, and what each of its outputs is of that."""
-        op, *params, _, read, _ = step.params
-        once = op.iteration(tuple(params), read)
-        n, dtype = once.results, self.whole.dtype
-        found = self._parts.setdefault(step.out, {})
-        states = self.histories.setdefault(step.out, {})
-        ended = self.results.setdefault(step.out, {})
-        for k, at in rows_of(step).items():
-            array = np.empty((at.held, *self.plan.shapes[step.args[k]]), dtype)
-            place = self.whole.memory(array.size, array.dtype)
-            states[k] = place, array
-            if k == n:
-                ended[3 * n] = self.whole.memory(1, dtype)
-                found[3 * n] = ended[3 * n], np.empty((), dtype)
-                continue
-            pieces = {k: array[at.last, ...]}
-            if once.bound is not None:
-                ended[k] = self.whole.memory(array[0].size, dtype)
-                found[k], pieces = (ended[k], np.empty(array.shape[1:], dtype)), {}
-            if at.kept:
-                after, before = at.histories
-                pieces |= {n + k: array[after], 2 * n + k: array[before]}
-            for index, piece in pieces.items():
-                found[index] = f"{place} + {_apart(piece, array)}L", piece
+        shapes = [self.plan.shapes[a] for a in step.args]
+        self.states[step.out] = LoopStates.of(step, shapes, self.whole)
 
     def _view(self, step: Step) -> None:
         source = step.args[0]
         if step.kind == "part":
-            self.places[step.out], self.arrays[step.out] = self._parts[source][step.params[0]]
+            parts: Any = self._parts.get(source) or self.states[source].parts
+            place, self.arrays[step.out] = parts[step.params[0]]
+            self.places[step.out] = str(place)
             return
         slots: Any = {source: self.arrays[source]}
         KERNELS[step.kind](step, self.whole.dtype)(slots)
         array = self.arrays[step.out] = slots[step.out]
         self.places[step.out] = f"p{source} + {_apart(array, self.arrays[source])}L"
+
+
+class LoopStates(NamedTuple):
+    """Memory of a loop in a step: for its states, and what each of its outputs is of that.
+
+    Attributes
+    ----------
+    histories : dict
+        For each of its states, by number, C and an array.
+    ended : dict
+        Outputs that it leaves when it ends, because it depends on the number of steps where they
+        lie.
+    parts : dict
+        For each output that is read, by number, C and an array.
+    """
+
+    histories: dict[int, tuple[Place, Array]]
+    ended: dict[int, Place]
+    parts: dict[int, tuple[Place, Array]]
+
+    @staticmethod
+    def of(step: Step, shapes: Sequence[Sizes], whole: Whole) -> LoopStates:
+        """New memory, for operands of these shapes."""
+        op, *params, _, read, _ = step.params
+        once = op.iteration(tuple(params), read)
+        n, dtype = once.results, whole.dtype
+        found = LoopStates({}, {}, {})
+        histories, ended, parts = found
+        for k, at in rows_of(step).items():
+            array = np.empty((at.held, *shapes[k]), dtype)
+            place = whole.place(array.size, dtype)
+            histories[k] = place, array
+            if k == n:
+                ended[3 * n] = whole.place(1, dtype)
+                parts[3 * n] = ended[3 * n], np.empty((), dtype)
+                continue
+            pieces = {k: array[at.last, ...]}
+            if once.bound is not None:
+                ended[k] = whole.place(array[0].size, dtype)
+                parts[k], pieces = (ended[k], np.empty(array.shape[1:], dtype)), {}
+            if at.kept:
+                after, before = at.histories
+                pieces |= {n + k: array[after], 2 * n + k: array[before]}
+            for index, piece in pieces.items():
+                parts[index] = place.behind(_apart(piece, array)), piece
+        return found
 
 
 def rows_of(step: Step) -> dict[int, StateRows]:

@@ -1,4 +1,4 @@
-"""A loop as the text of one C function, loops inside of its steps included.
+"""A loop as C: the text of one function, or of a step of one, loops inside of its steps included.
 
 What a step reads and writes of the loop's states and slices moves on from step to step; all else
 stays where it is.
@@ -6,7 +6,7 @@ stays where it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from math import prod
 from typing import Any, NamedTuple
@@ -23,12 +23,16 @@ from ..host.slots import Run, Slots
 from ..numpy.kernels import KERNELS
 from .asked import Lying, Question
 from .forms import expressible, in_loops
-from .functions import read_by_others
-from .loop_layout import Layout, Whole, rows_of, strided
+from .loop_layout import Layout, LoopStates, Whole, rows_of, strided
 from .loopnests import aligned
 from .objects import INTEGER, spelled
-from .source import Source
+from .source import Source, read_by_others
 
+#: Rows and columns from which a product with a vector goes by columns of the matrix, the steps of
+#: a loop that are worth a copy of it, and most entries: more do not stay in the nearest cache.
+FEWEST, SMALL = 8, 1 << 14
+#: In C, where an error was raised that Python has; what calls the loop says what this is.
+LEFT = "return LEFT;"
 #: Kinds of steps without operands whose results are there from the start.
 NO_WORK = frozenset({"kernel", "scratch"})
 
@@ -76,6 +80,9 @@ class Level:
         self.whole, self.plan, self.counts = whole, plan, counts
         whole.depth = max(whole.depth, 1 + len(counts))
         self.layout = Layout(plan, whole)
+        self._turned: dict[int, str] = {}
+        self._once = self._steps([s for s in plan.steps if s.out in plan.fixed])
+        self._each = self._steps([s for s in plan.steps if s.out not in plan.fixed])
 
     def loop(
         self,
@@ -90,7 +97,7 @@ class Level:
         It ends before the first step at which the row of `ends` is not 0; `after` it, t is the step
         that would be next.
         """
-        layout, plan = self.layout, self.plan
+        layout = self.layout
         tracks = {**dict(enumerate(reads)), **dict(enumerate(writes, layout.first))}
         tracks = {k: track for k, track in tracks.items() if k in layout.arrays}
         # A pointer of an outer loop may have the name of one in here.
@@ -111,10 +118,9 @@ class Level:
         lines = [
             "{", *starts, "{", *outer,
             f"long t = {first};", "if (t == 0) {",
-            self._steps([s for s in plan.steps if s.out in plan.fixed]),
-            "}", f"for (; t < {last}; t++) {{", *end, f"times[{len(self.counts)}] = t;",
-            *inner, self._steps([s for s in plan.steps if s.out not in plan.fixed]),
-            *self._copied(), "}", *after, "}", "}",
+            self._once, *self._turning(), "}", f"for (; t < {last}; t++) {{", *end,
+            f"times[{len(self.counts)}] = t;",
+            *inner, self._each, *self._copied(), "}", *after, "}", "}",
         ]  # fmt: skip
         return "\n".join(lines)
 
@@ -123,7 +129,10 @@ class Level:
         for step in steps:
             if self.plan.origin[step.out] is VIEW or (not step.args and step.kind in NO_WORK):
                 continue
-            if step.kind == "loop":
+            product = self._by_columns(step) if step.out not in self.plan.fixed else ""
+            if product:
+                source.call(step, product)
+            elif step.kind == "loop":
                 source.call(step, self._inside(step))
             elif self._expressible(step):
                 source.add(step)
@@ -136,6 +145,37 @@ class Level:
             return False
         return in_loops(step) or expressible(self.plan, step, self.layout.integral)
 
+    def _by_columns(self, step: Step) -> str:
+        """The product of a small matrix, the same in all steps, with a vector.
+
+        Columns that do not lie next to each other are copied once, so that they do.
+        """
+        arrays = [self.layout.arrays[a] for a in step.args]
+        if step.kind != "dot" or [a.ndim for a in arrays] != [2, 1] or self.whole.dtype != float:
+            return ""
+        (a, x), (m, k), entries = step.args, arrays[0].shape, arrays[0].size
+        row, column = strided(arrays[0]).strides
+        straight = strided(arrays[1]).strides == (1,)
+        if a not in self.plan.fixed or not straight or min(m, k) < FEWEST or entries > SMALL:
+            return ""
+        place, apart = f"p{a}", column
+        if row != 1:
+            if column != 1 or (self.counts and self.counts[-1] < FEWEST):
+                return ""
+            if a not in self._turned:
+                self._turned[a] = self.whole.memory(entries, self.whole.dtype)
+            place, apart = self._turned[a], m
+        return f"by_columns({place}, {apart}, p{x}, p{step.out}, {m}, {k});"
+
+    def _turning(self) -> list[str]:
+        """The copies."""
+        found = []
+        for a, place in self._turned.items():
+            m, k = self.layout.arrays[a].shape
+            row, _ = strided(self.layout.arrays[a]).strides
+            found.append(f"columns_of(p{a}, {row}, {place}, {m}, {k});")
+        return found
+
     def _copied(self) -> list[str]:
         """Outputs that no step writes where they are wanted."""
         found = []
@@ -147,72 +187,12 @@ class Level:
                 found.append(_copy(place, "real", turned.shape, slot, strided(turned).strides))
         return found
 
-    # --- loops in steps ---------------------------------------------------------------------------
-
     def _inside(self, step: Step) -> str:
         """A loop inside of the step."""
-        op, *params, count, read, plan = step.params
-        once = op.iteration(tuple(params), read)
-        level = Level(self.whole, plan, (*self.counts, count))
-        n, m = len(once.states), len(once.slices)
-        named: dict[str, Track] = {}
-        lines: list[str] = []
-        times, writes = str(count), []
-        if once.counter is not None:
-            times = f"n{len(self.counts)}"
-            lines.append(f"long {times} = {self._times(step.args[once.counter], count)};")
-        # Of a loop backward that makes fewer steps the first rows are left out.
-        short = f" + ({times} - {count}L)" if once.backward and times != str(count) else ""
-        for k, at in rows_of(step).items():
-            place, array = self.layout.histories[step.out][k]
-            named[once.states[k].name] = before = _track(place, at.before, array, count, short)
-            writes.append(_track(place, at.after, array, count, short))
-            lines.append(self._initial(step.args[k], before.start, array))
-        order = range(count)[::-1] if once.backward else range(count)
-        for k, v in enumerate((*once.slices, *once.fixed), n):
-            dtype = INTEGER if v.integral else self.whole.dtype
-            place = self._contiguous(step.args[k], dtype, lines)
-            array = self.layout.arrays[step.args[k]]
-            named[v.name] = _track(place, order, array, count, short) if k < n + m else Track(place)
-        reads = [named[name] for name in plan.inputs]
-        ends = None if once.until is None else named[once.states[-1].name]
-        after = [] if once.bound is None else self._ended(step, once, named)
-        return "\n".join(["{", *lines, level.loop(reads, writes, ("0", times), ends, after), "}"])
-
-    def _times(self, slot: int, count: int) -> str:
-        """The number of steps that a number says."""
-        return f"*p{slot} > 0 ? *p{slot} < {count} ? (long)*p{slot} : {count} : 0"
-
-    def _ended(self, step: Step, once: Iteration, states: Mapping[str, Track]) -> list[str]:
-        """What a loop with a bound leaves: its last states, zeros, the number of its steps."""
-        found, results = [], self.layout.results[step.out]
-        for k, at in rows_of(step).items():
-            place, array = self.layout.histories[step.out][k]
-            size, row = prod(array.shape[1:]), states[once.states[k].name].row("t")
-            if k in results:
-                found.append(f"memcpy({results[k]}, {row}, {size} * sizeof(real));")
-            if at.kept:
-                rest = f"({at.held - 1}L - t) * {size} * sizeof(real)"
-                found.append(f"memset({place} + (t + 1) * {size}L, 0, {rest});")
-        if once.until is not None:
-            found.append(f"*({results[3 * once.results]}) = t;")
-        return found
-
-    def _initial(self, slot: int, place: str, held: Array) -> str:
-        """The first state, which may be broadcast."""
-        found, shape = self.layout.frame.arrays[slot], held.shape[1:]
-        strides = aligned(shape, found.shape, found.strides)
-        return _copy(place, "real", shape, slot, strides)
-
-    def _contiguous(self, slot: int, dtype: np.dtype[Any], lines: list[str]) -> str:
-        """C for where an array lies whose entries are of this type and next to each other, copied
-        if need be."""
-        array = self.layout.arrays[slot]
-        if array.flags.c_contiguous and array.dtype == dtype:
-            return f"p{slot}"
-        place = self.whole.memory(array.size, dtype)
-        lines.append(_copy(place, spelled(dtype), array.shape, slot, strided(array).strides))
-        return place
+        arrays, whole = [self.layout.arrays[a] for a in step.args], self.whole
+        loop = InnerLoop(step, self.layout.states[step.out], whole, (*self.counts, step.params[-3]))
+        loop.copied([k for k, array in enumerate(arrays) if not loop.in_place(k, array)], arrays)
+        return loop.text(arrays)
 
     # --- Python -----------------------------------------------------------------------------------
 
@@ -227,7 +207,104 @@ class Level:
         question = Question(step, kernel(step, whole.dtype), self.counts, lying, parts)
         whole.questions.append(question)
         given = ", ".join([f"(char *)p{k}" for k in slots])
-        return f"if (ask({len(whole.questions) - 1}, (char *[]){{{given}}})) return 1;"
+        return f"if (ask({len(whole.questions) - 1}, (char *[]){{{given}}})) {LEFT}"
+
+
+class InnerLoop:
+    """A loop as a step of a function, on memory of that function's workspace.
+
+    Parameters
+    ----------
+    step : Step
+    states : LoopStates
+    whole : Whole
+    counts : tuple of int
+        The numbers of steps of this loop and those around it, as of `Level`.
+    """
+
+    def __init__(
+        self, step: Step, states: LoopStates, whole: Whole, counts: tuple[int, ...] = ()
+    ) -> None:
+        op, *params, self.count, read, self.plan = step.params
+        self.step, self.states, self.whole = step, states, whole
+        self.once: Iteration = op.iteration(tuple(params), read)
+        self.level = Level(whole, self.plan, counts)
+        self._copies: dict[int, str] = {}
+
+    def in_place(self, number: int, array: Array) -> bool:
+        """Can steps read an operand where it lies: entries of their type, next to each other?"""
+        scanned_or_captured = number >= len(self.once.states)
+        return not scanned_or_captured or (
+            array.flags.c_contiguous and array.dtype == self._dtype(number)
+        )
+
+    def copied(self, numbers: Iterable[int], arrays: Sequence[Array]) -> None:
+        """Memory for operands that steps may not be able to read where they lie."""
+        for k in numbers:
+            self._copies[k] = self.whole.memory(arrays[k].size, self._dtype(k))
+
+    def _dtype(self, number: int) -> np.dtype[Any]:
+        return INTEGER if self.once.variables[number].integral else self.whole.dtype
+
+    def text(self, arrays: Sequence[Array]) -> str:
+        """The loop, given how its operands lie."""
+        once, count, states = self.once, self.count, self.states
+        n, m = len(once.states), len(once.slices)
+        named: dict[str, Track] = {}
+        lines: list[str] = []
+        times, writes = str(count), []
+        if once.counter is not None:
+            times = f"n{len(self.level.counts)}"
+            lines.append(f"long {times} = {self._times(self.step.args[once.counter])};")
+        # Of a loop backward that makes fewer steps the first rows are left out.
+        short = f" + ({times} - {count}L)" if once.backward and times != str(count) else ""
+        for k, at in rows_of(self.step).items():
+            place, array = states.histories[k]
+            named[once.states[k].name] = before = _track(place, at.before, array, count, short)
+            writes.append(_track(place, at.after, array, count, short))
+            strides = aligned(array.shape[1:], arrays[k].shape, strided(arrays[k]).strides)
+            slot = self.step.args[k]
+            lines.append(_copy(before.start, "real", array.shape[1:], slot, strides))
+        order = range(count)[::-1] if once.backward else range(count)
+        for k, v in enumerate((*once.slices, *once.fixed), n):
+            found = self._operand(k, arrays[k], lines)
+            sliced = k < n + m
+            named[v.name] = (
+                _track(found, order, arrays[k], count, short) if sliced else Track(found)
+            )
+        reads = [named[name] for name in self.plan.inputs]
+        ends = None if once.until is None else named[once.states[-1].name]
+        after = [] if once.bound is None else self._ended(named)
+        loop = self.level.loop(reads, writes, ("0", times), ends, after)
+        return "\n".join(["{", *lines, loop, "}"])
+
+    def _times(self, slot: int) -> str:
+        """The number of steps that a number says."""
+        return f"*p{slot} > 0 ? *p{slot} < {self.count} ? (long)*p{slot} : {self.count} : 0"
+
+    def _ended(self, states: Mapping[str, Track]) -> list[str]:
+        """What a loop with a bound leaves: its last states, zeros, the number of its steps."""
+        found, once, ended = [], self.once, self.states.ended
+        for k, at in rows_of(self.step).items():
+            place, array = self.states.histories[k]
+            size, row = prod(array.shape[1:]), states[once.states[k].name].row("t")
+            if k in ended:
+                found.append(f"memcpy({ended[k]}, {row}, {size} * sizeof(real));")
+            if at.kept:
+                rest = f"({at.held - 1}L - t) * {size} * sizeof(real)"
+                found.append(f"memset({place} + (t + 1) * {size}L, 0, {rest});")
+        if once.until is not None:
+            found.append(f"*({ended[3 * once.results]}) = t;")
+        return found
+
+    def _operand(self, number: int, array: Array, lines: list[str]) -> str:
+        """C for where an operand lies that steps can read, copied there if need be."""
+        slot = self.step.args[number]
+        if self.in_place(number, array):
+            return f"p{slot}"
+        place, kind = self._copies[number], spelled(self._dtype(number))
+        lines.append(_copy(place, kind, array.shape, slot, strided(array).strides))
+        return place
 
 
 def _referred(step: Step, dtype: np.dtype[Any]) -> Run:
@@ -240,7 +317,7 @@ def _referred(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
-def _track(place: str, order: range, array: Array, count: int, short: str = "") -> Track:
+def _track(place: object, order: range, array: Array, count: int, short: str = "") -> Track:
     """Rows of a contiguous array at a place; `short` is added to the first of rows in order."""
     first, apart, mask = moves(order, count)
     size = prod(array.shape[1:])

@@ -19,21 +19,21 @@ from ...support.arrays import Array
 from ...support.rows import Rows
 from ..interface import Sweep
 from ..numpy.program import bind
-from .asked import ASK, Answers
 from .library import functions
 from .loop_layout import Whole
-from .loop_text import Level, Track, moves
+from .loop_memory import LoopMemory, asking
+from .loop_text import LEFT, Level, Track, moves
 from .objects import HEAD, INTEGER, spelled
 from .sharing import NAME
-from .together import Together
+from .together import POINTERS, Together
 
 #: Operations, and entries written, after which a loop lets Python look for interrupts: a fraction
 #: of a second.
 PAUSE = 1e8
 #: Workspaces above this size are freed after every call.
 KEPT_BYTES = 1 << 28
-#: What a function takes besides a number, and the numbers that it is told of each array.
-POINTERS, NUMBERS = 4, 4
+#: The numbers that a function is told of each array.
+NUMBERS = 4
 
 
 class Loops:
@@ -80,9 +80,8 @@ class CompiledLoop:
         self.conditional = op.iteration(tuple(params), read).until is not None
         self.made: tuple[Any, Whole] | None = None
         self._other: Sweep | None = None
-        cost = sum([inner.flops + prod(inner.shape) for inner in plan.steps])
-        self._stretch = max(1, int(PAUSE / (1 + cost)))
-        self._pool: list[_Workspace] = []
+        self._stretch = max(1, int(PAUSE / (1 + cost_of(plan))))
+        self._pool: list[LoopMemory] = []
 
     def sweep(
         self,
@@ -102,20 +101,20 @@ class CompiledLoop:
         run, whole = self.made
         tracks = self._tracks(count, fixed, moving, [*into, *([] if ends is None else [ends])])
         try:
-            workspace = self._pool.pop()
+            memory = self._pool.pop()
         except IndexError:
-            workspace = _Workspace(whole, NUMBERS * len(tracks))
-        given, (at, times, ask) = workspace.given, workspace.addresses
-        given[2:] = [number for _, numbers in tracks for number in numbers]
+            memory = LoopMemory(whole)
+        numbers = [number for _, numbers in tracks for number in numbers]
+        given = (ctypes.c_ssize_t * (2 + len(numbers)))(0, 0, *numbers)
         for first in range(0, count, self._stretch):
             given[0], given[1] = first, min(first + self._stretch, count)
-            if run(0, at, times, ctypes.addressof(given), ask):
-                raise workspace.answers.failed(count)
-            if ends is not None and workspace.times[0] < given[1]:
-                count = int(workspace.times[0])
+            if run(0, memory.address, ctypes.addressof(given)):
+                raise memory.answers.failed(count)
+            if ends is not None and memory.times[0] < given[1]:
+                count = int(memory.times[0])
                 break
         if whole.bytes <= KEPT_BYTES:
-            self._pool.append(workspace)
+            self._pool.append(memory)
         return count
 
     def _tracks(
@@ -144,6 +143,11 @@ class CompiledLoop:
         return self._other
 
 
+def cost_of(plan: Plan) -> float:
+    """Operations, and entries written, of one step of a loop."""
+    return sum([inner.flops + prod(inner.shape) for inner in plan.steps])
+
+
 def _written(plan: Plan, whole: Whole, conditional: bool) -> str:
     """The function in C, which leaves the number of steps where it looks for conditions."""
     level = Level(whole, plan)
@@ -158,10 +162,9 @@ def _written(plan: Plan, whole: Whole, conditional: bool) -> str:
     ends = tracks.pop() if conditional else None
     after = ["times[0] = t;"] if conditional else []
     body = level.loop(tracks[:inputs], tracks[inputs:], ("given[0]", "given[1]"), ends, after)
-    asked = ASK.replace("(*)", "(*ask)")
     return (
-        f"\nint {NAME}(int start, char *w, long *times, const long *given, {asked})\n"
-        f"{{\n{body}\nreturn 0;\n}}\n"
+        f"\nint {NAME}(int start, char *w, const long *given)\n"
+        f"{{\n{asking(whole)}\n{body.replace(LEFT, 'return 1;')}\nreturn 0;\n}}\n"
     )
 
 
@@ -171,18 +174,3 @@ def _track(rows: Rows, dtype: np.dtype[Any], count: int) -> tuple[Array, Sequenc
     first, apart, mask = moves(rows.order, count)
     size = array.strides[0] // array.itemsize
     return array, (id(array), first * size, apart * size, mask)
-
-
-class _Workspace:
-    """Memory of one call at a time."""
-
-    def __init__(self, whole: Whole, numbers: int) -> None:
-        self._memory = np.empty(whole.bytes + 64, np.uint8)
-        start = -self._memory.ctypes.data % 64
-        for place, array in whole.constants:
-            held = self._memory[start + place : start + place + array.nbytes]
-            held[...] = array.reshape(-1).view(np.uint8)
-        self.times = times = np.zeros(whole.depth, INTEGER)
-        self.answers = Answers(whole.questions, times)
-        self.given = (ctypes.c_ssize_t * (2 + numbers))()
-        self.addresses = self._memory.ctypes.data + start, times.ctypes.data, self.answers.address

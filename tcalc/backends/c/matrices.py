@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ...plan.steps import Plan, Step
 from ...support.arrays import Sizes
 from .loopnests import COperand, CStatement, Nest, aligned
-from .rows import GENERAL, PAIRS, REDUCTIONS, ROUTINES
+from .rows import GENERAL, PAIRS, PAIRWISE, REDUCTIONS, ROUTINES
 from .sharing import BATCH, items
 
 
@@ -135,6 +135,20 @@ def _gram(frame: Frame, step: Step) -> str:
     )
 
 
+def _weighted(frame: Frame, step: Step) -> str:
+    """The sum over n of w_jn (a_nl + c_jl)."""
+    out, (first, second) = frame.arrays[step.out], step.params
+    w, a, c = [
+        f"p{slot}, {frame.arrays[slot].strides[0]}, {frame.arrays[slot].strides[1]}"
+        for slot in step.args
+    ]
+    (m, n), k = frame.arrays[step.args[0]].shape, out.shape[1]
+    if k > 1 and out.strides[1] != 1:
+        return ""
+    given = f"{w}, {a}, {first!r}, {c}, {second!r}, p{step.out}, {out.strides[0]}"
+    return f"weighted({given}, {int(step.out in frame.adding)}, {m}, {n}, {k});"
+
+
 def _step(out: StridedArray) -> int:
     """From one entry of a column to the next."""
     return out.strides[0] if out.shape and out.shape[0] > 1 else 1
@@ -201,7 +215,21 @@ def _over(frame: Frame, step: Step) -> str:
 def _kernel(frame: Frame, step: Step) -> str:
     if step.params[0].name in REDUCTIONS:
         return _reduced(frame, step)
+    if step.params[0].name in PAIRWISE:
+        return _pairwise(frame, step)
     return _general(frame, step) or _routine(frame, step)
+
+
+def _pairwise(frame: Frame, step: Step) -> str:
+    """A function of all pairs of rows of two matrices."""
+    one, two = [frame.arrays[a] for a in step.args]
+    out = frame.arrays[step.out]
+    if len(out.shape) != 2 or (out.shape[1] > 1 and out.strides[1] != 1):
+        return ""
+    (m, n), k, (a, b) = out.shape, one.shape[1], step.args
+    strides = [f"{r}, {c}" for r, c in (one.strides, two.strides)]
+    given = f"p{a}, {strides[0]}, p{b}, {strides[1]}, p{step.out}, {out.strides[0]}L"
+    return f"{step.params[0].name}({given}, {m}, {n}, {k});"
 
 
 def _reduced(frame: Frame, step: Step) -> str:
@@ -340,5 +368,6 @@ CALLS: dict[str, Callable[[Frame, Step], str]] = {
     "embed_add": _embed_add,
     "finish": _general,
     "gram": _gram,
+    "weighted": _weighted,
     "solve": _solve,
 }

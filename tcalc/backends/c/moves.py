@@ -72,9 +72,8 @@ def _take(frame: Frame, step: Step) -> str:
     own = [s for k, s in enumerate(array.strides) if k != axis]
     at = f"p{i}[{_sum(index.strides, range(axis, behind))}]"
     read = f"p{a}[{_sum(own, labels)} + {at} * {array.strides[axis]}L]"
-    return (
-        f"{items(shape[0], shape[1:]) if shape else ''}p{step.out}[{_sum(full(shape))}] = {read};"
-    )
+    out = f"p{step.out}[{_sum(frame.result(step).strides)}]"
+    return f"{items(shape[0], shape[1:]) if shape else ''}{out} = {read};"
 
 
 def _flat(frame: Frame, slot: int) -> int | None:
@@ -92,9 +91,9 @@ def _segments(frame: Frame, step: Step) -> str:
     if apart is None:
         return ""
     rest = [k for k in range(len(shape)) if k != axis]
-    own = _sum(full(tuple([shape[k] for k in rest])), rest)
+    one, *strides = frame.result(step).strides
     first = f"p{i}[i{axis} * {apart}L]" if axis >= 0 else f"p{i}[0]"
-    at = f"p{o}[{first} * {prod(step.shape[1:])}L + {own}]"
+    at = f"p{o}[{first} * {one}L + {_sum(strides, rest)}]"
     return f"{_zeros(frame, step)} {_loops(shape)}{at} += {_read(frame, a, shape)};"
 
 

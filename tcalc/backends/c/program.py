@@ -6,7 +6,7 @@ again for other strides. Matrices go to routines of our own, on the BLAS that Sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -20,13 +20,15 @@ from ..host.program import Binder, HostProgram
 from ..host.slots import Run, allocation, cleared, dropped
 from ..host.tiles import temporaries
 from ..host.workspaces import Workspaces
-from ..interface import BackEnd
+from ..interface import BackEnd, Sweep
 from ..numpy.program import Units, numpy_closures
+from ..numpy.program import bind as bound_to_numpy
 from ..numpy.tiles import tiled
 from .compiler import command
+from .embedded import EmbeddedLoop, embedded
 from .entries import Entries
 from .forms import expressible, integral, tileable
-from .functions import CompiledSteps
+from .functions import CFunction, CompiledSteps
 from .loops import Loops
 from .objects import check_addresses
 from .tiles import CompiledTiles
@@ -48,9 +50,16 @@ def bind(
     together: Callable[[], Together] = Together,
 ) -> HostProgram:
     """The plan as functions of C, between steps that NumPy does."""
-    closures = numpy_closures(dtype, Loops(dtype, together()).loop)
-    workspaces = Workspaces(plan, dtype, False, closures, threads)
-    runs = CompiledRuns(workspaces, Units(workspaces), together())
+    loops, inside = Loops(dtype, together()), embedded(plan, dtype)
+
+    def sweep(step: Step) -> Sweep:
+        """What runs a loop apart from other steps."""
+        if step.out in inside:
+            return bound_to_numpy(step.params[-1], dtype, swept=True)
+        return loops.loop(step)
+
+    workspaces = Workspaces(plan, dtype, False, numpy_closures(dtype, sweep), threads)
+    runs = CompiledRuns(workspaces, Units(workspaces), together(), inside)
     program = HostProgram(workspaces, runs)
     program.entries = runs.entries()
     return program
@@ -63,13 +72,23 @@ def available() -> None:
 
 
 class CompiledRuns:
-    """Runs of steps as functions; `others` binds what has no form in C."""
+    """Runs of steps as functions; `others` binds what has no form in C.
 
-    def __init__(self, workspaces: Workspaces, others: Binder, together: Together) -> None:
+    Loops `inside` are steps of functions, by slot.
+    """
+
+    def __init__(
+        self,
+        workspaces: Workspaces,
+        others: Binder,
+        together: Together,
+        inside: Mapping[int, EmbeddedLoop],
+    ) -> None:
+        self._inside = inside
         self._workspaces, self._others, self._together = workspaces, others, together
         self._integers = integral(workspaces.plan)
         self._open: CompiledSteps | None = None
-        self._parts: list[CompiledSteps] = []
+        self._parts: list[CFunction] = []
         self._zeros: set[int] = set()
         self._alone = True
 
@@ -83,9 +102,8 @@ class CompiledRuns:
     def runs(self, unit: Unit) -> list[Run]:
         plan = self._workspaces.plan
         if isinstance(unit, TiledLoop):
-            self._alone = False
-            return [*self.finish(), *self._loop(unit)]
-        if expressible(plan, unit, self._integers):
+            return self._loop(unit)
+        if unit.out in self._inside or expressible(plan, unit, self._integers):
             return self._compiled(unit)
         found, view = self._others.runs(unit), plan.origin[unit.out] is VIEW
         self._alone = self._alone and (view or not found)
@@ -97,21 +115,28 @@ class CompiledRuns:
     def _loop(self, loop: TiledLoop) -> list[Run]:
         workspaces = self._workspaces
         if not tileable(workspaces.plan, loop, self._integers):
-            return self._others.runs(loop)
+            found, self._alone = self.finish(), False
+            return [*found, *self._others.runs(loop)]
+        found = self._finished(beside=True)
         tiling = Tiling(workspaces.plan, loop)
         births = [run for step in tiling.kept for run in workspaces.lives.ready(step)]
+        for step in tiling.views:  # others read those of the workspace, too
+            workspaces.takes(step)
         scratch = workspaces.place(lambda slots: temporaries(tiling, workspaces.dtype))
         other = tiled(tiling, workspaces, scratch)
         part = CompiledTiles(workspaces, tiling, scratch, other)
         part.join(self._together)
-        return [*births, part.run]
+        self._parts.append(part)
+        return [*found, *births, part.run]
 
     def _compiled(self, step: Step) -> list[Run]:
         full = self._open is None or len(self._open.steps) >= MOST
         found = self.finish() if full else []
-        part = self._open = self._open or CompiledSteps(self._workspaces)
+        part = self._open = self._open or CompiledSteps(self._workspaces, self._inside)
         plan, lives = self._workspaces.plan, self._workspaces.lives
-        if plan.origin[step.out] is RESULT:
+        if step.out in self._inside:
+            self._workspaces.hold(step.out, self._inside[step.out].memory)
+        elif plan.origin[step.out] is RESULT:
             dtype = self._workspaces.dtype
             part.before.append(allocation(step.out, plan.shapes, (), np.empty, dtype))
         else:
@@ -125,6 +150,7 @@ class CompiledRuns:
 
     def drop(self, slots: Sequence[int]) -> list[Run]:
         part, plan = self._open, self._workspaces.plan
+        slots = [slot for slot in slots if plan.owner[slot] not in self._inside]
         if part is None:
             return self._others.drop(slots)
         part.after.append(dropped(slots))
@@ -133,10 +159,14 @@ class CompiledRuns:
 
     def finish(self) -> list[Run]:
         """Ends the function that steps are collected for."""
+        return self._finished(beside=bool(self._parts))
+
+    def _finished(self, beside: bool) -> list[Run]:
+        """The same, where one entry may call it `beside` others."""
         part, self._open = self._open, None
         if part is None:
             return []
-        if part.worthwhile:
+        if part.worthwhile or (beside and self._alone):
             part.place = self._workspaces.place(part.addresses)
             part.join(self._together)
             self._parts.append(part)

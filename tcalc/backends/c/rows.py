@@ -79,7 +79,7 @@ def _written(e: Any) -> str:
 ENTRY_FUNCTIONS = """
 static inline real _mod(real a, real b) {
     real r = F(fmod)(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r == 0 ? F(copysign)(0, b) : r;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r == 0 ? F(copysign)((real)0, b) : r;
 }
 
 static inline real _logaddexp(real a, real b) {
@@ -222,8 +222,12 @@ ROUTINES = frozenset(
     {"cholesky", "cholesky_pullback", "column_signs", "inverse_definite", "tri_inverse"}
 )
 #: Rows that have a function of one square matrix; those of factors only want the factor.
-GENERAL = frozenset({"inv", "logdet", "det", "det_sign", "logdet_definite"})
+GENERAL = frozenset({"inv", "logdet", "det", "det_sign", "adj", "logdet_definite"})
+#: Rows of such matrices for which a call of LAPACK takes longer.
+FEW_ROWS = 16
 OF_FACTORS = frozenset({"logdet_definite"})
+#: Rows of which an entry is made of two operands' rows, by a function of both matrices.
+PAIRWISE = frozenset({"squared_distances"})
 #: Rows with two results, by name: a function of a matrix that makes both, and whether it is square.
 PAIRS = {
     **dict.fromkeys(("eigh", "eigh_nan", "eigh_epsilon"), ("eigh", True)),

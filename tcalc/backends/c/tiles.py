@@ -11,11 +11,11 @@ from ...plan.tiles import Sliced, Tiling
 from ..host.slots import Run, Slots
 from ..host.tiles import temporaries
 from ..host.workspaces import Workspaces
-from .functions import Addresses, CFunction, read_by_others
+from .functions import Addresses, CFunction
 from .loopnests import Count
 from .matrices import CALLS, Frame, StridedArray
 from .sharing import MOST, Cut, Shared, cut, joined
-from .source import Source
+from .source import Source, read_by_others
 
 #: Entries of the widest array in a tile of C, at most: what a tile hands on stays in the caches.
 TILE = 1 << 14
@@ -94,6 +94,8 @@ class CompiledTiles(CFunction):
         places = {slot: ("tile", a.ctypes.data) for slot, a in temporaries.items()}
         starts = [f"real *p{slot} = q{slot};" for slot in temporaries]
         for slot, array in arrays.items():
+            if slot not in self.slots():  # where a view begins that is read
+                continue
             cut = self.tiling.cut(slot)
             held[slot] = cut.part(array, 0, tile) if cut else array
             step = cut.ratio * array.strides[cut.axis] // array.itemsize if cut else 0
@@ -113,9 +115,9 @@ class CompiledTiles(CFunction):
         if written.leaves:
             return None
         body = [*starts, written.body(read_by_others(self.plan), self.nest), "}"]
-        return self._over_rows(tile, body, list(temporaries))
+        return self._over_rows(tile, body, list(temporaries), v)
 
-    def _over_rows(self, tile: int, body: Sequence[str], held: Sequence[int]) -> str:
+    def _over_rows(self, tile: int, body: Sequence[str], held: Sequence[int], v: Slots) -> str:
         """The loop around its body, whose rows threads share where that is worth it."""
         rows, shared = self.loop.rows, Shared(self.spelled)
         zeros = [f"memset(q{slot}, 0, {n} * sizeof(real));" for slot, n in self.sums.items()]
@@ -124,7 +126,7 @@ class CompiledTiles(CFunction):
                 f"for (long r = 0; r < {rows}; r += {tile}) {{",
                 f"long t = {rows} - r < {tile} ? {rows} - r : {tile};",
             ]
-            return self.whole("\n".join([*zeros, *head, *body]), "q", shared, held)
+            return self.whole("\n".join([*zeros, *head, *body]), "q", shared, v, held)
         first = 1 + len(self.used.stay)
         parts = {slot: f"((real *)table[{first + k}])" for k, slot in enumerate(self.sums)}
         own = [f"real *q{k} = {parts[k]} + chunk * {n}L;" for k, n in self.sums.items()]
@@ -139,7 +141,7 @@ class CompiledTiles(CFunction):
         work = "\n".join([*own, *zeros, *head, *body])
         call = shared.call(self.cut, work, [("table", "char **")], blas)
         sums = [(f"q{slot}", parts[slot], n, "=") for slot, n in self.sums.items()]
-        return self.whole("\n".join([f"{call};", *joined(sums, self.cut.chunks)]), "q", shared)
+        return self.whole("\n".join([f"{call};", *joined(sums, self.cut.chunks)]), "q", shared, v)
 
     def _cut(self) -> Cut | None:
         """The rows in chunks of whole tiles, as many as there is room for their sums."""

@@ -24,6 +24,8 @@ class Lifetimes:
         Do results go into arrays of the caller?
     members : dict of int to list of int
         Slots in the memory of a block (k) or an output (-1 - k).
+    held : set of int
+        Slots whose results, of several arrays, are memory of the workspace.
     drops : dict of int to list of int
         Slots with memory of their own that can be forgotten, by the unit after which.
     """
@@ -35,14 +37,17 @@ class Lifetimes:
             if place is not None:
                 self.members.setdefault(place, []).append(slot)
         self.drops = self._drops()
+        self.held: set[int] = set()
         self._born: set[int] = set()
         self._static: set[int] = set()
 
     def is_static(self, step: Step) -> bool:
         """A view of the workspace, or of such a view: bound once for every workspace."""
         plan = self.plan
-        place = plan.home[plan.owner[step.out]]
-        if plan.origin[step.out] is not VIEW or place is None or place < 0:
+        owner = plan.owner[step.out]
+        place = plan.home[owner]
+        here = owner in self.held or (place is not None and place >= 0)
+        if plan.origin[step.out] is not VIEW or not here:
             return False
         static = all(plan.origin[a] is not VIEW or a in self._static for a in step.args)
         if static:

@@ -7,7 +7,7 @@ allocates its outputs.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat, takewhile
 from typing import Any, Protocol
 
@@ -54,7 +54,8 @@ class HostProgram:
         self._plan = plan = workspaces.plan
         self._count = len(plan.inputs)
         self._runs = _runs(workspaces, binder)
-        self._returns = [_returned(plan, output) for output in plan.outputs]
+        held = workspaces.lives.held
+        self._returns = [_returned(plan, output, held) for output in plan.outputs]
         self._targets = Targets(plan, self.dtype)
 
     def __call__(self, arrays: Sequence[Array]) -> list[Any]:
@@ -128,14 +129,14 @@ def _runs(workspaces: Workspaces, binder: Binder) -> list[Run]:
     return found + binder.finish()
 
 
-def _returned(plan: Plan, output: Output) -> Callable[[Slots], Any]:
+def _returned(plan: Plan, output: Output, held: Collection[int]) -> Callable[[Slots], Any]:
     slot, perm = output
-    made_by_kernel = plan.origin[slot] is RESULT
+    made_by_kernel, stays = plan.origin[slot] is RESULT, plan.owner[slot] in held
     ndim = len(plan.shapes[slot])
 
     def finish(v: Slots) -> Any:
         array = v[slot]
-        if made_by_kernel and not _owned(array, v, slot):
+        if stays or (made_by_kernel and not _owned(array, v, slot)):
             array = array.copy()
         return array[()] if ndim == 0 else array if perm is None else array.transpose(perm)
 

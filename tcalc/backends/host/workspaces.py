@@ -73,6 +73,15 @@ class Workspaces:
             return False
         return True
 
+    def hold(self, slot: int, made: Callable[[], Any]) -> None:
+        """Every workspace has such a result of several arrays, which stay there: its parts too."""
+        self.lives.held.add(slot)
+
+        def run(v: Slots) -> None:
+            v[slot] = made()
+
+        self._views.append(run)
+
     def place(self, made: Callable[[Slots], Any]) -> int:
         """A further slot with what is made for every workspace."""
         self._made.append(made)

@@ -65,10 +65,11 @@ def _take(step: Step, dtype: np.dtype[Any]) -> Run:
 
 def _segments(step: Step, dtype: np.dtype[Any]) -> Run:
     (a, i), o, (axis,) = step.args, step.out, step.params
-    count, columns = step.shape[0], prod(step.shape[1:])
+    count = step.shape[0]
 
     def run(v: Slots) -> None:
         array, index, out = v[a], v[i].reshape(-1), v[o]
+        columns = prod(out.shape[1:])
         if axis < 0:  # a single place
             out.fill(0)
             out[index[0]] = array

@@ -108,6 +108,23 @@ def _shift(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
+def _powers(step: Step, dtype: np.dtype[Any]) -> Run:
+    """Each half of the powers is the one before times one power."""
+    (a,), o, (first, apart), count = step.args, step.out, step.params, step.shape[-1]
+    order = slice(None, None, 1 if apart > 0 else -1)
+    low = min(first, first + apart * (count - 1))
+
+    def run(v: Slots) -> None:
+        base, out, done = v[a][..., None], v[o][..., order], 1
+        out[..., :1], factor = base**low, base ** abs(apart)
+        while done < count:
+            more = min(done, count - done)
+            np.multiply(out[..., :more], factor, out[..., done : done + more])
+            done, factor = done + more, factor * factor
+
+    return run
+
+
 def _minus_from(step: Step, dtype: np.dtype[Any]) -> Run:
     (a,), o, (number,) = step.args, step.out, step.params
 
@@ -262,6 +279,7 @@ KERNELS: dict[str, Maker] = {
     "scale": _scale,
     "shift": _shift,
     "minus_from": _minus_from,
+    "powers": _powers,
     "multiply": _into(np.multiply),
     "add": _into(np.add),
     "subtract": _into(np.subtract),

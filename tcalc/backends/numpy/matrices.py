@@ -191,10 +191,29 @@ def _gram(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
+#: Entries of sums that are made at a time.
+SUMS = 1 << 15
+
+
+def _weighted(step: Step, dtype: np.dtype[Any]) -> Run:
+    (w, a, c), o, (first, second) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        rows, shift, out = first * v[a], second * v[c], v[o]
+        many = max(1, SUMS // max(1, rows.size))
+        for j in range(0, len(out), many):
+            few = slice(j, j + many)
+            sums = rows + shift[few, None]
+            out[few] = np.matmul(v[w][few, None, :], sums)[:, 0]
+
+    return run
+
+
 #: How each kind of step is run.
 MATRICES: dict[str, Maker] = {
     "dot": _dot,
     "gram": _gram,
+    "weighted": _weighted,
     "triangle": _triangle,
     "trisolve": _trisolve,
     "solve": _solve,

@@ -107,7 +107,7 @@ def _run(tiling: Tiling, step: Step, closure: Closures) -> Run:
     """A step on one tile."""
     loop = tiling.loop
     if step.out in loop.sums:
-        return _accumulated(step)
+        return _accumulated(step, closure)
     if step.kind == "dot" and loop.modes[step.out] == "columns":
         return _spaced(step)
     run = closure(step)
@@ -145,9 +145,20 @@ def _cleared_first(slot: int, run: Run) -> Run:
     return both
 
 
-def _accumulated(step: Step) -> Run:
+def _accumulated(step: Step, closure: Closures) -> Run:
     """A sum over rows, one tile of them after the other."""
     o = step.out
+    if step.kind == "weighted":
+        run = closure(step)
+
+        def apart(v: Slots) -> None:
+            total = v[o]
+            v[o] = np.empty_like(total)
+            run(v)
+            np.add(total, v[o], total)
+            v[o] = total
+
+        return apart
     if step.kind == "dot":
         a, b = step.args
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from ...graph.extents import Extent, Shape
 from ...integers.affine import Congruence, Constraint, factors_of
 from . import infix
 from .c_check import check_text
-from .c_contractions import einsum, product
+from .c_contractions import by_factor, by_lags, by_product, einsum, product
 from .c_folds import folded
-from .c_module import RESERVED, function_lines, module_text, number_function
-from .c_nests import Line, atom
+from .c_module import RESERVED, function_lines, module_text, number_function, routines
+from .c_nests import Array, Line, Node, atom, nest
 from .c_operators import entry, real
-from .c_orders import cheap
+from .c_orders import along_rows, cheap, ordered
 from .c_places import embed, pad, place, segment_sum, take
 from .c_routines import routine_call
 from .c_values import (
@@ -51,6 +51,7 @@ class C(Writer):
     start = "v"
     width = 68
     own_words: frozenset[str] = frozenset()
+    forms: ClassVar[tuple[Callable[..., Value | None], ...]] = (by_lags, by_product, by_factor)
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
         super().__init__(scope, integers)
@@ -59,6 +60,35 @@ class C(Writer):
         self.scalars: dict[str, str] = {}
         self.sizes: dict[str, str] = {}
         self.text = ""
+
+    # --- loops ---
+
+    def ordered(
+        self, body: str, target: str, out: Sequence[str], summed: Sequence[str],
+        over: Mapping[str, str],
+    ) -> list[str]:  # fmt: skip
+        loops = {i: self.length(n) for i, n in over.items()}
+        return ordered(body, target, out, summed, over, loops)
+
+    def turned(
+        self, body: str, inner: str, over: Mapping[str, str], made: Mapping[str, Value]
+    ) -> str:
+        return along_rows(self, body, inner, over, made)
+
+    def scratch(
+        self, stack: Sequence[str], size: str, kind: str, index: Sequence[str]
+    ) -> tuple[Array, str]:
+        array, _ = self.storage((size,), kind=kind)
+        return array, array.name
+
+    def listed(self, kind: str, items: Sequence[str]) -> str:
+        before, star, behind = kind.partition("*")
+        return f"({before}{star}const[]{behind}){{{', '.join(items)}}}"
+
+    def stacked(
+        self, index: Sequence[str], stack: Sequence[str], body: list[Node]
+    ) -> Sequence[Node]:
+        return nest(index, stack, body)
 
     # --- values ---
 
@@ -101,7 +131,7 @@ class C(Writer):
         return repr(value)
 
     def functions(self, names: Sequence[str]) -> str:
-        return f"(real (*const[])(real)){{{', '.join([self.scalars[name] for name in names])}}}"
+        return self.listed("real (*)(real)", [self.scalars[name] for name in names])
 
     def assign(self, name: str, c: Code) -> Code:
         given = value(c)
@@ -318,7 +348,7 @@ class C(Writer):
         return self.text
 
     def check(self, check: Check) -> str:
-        return check_text(self, check, self.text)
+        return check_text(self, check, self.text, routines())
 
 
 def _label(key: Any, place: int) -> str:

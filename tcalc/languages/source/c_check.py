@@ -56,7 +56,7 @@ _DIFFERENCES = """
 """.strip("\n")
 
 
-def check_text(language: Writer, check: Check, source: str) -> str:
+def check_text(language: Writer, check: Check, source: str, routines: Mapping[str, str]) -> str:
     """A program's end.
 
     Parameters
@@ -65,6 +65,8 @@ def check_text(language: Writer, check: Check, source: str) -> str:
     check : Check
     source : str
         What it is the end of.
+    routines : mapping
+        The functions that it may carry along, by name.
     """
     parts, data, start = [_HEAD], list[str](), list[str]()
     declared = declarations(source)
@@ -86,7 +88,7 @@ def check_text(language: Writer, check: Check, source: str) -> str:
         end = _compared(language, check, check.difference, declared, sizes, parts, body)
     written = [f"    {line}" for line in [*body, *start, *ran]]
     main = "\n".join(["int main(void)", "{", *written, *end, "}"])
-    helpers = [text for text in called(parts) if text not in source]
+    helpers = [text for text in called(parts, routines) if text not in source]
     return "\n" + "\n\n".join([*helpers, *parts, main]) + "\n"
 
 
@@ -192,5 +194,8 @@ def _call(
 
 
 def _workspace(name: str, declared: Mapping[str, Sequence[str]], sizes: Mapping[str, int]) -> str:
+    """How many bytes a function asks for, which may ask a library in turn."""
     words = [p.split()[-1] for p in declared[name] if p.startswith("ptrdiff_t")]
-    return f"{name}_workspace({', '.join([str(sizes[n]) for n in words if n in sizes])})"
+    given = [str(sizes[n]) for n in words if n in sizes]
+    given += [p.split()[-1] for p in declared[name] if p.startswith("cusolver")]
+    return f"{name}_workspace({', '.join(given)})"

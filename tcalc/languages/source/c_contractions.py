@@ -8,8 +8,8 @@ from math import prod
 
 from . import infix
 from .c_nests import Call, Line, Node, atom, nest
-from .c_orders import along_rows, operations, ordered, window
-from .c_values import Value, entry_of, value
+from .c_orders import as_they_lie, operations, window
+from .c_values import Value, entry_of, in_memory, value
 from .c_writer import Writer
 from .language import Code
 
@@ -59,19 +59,17 @@ def by_product(
         or sorted([*summed, *right]) != sorted(q)
     ):
         return None
-    a, b = values
-    if any(v.memory is None for v in values):
-        rows, columns = ([v.shape[w.index(k)] for k in w if k in out] for v, w in ((a, p), (b, q)))
-        if min(prod(map(language.length, side)) for side in (rows, columns)) < BLOCK:
-            return None
-        a, b = [language.filled(v.shape, v) if v.memory is None else v for v in values]
-    found = [
-        merged(v, [word.index(k) for k in labels])
-        for v, word, labels in ((a, p, left), (a, p, summed), (b, q, summed), (b, q, right))
-    ]
-    if any(m is None for m in found):
+    sides = [(v, w, own) for v, w, own in zip(values, (p, q), (left, right), strict=True)]
+    lengths = [prod([language.length(v.shape[w.index(k)]) for k in own]) for v, w, own in sides]
+    if min(lengths) < BLOCK and any(
+        v.memory is None and not _computed(language, v) for v in values
+    ):
         return None
-    (m, ai), (k, ak), (other, bk), (n, bj) = [m for m in found if m is not None]
+    if any(v.memory is not None and not _matrix(v, w, own, summed) for v, w, own in sides):
+        return None
+    a, b = (_lying(language, v, w, own, summed) for v, w, own in sides)
+    (m, ai), (k, ak) = _matrix(a, p, left, summed)
+    (n, bj), (other, bk) = _matrix(b, q, right, summed)
     if k != other or "1" not in (ai, ak) or "1" not in (bk, bj) or "0" in (ai, ak, bk, bj):
         return None
     assert a.memory is not None
@@ -83,6 +81,27 @@ def by_product(
         Call(f"product({m}, {n}, {k}, {given}, {array.name})", (array.name,)), made=[array]
     )
     return result
+
+
+def _matrix(
+    v: Value, word: Sequence[int], own: Sequence[int], summed: Sequence[int]
+) -> list[tuple[str, str]]:
+    """An array in memory as a matrix: two groups of axes as one each; none where they are not."""
+    found = [merged(v, [word.index(k) for k in group]) for group in (own, summed)]
+    return [axis for axis in found if axis is not None] if None not in found else []
+
+
+def _lying(
+    language: Writer, v: Value, word: Sequence[int], own: Sequence[int], summed: Sequence[int]
+) -> Value:
+    """The array in memory; one that is made lies along the longer one of two groups of axes."""
+    if v.memory is not None:
+        return v
+    groups = sorted(
+        (own, summed) if word[-1] in summed else (summed, own),
+        key=lambda group: prod([language.length(v.shape[word.index(k)]) for k in group]),
+    )
+    return language.filled(v.shape, v, order=[word.index(k) for group in groups for k in group])
 
 
 def symmetric(a: Value, b: Value) -> bool:
@@ -164,26 +183,30 @@ def by_lags(
     return found
 
 
-def _read_again(language: Writer, c: Code) -> Value:
-    """A factor of which each entry is read for many entries of the result."""
-    v = value(c)
+def _computed(language: Writer, v: Value) -> bool:
+    """Do entries of an array cost something, whenever they are read?"""
     text = entry_of(v, language.index(len(v.shape))).text
-    again = v.shape and v.memory is None and operations(text) and not language.integers
-    return language.filled(v.shape, v) if again else language.plain(v)
+    return bool(v.shape and v.memory is None and operations(text) and not language.integers)
 
 
 def einsum(
     language: Writer, factors: Sequence[Code], words: Sequence[Sequence[int]], out: Sequence[int]
 ) -> Value:
     every = list(dict.fromkeys([*out, *[k for word in words for k in word]]))
-    values = [
-        _read_again(language, c) if len(set(w)) < len(every) else value(c)
-        for c, w in zip(factors, words, strict=True)
-    ]
-    for form in (by_lags, by_product, by_factor):
+    values = [value(c) for c in factors]
+    for form in language.forms:
         found = form(language, values, words, out)
         if found is not None:
             return found
+    made: dict[str, Value] = {}  # arrays of which each entry is read again, before they are filled
+    for k, (v, word) in enumerate(zip(values, words, strict=True)):
+        if len(set(word)) == len(every):
+            continue
+        if _computed(language, v):
+            name = language.scope.fresh()
+            values[k], made[name] = in_memory(name, v.shape, whole=True), v
+        else:
+            values[k] = language.plain(v)
     extents: dict[int, str] = {}
     for v, word in zip(values, words, strict=True):
         for label, n in zip(word, v.shape, strict=True):
@@ -195,29 +218,43 @@ def einsum(
     over = {names[k]: extents[k] for k in every}
     rows = [names[k] for k in out]
     if not out:
-        return summed(language, body, list(over), over)
+        return summed(language, body, list(over), over, made)
     array, found = language.storage(tuple([extents[label] for label in out]))
-    language.emit(*adding(language, body, found.entry(rows).text, rows, over), made=[array])
+    nodes = adding(language, body, found.entry(rows).text, rows, over, made)
+    language.emit(*nodes, made=[array])
     return found
 
 
-def summed(language: Writer, body: str, order: Sequence[str], over: Mapping[str, str]) -> Value:
+def summed(
+    language: Writer,
+    body: str,
+    order: Sequence[str],
+    over: Mapping[str, str],
+    made: Mapping[str, Value],
+) -> Value:
     """The sum of all entries."""
+    as_they_lie(language, made)
     found = language.zero()
-    loops = {i: language.length(n) for i, n in over.items()}
-    order = ordered(body, found.text, [], order, over, loops)
+    order = language.ordered(body, found.text, [], order, over)
     language.emit(*nest(order, [over[i] for i in order], [Line(found.text, "+=", body)]))
     return found
 
 
 def adding(
-    language: Writer, body: str, target: str, rows: Sequence[str], over: Mapping[str, str]
+    language: Writer,
+    body: str,
+    target: str,
+    rows: Sequence[str],
+    over: Mapping[str, str],
+    made: Mapping[str, Value],
 ) -> list[Node]:
-    """Loops that add up the entries of an array, which begin at zero."""
-    loops = {i: language.length(n) for i, n in over.items()}
-    order = ordered(body, target, rows, [i for i in over if i not in rows], over, loops)
+    """Loops that add up the entries of an array, which begin at zero.
+
+    Arrays that are still to be `made` are filled as they lie best.
+    """
+    order = language.ordered(body, target, rows, [i for i in over if i not in rows], over)
     if not language.integers:
-        body = along_rows(language, body, order[-1], over)
+        body = language.turned(body, order[-1], over, made)
     depth = next((k for k, i in enumerate(order) if i not in rows), len(order))
     outer, inner = order[:depth], order[depth:]
     own = [i for i in inner if i in rows]

@@ -75,7 +75,8 @@ def folded(
         loop.body.append(Line(count, "=", f"{count} + 1"))
     else:
         number = entry_of(value(operands[2][turns.made]), ()).text
-        loop, start = replace(loop, extent=count), f"(ptrdiff_t)fmin(fmax({number}, 0), {times})"
+        loop = replace(loop, extent=count)
+        start = f"(ptrdiff_t)fmin(fmax({number}, (real)0), (real)({times}))"
     # The states at the end that is not reached are also those of one more row, if there is one.
     edge: list[Node] = []
     for to, state in zip(after if turns.backward else before, states, strict=True):

@@ -15,12 +15,9 @@ from ...support.limits import spend
 from .c_nests import (
     CHARACTERS_A_STEP,
     Array,
-    Call,
     Line,
     Loop,
     Node,
-    controls,
-    flat,
     mapped,
     place,
     replaced,
@@ -39,11 +36,23 @@ SEARCHED_A_STEP = 3
 
 def live(nodes: Sequence[Node], kept: Sequence[str]) -> list[Node]:
     """Without statements that only fill what nothing reads."""
-    reads = [(set(targets(line)), words(line)) for line in flat(nodes)]
-    needed = {*kept, *re.findall(r"[A-Za-z_]\w*", " ".join(controls(nodes)))}
+    reads = list(_reads(nodes, frozenset()))
+    needed = {*kept}
     while new := {w for made, read in reads if made & needed for w in read} - needed:
         needed |= new
     return _without(nodes, {name for made, _ in reads for name in made - needed})
+
+
+def _reads(
+    nodes: Sequence[Node], around: frozenset[str]
+) -> Iterator[tuple[set[str], frozenset[str]]]:
+    """What statements fill, and what they read: the ends of the loops around them too."""
+    for node in nodes:
+        if isinstance(node, Loop):
+            ends = re.findall(r"[A-Za-z_]\w*", f"{node.extent} {node.going}")
+            yield from _reads(node.body, around.union(ends))
+        else:
+            yield set(targets(node)), words(node) | around
 
 
 def _without(nodes: Sequence[Node], dead: set[str]) -> list[Node]:
@@ -69,9 +78,12 @@ class Fusion:
     ----------
     arrays : mapping
         What is known of the shapes of arrays, by name.
+    vectors : bool
+        Do functions of numbers stand in loops of their own, which compilers have vectors for?
     """
 
     arrays: Mapping[str, Array]
+    vectors: bool = True
     patterns: dict[str, re.Pattern[str]] = field(default_factory=dict)
 
     def fused(self, nodes: Sequence[Node]) -> list[Node]:
@@ -88,7 +100,7 @@ class Fusion:
         for n in out:
             if isinstance(n, Loop):
                 body = self.fused(n.body)
-                found += _apart(n.around(body))
+                found += _apart(n.around(body)) if self.vectors else [n.around(body)]
             else:
                 found.append(n)
         return found
@@ -101,7 +113,7 @@ class Fusion:
             spend("steps", COMPARED)
             if isinstance(other, Loop) and other.plain and other.extent == node.extent:
                 needed = _needed(between, node)
-                movable = not any(_conflict(n, other) for n in needed)
+                movable = not any(conflict(n, other) for n in needed)
                 if movable and self._together(other, _named_alike(node, other)):
                     return at
             between.insert(0, other)
@@ -122,7 +134,7 @@ class Fusion:
         if not shared and not common:
             return False
         for name in shared:
-            found = [*_accesses(name, [first]), *_accesses(name, [second])]
+            found = [*places(name, [first]), *places(name, [second])]
             rows = {self._row(name, access) for access in found}
             if rows == {first.index}:
                 continue
@@ -184,12 +196,12 @@ def _needed(between: Sequence[Node], node: Node) -> list[Node]:
     """What of these statements must stand before the node, in order."""
     found: list[Node] = []
     for other in reversed(between):
-        if _conflict(other, node) or any(_conflict(other, n) for n in found):
+        if conflict(other, node) or any(conflict(other, n) for n in found):
             found.insert(0, other)
     return found
 
 
-def _conflict(a: Node, b: Node) -> bool:
+def conflict(a: Node, b: Node) -> bool:
     """Does one write what the other names?"""
     return bool(_writes(a) & _names(b) or _writes(b) & _names(a))
 
@@ -202,7 +214,7 @@ def _names(node: Node) -> frozenset[str]:
     return node.names if isinstance(node, Loop) else words(node)
 
 
-def _accesses(name: str, nodes: Sequence[Node]) -> Iterator[str | None]:
+def places(name: str, nodes: Sequence[Node]) -> Iterator[str | None]:
     """The places at which an array is read or written; None: wherever."""
     word, searched = re.compile(rf"\b{name}\b"), list(texts(nodes))
     spend("steps", len(searched) // SEARCHED_A_STEP)
@@ -269,11 +281,11 @@ def _local(
     if array is None:
         return nodes
     inside = line.target[len(name) + 1 : -1]
-    places = list(_accesses(name, rest))
-    if not places or any(access != inside for access in places):
+    found = list(places(name, rest))
+    if not found or any(access != inside for access in found):
         return nodes
     adding = [k for k, n in enumerate(rest) if name in _writes(n)]
-    stored = count[name] > 1 + len(places)
+    stored = count[name] > 1 + len(found)
     local = f"{name}_" if stored else name
     names = {line.target: local}
     kind = array.kind if adding else f"const {array.kind}"
@@ -287,73 +299,3 @@ def _substituted(text: str, names: Mapping[str, str]) -> str:
     for old, new in names.items():
         text = re.sub(rf"\b{re.escape(old)}", new, text)
     return text
-
-
-# --- memory ---------------------------------------------------------------------------------------
-
-
-def reused(nodes: Sequence[Node], arrays: Mapping[str, Array], kept: Sequence[str]) -> list[Node]:
-    """Arrays in the memory of others of their size that nothing reads any more.
-
-    Those of one entry each read where the other is written are in place.
-    """
-    numbers = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}
-    lives: dict[str, list[int]] = {}
-    for k, node in enumerate(nodes):
-        for name in (words(node) & arrays.keys()) - numbers:
-            lives.setdefault(name, []).append(k)
-    names: dict[str, str] = {}
-    ends: dict[str, int] = {}
-    for name, at in sorted(lives.items(), key=lambda item: (item[1][0], len(item[0]), item[0])):
-        if name in kept:
-            continue
-        for owner, end in ends.items():
-            mine, other = arrays[name], arrays[owner]
-            if (mine.size, mine.kind) != (other.size, other.kind):
-                continue
-            if end < at[0] or (end == at[0] and _in_place(nodes[end], owner, name, names)):
-                names[name] = owner
-                ends[owner] = at[-1]
-                break
-        else:
-            ends[name] = at[-1]
-    return replaced(nodes, names)
-
-
-def _in_place(node: Node, owner: str, name: str, names: Mapping[str, str]) -> bool:
-    """May an array be filled where those in its owner's memory are read, entry by entry?"""
-    older = [owner, *[n for n, o in names.items() if o == owner]]
-    reads: list[int] = []
-    writes: list[int] = []
-    places: set[str | None] = set()
-    depth: int | None = None
-    for k, (line, loops) in enumerate(_in_loops(node, ())):
-        for old in (*older, name):
-            found = list(_accesses(old, [line]))
-            if found and isinstance(line, Call):  # it may read on where it has written
-                return False
-            places.update(found)
-            if found and old != name:
-                reads.append(k)
-                if old in targets(line):
-                    return False
-            if found and old == name:
-                depth = loops if depth is None else max(depth, loops)
-                if old in targets(line):
-                    writes.append(k)
-    if len(places) != 1 or None in places or not reads or not writes:
-        return False
-    (text,) = places
-    assert text is not None
-    indices = re.findall(r"(?<!\w)_\d+", text)
-    once = depth == len(indices) == len(set(indices)) and "[" not in text
-    return once and max(reads) <= min(writes)
-
-
-def _in_loops(node: Node, outer: tuple[str, ...]) -> Iterator[tuple[Line | Call, int]]:
-    """Lines, and in how many loops they stand."""
-    if isinstance(node, Loop):
-        for inner in node.body:
-            yield from _in_loops(inner, (*outer, node.index))
-    else:
-        yield node, len(outer)

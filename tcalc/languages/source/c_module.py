@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from ...graph.nodes import Var
-from .c_fusion import Fusion, live, localised, reused
-from .c_nests import Array, Line, Statement, atom, flat, lettered, lines, replaced
+from .c_fusion import Fusion, live, localised
+from .c_memory import narrowed, reused
+from .c_nests import Array, Line, Node, Statement, atom, flat, lettered, lines, replaced, texts
+from .c_rows import by_rows_together
 from .c_values import Value, value
 from .c_words import KEYWORDS, LIBRARY, OWN
 from .c_writer import Writer
@@ -25,17 +27,29 @@ ROUTINES = (
 
 
 @cache
+def loaded(files: Sequence[str]) -> dict[str, str]:
+    """The functions in files of `routines/`, by name; those of one name together."""
+    folder = Path(__file__).with_name("routines")
+    found: dict[str, str] = {}
+    for name in files:
+        text = (folder / name).read_text(encoding="utf-8")
+        for part in re.split(r"\n\n(?=/\*|static|#|template)", text.strip()):
+            named = _NAMED.search(part)
+            if named:
+                key = next(filter(None, named.groups()))
+                found[key] = "\n\n".join(filter(None, [found.get(key), part.strip()]))
+    return found
+
+
+_NAMED = re.compile(
+    r"^(?:template <[^>]*>\s+)?(?:(?:static|FUNCTION) [\w ]*?(\w+)\(|struct (\w+)|#define (\w+) )",
+    re.MULTILINE,
+)
+
+
 def routines() -> dict[str, str]:
     """The functions that programs carry along, by name, in an order in which they can stand."""
-    folder = Path(__file__).with_name("routines")
-    found = {}
-    for name in ROUTINES:
-        text = (folder / name).read_text(encoding="utf-8")
-        for part in re.split(r"\n\n(?=/\*|static|#)", text.strip()):
-            named = re.search(r"^(?:static [\w ]*?(\w+)\(|#define (\w+) )", part, re.MULTILINE)
-            if named:
-                found[named.group(1) or named.group(2)] = part.strip()
-    return found
+    return loaded(ROUTINES)
 
 
 RESERVED = frozenset([*KEYWORDS, *LIBRARY, *OWN, *routines()])
@@ -52,8 +66,42 @@ def leaves(result: Value) -> list[tuple[str, Value]]:
     return found
 
 
-def function_lines(language: Writer, f: FunctionText) -> list[str]:
-    """A function of the module, after the one that tells its workspace."""
+@dataclass(frozen=True)
+class Prepared:
+    """What a function is printed from: its statements, fused, and what they name.
+
+    Attributes
+    ----------
+    f : FunctionText
+    nodes : list of Node
+    results : list of (str, Value)
+        Under the names of the parameters that they go to.
+    stored : list of Array
+        What the workspace holds.
+    sizes : list of str
+        The extents that are parameters.
+    about : list of str
+        What is said of the function.
+    """
+
+    f: FunctionText
+    nodes: list[Node]
+    results: list[tuple[str, Value]]
+    stored: list[Array]
+    sizes: list[str]
+    about: list[str]
+
+    @property
+    def outputs(self) -> list[str]:
+        return [out for out, _ in self.results]
+
+
+def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
+    """A function's statements as they run: nests fused, temporaries in little memory.
+
+    Loops of a function that runs `alone` take their turns one by one: what each of them needs may
+    lie where the one before had it. Functions of numbers stand in loops that have vectors of them.
+    """
     scope = language.scope
     for v in f.parameters.values():
         language.shape(v.shape)
@@ -75,29 +123,38 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
             nodes.append(Line(f"*{out}", "=", leaf.entry(()).text))
     outputs = [out for out, _ in results]
     nodes = live(replaced(nodes, names), outputs)
-    nodes = localised(Fusion(arrays).fused(nodes), arrays, outputs)
+    nodes = localised(Fusion(arrays, alone).fused(nodes), arrays, outputs)
+    if alone:
+        nodes = by_rows_together(narrowed(nodes, arrays, outputs))
     nodes = reused(nodes, arrays, outputs)
     nodes = lettered(nodes, {*f.parameters, *scope.sizes.values(), *outputs})
-    body = lines(nodes)
     declared = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}
-    named = set(re.findall(r"\w+", "\n".join(body)))
+    named = _words(texts(nodes))
     stored = [a for n, a in arrays.items() if n in named - declared and n not in outputs]
-    sizes = sorted(scope.sizes.values())
-    extents = [f"ptrdiff_t {n}" for n in sizes]
-    head = [_parameter(p, v) for p, v in f.parameters.items()] + extents
-    head += [f"real *restrict {out}" for out in outputs] + ["void *restrict work"]
-    storage, total = _stored(stored)
-    unused = sorted({*f.parameters, *sizes, "work"} - named - _words([*storage]))
     about = [f"{p}: {_shown(language.shape(v.shape))}" for p, v in f.parameters.items()]
     about += [f"{out}: {_shown(leaf.shape)}" for out, leaf in results]
     shown = [f"{out} = {text}" for out, text in zip(outputs, f.formulas, strict=False)]
-    hidden = [f"    (void){n};" for n in sizes if n not in _words([total])]
+    sizes = sorted(scope.sizes.values())
+    comment = [f.doc, *shown, f"Row by row: {'; '.join(about)}."]
+    return Prepared(f, nodes, results, stored, sizes, comment)
+
+
+def function_lines(language: Writer, f: FunctionText) -> list[str]:
+    """A function of the module, after the one that tells its workspace."""
+    found = prepared(language, f)
+    body = lines(found.nodes)
+    extents = [f"ptrdiff_t {n}" for n in found.sizes]
+    head = [parameter(p, v) for p, v in f.parameters.items()] + extents
+    head += [f"real *restrict {out}" for out in found.outputs] + ["void *restrict work"]
+    storage, total = storage_text(found.stored)
+    named = _words([*storage, *body])
+    unused = sorted({*f.parameters, *found.sizes, "work"} - named)
     return [
-        *[line for inner in scope.functions for line in [*inner, ""]],
-        *_comment([f.doc, *shown, f"Row by row: {'; '.join(about)}."]),
+        *[line for inner in language.scope.functions for line in [*inner, ""]],
+        *comment(found.about),
         *headed(f"size_t {f.name}_workspace", extents or ["void"]),
         "{",
-        *hidden,
+        *[f"    (void){n};" for n in found.sizes if n not in _words([total])],
         f"    return {total};",
         "}",
         "",
@@ -119,12 +176,12 @@ def _shown(shape: Sequence[str]) -> str:
     return " x ".join([atom(n) for n in shape]) or "number"
 
 
-def _parameter(name: str, v: Var) -> str:
+def parameter(name: str, v: Var) -> str:
     kind = "ptrdiff_t" if v.integral else "real"
     return f"const {kind} *restrict {name}" if v.shape else f"{kind} {name}"
 
 
-def _stored(arrays: Sequence[Array]) -> tuple[list[str], str]:
+def storage_text(arrays: Sequence[Array]) -> tuple[list[str], str]:
     """Pointers into the workspace, and how many bytes it takes."""
     found, totals = list[str](), list[str]()
     behind = "work"
@@ -156,7 +213,7 @@ def headed(head: str, parameters: Sequence[str]) -> list[str]:
     return [*lines_, line]
 
 
-def _comment(texts_: Sequence[str]) -> list[str]:
+def comment(texts_: Sequence[str]) -> list[str]:
     """A comment that nothing in its text ends."""
     safe = [re.sub(r"[^ -~]", " ", t).replace("*/", "* /").replace("??", "? ?") for t in texts_]
     safe = [t.replace("/*", "/ *").replace("\\", "") for t in safe]
@@ -204,8 +261,8 @@ _INCLUDES = """
 def module_text(functions: Sequence[list[str]]) -> str:
     """The file: its header, then what is behind it."""
     bodies = ["\n".join(lines_) for lines_ in functions]
-    declared = [_declared(lines_) for lines_ in functions]
-    helpers = called(bodies)
+    declared = [declared_lines(lines_) for lines_ in functions]
+    helpers = called(bodies, routines())
     (name,) = re.findall(r"^int (\w+)\(", bodies[0], re.MULTILINE)
     extra = ["stdlib.h"] if "malloc(" in bodies[-1] else []
     extra += ["complex.h"] if "complex" in _words(helpers) else []
@@ -253,16 +310,19 @@ def declarations(source: str) -> dict[str, list[str]]:
     """The parameters of a file's functions as they are declared, by name."""
     found = re.findall(r"^int (\w+)\(([^)]*)\);", source, re.MULTILINE)
     return {
-        name: [re.sub(r"\s+", " ", p).replace("*restrict ", "* ").strip() for p in text.split(",")]
+        name: [
+            re.sub(r"\s+", " ", p).replace("*restrict ", "*").replace("*", "* ").strip()
+            for p in text.split(",")
+        ]
         for name, text in found
     }
 
 
-def _declared(lines_: Sequence[str]) -> str:
+def declared_lines(lines_: Sequence[str]) -> str:
     """The comment and the declarations of a function's lines."""
     found, head = list[str](), list[str]()
     for line in lines_:
-        if line == "{" and not head[0].startswith("static"):
+        if line == "{" and not head[0].startswith(("static", "FUNCTION")):
             found += [*head[:-1], f"{head[-1]};"]
         head = [] if line == "" else [*head, line]
     return "\n".join(found)
@@ -279,12 +339,18 @@ def number_function(f: FunctionText, name: str) -> list[str]:
     return [f"static real {name}(real {given})", "{", *[f"    {line}" for line in body], "}"]
 
 
-def called(texts_: Sequence[str]) -> list[str]:
+def called(texts_: Sequence[str], known: Mapping[str, str]) -> list[str]:
     """The routines that texts call, and those that these call."""
-    known, needed = routines(), set[str]()
+    needed = set[str]()
     # Formulas in comments call nothing.
     waiting = re.sub(r"/\*.*?\*/", "", "\n".join(texts_), flags=re.DOTALL)
-    while new := set(re.findall(r"\b\w+(?=\()|[A-Z_]{3,}", waiting)) & (known.keys() - needed):
+    while new := _called(waiting) & (known.keys() - needed):
         needed |= new
         waiting = "\n".join([known[name] for name in new])
     return [text for name, text in known.items() if name in needed]
+
+
+def _called(text: str) -> set[str]:
+    """What a text calls, launches, or names in capitals."""
+    found = re.findall(r"\b\w+(?=\()|[A-Z_]{3,}|(?<=LAUNCH\()\(?\w+|\b(?:Complex|Listed)\b", text)
+    return {name.lstrip("(") for name in found}

@@ -150,13 +150,6 @@ def flat(nodes: Sequence[Node]) -> Iterator[Line | Call]:
     return (node for node in inside(nodes) if not isinstance(node, Loop))
 
 
-def controls(nodes: Sequence[Node]) -> Iterator[str]:
-    """The text of how often loops run."""
-    for node in inside(nodes):
-        if isinstance(node, Loop):
-            yield from (node.extent, node.going)
-
-
 def texts(nodes: Sequence[Node]) -> Iterator[str]:
     """All text, extents of loops too."""
     for node in inside(nodes):
@@ -219,8 +212,8 @@ def place(index: Sequence[str], shape: Sequence[str]) -> str:
 # --- text -----------------------------------------------------------------------------------------
 
 
-def lines(nodes: Sequence[Node]) -> list[str]:
-    """The statements as lines."""
+def lines(nodes: Sequence[Node], vectors: bool = True) -> list[str]:
+    """The statements as lines; sums of numbers say that `vectors` may add them up."""
     found: list[str] = []
     for node in nodes:
         if isinstance(node, Line):
@@ -232,24 +225,24 @@ def lines(nodes: Sequence[Node]) -> list[str]:
                 else [f"{node.text};"]
             )
         else:
-            found += _loop(node)
+            found += _loop(node, vectors)
     return found
 
 
-def _loop(node: Loop) -> list[str]:
+def _loop(node: Loop, vectors: bool) -> list[str]:
     i, n = node.index, node.extent
     going = f" && {node.going}" if node.going else ""
     head = f"for (ptrdiff_t {i} = 0; {i} < {n}{going}; {i}++)"
     if node.backward:
         head = f"for (ptrdiff_t {i} = {n}; {i}-- > 0;)"
-    body = lines(node.body)
+    body = lines(node.body, vectors)
     one = len(node.body) == 1 and not (isinstance(node.body[0], Line) and node.body[0].kind)
     summed = [
         line.target
         for line in node.body
         if isinstance(line, Line) and line.sign == "+=" and line.target.isidentifier()
     ]
-    straight = all(isinstance(line, Line) for line in node.body)
+    straight = vectors and all(isinstance(line, Line) for line in node.body)
     pragma = [f"#pragma omp simd reduction(+: {', '.join(summed)})"] if summed and straight else []
     inside = [line if line.startswith("#") else f"    {line}" for line in body]
     return [*pragma, head, *inside] if one else [*pragma, f"{head} {{", *inside, "}"]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ...support.limits import spend
 from .c_nests import CHARACTERS_A_STEP, Line, atom, nest
+from .c_values import Value, in_memory
 from .c_writer import Writer
 
 #: Steps that it takes to tell the cost of a loop as the innermost one.
@@ -177,7 +178,7 @@ def ordered(
     if inner in out or not (sums and rows):
         return [*rows, *sums, inner]
     few = prod([loops[i] for i in out]) <= min(KEPT, prod([loops[i] for i in summed]))
-    again = any(not any(map(a.along, out)) and any(map(a.along, sums)) for a in accesses(body))
+    again = any(not all(map(a.along, out)) and any(map(a.along, sums)) for a in accesses(body))
     return [*sums, *rows, inner] if few and again else [*rows, *sums, inner]
 
 
@@ -195,18 +196,38 @@ def as_spelled(body: str, out: Sequence[str], summed: Sequence[str]) -> list[str
     return [*out, *[i for i in summed if i != last], last]
 
 
-def along_rows(language: Writer, body: str, inner: str, over: Mapping[str, str]) -> str:
-    """The text, reading copies of matrices that are turned so as to lie along the inner loop."""
+def along_rows(
+    language: Writer, body: str, inner: str, over: Mapping[str, str], made: Mapping[str, Value]
+) -> str:
+    """The text, reading copies of matrices that are turned so as to lie along the inner loop.
+
+    Arrays that are still to be made are filled so at once.
+    """
+    turned = set[str]()
     for a in accesses(body):
         if a.along(inner) < 2 or not copied(a, over):
             continue
-        axes = [*[i for i in a.axes(over) if i != inner], inner]
+        found = a.axes(over)
+        axes = [*[i for i in found if i != inner], inner]
         shape = tuple([over[i] for i in axes])
-        key = (a.name, str(a.axes(over).index(inner)), *shape)
+        if a.name in made:
+            given = made[a.name]
+            language.filled(given.shape, given, a.name, order=[found.index(i) for i in axes])
+            turned.add(a.name)
+            body = body.replace(a.text, in_memory(a.name, shape).entry(axes).text)
+            continue
+        key = (a.name, str(found.index(inner)), *shape)
         if key not in language.copies:
             array, copy = language.storage(shape)
             line = Line(copy.entry(axes).text, "=", a.text)
             language.emit(*nest(axes, shape, [line]), made=[array])
             language.copies[key] = copy
         body = body.replace(a.text, language.copies[key].entry(axes).text)
+    as_they_lie(language, {name: v for name, v in made.items() if name not in turned})
     return body
+
+
+def as_they_lie(language: Writer, made: Mapping[str, Value]) -> None:
+    """Fill arrays row by row."""
+    for name, v in made.items():
+        language.filled(v.shape, v, name, order=range(len(v.shape)))

@@ -6,6 +6,7 @@ array with its entries.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -174,6 +175,14 @@ def by_columns(text: str, i: str, j: str) -> bool:
     """Do more arrays in the text of an entry lie along its first index than along its second?"""
     first, second = (text.count(f" + {k}]") for k in (i, j))
     return first > second
+
+
+def along_last(text: str, index: Indices) -> bool:
+    """Does an array with all indices in the text of an entry lie along the last one?"""
+    places = [
+        set(re.findall(r"\w+", place)) for place in re.findall(rf"\[(.*?) \+ {index[-1]}\]", text)
+    ]
+    return any(place.issuperset(index[:-1]) for place in places)
 
 
 def affine(start: str, steps: Sequence[int], index: Indices) -> str:

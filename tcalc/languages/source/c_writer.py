@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from ...graph.extents import NOMINAL, Extent, Shape, extent_names, nominal
 from ...support.limits import spend
 from .c_extents import extent_text
 from .c_nests import Array, Line, Node, Statement, atom, nest, place
-from .c_values import Value, by_columns, entry_of, in_memory, scalar, transposed, value
+from .c_routine_rows import ROUTINES, Routine
+from .c_values import Value, along_last, by_columns, entry_of, in_memory, scalar, transposed, value
 from .language import Code
 from .scope import FunctionScope
 
 #: Steps that the text of a statement takes.
 EMITTED = 60
+#: Turns of an innermost loop that cost less than its other parts.
+SHORT = 8
 
 
-class Writer:
+class Writer(ABC):
     """A function's statements, of numbers or of the integers that index.
 
     Parameters
@@ -34,7 +39,14 @@ class Writer:
         Matrices that are turned, by their names and extents.
     lengths : dict
         Guesses of extents, by their text.
+    forms : tuple of callable
+        Contractions that are no nest of loops: each is asked for its value, in this order.
+    routines : mapping
+        How operators of rows and matrices are called.
     """
+
+    forms: ClassVar[tuple[Callable[..., Value | None], ...]] = ()
+    routines: ClassVar[Mapping[str, Routine]] = ROUTINES
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
         self.scope = scope
@@ -43,6 +55,38 @@ class Writer:
         self.factors: dict[str, Value] = {}
         self.copies: dict[tuple[str, ...], Value] = {}
         self.lengths: dict[str, int] = {}
+
+    @abstractmethod
+    def ordered(
+        self, body: str, target: str, out: Sequence[str], summed: Sequence[str],
+        over: Mapping[str, str],
+    ) -> list[str]:  # fmt: skip
+        """The loops over entries of a result and over a sum, by their indices, outermost first."""
+
+    @abstractmethod
+    def turned(
+        self, body: str, inner: str, over: Mapping[str, str], made: Mapping[str, Value]
+    ) -> str:
+        """The text of an entry, reading copies that lie along the innermost loop.
+
+        Arrays that are still to be `made` are filled.
+        """
+
+    @abstractmethod
+    def scratch(
+        self, stack: Sequence[str], size: str, kind: str, index: Sequence[str]
+    ) -> tuple[Array, str]:
+        """Memory that a routine needs while it works on one item of a stack, and where it is."""
+
+    @abstractmethod
+    def listed(self, kind: str, items: Sequence[str]) -> str:
+        """Pointers of a type, ``"const real *"`` or one of functions, as one argument."""
+
+    @abstractmethod
+    def stacked(
+        self, index: Sequence[str], stack: Sequence[str], body: list[Node]
+    ) -> Sequence[Node]:
+        """A routine's call for every item of a stack."""
 
     # --- statements ---
 
@@ -60,11 +104,18 @@ class Writer:
         return array, in_memory(array.name, shape, whole=True)
 
     def filled(
-        self, shape: Sequence[str], c: Value, name: str = "", kind: str = "", rows: bool = False
+        self,
+        shape: Sequence[str],
+        c: Value,
+        name: str = "",
+        kind: str = "",
+        rows: bool = False,
+        order: Sequence[int] = (),
     ) -> Value:
         """The entries of a value in an array, or a number, under a name.
 
-        A matrix whose operands lie column by column lies so too, unless `rows` are wanted.
+        Axes lie in `order`, the last one next to each other; without one row by row, if `rows` are
+        wanted, or as is quick.
         """
         if not shape:
             local = name or self.scope.fresh()
@@ -72,13 +123,27 @@ class Writer:
             return replace(in_memory(local, ()), weak=c.weak, whole=True)
         index = self.index(len(shape))
         text = entry_of(c, index).text
-        turned = not rows and len(shape) == 2 and by_columns(text, *index)
-        order = [1, 0] if turned else range(len(shape))
+        order = order or self._order(text, index, shape, rows)
         extents = [shape[k] for k in order]
         array, stored = self.storage(extents, name, kind)
         line = Line(stored.entry([index[k] for k in order]).text, "=", text)
         self.emit(*nest([index[k] for k in order], extents, [line]), made=[array])
-        return replace(transposed(stored, order), name=True, text=stored.text) if turned else stored
+        if list(order) == list(range(len(shape))):
+            return stored
+        perm = [list(order).index(k) for k in range(len(shape))]
+        return replace(transposed(stored, perm), name=True, text=stored.text)
+
+    def _order(
+        self, text: str, index: Sequence[str], shape: Sequence[str], rows: bool
+    ) -> Sequence[int]:
+        """Of axes in memory: a matrix lies as its operands do, a short axis is not the last one."""
+        natural = range(len(shape))
+        if not rows and len(shape) == 2:
+            return [1, 0] if by_columns(text, *index) else natural
+        short = not rows and len(shape) > 2 and self.length(shape[-1]) < SHORT
+        if not short or max(map(self.length, shape)) < SHORT or along_last(text, index):
+            return natural
+        return [natural[-1], *natural[:-1]]
 
     def zeros(self, shape: Sequence[str]) -> Value:
         if len(shape) < 3:

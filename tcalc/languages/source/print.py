@@ -47,7 +47,7 @@ def to_code(
     e : expression, or nested tuples, lists and dicts of expressions
     language : str
         A row of `languages.source.registry`: ``"numpy"``, ``"cupy"``, ``"jax"``, ``"torch"``,
-        ``"c"``, ``"julia"``, ``"matlab"`` (which Octave runs too).
+        ``"c"``, ``"cuda"``, ``"julia"``, ``"matlab"`` (which Octave runs too).
     name : str
         Name of the function, an identifier that means nothing in the language and does not start
         with two underscores. Its parameters are the variables, sorted by name, then dimensions that

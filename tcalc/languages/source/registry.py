@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .c import C
+from .cuda import Cuda
 from .cupy import CuPy
 from .jax import Jax
 from .julia import Julia
@@ -17,6 +18,7 @@ LANGUAGES: dict[str, type[Language]] = {
     "jax": Jax,
     "torch": Torch,
     "c": C,
+    "cuda": Cuda,
     "julia": Julia,
     "matlab": Matlab,
 }

@@ -16,8 +16,9 @@ from ...graph.extents import Coef, Shape
 from ...graph.nodes import Expr
 from ...graph.normal import add, einsum
 from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
+from ...support.conditions import known
 from ..arithmetic import as_expr, public
-from ..matrix_cores import LARGE, attempt, both, labels, refuse, square, symmetric
+from ..matrix_cores import LARGE, attempt, both, labels, largest, refuse, square, symmetric
 from .results import EighResult
 
 __all__ = ["eigh", "eigvalsh", "syevd"]
@@ -86,17 +87,16 @@ def _gaps(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
     """1 / (w_j - w_i), 0 on the diagonal, equal eigenvalues as the caller asked."""
     n = w.shape[-1]
     difference = w[..., None, :] - w[..., :, None]
-    size = xp.abs(w).max(axis=-1, initial=0)[..., None]
-    rounding = max(n, FEW) * xp.finfo(w.dtype).eps * size
+    rounding = max(n, FEW) * xp.finfo(w.dtype).eps * largest(xp, w)
     least = least_gap(params[0])
-    if not least and (w[..., 1:] - w[..., :-1] > rounding).all():
+    if not least and known(w[..., 1:] - w[..., :-1] > rounding):
         return 1 / xp.where(difference == 0, xp.inf, difference)
     off = ~xp.eye(n, dtype=bool)
     tied = off & (xp.abs(difference) <= rounding[..., None])
     if least:
         sign = xp.asarray(xp.where(difference < 0, -1, 1), w.dtype)
         difference = xp.maximum(xp.abs(difference), least) * sign
-    elif xp.any(tied):
+    elif not known(~tied):
         if params[0] == "raise":
             problem = (
                 "eigh: equal eigenvalues, whose eigenvectors have no derivative; "

@@ -183,7 +183,7 @@ def pinv(a: object) -> Expr:
 
 @public
 def lstsq(a: object, b: object) -> Expr:
-    """The x with the least |a x - b|, and the shortest such x, for a of full rank (see `pinv`).
+    """The x with the least ``|a x - b|``, and the shortest such x, for a of full rank (see `pinv`).
 
     `b` is a vector, or a matrix of several right-hand sides.
     """

@@ -31,7 +31,7 @@ from ...graph.normal import add, einsum
 from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
 from ...support.errors import ShapeError, UnsupportedError
 from ..arithmetic import as_expr, public
-from ..matrix_cores import attempt, labels, refuse
+from ..matrix_cores import attempt, labels, largest, refuse
 from .eigh import DEGENERATE, FEW, continuation, least_gap
 from .results import SVDResult
 
@@ -132,8 +132,7 @@ SVD = Op(
 
 def _rounding(xp: Any, s: Any) -> Any:
     """Distances of singular values below which they count as equal."""
-    size = max(s.shape[-1], FEW) * xp.finfo(s.dtype).eps
-    return size * xp.abs(s).max(axis=-1, initial=0)[..., None]
+    return max(s.shape[-1], FEW) * xp.finfo(s.dtype).eps * largest(xp, s)
 
 
 def _gaps(xp: Any, params: tuple[Any, ...], s: Any) -> Any:

@@ -32,6 +32,12 @@ def _triangle(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
     return xp.where(xp.eye(a.shape[-1], dtype=bool), number * a, apart)
 
 
+def _powers(xp: Any, result: Result, params: Params, a: AnyArray) -> AnyArray:
+    first, apart = params
+    exponents = [first + apart * k for k in range(result.shape[-1])]
+    return xp.asarray(xp.power(a[..., None], xp.asarray(exponents)), result.dtype)
+
+
 def _on_diagonal(shape: Sizes, params: Params, *shapes: Sizes) -> float:
     return prod(shape[:-1])
 
@@ -73,6 +79,11 @@ ENTRYWISE: Sequence[Kind] = [
         params={"side": 'of the diagonal that stays, "lower" or "upper"; the other one is zero',
                 "number": "that the diagonal is multiplied by"},
         shape=kept, flops=_on_diagonal, reference=_triangle, in_place="first",
+    ),
+    Kind(
+        name="powers",
+        params={"first": "exponent", "apart": "from one exponent to the next: none is negative"},
+        shape=given, flops=one_each, reference=_powers, tiles=tiles.behind,
     ),
     _quick("scale", "the factor", _numbered(operator.mul)),
     _quick("shift", "what is added", _numbered(operator.add)),

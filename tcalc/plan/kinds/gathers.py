@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ops.selection import checked
 from ...support.arrays import AnyArray, Sizes
+from . import tiles
 from .kind import Kind, Params, Result, given, kept, one_each, one_read
 
 
@@ -113,12 +114,12 @@ GATHERS = [
     ),
     Kind(
         name="take", params={"axis": "of which entries are taken"},
-        shape=_taken, flops=one_each, reference=_take,
+        shape=_taken, flops=one_each, reference=_take, tiles=tiles.taken,
     ),
     Kind(
         name="segments",
         params={"axis": "whose entries are added by segment, or -1: the array is one entry"},
-        shape=_by_segment, flops=one_read, reference=_segments,
+        shape=_by_segment, flops=one_read, reference=_segments, tiles=tiles.segmented,
     ),
     Kind(name="count", shape=given, flops=one_read, reference=_count),
     Kind(name="onehot", shape=given, flops=one_each, reference=_onehot),

@@ -32,7 +32,7 @@ def computed(xp: Any, params: Params, *arrays: AnyArray) -> Any:
         return kernels.compute(xp, tuple(rest), *arrays)
     if kernels.portable is not None:
         return kernels.portable(xp, tuple(rest), *arrays)
-    return kernels.compute(NUMPY, tuple(rest), *[np.asarray(a) for a in arrays])
+    return kernels.compute(NUMPY, tuple(rest), *xp.on_host(arrays))
 
 
 def _kernel(xp: Any, result: Result, params: Params, *arrays: AnyArray) -> AnyArray:
@@ -60,7 +60,7 @@ def _loop(
     n, m = len(once.states), len(once.slices)
     held = {k: [xp.asarray(arrays[k], result.dtype)] for k in once.following}
     scanned, fixed = arrays[n : n + m], _named(once.fixed, arrays[n + m :])
-    times = count if once.counter is None else int(min(max(arrays[once.counter], 0), count))
+    times = count if once.counter is None else min(max(int(arrays[once.counter]), 0), count)
     order = range(times)[::-1] if once.backward else range(times)
     for number, t in enumerate(order, 1):
         if once.until is not None and held[n - 1][-1]:

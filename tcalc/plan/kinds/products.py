@@ -113,6 +113,21 @@ def _correlate(
     return xp.tensordot(other, windows, axes=(tuple(last), tuple(axes)))
 
 
+def _weighted_flops(shape: Sizes, params: Params, weights: Sizes, *parts: Sizes) -> float:
+    return 3 * prod(weights) * shape[-1]
+
+
+def _weighted(
+    xp: Any, result: Result, params: Params, w: AnyArray, a: AnyArray, c: AnyArray
+) -> AnyArray:
+    first, second = params
+    return xp.einsum("jn,jnl->jl", w, first * a + second * c[:, None])
+
+
+def _like_last(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
+    return shapes[-1]
+
+
 PRODUCTS = [
     Kind(
         name="sum", params={"*axes": "what is summed over"},
@@ -136,6 +151,11 @@ PRODUCTS = [
     Kind(
         name="einsum", params={"spec": "labels of both operands and of the result"},
         shape=_spelled, flops=_every_term, reference=_einsum, tiles=tiles.spelled,
+    ),
+    # The sum over n of w_jn (a_nl + c_jl), of which the sum in parentheses is never made.
+    Kind(
+        name="weighted", params={"first": "the sign of a", "second": "and that of c"},
+        shape=_like_last, flops=_weighted_flops, reference=_weighted, tiles=tiles.weighted,
     ),
     # X' diag(d) X; the third operand is memory for as many entries as X has.
     Kind(name="gram", shape=_square, flops=_gram_flops, speed="gemm", reference=_gram),

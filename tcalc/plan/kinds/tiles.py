@@ -39,11 +39,21 @@ def _by_rows(step: StepAccess, ndim: int) -> Reading:
     return length, ["rows" if sliced else "whole" for sliced in full], "rows"
 
 
+def behind(step: StepAccess) -> Reading | None:
+    """Several entries of the result, along a last axis, for every one of the operand."""
+    wide = step.machine.is_wide(step.shape)
+    return None if wide or len(step.shape) < 2 else (step.shape[0], ["rows"], "rows")
+
+
 def operator(step: StepAccess) -> Reading | None:
-    """An entrywise function, or one of each vector of a batch."""
+    """An entrywise function, one of each vector of a batch, or one of all pairs of rows."""
     op = step.params[0]
     if op.elementwise:
         return entrywise(step)
+    if op.meaning.pairs and len(step.shape) == 2:
+        wide = step.machine.is_wide(step.shape)
+        read = ("whole", "rows") if wide else ("rows", "whole")
+        return step.shape[wide], read, "columns" if wide else "rows"
     if not step.shape or len(step.shapes) != 1 or op.core[0] not in (1, -1):
         return None
     (shape,) = step.shapes
@@ -108,6 +118,26 @@ def windowed(step: StepAccess) -> Reading | None:
     return _viewed(step, axis, [place]) if whole else None
 
 
+def taken(step: StepAccess) -> Reading | None:
+    """Entries taken by integers: a tile has those of a few integers, or of a part of each entry."""
+    if not step.shape:
+        return None
+    (_, index), (first,) = step.shapes, step.params
+    axis, behind = _long(step), first + len(index)
+    if first <= axis < behind:
+        return _moved(step, axis, [None, axis - first])
+    return _moved(step, axis, [axis if axis < first else axis - len(index) + 1, None])
+
+
+def segmented(step: StepAccess) -> Reading | None:
+    """Entries added by segment: a tile has a part of each."""
+    (array, _), (axis,) = step.shapes, step.params
+    last = len(array) - 1
+    if axis < 0 or axis == last or not step.machine.is_wide(step.shape):
+        return None
+    return _moved(step, len(step.shape) - 1, [last, None])
+
+
 def spelled(step: StepAccess) -> Reading | None:
     """A product whose labels are spelled as NumPy's einsum has them."""
     if not step.shape:
@@ -169,6 +199,13 @@ def _alone(forms: Sequence[tuple[int, ...]], axis: int) -> int | None:
 
 
 # --- matrix products ------------------------------------------------------------------------------
+
+
+def weighted(step: StepAccess) -> Reading | None:
+    """Weighted sums over the rows of one operand, which stand in columns of the weights."""
+    (weights, *_), (turned, *_) = step.shapes, step.turned
+    few = prod(step.shape) <= step.machine.small and (turned or step.machine.is_wide(weights))
+    return (weights[1], ["columns", "rows", "whole"], "sum") if few else None
 
 
 def product(step: StepAccess) -> Reading | None:

@@ -228,6 +228,11 @@ def _time(steps: Sequence[Step], machine: Machine) -> float:
     return sum([step.flops / machine.speed(KINDS[step.kind].speed) for step in steps])
 
 
+def predicted_time(plan: Plan, machine: Machine) -> float:
+    """Predicted time of a call, without what is kept, in units of one elementwise operation."""
+    return _time([step for step in plan.steps if step.out not in plan.fixed], machine)
+
+
 def chosen(
     options: Sequence[Sequence[Expr]],
     sizes: Mapping[str, int],

@@ -26,6 +26,7 @@ from ..products.gathers import written
 from ..slot_facts import Inverse
 from ..steps import Plan, SlotWord, Word
 from .integers import IntegerForm, computed
+from .powers import powers
 from .sums import Sums, Value
 
 #: The plan of one step of a loop, at extents of its dimensions, with what is the same in all.
@@ -111,6 +112,9 @@ class Operators:
         operands = [self._plain(self.values[id(arg)], self.shape(arg), whole) for arg in e.args]
         if whole:
             return self._core_apply(e, operands, params, key)
+        found = powers(self.b, e, operands)
+        if found is not None:
+            return Value.of(found, range(e.ndim), 1)
         labels = {label for _, word in operands for label in word}
         target = next((w for _, w in operands if len(w) == len(labels)), tuple(sorted(labels)))
         extents = self.shape(e)
@@ -134,12 +138,15 @@ class Operators:
             known = word in symmetries(arg)  # a symmetric operand is what its transpose is
             whole = tuple(range(arg.ndim)) if known else word
             args.append(self._full((slot, whole), self.shape(arg)))
-        axes = tuple(range(e.ndim))
-        shapes = [self.shape(arg) for arg in e.args]
+        axes, shape = tuple(range(e.ndim)), self.shape(e)
+        if e.op.meaning.pairs and self._long_last(shape):
+            args.reverse()
+            axes, shape = ((*x[:-2], x[-1], x[-2]) for x in (axes, shape))
+        shapes = [self.b.shapes[a] for a in args]
         flops, factor = operations(e.op, *shapes), e.op.kernels.factor
         words: tuple[Word, ...] = (*[tuple(range(len(self.b.shapes[a]))) for a in args], axes)
         step_params = (e.op, *params)
-        kind, shape = "kernel", self.shape(e)
+        kind = "kernel"
         if e.op.outputs > 1 and e.op.meaning.shape is not None:
             made = e.op.meaning.shape(params, *shapes)
             kind, shape = "kernels", (sum([prod(s) for s in made]),)
@@ -155,6 +162,12 @@ class Operators:
             factored = kind == "finish"
             self.b.inverses[slot] = Inverse(e.op.meaning.inverts, args[0], factored, e.op.name)
         return Value(slot, axes, 1)
+
+    def _long_last(self, shape: Sizes) -> bool:
+        """Is the last axis the longer one of two, and not the one that loops run over?"""
+        *lead, m, n = shape
+        turned = (*lead, n, m)
+        return not self.b.machine.is_wide(shape) if m < n else self.b.machine.is_wide(turned)
 
     def _full(self, x: SlotWord, shape: Sizes) -> int:
         """The slot of an array with all axes in their order, repeated along those it has not."""

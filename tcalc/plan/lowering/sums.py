@@ -14,6 +14,7 @@ from ...support.arrays import Sizes
 from ..builder import Builder
 from ..products.axis_order import along, entrywise, spread
 from ..products.gathers import added_at, written
+from ..products.outer_sums import note
 from ..products.strided import placed
 from ..slot_facts import Placement
 from ..steps import SlotWord, Word
@@ -127,12 +128,14 @@ class Sums:
             sizes = dict(zip(one[1], self.b.shapes[one[0]], strict=True))
             sizes.update(zip(two[1], self.b.shapes[two[0]], strict=True))
             target = spread(self.b, tuple(sorted(two[1] + extra)), sizes)
+        signed = (sign, one), (other, two)
         one, two = along(self.b, one, target), along(self.b, two, target)
-        if sign == other:
-            return sign, (self.b.binary("add", one, two, target), target)
-        if sign < 0:
+        if sign != other and sign < 0:
             one, two = two, one
-        return 1, (self.b.binary("subtract", one, two, target), target)
+        kind = "add" if sign == other else "subtract"
+        slot, total = self.b.binary(kind, one, two, target), sign if sign == other else 1
+        note(self.b, slot, target, tuple([(own * total, x) for own, x in signed]))
+        return total, (slot, target)
 
     def _stored(
         self,

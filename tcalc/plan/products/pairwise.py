@@ -13,6 +13,7 @@ from ..builder import Builder
 from ..steps import VIEW, ProductKey, SlotWord, Word, letters
 from .axis_order import along, entrywise, sized, spread, unrolled
 from .correlations import correlated
+from .outer_sums import weighted
 from .solves import solvable, solved
 
 
@@ -64,7 +65,7 @@ def _contracted(b: Builder, x: SlotWord, y: SlotWord, keep: set[int], want: Word
     for one, other in ((x, y), (y, x)):
         if solvable(b, one, other, summed):
             return solved(b, one, other, summed[0])
-        found = correlated(b, one, other, keep)
+        found = correlated(b, one, other, keep) or weighted(b, one, other, keep)
         if found is not None:
             return found
     right = tuple([label for label in y[1] if label not in x[1]])

@@ -42,7 +42,8 @@ typedef struct {
     array *number;
 } argument;
 
-/* What a call makes, or an array that stays and is read as a number (no function). */
+/* What a call makes of its function before it computes; or an array that stays, of which it makes
+   the result then, by its function or (none) as a number. */
 typedef struct {
     object *function, *given, *stays;
 } result;
@@ -122,16 +123,18 @@ static object *results(entry *e)
     for (long k = 0; k < e->results && whole; k++) {
         const result *r = &e->result[k];
         into[k] = r->stays;
-        if (r->function) {
+        if (!r->stays) {
             into[k] = PyObject_Call(r->function, r->given, 0);
             whole = into[k] && !PyTuple_SetItem(found, k, into[k]);
         }
     }
     whole = whole && computed(e);
     for (long k = 0; k < e->results && whole; k++)
-        if (!e->result[k].function) {
-            object *number = PyObject_GetItem(into[k], e->nothing);
-            whole = number && !PyTuple_SetItem(found, k, number);
+        if (e->result[k].stays) {
+            const result *r = &e->result[k];
+            object *made = r->function ? PyObject_Call(r->function, r->given, 0)
+                                       : PyObject_GetItem(r->stays, e->nothing);
+            whole = made && !PyTuple_SetItem(found, k, made);
         }
     if (whole)
         return found;

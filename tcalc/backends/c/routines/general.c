@@ -118,6 +118,26 @@ static int logdet(const real *a, long ar, long ac, real *out, long n)
     return determinant(a, ar, ac, out, n, LOGARITHM);
 }
 
+/* out = det(A) A⁻¹; 1 where rounding errors of the inverse, or a determinant that is no normal
+   number, would be more than those of singular values: |A| |A⁻¹| is above INVERTED. */
+#define INVERTED 1e4
+static int adj(const real *a, long ar, long ac, real *out, long n)
+{
+    real number, size = 0, inverse = 0;
+    if (n > MATRIX || determinant(a, ar, ac, &number, n, ALL) || !isnormal(number))
+        return 1;
+    if (inv(a, ar, ac, out, n))
+        return 1;
+    for (long i = 0; i < n; i++)
+        for (long j = 0; j < n; j++) {
+            size += a[i * ar + j * ac] * a[i * ar + j * ac];
+            inverse += out[i * n + j] * out[i * n + j];
+        }
+    for (long i = 0; i < n * n; i++)
+        out[i] *= number;
+    return !(size * inverse < (sizeof(real) == 8 ? INVERTED : 10) * INVERTED);
+}
+
 /* *out = log det A from the lower factor of A. */
 static int logdet_definite(const real *l, long lr, long lc, real *out, long n)
 {

@@ -91,13 +91,13 @@ static void add_paths(ptrdiff_t n, int q, const real *table, const real *directi
                       real *out)
 {
     for (int d = 0; d < q; d++) {
-        int new = 1;
+        int unused = 1;
         for (int other = 0; other < k; other++)
-            new = new && order[other] != d;
+            unused = unused && order[other] != d;
         order[k] = d;
-        if (new && k < q - 1)
+        if (unused && k < q - 1)
             add_paths(n, q, table, directions, order, k + 1, out);
-        else if (new)
+        else if (unused)
             for (ptrdiff_t first = 0; first < n; first++)
                 add_path(n, q, table, directions, order, 0, first, first, first, 1, out);
     }

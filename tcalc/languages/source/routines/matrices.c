@@ -74,7 +74,7 @@ static int expm_frechet(ptrdiff_t n, int q, const real *a, const real *const *di
     frexp(norm_1(n, a) / 4.74, &times);
     times = times > 0 ? times : 0;
     for (ptrdiff_t i = 0; i < size; i++)
-        x[i] *= ldexp(1, -times);
+        x[i] *= ldexp((real)1, -times);
     jet_product(n, q, 1, x, x, 0, p2);
     jet_product(n, q, 1, p2, p2, 0, p4);
     jet_product(n, q, 1, p2, p4, 0, p6);

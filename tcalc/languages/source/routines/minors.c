@@ -22,10 +22,10 @@ static void add_minors(ptrdiff_t n, int q, const real *s, const real *directions
                        int k, real *out)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
-        int new = 1;
+        int other_place = 1;
         for (int other = 0; other < k; other++)
-            new = new && place[other] != i;
-        if (!new)
+            other_place = other_place && place[other] != i;
+        if (!other_place)
             continue;
         place[k] = i;
         if (k < q) {

@@ -46,7 +46,7 @@ static inline real minimum(real a, real b)
 static inline real mod(real a, real b)
 {
     real r = fmod(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r == 0 ? copysign(0, b) : r;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r == 0 ? copysign((real)0, b) : r;
 }
 
 static inline real sign(real a)

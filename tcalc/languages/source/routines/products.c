@@ -12,6 +12,29 @@ static inline real dot(ptrdiff_t n, const real *x, const real *y)
     return sum;
 }
 
+/* y = a x for m rows of n entries, four rows at a time. */
+static void multiply_rows(ptrdiff_t m, ptrdiff_t n, const real *a, const real *x, real *y)
+{
+    ptrdiff_t i = 0;
+    for (; i + 4 <= m; i += 4) {
+        const real *a0 = a + i * n, *a1 = a0 + n, *a2 = a1 + n, *a3 = a2 + n;
+        real y0 = 0, y1 = 0, y2 = 0, y3 = 0;
+#pragma omp simd reduction(+: y0, y1, y2, y3)
+        for (ptrdiff_t j = 0; j < n; j++) {
+            y0 += a0[j] * x[j];
+            y1 += a1[j] * x[j];
+            y2 += a2[j] * x[j];
+            y3 += a3[j] * x[j];
+        }
+        y[i] = y0;
+        y[i + 1] = y1;
+        y[i + 2] = y2;
+        y[i + 3] = y3;
+    }
+    for (; i < m; i++)
+        y[i] = dot(n, a + i * n, x);
+}
+
 /* c = alpha a b + beta c for a of m rows and k columns, whose rows are ai and columns ak apart, and b
    alike; one of each two distances is 1. Rows of c are ci apart. */
 static void multiply(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, real alpha, const real *a, ptrdiff_t ai,

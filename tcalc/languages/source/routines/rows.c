@@ -32,7 +32,7 @@ static real norm2(ptrdiff_t n, const real *x)
     if (top == 0 || !isfinite(top))
         return top;
     frexp(top, &power);
-    real scale = ldexp(1, -power);
+    real scale = ldexp((real)1, -power);
 #pragma omp simd reduction(+: sum)
     for (ptrdiff_t i = 0; i < n; i++)
         sum += (x[i] * scale) * (x[i] * scale);

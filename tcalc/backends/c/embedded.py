@@ -1,0 +1,79 @@
+"""Loops as steps of functions, beside other steps: on memory of a workspace, for one entry of C.
+
+Loops that take long, or much memory, are functions of their own, which Python looks after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...plan.steps import BUFFER, CONST, Plan, Step
+from ...support.arrays import Array
+from .forms import integral
+from .loop_layout import LoopStates, Whole
+from .loop_memory import LoopMemory, asking
+from .loop_text import LEFT, InnerLoop
+from .loops import PAUSE, cost_of
+
+#: Bytes of a loop's memory up to which a workspace holds it.
+MOST_BYTES = 1 << 20
+
+
+class EmbeddedLoop:
+    """A loop as a step of a function.
+
+    Attributes
+    ----------
+    bytes : int
+        Of its memory.
+    """
+
+    def __init__(self, plan: Plan, step: Step, dtype: np.dtype[Any]) -> None:
+        self._step, self._whole = step, Whole(dtype)
+        arrays = [np.empty(plan.shapes[a]) for a in step.args]
+        self._states = LoopStates.of(step, [a.shape for a in arrays], self._whole)
+        self._loop = InnerLoop(step, self._states, self._whole)
+        integers = integral(plan)
+        anyhow = [
+            k
+            for k, (a, v) in enumerate(zip(step.args, self._loop.once.variables, strict=True))
+            if plan.origin[a] not in (BUFFER, CONST) or (a in integers) != v.integral
+        ]
+        self._loop.copied(anyhow, arrays)
+        self._asking = asking(self._whole)
+        self.bytes = self._whole.bytes
+
+    def memory(self) -> LoopMemory:
+        """For one workspace."""
+        return LoopMemory(self._whole, self._states)
+
+    def text(self, arrays: Mapping[int, Array], number: int) -> str:
+        """It in C, which returns this number where Python has an error."""
+        body = self._loop.text([arrays[a] for a in self._step.args])
+        w = f"char *w = w{self._step.out};"
+        return "\n".join(["{", w, self._asking, body.replace(LEFT, f"return {number};"), "}"])
+
+    def failed(self, memory: LoopMemory) -> BaseException:
+        """The error that C has returned for."""
+        return memory.answers.failed(self._loop.count)
+
+
+def embedded(plan: Plan, dtype: np.dtype[Any]) -> dict[int, EmbeddedLoop]:
+    """By slot, the loops of a plan that are steps of functions."""
+    return {
+        step.out: loop
+        for step in plan.steps
+        if step.kind == "loop" and step.out not in plan.fixed and _short(plan, step)
+        if (loop := EmbeddedLoop(plan, step, dtype)).bytes <= MOST_BYTES
+    }
+
+
+def _short(plan: Plan, step: Step) -> bool:
+    """Does Python not need to be looked after while it runs?"""
+    *_, count, _, inner = step.params
+    held = prod(plan.shapes[step.out]) * plan.itemsize
+    return 0 < count * cost_of(inner) <= PAUSE and held <= MOST_BYTES

@@ -1,0 +1,113 @@
+"""CuPy as an array namespace: NumPy's and SciPy's names for arrays of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from ...support.arrays import AnyArray, Array, Sizes
+from ...support.errors import Error
+from ...support.namespaces import ArrayNamespace, on_device
+
+#: What to install, by the version of CUDA that the driver has.
+EXTRAS = 'pip install "tcalc[cuda12]" (or cuda13)'
+
+
+class MissingDevice(Error, RuntimeError):
+    """CuPy, or a device that it finds, is not there."""
+
+
+def available() -> None:
+    """Raises an Error where CuPy is not installed, or finds no device."""
+    try:
+        cupy = import_module("cupy")
+    except ImportError as error:
+        raise MissingDevice(f'backend "cupy" needs CuPy: {EXTRAS}; {error}') from error
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:  # CUDA's own, where there is no driver
+        raise MissingDevice(f'backend "cupy": CuPy finds no device; {error}') from error
+    if not count:
+        raise MissingDevice('backend "cupy": CuPy finds no device')
+
+
+def free_memory() -> int:
+    """Bytes that the device has, those that CuPy keeps for further arrays among them."""
+    cupy = import_module("cupy")
+    free, _ = cupy.cuda.runtime.memGetInfo()
+    return int(free) + int(cupy.get_default_memory_pool().free_bytes())
+
+
+@cache
+def library() -> CuPy:
+    """The one of this process."""
+    return CuPy()
+
+
+class CuPy(ArrayNamespace):
+    """CuPy's functions, and under their names what it has otherwise or not at all.
+
+    Functions of entries that only SciPy has are computed by the host.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("cupy", "cupyx.scipy.special")
+        self._cupyx = import_module("cupyx")
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if not callable(getattr(scipy.special, name, None)):
+                raise
+        return lambda *arrays: self._by_host(name, arrays)
+
+    def on_host(self, arrays: Sequence[AnyArray]) -> list[Array]:
+        """Those of the device as NumPy's; it is waited for once, if there are any."""
+        if not any(map(on_device, arrays)):
+            return [np.asarray(a) for a in arrays]
+        stream = self.cuda.get_current_stream()
+        found = [self.asnumpy(a, stream, blocking=False) if on_device(a) else a for a in arrays]
+        stream.synchronize()
+        return found
+
+    def lacks(self, name: str) -> bool:
+        """Is a function of entries computed by the host?"""
+        modules = map(import_module, self._modules)
+        return not any(hasattr(m, name) for m in modules) and hasattr(scipy.special, name)
+
+    def _by_host(self, name: str, arrays: Sequence[AnyArray]) -> AnyArray:
+        return self.asarray(getattr(scipy.special, name)(*self.on_host(arrays)))
+
+    def argsort(self, a: AnyArray, axis: int, stable: bool) -> AnyArray:
+        """CuPy's is by radix or merges, and keeps the order of equal entries."""
+        return import_module("cupy").argsort(a, axis=axis, kind="stable" if stable else None)
+
+    def bincount(self, x: AnyArray, weights: AnyArray, minlength: int) -> AnyArray:
+        """Of integers from 0 to below `minlength`: CuPy's own waits to see that they are."""
+        found = self.zeros(minlength, weights.dtype)
+        self._cupyx.scatter_add(found, x, weights)
+        return found
+
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Within it factorisations that fail raise; CuPy's own way is to go on with garbage."""
+        with self._cupyx.errstate(linalg="raise"):
+            yield
+
+    def triangular(
+        self, a: AnyArray, b: AnyArray, lower: bool, transposed: bool = False
+    ) -> AnyArray:
+        """The solution of a triangle's equations; the other triangle is not read."""
+        solve = import_module("cupyx.scipy.linalg").solve_triangular
+        return solve(a, b, trans=int(transposed), lower=lower)
+
+    def viewed(self, a: AnyArray, shape: Sizes, strides: Sizes) -> AnyArray:
+        """The memory of an array with other extents and strides."""
+        return self.lib.stride_tricks.as_strided(a, shape, strides)

@@ -1,0 +1,119 @@
+"""Pieces of a program: what enqueues one step, or several as one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...plan.failures import without_entries
+from ...plan.kinds.kind import Result
+from ...plan.kinds.table import KINDS
+from ...plan.steps import Plan, Step
+from ..c.forms import integral
+from .conditions import Conditions
+from .kernels import FINISHED, KERNELS, OF_HOST, ROWS, Kernel
+from .library import CuPy
+
+#: Arrays by slot.
+Values = dict[int, Any]
+
+
+class Piece(Protocol):
+    """Part of a program.
+
+    Attributes
+    ----------
+    reads, makes : collection of int
+        Slots.
+    """
+
+    @property
+    def reads(self) -> Collection[int]: ...
+
+    @property
+    def makes(self) -> Collection[int]: ...
+
+    @property
+    def step(self) -> Step:
+        """The one that an error is about."""
+
+    def run(self, values: Values, conditions: Conditions) -> None:
+        """Put into `values` what it makes."""
+
+
+#: A step as a piece of its own.
+Single = Callable[[Step], Piece]
+
+
+class Layout:
+    """Which slots of a plan hold arrays of their own, and the shapes of the others."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._held = {*range(len(plan.inputs)), *plan.consts, *[s.out for s in plan.steps]}
+        self._integral = integral(plan)
+
+    def holder(self, slot: int) -> int:
+        """The slot whose array it is, perhaps under another shape."""
+        return slot if slot in self._held else self.plan.owner[slot]
+
+    def integral(self, slot: int) -> bool:
+        """Does it hold integers?"""
+        return self.holder(slot) in self._integral
+
+    def read(self, xp: CuPy, values: Values, slot: int) -> Any:
+        if slot in self._held:
+            return values[slot]
+        return xp.reshape(values[self.plan.owner[slot]], self.plan.shapes[slot])
+
+
+class SingleStep:
+    """One step by a kernel of the library.
+
+    Parameters
+    ----------
+    bind : callable
+        Gives what runs a loop's plan, of arrays by name, given how many steps a call makes.
+    """
+
+    def __init__(
+        self, layout: Layout, step: Step, dtype: np.dtype[Any], xp: CuPy, inner: Any = None
+    ) -> None:
+        self.step, self._layout, self._xp, self.inner = step, layout, xp, inner
+        self.reads = {layout.holder(a) for a in step.args}
+        self.makes = {step.out}
+        self._kernel = kernel_of(step)
+        self._result = Result(step.shape, dtype)
+        self._integers = [a in layout.plan.integers and step.kind not in OF_HOST for a in step.args]
+
+    def run(self, values: Values, conditions: Conditions) -> None:
+        step, xp, params = self.step, self._xp, self.step.params
+        arrays = [self._layout.read(xp, values, a) for a in step.args]
+        arrays = [xp.asarray(a) if n else a for a, n in zip(arrays, self._integers, strict=True)]
+        if self.inner is not None:
+            params = (*params[:-1], self.inner.stepper(conditions, params[-3]))
+        try:
+            values[step.out] = self._kernel(xp, self._result, params, *arrays)
+        except np.linalg.LinAlgError:
+            raise
+        except ValueError as error:
+            empty = without_entries(step, arrays)
+            if empty is None:
+                raise
+            raise empty from error
+
+
+def kernel_of(step: Step) -> Kernel:
+    """The kernel of a step: of its row, of its kind, or the kind's reference."""
+    reference = KERNELS.get(step.kind, KINDS[step.kind].reference)
+    if not KINDS[step.kind].operator or step.kind == "factor":
+        return reference
+    op = step.params[0]
+    finishes = step.kind == "finish" or (step.kind == "over" and op.kernels.finish is not None)
+    found = (FINISHED if finishes else ROWS).get(op.name)
+    if found is None:
+        return reference
+    kernel: Kernel = found
+    return lambda xp, result, params, *arrays: kernel(xp, params[1:], *arrays)

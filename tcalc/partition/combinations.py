@@ -1,0 +1,101 @@
+"""Reductions over rows: what each part of the rows gives, and how two parts become one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..graph.applications import apply
+from ..graph.nodes import Apply, Expr
+from ..graph.operators import Op
+from ..graph.products import numeral
+from ..ops import arithmetic
+from ..ops.elementwise import equal, exp, log, where
+from ..ops.reductions import (
+    LOGSUMEXP,
+    MAX,
+    MIN,
+    NORM2,
+    PROD,
+    WEIGHTED_LOGSUMEXP,
+    along,
+    max,
+)
+from ..support.arrays import Array
+
+#: What a part of the rows gives: one array, or several that are combined together.
+Part = tuple[Array, ...]
+
+
+class Combination(NamedTuple):
+    """One row: a reduction whose value over all rows follows from its values over parts.
+
+    Attributes
+    ----------
+    words : str
+        What is said of it in plans.
+    combine : callable
+        Of two parts, in the order of their rows, the part that both are.
+    parts : callable or None
+        ``parts(node, operands)`` are the expressions of a part, given the operands' own rows; by
+        default the operator itself.
+    finish : callable
+        The value, as an expression, from the parts' expressions.
+    """
+
+    words: str
+    combine: Callable[[Part, Part], Part]
+    parts: Callable[[Apply, Sequence[Expr]], tuple[Expr, ...]]
+    finish: Callable[[tuple[Expr, ...]], Expr]
+
+
+def _by_itself(node: Apply, operands: Sequence[Expr]) -> tuple[Expr, ...]:
+    return (apply(node.op, *operands, params=node.params),)
+
+
+def _elementwise(words: str, ufunc: Callable[..., Any]) -> Combination:
+    def combine(one: Part, other: Part) -> Part:
+        with np.errstate(all="ignore"):
+            return tuple([ufunc(a, b) for a, b in zip(one, other, strict=True)])
+
+    return Combination(words, combine, _by_itself, lambda parts: parts[0])
+
+
+def _shifted_parts(node: Apply, operands: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The largest exponent whose weight is not 0, and the weighted sum beside it."""
+    x, b = operands
+    axes = tuple(range(x.ndim - node.params[0], x.ndim))
+    lowest = numeral(float("-inf"))
+    x = where(equal(b, 0), along(lowest, x), x)
+    top = max(x, axes)
+    shift = where(equal(top, along(lowest, top)), 0, top)
+    return top, arithmetic.sum(b * exp(x - along(shift, x)), axes)
+
+
+def _shifted(one: Part, other: Part) -> Part:
+    with np.errstate(all="ignore"):
+        top = np.maximum(one[0], other[0])
+        shift = np.where(np.isfinite(top), top, 0).astype(top.dtype)
+        sums = [part[1] * np.exp(part[0] - shift) for part in (one, other)]
+        # A part without weights has no largest exponent, and no share.
+        empty = [part[0] == -np.inf for part in (one, other)]
+        kept = [np.where(e, 0, s).astype(s.dtype) for e, s in zip(empty, sums, strict=True)]
+        return top, kept[0] + kept[1]
+
+
+#: The reduction by which products are summed over rows.
+SUM = _elementwise("sums", np.add)
+#: By the reducing operator; sums have none.
+COMBINATIONS: dict[Op | None, Combination] = {
+    None: SUM,
+    MAX: _elementwise("largest", np.maximum),
+    MIN: _elementwise("smallest", np.minimum),
+    PROD: _elementwise("products", np.multiply),
+    LOGSUMEXP: _elementwise("logarithms of sums", np.logaddexp),
+    NORM2: _elementwise("norms", np.hypot),
+    WEIGHTED_LOGSUMEXP: Combination(
+        "shifted sums", _shifted, _shifted_parts, lambda parts: parts[0] + log(parts[1])
+    ),
+}

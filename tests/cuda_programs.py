@@ -1,0 +1,114 @@
+"""Printed CUDA, run on the host: a shim emulates blocks, threads and barriers, BLAS and LAPACK are
+SciPy's. Many functions are compiled together."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from benchmarks.printed_c import arguments, declared, scipy_cblas
+from tcalc.graph.extents import extent_of
+from tcalc.graph.trees import leaves
+from tcalc.languages.source.cuda import Cuda
+from tcalc.languages.source.cuda_module import module_text
+from tcalc.languages.source.program import SourceProgram
+from tests.c_programs import BEHIND, CANARY, Job
+
+COMPILER = shutil.which("g++") or shutil.which("clang++")
+SHIM = Path(__file__).with_name("cuda_shim")
+STRICT = ("-std=c++17", "-Wall", "-Wunused-parameter", "-Werror", "-Wno-unused-function")
+#: Few threads, so that loops over the grid turn more than once.
+SMALL = ("-DTHREADS=4", "-DBLOCKS=3")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+
+
+def source_of(jobs: Sequence[Job]) -> str:
+    """All functions in one file: f0, f1, …"""
+    functions = []
+    for k, job in enumerate(jobs):
+        program = SourceProgram(Cuda, job.tree)
+        functions.append(program.language.function(program.function(f"f{k}")))
+    return module_text(functions)
+
+
+def built(text: str, folder: Path, *flags: str, name: str = "printed") -> ctypes.CDLL:
+    """The library of a file, on the shim."""
+    path, library = folder / f"{name}.cu", folder / f"{name}.so"
+    path.write_text(text)
+    blas = scipy_cblas(folder)
+    if not blas:
+        pytest.skip("SciPy has no library with BLAS and LAPACK beside it")
+    line = [str(COMPILER), *STRICT, *SMALL, f"-I{SHIM}", "-fPIC", "-shared", "-x", "c++", str(path)]
+    line += ["-x", "none", *blas, *flags, "-o", str(library)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
+    return ctypes.CDLL(str(library))
+
+
+class Ran(NamedTuple):
+    """The status and the results of a call, and what it took."""
+
+    status: int
+    results: list[np.ndarray]
+    launches: int
+    waits: int
+
+
+def called(
+    library: ctypes.CDLL, source: str, name: str, job: Job, real: Any = np.float64, seed: int = 1
+) -> Ran:
+    """What a launcher gives: its threads in an order that the seed decides."""
+    results = [np.full([int(extent_of(n, job.sizes)) for n in e.shape], np.nan, real)
+               for e in leaves(job.tree)]  # fmt: skip
+    parameters = declared(source, name)
+    given, sizes, _kept = arguments(parameters, job.arrays, job.sizes, results, real)
+    workspace = getattr(library, f"{name}_workspace")
+    workspace.restype = ctypes.c_size_t
+    size = workspace(*sizes, None)
+    memory = np.full(size + BEHIND, CANARY, np.uint8)
+    counted = {
+        n: ctypes.c_long.in_dll(library, f"shim_{n}") for n in ("launches", "waits", "broken")
+    }
+    for count in counted.values():
+        count.value = 0
+    ctypes.c_uint.in_dll(library, "shim_seed").value = seed
+    handles = [None] * (1 + sum(["Handle_t" in p for p in parameters]))
+    status = getattr(library, name)(*given, ctypes.c_void_p(memory.ctypes.data), *handles)
+    assert (memory[size:] == CANARY).all(), f"{job.name} writes behind its workspace"
+    assert not counted["broken"].value, f"{job.name}: threads do not meet, or no block"
+    return Ran(status, results, counted["launches"].value, counted["waits"].value)
+
+
+def problems(jobs: Sequence[Job], folder: Path, tolerance: float, *flags: str) -> list[str]:
+    """What is wrong with the functions of these expressions, in two orders of threads."""
+    real = np.float32 if "-DSINGLE" in flags else np.float64
+    source = source_of(jobs)
+    library = built(source, folder, *flags)
+    found = []
+    for k, job in enumerate(jobs):
+        first = called(library, source, f"f{k}", job, real)
+        again = called(library, source, f"f{k}", job, real, seed=2)
+        if first.status:
+            found.append(f"{job.name}: status {first.status}")
+        pairs = zip(first.results, again.results, strict=True)
+        if not all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
+            found.append(f"{job.name}: depends on the order of threads")
+        for e, a, b in zip(leaves(job.tree), first.results, job.expected(), strict=True):
+            a, b = (abs(a), abs(b)) if job.unsigned else (a, b)
+            error = np.abs(a - b).max(initial=0) / max(1, np.abs(b).max(initial=0))
+            if not error <= tolerance:
+                found.append(f"{job.name}: {str(e)[:60]}: {error:.1e}")
+    return found
+
+
+def kernels(source: str) -> list[str]:
+    """The names of a file's kernels."""
+    return re.findall(r"__global__ void (\w+)\(", source)

@@ -1,0 +1,271 @@
+"""Plans on a device: what is uploaded, what is waited for, where results lie, what is refused.
+
+Without a device they run on a stand-in, which proves names, logic and the numbers of kernels'
+bodies. Values of all tables of cases are compared in `test_backends`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.backends.cupy.library import MissingDevice
+from tests import linalg_cases, place_cases
+from tests.cases import CASES, Case
+from tests.cupy_stand_in import API, DEVICE, has_device
+from tests.test_backends import of_matrices, of_places
+
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("device")]
+stand_in_only = pytest.mark.skipif(has_device(), reason="counts what the stand-in is asked for")
+
+X, w, S = tc.var("X", ("m", "n")), tc.var("w", "n"), tc.var("S", ("n", "n"), symmetric=True)
+F = tc.sum(tc.log(1 + tc.exp(-X @ w))) + w @ S @ w
+RNG = np.random.default_rng(0)
+DATA: dict[str, Any] = {"X": RNG.normal(size=(5, 3)), "w": RNG.normal(size=3), "S": 2 * np.eye(3)}
+
+
+def cupy() -> Any:
+    return importlib.import_module("cupy")
+
+
+def waits(step: Any, arrays: dict[str, Any]) -> int:
+    """How many times a second call waits."""
+    step(arrays)
+    before = DEVICE.waits
+    step(arrays)
+    return DEVICE.waits - before
+
+
+# --- where arrays lie -----------------------------------------------------------------------------
+
+
+def test_results_lie_where_arguments_do() -> None:
+    wanted = tc.compile([F, tc.grad(F, (w, S))])(DATA)
+    step = tc.compile([F, tc.grad(F, (w, S))], backend="cupy")
+    value, (by_w, by_s) = step(DATA)
+    assert isinstance(value, np.float64)
+    assert isinstance(by_w, np.ndarray)
+    cp = cupy()
+    value, (by_w, by_s) = step(DATA | {"X": cp.asarray(DATA["X"])})
+    for found, other in zip((value, by_w, by_s), (wanted[0], *wanted[1]), strict=True):
+        assert isinstance(found, cp.ndarray)
+        np.testing.assert_allclose(cp.asnumpy(found), other, rtol=1e-12)
+
+
+def test_results_on_the_device_are_nobody_elses() -> None:
+    cp = cupy()
+    x = cp.asarray(DATA["w"])
+    step = tc.compile([w, w[::-1], tc.zeros(3), w + 1, w + 1], backend="cupy", data={})
+    results = step(w=x)
+    for found in results:
+        found += 1
+    np.testing.assert_array_equal(cp.asnumpy(x), DATA["w"])
+    again = step(w=x)
+    wanted = tc.compile([w, w[::-1], tc.zeros(3), w + 1, w + 1])(w=DATA["w"])
+    for found, other in zip(again, wanted, strict=True):
+        np.testing.assert_array_equal(cp.asnumpy(found), other)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dtypes_are_those_of_numpy(dtype: str) -> None:
+    given = {name: a.astype(dtype) for name, a in DATA.items()}
+    cp, expressions = cupy(), [F, tc.grad(F, S)]
+    wanted = tc.compile(expressions)(given)
+    for arrays in (given, {name: cp.asarray(a) for name, a in given.items()}):
+        for found, other in zip(
+            tc.compile(expressions, backend="cupy")(arrays), wanted, strict=True
+        ):
+            assert (found.dtype, found.shape) == (other.dtype, other.shape)
+
+
+def test_projections_on_the_device() -> None:
+    cp = cupy()
+    for names in ({"lower": True}, {"symmetric": True}, {"diagonal": True}):
+        A = tc.var("A", ("n", "n"), **names)
+        e = tc.grad(tc.sum(tc.exp(A) * w), A)
+        a = {"A": np.diag([1.0, 2.0, 3.0]), "w": DATA["w"]}
+        found = tc.compile(e, backend="cupy")({k: cp.asarray(v) for k, v in a.items()})
+        np.testing.assert_allclose(cp.asnumpy(found), e(a), rtol=1e-12)
+
+
+def test_properties_of_arrays_on_the_device_are_checked() -> None:
+    cp = cupy()
+    given = {name: cp.asarray(a) for name, a in DATA.items()}
+    given["S"] = cp.asarray(np.arange(9.0).reshape(3, 3))
+    with pytest.raises(ValueError, match="S is declared symmetric"):
+        tc.compile(F, backend="cupy")(given)
+    tc.compile(F, backend="cupy", check=False)(given)
+
+
+def test_integers_on_the_device_index() -> None:
+    v, g = tc.var("v", 8), tc.var("g", 5, integer=True)
+    e = tc.sum(v[g] ** 2)
+    given = {"v": np.arange(8.0), "g": np.array([3, -1, 0, 3, 7])}
+    cp = cupy()
+    on_device = {name: cp.asarray(a) for name, a in given.items()}
+    for outputs in (e, tc.grad(e, v)):
+        found = tc.compile(outputs, backend="cupy")(on_device)
+        np.testing.assert_allclose(cp.asnumpy(found), outputs(given))
+    for wrong in ({"g": cp.asarray(np.array([0, 1, 8, 2, 3]))}, {"g": np.array([0, 1, 8, 2, 3])}):
+        with pytest.raises(IndexError, match="the index g holds 8 at 2, out of range"):
+            tc.compile(e, backend="cupy")(on_device | wrong)
+
+
+def test_other_back_ends_name_the_array_and_the_back_end() -> None:
+    on_device = DATA | {"X": cupy().asarray(DATA["X"])}
+    for backend in ("numpy", "functional", "auto"):
+        with pytest.raises(
+            TypeError, match=r'X is an array on a device; compile\(backend="cupy"\)'
+        ):
+            tc.compile(F, backend=backend)(on_device)
+
+
+# --- what is uploaded and waited for --------------------------------------------------------------
+
+
+@stand_in_only
+def test_data_and_constants_are_uploaded_once() -> None:
+    e = F + tc.sum(tc.const(np.arange(3.0)) * tc.sin(X)[0, :3])
+    data = {name: DATA[name] for name in ("X", "S")}
+    step = tc.compile([e, tc.grad(e, w)], backend="cupy", data=data)
+    step(w=DATA["w"])
+    DEVICE.uploads.clear()
+    step(w=DATA["w"])
+    assert [shape for shape in DEVICE.uploads if shape] == [(3,)]
+
+
+@stand_in_only
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_values_and_derivatives_wait_for_results_alone(case: Case) -> None:
+    e = case.expression()
+    x = tc.var(case.targets[0], case.shapes[case.targets[0]])
+    outputs = [e, *[tc.derivative(e, x, k) for k in range(1, min(case.order, 2) + 1)]]
+    step = tc.compile(outputs, backend="cupy")
+    assert waits(step, case.sample()) <= 1 + factorisations(step, case.sample())
+
+
+@stand_in_only
+@pytest.mark.parametrize("case", linalg_cases.CASES[::3], ids=lambda case: case.name)
+def test_linear_algebra_waits_for_factorisations(case: linalg_cases.Case) -> None:
+    expressions, arrays = of_matrices(case)
+    step = tc.compile(expressions, backend="cupy")
+    assert waits(step, arrays) <= 1 + factorisations(step, arrays)
+
+
+@stand_in_only
+@pytest.mark.parametrize("case", place_cases.CASES, ids=lambda case: case.name)
+def test_gathers_wait_for_results_alone(case: place_cases.Case) -> None:
+    expressions, arrays = of_places(case)
+    assert waits(tc.compile(expressions, backend="cupy"), arrays) == 1
+
+
+#: How many times CuPy waits for one: to see whether a matrix had a factor, twice where an LU factor
+#: is solved with, and for functions that the host computes.
+MOST = 2
+
+
+def factorisations(step: Any, arrays: dict[str, Any]) -> int:
+    """The most waits of steps that may fail, or that the host computes."""
+    plan = step.plan_for(**{name: np.shape(a) for name, a in arrays.items()})
+    rows = [s for s in plan.steps if s.params and getattr(s.params[0], "core", ()) != ()]
+    matrices = [s for s in rows if 2 in s.params[0].core and s.out not in plan.fixed]
+    solves = [s for s in plan.steps if s.kind in ("solve", "finish", "over")]
+    return MOST * len({s.out for s in (*matrices, *solves)})
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+@stand_in_only
+def test_nobody_looks_whether_a_factorisation_failed_unless_told_to() -> None:
+    cp, cupyx = cupy(), importlib.import_module("cupyx")
+    indefinite = cp.asarray(np.diag([1.0, -1.0]))
+    assert float(cp.linalg.cholesky(indefinite)[0, 0]) == 77
+    with cupyx.errstate(linalg="raise"), pytest.raises(np.linalg.LinAlgError):
+        cp.linalg.cholesky(indefinite)
+    A = tc.var("A", ("n", "n"))
+    for arrays in ({"A": indefinite}, {"A": np.diag([1.0, -1.0])}):
+        with pytest.raises(tc.LinAlgError, match="not positive definite, in cholesky"):
+            tc.compile(tc.linalg.cholesky(A), backend="cupy")(arrays)
+
+
+def test_the_first_condition_is_the_one_that_is_told() -> None:
+    A, b = tc.var("A", ("n", "n")), tc.var("b", "n")
+    x = tc.linalg.solve_triangular(A, b, lower=True)
+    e = tc.sum(tc.linalg.cholesky(tc.einsum("i,j->ij", x, x) + tc.eye("n")))
+    step = tc.compile(e, backend="cupy")
+    with pytest.raises(tc.LinAlgError, match="solve_triangular"):
+        step(A=np.diag([1.0, 0.0]), b=np.ones(2))
+    assert step(A=np.eye(2), b=np.ones(2)) == pytest.approx(e(A=np.eye(2), b=np.ones(2)))
+
+
+def test_what_data_alone_make_wrong_is_told_at_every_call() -> None:
+    A, b = tc.var("A", ("n", "n")), tc.var("b", "n")
+    step = tc.compile(
+        tc.linalg.solve_triangular(A, b, lower=True) * b,
+        backend="cupy",
+        data={"A": np.zeros((2, 2))},
+    )
+    for _ in range(2):
+        with pytest.raises(tc.LinAlgError, match="a zero on the diagonal"):
+            step(b=np.ones(2))
+
+
+def test_without_cupy_it_says_what_to_install() -> None:
+    with (
+        mock.patch.dict(sys.modules, {"cupy": None}),
+        pytest.raises(MissingDevice, match=r'pip install "tcalc\[cuda12\]"'),
+    ):
+        tc.compile(F, backend="cupy")
+
+
+def _no_driver() -> int:
+    raise RuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
+
+
+@stand_in_only
+@pytest.mark.parametrize("count", [_no_driver, lambda: 0])
+def test_without_a_device_it_says_so(count: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cupy().cuda.runtime, "getDeviceCount", count)
+    with pytest.raises(tc.Error, match="CuPy finds no device"):
+        tc.compile(F, backend="cupy")
+
+
+@stand_in_only
+def test_memory_is_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cupy().cuda.runtime, "memGetInfo", lambda: (1000, 2000))
+    monkeypatch.setattr(
+        cupy(), "get_default_memory_pool", lambda: mock.Mock(free_bytes=lambda: 500)
+    )
+    e = tc.exp(w) * tc.sin(w)[:, None]
+    for n, fits in ((8, True), (50, False)):
+        step = tc.compile(e, backend="cupy")
+        if fits:
+            step(w=np.ones(n))
+        else:
+            with pytest.raises(tc.MemoryLimitError, match=r"1\.46 KiB available"):
+                step(w=np.ones(n))
+            tc.compile(e, backend="cupy", memory_limit="1GiB")(w=np.ones(n))
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def test_the_table_is_of_the_cupy_that_is_installed() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.cupy_table", "--show"], capture_output=True, text=True
+    )
+    if told.returncode:
+        pytest.skip("CuPy is not installed: its names are compared where it is")
+    found = json.loads(told.stdout)
+    if found["version"] != API["version"]:
+        pytest.skip(f"the table is of CuPy {API['version']}, not {found['version']}")
+    assert found == {name: API[name] for name in found}
