@@ -24,7 +24,7 @@ for _package in ("sphinx", "numpydoc", "sphinx_gallery", "myst_parser", "furo"):
 
 #: Where pages may send a reader.
 OUTSIDE = {
-    "keepachangelog.com", "semver.org", "github.com", "pradyunsg.me", "www.sphinx-doc.org",
+    "cupy.dev", "keepachangelog.com", "semver.org", "github.com", "pradyunsg.me", "www.sphinx-doc.org",
     "sphinx-gallery.github.io", "127.0.0.1:8000",
 }  # fmt: skip
 
