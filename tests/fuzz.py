@@ -1,14 +1,17 @@
 """Random programs through every back end, printer and language: ``python -m tests.fuzz``.
 
-Each program is drawn from a seed, as in `random_programs`; its value and derivatives by random
-variables in random modes are compared with jets, dense derivatives without any of tcalc's code:
+Each program is drawn from a seed, as in `random_programs`, where `--boost` asks for more steps of a
+family, and `--zeros` for data at zeros and ties. Its value and derivatives by random variables in
+random modes are compared with jets, dense derivatives without any of tcalc's code:
 
 * run on every back end, and held compressed;
 * printed as a program, and run;
 * printed in every language of text, read back, and run where the node is another one;
-* printed as LaTeX, whose braces match, and as MathML, whose elements are read.
+* printed as LaTeX, whose braces match, and as MathML, whose elements are read;
+* in float32, pickled, with other variables in place of its own, and as a batch.
 
-What differs is told with the seed that repeats it; the exit status is 1 where anything did.
+What differs is told with the seed that repeats it, after the smallest program found that differs in
+the same place, as `random_corpus` holds such programs; the exit status is 1 where anything did.
 """
 
 from __future__ import annotations
@@ -27,9 +30,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tcalc as tc
-from tests import mathml_text
-from tests.random_programs import Evaluated, Program, build, drawn, evaluated, holding
-from tests.shared import run_source
+from tests.fuzz_checks import CHECKS, Case, Choice, Output
+from tests.random_programs import (
+    FAMILIES,
+    Program,
+    build,
+    drawn,
+    evaluated,
+    holding,
+    shrunk,
+)
 
 MODES = ("forward", "reverse", "cross-country", "auto")
 #: Numbers on the way above this are not compared: rounding errors are.
@@ -40,38 +50,6 @@ TOGETHER, SECONDS = 25, 120
 LONGEST = 1800
 
 
-class Output(NamedTuple):
-    """An expression and what it is."""
-
-    what: str
-    expression: tc.Expr
-    wanted: np.ndarray
-
-
-class Case(NamedTuple):
-    """One program with the outputs that are compared."""
-
-    seed: int
-    example: Evaluated
-    variables: dict[str, tc.Expr]
-    bind: dict[str, Any]
-    outputs: list[Output]
-
-    @property
-    def tolerance(self) -> float:
-        return 1e-11 * max(1.0, self.example.largest)
-
-    def differs(self, found: Any, output: Output) -> str:
-        """What is wrong with a result, or nothing."""
-        shape, wanted = np.shape(found), output.wanted
-        if shape != wanted.shape:
-            return f"shape {shape}, not {wanted.shape}"
-        error = np.abs(np.asarray(found) - wanted)
-        if np.all(error <= self.tolerance + 1e-10 * np.abs(wanted)):
-            return ""
-        return f"error {np.max(error)}, found {np.asarray(found).tolist()!r:.300}"
-
-
 class Mismatch(NamedTuple):
     """What went wrong where."""
 
@@ -80,9 +58,21 @@ class Mismatch(NamedTuple):
     what: str
 
 
-def case(seed: int, program: Program | None = None) -> Case | None:
+class Draw(NamedTuple):
+    """What programs are drawn from besides a seed."""
+
+    families: tuple[str, ...] = ()
+    zeros: bool = False
+
+
+def case(
+    seed: int,
+    program: Program | None = None,
+    draw: Draw = Draw(),  # noqa: B008
+    choice: Choice | None = None,
+) -> Case | None:
     """A program, that of the seed; None where its numbers are too large to compare."""
-    generator = drawn(seed) if program is None else holding(program, seed)
+    generator = drawn(seed, *draw) if program is None else holding(program, seed, *draw)
     example = evaluated(generator.program, generator.arrays())
     if not example.largest < LARGEST:
         return None
@@ -93,15 +83,24 @@ def case(seed: int, program: Program | None = None) -> Case | None:
     def extent(e: int | str) -> int | str:
         return e if isinstance(e, int) else name(e[0]) + e[1:]
 
+    drawn_program = example.program
+    declared = {k: {word: True} for k, word in drawn_program.declared.items()}
     variables: dict[str, Any] = {
-        plain: tc.var(name(plain), tuple([extent(e) for e in shape]))
-        for plain, shape in example.program.shapes.items()
+        plain: tc.var(name(plain), tuple([extent(e) for e in shape]), **declared.get(plain, {}))
+        for plain, shape in drawn_program.shapes.items()
+    }
+    integers: dict[str, Any] = {
+        plain: tc.var(name(plain), (extent(e),), integer=True)
+        for plain, (e, _) in drawn_program.integers.items()
     }
     bind: dict[str, Any] = {name(plain): a for plain, a in example.arrays.items()}
-    bind |= {name(plain): n for plain, n in example.program.extents.items()}
-    e = build(example.program, tc, list(variables.values()), extent)
-    x, y, z = (generator.pick(list(variables)) for _ in range(3))
-    mode, inner, outer = (generator.pick(MODES) for _ in range(3))
+    bind |= {name(plain): n for plain, n in drawn_program.extents.items()}
+    bind |= {name(plain): np.array(a, int) for plain, (_, a) in drawn_program.integers.items()}
+    e = build(drawn_program, tc, list(variables.values()), extent, integers)
+    if choice is None:
+        names = [generator.pick(list(variables)) for _ in range(3)]
+        choice = Choice(names, [generator.pick(MODES) for _ in range(3)])
+    (x, y, z), (mode, inner, outer) = choice
     by = tc.jacobian(e, variables[x], mode=mode)
     both = tc.jacobian(tc.jacobian(e, variables[y], mode=inner), variables[z], mode=outer)
     outputs = [
@@ -109,81 +108,8 @@ def case(seed: int, program: Program | None = None) -> Case | None:
         Output(f"d/d{x} {mode}", by, example.first(x)),
         Output(f"d/d{y} {inner}, d/d{z} {outer}", both, example.second(y, z)),
     ]
-    known = {v.name: v for v in variables.values()}
-    return Case(seed, example, known, bind, outputs)
-
-
-# --- what is compared -----------------------------------------------------------------------------
-
-
-def back_end(name: str) -> Callable[[Case], Iterator[tuple[Output, Any]]]:
-    def run(case: Case) -> Iterator[tuple[Output, Any]]:
-        step = tc.compile({o.what: o.expression for o in case.outputs}, backend=name)
-        found = step(case.bind)
-        yield from [(o, found[o.what]) for o in case.outputs]
-
-    return run
-
-
-def compressed(case: Case) -> Iterator[tuple[Output, Any]]:
-    for output in case.outputs[1:]:
-        held = tc.compile(output.expression, structured=True)(case.bind)
-        yield output, held.todense()
-
-
-def source(case: Case) -> Iterator[tuple[Output, Any]]:
-    for output in case.outputs:
-        yield output, run_source(output.expression, case.bind)
-
-
-def language(
-    write: Callable[[tc.Expr], str], read: Callable[..., tc.Expr]
-) -> Callable[[Case], Iterator[tuple[Output, Any]]]:
-    def run(case: Case) -> Iterator[tuple[Output, Any]]:
-        for output in case.outputs:
-            known = {**case.variables, **output.expression.variables}
-            # What was written here may be longer than what strangers may ask for.
-            with tc.limits(nodes=100_000, seconds=60):
-                back = read(write(output.expression), **known)
-            # The same node was run by the back ends.
-            if back is not output.expression:
-                yield output, back(case.bind)
-
-    return run
-
-
-def latex(case: Case) -> Iterator[tuple[Output, Any]]:
-    for output in case.outputs:
-        text = tc.to_latex(output.expression)
-        depth = 0
-        for character in text.replace(r"\{", "").replace(r"\}", ""):
-            depth += (character == "{") - (character == "}")
-            assert depth >= 0, text
-        assert not depth, text
-    yield from ()
-
-
-def mathml(case: Case) -> Iterator[tuple[Output, Any]]:
-    for output in case.outputs:
-        mathml_text.checked(tc.to_mathml(output.expression))
-    yield from ()
-
-
-CHECKS: dict[str, Callable[[Case], Iterator[tuple[Output, Any]]]] = {
-    "numpy": back_end("numpy"),
-    "functional": back_end("functional"),
-    "compressed": compressed,
-    "source": source,
-    "matrix text": language(str, tc.parse),
-    "index text": language(tc.to_index, tc.parse_index),
-    **(
-        {"einsum text": language(tc.to_einsum, tc.parse_einsum)}
-        if hasattr(tc, "parse_einsum")
-        else {}
-    ),
-    "latex": latex,
-    "mathml": mathml,
-}
+    known = {v.name: v for v in [*variables.values(), *integers.values()]}
+    return Case(seed, example, known, bind, outputs, choice)
 
 
 # --- one piece of work ----------------------------------------------------------------------------
@@ -240,32 +166,59 @@ def in_c(cases: Sequence[Case]) -> list[Mismatch]:
     return found
 
 
-def piece(
-    first: int, count: int, without: Collection[str] = ()
-) -> tuple[int, Counter[str], list[Mismatch]]:
-    """Programs of consecutive seeds: how many were compared, how often where, what differed."""
+class Work(NamedTuple):
+    """Programs of consecutive seeds, and where they are not compared."""
+
+    first: int
+    count: int
+    without: Collection[str] = ()
+    draw: Draw = Draw()
+
+
+def piece(work: Work) -> tuple[int, Counter[str], list[Mismatch]]:
+    """How many programs were compared, how often where, what differed."""
     cases, mismatches, done = [], [], Counter[str]()
-    for seed in range(first, first + count):
+    for seed in range(work.first, work.first + work.count):
         try:
             with at_most(SECONDS):
-                found = case(seed)
+                found = case(seed, draw=work.draw)
         except Exception as error:
-            mismatches.append(Mismatch(seed, "building", f"{type(error).__name__}: {error!s:.600}"))
+            told = f"{type(error).__name__}: {error!s:.600}"
+            mismatches.append(Mismatch(seed, "building", told))
             continue
         if found is None:
             continue
         cases.append(found)
-        for where in CHECKS.keys() - set(without):
+        for where in CHECKS.keys() - set(work.without):
             mismatches += compared(found, where)
             done[where] += len(found.outputs)
-    if "c" not in without:
+    if "c" not in work.without:
         mismatches += in_c(cases)
         done["c"] += sum(len(found.outputs) for found in cases)
     return len(cases), done, mismatches
 
 
-def _piece_of(work: tuple[int, int, Collection[str]]) -> tuple[int, Counter[str], list[Mismatch]]:
-    return piece(*work)
+# --- the smallest program -------------------------------------------------------------------------
+
+
+def still_differs(mismatch: Mismatch, draw: Draw) -> Callable[[Program], bool]:
+    """Does a program differ where that of the seed did, in derivatives by the same variables?"""
+    before = None
+    if mismatch.where != "building":
+        before = case(mismatch.seed, draw=draw)
+    choice = None if before is None else before.choice
+
+    def differs(program: Program) -> bool:
+        try:
+            with at_most(SECONDS):
+                found = case(mismatch.seed, program, draw, choice)
+        except Exception:
+            return mismatch.where == "building"
+        if found is None or mismatch.where == "building":
+            return False
+        return bool(in_c([found]) if mismatch.where == "c" else compared(found, mismatch.where))
+
+    return differs
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -276,7 +229,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--without", action="append", default=[], choices=[*CHECKS, "c"], help="leave this out"
     )
+    parser.add_argument(
+        "--boost", action="append", default=[], choices=list(FAMILIES), help="more steps of these"
+    )
+    parser.add_argument("--zeros", action="store_true", help="data at zeros and ties")
     options = parser.parse_args(argv)
+    draw = Draw(tuple(options.boost), options.zeros)
     done: Counter[str] = Counter()
     programs, wrong, start, seed = 0, 0, time.perf_counter(), options.seed
     with get_context("spawn").Pool(options.jobs, maxtasksperchild=40) as pool:
@@ -284,9 +242,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             # Some programs have numbers too large to compare: so many more are drawn.
             missing = options.count - programs
             pieces = min(-(-missing // TOGETHER), 40 * options.jobs)
-            work = [(seed + TOGETHER * k, TOGETHER, options.without) for k in range(pieces)]
+            work = [
+                Work(seed + TOGETHER * k, TOGETHER, options.without, draw) for k in range(pieces)
+            ]
             seed += TOGETHER * pieces
-            results = pool.imap(_piece_of, work)
+            results = pool.imap(piece, work)
             for first, *_ in work:
                 try:
                     count, where, mismatches = results.next(timeout=LONGEST)
@@ -298,6 +258,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 done.update(where)
                 for mismatch in mismatches:
                     print(f"seed {mismatch.seed}, {mismatch.where}: {mismatch.what}", flush=True)
+                    smallest = shrunk(mismatch.seed, still_differs(mismatch, draw), draw)
+                    print(f"    {smallest!r}", flush=True)
             minutes = (time.perf_counter() - start) / 60
             print(f"{programs} programs, {wrong} mismatches, {minutes:.1f} minutes", flush=True)
     print(", ".join([f"{where} {count}" for where, count in done.items()]))

@@ -8,6 +8,7 @@ function is written out over full index grids, with no sharing, no unit tensors 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,9 @@ import numpy as np
 
 class Jet:
     """v of shape s, g of shape s + (N,), h of shape s + (N, N)."""
+
+    #: So that NumPy's arrays leave arithmetic with jets to them.
+    __array_ufunc__ = None
 
     def __init__(self, v: Any, g: Any, h: Any) -> None:
         self.v, self.g, self.h = v, g, h
@@ -29,6 +33,41 @@ class Jet:
     def map(self, move: Callable[[np.ndarray], np.ndarray]) -> Jet:
         """A linear function of the leading axes, written for arrays with any trailing axes."""
         return Jet(move(self.v), move(self.g), move(self.h))
+
+    def __getitem__(self, key: Any) -> Jet:
+        key = key if isinstance(key, tuple) else (key,)
+        return self.map(lambda a: a[key])
+
+    def __add__(self, other: Any) -> Jet:
+        return plus(*aligned([self, self.like(other)]))
+
+    def __mul__(self, other: Any) -> Jet:
+        return times(*aligned([self, self.like(other)]))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self) -> Jet:
+        return self.map(np.negative)
+
+    def __sub__(self, other: Any) -> Jet:
+        return self + -self.like(other)
+
+    def __truediv__(self, other: Any) -> Jet:
+        return self * ELEMENTWISE["reciprocal"](self.like(other))
+
+    def __matmul__(self, other: Jet) -> Jet:
+        """Matrix by matrix or by vector."""
+        columns = "k"[: other.v.ndim - 1]
+        return einsum(f"ij,j{columns}->i{columns}", self, other, sizes={}, total=self.g.shape[-1])
+
+    @property
+    def T(self) -> Jet:
+        """A matrix transposed."""
+        return self.map(lambda a: np.swapaxes(a, 0, 1))
+
+    def like(self, other: Any) -> Jet:
+        """A number as a constant of this one's inputs."""
+        return other if isinstance(other, Jet) else constant(other, self.g.shape[-1])
 
 
 def inputs(arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, Jet], dict[str, slice]]:
@@ -148,16 +187,13 @@ def reduce(name: str, a: Jet, axis: int) -> Jet:
         return moved.map(lambda x: np.moveaxis(np.cumsum(x, axis=0), 0, axis))
     if name == "logsumexp":
         return ELEMENTWISE["log"](ELEMENTWISE["exp"](moved).map(lambda x: x.sum(axis=0)))
-    entries = [moved.map(lambda x, k=k: x[k]) for k in range(a.v.shape[axis])]
-    result = entries[0]
-    for entry in entries[1:]:
-        if name == "prod":
-            result = times(result, entry)
-        else:
-            result = choose(
-                result.v > entry.v if name == "max" else result.v < entry.v, result, entry
-            )
-    return result
+    entries = [moved[k] for k in range(a.v.shape[axis])]
+    if name == "prod":
+        return functools.reduce(times, entries)
+    best = moved.v == (moved.v.max(axis=0) if name == "max" else moved.v.min(axis=0))
+    # Ties share evenly.
+    share = constant(best / best.sum(axis=0), a.g.shape[-1])
+    return functools.reduce(plus, [times(share[k], entry) for k, entry in enumerate(entries)])
 
 
 def choose(c: np.ndarray, a: Jet, b: Jet) -> Jet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,11 +29,12 @@ LETTERS = "ijklabxyzn"
 
 
 class Context(NamedTuple):
-    """What an interpreter knows beside the operands."""
+    """What an interpreter knows beside the operands: `integers` are variables or data by name."""
 
     xp: Any
     extent: Callable[[Extent], Extent]
     total: int = 0
+    integers: Mapping[str, Any] = {}
 
 
 class Operation(NamedTuple):

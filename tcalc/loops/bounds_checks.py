@@ -2,23 +2,25 @@
 
 An access is the product with a selection tensor of an integer. In a branch of a condition, as in
 ``where(i > 0, x[i - 1], 0)``, it need only be in range where the condition holds; elsewhere a guard
-makes it read entry 0.
+makes it read entry 0. In branches of branches all their conditions hold: what those inside do not
+answer for is left to those around them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..graph.applications import apply, rewritten
 from ..graph.bound_variables import ranges, shown
-from ..graph.extents import Extent, Shape
+from ..graph.extents import Extent, Shape, form_of
 from ..graph.nodes import Apply, Einsum, Expr, Var, postorder
 from ..graph.normal import drop_axes
 from ..graph.products import LabelledExpr, numeral, selects
 from ..graph.sums import absent_axes
 from ..integers.affine import Affine, Constraint
-from ..integers.polyhedra import System, integer_range
+from ..integers.polyhedra import System, implied, integer_range
 from ..ops.affine_entries import conjunction, inside, place_form
 from ..ops.arithmetic import expand
 from ..ops.elementwise import logical_not
@@ -27,12 +29,29 @@ from ..ops.indicator import CheckedAccess, indicator, label_of
 from ..support.errors import RangeError
 
 
+class _Guarded(NamedTuple):
+    """An access below conditions that are not known to keep it in range.
+
+    `constraints` are those of the conditions that are affine, all of them where `affine`.
+    """
+
+    access: Expr
+    bare: Expr
+    form: Affine
+    constraints: tuple[Constraint, ...]
+    affine: bool
+
+
 @dataclass
 class _OpenIndices:
-    """Indices of bodies around an expression: their forms by node, their extents by name."""
+    """Indices of bodies around an expression: their forms by node, their extents by name.
+
+    `guarded` are accesses that conditions further out may keep in range, by node.
+    """
 
     forms: dict[int, Affine]
     extents: dict[str, Extent]
+    guarded: dict[int, _Guarded] = field(default_factory=dict)
 
     def form(self, e: Expr) -> Affine | None:
         """An integer as an affine form in open indices and in indices of its own axes, or None."""
@@ -70,6 +89,8 @@ def checked_accesses(roots: Sequence[Expr]) -> list[Expr]:
     for node in postorder(kept):
         if isinstance(node, Einsum):
             _refuse_outside(node, indices)
+        if id(node) in indices.guarded:
+            _refuse_guarded(indices.guarded[id(node)], indices)
     return kept
 
 
@@ -104,25 +125,62 @@ class _BranchCondition:
 
     def on(self, branch: Expr) -> Expr:
         """The branch, with accesses that read entry 0 where the condition does not hold."""
-        if all(self.indices.leaves(node) is None for node in postorder([branch])):
+        known = self.indices.guarded
+        if all(self.indices.leaves(n) is None and id(n) not in known for n in postorder([branch])):
             return branch
         return rewritten([branch], lambda new, old: self.kept(new))[0]
 
     def kept(self, e: Expr) -> Expr:
-        form = self.indices.leaves(e)
+        inner = self.indices.guarded.get(id(e))
+        form = self.indices.leaves(e) if inner is None else inner.form
         if form is None:
             return e
-        assert isinstance(e, Apply)
-        (integer,) = e.args
-        if self.constraints is not None:
-            names = self.indices.with_axes(integer.shape)
-            wrong = _out_of_range(form, names, e.shape[-1], self.constraints)
-            if wrong is not None:
-                spelled = [str(c.substitute(_index_names(c.form))) for c in self.constraints]
-                where = f" where {' and '.join(spelled)}"
-                raise RangeError(_message(_index_text(form), wrong, e.shape[-1]) + where)
+        bare = e if inner is None else inner.bare
+        own = tuple(self.constraints or ())
+        if _kept_inside(bare, form, own, self.indices):
+            return self._choosing(bare)
+        found, all_own = self._choosing(e), self.constraints is not None
+        before, affine = ((), True) if inner is None else (inner.constraints, inner.affine)
+        guarded = _Guarded(found, bare, form, (*before, *own), affine and all_own)
+        if inner is None or not _kept_inside(bare, form, guarded.constraints, self.indices):
+            self.indices.guarded[id(found)] = guarded
+        return found
+
+    def _choosing(self, access: Expr) -> Expr:
+        """The access that reads entry 0 where the condition does not hold."""
+        assert isinstance(access, Apply)
+        (integer,) = access.args
         condition = expand(self.condition, integer.shape)
-        return apply(e.op, choose(condition, integer, numeral(0, integer.shape)), params=e.params)
+        entry = choose(condition, integer, numeral(0, integer.shape))
+        return apply(access.op, entry, params=access.params)
+
+
+def _kept_inside(
+    access: Expr, form: Affine, constraints: Sequence[Constraint], indices: _OpenIndices
+) -> bool:
+    """Is a form in range, whatever the extents, where these hold?"""
+    if not constraints:
+        return False
+    extents = indices.with_axes(access.args[0].shape)
+    used = {name for f in (form, *[c.form for c in constraints]) for name in f.names}
+    box = [Constraint(Affine.of(name)) for name in used]
+    box += [Constraint(form_of(extents[k]) - 1 - Affine.of(k)) for k in used & extents.keys()]
+    system = System((*box, *constraints))
+    ends = Constraint(form), Constraint(form_of(access.shape[-1]) - 1 - form)
+    return all(implied(end, system) for end in ends)
+
+
+def _refuse_guarded(guarded: _Guarded, indices: _OpenIndices) -> None:
+    """Refuse an access that is out of range where all conditions around it hold."""
+    form, extent = guarded.form, guarded.bare.shape[-1]
+    names = indices.with_axes(guarded.bare.args[0].shape)
+    if not guarded.affine:
+        return
+    wrong = _out_of_range(form, names, extent, guarded.constraints)
+    if wrong is not None:
+        spelled = [str(c.substitute(_index_names(c.form))) for c in guarded.constraints]
+        where = f" where {' and '.join(spelled)}"
+        raise RangeError(_message(_index_text(form), wrong, extent) + where)
 
 
 # --- out of range ---------------------------------------------------------------------------------

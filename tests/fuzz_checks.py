@@ -1,0 +1,173 @@
+"""What random programs are compared in: one row a back end, a printer, a language, a transform."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import tcalc as tc
+from tests import mathml_text
+from tests.random_programs import Evaluated
+from tests.shared import run_source
+
+
+class Output(NamedTuple):
+    """An expression and what it is."""
+
+    what: str
+    expression: tc.Expr
+    wanted: np.ndarray
+
+
+class Choice(NamedTuple):
+    """By which variables derivatives are taken, and in which modes."""
+
+    names: Sequence[str]
+    modes: Sequence[str]
+
+
+class Case(NamedTuple):
+    """One program with the outputs that are compared."""
+
+    seed: int
+    example: Evaluated
+    variables: dict[str, tc.Expr]
+    bind: dict[str, Any]
+    outputs: list[Output]
+    choice: Choice
+
+    @property
+    def tolerance(self) -> float:
+        return 1e-11 * max(1.0, self.example.largest)
+
+    def differs(self, found: Any, output: Output) -> str:
+        """What is wrong with a result, or nothing."""
+        shape, wanted = np.shape(found), output.wanted
+        if shape != wanted.shape:
+            return f"shape {shape}, not {wanted.shape}"
+        error = np.abs(np.asarray(found) - wanted)
+        if np.all(error <= self.tolerance + 1e-10 * np.abs(wanted)):
+            return ""
+        return f"error {np.max(error)}, found {np.asarray(found).tolist()!r:.300}"
+
+
+def back_end(name: str) -> Callable[[Case], Iterator[tuple[Output, Any]]]:
+    def run(case: Case) -> Iterator[tuple[Output, Any]]:
+        step = tc.compile({o.what: o.expression for o in case.outputs}, backend=name)
+        found = step(case.bind)
+        yield from [(o, found[o.what]) for o in case.outputs]
+
+    return run
+
+
+def compressed(case: Case) -> Iterator[tuple[Output, Any]]:
+    for output in case.outputs[1:]:
+        held = tc.compile(output.expression, structured=True)(case.bind)
+        yield output, held.todense()
+
+
+def source(case: Case) -> Iterator[tuple[Output, Any]]:
+    for output in case.outputs:
+        yield output, run_source(output.expression, case.bind)
+
+
+def language(
+    write: Callable[[tc.Expr], str], read: Callable[..., tc.Expr]
+) -> Callable[[Case], Iterator[tuple[Output, Any]]]:
+    def run(case: Case) -> Iterator[tuple[Output, Any]]:
+        for output in case.outputs:
+            known = {**case.variables, **output.expression.variables}
+            # What was written here may be longer than what strangers may ask for.
+            with tc.limits(nodes=100_000, seconds=60):
+                back = read(write(output.expression), **known)
+            # The same node was run by the back ends.
+            if back is not output.expression:
+                yield output, back(case.bind)
+
+    return run
+
+
+def latex(case: Case) -> Iterator[tuple[Output, Any]]:
+    for output in case.outputs:
+        text = tc.to_latex(output.expression)
+        depth = 0
+        for character in text.replace(r"\{", "").replace(r"\}", ""):
+            depth += (character == "{") - (character == "}")
+            assert depth >= 0, text
+        assert not depth, text
+    yield from ()
+
+
+def mathml(case: Case) -> Iterator[tuple[Output, Any]]:
+    for output in case.outputs:
+        mathml_text.checked(tc.to_mathml(output.expression))
+    yield from ()
+
+
+def single(case: Case) -> Iterator[tuple[Output, Any]]:
+    """In float32, whose errors are so many times those of float64."""
+    data = {k: a.astype(np.float32) if _real(a) else a for k, a in case.bind.items()}
+    for output in case.outputs:
+        found = output.expression(data)
+        error = np.abs(found - output.wanted).max(initial=0)
+        assert error <= 1e-4 * max(1.0, case.example.largest), (output.what, error)
+        assert found.shape == output.wanted.shape, found.shape
+    yield from ()
+
+
+def _real(a: Any) -> bool:
+    return isinstance(a, np.ndarray) and a.dtype.kind == "f"
+
+
+def pickled(case: Case) -> Iterator[tuple[Output, Any]]:
+    for output in case.outputs:
+        back = pickle.loads(pickle.dumps(output.expression))
+        if back is not output.expression:
+            yield output, back(case.bind)
+
+
+def substituted(case: Case) -> Iterator[tuple[Output, Any]]:
+    """Every variable as half of another one, all at once."""
+    real = {k: v for k, v in case.variables.items() if _real(case.bind[k])}
+    square = {"symmetric", "positive_definite", "lower", "upper", "diagonal"}
+    others = {
+        v: tc.var("half" + k, v.shape, **{p: True for p in v.properties if p in square})
+        for k, v in real.items()
+    }
+    data = case.bind | {"half" + k: case.bind[k] / 2 for k in real}
+    for output in case.outputs:
+        yield output, output.expression.subs({v: 2 * o for v, o in others.items()})(data)
+
+
+def batched(case: Case) -> Iterator[tuple[Output, Any]]:
+    """Two items along a new axis of one variable: the data, and other data for what is beside."""
+    for output in case.outputs:
+        names = [k for k in output.expression.variables if _real(case.bind[k])]
+        if names:
+            items = np.stack([case.bind[names[0]], case.bind[names[0]] * 0.5])
+            data = case.bind | {names[0]: items}
+            yield output, tc.vmap(output.expression, {names[0]: 0}, size=2)(data)[0]
+
+
+CHECKS: dict[str, Callable[[Case], Iterator[tuple[Output, Any]]]] = {
+    "numpy": back_end("numpy"),
+    "functional": back_end("functional"),
+    "compressed": compressed,
+    "source": source,
+    "matrix text": language(str, tc.parse),
+    "index text": language(tc.to_index, tc.parse_index),
+    **(
+        {"einsum text": language(tc.to_einsum, tc.parse_einsum)}
+        if hasattr(tc, "parse_einsum")
+        else {}
+    ),
+    "latex": latex,
+    "mathml": mathml,
+    "float32": single,
+    "pickled": pickled,
+    "substituted": substituted,
+    "batched": batched,
+}

@@ -1,0 +1,76 @@
+"""Conditions that keep accesses in range, one in another: all of those around an access hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+
+Condition = Callable[[Any, Any], Any]
+
+#: Two conditions, and a place (by rows and columns) that is inside where both hold, of 4 x 5.
+NESTED: list[tuple[Condition, Condition, Callable[[Any, Any], tuple[Any, Any]]]] = [
+    (lambda i, j: i >= 1, lambda i, j: j >= 2, lambda i, j: (i - 1, j - 2)),
+    (lambda i, j: i < 3, lambda i, j: j < 4, lambda i, j: (i + 1, j + 1)),
+    (lambda i, j: i + j >= 2, lambda i, j: i + j < 6, lambda i, j: (i + j - 2, j)),
+    (lambda i, j: i == j + 1, lambda i, j: j >= 1, lambda i, j: (i - 2, j - 1)),
+    (lambda i, j: i <= j, lambda i, j: j < 4, lambda i, j: (i, j - i)),
+    (lambda i, j: 2 * i >= j, lambda i, j: 2 * i - j < 4, lambda i, j: (2 * i - j, j)),
+]
+
+
+@pytest.mark.parametrize("outer", [0, 1])
+@pytest.mark.parametrize("case", NESTED)
+@pytest.mark.parametrize("shape", [(4, 5), ("m", "n")])
+def test_conditions_inside_one_another_guard_together(
+    shape: tuple[Any, Any], case: Any, outer: int
+) -> None:
+    X, place = tc.var("X", shape), case[2]
+    first, second = case[outer], case[1 - outer]
+
+    def entry(i: Any, j: Any) -> Any:
+        inner = tc.where(second(i, j), tc.exp(X[place(i, j)]), -1)
+        return tc.where(first(i, j), inner * 2, 3)
+
+    e = tc.build(shape[0], lambda i: tc.build(shape[1], lambda j: entry(i, j)))
+    data = np.random.default_rng(0).normal(size=(4, 5))
+    wanted, slopes = np.empty((4, 5)), np.zeros((4, 5, 4, 5))
+    for i, j in np.ndindex(4, 5):
+        inside = bool(first(i, j)) and bool(second(i, j))
+        wanted[i, j] = -2 if first(i, j) else 3
+        if inside:
+            wanted[i, j] = 2 * np.exp(data[place(i, j)])
+            slopes[(i, j, *place(i, j))] = wanted[i, j]
+    for backend in ("numpy", "c"):
+        found = tc.compile((e, tc.jacobian(e, X)), backend=backend)(X=data)
+        np.testing.assert_allclose(found[0], wanted, rtol=1e-13)
+        np.testing.assert_allclose(found[1], slopes, rtol=1e-13)
+
+
+def test_an_access_outside_where_all_conditions_hold_is_refused() -> None:
+    x = tc.var("x", 4)
+    far = lambda i, j: tc.where(i >= 1, tc.where(j >= 2, x[i + 1], 0), 0)  # noqa: E731
+    with pytest.raises(IndexError, match=r"\[i\+1\]: index 4 is out of range .* where .*"):
+        tc.build(4, lambda i: tc.build(4, lambda j: far(i, j)))
+
+
+def test_what_a_condition_guards_elsewhere_is_no_excuse() -> None:
+    x = tc.var("x", 4)
+    inner = lambda i, j: tc.where(j >= 1, x[i - 1], 0)  # noqa: E731
+    with pytest.raises(IndexError, match="index -1 is out of range"):
+        tc.build(4, lambda i: tc.build(4, lambda j: tc.where(i >= 1, inner(i, j), 0) + inner(i, j)))
+
+
+def test_a_guard_is_that_of_the_condition_that_answers_for_the_access() -> None:
+    """A gather of n entries, not one of n times m."""
+    x, y = tc.var("x", "n"), tc.var("y", "m")
+    product = lambda i, j: x[i - 1] * y[j - 2]  # noqa: E731
+    e = tc.build(
+        "n",
+        lambda i: tc.build("m", lambda j: tc.where(i >= 1, tc.where(j >= 2, product(i, j), 0), 0)),
+    )
+    assert "x[where(indicator(i=n, i >= 1), iota(n) - 1, 0)]" in str(e)
