@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import tcalc as tc
+from tcalc.graph.nodes import dimensions
 
 from . import harness, nests, processes
 from .printed_c import CProgram
@@ -67,10 +68,8 @@ class Printed:
         """A row of `ORDERS`, printed and compiled."""
         value = task.problem.expression(task.case.sizes)
         e = ORDERS[quantity](value, task.problem.wrt)
-        source, step = (
-            tc.to_code(e, language, sizes=task.case.sizes),
-            tc.compile(e, backend=language),
-        )
+        sizes = {n: task.case.sizes[n] for n in dimensions([e]) if n in task.case.sizes}
+        source, step = tc.to_code(e, language, sizes=sizes), tc.compile(e, backend=language)
         data = {name: task.data[name] for name in value.variables}
         plan = step.plan_for(**{name: array.shape for name, array in data.items()})
         found = cls(source, lambda: None, lambda: step(**data), plan.peak_bytes)

@@ -381,5 +381,15 @@ def dimensions(roots: Iterable[Expr]) -> list[str]:
     return sorted(extent_names(names))
 
 
+def check_sizes(roots: Iterable[Expr], sizes: Iterable[str]) -> None:
+    """Refuse extents of what is no dimension below the roots."""
+    known = dimensions(roots)
+    unknown = sorted(set(sizes).difference(known))
+    if unknown:
+        are = "are no dimensions" if unknown[1:] else "is no dimension"
+        listed = ", ".join(known) or "it has none"
+        raise TypeError(f"{', '.join(unknown)} {are} of the expression ({listed})")
+
+
 def declaration(variable: Var) -> str:
     return " ".join([show_shape(variable.shape), *variable.properties])
