@@ -1,7 +1,7 @@
 """CuPy's names and signatures as a table, by which tests without a device check programs.
 
 ``python -m tests.cupy_table`` writes it where a CuPy is installed (``pip install cupy-cuda12x``; no
-device is needed).
+device is needed, but CUDA's libraries are); with ``--show`` it prints what can be imported.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import importlib
 import inspect
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,24 @@ def names(module: Any) -> dict[str, str]:
     return {n: described(getattr(module, n)) for n in dir(module) if not n.startswith("_")}
 
 
-def table() -> dict[str, Any]:
-    """The table of the CuPy that is installed."""
+def table(partly: bool) -> dict[str, Any]:
+    """The table of the CuPy that is installed; `partly`: without what CUDA's libraries lack for."""
     import cupy
 
-    modules = {name: names(importlib.import_module(name)) for name in MODULES}
+    modules = {}
+    for name in MODULES:
+        try:
+            modules[name] = names(importlib.import_module(name))
+        except ImportError:
+            if not partly:
+                raise
     return {"version": cupy.__version__, **modules, "cupy.ndarray": names(cupy.ndarray)}
 
 
 if __name__ == "__main__":
-    TABLE.write_text(json.dumps(table(), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    shown = sys.argv[1:] == ["--show"]
+    text = json.dumps(table(partly=shown), indent=1, sort_keys=True) + "\n"
+    if shown:
+        sys.stdout.write(text)
+    else:
+        TABLE.write_text(text, encoding="utf-8")

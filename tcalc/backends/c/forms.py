@@ -10,7 +10,8 @@ from ...plan.steps import VIEW, Plan, Step, TiledLoop
 from .moves import MOVES
 from .rows import FEW_ROWS, GENERAL, OF_FACTORS, PAIRS, PAIRWISE, REDUCTIONS, ROUTINES
 from .rows import entry as written_entry
-from .source import ENTRIES, FEW_PRODUCTS, spread
+from .source import FEW_PRODUCTS, spread
+from .spelling import ENTRIES
 
 #: Kinds of which every step has a form.
 PLAIN = frozenset({

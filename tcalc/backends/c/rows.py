@@ -79,7 +79,7 @@ def _written(e: Any) -> str:
 ENTRY_FUNCTIONS = """
 static inline real _mod(real a, real b) {
     real r = F(fmod)(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r == 0 ? F(copysign)(0, b) : r;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r == 0 ? F(copysign)((real)0, b) : r;
 }
 
 static inline real _logaddexp(real a, real b) {

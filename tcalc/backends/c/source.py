@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from math import inf, prod
+from math import prod
 from typing import Any, NamedTuple
 
 from ...plan.steps import VIEW, Plan, Step
@@ -19,8 +19,8 @@ from .matrices import CALLS, Frame
 from .moves import MOVES
 from .powers import powers
 from .rows import SPREAD
-from .rows import entry as written_entry
 from .sharing import BATCH, Shared, alone
+from .spelling import entry_of
 
 #: C for steps, by kind.
 FORMS = {**CALLS, **MOVES, "powers": powers}
@@ -156,7 +156,7 @@ class Source:
     def _entrywise(self, step: Step) -> tuple[Sizes, list[CStatement]] | None:
         """The shape of the loops and the statements, if the step has no other form."""
         shape = self.frame.shape(step)
-        entry = self._entry(step)
+        entry = entry_of(step, self.suffix)
         if entry:
             args = tuple([self.frame.operand(a, shape) for a in step.args])
             return shape, [CStatement(self.frame.result(step), entry, args)]
@@ -179,16 +179,6 @@ class Source:
         if step.kind in ("place", "place_add"):
             return self._placed(step)
         return None
-
-    def _entry(self, step: Step) -> str:
-        """C for an entry of the result, for steps whose operands are broadcast to it."""
-        if step.kind in ENTRIES:
-            entry = ENTRIES[step.kind]
-            numbered = "{number}" in entry
-            return entry.replace("{number}", _number(step.params[0])) if numbered else entry
-        if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
-            return written_entry(step.params[0]).replace("{f}", self.suffix)
-        return ""
 
     def _summed(
         self,
@@ -329,30 +319,6 @@ def _alike(one: Sizes, two: Sizes) -> bool:
     return one == two and all(
         isinstance(m, Count) == isinstance(n, Count) for m, n in zip(one, two, strict=True)
     )
-
-
-#: C for an entry of the result, by kind: of entries of the operands, and the step's number. What
-#: uses a factorisation of plans reads the matrix itself.
-ENTRIES = {
-    "factor": "{0}",
-    "copy": "{0}",
-    "fill": "{number}",
-    "scale": "({0} * {number})",
-    "shift": "({0} + {number})",
-    "minus_from": "({number} - {0})",
-    "multiply": "({0} * {1})",
-    "add": "({0} + {1})",
-    "subtract": "({0} - {1})",
-}
-
-
-def _number(value: float) -> str:
-    """A number as C, digit by digit."""
-    if value != value:
-        return "(real)NAN"
-    if value in (inf, -inf):
-        return f"(real){'-' * (value < 0)}INFINITY"
-    return f"(real){float(value).hex()}"
 
 
 def spread(step: Step) -> Any:

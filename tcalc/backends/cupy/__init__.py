@@ -1,4 +1,4 @@
 """Plans on CuPy: what a call enqueues on a device, and what it waits for.
 
-Reads ops, ops.matrix, plan.kinds, plan, backends.
+Reads ops, ops.matrix, plan.kinds, plan, backends, backends.c.
 """

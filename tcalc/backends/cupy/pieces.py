@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from ...plan.failures import without_entries
 from ...plan.kinds.kind import Result
 from ...plan.kinds.table import KINDS
 from ...plan.steps import Plan, Step
+from ..c.forms import integral
 from .conditions import Conditions
 from .kernels import FINISHED, KERNELS, OF_HOST, ROWS, Kernel
 from .library import CuPy
@@ -42,16 +43,25 @@ class Piece(Protocol):
         """Put into `values` what it makes."""
 
 
+#: A step as a piece of its own.
+Single = Callable[[Step], Piece]
+
+
 class Layout:
     """Which slots of a plan hold arrays of their own, and the shapes of the others."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._held = {*range(len(plan.inputs)), *plan.consts, *[s.out for s in plan.steps]}
+        self._integral = integral(plan)
 
     def holder(self, slot: int) -> int:
         """The slot whose array it is, perhaps under another shape."""
         return slot if slot in self._held else self.plan.owner[slot]
+
+    def integral(self, slot: int) -> bool:
+        """Does it hold integers?"""
+        return self.holder(slot) in self._integral
 
     def read(self, xp: CuPy, values: Values, slot: int) -> Any:
         if slot in self._held:
@@ -71,7 +81,7 @@ class SingleStep:
     def __init__(
         self, layout: Layout, step: Step, dtype: np.dtype[Any], xp: CuPy, inner: Any = None
     ) -> None:
-        self.step, self._layout, self._xp, self._inner = step, layout, xp, inner
+        self.step, self._layout, self._xp, self.inner = step, layout, xp, inner
         self.reads = {layout.holder(a) for a in step.args}
         self.makes = {step.out}
         self._kernel = kernel_of(step)
@@ -82,8 +92,8 @@ class SingleStep:
         step, xp, params = self.step, self._xp, self.step.params
         arrays = [self._layout.read(xp, values, a) for a in step.args]
         arrays = [xp.asarray(a) if n else a for a, n in zip(arrays, self._integers, strict=True)]
-        if self._inner is not None:
-            params = (*params[:-1], self._inner.stepper(conditions, params[-3]))
+        if self.inner is not None:
+            params = (*params[:-1], self.inner.stepper(conditions, params[-3]))
         try:
             values[step.out] = self._kernel(xp, self._result, params, *arrays)
         except np.linalg.LinAlgError:

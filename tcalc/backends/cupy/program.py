@@ -22,8 +22,10 @@ from ...support.machine import FORMS, Machine
 from ...support.namespaces import on_device
 from ..interface import BackEnd
 from .conditions import Conditions
+from .fusion import FusedSteps, FusedSum, KernelText
 from .library import CuPy, available, free_memory, library
 from .pieces import Layout, Piece, SingleStep, Values
+from .schedule import Schedule
 
 #: A device has many more multiply-adds than numbers to read, and no cache that tiles stay in.
 MACHINE = Machine(gemm=16.0, forms=FORMS - {"gram", "half", "tile"})
@@ -37,21 +39,35 @@ class DeviceProgram:
     def __init__(self, plan: Plan, dtype: np.dtype[Any], xp: CuPy) -> None:
         self.plan, self.dtype, self.xp = plan, dtype, xp
         self._layout = layout = Layout(plan)
-        self._once = self._pieces([s for s in plan.steps if s.out in plan.fixed])
-        self._each = self._pieces([s for s in plan.steps if s.out not in plan.fixed])
-        self._returned = {layout.holder(output.slot) for output in plan.outputs}
-        lasting = self._returned.union(*[piece.reads for piece in self._each])
-        self._drops = _drops(self._each, self._returned)
+        once = [s for s in plan.steps if s.out in plan.fixed]
+        each = [s for s in plan.steps if s.out not in plan.fixed]
+        returned = {layout.holder(output.slot) for output in plan.outputs}
+        lasting = returned | {layout.holder(a) for step in each for a in step.args}
+        self._once = self._pieces(once, lasting)
+        self._each = self._pieces(each, returned)
+        self._drops = _drops(self._each, returned)
         self._lasting = {k for k in lasting if k in plan.fixed or k in plan.consts}
         self._kept: Values | None = None
         self._lock = threading.Lock()
 
-    def _pieces(self, steps: Sequence[Step]) -> list[Piece]:
-        found: list[Piece] = []
-        for step in steps:
-            loop = step.kind == "loop"
-            inner = DeviceProgram(step.params[-1], self.dtype, self.xp) if loop else None
-            found.append(SingleStep(self._layout, step, self.dtype, self.xp, inner))
+    def _pieces(self, steps: Sequence[Step], returned: set[int]) -> list[Piece]:
+        schedule = Schedule(self._layout, self.dtype, self.xp, self._single, returned)
+        return schedule.of(steps)
+
+    def _single(self, step: Step) -> SingleStep:
+        loop = step.kind == "loop"
+        inner = DeviceProgram(step.params[-1], self.dtype, self.xp) if loop else None
+        return SingleStep(self._layout, step, self.dtype, self.xp, inner)
+
+    @property
+    def kernels(self) -> list[KernelText]:
+        """The kernels of its own, those in steps of loops too."""
+        found = []
+        for piece in (*self._once, *self._each):
+            if isinstance(piece, FusedSteps | FusedSum):
+                found.append(piece.text())
+            elif isinstance(piece, SingleStep) and piece.inner is not None:
+                found += piece.inner.kernels
         return found
 
     # --- calls ------------------------------------------------------------------------------------

@@ -1,0 +1,142 @@
+"""Kernels that backend "cupy" writes: what is one kernel, what is stored, and that all are CUDA.
+
+Their numbers are those of the tables in `test_backends`, where the stand-in runs their bodies
+through the C compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.backends.cupy.fusion import KernelText
+from tcalc.backends.cupy.program import DeviceProgram, bind
+from tcalc.graph.applications import apply
+from tests import linalg_cases, loop_cases, nvrtc, place_cases
+from tests.cases import CASES
+from tests.cupy_stand_in import DEVICE
+from tests.test_backends import of_matrices, of_places
+from tests.test_operators import ELEMENTWISE
+
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("device")]
+
+x, y, X = tc.var("x", "n"), tc.var("y", "n"), tc.var("X", ("m", "n"))
+SHAPES = {"x": 5, "y": 5, "X": (4, 5)}
+
+#: Rows that the library computes: C has no function of theirs.
+BY_LIBRARY = {
+    "beta", "betainc", "betaln", "digamma", "erfcinv", "erfinv", "gamma", "gammainc",
+    "gammaincc", "gammasgn", "inverse_mills", "iv", "ive", "jv", "kv", "log_ndtr", "logit",
+    "ndtri", "polygamma", "rgamma", "spherical_jn", "stdtr", "yv",
+}  # fmt: skip
+
+
+def program(outputs: Any, shapes: Any = None, dtype: Any = np.float64) -> DeviceProgram:
+    names = tc.compile(outputs)._engine.variables
+    given = {name: s for name, s in (shapes or SHAPES).items() if name in names}
+    plan = tc.compile(outputs, backend="cupy").plan_for(**given)
+    return bind(plan, np.dtype(dtype))
+
+
+def pieces(outputs: Any) -> list[str]:
+    return [type(piece).__name__ for piece in program(outputs)._each]
+
+
+def test_a_run_of_one_shape_is_one_kernel() -> None:
+    (kernel,) = program(tc.exp(tc.sin(X) * y) / (1 + X * X)).kernels
+    assert (len(kernel.ins), len(kernel.outs)) == (2, 1)
+    assert "exp(" in kernel.operation
+    assert "sin(" in kernel.operation
+
+
+def test_what_others_read_is_stored_and_nothing_else() -> None:
+    e = tc.exp(x * y)
+    (kernel,) = program([e, tc.sin(e) * e, tc.cos(tc.sin(e))]).kernels
+    assert len(kernel.outs) == 3
+
+
+def test_a_sum_and_what_it_sums_are_one_reduction() -> None:
+    assert pieces(tc.sum(tc.log(1 + tc.exp(-x * y)) * tc.sin(x))) == ["FusedSum"]
+    assert pieces(tc.sum(tc.exp(X * y), 0)) == ["FusedSum"]
+
+
+def test_inner_products_store_no_product() -> None:
+    assert pieces(tc.sum(tc.exp(X) * tc.sin(X * y), 1)) == ["FusedSum"]
+
+
+def test_a_value_that_is_summed_and_read_is_stored() -> None:
+    e = tc.exp(X * y)
+    assert sorted(pieces([tc.sum(e, 0), e])) == ["FusedSteps", "SingleStep"]
+
+
+def test_single_precision_calls_single_functions() -> None:
+    (kernel,) = program(tc.exp(x) * y, dtype=np.float32).kernels
+    assert kernel.kind == "float32"
+    assert "expf(" in kernel.operation
+
+
+def test_kernels_are_made_once() -> None:
+    step = tc.compile(tc.exp(x) * y, backend="cupy")
+    given = {"x": np.ones(5), "y": np.ones(5)}
+    step(given)
+    (bound,) = step._engine.programs.values()
+    (piece,) = bound.program._each
+    kernel = piece.kernel
+    step(given)
+    assert piece.kernel is kernel
+
+
+def test_rows_that_are_no_text_of_a_kernel_are_these() -> None:
+    found = set()
+    for row in ELEMENTWISE:
+        operands = [tc.var(f"x{k}", "n") for k in range(len(row.core))]
+        made = program(apply(row, *operands), {v.name: (3,) for v in operands})
+        if not made.kernels:
+            found.add(row.name)
+    assert found == BY_LIBRARY
+
+
+# --- CUDA -----------------------------------------------------------------------------------------
+
+
+def outputs_of_tables() -> Iterator[tuple[Any, dict[str, Any]]]:
+    for case in CASES:
+        e = case.expression()
+        v = tc.var(case.targets[0], case.shapes[case.targets[0]])
+        yield [e, *[tc.derivative(e, v, k) for k in (1, 2)][: case.order]], case.sample()
+    yield from [of_matrices(case) for case in linalg_cases.CASES]
+    yield from [of_places(case) for case in place_cases.CASES]
+    for loop in loop_cases.CASES:
+        yield loop_cases.expression(loop, 3), loop_cases.data(loop, 3)
+    for row in ELEMENTWISE:
+        operands = [tc.var(f"x{k}", "n") for k in range(len(row.core))]
+        yield apply(row, *operands), {v.name: np.zeros(3) for v in operands}
+
+
+def kernels_of_tables(dtype: str) -> set[KernelText]:
+    found: set[KernelText] = set()
+    for outputs, arrays in outputs_of_tables():
+        shapes = {name: np.shape(a) for name, a in arrays.items()}
+        found.update(program(outputs, shapes, dtype).kernels)
+    return found
+
+
+@nvrtc.needed
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_kernel_is_cuda(dtype: str) -> None:
+    kernels = kernels_of_tables(dtype)
+    assert len(kernels) > 200
+    alone = [text.alone(f"kernel{k}") for k, text in enumerate(kernels)]
+    together = "\n".join([f"namespace n{k} {{{text}}}" for k, text in enumerate(alone)])
+    for arch in nvrtc.ARCHITECTURES:
+        assert nvrtc.compile(together, "kernels.cu", arch)
+
+
+def test_nothing_waits_where_kernels_are_written() -> None:
+    before = DEVICE.waits
+    program(tc.sum(tc.exp(X * y), 0))
+    assert DEVICE.waits == before
