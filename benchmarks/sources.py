@@ -68,7 +68,7 @@ class Printed:
         """A row of `ORDERS`, printed and compiled."""
         value = task.problem.expression(task.case.sizes)
         e = ORDERS[quantity](value, task.problem.wrt)
-        sizes = {n: task.case.sizes[n] for n in dimensions([e]) if n in task.case.sizes}
+        sizes = {n: task.case.sizes[n] for n in dimensions(nests.leaves(e)) if n in task.case.sizes}
         source, step = tc.to_code(e, language, sizes=sizes), tc.compile(e, backend=language)
         data = {name: task.data[name] for name in value.variables}
         plan = step.plan_for(**{name: array.shape for name, array in data.items()})

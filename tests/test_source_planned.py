@@ -129,7 +129,7 @@ class Counting:
 
 def sizes_of(e: Any) -> dict[str, int]:
     """The extents of an expression's dimensions."""
-    return {name: SIZES[name] for name in dimensions([e])}
+    return {name: SIZES[name] for name in dimensions(leaves(e))}
 
 
 def data_of(e: Any) -> dict[str, Any]:
