@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 import tcalc as tc
-from tcalc.graph.nodes import dimensions
 
 from . import harness, nests, processes
 from .printed_c import CProgram
@@ -68,7 +67,8 @@ class Printed:
         """A row of `ORDERS`, printed and compiled."""
         value = task.problem.expression(task.case.sizes)
         e = ORDERS[quantity](value, task.problem.wrt)
-        sizes = {n: task.case.sizes[n] for n in dimensions(nests.leaves(e)) if n in task.case.sizes}
+        extents = {n for leaf in nests.leaves(e) for v in leaf.variables.values() for n in v.shape}
+        sizes = {n: size for n, size in task.case.sizes.items() if n in extents}
         source, step = tc.to_code(e, language, sizes=sizes), tc.compile(e, backend=language)
         data = {name: task.data[name] for name in value.variables}
         plan = step.plan_for(**{name: array.shape for name, array in data.items()})
