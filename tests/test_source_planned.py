@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import ast
+import re
 from functools import partial
 from math import prod
 from typing import Any
