@@ -189,3 +189,27 @@ def test_quotients_without_words_in_matrix_notation_are_printed() -> None:
     wanted = data["u"][:, None, None] / np.where(data["T"] > 0, data["T"], 1)
     np.testing.assert_allclose(back(data), wanted)
     assert tc.to_latex(e)
+
+
+def test_choices_that_guard_nothing_are_written() -> None:
+    """A maximum of choices is no maximum of one branch, whatever factor stands beside it."""
+    b, x = tc.var("b", "n"), tc.var("x", "n")
+    data = {"b": np.array([0.0, 1, 2]), "x": np.array([5.0, 1, 1])}
+    for off in (-np.inf, 3.0):
+        kept = tc.where(b == 0, off, x)
+        for e in (
+            b * tc.exp(kept - tc.max(kept)),
+            tc.sum(b * tc.exp(x - tc.max(kept))),
+            b * tc.cumsum(kept),
+            tc.outer(b, tc.exp(kept)),
+        ):
+            np.testing.assert_allclose(tc.parse(str(e), **e.variables)(data), e(data))
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
+def test_numbers_without_digits_are_read(number: float) -> None:
+    x = tc.var("x", "n")
+    e = tc.where(x < 0, number, x)
+    assert tc.parse(str(e), x="n") is e
+    declared = tc.var("inf", ())
+    assert tc.parse("2*inf", inf=declared) is 2 * declared

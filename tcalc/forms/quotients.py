@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +14,7 @@ from ..graph.operators import TABLE
 from ..graph.products import is_zero, split_coef
 from ..ops.arithmetic import sum
 from ..ops.elementwise import power, reciprocal
-from ..ops.guard import choice
+from ..ops.guard import Place, choice, operands_by_entry
 from .laws import law
 from .powers import RECIPROCAL, degree_of, powers
 
@@ -56,20 +56,34 @@ def _of_product(e: Expr) -> Iterable[Expr | None]:
 # --- conventions at single points -----------------------------------------------------------------
 
 
-def _without_guards(e: Expr, zeros: list[Expr]) -> Expr:
-    """The expression without choices that guard against one of some expressions being 0."""
+def _without_guards(e: Expr, word: Labels, zeros: Sequence[Place]) -> Expr:
+    """The expression without choices that guard against one of some factors being 0.
+
+    A choice guards where it meets the factor entry by entry, as a reduction of it does not.
+    """
+    met: dict[int, set[Labels]] = {}
+    below, waiting = [e], [(e, word)]
+    while waiting:
+        node, at = waiting.pop()
+        if at not in met.setdefault(id(node), set()):
+            met[id(node)].add(at)
+            places = operands_by_entry(node, at)
+            waiting += places
+            below += [] if places else node.args
+    elsewhere = {id(node) for node in postorder(below[1:])}
 
     def change(new: Expr, old: Expr) -> Expr:
-        found = choice(new)
-        if found is None:
+        found, words = choice(new), met.get(id(old))
+        if found is None or choice(old) is None or not words or id(old) in elsewhere:
             return new
-        condition, yes, no = found
+        condition, (_, yes, no) = old.args[0], found
         if isinstance(condition, Apply) and condition.op is TABLE["logical_not"]:
             (condition,), yes, no = condition.args, no, yes
         guards = isinstance(condition, Apply) and condition.op is TABLE["equal"]
         if not guards or not is_zero(condition.args[1]):
             return new
-        return no if any(condition.args[0] is zero for zero in zeros) else new
+        zero = [at for factor, at in zeros if factor is condition.args[0]]
+        return no if words <= set(zero) else new
 
     return rewritten([e], change)[0]
 
@@ -89,9 +103,9 @@ def _guard(e: Expr) -> Iterable[Expr | None]:
     places = [k for k, op in enumerate(e.args) if not isinstance(op, Var) and _chooses(op)]
     bases = [degree_of(op)[0] for op in e.args] if places else []
     for k in places:
-        op = e.args[k]
-        beside = [f for row in (e.args, bases) for j, f in enumerate(row) if j != k]
-        found = _without_guards(op, beside) if beside else op
+        op, others = e.args[k], [j for j in range(len(e.args)) if j != k]
+        beside = [(row[j], e.labels[j]) for row in (e.args, bases) for j in others]
+        found = _without_guards(op, e.labels[k], beside) if beside else op
         if found is not op:
             ops = [*e.args[:k], found, *e.args[k + 1 :]]
             yield einsum(ops, e.labels, e.out, e.coef, dict(enumerate(e.extents)))

@@ -43,6 +43,17 @@ def guarded(condition: Expr, branch: Expr) -> Expr:
     return _Guard(condition).run(branch)
 
 
+def operands_by_entry(node: Expr, word: Labels) -> list[Place]:
+    """Operands that every entry of a node, whose axes are labelled, meets entry by entry."""
+    if isinstance(node, Add) or (isinstance(node, Apply) and node.op.elementwise):
+        return [(arg, word) for arg in node.args]
+    if isinstance(node, Einsum) and not node.summed and len(set(node.out)) == len(node.out):
+        axis = dict(zip(node.out, word, strict=True))
+        words = [tuple([axis[label] for label in w]) for w in node.labels]
+        return list(zip(node.args, words, strict=True))
+    return []
+
+
 class _Guard:
     """One branch: its nodes, each with the axes of the condition that its own axes are."""
 
@@ -56,7 +67,9 @@ class _Guard:
         stack = [root]
         while stack:
             node, word = stack[-1]
-            missing = [p for p in self.inside(node, word) if (id(p[0]), p[1]) not in self.done]
+            missing = [
+                p for p in operands_by_entry(node, word) if (id(p[0]), p[1]) not in self.done
+            ]
             if missing:
                 stack.extend(missing)
             else:
@@ -65,16 +78,6 @@ class _Guard:
         found = self.done[id(branch), root[1]]
         return branch if found is None else found
 
-    def inside(self, node: Expr, word: Labels) -> list[Place]:
-        """Operands that every entry of the node meets entry by entry."""
-        if isinstance(node, Add) or (isinstance(node, Apply) and node.op.elementwise):
-            return [(arg, word) for arg in node.args]
-        if isinstance(node, Einsum) and not node.summed and len(set(node.out)) == len(node.out):
-            axis = dict(zip(node.out, word, strict=True))
-            words = [tuple([axis[label] for label in w]) for w in node.labels]
-            return list(zip(node.args, words, strict=True))
-        return []
-
     def expanded(self, node: Expr, word: Labels) -> Expr:
         extents = dict(enumerate(self.shape))
         return einsum([node], [word], range(len(self.shape)), ONE, extents)
@@ -82,7 +85,7 @@ class _Guard:
     def rebuilt(self, node: Expr, word: Labels) -> Expr | None:
         """The node in the condition's shape with guarded operands; None where nothing changes."""
         spend("steps", _VISIT)
-        places = self.inside(node, word)
+        places = operands_by_entry(node, word)
         results = [self.done[id(arg), w] for arg, w in places]
         restricted = isinstance(node, Apply) and any(s is not None for s in node.op.meaning.safe)
         if not places or (not restricted and all(r is None for r in results)):

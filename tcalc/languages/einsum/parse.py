@@ -5,7 +5,6 @@ text -> syntax tree (syntax) -> shapes of undeclared names (undeclared) -> expre
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,6 +31,7 @@ from ..reading.calls import ADDING, ArrayTree
 from ..reading.declarations import declared_variables, keeping_used
 from ..reading.library import LIBRARY
 from ..reading.loops import LoopLanguage, with_loops
+from ..reading.numbers import NUMBERS
 from ..reading.row_calls import called_row, option
 from ..reading.rows import row_named
 from ..reading.tree import Node
@@ -51,7 +51,6 @@ OPERATORS = {
 ENTRY_FUNCTIONS = ("where", "square", "clip", "greater", "greater_equal")
 #: Axes of one array, as in NumPy.
 MAX_AXES = 64
-NUMBERS = {"pi": math.pi, "inf": math.inf, "nan": math.nan}
 
 
 @for_text

@@ -19,6 +19,7 @@ from ...support.limits import for_text
 from ...support.trampoline import Steps, run
 from ..reading.declarations import declared_variables, keeping_used
 from ..reading.loops import LoopLanguage, with_loops
+from ..reading.numbers import NUMBERS
 from ..reading.tree import Node, SyntaxStatement
 from .arrays import Arrays, OffsetArray
 from .conditions import Conditions
@@ -29,7 +30,6 @@ from .iteration_space import Context, IterationSpace, Placed
 from .ranges import Ranges
 from .syntax import index_syntax_tree
 from .values import (
-    NUMBERS,
     Labelled,
     array_operands,
     closest_entry_function,

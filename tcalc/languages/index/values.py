@@ -27,8 +27,6 @@ OTHER_FUNCTIONS = {
     "where": (3, 3), "square": (1, 1), "clip": (3, 3), "max": (2, 99), "min": (2, 99),
     "ceil": (1, 1), "greater": (2, 2), "greater_equal": (2, 2),
 }  # fmt: skip
-#: Values of names that are not declared.
-NUMBERS = {"pi": 3.141592653589793, "inf": float("inf"), "nan": float("nan")}
 #: Coefficients up to this stay as they are modulo a dimension: doubles hold their multiples.
 LARGE = 2**20
 #: The value of every reduction over an empty range.

@@ -12,6 +12,7 @@ from ...graph.nodes import Expr, Var
 from ...support.errors import ParseError
 from ...support.misspelt import closest_name
 from ..reading.calls import ArrayTree
+from ..reading.numbers import NUMBERS
 from ..reading.tree import Node
 from ..reading.unification import DimensionUnifier
 from .factorisations import FACTORISATION_RULES
@@ -122,7 +123,7 @@ class _Inference:
             return self.variable(self.declared[name])
         if name in self.context.undeclared:
             return self.context.undeclared[name]
-        if name == "pi":
+        if name in NUMBERS:
             return SCALAR
         if name == "eye":
             dim = self.sizes.unknown_size()
@@ -148,7 +149,7 @@ class _Inference:
         name = node.name
         if signature_of(name):
             return self.tree.error(f"`{name}` is a function; write {name}(…)", node.at)
-        close = closest_name(name, [*self.declared, *self.context.undeclared, "pi"])
+        close = closest_name(name, [*self.declared, *self.context.undeclared, *NUMBERS])
         hint = f"did you mean `{close}`? Otherwise " if close else ""
         return self.tree.error(
             f"unknown name `{name}`: {hint}declare its shape, such as {name}=() for a scalar, "
@@ -215,7 +216,7 @@ class _Inference:
             parts = " and ".join([f"{part}(…)" for part in RESULT_FUNCTIONS[name]])
             return self.tree.error(f"`{name}` has several results: write {parts}", node.at)
         assigned = any(name == statement.name for statement in self.tree.statements)
-        if assigned or name in self.declared or name == "pi" or _CONVENTION.fullmatch(name):
+        if assigned or name in self.declared or name in NUMBERS or _CONVENTION.fullmatch(name):
             hint = f"`{name}` is no function; a product is written {name}*(…)"
         elif known:
             hint = f"there is no function `{name}`; write {known}"

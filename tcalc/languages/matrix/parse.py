@@ -5,7 +5,6 @@ text -> syntax tree (syntax) -> types and dimensions (inference) -> expression
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +22,7 @@ from ..reading.calls import ADDING, ArrayTree
 from ..reading.declarations import declared_variables, keeping_used
 from ..reading.library import LIBRARY
 from ..reading.loops import LoopLanguage, with_loops
+from ..reading.numbers import NUMBERS
 from ..reading.tree import Node
 from .functions import OPERATOR_FUNCTIONS, implementation
 from .general_calls import general_call, is_general
@@ -97,7 +97,8 @@ class _ExpressionBuilder:
         self.variables = {**declared, **undeclared}
         self.terms: dict[int, list[Expr]] = {}  # of sums that go on
         self.continued = tree.continued
-        self.names: dict[str, Expr] = {"pi": numeral(math.pi), **self.variables}
+        numbers = {name: numeral(value) for name, value in NUMBERS.items()}
+        self.names: dict[str, Expr] = {**numbers, **self.variables}
         for name in typed.numbers:
             self.names[name] = filled(extent_coef(name), ())
         self.rules: dict[str, Callable[[Node], Expr]] = {

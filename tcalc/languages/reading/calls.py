@@ -19,6 +19,7 @@ from ...graph.variables import check_extent
 from ...support.errors import ShapeError
 from ...support.limits import spend
 from .lexer import Token
+from .numbers import NUMBERS
 from .parser import BRACKETS, OR, Grammar, Open, Parser
 from .tree import Node, Positions, SyntaxTree
 
@@ -107,8 +108,8 @@ class ArrayParser(Parser):
     # --- names ------------------------------------------------------------------------------------
 
     def left_side(self, name: str) -> None:
-        if name == "pi":
-            raise self.fail("`pi` is a number already; choose another name")
+        if name in NUMBERS:
+            raise self.fail(f"`{name}` is a number already; choose another name")
         super().left_side(name)
 
     def defined(self, name: str, at: int) -> Positions:
