@@ -15,13 +15,18 @@ from unittest import mock
 
 import numpy as np
 import pytest
+import scipy.special
 
 import tcalc as tc
-from tcalc.backends.cupy.library import MissingDevice
+from benchmarks import harness
+from benchmarks.problem import QUANTITIES, Task
+from benchmarks.problems import PROBLEMS
+from tcalc.backends.cupy.library import BY_HOST, MissingDevice
 from tests import linalg_cases, place_cases
 from tests.cases import CASES, Case
 from tests.cupy_stand_in import API, DEVICE, has_device
 from tests.test_backends import of_matrices, of_places
+from tests.test_operators import ELEMENTWISE
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("device")]
 stand_in_only = pytest.mark.skipif(has_device(), reason="counts what the stand-in is asked for")
@@ -181,6 +186,38 @@ def factorisations(step: Any, arrays: dict[str, Any]) -> int:
     return MOST * len({s.out for s in (*matrices, *solves)})
 
 
+# --- what the host computes -----------------------------------------------------------------------
+
+
+def test_plans_and_explanations_say_what_the_host_computes() -> None:
+    A = tc.var("A", ("n", "n"))
+    e = tc.linalg.expm(A) @ w + tc.exp(w)
+    assert "computed by the host: expm" in str(tc.compile(e, backend="cupy").plan)
+    assert "computed by the host: expm" in str(tc.explain(e, backend="cupy"))
+    assert "computed by the host" not in str(tc.explain(e))
+    assert "computed by the host" not in str(tc.explain(tc.linalg.cholesky(A), backend="cupy"))
+    loop = tc.fold(lambda s, i: tc.linalg.expm(s), A, 3)
+    assert "computed by the host: expm" in str(tc.explain(loop, backend="cupy"))
+    with pytest.raises(ValueError, match="backend 'cuppy' does not exist"):
+        tc.explain(e, backend="cuppy")
+
+
+def test_functions_of_entries_that_the_host_computes_are_those_that_cupy_lacks() -> None:
+    names = {row.name for row in ELEMENTWISE if row.kernels.formula is None}
+    known = API["cupy"].keys() | API["cupyx.scipy.special"].keys()
+    lacking = {name for name in names - known if hasattr(scipy.special, name)}
+    assert lacking == set(BY_HOST)
+
+
+def test_cores_come_to_the_host_and_solve_there() -> None:
+    cp = cupy()
+    H = tc.hessian(F, w)
+    step, arrays = tc.compile(H, structured=True, backend="cupy"), dict(DATA)
+    wanted = tc.compile(H, structured=True)(DATA).solve(DATA["w"])
+    for given in (arrays, arrays | {"X": cp.asarray(DATA["X"])}):
+        np.testing.assert_allclose(step(given).solve(DATA["w"]), wanted, rtol=1e-10)
+
+
 # --- errors ---------------------------------------------------------------------------------------
 
 
@@ -269,3 +306,14 @@ def test_the_table_is_of_the_cupy_that_is_installed() -> None:
     if found["version"] != API["version"]:
         pytest.skip(f"the table is of CuPy {API['version']}, not {found['version']}")
     assert found == {name: API[name] for name in found}
+
+
+# --- benchmarks -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", ["logistic", "matrix-factorisation", "gp", "convolution-1d"])
+def test_the_rival_of_the_benchmarks_is_checked_and_right(problem: str) -> None:
+    task = Task.of(PROBLEMS[problem], PROBLEMS[problem].cases["tiny"][0])
+    rows = harness.measure(task, harness.enter(task, ["tcalc-cupy"], QUANTITIES), repeat=0)
+    assert rows
+    assert not [row.refused for row in rows if row.refused]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...plan.failures import StepError
+from ...plan.kinds.table import KINDS
 from ...plan.steps import INPUT, Output, Plan, Step
 from ...support.arrays import AnyArray
 from ...support.conditions import collecting
@@ -23,7 +24,8 @@ from ...support.namespaces import on_device
 from ..interface import BackEnd
 from .conditions import Conditions
 from .fusion import FusedSteps, FusedSum, KernelText
-from .library import CuPy, available, free_memory, library
+from .kernels import ROWS
+from .library import BY_HOST, CuPy, available, free_memory, library
 from .pieces import Layout, Piece, SingleStep, Values
 from .schedule import Schedule
 
@@ -184,4 +186,24 @@ def bind(plan: Plan, dtype: np.dtype[Any], threads: int = 1) -> DeviceProgram:
     return DeviceProgram(plan, dtype, library())
 
 
-BACKEND = BackEnd(bind, available, MACHINE, memory=free_memory, device=True)
+def hosted(plan: Plan) -> list[str]:
+    """The operators that the host computes, in steps of loops too."""
+    found: dict[str, None] = {}
+    for step in plan.steps:
+        if step.kind == "loop":
+            found |= dict.fromkeys(hosted(step.params[-1]))
+        elif KINDS[step.kind].operator and step.kind != "factor":
+            op = step.params[0]
+            own = op.kernels.host and op.kernels.portable is None and op.name not in ROWS
+            if own or op.name in BY_HOST:
+                found[op.name] = None
+    return list(found)
+
+
+def remark(plan: Plan) -> str:
+    """What of a plan runs on the host."""
+    names = hosted(plan)
+    return f"computed by the host: {', '.join(names)}" if names else ""
+
+
+BACKEND = BackEnd(bind, available, MACHINE, memory=free_memory, device=True, remark=remark)
