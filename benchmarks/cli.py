@@ -1,4 +1,4 @@
-"""The command line: `run`, `list`, `fit`, `factor`, `source`, `first`, `depth`, `plot`."""
+"""The command line: `run list fit factor source first depth cluster plot`."""
 
 from __future__ import annotations
 
@@ -96,6 +96,14 @@ def add_factor_and_fit(commands: Any) -> None:
     fitting.add_argument("--sizes", default="real", help="real (data), tiny, small, paper, or 100")
     fitting.add_argument("--threads", type=int, default=1)
     fitting.set_defaults(command=fit_problems)
+
+    blocks = commands.add_parser("cluster", help="what dask's blocks cost, what workers save")
+    blocks.add_argument("--partitions", default="1,10,100,1000,10000", help="numbers, or none")
+    blocks.add_argument("--workers", default="1,2", help="numbers of processes, or none")
+    blocks.add_argument("--repeat", type=int, default=5, help="median of")
+    blocks.add_argument("--plot", type=Path, metavar="PNG")
+    blocks.add_argument("--json", type=Path, metavar="FILE")
+    blocks.set_defaults(command=cluster)
 
 
 def measuring(command: argparse.ArgumentParser, repeat: int) -> None:
@@ -245,6 +253,25 @@ def depths(options: argparse.Namespace) -> int:
             results.append(processes.run("depth", job, 1, tell))
             step()
     print(report.depth(results[:-1], results[-1]))
+    return 0
+
+
+def cluster(options: argparse.Namespace) -> int:
+    counts = {
+        name: [int(n) for n in getattr(options, name).split(",") if n not in ("", "none")]
+        for name in ("partitions", "workers")
+    }
+    with progress(1) as (tell, step):
+        result = processes.run("clusters", {**counts, "repeat": options.repeat}, 1, tell)
+        step()
+    print(report.cluster(result))
+    if options.plot:
+        from . import plot
+
+        plot.cluster(result, options.plot)
+    if options.json:
+        document = {"machine": machine(), **result}
+        options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -18,6 +18,34 @@ def factor(document: dict[str, Any], out: Path) -> None:
     picture(cubed(document), "seconds / n³", 2, out)
 
 
+def cluster(result: dict[str, Any], out: Path) -> None:
+    """Write a picture of the results of `cluster`: times by the number of blocks, and the model."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    found = result["overhead"]
+    if not found:
+        raise ValueError("nothing to draw: no numbers of partitions were measured")
+    counts = [n for n, _ in found["alone"]]
+    base, each = found["base"], found["each"]
+    model = [base + each * n for n in counts]
+    figure, axes = pyplot.subplots(figsize=(6.4, 4.4), layout="tight")
+    axes.loglog(*zip(*found["alone"], strict=True), "o", label="a task for each block, measured")
+    label = f"model: {1e3 * base:.0f} ms + {1e3 * each:.2g} ms × blocks"
+    axes.loglog(counts, model, "--", color="C0", label=label)
+    axes.loglog(*zip(*found["shared"], strict=True), "s-", label="blocks share tasks, measured")
+    axes.set_xticks(counts, [f"{n:,}" for n in counts], minor=False)
+    axes.xaxis.set_minor_locator(pyplot.NullLocator())
+    title = f"value and gradient, {result['rows']} rows a block, 2 processes"
+    axes.set(title=title, xlabel="blocks", ylabel="seconds an evaluation")
+    axes.grid(True, which="major", alpha=0.3)
+    axes.legend(fontsize="small")
+    figure.savefig(out, dpi=120)
+    pyplot.close(figure)
+
+
 def picture(drawn: dict[str, Curves], unit: str, columns: int, out: Path) -> None:
     import matplotlib
 

@@ -78,10 +78,11 @@ def run(module: str, job: dict[str, Any], threads: int, tell: Tell) -> dict[str,
     return result
 
 
-def serve(answer: Callable[..., dict[str, Any]]) -> None:
-    """The other end: do the job that stands on standard input."""
+def serve(answer: Callable[..., dict[str, Any]], confined: bool = True) -> None:
+    """The other end: do the job that stands on standard input, on its threads' processors alone."""
     message = json.load(sys.stdin)
-    confine(message["threads"])
+    if confined:
+        confine(message["threads"])
     try:
         result = answer(**message["job"])
     except KeyboardInterrupt:

@@ -247,6 +247,25 @@ def depth(rows: Sequence[dict[str, Any]], chain: dict[str, Any]) -> str:
     return aligned([header, *lines]) + "\n\n" + tail
 
 
+def cluster(result: dict[str, Any]) -> str:
+    """What each block costs, with the times that say so, and what workers save."""
+    found, saved = result["overhead"], result["speedup"]
+    lines = []
+    if found:
+        rows = zip(found["alone"], found["shared"], strict=True)
+        cells = [(str(n), duration(alone), duration(shared)) for (n, alone), (_, shared) in rows]
+        lines.append(aligned([("blocks", "a task each", "sharing tasks"), *cells]))
+        each = duration(found["each"])
+        lines.append(f"a block of its own task: {each}, a call {duration(found['base'])} besides")
+    if saved:
+        one = next(iter(saved["seconds"].values()))
+        cells = [(n, duration(t), f"{one / t:.2f}") for n, t in saved["seconds"].items()]
+        lines.append(aligned([("workers", "seconds", "times as fast"), *cells]))
+        shape = f"{saved['rows']} x {saved['columns']}"
+        lines.append(f"{saved['blocks']} blocks of {shape}, Hessians of logistic regression")
+    return "\n".join(lines)
+
+
 def duration(seconds: float | None) -> str:
     if seconds is None:
         return "-"

@@ -92,3 +92,26 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in (*PROBLEMS, *RIVALS))
+
+
+def test_cluster_reports_what_a_block_costs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("distributed", reason="dask is not installed: pip install '.[test]'")
+    picture, file = tmp_path / "blocks.png", tmp_path / "blocks.json"
+    words = ["cluster", "--partitions", "1,4", "--workers", "none", "--repeat", "1"]
+    assert cli.main([*words, "--plot", str(picture), "--json", str(file)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["blocks", "1", "4"]
+    assert lines[-1].startswith("a block of its own task:")
+    assert picture.stat().st_size > 1000
+    assert json.loads(file.read_text(encoding="utf-8"))["overhead"]["alone"][1][0] == 4
+
+
+def test_the_line_through_times_is_what_they_were_made_of() -> None:
+    from benchmarks.clusters import line
+
+    counts = (1, 10, 100, 1000)
+    base, each = line([(n, 0.02 + 0.003 * n) for n in counts])
+    assert base == pytest.approx(0.02)
+    assert each == pytest.approx(0.003)

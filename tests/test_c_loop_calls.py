@@ -92,6 +92,22 @@ def test_operands_of_loops_lie_anyhow(turned: Callable[[np.ndarray], np.ndarray]
         agree(step(**values), wanted, 1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("m", "k"), [(8, 8), (9, 13), (16, 40), (33, 8), (47, 64), (130, 70)])
+def test_matrices_that_stay_are_read_by_columns(m: int, k: int, dtype: type) -> None:
+    """Either way round, whatever is left of blocks of their rows and columns."""
+    A, s = tc.var("A", ("m", "k")), tc.var("s", "k")
+    e = tc.fold(lambda q, t: tc.sin(A.T @ tc.cos(A @ q + t)), s, 9)
+    outputs = [e, *leaves(tc.grad(tc.sum(e * e), [A, s]))]
+    values = {"A": RNG.normal(size=(m, k)) / 20, "s": RNG.normal(size=k)}
+    values = {n: v.astype(dtype) for n, v in values.items()}
+    step, plain = entered(outputs, values), tc.compile(outputs, backend="numpy")
+    for given in (values, {"A": np.asfortranarray(values["A"]), "s": values["s"]}):
+        for one, other in zip(step(**given), plain(**given), strict=True):
+            tolerance = 1e-10 if dtype is np.float64 else 1e-4
+            np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
 def test_states_that_are_returned_belong_to_the_caller() -> None:
     outputs = [LAST, LOOPS["a history"], LOOPS["a history"].T]
     step, values = entered(outputs, of(outputs)), of(outputs)

@@ -12,6 +12,7 @@ import pytest
 
 import tcalc as tc
 from benchmarks.printed_c import scipy_cblas
+from tcalc.languages.source.cuda_module import functions
 from tests.c_programs import Job
 from tests.cuda_programs import (
     COMPILER,
@@ -111,6 +112,15 @@ def test_numbers_have_the_type_of_the_program() -> None:
     source = tc.to_code(tc.exp(w) * 0.5 + 1 / 3, "cuda")
     assert "real(0.5)" in source
     assert "real(0.333333" in source
+
+
+def test_functions_of_two_numbers_are_given_one_type() -> None:
+    """Of others compilers take the host's, which the device does not have."""
+    mixed = (
+        r"\b(hypot|fmod|fmax|fmin|copysign|atan2|ldexp)\((?:\d+, .*|(?:[^,()]|\([^()]*\))*, \d+)\)"
+    )
+    for name, text in functions().items():
+        assert not re.search(mixed, text), name
 
 
 @needs_compiler

@@ -107,6 +107,28 @@ def test_what_is_by_rows_but_no_array_of_dasks_is_cut_as_that_is() -> None:
     np.testing.assert_allclose(found, e(**values), rtol=1e-12)
 
 
+def test_parameters_may_have_the_dimension_of_the_rows() -> None:
+    A, v = tc.var("A", ("n", "n")), tc.var("v", ("n",))
+    values = np.random.default_rng(2).normal(size=(9, 9))
+    given = {"A": da.from_array(values, (4, 9)), "v": np.arange(9.0)}
+    wanted = given["v"] @ values @ given["v"]
+    assert tc.compile(v @ A @ v, backend="dask")(given) == pytest.approx(wanted, rel=1e-13)
+
+
+def test_a_number_of_dasks_is_a_number() -> None:
+    c = tc.var("c")
+    assert (
+        tc.compile(c * tc.sum(y), backend="dask")(y=da.ones(6, chunks=4), c=da.ones(3).sum()) == 18
+    )
+
+
+def test_what_makes_a_block_is_one_task_with_what_is_computed_of_it_apart() -> None:
+    lazy = ((da.ones((64, 3), chunks=(16, 3)) + 1) * 2).map_blocks(np.exp)
+    with Tasks() as tasks:
+        tc.compile(tc.sum(X), backend="dask")(X=lazy)
+    assert len(tasks.keys) <= 4 + len(tasks.passes()) + 1
+
+
 def test_blocks_that_disagree_are_cut_alike() -> None:
     e, values = OBJECTIVES["ridge"][0], row_models.data(rows=ROWS)
     given = in_blocks(e, values) | {"y": da.from_array(values["y"], 17)}
@@ -255,7 +277,7 @@ def staged_for(e: tc.Expr, sizes: dict[str, int], lazy: dict[str, Any]) -> tuple
     """The first stage of what a compiled function does with such data, and these as it has them."""
     engine = tc.compile(e, backend="dask")._engine
     staged = engine._staged_for([e], sizes, lazy)
-    return staged.reducing[0], engine._rows(staged, lazy, {})
+    return staged.reducing[0], engine._rows(staged, lazy)
 
 
 def test_small_blocks_share_a_task_and_large_ones_do_not() -> None:
@@ -263,6 +285,9 @@ def test_small_blocks_share_a_task_and_large_ones_do_not() -> None:
     with Tasks() as tasks:
         run(X=da.ones((1000, 2), chunks=(10, 2)))
     assert len(tasks.passes()) == 1
+    with Tasks() as tasks, dask.config.set({"tcalc.task-seconds": 0}):
+        run(X=da.ones((1000, 2), chunks=(10, 2)))
+    assert len(tasks.passes()) == 100
     for rows, wanted in ((1 << 12, 1), (1 << 18, 6), (1 << 22, 64)):
         m = 64 * rows
         stage, found = staged_for(

@@ -102,5 +102,9 @@ def test_workers_get_expressions_and_parameters_alone(client: Any) -> None:
     there = blocks_of(f, {**start, **here}, by)
     kept = {k: client.persist(v) if hasattr(v, "dask") else v for k, v in there.items()}
     distributed.wait([v for v in kept.values() if hasattr(v, "dask")])
+    wanted = tc.compile(tc.hessian(f, by))(**start, **here)
+    for data in (kept, {**kept, "y": kept["y"] + 0}):
+        found = tc.compile(tc.hessian(f, by), backend="dask")(**start, **data)
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
     later = tc.compile(tc.hessian(f, by), backend="dask", compute=False)(**start, **kept)
     assert len(distributed.protocol.pickle.dumps(later)) < 100_000

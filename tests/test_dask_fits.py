@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ import pytest
 import tcalc as tc
 from tests import row_models
 from tests.dask_blocks import da, dask, in_blocks, of_objective
-from tests.documents import README, ROOT, blocks, text
 from tests.row_models import CASES, COLUMNS, OBJECTIVES, X, y
 
 
@@ -88,14 +85,3 @@ def test_without_dask_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("tcalc.cluster.program.find_spec", lambda name: None)
     with pytest.raises(tc.Error, match="pip install"):
         tc.compile(tc.sum(y), backend="dask")
-
-
-@pytest.mark.parametrize(
-    "page", [README, ROOT / "docs" / "backends.md"], ids=lambda path: path.stem
-)
-def test_the_example_of_the_page_runs(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = [block for block in blocks(text(page), "python") if "import dask" in block]
-    names: dict[str, Any] = {}
-    exec(example, names)
-    assert names["fit"].success
-    assert "1 pass over the rows (m) of X, y" in capsys.readouterr().out

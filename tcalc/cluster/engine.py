@@ -22,7 +22,7 @@ from ..run.binding import (
 from ..run.engine import Engine, Roots, Values
 from ..support.errors import Error, PartitionError
 from ..support.lazy_arrays import dask, in_blocks, is_lazy
-from .graphs import Rows, by_rows, in_rows, reduced
+from .graphs import Rows, by_rows, fused, in_rows, reduced
 from .stages import Stage, Staged
 from .tasks import Settings
 
@@ -92,6 +92,7 @@ class DaskEngine:
         self.data: dict[str, Any] = {}
         self.unread: dict[str, Any] = {}
         self._staged: dict[Any, Staged] = {}
+        self._fused: tuple[Any, dict[str, Any]] = (), {}
 
     def bound(self, data: Values) -> dict[str, Any]:
         """Data that come with every call; blocks of unknown size are counted now."""
@@ -117,7 +118,7 @@ class DaskEngine:
             sizes = {name: n for name, n in dims.sizes.items() if name in self.dimensions}
             return self.here.run(roots, {**plain, **sizes})
         dtype = self._dtype({**plain, **lazy})
-        rows = self._rows(staged, lazy, plain)
+        rows = self._rows(staged, lazy)
         env = {**plain, **dims.sizes}
         results = self._passed(staged, rows, env, dtype)
         return [self._projected(root, value) for root, value in zip(roots, results, strict=True)]
@@ -132,6 +133,8 @@ class DaskEngine:
         if not lazy:
             return self.here.plan_for(roots, data, shapes)
         dims = self.here.extents(data)
+        dims.bind_given(shapes, self.variables, self.dimensions)
+        dims.solve()
         staged = self._staged_for(roots, dims.sizes, lazy)
         return self.here.plan_for(roots, data, shapes) if staged is None else staged.passes
 
@@ -179,16 +182,15 @@ class DaskEngine:
 
     # --- running ----------------------------------------------------------------------------------
 
-    def _rows(self, staged: Staged, lazy: Mapping[str, Any], plain: Mapping[str, Any]) -> Rows:
-        """All that is by rows, in blocks at the same places: those of the first array."""
+    def _rows(self, staged: Staged, lazy: Mapping[str, Any]) -> Rows:
+        """All that is in blocks, these at the same places: those of the first array."""
         axes = {v.name: axis for v, axis in staged.passes.rows.items()}
-        first = next(lazy[name] for name in axes if name in lazy)
-        sizes = first.chunks[0]
-        arrays = {}
-        for name, axis in axes.items():
-            value = lazy[name] if name in lazy else to_array(plain[name], self.variables[name])
-            arrays[name] = in_rows(value, axis, sizes)
-        return Rows(arrays, axes, sizes)
+        sizes = next(lazy[name] for name in axes).chunks[0]
+        arrays = {name: in_rows(lazy[name], axis, sizes) for name, axis in axes.items()}
+        key = tuple([a.name for a in arrays.values()])
+        if self._fused[0] != key:  # with as few tasks for a block as its making allows
+            self._fused = key, dict(zip(arrays, fused(list(arrays.values())), strict=True))
+        return Rows(self._fused[1], axes, sizes)
 
     def _passed(self, staged: Staged, rows: Rows, env: Any, dtype: np.dtype[Any]) -> list[Any]:
         """The outputs: what is known after the last pass, and what stays by rows."""
@@ -235,8 +237,11 @@ class DaskEngine:
 
 
 def _known_blocks(name: str, value: Any) -> Any:
-    """One of dask's collections as an array whose blocks are known; any other value as it is."""
-    return in_blocks(value, name) if is_lazy(value) else value
+    """One of dask's collections as an array whose blocks are known, or as the number it is."""
+    if not is_lazy(value):
+        return value
+    array = in_blocks(value, name)
+    return array if array.ndim else _computed(array)
 
 
 def _shapes(staged: Staged, places: Sequence[int], rows: Rows) -> list[tuple[tuple[int, ...], int]]:

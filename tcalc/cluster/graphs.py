@@ -60,6 +60,25 @@ def in_rows(value: Any, axis: int, sizes: Sequence[int]) -> Any:
     return dask("array").from_array(np.asarray(value), chunks, name=False)
 
 
+def fused(arrays: Sequence[Any]) -> list[Any]:
+    """The arrays, of which what makes a block is few tasks: what several need is made once.
+
+    Optimising drops what is held by workers already from graphs, though tasks refer to it.
+    """
+    merged = _graph().merge(*[a.dask for a in arrays])
+    whole = arrays[0].__dask_optimize__(merged, [a.__dask_keys__() for a in arrays])
+    held = {key: value for key, value in merged.items() if _is_future(value)}
+    source = f"tcalc-blocks-{uuid4().hex}"
+    layers = {source: {**held, **whole}, **{a.name: {} for a in arrays}}
+    graph = _graph()(layers, {name: {source} - {name} for name in layers})
+    array = dask("array").Array
+    return [array(graph, a.name, a.chunks, meta=a) for a in arrays]
+
+
+def _is_future(value: object) -> bool:
+    return type(value).__module__.partition(".")[0] == "distributed"
+
+
 def _keys(array: Any) -> list[Any]:
     found = array.__dask_keys__()
     for _ in range(array.ndim - 1):

@@ -16,12 +16,14 @@ from ..partition.passes import Passes
 from ..plan.lowering.make import predicted_time
 from ..plan.steps import Plan
 from ..run.compiled import Compiled
+from ..support.lazy_arrays import dask
 from ..support.machine import NOMINAL_MACHINE
 from .graphs import Rows
 from .tasks import PartCall, PartWork, Settings, in_dtype
 
-#: Seconds of work that a task is worth: scheduling and moving one takes several milliseconds.
-WORTH = 0.1
+#: Seconds of work that a task is worth: scheduling and moving one takes several milliseconds. Of
+#: dask's configuration, and what holds where that says nothing.
+SETTING, WORTH = "tcalc.task-seconds", 0.1
 #: Seconds of one elementwise operation, the unit of predicted times.
 SECONDS = 1e-9
 #: Bytes of blocks that one task holds, where it takes more than one.
@@ -86,7 +88,8 @@ class Stage:
         largest = max(rows.sizes)
         time = SECONDS * predicted_time(self.plan(sizes, largest), NOMINAL_MACHINE)
         held = sum([prod(a.chunksize) * a.dtype.itemsize for a in rows.arrays.values()])
-        count = max(1, min(ceil(WORTH / time) if time else HELD, HELD // max(1, held)))
+        worth = dask("config").get(SETTING, WORTH)
+        count = max(1, min(ceil(worth / time) if time else HELD, HELD // max(1, held)))
         full = [k for k, size in enumerate(rows.sizes) if size] or [0]
         return [full[k : k + count] for k in range(0, len(full), count)]
 

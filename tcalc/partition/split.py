@@ -112,12 +112,12 @@ def split(roots: Sequence[Expr], rows: Mapping[Var, int]) -> Passes:
 
 
 def row_axes(roots: Sequence[Expr], names: Collection[str]) -> dict[Var, int]:
-    """The variables by rows, and their axes: first axes of those named, and others as long.
+    """The variables of these names, which are by rows along their first axes.
 
     Raises
     ------
     PartitionError
-        Where the first axes of those named are of several dimensions.
+        Where the first axes are of several dimensions.
     """
     read = variables(roots)
     first = {name: read[name].shape[0] for name in names if name in read}
@@ -127,8 +127,4 @@ def row_axes(roots: Sequence[Expr], names: Collection[str]) -> dict[Var, int]:
             f"all data by rows have their dimension as first axis, but {told}: what is a parameter "
             "is passed as an array of NumPy's"
         )
-    found = {read[name]: 0 for name in first}
-    for extent in {e for e in first.values() if isinstance(e, str)}:
-        others = [v for v in read.values() if extent in v.shape]
-        found = {**{v: v.shape.index(extent) for v in others}, **found}
-    return found
+    return {read[name]: 0 for name in first}

@@ -19,6 +19,7 @@ from .shown import held_bytes
 from .solvers.base import not_an_array, read_only
 from .solvers.schur import entry_count
 from .tensor import Structured
+from .terms.patterns import assembled
 
 Rows = Sequence[Sequence[Structured]]
 
@@ -205,13 +206,11 @@ class BlockJacobian:
 
     def to_scipy(self) -> Any:
         """A scipy.sparse array where the blocks are sparse, otherwise a LinearOperator."""
-        import scipy.sparse
         from scipy.sparse.linalg import LinearOperator
 
         held = sum([entry_count(block.terms) for block in self._all()])
         if 2 * held <= prod(self.shape) and not self._projected():
-            rows = [[block.tosparse() for block in row] for row in self.rows]
-            return scipy.sparse.csr_array(scipy.sparse.block_array(rows))
+            return assembled([[block.unprojected() for block in row] for row in self.rows])
 
         def product(held: BlockJacobian) -> Callable[[Array], Array]:
             rows, columns = held.shape

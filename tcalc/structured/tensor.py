@@ -23,6 +23,7 @@ from .solvers.blocks import arrangement, assemble_blocks
 from .solvers.choose import factor, first_method, term_lines
 from .solvers.subspace import factor_inside, projected_terms
 from .terms.numeric_terms import Terms, identity_terms
+from .terms.patterns import assembled
 
 _DENSE_DETERMINANT = 2000
 
@@ -197,15 +198,14 @@ class Structured:
 
         Rows and columns are flat, in C-order.
         """
-        layout = self._terms.layout
-        whole = prod(self.shape)
+        layout, whole = self._terms.layout, prod(self.shape)
         if not self._slots and 0 < whole >= 2 * sum([t.entries() for t in layout.terms]):
             return self.tosparse()
         return self.operator()
 
     def tosparse(self) -> Any:
         """A scipy.sparse array, whatever share of it is zero."""
-        return self.unprojected().matrix()
+        return assembled([[self.unprojected()]])
 
     def operator(self) -> Any:
         """A scipy.sparse.linalg.LinearOperator over flat vectors."""

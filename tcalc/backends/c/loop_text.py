@@ -28,6 +28,9 @@ from .loopnests import aligned
 from .objects import INTEGER, spelled
 from .source import Source, read_by_others
 
+#: Rows and columns from which a product with a vector goes by columns of the matrix, the steps of
+#: a loop that are worth a copy of it, and most entries: more do not stay in the nearest cache.
+FEWEST, SMALL = 8, 1 << 14
 #: In C, where an error was raised that Python has; what calls the loop says what this is.
 LEFT = "return LEFT;"
 #: Kinds of steps without operands whose results are there from the start.
@@ -77,6 +80,7 @@ class Level:
         self.whole, self.plan, self.counts = whole, plan, counts
         whole.depth = max(whole.depth, 1 + len(counts))
         self.layout = Layout(plan, whole)
+        self._turned: dict[int, str] = {}
         self._once = self._steps([s for s in plan.steps if s.out in plan.fixed])
         self._each = self._steps([s for s in plan.steps if s.out not in plan.fixed])
 
@@ -114,7 +118,8 @@ class Level:
         lines = [
             "{", *starts, "{", *outer,
             f"long t = {first};", "if (t == 0) {",
-            self._once, "}", f"for (; t < {last}; t++) {{", *end, f"times[{len(self.counts)}] = t;",
+            self._once, *self._turning(), "}", f"for (; t < {last}; t++) {{", *end,
+            f"times[{len(self.counts)}] = t;",
             *inner, self._each, *self._copied(), "}", *after, "}", "}",
         ]  # fmt: skip
         return "\n".join(lines)
@@ -124,7 +129,10 @@ class Level:
         for step in steps:
             if self.plan.origin[step.out] is VIEW or (not step.args and step.kind in NO_WORK):
                 continue
-            if step.kind == "loop":
+            product = self._by_columns(step) if step.out not in self.plan.fixed else ""
+            if product:
+                source.call(step, product)
+            elif step.kind == "loop":
                 source.call(step, self._inside(step))
             elif self._expressible(step):
                 source.add(step)
@@ -136,6 +144,37 @@ class Level:
         if any(not self.layout.arrays[a].size for a in (step.out, *step.args)):
             return False
         return in_loops(step) or expressible(self.plan, step, self.layout.integral)
+
+    def _by_columns(self, step: Step) -> str:
+        """The product of a small matrix, the same in all steps, with a vector.
+
+        Columns that do not lie next to each other are copied once, so that they do.
+        """
+        arrays = [self.layout.arrays[a] for a in step.args]
+        if step.kind != "dot" or [a.ndim for a in arrays] != [2, 1] or self.whole.dtype != float:
+            return ""
+        (a, x), (m, k), entries = step.args, arrays[0].shape, arrays[0].size
+        row, column = strided(arrays[0]).strides
+        straight = strided(arrays[1]).strides == (1,)
+        if a not in self.plan.fixed or not straight or min(m, k) < FEWEST or entries > SMALL:
+            return ""
+        place, apart = f"p{a}", column
+        if row != 1:
+            if column != 1 or (self.counts and self.counts[-1] < FEWEST):
+                return ""
+            if a not in self._turned:
+                self._turned[a] = self.whole.memory(entries, self.whole.dtype)
+            place, apart = self._turned[a], m
+        return f"by_columns({place}, {apart}, p{x}, p{step.out}, {m}, {k});"
+
+    def _turning(self) -> list[str]:
+        """The copies."""
+        found = []
+        for a, place in self._turned.items():
+            m, k = self.layout.arrays[a].shape
+            row, _ = strided(self.layout.arrays[a]).strides
+            found.append(f"columns_of(p{a}, {row}, {place}, {m}, {k});")
+        return found
 
     def _copied(self) -> list[str]:
         """Outputs that no step writes where they are wanted."""

@@ -16,6 +16,7 @@ import numpy as np
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
 from ..terms.numeric_terms import Terms
+from ..terms.patterns import assembled
 from ..terms.tensor_layout import CoreProduct, TensorLayout
 from .base import BlockRows, Unsuitable
 from .blocks import arrangement
@@ -258,15 +259,12 @@ class Schur:
 
     def _eliminated(self) -> tuple[Any, Array]:
         """Y, dense or sparse, and H_re Y."""
-        import scipy.sparse
 
         cross = [[self._rows[e][r] for r in self._rest] for e in self._gone]
         if all(is_sparse(terms) for row in cross for terms in row):
             inverse = self._own.inverse()
             if all(is_sparse(terms) for row in inverse for terms in row):
-                right = scipy.sparse.block_array([[t.matrix() for t in row] for row in cross])
-                left = scipy.sparse.block_array([[t.matrix() for t in row] for row in inverse])
-                left, right = self._blocked(left.tocsr(), right.tocsr())
+                left, right = self._blocked(assembled(inverse), assembled(cross))
                 y = left @ right
                 return y, (right.T @ y).toarray()
         whole = np.block([

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...support.arrays import Array
 from ..terms.numeric_terms import Terms
+from ..terms.patterns import assembled
 from ..terms.tensor_layout import CoreProduct, TensorLayout
 from .base import SolveMethod
 from .dense import singular_matrix_error
@@ -27,7 +28,7 @@ class Sparse:
 
         self._layout, self._dtype = terms.layout, terms.dtype
         n = terms.layout.size
-        held = terms.matrix().tocsc()
+        held = assembled([[terms]]).tocsc()
         what = f"the sparse {n} x {n} matrix"
         if not np.isfinite(held.data).all():
             raise singular_matrix_error(what, float("nan"))

@@ -134,16 +134,21 @@ class Terms:
         return Terms(self.layout.only(keep), self.cores, [self.coefs[k] for k in keep])
 
     def values(self, k: int, labels: Labels) -> Array:
-        """Term k as an array over distinct labels, with extent 1 along labels of no factor."""
+        """Term k as an array over distinct labels, with extent 1 along labels of no factor: a new
+        one."""
+        found, coef = self.unscaled(k, labels), self.coefs[k]
+        return np.asarray(found * coef, self.dtype)
+
+    def unscaled(self, k: int, labels: Labels) -> Array:
+        """The same without its coefficient; it may be a view of a core."""
         term = self.layout.terms[k]
         words = tuple([w for _, w in term.factors])
         carried = {label for word in words for label in word}
         arrays = [self.cores[c] for c, _ in term.factors]
         held = tuple([label for label in labels if label in carried])
-        found = contract_arrays(arrays, words, held, term.extents) * self.coefs[k]
-        return np.asarray(found, self.dtype)[
-            tuple([slice(None) if i in carried else None for i in labels])
-        ]
+        found = contract_arrays(arrays, words, held, term.extents)
+        axes = tuple([slice(None) if i in carried else None for i in labels])
+        return np.asarray(found)[axes]
 
     def dense(self) -> Array:
         """The whole tensor as one array."""
@@ -191,6 +196,23 @@ class Terms:
         shape = [term.extents[label] for label in labels]
         return [np.broadcast_to(index, shape) for index in found] if found else []
 
+    def coordinates(self, k: int) -> tuple[Array, Array]:
+        """Flat rows and columns of the entries of term k, in C-order of all its labels."""
+        term, layout = self.layout.terms[k], self.layout
+        labels = term.labels()
+        full = tuple([term.extents[label] for label in labels])
+        indices = self.indices(k, labels, term.out)
+        halves = []
+        for part, extents in (
+            (indices[: layout.rows], layout.row_shape),
+            (indices[layout.rows :], layout.column_shape),
+        ):
+            flat = np.zeros(full, np.intp)
+            for place, extent in zip(part, extents, strict=True):
+                flat = flat * extent + place
+            halves.append(flat.ravel())
+        return halves[0], halves[1]
+
     def sparse(self, k: int) -> Any:
         """Term k as a scipy.sparse matrix, rows and columns in C-order."""
         import scipy.sparse
@@ -203,31 +225,8 @@ class Terms:
             full = tuple([term.extents[label] for label in labels])
             values = np.broadcast_to(self.values(k, labels), full).ravel()
             shape = prod(layout.row_shape), prod(layout.column_shape)
-            indices = self.indices(k, labels, term.out)
-            halves = []
-            for part, extents in (
-                (indices[: layout.rows], layout.row_shape),
-                (indices[layout.rows :], layout.column_shape),
-            ):
-                flat = np.zeros(full, np.intp)
-                for place, extent in zip(part, extents, strict=True):
-                    flat = flat * extent + place
-                halves.append(flat.ravel())
-            self._sparse[k] = scipy.sparse.csr_array((values, tuple(halves)), shape=shape)
+            self._sparse[k] = scipy.sparse.csr_array((values, self.coordinates(k)), shape=shape)
         return self._sparse[k]
-
-    def matrix(self) -> Any:
-        """The sum of all terms as one scipy.sparse matrix, rows and columns in C-order."""
-        import scipy.sparse
-
-        layout = self.layout
-        shape = prod(layout.row_shape), prod(layout.column_shape)
-        if not layout.terms:
-            return scipy.sparse.csr_array(shape, dtype=self.dtype)
-        total = self.sparse(0).tocsr(copy=True)
-        for k in range(1, len(layout.terms)):
-            total = total + self.sparse(k)
-        return total
 
     def times(self, v: Array) -> Array:
         """The product over the column axes; further axes of v stay behind the row axes."""

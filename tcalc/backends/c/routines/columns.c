@@ -83,5 +83,5 @@ void *const tcalc_routines[] = {
     product, product_half, symmetric_square, solve_lower, cholesky, cholesky_pullback,
     eigen_gaps_close, column_signs, inverse_definite, tri_inverse, identities,
     solve_general, inv, logdet, det, det_sign, adj, logdet_definite,
-    eigh, lq, squared_distances, weighted,
+    eigh, lq, squared_distances, weighted, by_columns, columns_of,
 };

@@ -1,7 +1,7 @@
 /* sin(pi v), exact where v is a multiple of a half. */
 static double sin_pi(double v)
 {
-    const double turn = fmod(v, 2);
+    const double turn = fmod(v, 2.0);
     return turn == floor(turn) ? 0 : sin(3.1415926535897932 * turn);
 }
 
@@ -122,7 +122,7 @@ static double bessel_j(double v, double x)
     if (isnan(v) || isnan(x) || (x < 0 && !whole))
         return NAN;
     bessel_of_order(v, fabs(x), &j, &y);
-    return x < 0 && fmod(v, 2) != 0 ? -j : j;
+    return x < 0 && fmod(v, 2.0) != 0 ? -j : j;
 }
 
 static double bessel_y(double v, double x)
@@ -181,7 +181,7 @@ static double bessel_ie(double v, double x)
     if (isnan(v) || isnan(x) || (x < 0 && !whole))
         return NAN;
     if (x < 0)
-        return (fmod(v, 2) != 0 ? -1 : 1) * bessel_ie(v, -x);
+        return (fmod(v, 2.0) != 0 ? -1 : 1) * bessel_ie(v, -x);
     if (v < 0)
         return bessel_ie(-v, x) +
                (whole ? 0 : -sin_pi(v) * 0.63661977236758134 * exp(-x) * bessel_k(-v, x));
@@ -200,6 +200,6 @@ static double spherical_j(double n, double x)
     if (!(n >= 0) || n != floor(n))
         return NAN;
     if (x < 0)
-        return (fmod(n, 2) != 0 ? -1 : 1) * spherical_j(n, -x);
+        return (fmod(n, 2.0) != 0 ? -1 : 1) * spherical_j(n, -x);
     return x == 0 ? n == 0 : sqrt(1.5707963267948966 / x) * bessel_j(n + 0.5, x);
 }

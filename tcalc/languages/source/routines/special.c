@@ -14,7 +14,7 @@ static inline real gammasgn(real x)
         return x > 0 ? 1 : x;
     if (x == floor(x))
         return x == 0 ? (signbit(x) ? -1 : 1) : NAN;
-    return fmod(floor(x), 2) == 0 ? 1 : -1;
+    return fmod(floor(x), (real)2) == 0 ? 1 : -1;
 }
 
 /* What Stirling's formula leaves of gammaln(x), for x from 10 on. */
@@ -85,7 +85,7 @@ static double polygamma(double n, double x)
         sum += bernoulli[k - 1] * term;
         term *= (s + 2 * k - 1) * (s + 2 * k) / ((2 * k + 1.0) * (2 * k + 2.0) * x * x);
     }
-    return (fmod(n, 2) == 1 ? 1 : -1) * tgamma(s) * sum;
+    return (fmod(n, 2.0) == 1 ? 1 : -1) * tgamma(s) * sum;
 }
 
 static inline double ndtr(double x)

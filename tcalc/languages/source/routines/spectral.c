@@ -18,7 +18,7 @@ static int eigh(ptrdiff_t n, const real *a, real *w, real *v, real *space)
                     continue;
                 off += fabs(x);
                 const real theta = (dq - dp) / (2 * x);
-                const real t = (theta < 0 ? -1 : 1) / (fabs(theta) + hypot(theta, 1));
+                const real t = (theta < 0 ? -1 : 1) / (fabs(theta) + hypot(theta, (real)1));
                 const real c = 1 / sqrt(t * t + 1), d = t * c;
                 for (ptrdiff_t k = 0; k < n; k++) {
                     const real y = s[k * n + p], z = s[k * n + q];
@@ -77,7 +77,7 @@ static int orthogonal_rows(ptrdiff_t k, ptrdiff_t n, real *b, real *r, real *s)
                     continue;
                 moving = fabs(yz) > 8 * REAL_EPSILON * sqrt(yy) * sqrt(zz) || moving;
                 const real theta = (zz - yy) / (2 * yz);
-                const real t = (theta < 0 ? -1 : 1) / (fabs(theta) + hypot(theta, 1));
+                const real t = (theta < 0 ? -1 : 1) / (fabs(theta) + hypot(theta, (real)1));
                 const real c = 1 / sqrt(t * t + 1), d = t * c;
                 for (ptrdiff_t i = 0; i < n; i++) {
                     const real u = y[i], v = z[i];

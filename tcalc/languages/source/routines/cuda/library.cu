@@ -419,15 +419,10 @@ static int library_lq(Device on, ptrdiff_t m, ptrdiff_t n, const real *a, real *
     return 0;
 }
 
-/* Does entry a come before b where a stands first? Those that are no numbers come last. */
-static __device__ int stands_before(real a, real b, int equal)
+/* Does a come before b, an equal one too if `equal`? Those that are no numbers come last. */
+template <typename T> FUNCTION int stands_before(T a, T b, int equal)
 {
-    return isnan(a) ? isnan(b) && equal : a < b || isnan(b) || (equal && a == b);
-}
-
-static __device__ int stands_before(ptrdiff_t a, ptrdiff_t b, int equal)
-{
-    return a < b || (equal && a == b);
+    return a != a ? b != b && equal : a < b || b != b || (equal && a == b);
 }
 
 /* Runs of places in ascending order, merged two by two: each finds its rank in the other run. */
