@@ -11,6 +11,7 @@ import inspect
 import json
 import operator
 import sys
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -44,6 +45,10 @@ class Device:
         Do factorisations look whether they have failed?
     pending : list
         Copies to the host that were asked for and not waited for.
+    number : int
+        That of the device that is current.
+    live, peak : int
+        Bytes of the arrays that there are, and the most that there were.
     """
 
     def __init__(self) -> None:
@@ -51,6 +56,22 @@ class Device:
         self.uploads: list[tuple[int, ...]] = []
         self.raising = False
         self.pending: list[tuple[np.ndarray, np.ndarray]] = []
+        self.live = self.peak = self.number = 0
+        self._known: set[int] = set()
+
+    def hold(self, array: np.ndarray) -> None:
+        """Count the memory that an array lies in, until it is gone."""
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        if id(array) not in self._known:
+            self._known.add(id(array))
+            self.live += array.nbytes
+            self.peak = max(self.peak, self.live)
+            weakref.finalize(array, self._drop, id(array), array.nbytes)
+
+    def _drop(self, number: int, size: int) -> None:
+        self._known.remove(number)
+        self.live -= size
 
     def wait(self) -> None:
         self.waits += 1
@@ -81,6 +102,7 @@ class DeviceArray:
 
     def __init__(self, host: np.ndarray) -> None:
         self.host = np.asarray(host)
+        DEVICE.hold(self.host)
 
     @property
     def __cuda_array_interface__(self) -> Mapping[str, Any]:
@@ -282,6 +304,7 @@ OWN: dict[str, dict[str, Any]] = {
     "cupyx.scipy.linalg": {"solve_triangular": solve_triangular},
     "cupy.cuda": {
         "get_current_stream": Stream,
+        "get_device_id": lambda: DEVICE.number,
         "runtime": SimpleNamespace(
             getDeviceCount=lambda: 1, memGetInfo=lambda: (1 << 30, 1 << 31)
         ),

@@ -148,6 +148,18 @@ def test_data_and_constants_are_uploaded_once() -> None:
 
 
 @stand_in_only
+def test_each_device_has_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = tc.compile(F, backend="cupy", data={name: DATA[name] for name in ("X", "S")})
+    uploads = []
+    for number in (0, 1, 0, 1):
+        monkeypatch.setattr(DEVICE, "number", number)
+        DEVICE.uploads.clear()
+        step(w=DATA["w"])
+        uploads.append((5, 3) in DEVICE.uploads)
+    assert uploads == [True, True, False, False]
+
+
+@stand_in_only
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_values_and_derivatives_wait_for_results_alone(case: Case) -> None:
     e = case.expression()
@@ -184,6 +196,39 @@ def factorisations(step: Any, arrays: dict[str, Any]) -> int:
     matrices = [s for s in rows if 2 in s.params[0].core and s.out not in plan.fixed]
     solves = [s for s in plan.steps if s.kind in ("solve", "finish", "over")]
     return MOST * len({s.out for s in (*matrices, *solves)})
+
+
+U, V, T = tc.var("U", ("m", "k")), tc.var("V", ("n", "k")), tc.var("T", ("m", "n"))
+LARGE = {"m": 60, "n": 50, "k": 4}
+CHAINS = {
+    "logistic": tc.hessian(F, w),
+    "factorisation": [tc.grad(tc.sum((T - U @ V.T) ** 2 * tc.sigmoid(T)), v) for v in (U, V)],
+    "products": tc.sin(tc.exp(T) @ tc.cos(T).T) @ tc.exp(T) @ (T.T @ T),
+    "reductions": tc.softmax(tc.tanh(T) * T, 0) + tc.softmax(T * T, 1),
+}
+
+
+@stand_in_only
+@pytest.mark.parametrize("name", CHAINS)
+def test_memory_is_what_was_predicted_and_an_array(name: str) -> None:
+    """A step holds its operands and its result at once, where NumPy's writes over them."""
+    e = CHAINS[name]
+    step, cp = tc.compile(e, backend="cupy"), cupy()
+    shapes = {
+        v.name: tuple([LARGE[str(n)] for n in v.shape])
+        for leaf in (e if isinstance(e, list) else [e])
+        for v in leaf.variables.values()
+    }
+    given = {n: RNG.normal(size=s) for n, s in shapes.items()}
+    if "S" in given:
+        given["S"] = np.eye(LARGE["n"])
+    arrays = {n: cp.asarray(a) for n, a in given.items()}
+    step(arrays)
+    plan = step.plan_for(**shapes)
+    before = DEVICE.peak = DEVICE.live
+    step(arrays)
+    largest = max(8 * int(np.prod(s.shape)) for s in plan.steps)
+    assert DEVICE.peak - before <= plan.peak_bytes + 2 * largest
 
 
 # --- what the host computes -----------------------------------------------------------------------

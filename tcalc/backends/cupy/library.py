@@ -62,6 +62,7 @@ class CuPy(ArrayNamespace):
     def __init__(self) -> None:
         super().__init__("cupy", "cupyx.scipy.special")
         self._cupyx = import_module("cupyx")
+        self._inner: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -105,6 +106,16 @@ class CuPy(ArrayNamespace):
         """The solution of a triangle's equations; the other triangle is not read."""
         solve = import_module("cupyx.scipy.linalg").solve_triangular
         return solve(a, b, trans=int(transposed), lower=lower)
+
+    def inner(self, a: AnyArray, b: AnyArray, axes: Sizes) -> AnyArray:
+        """The sum of products over axes, of views too: nothing is copied, no product stored."""
+        kernel = self._inner.get(a.dtype.name)
+        if kernel is None:
+            kernel = self._inner[a.dtype.name] = self.ReductionKernel(
+                f"{a.dtype.name} x, {a.dtype.name} y", f"{a.dtype.name} z", "x * y", "a + b",
+                "z = a", "0", name="tcalc_inner", reduce_type="double",
+            )  # fmt: skip
+        return kernel(a, b, axis=axes)
 
     def viewed(self, a: AnyArray, shape: Sizes, strides: Sizes) -> AnyArray:
         """The memory of an array with other extents and strides."""

@@ -49,7 +49,8 @@ class DeviceProgram:
         self._each = self._pieces(each, returned)
         self._drops = _drops(self._each, returned)
         self._lasting = {k for k in lasting if k in plan.fixed or k in plan.consts}
-        self._kept: Values | None = None
+        #: What calls share, by the number of the device.
+        self._kept: dict[int, Values] = {}
         self._lock = threading.Lock()
 
     def _pieces(self, steps: Sequence[Step], returned: set[int]) -> list[Piece]:
@@ -93,13 +94,14 @@ class DeviceProgram:
 
     def _computed(self, arrays: Sequence[Any], conditions: Conditions) -> Values:
         """Arrays by slot: those that outputs are read from, and a few more."""
+        device = self.xp.cuda.get_device_id()
         with self._lock:
-            if self._kept is None:
+            if device not in self._kept:
                 found = self._fixed(arrays, conditions)
                 self._settle(conditions)
                 self.xp.cuda.get_current_stream().synchronize()  # other streams read them too
-                self._kept = found
-        values = self._kept | self._given(arrays, fixed=False)
+                self._kept[device] = found
+        values = self._kept[device] | self._given(arrays, fixed=False)
         for piece, drops in zip(self._each, self._drops, strict=True):
             conditions.at(piece.step)
             piece.run(values, conditions)
