@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tcalc.backends.c.matrices import CALLS
-from tcalc.backends.c.moves import MOVES
-from tcalc.backends.c.source import ENTRIES
+from tcalc.backends.c.source import FORMS
+from tcalc.backends.c.spelling import ENTRIES
 from tcalc.plan.kinds.table import KINDS
 from tests import place_cases
 from tests.test_backends import failure
@@ -26,7 +25,7 @@ OTHERWISE = {"ufunc", "sum", "vecdot", "einsum", "correlate", "loop", "scratch"}
 
 
 def test_kinds_without_c_are_listed() -> None:
-    written = {*CALLS, *MOVES, *ENTRIES, *OTHERWISE}
+    written = {*FORMS, *ENTRIES, *OTHERWISE}
     views = {name for name, kind in KINDS.items() if kind.view}
     assert KINDS.keys() - written - views == BY_PYTHON.keys()
 

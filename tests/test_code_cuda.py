@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tests import nvrtc
+from tests import fuzz, nvrtc
 from tests.c_programs import Job
 from tests.cuda_programs import built, called, needs_compiler, problems, source_of
 from tests.test_code_c import TABLES, of_cases, of_linear_algebra
@@ -22,6 +22,19 @@ def test_functions_compute_what_expressions_mean_in_any_order_of_threads(
 ) -> None:
     with np.errstate(all="ignore"):
         assert not problems(TABLES[table](), tmp_path, 1e-11)
+
+
+@needs_compiler
+def test_random_programs(tmp_path: Path) -> None:
+    """Values, first and second derivatives."""
+    cases = [found for seed in range(25) if (found := fuzz.case(seed)) is not None]
+    jobs = []
+    for c in cases:
+        arrays = {name: np.asarray(a) for name, a in c.bind.items() if not isinstance(a, int)}
+        sizes = {name: n for name, n in c.bind.items() if isinstance(n, int)}
+        jobs.append(Job(str(c.seed), tuple([o.expression for o in c.outputs]), arrays, sizes))
+    with np.errstate(all="ignore"):
+        assert not problems(jobs, tmp_path, 1e-9)
 
 
 @needs_compiler

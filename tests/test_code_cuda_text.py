@@ -174,6 +174,15 @@ def test_a_self_check_fails_on_wrong_source(tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_ones_own_function_has_the_text_that_c_has(tmp_path: Path) -> None:
+    squared = tc.elementwise(
+        "squared_on_device", lambda a: a * a, lambda a, y: 2 * a, code={"c": "{0} * {0}"}
+    )
+    job = Job("own", tc.sum(squared(tc.exp(w))), {"w": np.arange(3.0)}, {"n": 3})
+    assert not problems([job], tmp_path, 1e-12)
+
+
+@needs_compiler
 def test_launches_of_a_loop_are_counted_by_its_length(tmp_path: Path) -> None:
     state = tc.fold(lambda s, i: tc.tanh(A @ s + w[i]), tc.zeros("n"), "n")
     counts = []

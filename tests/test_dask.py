@@ -115,6 +115,12 @@ def test_parameters_may_have_the_dimension_of_the_rows() -> None:
     assert tc.compile(v @ A @ v, backend="dask")(given) == pytest.approx(wanted, rel=1e-13)
 
 
+def test_extents_that_are_numbers_bind_dimensions() -> None:
+    k = tc.var("k", integer=True)
+    e = tc.sum(y) * tc.sum(tc.arange("k")) * k
+    assert tc.compile(e, backend="dask")(y=da.ones(6, chunks=4), k=3) == 6 * 3 * 3
+
+
 def test_a_number_of_dasks_is_a_number() -> None:
     c = tc.var("c")
     assert (
@@ -258,6 +264,9 @@ def test_what_a_task_finds_wrong_is_said_as_on_one_machine() -> None:
     lazy = da.zeros((6, 2, 2), chunks=(2, 2, 2))
     with pytest.raises(tc.LinAlgError, match="inv"):
         tc.compile(tc.sum(tc.linalg.inv(P)), backend="dask")(P=lazy)
+    with pytest.raises(tc.LinAlgError) as caught:
+        tc.compile(tc.linalg.inv(X.T @ X), backend="dask")(X=da.zeros((6, 2), chunks=2))
+    assert "result = X'*X" in caught.value.__notes__[0]
     positive = tc.var("p", ("m",), nonnegative=True)
     with pytest.raises(ValueError, match="p is declared nonnegative"):
         tc.compile(tc.sum(positive), backend="dask")(p=-da.ones(4, chunks=2))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.backends.c.functions import CompiledSteps
 from tcalc.graph.extents import extent_of
 from tcalc.graph.normal import bare
 from tcalc.graph.products import is_zero
@@ -315,3 +316,31 @@ def test_printed_forms(tmp_path: Any) -> None:
         f = loaded(tc.to_code(e, "numpy"), tmp_path)
         given = [DATA[name] for name in e.variables]
         np.testing.assert_allclose(f(*given), value(e), atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("offset", OFFSETS[1:-1])
+def test_c_moves_the_same_entries(
+    offset: int, lower: bool, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of batches, and of views that lie otherwise, without a step that is NumPy's."""
+    many = tc.var("T", (2, 3, 4, 4))
+    packed = la.extracttrian(tc.exp(many).mT, offset, lower)
+    whole = la.maketrian(2 * packed, offset, lower) + 1
+    step = tc.compile([packed, whole], backend="c")
+    data = RNG.normal(size=(2, 3, 4, 4)).astype(dtype)
+    step(T=data)
+    left: list[int] = []
+    monkeypatch.setattr(CompiledSteps, "_step", lambda self, v, number: left.append(number))
+    found, back = step(T=data)
+    assert not left
+    triangle = (
+        np.tri(4, k=offset)
+        if offset < 0 or (lower and not offset)
+        else np.triu(np.ones((4, 4)), offset)
+    )
+    turned = np.exp(data).swapaxes(-1, -2)
+    rtol = 1e-14 if dtype is np.float64 else 1e-6
+    np.testing.assert_allclose(found, turned[..., triangle > 0], rtol=rtol)
+    np.testing.assert_allclose(back, 1 + 2 * turned * triangle, rtol=rtol)

@@ -16,11 +16,12 @@ from ..partition.split import row_axes, split
 from ..run.binding import (
     absent,
     by_name,
+    checked_extent,
     is_weak,
     to_array,
 )
 from ..run.engine import Engine, Roots, Values
-from ..support.errors import Error, PartitionError
+from ..support.errors import Error, LinAlgError, PartitionError
 from ..support.lazy_arrays import dask, in_blocks, is_lazy
 from .graphs import Rows, by_rows, fused, in_rows, reduced
 from .stages import Stage, Staged
@@ -112,6 +113,9 @@ class DaskEngine:
         lazy = {name: value for name, value in given.items() if is_lazy(value)}
         plain = {name: value for name, value in given.items() if name not in lazy}
         dims = self.here.extents({**plain, **lazy})
+        for name, value in plain.items():
+            if name in self.variables and self.variables[name].extent:
+                dims.bind_extent(name, checked_extent(name, value))
         dims.require(self._needed, self.variables, unused)
         staged = self._staged_for(roots, dims.sizes, lazy)
         if staged is None:
@@ -120,7 +124,11 @@ class DaskEngine:
         dtype = self._dtype({**plain, **lazy})
         rows = self._rows(staged, lazy)
         env = {**plain, **dims.sizes}
-        results = self._passed(staged, rows, env, dtype)
+        try:
+            results = self._passed(staged, rows, env, dtype)
+        except LinAlgError as error:  # it may be of the results of a pass, by their names
+            error.add_note(str(staged.passes))
+            raise
         return [self._projected(root, value) for root, value in zip(roots, results, strict=True)]
 
     def sizes(self, values: Values) -> dict[str, int]:
@@ -186,11 +194,13 @@ class DaskEngine:
         """All that is in blocks, these at the same places: those of the first array."""
         axes = {v.name: axis for v, axis in staged.passes.rows.items()}
         sizes = next(lazy[name] for name in axes).chunks[0]
-        arrays = {name: in_rows(lazy[name], axis, sizes) for name, axis in axes.items()}
-        key = tuple([a.name for a in arrays.values()])
-        if self._fused[0] != key:  # with as few tasks for a block as its making allows
-            self._fused = key, dict(zip(arrays, fused(list(arrays.values())), strict=True))
-        return Rows(self._fused[1], axes, sizes)
+        arrays = [in_rows(lazy[name], axis, sizes) for name, axis in axes.items()]
+        if not axes.keys() <= self.data.keys():
+            return Rows(dict(zip(axes, fused(arrays), strict=True)), axes, sizes)
+        key, kept = tuple([a.name for a in arrays]), self._fused
+        if kept[0] != key:  # of data that are held anyway
+            kept = self._fused = key, dict(zip(axes, fused(arrays), strict=True))
+        return Rows(kept[1], axes, sizes)
 
     def _passed(self, staged: Staged, rows: Rows, env: Any, dtype: np.dtype[Any]) -> list[Any]:
         """The outputs: what is known after the last pass, and what stays by rows."""

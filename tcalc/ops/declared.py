@@ -45,7 +45,8 @@ def elementwise(
         LaTeX with operands as ``{0}``, ``{1}``, other braces doubled; else the name in roman type.
     code : mapping, optional
         By the name of a language of `to_code`, the text that computes it there, with operands as
-        in `latex`. Without it source that needs the function is refused.
+        in `latex`; that of ``"c"`` serves ``"cuda"`` too. Without it source that needs the function
+        is refused.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def elementwise(
         Kernels(_kernel(name, f), host=True, flops=10),
         Spelling(
             latex or rf"\operatorname{{{{{shown}}}}}({fields})", printed=name,
-            code=dict(code or {}),
+            code={"cuda": code["c"], **code} if code and "c" in code else dict(code or {}),
         ),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from math import prod
 from ...plan.kinds.table import KINDS
 from ...plan.steps import VIEW, Plan, Step, TiledLoop
 from .moves import MOVES
-from .rows import FEW_ROWS, GENERAL, OF_FACTORS, PAIRS, PAIRWISE, REDUCTIONS, ROUTINES
+from .rows import FEW_ROWS, GENERAL, OF_FACTORS, PACKED, PAIRS, PAIRWISE, REDUCTIONS, ROUTINES
 from .rows import entry as written_entry
 from .source import FEW_PRODUCTS, spread
 from .spelling import ENTRIES
@@ -63,6 +63,8 @@ def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
         return step.params[0].name in OF_FACTORS
     if step.kind == "kernel" and step.params[0].name in GENERAL - OF_FACTORS:
         return plan.shapes[step.args[0]][-1] <= FEW_ROWS
+    if step.kind == "kernel" and step.params[0].name in PACKED:
+        return True
     if step.kind == "kernel" and step.params[0].name in PAIRWISE:
         return len(step.shape) == 2
     if step.kind in ("over", "kernel"):

@@ -12,6 +12,7 @@ from ...support.arrays import Sizes
 from .integer_forms import integers
 from .loopnests import Count, aligned, together
 from .matrices import Frame, full
+from .rows import PACKED
 from .sharing import items
 
 
@@ -194,6 +195,25 @@ def _triangle(frame: Frame, step: Step) -> str:
     read = _read(frame, a, shape)
     kept = f"{j} {sign} {i} ? {read} : {j} == {i} ? (real){float(number).hex()} * {read} : 0"
     return f"{_loops(shape)}p{step.out}[{_sum(full(shape))}] = {kept};"
+
+
+def packed(frame: Frame, step: Step) -> str:
+    """Entries of a triangle of square matrices, row after row, as a vector; or back among zeros."""
+    (a,), (op, offset, lower), o = step.args, step.params, step.out
+    taken = PACKED[op.name]
+    (*lead, n, _), (*batch, r, c) = frame.arrays[a if taken else o]
+    *_, step_of = frame.arrays[o if taken else a].strides
+    vectors = frame.arrays[o if taken else a].strides[:-1]
+    last = len(lead)
+    i, j = f"i{last}", f"i{last + 1}"
+    matrix = f"[{_sum((*batch, r, c))}]"
+    vector = f"[{_sum(vectors)} + k++ * {step_of}L]"
+    inside = f"{j} {'<=' if lower else '>='} {i} + ({offset}L)"
+    entry = f"p{o}{vector} = p{a}{matrix}" if taken else f"p{o}{matrix} = p{a}{vector}"
+    other = "" if taken else f" else p{o}{matrix} = 0;"
+    rows = f"for (long {i} = 0; {i} < {n}; {i}++) for (long {j} = 0; {j} < {n}; {j}++)"
+    body = f"{{ long k = 0; {rows} if ({inside}) {entry};{other} }}"
+    return f"{items(lead[0], lead[1:]) if lead else ''}{body}"
 
 
 #: C for steps of each kind.

@@ -228,6 +228,8 @@ FEW_ROWS = 16
 OF_FACTORS = frozenset({"logdet_definite"})
 #: Rows of which an entry is made of two operands' rows, by a function of both matrices.
 PAIRWISE = frozenset({"squared_distances"})
+#: Rows that move a triangle's entries: do they take them out of matrices, or put them back?
+PACKED = {"extracttrian": True, "maketrian": False}
 #: Rows with two results, by name: a function of a matrix that makes both, and whether it is square.
 PAIRS = {
     **dict.fromkeys(("eigh", "eigh_nan", "eigh_epsilon"), ("eigh", True)),

@@ -16,9 +16,9 @@ from ...plan.steps import VIEW, Plan, Step
 from ...support.arrays import Sizes
 from .loopnests import COperand, Count, CStatement, Nest, aligned
 from .matrices import CALLS, Frame
-from .moves import MOVES
+from .moves import MOVES, packed
 from .powers import powers
-from .rows import SPREAD
+from .rows import PACKED, SPREAD
 from .sharing import BATCH, Shared, alone
 from .spelling import entry_of
 
@@ -74,7 +74,7 @@ class Source:
             for statement in statements:
                 self._join(shape, statement)
             return
-        form = FORMS.get(step.kind)
+        form = packed if _packs(step) else FORMS.get(step.kind)
         text = form(self.frame, step) if form else ""
         self.call(step, text or self._spread(step) or "FAIL;")
 
@@ -312,6 +312,10 @@ def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
         return owner in returned or bool(readers.get(owner, set()) - made)
 
     return read
+
+
+def _packs(step: Step) -> bool:
+    return step.kind == "kernel" and step.params[0].name in PACKED
 
 
 def _alike(one: Sizes, two: Sizes) -> bool:

@@ -66,7 +66,9 @@ def to_code(
         in float32 where all arrays are that, else in float64; by ``"torch"`` on the device of its
         tensors. JAX computes float64 where jax_enable_x64 is set, and functions are pure: what
         others raise (equal eigenvalues, singular matrices) is not a number there, and dimensions
-        that no array has are static arguments of jax.jit.
+        that no array has are static arguments of jax.jit. C and CUDA have one type, `float` where
+        they are compiled with ``-DSINGLE``; functions in CUDA take arrays and a workspace of the
+        device, and launch their kernels on a stream.
 
     Raises
     ------
