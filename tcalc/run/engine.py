@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..backends.interface import BackEnd, Entry, Given
+from ..calculus.respelling import respelled
 from ..graph.extents import NOMINAL
 from ..graph.nodes import Const, Derivative, Expr, dimensions, postorder, variables
 from ..graph.subspaces import projected
@@ -205,7 +207,7 @@ class Engine:
             }
             values = list(map(_value, roots)) if sparse else self._chosen(roots, dims)
             dims.require(dimensions(values), self.variables, unused)
-            plan = self._plan(values, dims, dtype.itemsize, sparse=sparse)
+            plan = self._plan(roots, values, dims, dtype.itemsize, sparse=sparse)
             check_fits(plan, self.limit, self.backend.machine.memory or self.backend.memory())
             program = self.backend.bind(plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
@@ -257,6 +259,13 @@ class Engine:
         complete = known >= set(dimensions(first))  # else others say what is missing
         return chosen(options, dims.sizes, self.backend.machine) if complete else first
 
+    def _respelled(self, roots: Roots, dims: ExtentBinding) -> list[Expr] | None:
+        """The values of the roots by derivatives of functions that are spelled otherwise."""
+        choose = partial(chosen, sizes=dims.sizes, machine=self.backend.machine)
+        found = respelled(roots, dims.sizes, choose)
+        read = variables(found or []).keys()
+        return found if {d.name for d in self.needed} >= read else None
+
     def read(self, roots: Roots) -> list[str]:
         """The dimensions whose extents are needed to compute the roots."""
         return dimensions(list(map(_value, roots)))
@@ -284,20 +293,22 @@ class Engine:
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""
         values = self._chosen(roots, dims)
-        plan = self._plan(values, dims, note=note)
+        plan = self._plan(roots, values, dims, note=note)
         remark = self.backend.remark(plan)
         return replace(plan, note=f"{note}; {remark}" if note else remark) if remark else plan
 
     def _plan(
         self,
+        roots: Roots,
         values: Roots,
         dims: ExtentBinding,
         itemsize: int = 8,
         note: str = "",
         sparse: Mapping[str, int] | None = None,
     ) -> Plan:
-        machine, sizes = self.backend.machine, dims.sizes
-        return make_plan(values, sizes, itemsize, note, self.data, True, self.lent, machine, sparse)
+        others = partial(self._respelled, roots, dims)
+        given = self.data, True, self.lent, self.backend.machine, sparse, others
+        return make_plan(values, dims.sizes, itemsize, note, *given)
 
 
 def _refuse_device(variables: Sequence[Declared], arrays: Sequence[Array]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from .fusion import fused
 from .lower import Lowering
 from .operators import Planner
 from .spellings import LoweringChoice, ahead, multiplied_out
+from .traces import traced
 from .wraps import unwrapped
 
 #: What another spelling or way of lowering must save.
@@ -28,9 +29,15 @@ SAVED = 0.99
 #: Nodes up to which every way is tried with every spelling.
 FEW = 64
 WAYS = [LoweringChoice(shared, dense) for shared in (False, True) for dense in (False, True)]
+#: What finds other spellings of roots, which may take less time.
+SPELLINGS = (multiplied_out, factored, traced)
 #: Values whose times as spelled are this close may change places where other spellings are tried,
 #: which they are where a root takes this part of the time of all.
 CLOSE, NOTABLE = 2.0, 0.05
+
+
+#: Finds roots that equal others, if there are any.
+Respelled = Callable[[], Sequence[Expr] | None]
 
 
 def make_plan(
@@ -43,6 +50,7 @@ def make_plan(
     lent: bool = False,
     machine: Machine = NOMINAL_MACHINE,
     sparse: Mapping[str, int] | None = None,
+    respelled: Respelled | None = None,
 ) -> Plan:
     """The plan that computes the roots, given extents of all dimensions.
 
@@ -50,12 +58,16 @@ def make_plan(
     Without `choose` the roots are lowered as they are spelled, which is quicker. Where inputs are
     `lent`, an output that is one of them, or its transpose, is no copy of it. The `machine` decides
     between plans of equal results. `sparse` names variables that are sparse matrices, and about how
-    many entries they hold; then roots are lowered as they are spelled.
+    many entries they hold; then roots are lowered as they are spelled. `respelled` finds roots that
+    equal these in quite another spelling; it is asked where there is enough work to choose.
     """
     given = _given(sizes, itemsize, fixed, choose, lent, machine)._replace(sparse=sparse or {})
     if choose and not sparse:
-        whole = ahead(fused(_unwrapped(roots, given)), sizes)
-        lowering, outputs, *_ = _cheapest(whole, given).lowered
+        best = _prepared(roots, given)
+        if respelled is not None and best.lowered.worth(len(postorder(best.roots))):
+            others = respelled()
+            best = best if others is None else _least([best, _prepared(others, given)])
+        lowering, outputs, *_ = best.lowered
     else:
         lowering, outputs, *_ = _lowered(roots, given)
     b = lowering.b
@@ -155,6 +167,11 @@ def _lowered(roots: Sequence[Expr], given: _Given, way: LoweringChoice = WAYS[0]
     return Lowered(lowering, outputs, _time(often, b.machine), _time(loops, b.machine))
 
 
+def _prepared(roots: Sequence[Expr], given: _Given) -> Tried:
+    """The best way to lower the roots, with what only plans have in them."""
+    return _cheapest(ahead(fused(_unwrapped(roots, given)), given.sizes), given)
+
+
 def _unwrapped(roots: Sequence[Expr], given: _Given) -> Sequence[Expr]:
     """The roots with windows for places that wrap around, where that is not much dearer."""
     other = unwrapped(roots, given.sizes)
@@ -185,7 +202,7 @@ def _spelled(roots: Sequence[Expr], lowered: Lowered, given: _Given) -> list[Tri
     """The roots as they stand, and in other spellings where there is enough work to choose."""
     tried = [Tried(lowered, roots)]
     if lowered.worth(len(postorder(roots))):
-        for other in _others(roots, [multiplied_out(roots), factored(roots)]):
+        for other in _others(roots, [spelled(roots) for spelled in SPELLINGS]):
             tried.append(Tried(_lowered(other, given), other))
     return tried
 

@@ -59,7 +59,7 @@ def ahead(roots: Sequence[Expr], sizes: Mapping[str, int]) -> list[Expr]:
     return rewritten(roots, change)
 
 
-def _computed(e: Expr) -> bool:
+def is_computed(e: Expr) -> bool:
     """Is e a contraction or an outer product of smaller operands, one of them computed?"""
     if not isinstance(e, Einsum):
         return False
@@ -77,10 +77,10 @@ def _distributed(e: Expr, most: int) -> Expr:
         return e
     for k, arg in enumerate(e.args):
         terms = _terms(arg)
-        apart = [t for t in terms if _computed(t)]
+        apart = [t for t in terms if is_computed(t)]
         if len(terms) < 2 or not apart or len(terms) > most:
             continue
-        rest = [t for t in terms if not _computed(t)]
+        rest = [t for t in terms if not is_computed(t)]
         parts = [*apart, add(rest)] if rest else apart
         return add([_distributed(p, most // len(parts)) for p in distribute(e, {k: parts})])
     return e
@@ -99,7 +99,7 @@ def _terms(e: Expr) -> list[Expr]:
 def _opened(term: Expr) -> list[Expr] | None:
     """A product with one sum that has a computed term, as a sum of products."""
     places = [
-        k for k, a in enumerate(term.args) if isinstance(a, Add) and any(map(_computed, a.args))
+        k for k, a in enumerate(term.args) if isinstance(a, Add) and any(map(is_computed, a.args))
     ]
     if not isinstance(term, Einsum) or term.summed or len(places) != 1:
         return None

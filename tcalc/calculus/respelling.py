@@ -1,0 +1,190 @@
+"""Derivatives of equal functions: the same numbers, found through another spelling of the function.
+
+A person may pass parameters apart or as slices of one vector, and may write distances by
+differences or by inner products. Derivatives by a vector are products with selections of its
+slices, which keep what belongs to one of them from being told from the rest. So what is a large
+enough computation is derived once more, but for gradients, in which slices cost nothing: by the
+parts of variables that are read as disjoint parts only, of the function with distances as sums of
+squares. The blocks are then placed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from ..graph import trees
+from ..graph.applications import rewritten
+from ..graph.bound_variables import Scope
+from ..graph.extents import ONE, Extent, extent_of
+from ..graph.nodes import Derivative, Einsum, Expr, Var, postorder
+from ..graph.normal import add, bare, einsum
+from ..graph.products import LabelledExpr, indicates
+from ..integers.affine import Constraint
+from ..rules.distances import by_differences
+from ..rules.strategy import simplify
+from .transforms import COMPARED, derivative
+
+#: Parts of one variable up to which blocks are derived one by one.
+MAX_PARTS = 8
+
+#: The cheapest values of roots, each of which may have several.
+Choose = Callable[[Sequence[Sequence[Expr]]], list[Expr]]
+
+
+class _Part(NamedTuple):
+    """A part of a variable: a variable of its own, and the expression that it stands for."""
+
+    variable: Var
+    read: Expr
+
+
+class _Respelled(NamedTuple):
+    """A function of the parts of variables, by their names; and those it is derived by."""
+
+    value: Expr
+    parts: Mapping[str, Sequence[_Part]]
+
+
+def respelled(roots: Sequence[Expr], sizes: Mapping[str, int], choose: Choose) -> list[Expr] | None:
+    """The values of the roots, derivatives as those of functions spelled otherwise.
+
+    Parameters
+    ----------
+    roots : sequence of Expr
+    sizes : mapping
+        Extents of dimensions.
+    choose : callable
+        Which of the values is taken that the derivatives by parts may have.
+
+    Returns
+    -------
+    list of Expr, or None where no function has another spelling.
+    """
+    groups: dict[int, list[int]] = {}
+    for k, root in enumerate(roots):
+        if isinstance(root, Derivative) and len(root.wrt) + root.of.ndim > 1 and root.wrt:
+            groups.setdefault(id(root.of), []).append(k)
+    found: dict[int, Expr] = {}
+    with Scope() as scope:
+        for places in groups.values():
+            derivatives = [root for k in places if isinstance(root := roots[k], Derivative)]
+            other = _other(derivatives, sizes, scope)
+            if other is not None:
+                found.update(zip(places, _derived(derivatives, other, choose), strict=True))
+    if not found:
+        return None
+    return [found[k] if k in found else bare(root) for k, root in enumerate(roots)]
+
+
+def _other(
+    roots: Sequence[Derivative], sizes: Mapping[str, int], scope: Scope
+) -> _Respelled | None:
+    """Another spelling of what the roots are derivatives of; None where there is none."""
+    origin = simplify(bare(roots[0].of))
+    if len(postorder([origin])) > COMPARED:
+        return None
+    (value,) = by_differences([origin])
+    wrt = {v.name: v for root in roots for v in root.wrt}
+    parts = {name: _parts(value, v, sizes, scope) for name, v in wrt.items()}
+    split = {id(part.read): part.variable for own in parts.values() for part in own}
+    if value is origin and all(
+        isinstance(part.read, Var) for own in parts.values() for part in own
+    ):
+        return None
+    (value,) = rewritten([value], lambda new, old: split.get(id(old), new))
+    return _Respelled(value, parts)
+
+
+def _parts(value: Expr, v: Var, sizes: Mapping[str, int], scope: Scope) -> list[_Part]:
+    """The parts of a variable that are read; it itself where these are no disjoint parts."""
+    whole = [_Part(v, v)]
+    readers = [node for node in postorder([value]) if any(arg is v for arg in node.args)]
+    if v.properties or not 0 < len(readers) <= MAX_PARTS or not all(map(_is_part, readers)):
+        return whole
+    entries = [prod([extent_of(n, sizes) for n in e.shape]) for e in (v, *readers)]
+    if sum(entries[1:]) > entries[0]:
+        return whole
+    readers.sort(key=_start)
+    return [_Part(scope.number("part", k, e.shape), e) for k, e in enumerate(readers)]
+
+
+def _start(e: Expr) -> int:
+    """How far from its beginning a part reads a variable."""
+    guards = [guard for op in e.args if indicates(op) for guard in op.params[1]]
+    return sum([abs(guard.form.constant) for guard in guards if isinstance(guard, Constraint)])
+
+
+def _is_part(e: Expr) -> bool:
+    """Is it a variable at places that indicators say, and nothing else?"""
+    if not isinstance(e, Einsum) or not e.summed or len(set(e.out)) < e.ndim:
+        return False
+    read = [word for op, word in zip(e.args, e.labels, strict=True) if not indicates(op)]
+    return len(read) == 1 and len(set(read[0])) == len(read[0])
+
+
+def _derived(roots: Sequence[Derivative], other: _Respelled, choose: Choose) -> list[Expr]:
+    """The values of the roots from blocks by the parts."""
+    blocks: dict[tuple[int, ...], Expr] = {}
+    targets = [part for own in other.parts.values() for part in own]
+    places = {id(part): k for k, part in enumerate(targets)}
+    for order in sorted({len(root.wrt) for root in roots}):
+        nest = derivative(other.value, tuple([part.variable for part in targets]), order)
+        keys = list(product(range(len(targets)), repeat=order))
+        values = trees.leaves(nest)
+        options = [_values(value) for value in values]
+        flat = [value for several in options for value in several]
+        written = iter(_read(flat, targets))
+        options = [[next(written) for _ in several] for several in options]
+        blocks.update(zip(keys, choose(options), strict=True))
+    found = []
+    for root in roots:
+        terms = []
+        for chosen in product(*[other.parts[v.name] for v in root.wrt]):
+            block = blocks[tuple([places[id(part)] for part in chosen])]
+            terms.append(_placed(block, root.of.ndim, chosen))
+        found.append(add(terms))
+    return found
+
+
+def _values(e: Expr) -> Sequence[Expr]:
+    return (e.candidates or (e.inner,)) if isinstance(e, Derivative) else (e,)
+
+
+def _read(values: Sequence[Expr], parts: Sequence[_Part]) -> list[Expr]:
+    """The values with what parts stand for in the place of their variables."""
+    read = {id(part.variable): part.read for part in parts}
+    return rewritten(values, lambda new, old: read.get(id(old), new))
+
+
+def _placed(block: Expr, leading: int, parts: Sequence[_Part]) -> Expr:
+    """A block by parts of variables as one by the variables: zeros around it."""
+    word = list(range(block.ndim))
+    out = word[:leading]
+    operands: list[LabelledExpr] = [(block, tuple(word))]
+    extents: dict[int, Extent] = {}
+    coef, axis, free = ONE, leading, block.ndim
+    for part in parts:
+        e = part.read
+        axes = word[axis : axis + e.ndim]
+        axis += e.ndim
+        if not isinstance(e, Einsum):
+            out += axes
+            continue
+        label = {
+            **{k: free + k for k in range(len(e.extents))},
+            **dict(zip(e.out, axes, strict=True)),
+        }
+        free += len(e.extents)
+        extents.update({label[k]: n for k, n in enumerate(e.extents)})
+        coef = coef.by(e.coef)
+        for op, own in zip(e.args, e.labels, strict=True):
+            labels = tuple([label[k] for k in own])
+            if indicates(op):
+                operands.append((op, labels))
+            else:
+                out += labels
+    words = [labels for _, labels in operands]
+    return einsum([op for op, _ in operands], words, out, coef, extents)
