@@ -290,13 +290,11 @@ def staged_for(e: tc.Expr, sizes: dict[str, int], lazy: dict[str, Any]) -> tuple
 
 
 def test_small_blocks_share_a_task_and_large_ones_do_not() -> None:
-    run = tc.compile(tc.sum(tc.exp(X)), backend="dask")
-    with Tasks() as tasks:
-        run(X=da.ones((1000, 2), chunks=(10, 2)))
-    assert len(tasks.passes()) == 1
-    with Tasks() as tasks, dask.config.set({"tcalc.task-seconds": 0}):
-        run(X=da.ones((1000, 2), chunks=(10, 2)))
-    assert len(tasks.passes()) == 100
+    run, lazy = tc.compile(tc.sum(tc.exp(X)), backend="dask"), da.ones((640, 2), chunks=(5, 2))
+    for settings, wanted in (({}, 2), ({"tcalc.task-seconds": 0}, 128)):
+        with Tasks() as tasks, dask.config.set(settings):
+            run(X=lazy)
+        assert len(tasks.passes()) == wanted
     for rows, wanted in ((1 << 12, 1), (1 << 18, 6), (1 << 22, 64)):
         m = 64 * rows
         stage, found = staged_for(

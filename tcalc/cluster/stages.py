@@ -26,8 +26,9 @@ from .tasks import PartCall, PartWork, Settings, in_dtype
 SETTING, WORTH = "tcalc.task-seconds", 0.1
 #: Seconds of one elementwise operation, the unit of predicted times.
 SECONDS = 1e-9
-#: Bytes of blocks that one task holds, where it takes more than one.
-HELD = 64 << 20
+#: Bytes of blocks that one task holds, where it takes more than one, and how many it takes at
+#: most: neighbours often lie on one worker, and those that lie on others are moved one by one.
+HELD, SHARED = 64 << 20, 64
 
 
 def evaluator(exprs: Any, settings: Settings) -> Compiled:
@@ -89,7 +90,8 @@ class Stage:
         time = SECONDS * predicted_time(self.plan(sizes, largest), NOMINAL_MACHINE)
         held = sum([prod(a.chunksize) * a.dtype.itemsize for a in rows.arrays.values()])
         worth = dask("config").get(SETTING, WORTH)
-        count = max(1, min(ceil(worth / time) if time else HELD, HELD // max(1, held)))
+        wanted = ceil(worth / time) if time else SHARED
+        count = max(1, min(wanted, SHARED, HELD // max(1, held)))
         full = [k for k, size in enumerate(rows.sizes) if size] or [0]
         return [full[k : k + count] for k in range(0, len(full), count)]
 
