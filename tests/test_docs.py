@@ -24,8 +24,8 @@ for _package in ("sphinx", "numpydoc", "sphinx_gallery", "myst_parser", "furo"):
 
 #: Where pages may send a reader.
 OUTSIDE = {
-    "keepachangelog.com", "semver.org", "github.com", "pradyunsg.me", "www.sphinx-doc.org",
-    "sphinx-gallery.github.io", "127.0.0.1:8000",
+    "cupy.dev", "keepachangelog.com", "semver.org", "github.com", "pradyunsg.me",
+    "www.sphinx-doc.org", "sphinx-gallery.github.io", "127.0.0.1:8000",
 }  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def test_pages_fit_any_width(site: Path, browser: Any, width: int, scheme: str) 
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("requestfailed", lambda request: problems.append(request.url))
     for name in SEEN:
-        page.goto((site / f"{name}.html").as_uri())
+        page.goto((site / f"{name}.html").as_uri(), timeout=180_000)  # machines may be busy
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"{name} is {wide} pixels wide"
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")

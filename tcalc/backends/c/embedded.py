@@ -20,7 +20,7 @@ from .loop_text import LEFT, InnerLoop
 from .loops import PAUSE, cost_of
 
 #: Bytes of a loop's memory up to which a workspace holds it.
-MOST_BYTES = 1 << 20
+MOST_BYTES = 1 << 22
 
 
 class EmbeddedLoop:
