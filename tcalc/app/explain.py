@@ -140,7 +140,7 @@ def explain(
     wrt: Any = None,
     order: int = 1,
     over: Any = (),
-    backend: str | None = None,
+    backend: Any = None,
     **sizes: int,
 ) -> Explanation:
     """Modes side by side: nodes, steps, predicted operations and peak memory; rewrites that fired.
