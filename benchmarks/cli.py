@@ -1,4 +1,4 @@
-"""The command line: `run list fit factor source first depth cluster plot`."""
+"""The command line: `run list fit factor source first depth spellings cluster plot`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from . import first, nests, processes, report, sources, suite
+from . import first, nests, processes, report, sources, spellings, suite
 from .problem import QUANTITIES
 from .problems import PROBLEMS
 from .problems.factorisations import FACTORISATIONS
@@ -73,6 +73,10 @@ def parser() -> argparse.ArgumentParser:
     deep.add_argument("--layers", default="10,100,1000")
     deep.add_argument("--chain", type=int, default=100_000)
     deep.set_defaults(command=depths)
+
+    spelled = commands.add_parser("spellings", help="one model in several spellings: counts")
+    spelled.add_argument("--n", type=int, default=1000)
+    spelled.set_defaults(command=spelled_models)
 
     plot = commands.add_parser("plot", help="draw a file that `run --json` wrote")
     plot.add_argument("file", type=Path)
@@ -253,6 +257,11 @@ def depths(options: argparse.Namespace) -> int:
             results.append(processes.run("depth", job, 1, tell))
             step()
     print(report.depth(results[:-1], results[-1]))
+    return 0
+
+
+def spelled_models(options: argparse.Namespace) -> int:
+    spellings.show(options.n)
     return 0
 
 

@@ -67,10 +67,9 @@ class Printed:
         """A row of `ORDERS`, printed and compiled."""
         value = task.problem.expression(task.case.sizes)
         e = ORDERS[quantity](value, task.problem.wrt)
-        source, step = (
-            tc.to_code(e, language, sizes=task.case.sizes),
-            tc.compile(e, backend=language),
-        )
+        extents = {n for leaf in nests.leaves(e) for v in leaf.variables.values() for n in v.shape}
+        sizes = {n: size for n, size in task.case.sizes.items() if n in extents}
+        source, step = tc.to_code(e, language, sizes=sizes), tc.compile(e, backend=language)
         data = {name: task.data[name] for name in value.variables}
         plan = step.plan_for(**{name: array.shape for name, array in data.items()})
         found = cls(source, lambda: None, lambda: step(**data), plan.peak_bytes)

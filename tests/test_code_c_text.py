@@ -149,6 +149,9 @@ def test_products_with_vectors_take_several_rows_at_a_time(tmp_path: Path) -> No
     assert body(tc.sum(e)).count("multiply_rows(") == 2
     assert body(tc.sum(e)).count("tanh(") == 2
     assert "multiply_rows(" not in body(tc.grad(tc.sum(tc.softplus(X @ w)), w))
+    both = (e, tc.grad(tc.sum(e), w))
+    assert body(both[1]).count("multiply_rows(") == 1  # rows of V are read for both products
+    assert body(both[1]).count("add_rows(") == 1
     rng, jobs = np.random.default_rng(1), list[Job]()
     for m in range(1, 10):  # fours of rows, and what is left
         arrays = {
@@ -156,13 +159,14 @@ def test_products_with_vectors_take_several_rows_at_a_time(tmp_path: Path) -> No
             "X": rng.normal(size=(m, 5)),
             "w": rng.normal(size=5),
         }
-        jobs.append(Job(f"chain of {m}", e, arrays, {"m": m, "n": 5}))
+        jobs.append(Job(f"chain of {m}", both, arrays, {"m": m, "n": 5}))
     source = printed(jobs[0], 0)
     library = built(source, tmp_path)
     for job in jobs:
-        status, (found,) = called(library, source, "f0", job)
+        status, found = called(library, source, "f0", job)
         assert status == 0
-        np.testing.assert_allclose(found, job.expected()[0], rtol=1e-12)
+        for mine, expected in zip(found, job.expected(), strict=True):
+            np.testing.assert_allclose(mine, expected, rtol=1e-12)
 
 
 def test_what_one_row_needs_is_as_long_as_a_row() -> None:

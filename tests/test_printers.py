@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 import tcalc as tc
+from tcalc.calculus import projection
 from tcalc.graph.nodes import Expr
 from tcalc.languages.latex import Latex
 from tcalc.languages.matrix.print import to_text
+from tcalc.languages.writing.style import Style
 from tcalc.ops.matrix.eigh import eigh
 from tcalc.ops.matrix.lq import lq
 from tests.one_spelling import one_spelling
@@ -200,3 +202,29 @@ def test_output_does_not_depend_on_the_hash_seed() -> None:
         )
         outputs.add(result.stdout)
     assert len(outputs) == 1
+
+
+def test_sums_in_sums_are_laid_out_as_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each projection onto symmetric matrices permutes a sum's axes, and the permutation goes into
+    the terms: they are written once for the size of the formula and once for its text."""
+    symmetric = tc.var("S", ("n", "n"), symmetric=True)
+    e = tc.derivative(tc.parse("tr(S*S*S*S)", S=symmetric), "S", 4)
+    written, projected = 0, 0
+    einsum, slot = Style.einsum, projection._project_slot
+
+    def counted(*args: Any) -> Any:
+        nonlocal written
+        written += 1
+        return einsum(*args)
+
+    def once(*args: Any) -> Any:
+        nonlocal projected
+        projected += 1
+        return slot(*args)
+
+    monkeypatch.setattr(Style, "einsum", counted)
+    monkeypatch.setattr(projection, "_project_slot", once)
+    text = str(e)
+    assert written == 2 * text.count("#(")
+    tc.to_latex(e)
+    assert projected == 4

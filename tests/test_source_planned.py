@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.graph.nodes import dimensions
 from tcalc.graph.trees import leaves
 from tcalc.plan.kinds.table import KINDS
 from tests.shared import run_source
@@ -126,6 +127,11 @@ class Counting:
         return call(a, b, transposed)
 
 
+def sizes_of(e: Any) -> dict[str, int]:
+    """The extents of an expression's dimensions."""
+    return {name: SIZES[name] for name in dimensions(leaves(e))}
+
+
 def data_of(e: Any) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     names = {v.name: v for leaf in leaves(e) for v in leaf.variables.values()}
@@ -145,7 +151,7 @@ def test_programs_multiply_as_much_as_plans(model: str, order: str) -> None:
     value, wrt = MODELS[model]
     e = ORDERS[order](value, wrt)
     data = data_of(e)
-    program = Counting(tc.to_code(e, sizes=SIZES))
+    program = Counting(tc.to_code(e, sizes=sizes_of(e)))
     found = leaves(program.scope["f"](**data))
     step = tc.compile(e, backend="functional")
     for one, other in zip(found, leaves(step(data)), strict=True):
@@ -197,10 +203,20 @@ def test_extents_decide_between_orders() -> None:
         tc.to_code(e, sizes={"a": 1.5})
 
 
+@pytest.mark.parametrize("language", ["numpy", "c", "julia"])
+def test_sizes_of_what_is_no_dimension_are_refused_by_name(language: str) -> None:
+    x = tc.var("x", ("m", "k"))
+    with pytest.raises(TypeError, match=r"^n, q are no dimensions of the expression \(k, m\)$"):
+        tc.to_code([tc.sum(x), tc.exp(x)], language, sizes={"m": 3, "q": 4, "n": 5})
+    cancelled = tc.grad(tc.sum(x + tc.var("y", "k")), x)
+    assert tc.to_code(cancelled, language, sizes={"m": 3, "k": 4})
+
+
 def test_sums_of_smaller_arrays_have_their_matrices_last() -> None:
     """Where all of them is made: the axis that all terms have stands first."""
     value, wrt = MODELS["squared exponential"]
-    source = tc.to_code(tc.hessian(value, wrt), sizes=SIZES)
+    e = tc.hessian(value, wrt)
+    source = tc.to_code(e, sizes=sizes_of(e))
     assert "t1 = np.ascontiguousarray(X.T)\n" in source
     assert "[:, :, None] - t" in source
     assert " *= t2\n" in source

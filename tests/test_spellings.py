@@ -8,97 +8,38 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from benchmarks import spellings
 from benchmarks.problems import gp
-from tcalc.plan.kinds.table import KINDS
 from tcalc.plan.lowering.traces import traced
 from tcalc.rules.distances import by_differences
 
-D = 4
-X, y, th = tc.var("X", ("n", D)), tc.var("y", "n"), tc.var("th", D + 2)
-w, s, t = tc.var("w", D), tc.var("s"), tc.var("t")
+y, s = tc.var("y", "n"), tc.var("s")
 
 
-def process(squared: str, w: Any, s: Any, t: Any) -> Any:
-    if squared == "differences":
-        distances = (X[:, None, :] - X[None, :, :]) ** 2 @ tc.exp(w)
-    else:
-        scaled = X * tc.exp(w / 2)
-        lengths = tc.sum(scaled * scaled, axis=1)
-        distances = lengths[:, None] + lengths[None, :] - 2 * scaled @ scaled.T
-    kernel = tc.exp(s - distances / 2) + tc.exp(t) * tc.eye("n")
-    factor = tc.linalg.cholesky(kernel)
-    white = tc.linalg.solve_triangular(factor, y, lower=True)
-    return white @ white / 2 + tc.linalg.sumlogdiag(factor)
+@pytest.mark.parametrize("model", spellings.MODELS, ids=lambda model: model.name)
+def test_all_spellings_of_a_model_cost_the_same_within_a_tenth(model: Any) -> None:
+    n = {"gp": 1000, "mixture": 30_000}[model.name]
+    hessians = [tc.hessian(f, wrt) for f, wrt in model.spellings().values()]
+    flops = [tc.compile(hessian).plan_for(n=n).flops for hessian in hessians]
+    assert max(flops) < 1.1 * min(flops)
 
 
-SPELLINGS = [(squared, apart) for squared in ("differences", "gram") for apart in (True, False)]
+@pytest.mark.parametrize("name", spellings.processes())
+def test_hessians_of_a_gaussian_process_are_the_experts(name: str) -> None:
+    f, wrt = spellings.processes()[name]
+    compiled, n = tc.compile(tc.hessian(f, wrt), backend="numpy"), 150
+    assert spellings.products(compiled.plan_for(n=1000), 1000) < 5.2
+    data = spellings.MODELS[0].data(n)
+    found = compiled(**{k: a for k, a in data.items() if k in f.variables})
+    apart = spellings.processes()["gram, apart"][1]
+    wanted = spellings.flat(gp.hessian(data), apart, data)
+    np.testing.assert_allclose(spellings.flat(found, wrt, data), wanted, rtol=1e-9, atol=1e-9)
 
 
-def hessian_of(squared: str, apart: bool) -> Any:
-    if apart:
-        return tc.hessian(process(squared, w, s, t), (w, s, t))
-    return tc.hessian(process(squared, th[:D], th[D], th[D + 1]), th)
-
-
-def products(plan: Any, n: int) -> float:
-    """Operations of matrix products and factorisations, in products of n x n matrices."""
-    speeds = ("gemm", "factorisation")
-    return sum(step.flops for step in plan.steps if KINDS[step.kind].speed in speeds) / (2 * n**3)
-
-
-@pytest.mark.parametrize(("squared", "apart"), SPELLINGS)
-def test_hessians_of_a_gaussian_process_are_the_experts(squared: str, apart: bool) -> None:
-    data = dict(gp.of_size(150, D).load(np.random.default_rng(0)))
-    data["th"] = np.concatenate([data["w"], [data["s"], data["t"]]])
-    found = tc.compile(hessian_of(squared, apart), backend="numpy")(**data)
-    wanted = gp.hessian(data)
-
-    def whole(blocks: Any) -> np.ndarray:
-        sizes = (D, 1, 1)
-        rows = [[np.reshape(b, (m, k)) for b, k in zip(row, sizes, strict=True)]
-                for row, m in zip(blocks, sizes, strict=True)]  # fmt: skip
-        return np.block(rows)
-
-    found = whole(found) if apart else found
-    np.testing.assert_allclose(found, whole(wanted), rtol=1e-9, atol=1e-9)
-
-
-def test_hessians_of_a_gaussian_process_cost_the_same_in_all_spellings() -> None:
-    n = 1000
-    plans = [tc.compile(hessian_of(*spelling)).plan_for(n=n) for spelling in SPELLINGS]
-    assert all(products(plan, n) < 5.2 for plan in plans)
-    flops = [plan.flops for plan in plans]
-    assert max(flops) < 1.02 * min(flops)
-
-
-# --- parts of variables ---------------------------------------------------------------------------
-
-Z, r = tc.var("Z", ("m", 7)), tc.var("r", "m")
-
-
-def mixture(a: Any, b: Any, c: Any) -> Any:
-    """Logits by a matrix, offsets and a scale, as most models have them."""
-    scores = tc.exp(c) * (Z @ a) + b
-    return tc.sum(tc.logsumexp(scores, axis=1)) + r @ tc.tanh(Z @ a) @ b
-
-
-def test_a_hessian_by_a_vector_is_planned_as_by_its_parts() -> None:
-    a, b, c = tc.var("a", (7, 3)), tc.var("b", 3), tc.var("c")
-    v = tc.var("v", 25)
-    apart = tc.compile(tc.hessian(mixture(a, b, c), (a, b, c)))
-    together = tc.compile(tc.hessian(mixture(v[:21].reshape(7, 3), v[21:24], v[24]), v))
-    m = 30_000
-    assert together.plan_for(m=m).flops < 1.02 * apart.plan_for(m=m).flops
-    rng = np.random.default_rng(0)
-    data = {"Z": rng.normal(size=(m, 7)), "r": rng.normal(size=m), "v": rng.normal(size=25) / 4}
-    data |= {"a": data["v"][:21].reshape(7, 3), "b": data["v"][21:24], "c": data["v"][24]}
-    blocks = apart(**data)
-    sizes = (21, 3, 1)
-    rows = [
-        [np.reshape(e, (i, k)) for e, k in zip(row, sizes, strict=True)]
-        for row, i in zip(blocks, sizes, strict=True)
-    ]
-    np.testing.assert_allclose(together(**data), np.block(rows), rtol=1e-10, atol=1e-10)
+def test_spellings_are_checked_and_counted() -> None:
+    rows = spellings.rows(100)
+    assert {row["model"] for row in rows} == {"gp", "mixture"}
+    assert all(row["operations"] > 0 for row in rows)
 
 
 def test_parts_that_overlap_or_are_read_whole_are_no_parts() -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..calculus.transforms import AUTO_MODES, check_order, derivative
 from ..graph import trees
 from ..graph.extents import NOMINAL, show_shape
-from ..graph.nodes import Derivative, Expr, Var, dimensions, postorder
+from ..graph.nodes import Derivative, Expr, Var, check_sizes, dimensions, postorder
 from ..graph.normal import bare
 from ..graph.variables import canonical_name
 from ..partition.split import row_axes, split
@@ -221,8 +221,5 @@ def _passes(roots: Sequence[Expr], over: Any) -> str:
 
 def all_sizes(roots: Sequence[Expr], sizes: Mapping[str, int]) -> dict[str, int]:
     """The extents of all dimensions: those that are given, NOMINAL of the others."""
-    known = {n: checked_extent(n, sizes.get(n, NOMINAL)) for n in dimensions(roots)}
-    unknown = sorted(sizes.keys() - known.keys())
-    if unknown:
-        raise TypeError(f"{unknown[0]} is no dimension of the expression ({', '.join(known)})")
-    return known
+    check_sizes(roots, sizes)
+    return {n: checked_extent(n, sizes.get(n, NOMINAL)) for n in dimensions(roots)}

@@ -27,8 +27,8 @@ SETTING, WORTH = "tcalc.task-seconds", 0.1
 #: Seconds of one elementwise operation, the unit of predicted times.
 SECONDS = 1e-9
 #: Bytes of blocks that one task holds, where it takes more than one, and how many it takes at
-#: most: neighbours often lie on one worker, and those that lie on others are moved one by one.
-HELD, SHARED = 64 << 20, 64
+#: most: a block that lies on another worker costs a millisecond, and more beyond some thousands.
+HELD, SHARED = 64 << 20, 1000
 
 
 def evaluator(exprs: Any, settings: Settings) -> Compiled:

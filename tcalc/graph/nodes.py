@@ -82,7 +82,7 @@ class Expr(ArrayMethods):
         return variables((self,))
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in ("_symmetries", "_antisymmetries", "_form"):  # found after it is built
+        if name not in ("_symmetries", "_antisymmetries", "_form", "_projected"):  # found later
             raise AttributeError(f"expressions are immutable; {name} cannot be set")
         object.__setattr__(self, name, value)
 
@@ -197,13 +197,14 @@ class Derivative(Expr):
         Variables that cancelled: their arrays may be passed, and bind dimensions.
     """
 
-    __slots__ = ("candidates", "inner", "kept", "of", "project", "wrt")
+    __slots__ = ("_projected", "candidates", "inner", "kept", "of", "project", "wrt")
     inner: Expr
     project: Callable[[Expr, Iterable[Slot]], Expr]
     of: Expr
     wrt: tuple[Var, ...]
     candidates: tuple[Expr, ...]
     kept: tuple[Var, ...]
+    _projected: Expr | None
 
     @property
     def meta(self) -> tuple[Any, ...]:
@@ -221,8 +222,10 @@ class Derivative(Expr):
 
     @property
     def projected(self) -> Expr:
-        """What the root means as an operand."""
-        return self.project(self.inner, self.slots)
+        """What the root means as an operand; made once."""
+        if self._projected is None:
+            self._projected = self.project(self.inner, self.slots)
+        return self._projected
 
 
 _FIELDS: dict[type[Expr], tuple[str, ...]] = {
@@ -268,7 +271,7 @@ def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ())
         last = 2 + orders + others
         fields.update(shape=args[0].shape, inner=args[0], of=args[1], project=project)
         fields.update(wrt=args[2 : 2 + orders], candidates=args[2 + orders : last])
-        fields.update(kept=args[last:])
+        fields.update(kept=args[last:], _projected=None)
     for field, value in fields.items():
         object.__setattr__(node, field, value)
     with _lock:
@@ -376,6 +379,16 @@ def dimensions(roots: Iterable[Expr]) -> list[str]:
             within = node.op.meaning.dimensions
             names.update(within(node.params) if within else ())
     return sorted(extent_names(names))
+
+
+def check_sizes(roots: Iterable[Expr], sizes: Iterable[str]) -> None:
+    """Refuse extents of what is no dimension below the roots."""
+    known = dimensions(roots)
+    unknown = sorted(set(sizes).difference(known))
+    if unknown:
+        are = "are no dimensions" if unknown[1:] else "is no dimension"
+        listed = ", ".join(known) or "it has none"
+        raise TypeError(f"{', '.join(unknown)} {are} of the expression ({listed})")
 
 
 def declaration(variable: Var) -> str:

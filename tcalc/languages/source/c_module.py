@@ -125,7 +125,7 @@ def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
     nodes = live(replaced(nodes, names), outputs)
     nodes = localised(Fusion(arrays, alone).fused(nodes), arrays, outputs)
     if alone:
-        nodes = by_rows_together(narrowed(nodes, arrays, outputs))
+        nodes = by_rows_together(narrowed(nodes, arrays, outputs), arrays)
     nodes = reused(nodes, arrays, outputs)
     nodes = lettered(nodes, {*f.parameters, *scope.sizes.values(), *outputs})
     declared = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}

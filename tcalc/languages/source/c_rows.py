@@ -3,46 +3,77 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from .c_nests import Call, Line, Loop, Node, mapped, place
+from .c_nests import Array, Call, Line, Loop, Node, mapped, place, words
 
 
-def by_rows_together(nodes: Sequence[Node]) -> list[Node]:
+def by_rows_together(nodes: Sequence[Node], arrays: Mapping[str, Array]) -> list[Node]:
     """The nodes with loops over a matrix's rows that are such products as calls of a routine.
 
-    What else a loop does with an entry of the product follows as a loop of its own, where that does
-    not read the row again.
+    What else a loop does stands in a loop of its own, before or behind, where it does not read the
+    row again.
     """
     found: list[Node] = []
     for node in nodes:
         if isinstance(node, Loop):
-            found += _product(node) or [node.around(by_rows_together(node.body))]
+            rest = [node.around(by_rows_together(node.body, arrays))]
+            found += _multiplied(node) or _added(node, arrays) or rest
         else:
             found.append(node)
     return found
 
 
-def _product(loop: Loop) -> list[Node]:
-    """The call, and a loop over the rest; nothing where the loop is no such product."""
+def _term(loop: Loop, inner: Node | None, x: str) -> tuple[str, Line, re.Match[str]] | None:
+    """Of a loop in a loop: its extent, the one line in it, and the names of a matrix and of `x`."""
     lines = [line for line in loop.body if isinstance(line, Line)]
-    inner = loop.body[1] if len(loop.body) > 2 else None
-    if not (isinstance(inner, Loop) and len(lines) == len(loop.body) - 1 and len(inner.body) == 1):
-        return []
-    (zero, stored, *rest), (term,) = lines, inner.body
-    sums = isinstance(term, Line) and (term.target, term.sign) == (zero.target, "+=")
-    kept = (stored.sign, stored.value) == ("=", zero.target)
-    y = re.fullmatch(rf"(\w+)\[{loop.index}\]", stored.target)
-    if not (sums and kept and y and loop.plain and (zero.kind, zero.value) == ("real", "0")):
-        return []
+    if not (isinstance(inner, Loop) and loop.plain and len(lines) == len(loop.body) - 1):
+        return None
+    (term, *more) = inner.body
+    if more or not isinstance(term, Line) or term.sign != "+=":
+        return None
     row = re.escape(place([loop.index, inner.index], [loop.extent, inner.extent]))
-    a, x = rf"(?P<a>\w+)\[{row}\]", rf"(?P<x>\w+)\[{inner.index}\]"
-    assert isinstance(term, Line)
+    a, x = rf"(?P<a>\w+)\[{row}\]", x.format(inner.index)
     given = re.fullmatch(rf"{a} \* {x}", term.value) or re.fullmatch(rf"{x} \* {a}", term.value)
-    if not given or {given["a"], given["x"]} & {line.written for line in lines}:
+    return (inner.extent, term, given) if given else None
+
+
+def _multiplied(loop: Loop) -> list[Node]:
+    """The call for y = a x, and a loop over the rest; nothing where the loop is no such product."""
+    found = _term(loop, loop.body[1] if len(loop.body) > 2 else None, r"(?P<x>\w+)\[{}\]")
+    if found is None:
         return []
-    sizes = f"{loop.extent}, {inner.extent}"
-    call = Call(f"multiply_rows({sizes}, {given['a']}, {given['x']}, {y[1]})", (y[1],))
+    extent, term, given = found
+    lines = [line for line in loop.body if isinstance(line, Line)]
+    zero, stored, *rest = lines
+    y = re.fullmatch(rf"(\w+)\[{loop.index}\]", stored.target)
+    begun = (zero.kind, zero.value, zero.target) == ("real", "0", term.target)
+    if not (begun and y and (stored.sign, stored.value) == ("=", zero.target)):
+        return []
+    if {given["a"], given["x"]} & {line.written for line in lines}:
+        return []
+    call = f"multiply_rows({loop.extent}, {extent}, {given['a']}, {given['x']}, {y[1]})"
     word = re.compile(rf"\b{zero.target}\b")
     after = [mapped(line, lambda text: word.sub(stored.target, text)) for line in rest]
-    return [call, loop.around(after)] if after else [call]
+    return [Call(call, (y[1],)), *([loop.around(after)] if after else [])]
+
+
+def _added(loop: Loop, arrays: Mapping[str, Array]) -> list[Node]:
+    """A loop over the factors of rows, and the call for y += a' x; nothing where it is none."""
+    found = _term(loop, loop.body[-1] if len(loop.body) > 1 else None, r"(?P<x>\w+)")
+    if found is None:
+        return []
+    extent, term, given = found
+    *_, inner = loop.body
+    *before, factor = [line for line in loop.body if isinstance(line, Line)]
+    assert isinstance(inner, Loop)
+    y, x = re.fullmatch(rf"(\w+)\[{inner.index}\]", term.target), factor.target
+    stored = x in arrays and arrays[x].shape == (loop.extent,) and arrays[x].kind == "real"
+    if not (y and stored and factor.kind and x == given["x"]):
+        return []
+    named = words(loop.around([*before, factor]))
+    if y[1] in {*named, given["a"]} or given["a"] in {line.written for line in before}:
+        return []
+    line = Line(f"{x}[{loop.index}]", "=", factor.value)
+    call = f"add_rows({loop.extent}, {extent}, {given['a']}, {x}, {y[1]})"
+    return [loop.around([*before, line]), Call(call, (y[1],))]

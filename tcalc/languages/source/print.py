@@ -7,7 +7,7 @@ from operator import index
 from typing import Any
 
 from ...calculus.transforms import jacobian
-from ...graph.nodes import Derivative
+from ...graph.nodes import Derivative, Expr, check_sizes
 from ...graph.trees import leaves
 from ...graph.variables import canonical_name
 from .program import SourceProgram
@@ -76,7 +76,7 @@ def to_code(
         For another language or name.
     TypeError
         For what is no nest of expressions, keys of dicts that are no strings and numbers, and sizes
-        that are no whole numbers.
+        that are no whole numbers or of what is no dimension.
     UnsupportedError
         Where the language has no word for an operator.
     """
@@ -86,6 +86,7 @@ def to_code(
     sizes = {name: index(size) for name, size in (sizes or {}).items()}
     name = function_name(name, spelling.reserved)
     program = SourceProgram(spelling, e, sizes=sizes)
+    check_sizes([leaf for leaf in leaves(e) if isinstance(leaf, Expr)], sizes)
     program.scope.checks = check
     function = program.function(name)._replace(formulas=_formulas(e, program))
     functions = [program.language.function(function)]

@@ -17,6 +17,7 @@ from .abbreviations import abbreviation, spread_form, spread_of
 from .comparisons import sides
 from .einsum_forms import lettered, merged, named, ordered, scaled_or_diagonal
 from .factors import Factors, OpenedProducts, is_quotient
+from .forms import Forms
 from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
 from .loops import Names, loop_of, repeated
 from .matrix_form import FactorForm, NodeForm, ProductForm, fewer_transposes
@@ -39,7 +40,7 @@ class FormulaLayout:
         self.matrix = matrix
         self.limit = limit
         self.prefix = prefix
-        self.forms: dict[int, NodeForm] = {}
+        self.forms = Forms(self.form)
         self.products = OpenedProducts()
         self.made: list[Expr] = []  # held, as forms are known by ids of nodes
         self.unpermuted: dict[int, tuple[Fragment, Labels]] = {}
@@ -75,6 +76,8 @@ class FormulaLayout:
     def run(self, nodes: Sequence[Expr]) -> Fragment:
         self.named, self.replaced, self.products = [], set(), OpenedProducts()
         for node in nodes:
+            if id(node) not in self.shared and self.forms.may_wait(node):
+                continue
             form = self.form(node)
             shared = id(node) in self.shared and form.plain.size > self.least
             whole = isinstance(node, Apply) and node.op.outputs > 1
@@ -203,7 +206,8 @@ class FormulaLayout:
         layout = FormulaLayout(self.style, self.matrix, self.limit, f"{self.prefix}_")
         nodes = [node for node in postorder(roots) if id(node) not in known]
         for shared in (set(), used_twice(nodes)):
-            layout.forms, layout.shared, layout.names = dict(known), shared, self.names.inner()
+            layout.forms.update(known)
+            layout.shared, layout.names = shared, self.names.inner()
             layout.known = set(known)
             if nodes:
                 layout.run(nodes)
@@ -297,20 +301,18 @@ class FormulaLayout:
 
     def turned(self, e: Expr, perm: Labels, depth: int) -> Fragment:
         """An expression with permuted axes: axis k of the text is axis perm[k]."""
-        form = self.forms[id(e)]
         named = id(e) in self.replaced
         if isinstance(e, Einsum) and not named:
             return self.spelled(e, tuple([e.out[k] for k in perm]), depth)
         if isinstance(e, Add) and not named and depth < MAX_PUSHED:
             terms = [self.turned(term, perm, depth + 1) for term in e.args]
             return self.style.add(terms)
+        form = self.forms[id(e)]
         if perm == tuple(range(e.ndim)):
             return form.plain
-        letters = list(islice(index_letters(), e.ndim))
-        word = [""] * e.ndim
-        for letter, k in zip(letters, perm, strict=True):
-            word[k] = letter
-        return self.style.einsum(EinsumSpec(("".join(word),), "".join(letters), ()), [form.plain])
+        letters = "".join(islice(index_letters(), e.ndim))
+        word = "".join([letters[perm.index(k)] for k in range(e.ndim)])
+        return self.style.einsum(EinsumSpec((word,), letters, ()), [form.plain])
 
     def spelled(self, node: Einsum, result: Labels, depth: int = 0) -> Fragment:
         """The product as #('...->...', operands), contractions in einsum form opened."""
@@ -336,8 +338,7 @@ class FormulaLayout:
                         flat.append((letters, op))
         placed = ordered([self.placed(*item) for item in flat])
         one = merged(self.style, placed, below) if self.matrix else placed
-        words = [word for word, _ in one]
-        fragments = [fragment for _, fragment in one]
+        words, fragments = [word for word, _ in one], [fragment for _, fragment in one]
         out = "".join([names[label] for label in result])
         standing = set("".join(words))
         sizes = {names[k]: node.extents[k] for k in result if names[k] not in standing}
@@ -345,9 +346,8 @@ class FormulaLayout:
             shape = tuple(sizes.values())
             if node.coef.zero and not scalars:
                 return self.style.block("zeros", shape)
-            return ProductForm.scale(
-                self.style, self.style.block("ones", shape), product.coef, scalars
-            )
+            ones = self.style.block("ones", shape)
+            return ProductForm.scale(self.style, ones, product.coef, scalars)
         body = self.style.einsum(EinsumSpec(tuple(words), out, tuple(sizes.items())), fragments)
         return ProductForm.scale(self.style, body, product.coef, scalars)
 

@@ -70,14 +70,14 @@ class ProductForm:
         self.scalars: list[FactorForm] = []
         self.vectors: dict[int, list[FactorForm]] = {}
         self.matrices: dict[tuple[int, int], list[FactorForm]] = {}
-        self.larger: list[FactorForm] = []
+        self.forms = forms
         self.possible = len(set(node.out)) <= 2 and len(node.out) <= 2
         for arg, word, power in node.powers:
-            form = forms[id(arg)]
             if arg.ndim > 2:
                 self.possible = False
-                self.larger.append((form, word, power))
-            elif not word:
+                continue
+            form = forms[id(arg)]
+            if not word:
                 self.scalars.append((form, word, power))
             elif arg.ndim == 1:
                 self.vectors.setdefault(word[0], []).append((form, word, power))
@@ -354,7 +354,7 @@ class ProductForm:
             return None
         if any(word not in ((), node.out) for word in words):
             return None
-        every = list(self.larger)
+        every = [(self.forms[id(a)], word, k) for a, word, k in node.powers if a.ndim > 2]
         every += [f for group in self.vectors.values() for f in group]
         every += [f for group in self.matrices.values() for f in group]
         body = self.style.pointwise([(f.plain, k) for f, _, k in every], False)

@@ -28,7 +28,7 @@ INDEX_LETTERS = "ijklmnpqrstuvwxyzabcdefghoABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def index_letters() -> Iterator[str]:
     """Names of indices: Latin letters, then Greek ones and what follows them."""
-    return chain(INDEX_LETTERS, (chr(k) for k in count(ord("α")) if chr(k).isalpha()))
+    return chain(INDEX_LETTERS, filter(str.isalpha, map(chr, count(ord("α")))))
 
 
 class Fragment(NamedTuple):

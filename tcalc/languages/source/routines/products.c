@@ -35,6 +35,21 @@ static void multiply_rows(ptrdiff_t m, ptrdiff_t n, const real *a, const real *x
         y[i] = dot(n, a + i * n, x);
 }
 
+/* y += a' x for m rows of n entries, four rows at a time. */
+static void add_rows(ptrdiff_t m, ptrdiff_t n, const real *restrict a, const real *restrict x,
+                     real *restrict y)
+{
+    ptrdiff_t i = 0;
+    for (; i + 4 <= m; i += 4) {
+        const real *a0 = a + i * n, *a1 = a0 + n, *a2 = a1 + n, *a3 = a2 + n;
+        for (ptrdiff_t j = 0; j < n; j++)
+            y[j] += a0[j] * x[i] + a1[j] * x[i + 1] + a2[j] * x[i + 2] + a3[j] * x[i + 3];
+    }
+    for (; i < m; i++)
+        for (ptrdiff_t j = 0; j < n; j++)
+            y[j] += a[i * n + j] * x[i];
+}
+
 /* c = alpha a b + beta c for a of m rows and k columns, whose rows are ai and columns ak apart, and b
    alike; one of each two distances is 1. Rows of c are ci apart. */
 static void multiply(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, real alpha, const real *a, ptrdiff_t ai,
