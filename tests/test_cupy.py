@@ -24,7 +24,8 @@ from benchmarks.problems import PROBLEMS
 from tcalc.backends.cupy.library import BY_HOST, MissingDevice
 from tests import linalg_cases, place_cases
 from tests.cases import CASES, Case
-from tests.cupy_stand_in import API, DEVICE, has_device
+from tests.cupy_device import DEVICE
+from tests.cupy_stand_in import API, has_device
 from tests.test_backends import of_matrices, of_places
 from tests.test_operators import ELEMENTWISE
 
