@@ -178,6 +178,14 @@ def test_what_one_row_needs_is_as_long_as_a_row() -> None:
     assert "(size_t)(m * n + n)" in tc.to_code(shared, "c")
 
 
+def test_loops_meet_earlier_ones_through_those_between() -> None:
+    """Noise on a kernel's diagonal: each of its rows is made beside the kernel's."""
+    x, v = tc.var("x", ("n", "d")), tc.var("v", "d")
+    kernel = tc.exp(-((x[:, None] - x[None]) ** 2) @ v) + tc.exp(c) * tc.eye("n")
+    text = tc.to_code(kernel, "c", sizes={"n": 300, "d": 4})
+    assert "return (size_t)(n + d * n + n) * sizeof(real);" in text
+
+
 def test_products_made_for_products_lie_along_their_longer_axes() -> None:
     x = tc.var("x", ("n", "d"))
     pairs = (x[:, None] - x[None]) ** 2 * A[:, :, None]

@@ -90,12 +90,7 @@ class Fusion:
         """The nodes with nests that run through one axis as one."""
         out: list[Node] = []
         for node in nodes:
-            if isinstance(node, Loop) and node.plain:
-                at = self._partner(out, node)
-                if at is not None:
-                    out = self._merged(out, at, node)
-                    continue
-            out.append(node)
+            out = self._with(out, node)
         found: list[Node] = []
         for n in out:
             if isinstance(n, Loop):
@@ -104,6 +99,20 @@ class Fusion:
             else:
                 found.append(n)
         return found
+
+    def _with(self, out: list[Node], node: Node) -> list[Node]:
+        """The nodes and one more: as a part of an earlier loop, and that of one before it."""
+        at = self._partner(out, node) if isinstance(node, Loop) and node.plain else None
+        if at is None:
+            return [*out, node]
+        other, between = out[at], out[at + 1 :]
+        assert isinstance(other, Loop)
+        assert isinstance(node, Loop)
+        needed = _needed(between, node)
+        rest = [n for n in between if all(n is not m for m in needed)]
+        body = [*other.body, *_named_alike(node, other).body]
+        merged = Loop(other.index, other.extent, body)
+        return [*self._with([*out[:at], *needed], merged), *rest]
 
     def _partner(self, out: list[Node], node: Loop) -> int | None:
         """The place of an earlier loop that this one may be part of."""
@@ -118,14 +127,6 @@ class Fusion:
                     return at
             between.insert(0, other)
         return None
-
-    def _merged(self, out: list[Node], at: int, node: Loop) -> list[Node]:
-        other, between = out[at], out[at + 1 :]
-        assert isinstance(other, Loop)
-        needed = _needed(between, node)
-        rest = [n for n in between if all(n is not m for m in needed)]
-        body = [*other.body, *_named_alike(node, other).body]
-        return [*out[:at], *needed, Loop(other.index, other.extent, body), *rest]
 
     def _together(self, first: Loop, second: Loop) -> bool:
         """May each turn of the second follow the same one of the first, and is that worth it?"""
