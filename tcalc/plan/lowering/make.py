@@ -29,10 +29,8 @@ SAVED = 0.99
 #: Nodes up to which every way is tried with every spelling.
 FEW = 64
 WAYS = [LoweringChoice(shared, dense) for shared in (False, True) for dense in (False, True)]
-#: What finds other spellings of roots, which may take less time: for programs that are printed, and
-#: for plans. Programs sum over traces by blocks as they stand.
-WRITTEN = (multiplied_out, factored)
-SPELLINGS = (*WRITTEN, traced)
+#: What finds other spellings of roots, which may take less time.
+SPELLINGS = (multiplied_out, factored, traced)
 #: Values whose times as spelled are this close may change places where other spellings are tried,
 #: which they are where a root takes this part of the time of all.
 CLOSE, NOTABLE = 2.0, 0.05
@@ -204,8 +202,7 @@ def _spelled(roots: Sequence[Expr], lowered: Lowered, given: _Given) -> list[Tri
     """The roots as they stand, and in other spellings where there is enough work to choose."""
     tried = [Tried(lowered, roots)]
     if lowered.worth(len(postorder(roots))):
-        known = WRITTEN if given.unfused else SPELLINGS
-        for other in _others(roots, [spelled(roots) for spelled in known]):
+        for other in _others(roots, [spelled(roots) for spelled in SPELLINGS]):
             tried.append(Tried(_lowered(other, given), other))
     return tried
 
