@@ -12,7 +12,6 @@ from importlib import import_module, metadata, util
 from typing import Any
 
 import tcalc as tc
-from tcalc.run.backends import BACKENDS
 
 from ..nests import Nest
 from ..problem import Task
@@ -98,7 +97,7 @@ class OnDevice(Rival):
     @property
     def installed(self) -> bool:
         try:
-            BACKENDS["cupy"].available()
+            tc.compile(tc.var("x"), backend="cupy")
         except tc.Error:
             return False
         return True
