@@ -98,6 +98,7 @@ def directions(task: Task) -> list[nests.Nest]:
 
 def check(task: Task, entry: Entry, value: Any, oracle: Oracle) -> float:
     """Relative error of a contestant's value by the oracle."""
+    value = entry.on_host(value)
     if entry.quantity == "newton":
         return relative_error(oracle.product(value), task.rhs)
     if entry.quantity in ("core", "jacobian"):

@@ -21,6 +21,7 @@ from unittest import mock
 import numpy as np
 from scipy import special
 
+from tests.cupy_device import DEVICE
 from tests.cupy_kernels import ElementwiseKernel, ReductionKernel
 from tests.cupy_table import CLASSES, MODULES, TABLE
 
@@ -29,37 +30,6 @@ OPERATORS = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
     "lt", "le", "eq", "ne", "gt", "ge",
 )  # fmt: skip
-
-
-class Device:
-    """What the device that there is not has done.
-
-    Attributes
-    ----------
-    waits : int
-        How many times it was waited for.
-    uploads : list of tuple of int
-        Shapes of the arrays that came from the host.
-    raising : bool
-        Do factorisations look whether they have failed?
-    pending : list
-        Copies to the host that were asked for and not waited for.
-    """
-
-    def __init__(self) -> None:
-        self.waits = 0
-        self.uploads: list[tuple[int, ...]] = []
-        self.raising = False
-        self.pending: list[tuple[np.ndarray, np.ndarray]] = []
-
-    def wait(self) -> None:
-        self.waits += 1
-        for target, source in self.pending:
-            target[...] = source
-        self.pending.clear()
-
-
-DEVICE = Device()
 
 
 def signature(text: str) -> inspect.Signature:
@@ -81,6 +51,7 @@ class DeviceArray:
 
     def __init__(self, host: np.ndarray) -> None:
         self.host = np.asarray(host)
+        DEVICE.hold(self.host)
 
     @property
     def __cuda_array_interface__(self) -> Mapping[str, Any]:
@@ -282,6 +253,7 @@ OWN: dict[str, dict[str, Any]] = {
     "cupyx.scipy.linalg": {"solve_triangular": solve_triangular},
     "cupy.cuda": {
         "get_current_stream": Stream,
+        "get_device_id": lambda: DEVICE.number,
         "runtime": SimpleNamespace(
             getDeviceCount=lambda: 1, memGetInfo=lambda: (1 << 30, 1 << 31)
         ),

@@ -195,6 +195,13 @@ def test_products_made_for_products_lie_along_their_longer_axes() -> None:
     assert product is not None
 
 
+def test_distances_in_memory_are_products_of_extents() -> None:
+    """Extents that are differences stand in parentheses."""
+    U, V = (tc.var(name, ("k", "n-2", "n-2")) for name in "UV")
+    text = body(tc.einsum("abc,dbc->ad", U, V))
+    assert re.search(r"product\(k, k, .*, U, \(n - 2\) \* \(n - 2\), 1, V, 1, ", text)
+
+
 def test_rows_of_zeros_are_one_loop() -> None:
     U, V = tc.var("U", ("m", "k")), tc.var("V", ("n", "k"))
     text = body(tc.hessian(tc.sum((U @ V.T) ** 2), U))

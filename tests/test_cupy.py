@@ -15,13 +15,19 @@ from unittest import mock
 
 import numpy as np
 import pytest
+import scipy.special
 
 import tcalc as tc
-from tcalc.backends.cupy.library import MissingDevice
+from benchmarks import harness
+from benchmarks.problem import QUANTITIES, Task
+from benchmarks.problems import PROBLEMS
+from tcalc.backends.cupy.library import BY_HOST, MissingDevice
 from tests import linalg_cases, place_cases
 from tests.cases import CASES, Case
-from tests.cupy_stand_in import API, DEVICE, has_device
+from tests.cupy_device import DEVICE
+from tests.cupy_stand_in import API, has_device
 from tests.test_backends import of_matrices, of_places
+from tests.test_operators import ELEMENTWISE
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("device")]
 stand_in_only = pytest.mark.skipif(has_device(), reason="counts what the stand-in is asked for")
@@ -143,6 +149,18 @@ def test_data_and_constants_are_uploaded_once() -> None:
 
 
 @stand_in_only
+def test_each_device_has_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = tc.compile(F, backend="cupy", data={name: DATA[name] for name in ("X", "S")})
+    uploads = []
+    for number in (0, 1, 0, 1):
+        monkeypatch.setattr(DEVICE, "number", number)
+        DEVICE.uploads.clear()
+        step(w=DATA["w"])
+        uploads.append((5, 3) in DEVICE.uploads)
+    assert uploads == [True, True, False, False]
+
+
+@stand_in_only
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_values_and_derivatives_wait_for_results_alone(case: Case) -> None:
     e = case.expression()
@@ -179,6 +197,71 @@ def factorisations(step: Any, arrays: dict[str, Any]) -> int:
     matrices = [s for s in rows if 2 in s.params[0].core and s.out not in plan.fixed]
     solves = [s for s in plan.steps if s.kind in ("solve", "finish", "over")]
     return MOST * len({s.out for s in (*matrices, *solves)})
+
+
+U, V, T = tc.var("U", ("m", "k")), tc.var("V", ("n", "k")), tc.var("T", ("m", "n"))
+LARGE = {"m": 60, "n": 50, "k": 4}
+CHAINS = {
+    "logistic": tc.hessian(F, w),
+    "factorisation": [tc.grad(tc.sum((T - U @ V.T) ** 2 * tc.sigmoid(T)), v) for v in (U, V)],
+    "products": tc.sin(tc.exp(T) @ tc.cos(T).T) @ tc.exp(T) @ (T.T @ T),
+    "reductions": tc.softmax(tc.tanh(T) * T, 0) + tc.softmax(T * T, 1),
+}
+
+
+@stand_in_only
+@pytest.mark.parametrize("name", CHAINS)
+def test_memory_is_what_was_predicted_and_an_array(name: str) -> None:
+    """A step holds its operands and its result at once, where NumPy's writes over them."""
+    e = CHAINS[name]
+    step, cp = tc.compile(e, backend="cupy"), cupy()
+    shapes = {
+        v.name: tuple([LARGE[str(n)] for n in v.shape])
+        for leaf in (e if isinstance(e, list) else [e])
+        for v in leaf.variables.values()
+    }
+    given = {n: RNG.normal(size=s) for n, s in shapes.items()}
+    if "S" in given:
+        given["S"] = np.eye(LARGE["n"])
+    arrays = {n: cp.asarray(a) for n, a in given.items()}
+    step(arrays)
+    plan = step.plan_for(**shapes)
+    before = DEVICE.peak = DEVICE.live
+    step(arrays)
+    largest = max(8 * int(np.prod(s.shape)) for s in plan.steps)
+    assert DEVICE.peak - before <= plan.peak_bytes + 2 * largest
+
+
+# --- what the host computes -----------------------------------------------------------------------
+
+
+def test_plans_and_explanations_say_what_the_host_computes() -> None:
+    A = tc.var("A", ("n", "n"))
+    e = tc.linalg.expm(A) @ w + tc.exp(w)
+    assert "computed by the host: expm" in str(tc.compile(e, backend="cupy").plan)
+    assert "computed by the host: expm" in str(tc.explain(e, backend="cupy"))
+    assert "computed by the host" not in str(tc.explain(e))
+    assert "computed by the host" not in str(tc.explain(tc.linalg.cholesky(A), backend="cupy"))
+    loop = tc.fold(lambda s, i: tc.linalg.expm(s), A, 3)
+    assert "computed by the host: expm" in str(tc.explain(loop, backend="cupy"))
+    with pytest.raises(ValueError, match="backend 'cuppy' does not exist"):
+        tc.explain(e, backend="cuppy")
+
+
+def test_functions_of_entries_that_the_host_computes_are_those_that_cupy_lacks() -> None:
+    names = {row.name for row in ELEMENTWISE if row.kernels.formula is None}
+    known = API["cupy"].keys() | API["cupyx.scipy.special"].keys()
+    lacking = {name for name in names - known if hasattr(scipy.special, name)}
+    assert lacking == set(BY_HOST)
+
+
+def test_cores_come_to_the_host_and_solve_there() -> None:
+    cp = cupy()
+    H = tc.hessian(F, w)
+    step, arrays = tc.compile(H, structured=True, backend="cupy"), dict(DATA)
+    wanted = tc.compile(H, structured=True)(DATA).solve(DATA["w"])
+    for given in (arrays, arrays | {"X": cp.asarray(DATA["X"])}):
+        np.testing.assert_allclose(step(given).solve(DATA["w"]), wanted, rtol=1e-10)
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -269,3 +352,14 @@ def test_the_table_is_of_the_cupy_that_is_installed() -> None:
     if found["version"] != API["version"]:
         pytest.skip(f"the table is of CuPy {API['version']}, not {found['version']}")
     assert found == {name: API[name] for name in found}
+
+
+# --- benchmarks -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", ["logistic", "matrix-factorisation", "gp", "convolution-1d"])
+def test_the_rival_of_the_benchmarks_is_checked_and_right(problem: str) -> None:
+    task = Task.of(PROBLEMS[problem], PROBLEMS[problem].cases["tiny"][0])
+    rows = harness.measure(task, harness.enter(task, ["tcalc-cupy"], QUANTITIES), repeat=0)
+    assert rows
+    assert not [row.refused for row in rows if row.refused]

@@ -18,7 +18,7 @@ from tcalc.backends.cupy.program import DeviceProgram, bind
 from tcalc.graph.applications import apply
 from tests import linalg_cases, loop_cases, nvrtc, place_cases
 from tests.cases import CASES
-from tests.cupy_stand_in import DEVICE
+from tests.cupy_device import DEVICE
 from tests.test_backends import of_matrices, of_places
 from tests.test_operators import ELEMENTWISE
 

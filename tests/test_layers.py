@@ -33,7 +33,8 @@ LINES = 400
 # and methods, public names, the languages' aliases).
 NAME_PLACES = (
     "ops.*", "loops.*", "numpy.*", "rules.*", "forms.*", "graph.arraylike", "graph.formulas",
-    "linalg", "__init__", "backends.c.rows", "languages.source.*", "languages.reading.*",
+    "linalg", "__init__", "backends.c.rows", "backends.cupy.library",
+    "languages.source.*", "languages.reading.*",
     "languages.matrix.*", "languages.index.*", "languages.einsum.*",
 )  # fmt: skip
 

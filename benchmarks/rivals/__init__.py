@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module, metadata, util
 from typing import Any
 
+import tcalc as tc
+
 from ..nests import Nest
 from ..problem import Task
 from ..suite import checkout
@@ -36,6 +38,8 @@ class Entry:
         The first call does nothing that later ones do not.
     clock : callable, optional
         Seconds of one call, for contestants that measure them on their own.
+    on_host : callable
+        A result as NumPy's arrays, to be checked.
     """
 
     quantity: str
@@ -47,6 +51,7 @@ class Entry:
     peak: int | None = None
     ready: bool = False
     clock: Callable[[], float] | None = None
+    on_host: Callable[[Any], Any] = lambda value: value
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,18 @@ class Rival:
         return found
 
 
+class OnDevice(Rival):
+    """What is there where a device is."""
+
+    @property
+    def installed(self) -> bool:
+        try:
+            tc.compile(tc.var("x"), backend="cupy")
+        except tc.Error:
+            return False
+        return True
+
+
 class Checkout(Rival):
     """What is there where its folder is named."""
 
@@ -103,6 +120,7 @@ RIVALS = {
     for rival in (
         Rival("tcalc", ".own", "tcalc"),
         Rival("tcalc-c", ".compiled", "tcalc"),
+        OnDevice("tcalc-cupy", ".cupys", "cupy"),
         Rival("tcalc-auto", ".default", "tcalc"),
         Rival("tcalc-source", ".printed", "tcalc"),
         Rival("hand", ".hand", "numpy"),

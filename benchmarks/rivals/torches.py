@@ -1,4 +1,4 @@
-"""torch.func on the CPU in double precision."""
+"""torch.func in double precision, on the device where there is one."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 
 import torch
 
-from ..nests import pushed
+from ..nests import Nest, each, pushed
 from ..problem import Task
 from . import Entry
 
 torch.set_default_dtype(torch.float64)
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def make(task: Task) -> Iterator[Entry]:
-    arrays = {name: torch.tensor(array) for name, array in task.data.items()}
+    arrays = {name: torch.tensor(array, device=DEVICE) for name, array in task.data.items()}
     variable = task.problem.point(arrays)
 
     def objective(x: Any) -> Any:
@@ -29,8 +30,19 @@ def make(task: Task) -> Iterator[Entry]:
         "hessian": torch.func.hessian(objective),
     }
     for quantity, function in wanted.items():
-        yield Entry(quantity, "torch", "torch", bind(function, variable), pushed)
+        call = bind(function, variable)
+        yield Entry(quantity, "torch", "torch", call, pushed, on_host=on_host)
 
 
 def bind(function: Callable[[Any], Any], variable: Any) -> Callable[[], Any]:
-    return lambda: function(variable)
+    def call() -> Any:
+        found = function(variable)
+        if DEVICE == "cuda":
+            torch.cuda.synchronize()
+        return found
+
+    return call
+
+
+def on_host(value: Nest) -> Nest:
+    return each(lambda leaf: leaf.cpu(), value)

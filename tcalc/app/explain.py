@@ -15,6 +15,7 @@ from ..graph.variables import canonical_name
 from ..partition.split import row_axes, split
 from ..plan.lowering.make import make_plan
 from ..rules.strategy import simplify
+from ..run.backends import backend_row
 from ..run.binding import argument_names, checked_extent
 from ..support import html
 from ..support.byte_counts import show_bytes
@@ -134,7 +135,13 @@ def _sources(parts: Sequence[Expr]) -> list[Source]:
 
 
 def explain(
-    e: Any, /, wrt: Any = None, order: int = 1, over: Any = (), **sizes: int
+    e: Any,
+    /,
+    wrt: Any = None,
+    order: int = 1,
+    over: Any = (),
+    backend: Any = None,
+    **sizes: int,
 ) -> Explanation:
     """Modes side by side: nodes, steps, predicted operations and peak memory; rewrites that fired.
 
@@ -148,6 +155,9 @@ def explain(
     over : sequence of variables or their names, optional
         Data whose first axis is that of the rows: with them, the passes over these in which the
         back end "dask" computes it.
+    backend : str, optional
+        What is to run it: plans are those that it is given, and it is told what of them the host
+        computes. By default NumPy.
     **sizes : int
         Extents of dimensions; the others count 100.
 
@@ -172,11 +182,15 @@ def explain(
     for root in {leaf: None for source in sources for leaf in trees.leaves(source.of)}:
         simplify(bare(root), fired)
     known = all_sizes(parts, sizes)
-    rows, shapes = [], []
+    row = backend_row(backend or "numpy")
+    rows, shapes, remarks = [], [], dict[str, None]()
     orders = sorted({source.order for source in sources})
     for mode in AUTO_MODES if any(orders) else ("value",):
         roots = [leaf for source in sources for leaf in source.derivatives(mode)]
-        rows.append(_row(mode, [bare(r) for r in roots], known))
+        values = [bare(r) for r in roots]
+        plan = make_plan(values, known, machine=row.machine)
+        rows.append(Row(mode, len(postorder(values)), len(plan.steps), plan.flops, plan.peak_bytes))
+        remarks.setdefault(row.remark(plan))
         shapes = [show_shape(r.shape) for r in roots]
     shape = " and ".join(shapes)
     what = f"derivative of order {' and '.join(map(str, orders))}" if any(orders) else "value"
@@ -190,6 +204,7 @@ def explain(
         for leaf in trees.leaves(source.of)
     ]
     passes = _passes(parts if wrt is None else sources[0].derivatives("auto"), over)
+    passes = "\n".join([line for line in (passes, *remarks) if line])
     layouts = "; ".join(dict.fromkeys(ordered))
     return Explanation(title, rows, dict(fired), known, note, layouts, passes)
 
@@ -208,8 +223,3 @@ def all_sizes(roots: Sequence[Expr], sizes: Mapping[str, int]) -> dict[str, int]
     """The extents of all dimensions: those that are given, NOMINAL of the others."""
     check_sizes(roots, sizes)
     return {n: checked_extent(n, sizes.get(n, NOMINAL)) for n in dimensions(roots)}
-
-
-def _row(mode: str, roots: list[Expr], sizes: dict[str, int]) -> Row:
-    plan = make_plan(roots, sizes)
-    return Row(mode, len(postorder(roots)), len(plan.steps), plan.flops, plan.peak_bytes)

@@ -144,6 +144,8 @@ class BackEnd(NamedTuple):
         process may.
     device : bool
         Does it take arrays of a device, too?
+    remark : callable, optional
+        What a reader of a plan should know of how it is run here; empty: nothing.
     wait : callable, optional
         Waits so many seconds, or as long as it takes, for what is still being compiled; is it done?
     engine : callable, optional
@@ -157,5 +159,6 @@ class BackEnd(NamedTuple):
     machine: Machine
     memory: Callable[[], int | None] = lambda: None
     device: bool = False
+    remark: Callable[[Plan], str] = lambda plan: ""
     wait: Callable[[float | None], bool] = lambda seconds: True
     engine: Callable[..., Any] | None = None

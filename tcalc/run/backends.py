@@ -47,6 +47,14 @@ BACKENDS = _Rows(
 )
 
 
+def backend_row(name: object, asked: str = "backend") -> BackEnd:
+    """The back end of this name, whether or not it can run here."""
+    if not isinstance(name, str) or name not in BACKENDS:
+        names = ", ".join(map(repr, BACKENDS))
+        raise ValueError(f"{asked} {name!r} does not exist; there is {names}")
+    return BACKENDS[name]
+
+
 def backend_named(name: object = None, threads: int | None = None, compute: bool = True) -> BackEnd:
     """The back end of this name, or of the one that runs by default, if it can run here.
 
@@ -61,11 +69,8 @@ def backend_named(name: object = None, threads: int | None = None, compute: bool
     asked = "backend"
     if name is None:
         asked, name = CHOICE, os.environ.get(CHOICE, DEFAULT)
-    if not isinstance(name, str) or name not in BACKENDS:
-        names = ", ".join(map(repr, BACKENDS))
-        raise ValueError(f"{asked} {name!r} does not exist; there is {names}")
-    BACKENDS[name].available()
-    found = BACKENDS[name]
+    found = backend_row(name, asked)
+    found.available()
     if found.engine is not None:
         return found._replace(engine=partial(found.engine, threads=threads or 1, compute=compute))
     if not compute:

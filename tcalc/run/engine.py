@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -292,7 +293,9 @@ class Engine:
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""
         values = self._chosen(roots, dims)
-        return self._plan(roots, values, dims, note=note)
+        plan = self._plan(roots, values, dims, note=note)
+        remark = self.backend.remark(plan)
+        return replace(plan, note=f"{note}; {remark}" if note else remark) if remark else plan
 
     def _plan(
         self,

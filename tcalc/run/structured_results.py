@@ -23,6 +23,7 @@ from ..structured.terms.numeric_terms import Terms
 from ..support.byte_counts import read_bytes, show_bytes
 from ..support.errors import MemoryLimitError
 from ..support.machine import machine_memory
+from ..support.namespaces import on_device
 from .binding import OwnData, is_sparse
 from .compiled import Compiled
 from .derivative_nests import hessian_over, jacobian_over
@@ -122,6 +123,8 @@ class CompiledStructured:
 
     def _array(self, core: Any) -> np.ndarray[Any, Any]:
         """A core as an array; factors of low rank may be sparse data, whose vectors are few."""
+        if on_device(core):
+            core = core.get()
         if not is_sparse(core):
             return np.asarray(core)
         need = prod(core.shape) * core.dtype.itemsize

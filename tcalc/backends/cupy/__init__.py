@@ -1,4 +1,4 @@
 """Plans on CuPy: what a call enqueues on a device, and what it waits for.
 
-Reads ops, ops.matrix, plan.kinds, plan, backends, backends.c.
+Reads ops, ops.matrix, plan.kinds, plan, backends, backends.numpy, backends.c.
 """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -13,13 +14,17 @@ from ...ops.matrix.triangular import TRI_INVERSE, ZERO
 from ...ops.matrix_cores import refuse
 from ...ops.selection import checked, in_range
 from ...plan.kinds.kind import Params, Result
+from ...plan.kinds.table import KINDS
 from ...plan.kinds.views import AffinePlace
 from ...support.arrays import AnyArray, Array
 from ...support.conditions import looked_at_later
 from ...support.namespaces import on_device
+from ..numpy.strided import regions, slices
 from .library import CuPy
 
 Kernel = Callable[..., Any]
+#: Slices from which on entries are placed by one kernel that is told where each comes.
+MANY = 16
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -112,6 +117,50 @@ def _embed_add(xp: CuPy, result: Result, params: Params, onto: AnyArray, a: AnyA
     return out
 
 
+_regions = lru_cache(1024)(regions)
+
+
+def _placed(xp: CuPy, params: Params, out: AnyArray, a: AnyArray) -> Iterator[tuple[Any, AnyArray]]:
+    """Places of a result, and the entries that come there."""
+    counts, forms = params
+    array = xp.broadcast_to(a, counts)
+    for target, source, order in _regions(counts, forms, out.shape):
+        yield target, array[source].transpose(order)
+
+
+def _place(xp: CuPy, result: Result, params: Params, a: AnyArray) -> AnyArray:
+    if slices(*params) > MANY:
+        return KINDS["place"].reference(xp, result, params, a)
+    out = xp.zeros(result.shape, result.dtype)
+    for target, entries in _placed(xp, params, out, a):
+        out[target] = entries
+    return out
+
+
+def _place_add(xp: CuPy, result: Result, params: Params, onto: AnyArray, a: AnyArray) -> AnyArray:
+    if slices(*params) > MANY:
+        return KINDS["place_add"].reference(xp, result, params, onto, a)
+    out = xp.empty(result.shape, result.dtype)
+    out[...] = onto
+    for target, entries in _placed(xp, params, out, a):
+        out[target] = out[target] + entries
+    return out
+
+
+def _correlate(
+    xp: CuPy, result: Result, params: Params, windows: AnyArray, other: AnyArray
+) -> AnyArray:
+    """Sums over windows, which are views that overlap and are never copied."""
+    few, keeps_many = params
+    axes = list(range(windows.ndim))
+    summed = axes[:few] if keeps_many else axes[few:]
+    own = [k for k in axes if k not in summed]
+    lead = other.ndim - len(summed)
+    spread = (slice(None),) * lead + (None,) * len(own)
+    places = tuple(range(lead + len(own), lead + len(axes)))
+    return xp.inner(windows.transpose(own + summed), other[spread], places)
+
+
 def _scratch(xp: CuPy, result: Result, params: Params) -> None:
     """Memory that no kernel here needs."""
 
@@ -149,6 +198,9 @@ KERNELS: dict[str, Kernel] = {
     "embed": _embed,
     "embed_add": _embed_add,
     "scratch": _scratch,
+    "place": _place,
+    "place_add": _place_add,
+    "correlate": _correlate,
     "trisolve": _trisolve,
     "index": _index,
     "integers": _integers,

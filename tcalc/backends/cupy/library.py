@@ -15,6 +15,9 @@ from ...support.arrays import AnyArray, Array, Sizes
 from ...support.errors import Error
 from ...support.namespaces import ArrayNamespace, on_device
 
+#: Functions of entries that SciPy has and CuPy has not: the host computes them.
+BY_HOST = ("iv", "ive", "jv", "kv", "spherical_jn", "stdtr", "yv")
+
 #: What to install, by the version of CUDA that the driver has.
 EXTRAS = 'pip install "tcalc[cuda12]" (or cuda13)'
 
@@ -59,12 +62,13 @@ class CuPy(ArrayNamespace):
     def __init__(self) -> None:
         super().__init__("cupy", "cupyx.scipy.special")
         self._cupyx = import_module("cupyx")
+        self._inner: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         try:
             return super().__getattr__(name)
         except AttributeError:
-            if not callable(getattr(scipy.special, name, None)):
+            if name not in BY_HOST:
                 raise
         return lambda *arrays: self._by_host(name, arrays)
 
@@ -76,11 +80,6 @@ class CuPy(ArrayNamespace):
         found = [self.asnumpy(a, stream, blocking=False) if on_device(a) else a for a in arrays]
         stream.synchronize()
         return found
-
-    def lacks(self, name: str) -> bool:
-        """Is a function of entries computed by the host?"""
-        modules = map(import_module, self._modules)
-        return not any(hasattr(m, name) for m in modules) and hasattr(scipy.special, name)
 
     def _by_host(self, name: str, arrays: Sequence[AnyArray]) -> AnyArray:
         return self.asarray(getattr(scipy.special, name)(*self.on_host(arrays)))
@@ -107,6 +106,16 @@ class CuPy(ArrayNamespace):
         """The solution of a triangle's equations; the other triangle is not read."""
         solve = import_module("cupyx.scipy.linalg").solve_triangular
         return solve(a, b, trans=int(transposed), lower=lower)
+
+    def inner(self, a: AnyArray, b: AnyArray, axes: Sizes) -> AnyArray:
+        """The sum of products over axes, of views too: nothing is copied, no product stored."""
+        kernel = self._inner.get(a.dtype.name)
+        if kernel is None:
+            kernel = self._inner[a.dtype.name] = self.ReductionKernel(
+                f"{a.dtype.name} x, {a.dtype.name} y", f"{a.dtype.name} z", "x * y", "a + b",
+                "z = a", "0", name="tcalc_inner", reduce_type="double",
+            )  # fmt: skip
+        return kernel(a, b, axis=axes)
 
     def viewed(self, a: AnyArray, shape: Sizes, strides: Sizes) -> AnyArray:
         """The memory of an array with other extents and strides."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...plan.failures import StepError
+from ...plan.kinds.table import KINDS
 from ...plan.steps import INPUT, Output, Plan, Step
 from ...support.arrays import AnyArray
 from ...support.conditions import collecting
@@ -23,7 +24,8 @@ from ...support.namespaces import on_device
 from ..interface import BackEnd
 from .conditions import Conditions
 from .fusion import FusedSteps, FusedSum, KernelText
-from .library import CuPy, available, free_memory, library
+from .kernels import ROWS
+from .library import BY_HOST, CuPy, available, free_memory, library
 from .pieces import Layout, Piece, SingleStep, Values
 from .schedule import Schedule
 
@@ -47,7 +49,8 @@ class DeviceProgram:
         self._each = self._pieces(each, returned)
         self._drops = _drops(self._each, returned)
         self._lasting = {k for k in lasting if k in plan.fixed or k in plan.consts}
-        self._kept: Values | None = None
+        #: What calls share, by the number of the device.
+        self._kept: dict[int, Values] = {}
         self._lock = threading.Lock()
 
     def _pieces(self, steps: Sequence[Step], returned: set[int]) -> list[Piece]:
@@ -91,13 +94,14 @@ class DeviceProgram:
 
     def _computed(self, arrays: Sequence[Any], conditions: Conditions) -> Values:
         """Arrays by slot: those that outputs are read from, and a few more."""
+        device = self.xp.cuda.get_device_id()
         with self._lock:
-            if self._kept is None:
+            if device not in self._kept:
                 found = self._fixed(arrays, conditions)
                 self._settle(conditions)
                 self.xp.cuda.get_current_stream().synchronize()  # other streams read them too
-                self._kept = found
-        values = self._kept | self._given(arrays, fixed=False)
+                self._kept[device] = found
+        values = self._kept[device] | self._given(arrays, fixed=False)
         for piece, drops in zip(self._each, self._drops, strict=True):
             conditions.at(piece.step)
             piece.run(values, conditions)
@@ -184,4 +188,24 @@ def bind(plan: Plan, dtype: np.dtype[Any], threads: int = 1) -> DeviceProgram:
     return DeviceProgram(plan, dtype, library())
 
 
-BACKEND = BackEnd(bind, available, MACHINE, memory=free_memory, device=True)
+def hosted(plan: Plan) -> list[str]:
+    """The operators that the host computes, in steps of loops too."""
+    found: dict[str, None] = {}
+    for step in plan.steps:
+        if step.kind == "loop":
+            found |= dict.fromkeys(hosted(step.params[-1]))
+        elif KINDS[step.kind].operator and step.kind != "factor":
+            op = step.params[0]
+            own = op.kernels.host and op.kernels.portable is None and op.name not in ROWS
+            if own or op.name in BY_HOST:
+                found[op.name] = None
+    return list(found)
+
+
+def remark(plan: Plan) -> str:
+    """What of a plan runs on the host."""
+    names = hosted(plan)
+    return f"computed by the host: {', '.join(names)}" if names else ""
+
+
+BACKEND = BackEnd(bind, available, MACHINE, memory=free_memory, device=True, remark=remark)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product as combinations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def _pad(step: Step, dtype: np.dtype[Any]) -> Run:
 def _place(step: Step, dtype: np.dtype[Any]) -> Run:
     """Writes into zeros, which the program provides; entries outside of it are left out."""
     (a,), o, (counts, forms) = step.args, step.out, step.params
-    pieces = _pieces(counts, forms, step.shape)
+    pieces = regions(counts, forms, step.shape)
     whole = _broadcast(counts, forms, step.shape)
 
     def run(v: Slots) -> None:
@@ -90,7 +91,7 @@ def _place(step: Step, dtype: np.dtype[Any]) -> Run:
 
 def _place_add(step: Step, dtype: np.dtype[Any]) -> Run:
     (onto, a), o, (counts, forms) = step.args, step.out, step.params
-    pieces = _pieces(counts, forms, step.shape)
+    pieces = regions(counts, forms, step.shape)
     whole = _broadcast(counts, forms, step.shape)
 
     def run(v: Slots) -> None:
@@ -130,7 +131,7 @@ def _broadcast(
 Region = tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]
 
 
-def _pieces(
+def regions(
     counts: Sequence[int], forms: Sequence[AffinePlace], shape: Sequence[int]
 ) -> list[Region]:
     """Slices of the result and of the array that agree.
@@ -138,20 +139,30 @@ def _pieces(
     Labels that stand together with another one on some axis are taken value by value, few of them
     and those with few values.
     """
-    single: set[int] = set()
-    fixed: set[int] = set()
-    for k in sorted(range(len(counts)), key=lambda k: -counts[k]):
-        axes = [c for _, c in forms if c[k]]
-        free = all(not any(c[j] for j in single) for c in axes) and len(axes) == 1
-        (single if free else fixed).add(k)
     found: list[Region] = []
-    order = sorted(fixed)
+    order = _fixed(counts, forms)
     for values in combinations(*[range(counts[k]) for k in order]):
         at = dict(zip(order, values, strict=True))
         piece = _piece(counts, forms, shape, at)
         if piece is not None:
             found.append(piece)
     return found
+
+
+def slices(counts: Sequence[int], forms: Sequence[AffinePlace]) -> int:
+    """How many regions there are at most."""
+    return prod([counts[k] for k in _fixed(counts, forms)])
+
+
+def _fixed(counts: Sequence[int], forms: Sequence[AffinePlace]) -> list[int]:
+    """Labels that are taken value by value."""
+    single: set[int] = set()
+    fixed: set[int] = set()
+    for k in sorted(range(len(counts)), key=lambda k: -counts[k]):
+        axes = [c for _, c in forms if c[k]]
+        free = all(not any(c[j] for j in single) for c in axes) and len(axes) == 1
+        (single if free else fixed).add(k)
+    return sorted(fixed)
 
 
 def _piece(

@@ -35,7 +35,7 @@ def merged(v: Value, axes: Sequence[int]) -> tuple[str, str] | None:
     strides = v.memory.strides
     for first, then in pairwise(axes):
         whole = atom(v.shape[then])
-        whole = v.shape[then] if strides[then] == "1" else f"{whole} * {strides[then]}"
+        whole = whole if strides[then] == "1" else f"{whole} * {strides[then]}"
         if strides[first] != whole:
             return None
     return " * ".join([atom(v.shape[k]) for k in axes]), strides[axes[-1]]

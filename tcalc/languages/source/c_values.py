@@ -93,7 +93,7 @@ def in_memory(name: str, shape: Sequence[str], whole: bool = False) -> Value:
         return Value(name, name=True, entry=lambda index: code, whole=whole)
     strides = ["1"]
     for n in reversed(shape[1:]):
-        strides.insert(0, n if strides[0] == "1" else f"{atom(n)} * {strides[0]}")
+        strides.insert(0, atom(n) if strides[0] == "1" else f"{atom(n)} * {strides[0]}")
     return Value(
         name,
         name=True,
