@@ -115,7 +115,7 @@ def _branch_jets(c: Context, args: Sequence[Jet]) -> Jet:
 def _einsum(g: Generator) -> None:
     count = int(g.rng.choice([0, 1, 2, 3], p=[0.05, 0.3, 0.45, 0.2]))
     places = [g.value() for _ in range(count)]
-    letters = list(g.rng.permutation(list(LETTERS)))
+    letters = [str(c) for c in g.rng.permutation(list(LETTERS))]
     extents: dict[str, Extent] = {}
     words = []
     for k in places:

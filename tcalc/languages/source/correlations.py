@@ -12,7 +12,8 @@ def _correlate(subscripts, windows, other):
     word, right = words.split(",")
     own, summed = [k for k in word if k in out], [k for k in word if k not in out]
     left = [k for k in right if k not in summed]
-    if not windows.size * other.size or {*own} & {*left} or len(left + summed) != len(right):
+    batched = {*own} & {*left} or len(left + summed) != len(right)
+    if not own or not windows.size * other.size or batched:
         return np.einsum(subscripts, windows, other)
     views = windows.transpose([word.index(k) for k in own + summed])
     rights = other.transpose([right.index(k) for k in left + summed])
