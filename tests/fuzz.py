@@ -5,7 +5,7 @@ family, and `--zeros` for data at zeros and ties. Its value and derivatives by r
 random modes are compared with jets, dense derivatives without any of tcalc's code:
 
 * run on every back end, and held compressed;
-* printed as a program, and run;
+* printed as a program of NumPy and of C, and run;
 * printed in every language of text, read back, and run where the node is another one;
 * printed as LaTeX, whose braces match, and as MathML, whose elements are read;
 * in float32, pickled, with other variables in place of its own, and as a batch.
@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tcalc as tc
-from tests.fuzz_checks import CHECKS, Case, Choice, Output
+from tests.fuzz_checks import CHECKS, TOGETHER, Case, Choice, Output
 from tests.random_programs import (
     FAMILIES,
     Program,
@@ -45,7 +45,7 @@ MODES = ("forward", "reverse", "cross-country", "auto")
 #: Numbers on the way above this are not compared: rounding errors are.
 LARGEST = 1e5
 #: Programs that are compiled to C at once, and seconds that one program may take.
-TOGETHER, SECONDS = 25, 120
+PIECE, SECONDS = 25, 120
 #: Seconds in which the programs that are compiled at once are done.
 LONGEST = 1800
 
@@ -148,21 +148,16 @@ def compared(case: Case, where: str) -> list[Mismatch]:
     return guarded(case.seed, where, work)
 
 
-def in_c(cases: Sequence[Case]) -> list[Mismatch]:
-    """All programs as one plan, and one by one where that fails."""
+def together(cases: Sequence[Case], where: str) -> list[Mismatch]:
+    """Many programs at once, and one by one where that fails."""
 
     def work() -> list[Mismatch]:
-        tree = {str(c.seed): {o.what: o.expression for o in c.outputs} for c in cases}
-        bind: dict[str, Any] = {}
-        for c in cases:
-            bind |= c.bind
-        found = tc.compile(tree, backend="c")(bind)
-        told = [(c, o, c.differs(found[str(c.seed)][o.what], o)) for c in cases for o in c.outputs]
-        return [Mismatch(c.seed, "c", f"{o.what}: {text}") for c, o, text in told if text]
+        told = [(c, o, c.differs(found, o)) for c, o, found in TOGETHER[where](cases)]
+        return [Mismatch(c.seed, where, f"{o.what}: {text}") for c, o, text in told if text]
 
-    found = guarded(cases[0].seed, "c", work) if cases else []
+    found = guarded(cases[0].seed, where, work) if cases else []
     if found and len(cases) > 1:
-        return [mismatch for c in cases for mismatch in in_c([c])]
+        return [mismatch for c in cases for mismatch in together([c], where)]
     return found
 
 
@@ -192,9 +187,9 @@ def piece(work: Work) -> tuple[int, Counter[str], list[Mismatch]]:
         for where in CHECKS.keys() - set(work.without):
             mismatches += compared(found, where)
             done[where] += len(found.outputs)
-    if "c" not in work.without:
-        mismatches += in_c(cases)
-        done["c"] += sum(len(found.outputs) for found in cases)
+    for where in TOGETHER.keys() - set(work.without):
+        mismatches += together(cases, where)
+        done[where] += sum(len(found.outputs) for found in cases)
     return len(cases), done, mismatches
 
 
@@ -216,7 +211,8 @@ def still_differs(mismatch: Mismatch, draw: Draw) -> Callable[[Program], bool]:
             return mismatch.where == "building"
         if found is None or mismatch.where == "building":
             return False
-        return bool(in_c([found]) if mismatch.where == "c" else compared(found, mismatch.where))
+        check = compared if mismatch.where in CHECKS else lambda c, where: together([c], where)
+        return bool(check(found, mismatch.where))
 
     return differs
 
@@ -227,7 +223,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first program")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument(
-        "--without", action="append", default=[], choices=[*CHECKS, "c"], help="leave this out"
+        "--without",
+        action="append",
+        default=[],
+        choices=[*CHECKS, *TOGETHER],
+        help="leave this out",
     )
     parser.add_argument(
         "--boost", action="append", default=[], choices=list(FAMILIES), help="more steps of these"
@@ -241,18 +241,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         while programs < options.count:
             # Some programs have numbers too large to compare: so many more are drawn.
             missing = options.count - programs
-            pieces = min(-(-missing // TOGETHER), 40 * options.jobs)
-            work = [
-                Work(seed + TOGETHER * k, TOGETHER, options.without, draw) for k in range(pieces)
-            ]
-            seed += TOGETHER * pieces
+            pieces = min(-(-missing // PIECE), 40 * options.jobs)
+            work = [Work(seed + PIECE * k, PIECE, options.without, draw) for k in range(pieces)]
+            seed += PIECE * pieces
             results = pool.imap(piece, work)
             for first, *_ in work:
                 try:
                     count, where, mismatches = results.next(timeout=LONGEST)
                 except NoResult:
                     # A process that crashes tells nothing, and takes the later results with it.
-                    print(f"no result of the {TOGETHER} seeds from {first} on", flush=True)
+                    print(f"no result of the {PIECE} seeds from {first} on", flush=True)
                     return 1
                 programs, wrong = programs + count, wrong + len(mismatches)
                 done.update(where)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import tcalc as tc
-from tests import mathml_text
+from tests import c_programs, mathml_text
 from tests.random_programs import Evaluated
 from tests.shared import run_source
 
@@ -170,4 +172,39 @@ CHECKS: dict[str, Callable[[Case], Iterator[tuple[Output, Any]]]] = {
     "pickled": pickled,
     "substituted": substituted,
     "batched": batched,
+}
+
+
+# --- many programs at once ------------------------------------------------------------------------
+
+
+def plans_in_c(cases: Sequence[Case]) -> Iterator[tuple[Case, Output, Any]]:
+    """All programs as one plan."""
+    tree = {str(c.seed): {o.what: o.expression for o in c.outputs} for c in cases}
+    bind: dict[str, Any] = {}
+    for c in cases:
+        bind |= c.bind
+    found = tc.compile(tree, backend="c")(bind)
+    yield from [(c, o, found[str(c.seed)][o.what]) for c in cases for o in c.outputs]
+
+
+def printed_in_c(cases: Sequence[Case]) -> Iterator[tuple[Case, Output, Any]]:
+    """All programs as functions of one file of printed C."""
+    jobs = []
+    for c in cases:
+        arrays = {name: a for name, a in c.bind.items() if not isinstance(a, int)}
+        sizes = {name: n for name, n in c.bind.items() if isinstance(n, int)}
+        tree = tuple([o.expression for o in c.outputs])
+        jobs.append(c_programs.Job(str(c.seed), tree, arrays, sizes))
+    with TemporaryDirectory() as folder:
+        for c, program in zip(cases, c_programs.compiled(jobs, Path(folder)), strict=True):
+            status, results = program()
+            assert status == 0, (c.seed, status)
+            yield from [(c, o, found) for o, found in zip(c.outputs, results, strict=True)]
+
+
+#: What is started once for many programs, for starting it takes longer than they do.
+TOGETHER: dict[str, Callable[[Sequence[Case]], Iterator[tuple[Case, Output, Any]]]] = {
+    "c": plans_in_c,
+    "printed c": printed_in_c,
 }
