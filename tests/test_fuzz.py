@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz import CHECKS, TOGETHER, Draw, Mismatch, Work, case, compared, piece, still_differs
+from tests.fuzz import (
+    CHECKS,
+    TOGETHER,
+    Draw,
+    Mismatch,
+    Work,
+    case,
+    compared,
+    piece,
+    still_differs,
+    together,
+)
 from tests.random_corpus import CORPUS
 from tests.random_programs import FAMILIES, Program, drawn, shrunk
 
@@ -50,3 +61,11 @@ def test_sums_of_units_and_of_what_stands_among_zeros(seed: int) -> None:
     found = case(seed)
     assert found is not None
     assert not compared(found, "source")
+
+
+@pytest.mark.parametrize("seed", [53001255, 54001290])
+def test_entries_of_the_first_row_are_no_rows(seed: int) -> None:
+    """Printed C does not write their index 0: loops over later axes run as if over the first."""
+    found = case(seed)
+    assert found is not None
+    assert not together([found], "printed c")

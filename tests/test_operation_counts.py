@@ -151,7 +151,9 @@ PSEUDOINVERSES = ("pinv", "least_squares_inverse")
 
 def test_every_row_of_matrices_has_a_closed_formula() -> None:
     known = SQUARE.keys() | {"lq", "svd", "squared_distances", *PSEUDOINVERSES}
-    found = {name for name, row in TABLE.items() if 2 in row.core and not row.family}
+    # What users declare has a number behind its name.
+    rows = {name: row for name, row in TABLE.items() if "##" not in name}
+    found = {name for name, row in rows.items() if 2 in row.core and not row.family}
     assert found == {name for name in known if not TABLE[name].family}
 
 

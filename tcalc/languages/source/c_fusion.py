@@ -18,6 +18,7 @@ from .c_nests import (
     Line,
     Loop,
     Node,
+    atom,
     mapped,
     place,
     replaced,
@@ -152,8 +153,7 @@ class Fusion:
             return None
         if len(array.shape) == 1:
             return access if access.isidentifier() else None
-        found = re.match(r"\(*(\w+) \* ", access)
-        return found.group(1) if found else None
+        return first_index(access, array.shape)
 
     def _entry(self, name: str, access: str | None) -> tuple[str, ...] | None:
         """The indices of all axes, where they are different indices of loops."""
@@ -237,6 +237,23 @@ def _after(text: str, start: int) -> str | None:
             return text[first:k]
         depth += (character in "([") - (character in ")]")
     return None
+
+
+def first_index(access: str, shape: Sequence[str]) -> str | None:
+    """The word by which a place begins, where it is the index of the first axis.
+
+    Of a place in the first row the index 0 is not written: then fewer extents are multiplied.
+    """
+    found = re.match(r"\(*(\w+) \* ", access)
+    by = re.findall(r"(?:^\(*\w+|\)) \* (\w+|\([^()]*\))", access)
+    whole = [_factors(n) for n in by] == [_factors(atom(n)) for n in shape[1:]]
+    rows = len(by) == 1 and _factors(by[0]) == " * ".join([_factors(atom(n)) for n in shape[1:]])
+    return found.group(1) if found and (whole or rows) else None
+
+
+def _factors(text: str) -> str:
+    """An atom, a product without its parentheses."""
+    return text if re.search(r"[+-]", text) else text.strip("()")
 
 
 # --- numbers instead of arrays --------------------------------------------------------------------

@@ -139,6 +139,12 @@ class Matlab(MatlabProgram):
     def add(self, terms: Sequence[Code]) -> Code:
         return super().add(self.full_matrices(terms))
 
+    def call(self, op: Operator, args: Sequence[Code]) -> Code | None:
+        if op.name == "power" and args[1].text.endswith("'"):
+            # A transpose binds as a power does, and the one that stands first goes first.
+            args = [args[0], replace(args[1], text=f"({args[1].text})")]
+        return super().call(op, args)
+
     def full_matrices(self, found: Sequence[Code]) -> list[Code]:
         """Operands that can be repeated along axes, which diagonal matrices of Octave cannot."""
         if not thin(*found) or not any(v.diagonal for v in values(found)):

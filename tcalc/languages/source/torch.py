@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import numpy as np
+
 from ...graph.extents import Extent, Shape, extent_from, form_of
 from .array_operators import Template
 from .array_programs import tuple_of
@@ -190,6 +192,11 @@ def _window(a, starts, steps, shape):
         double = any("torch.float64" in line for line in body)
         names = ", ".join(arrays)
         return f"{names} = floats({names}, double=True)" if double else super().given(arrays, body)
+
+    def array(self, value: np.ndarray) -> Code:
+        """In float32 it promotes nothing, and PyTorch's products take tensors of one dtype."""
+        found = super().array(value)
+        return self.constant(found) if value.dtype == np.float32 else found
 
     def constant(self, c: Code) -> Code:
         return Code(f"{operand(c)}.to({self.kind(self.dtype)})")
