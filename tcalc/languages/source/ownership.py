@@ -103,7 +103,8 @@ class Ownership:
             return False
         spend("steps", len(self.codes) // SEARCHED_A_STEP)
         named = [c.text for k, c in self.codes.items() if name in c.text and k != id(arg)]
-        return not any(re.search(rf"\b{name}\b", text) for text in named)
+        viewed = any(_views(name, line) for line in self.language.scope.lines)
+        return not viewed and not any(re.search(rf"\b{name}\b", text) for text in named)
 
     def makes(self, node: Expr, code: Code) -> bool:
         """Is the value a new array with as many axes as any parameter?"""
@@ -114,3 +115,10 @@ class Ownership:
         if isinstance(node, Apply):
             return node.op.elementwise or factored(self.language, node)
         return isinstance(node, Add | Einsum)
+
+
+def _views(name: str, line: str) -> bool:
+    """Does a statement give a name to a part of an array, which is read by that name then?"""
+    move = r"(\.T|\[[^\]]*\]|\.transpose\([^()]*\)|\.reshape\(.*\))"
+    call = rf"(np\.einsum\('[^']*', {name}\)|(_window|np\.broadcast_to)\({name}, .*\))"
+    return bool(re.fullmatch(rf"\s*\w+ = ({name}{move}|{call}){move}*", line))
