@@ -209,4 +209,17 @@ CORPUS = [
             ],
         ),
     ),
+    (
+        55002026,
+        Program(
+            {"u": ("m", "m")},
+            {"m": 1, "n": 1},
+            [
+                ("unary", (0,), {"name": "softplus"}),
+                ("einsum", (1, 1, 1), {"spec": "kk,ja,bk->jka", "sizes": {}}),
+                ("einsum", (2,), {"spec": "naa->", "sizes": {}}),
+                ("einsum", (1, 3), {"spec": "zz,->z", "sizes": {}}),
+            ],
+        ),
+    ),
 ]

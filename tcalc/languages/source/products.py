@@ -194,7 +194,8 @@ class Products(PlacedProducts):
         One array times its own transpose is half the work of two arrays.
         """
         found = weighted_square(factors, out)
-        if found is None:
+        # Of a diagonal the product has fewer axes than the operand.
+        if found is None or any(len({*factors[k][1]}) < len(factors[k][1]) for k in found[0]):
             return self.squared(factors)
         operands = [(self.values.code(arg), word) for arg, word in factors]
         place, weights = found
