@@ -192,7 +192,7 @@ FUNCTIONS: dict[
     "qr_r": (("shifted",), 2, lambda la, a: la.qr(a)[1], lambda c, a: cholesky(c, a.T @ a).T),
     "pinv": (("gram", "shifted"), 2, lambda la, a: la.pinv(a), lambda c, a: jets.inverse(a)),
     "adj": (("shifted",), 2, lambda la, a: la.adj(a), lambda c, a: determinant(c, a) * jets.inverse(a)),
-    "tril": (("shifted",), 2, lambda la, a: a - la.sym(a), lambda c, a: (a - a.T) * 0.5),
+    "antisymmetric": (("shifted",), 2, lambda la, a: a - la.sym(a), lambda c, a: (a - a.T) * 0.5),
 }  # fmt: skip
 LOG = jets.ELEMENTWISE["log"]
 
@@ -204,7 +204,7 @@ def _flipped(a: Jet) -> Jet:
 
 
 def _sum(a: Jet) -> Jet:
-    return a.map(lambda x: x.sum(axis=0))
+    return jets.reduce("sum", a, 0)
 
 
 def _diagonal(c: Context, a: Jet) -> Jet:
@@ -287,10 +287,10 @@ def _tall(g: Generator) -> None:
     if fitting:
         k = g.pick(fitting)
         rows, columns = g.shapes[k]
-        g.emit("tall", [k], (columns, rows), wide=False)
+        g.emit("tall", [k], (columns, rows))
 
 
-def _tall_jets(c: Context, args: Sequence[Jet], wide: bool) -> Jet:
+def _tall_jets(c: Context, args: Sequence[Jet]) -> Jet:
     a = args[0]
     gram = a.T @ a
     found = jets.inverse(gram) @ a.T
@@ -330,6 +330,6 @@ def _triangular_jets(
 MATRICES: dict[str, Operation] = {
     "function": Operation(_function, _build_function, _function_jets, 6),
     "system": Operation(_system, _build_system, _system_jets, 3),
-    "tall": Operation(_tall, lambda c, args, wide: c.xp.linalg.pinv(args[0]), _tall_jets),
+    "tall": Operation(_tall, lambda c, args: c.xp.linalg.pinv(args[0]), _tall_jets),
     "triangular": Operation(_triangular_product, _build_triangular, _triangular_jets),
 }

@@ -25,36 +25,31 @@ Place = tuple[int, ...]
 Values = Mapping[str, Any]
 
 
-class _Watched:
-    """Calls whose results are looked at: a nan from numbers without one is an error."""
-
-    _outputs: Any
-
-    def __call__(self, /, *arguments: Any, **values: Any) -> Any:
-        results = super().__call__(*arguments, **values)  # type: ignore[misc]
-        if any(map(_has_nan, _arrays(results))):
-            given = self._given(arguments, values)
-            if not any(map(_has_nan, given.values())):
-                raise FloatingPointError(_first_nan(self._outputs, given))
-        return results
-
-    def _given(self, arguments: tuple[Any, ...], values: Values) -> Values:
-        """What the call computed with, by name."""
-        raise NotImplementedError
-
-
-class WatchedCompiled(_Watched, Compiled):
+class WatchedCompiled(Compiled):
     """What ``compile(…, debug=True)`` returns."""
 
-    def _given(self, arguments: tuple[Any, ...], values: Values) -> Values:
-        return _all_of(self, arguments, values)
+    def __call__(self, /, *arguments: Any, **values: Any) -> Any:
+        results = super().__call__(*arguments, **values)
+        return _looked_at(results, self._outputs, self, arguments, values)
 
 
-class WatchedStructured(_Watched, CompiledStructured):
+class WatchedStructured(CompiledStructured):
     """What ``compile(…, structured=True, debug=True)`` returns: cores are looked at."""
 
-    def _given(self, arguments: tuple[Any, ...], values: Values) -> Values:
-        return _all_of(self._sizes, arguments, values)
+    def __call__(self, /, *arguments: Any, **values: Any) -> Any:
+        results = super().__call__(*arguments, **values)
+        return _looked_at(results, self._outputs, self._sizes, arguments, values)
+
+
+def _looked_at(
+    results: Any, outputs: Any, held: Compiled, arguments: tuple[Any, ...], values: Values
+) -> Any:
+    """The results of a call; a nan from numbers without one is an error."""
+    if any(map(_has_nan, _arrays(results))):
+        given = _all_of(held, arguments, values)
+        if not any(map(_has_nan, given.values())):
+            raise FloatingPointError(_first_nan(outputs, given))
+    return results
 
 
 def _all_of(held: Compiled, arguments: tuple[Any, ...], values: Values) -> Values:

@@ -23,11 +23,15 @@ def integers(frame: Frame, step: Step) -> str:
     leaves = {id(leaf): slot for leaf, slot in zip(form.leaves, step.args, strict=True)}
     try:
         entry = _Entries(frame, leaves, form.sizes).of(form.e, range(len(shape)))
-    except NotImplementedError:
+    except _NoForm:
         return "FAIL;"
     loops = "".join([f"for (long i{k} = 0; i{k} < {n}; i{k}++) " for k, n in enumerate(shape)])
     place = " + ".join([f"i{k} * {s}L" for k, s in enumerate(full(shape))]) or "0"
     return f"{loops}p{step.out}[{place}] = {entry};"
+
+
+class _NoForm(Exception):
+    """Integers that C has no text for here."""
 
 
 class _Entries:
@@ -35,7 +39,7 @@ class _Entries:
 
     Raises
     ------
-    NotImplementedError
+    _NoForm
         For what has no form.
     """
 
@@ -58,7 +62,7 @@ class _Entries:
         text = OF_INTEGERS.get(e.op.name, "") if e.args else ""
         found = text.format(*[self.of(arg, axes) for arg in e.args])
         if not 0 < len(found) < MOST:
-            raise NotImplementedError
+            raise _NoForm
         return found
 
     def _read(self, slot: int, e: Expr, axes: Sequence[int]) -> str:
@@ -71,7 +75,7 @@ class _Entries:
 
     def _product(self, e: Einsum, axes: Sequence[int]) -> str:
         if e.summed or set(range(len(e.extents))) - set(e.out):
-            raise NotImplementedError
+            raise _NoForm
         at = dict(zip(e.out, axes, strict=True))
         factors = [
             self.of(arg, [at[label] for label in word])
