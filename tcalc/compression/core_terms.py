@@ -99,9 +99,7 @@ def summands(value: Expr) -> list[Expr]:
     """
     larger: set[int] = set()
     for node in postorder([value]):
-        if isinstance(node, Add) and (
-            structured(node, larger) or all([low_order(t) for t in node.args])
-        ):
+        if isinstance(node, Add) and (structured(node, larger) or all(map(low_order, node.args))):
             larger.add(id(node))
 
     def opened(e: Expr) -> Sequence[Expr] | None:
