@@ -11,13 +11,11 @@ tells.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from ...support.arrays import AnyArray
 from ...support.conditions import looked_at_later
-
-if TYPE_CHECKING:
-    from .library import CuPy
+from ...support.namespaces import ArrayNamespace
 
 #: Units of rounding times rows by which products with the vector may differ. One that is too
 #: small costs a second run where it is exceeded, no number.
@@ -38,7 +36,7 @@ class Factorisations:
     A QR decomposition has no way to fail, and of determinants a zero pivot is none.
     """
 
-    def __init__(self, xp: CuPy) -> None:
+    def __init__(self, xp: ArrayNamespace) -> None:
         self._xp = xp
         self._own = import_module("cupy.linalg")
         self._state = import_module("cupyx").geterr
