@@ -239,10 +239,10 @@ def _reduced(frame: Frame, step: Step) -> str:
     found, out = frame.arrays[a], frame.arrays[step.out]
     axes = len(out.shape)
     lead, core = found.shape[:axes], found.shape[axes:]
-    strides = [s for n, s in zip(core, found.strides[axes:], strict=True) if n > 1]
-    apart = strides[-1] if strides else 1
-    rest = [n for n in core if n > 1]
-    dense = all(s == apart * prod(rest[k + 1 :]) for k, s in enumerate(strides))
+    # In any order: all of these axes are reduced.
+    steps = sorted([(s, n) for n, s in zip(core, found.strides[axes:], strict=True) if n > 1])
+    apart = steps[0][0] if steps else 1
+    dense = all(s == apart * prod([n for _, n in steps[:k]]) for k, (s, _) in enumerate(steps))
     starts = [
         start_of(slot, aligned(lead, x.shape[:axes], x.strides[:axes]))
         for slot, x in ((a, found), (step.out, out))
