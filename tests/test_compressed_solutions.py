@@ -106,7 +106,7 @@ def test_what_has_no_formula_is_said() -> None:
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(structured_solves, "REPEATED", 2)
+    monkeypatch.setattr(structured_solves, "REPEATED", {"numpy": 2})
 
 
 def functions(step: Any) -> list[Any]:
