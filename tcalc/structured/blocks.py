@@ -123,11 +123,11 @@ class BlockStructured(BlockJacobian):
         """The factors, for solves with many right-hand sides."""
         return Factor(self, damping_of(damping))
 
-    def with_factors(self, damping: float) -> tuple[BlockStructured, BlockSolver]:
-        """The same blocks, which keep their factors at a damping, and these."""
+    def with_factors(self, damping: float) -> tuple[BlockStructured, BlockSolver, str]:
+        """The same blocks, which keep their factors at a damping, these, and their method."""
         held = BlockStructured(self.template, self.rows)
-        held._factors[damping] = self._factored(damping)
-        return held, held._factors[damping][0]
+        found = held._factors[damping] = self._factored(damping)
+        return held, *found
 
     def solve(self, g: Any, damping: float = 0) -> Any:
         """x with H x = g, nested as g, or with (H + damping * identity) x = g.

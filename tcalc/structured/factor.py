@@ -12,7 +12,7 @@ class Factor(Factored):
 
     def __init__(self, of: Any, damping: float) -> None:
         self._damping = damping
-        self._held, self.solver = of.with_factors(damping)
+        self._held, self.solver, self._method = of.with_factors(damping)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Factor, (self._held, self._damping)
@@ -22,4 +22,4 @@ class Factor(Factored):
         return self._held.solve(g, self._damping)
 
     def __repr__(self) -> str:
-        return f"<Factor of {self._held!r}>"
+        return f"<Factor of {self._held!r}: {self._method}>"

@@ -275,11 +275,11 @@ class Structured:
         self._square("factor")
         return Factor(self, damping_of(damping))
 
-    def with_factors(self, damping: float) -> tuple[Structured, Solver]:
-        """The same tensor, which keeps its factors at a damping, and these."""
+    def with_factors(self, damping: float) -> tuple[Structured, Solver, str]:
+        """The same tensor, which keeps its factors at a damping, these, and their method."""
         held = Structured(self._terms, self._slots, self._limit)
-        held._factors[damping] = self._factored(damping)
-        return held, held._factors[damping][0]
+        found = held._factors[damping] = self._factored(damping)
+        return held, *found
 
     def _factored(self, damping: float) -> tuple[Solver, str]:
         found = self._factors.get(damping)
