@@ -17,8 +17,9 @@ from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
 from ..support.machine import machine_memory
+from .factor import Factor
 from .shown import cores_table, held_bytes
-from .solvers.base import Factored, Solver, damping_of, not_an_array, read_only, real_array
+from .solvers.base import Solver, damping_of, not_an_array, read_only, real_array
 from .solvers.blocks import arrangement, assemble_blocks
 from .solvers.choose import factor, first_method, term_lines
 from .solvers.subspace import factor_inside, projected_terms
@@ -198,6 +199,10 @@ class Structured:
             whole = projected(whole, slot)
         return whole
 
+    def __float__(self) -> float:
+        """The entry of a tensor without axes."""
+        return float(self.todense())
+
     def tomatrix(self) -> Array:
         """The dense tensor as a matrix of rows and columns, in C-order."""
         layout = self._terms.layout
@@ -270,6 +275,12 @@ class Structured:
         self._square("factor")
         return Factor(self, damping_of(damping))
 
+    def with_factors(self, damping: float) -> tuple[Structured, Solver, str]:
+        """The same tensor, which keeps its factors at a damping, these, and their method."""
+        held = Structured(self._terms, self._slots, self._limit)
+        found = held._factors[damping] = self._factored(damping)
+        return held, *found
+
     def _factored(self, damping: float) -> tuple[Solver, str]:
         found = self._factors.get(damping)
         if found is None:
@@ -293,7 +304,7 @@ class Structured:
 
         Parameters
         ----------
-        g : array
+        g : array or Structured
             Of the row shape; further axes are more right-hand sides.
         damping : float
 
@@ -308,6 +319,7 @@ class Structured:
         """
         layout = self._terms.layout
         self._square("solve")
+        g = g.todense() if isinstance(g, Structured) else g
         rhs = real_array(g, "the right-hand side of solve")
         if rhs.shape[: layout.rows] != layout.row_shape:
             raise ShapeError(
@@ -378,23 +390,3 @@ class Structured:
         return f"<Structured {show_shape(self.shape)} {held}>"
 
     _repr_html_ = cores_table
-
-
-class Factor(Factored):
-    """A factored tensor: what `Structured.factor` returns."""
-
-    def __init__(self, held: Structured, damping: float) -> None:
-        self._held, self._damping, self._found = held, damping, held._factored(damping)
-        self.solver = self._found[0]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Factor, (self._held, self._damping)
-
-    def solve(self, g: Any) -> Array:
-        """x with H x = g, damped as the factor is."""
-        damped = Structured(self._held.terms, self._held.slots, self._held.limit)
-        damped._factors[0.0] = self._found
-        return damped.solve(g)
-
-    def __repr__(self) -> str:
-        return f"<Factor of {self._held!r}: {self._found[1]}>"
