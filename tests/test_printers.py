@@ -191,7 +191,9 @@ def test_long_formulas_are_laid_out_once_in_each_style_and_name_the_same_parts(
     styles, named = zip(*runs, strict=True)
     # first of the size; then, of MathML, of the alternative text; then of str
     assert styles == ("Style", "Latex", "MathML", "Style", "Style")
-    assert not named[0] and named[1] and named[1:] == 4 * named[1:2]
+    assert not named[0]
+    assert named[1]
+    assert named[1:] == 4 * named[1:2]
     assert all(
         sign in part for sign, part in zip(("t_{1}", "<mtable", "t1 = "), texts, strict=True)
     )
