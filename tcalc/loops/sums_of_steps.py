@@ -90,8 +90,8 @@ class _Steps:
     def _entrywise(
         self, e: Einsum, words: Sequence[Sequence[int]], labels: Collection[int]
     ) -> bool:
-        """Are a step's products of operands with these words no more than one has entries?"""
-        held = [self._entries([e.extents[i] for i in set(w) if i in labels]) for w in words]
+        """Are a step's products, with these labels, no more than one operand has entries?"""
+        held = [self._entries([e.extents[i] for i in {*w} & {*labels}]) for w in words]
         return self._entries([e.extents[i] for i in labels]) <= max(held, default=1)
 
     # --- sums -------------------------------------------------------------------------------------
@@ -199,7 +199,8 @@ class _Steps:
             return None
         label = e.out[axis]
         words = [word for arg, word in zip(e.args, e.labels, strict=True) if not _chooses(arg)]
-        if len(words) > 1 and not self._entrywise(e, words, set().union(*words) - {label}):
+        moving = [word for word in words if label in word]
+        if len(words) > 1 and not self._entrywise(e, moving, set().union(*words) - {label}):
             return None
         found: list[_Sliced] = []
         for arg, word in zip(e.args, e.labels, strict=True):
