@@ -17,8 +17,17 @@ from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
 from ..support.machine import machine_memory
+from ..support.namespaces import moved, namespace_of
 from .shown import cores_table, held_bytes
-from .solvers.base import Factored, Solver, damping_of, not_an_array, read_only, real_array
+from .solvers.base import (
+    Factored,
+    Solver,
+    damping_of,
+    dense_slogdet,
+    not_an_array,
+    read_only,
+    real_array,
+)  # fmt: skip
 from .solvers.blocks import arrangement, assemble_blocks
 from .solvers.choose import factor, first_method, term_lines
 from .solvers.subspace import factor_inside, projected_terms
@@ -40,6 +49,7 @@ class Structured:
         As an array's, but that the bytes are those of the cores.
     cores : tuple of ndarray
         Distinct arrays, integer tables included; read-only views, possibly of what was given.
+        Those of ``backend="cupy"`` lie on the device, as what is computed of them alone.
     """
 
     __array_ufunc__ = None
@@ -145,8 +155,8 @@ class Structured:
             raise TypeError(
                 "compressed tensors multiply arrays; A @ (B @ v) applies two, todense() densifies"
             )
-        rhs = real_array(v, "the right-hand side of @")
-        layout = self._terms.layout
+        given, layout = real_array(v, "the right-hand side of @"), self._terms.layout
+        rhs = moved(given, self._terms.xp)
         if rhs.shape[: layout.columns] != layout.column_shape:
             raise ShapeError(
                 f"a tensor of shape {show_shape(self.shape)} times shape {show_shape(rhs.shape)}: "
@@ -158,7 +168,7 @@ class Structured:
         for slot in self._slots:
             if slot.j < layout.rows:
                 result = projected(result, slot)
-        return result[()] if result.ndim == 0 else result
+        return moved(result, namespace_of(given))[()]
 
     def _columns(self) -> list[Slot]:
         rows = self._terms.layout.rows
@@ -205,7 +215,7 @@ class Structured:
 
     def tosparse(self) -> Any:
         """A scipy.sparse array, whatever share of it is zero."""
-        return assembled([[self.unprojected()]])
+        return assembled([[self.unprojected().on_host()]])
 
     def operator(self) -> Any:
         """A scipy.sparse.linalg.LinearOperator over flat vectors."""
@@ -237,7 +247,8 @@ class Structured:
         tied = terms.layout.tied
         full = [*(shape[k] for k in tied), *(shape[k] for k in found.inner * 2)]
         spread = [slice(None) if k in found.carried else None for k in tied]
-        return np.array(np.broadcast_to(held[(*spread, ...)], full))
+        whole: Array = terms.xp.broadcast_to(held[(*spread, ...)], tuple(full))
+        return whole.copy()
 
     # --- solving ----------------------------------------------------------------------------------
 
@@ -290,9 +301,9 @@ class Structured:
         MemoryLimitError
             If no structure helps and a dense matrix does not fit.
         """
-        layout = self._terms.layout
         self._square("solve")
-        rhs = real_array(g, "the right-hand side of solve")
+        given, layout = real_array(g, "the right-hand side of solve"), self._terms.layout
+        rhs = moved(given, self._terms.xp)
         if rhs.shape[: layout.rows] != layout.row_shape:
             raise ShapeError(
                 f"solve with a tensor of shape {show_shape(self.shape)}: the right-hand side has "
@@ -304,8 +315,8 @@ class Structured:
         for slot in self._columns():
             rhs = projected(rhs, slot)
         flat = rhs.reshape((*layout.row_shape, prod(further))).astype(self.dtype, copy=False)
-        found = solver.solve(flat)
-        result: Array = found.reshape((*layout.column_shape, *further))[()]
+        found = solver.solve(flat).reshape((*layout.column_shape, *further))
+        result: Array = moved(found, namespace_of(given))[()]
         return result
 
     def slogdet(self) -> tuple[float, float]:
@@ -316,9 +327,7 @@ class Structured:
         except LinAlgError:
             if self._slots or self._terms.layout.size > _DENSE_DETERMINANT:
                 raise
-            with np.errstate(invalid="ignore"):
-                sign, log = np.linalg.slogdet(self.tomatrix())
-            return float(sign), float(log)
+            return dense_slogdet(self.tomatrix())
         return solver.slogdet()
 
     def logdet(self) -> float:
@@ -337,8 +346,9 @@ class Structured:
 
     def title(self) -> str:
         """The line above the terms: shape, dtype, bytes."""
-        whole = f"{show_shape(self.shape)}, {self.dtype}"
-        return f"compressed tensor of shape {whole}: {held_bytes(self)}"
+        return (
+            f"compressed tensor of shape {show_shape(self.shape)}, {self.dtype}: {held_bytes(self)}"
+        )
 
     def notes(self) -> list[str]:
         """The terms, and the method of `solve`."""
@@ -378,23 +388,3 @@ class Factor(Factored):
 
     def __repr__(self) -> str:
         return f"<Factor of {self._held!r}: {self._found[1]}>"
-
-
-def identity_like(held: Any) -> Any:
-    """The identity of the shape of a square compressed tensor, inside its variable's subspace.
-
-    Parameters
-    ----------
-    held : Structured or BlockStructured
-
-    Returns
-    -------
-    Structured or BlockStructured
-    """
-    if not isinstance(held, Structured):
-        made = getattr(held, "identity", None)
-        if made is None:
-            raise TypeError(f"identity_like takes a compressed tensor, not {type(held).__name__}")
-        return made()
-    held._square("identity_like")
-    return Structured(identity_terms(held.terms.layout.column_shape), held.slots, held._limit)
