@@ -1,11 +1,8 @@
-"""Identities of the shapes of compressed tensors."""
+"""The identity of the shape of a compressed tensor, or of blocks."""
 
 from __future__ import annotations
 
 from typing import Any
-
-from .tensor import Structured
-from .terms.numeric_terms import identity_terms
 
 
 def identity_like(held: Any) -> Any:
@@ -19,10 +16,7 @@ def identity_like(held: Any) -> Any:
     -------
     Structured or BlockStructured
     """
-    if not isinstance(held, Structured):
-        made = getattr(held, "identity", None)
-        if made is None:
-            raise TypeError(f"identity_like takes a compressed tensor, not {type(held).__name__}")
-        return made()
-    held._square("identity_like")
-    return Structured(identity_terms(held.terms.layout.column_shape), held.slots, held._limit)
+    made = getattr(held, "identity", None)
+    if made is None:
+        raise TypeError(f"identity_like takes a compressed tensor, not {type(held).__name__}")
+    return made()

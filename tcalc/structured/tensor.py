@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -18,16 +18,9 @@ from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
 from ..support.machine import machine_memory
 from ..support.namespaces import moved, namespace_of
+from .factor import Factor
 from .shown import cores_table, held_bytes
-from .solvers.base import (
-    Factored,
-    Solver,
-    damping_of,
-    dense_slogdet,
-    not_an_array,
-    read_only,
-    real_array,
-)  # fmt: skip
+from .solvers.base import Solver, damping_of, dense_slogdet, not_an_array, read_only, real_array
 from .solvers.blocks import arrangement, assemble_blocks
 from .solvers.choose import factor, first_method, term_lines
 from .solvers.subspace import factor_inside, projected_terms
@@ -35,6 +28,9 @@ from .terms.numeric_terms import Terms, identity_terms
 from .terms.patterns import assembled
 
 _DENSE_DETERMINANT = 2000
+
+#: Solves without factors, given a right-hand side; None where it does not suit the numbers.
+DirectSolve = Callable[[Terms, Array], Array | None]
 
 
 class Structured:
@@ -54,10 +50,17 @@ class Structured:
 
     __array_ufunc__ = None
     __array__ = __radd__ = __rsub__ = not_an_array
-    __slots__ = ("_factors", "_limit", "_slots", "_terms", "shape")
+    __slots__ = ("_direct", "_factors", "_limit", "_slots", "_terms", "shape")
 
-    def __init__(self, terms: Terms, slots: Sequence[Slot] = (), limit: int | None = None) -> None:
+    def __init__(
+        self,
+        terms: Terms,
+        slots: Sequence[Slot] = (),
+        limit: int | None = None,
+        direct: DirectSolve | None = None,
+    ) -> None:
         self._terms, self._slots, self._limit = terms, tuple(slots), limit
+        self._direct = None if self._slots else direct
         self.shape = terms.layout.shape
         self._factors: dict[float, tuple[Solver, str]] = {}
 
@@ -198,6 +201,10 @@ class Structured:
             whole = projected(whole, slot)
         return whole
 
+    def __float__(self) -> float:
+        """The entry of a tensor without axes."""
+        return float(self.todense())
+
     def tomatrix(self) -> Array:
         """The dense tensor as a matrix of rows and columns, in C-order."""
         layout = self._terms.layout
@@ -260,10 +267,22 @@ class Structured:
                 f"columns {show_shape(layout.column_shape)}"
             )
 
+    def identity(self) -> Structured:
+        """The identity of this shape, inside the subspaces of its slots."""
+        self._square("identity_like")
+        held = identity_terms(self._terms.layout.column_shape)
+        return Structured(held, self._slots, self._limit)
+
     def factor(self, damping: float = 0) -> Factor:
         """The factors, for solves with many right-hand sides."""
         self._square("factor")
         return Factor(self, damping_of(damping))
+
+    def with_factors(self, damping: float) -> tuple[Structured, Solver, str]:
+        """The same tensor, which keeps its factors at a damping, these, and their method."""
+        held = Structured(self._terms, self._slots, self._limit)
+        found = held._factors[damping] = self._factored(damping)
+        return held, *found
 
     def _factored(self, damping: float) -> tuple[Solver, str]:
         found = self._factors.get(damping)
@@ -288,7 +307,7 @@ class Structured:
 
         Parameters
         ----------
-        g : array
+        g : array or Structured
             Of the row shape; further axes are more right-hand sides.
         damping : float
 
@@ -302,6 +321,7 @@ class Structured:
             If no structure helps and a dense matrix does not fit.
         """
         self._square("solve")
+        g = g.todense() if isinstance(g, Structured) else g
         given, layout = real_array(g, "the right-hand side of solve"), self._terms.layout
         rhs = moved(given, self._terms.xp)
         if rhs.shape[: layout.rows] != layout.row_shape:
@@ -310,6 +330,10 @@ class Structured:
                 f"shape {show_shape(rhs.shape)}, expected {show_shape(layout.row_shape)}, and any "
                 "further axes"
             )
+        if self._direct is not None and not damping:
+            direct, self._direct = self._direct, None  # once: factors are for who solves again
+            if not self._factors and (found := direct(self._terms, rhs)) is not None:
+                return found
         further = rhs.shape[layout.rows :]
         solver, _ = self._factored(damping_of(damping))
         for slot in self._columns():
@@ -368,23 +392,3 @@ class Structured:
         return f"<Structured {show_shape(self.shape)} {held}>"
 
     _repr_html_ = cores_table
-
-
-class Factor(Factored):
-    """A factored tensor: what `Structured.factor` returns."""
-
-    def __init__(self, held: Structured, damping: float) -> None:
-        self._held, self._damping, self._found = held, damping, held._factored(damping)
-        self.solver = self._found[0]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Factor, (self._held, self._damping)
-
-    def solve(self, g: Any) -> Array:
-        """x with H x = g, damped as the factor is."""
-        damped = Structured(self._held.terms, self._held.slots, self._held.limit)
-        damped._factors[0.0] = self._found
-        return damped.solve(g)
-
-    def __repr__(self) -> str:
-        return f"<Factor of {self._held!r}: {self._found[1]}>"
