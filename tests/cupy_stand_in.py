@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import numpy as np
+import scipy.sparse
 from scipy import special
 
 from tests.cupy_device import DEVICE
@@ -112,6 +113,87 @@ class DeviceArray:
 DeviceArray.__module__ = "cupy"
 
 
+class DeviceSparse:
+    """A sparse matrix on the device that there is not, of one of three formats."""
+
+    __array_ufunc__ = None
+    #: Attributes of instances alone, which no table of a class has.
+    HELD: ClassVar[dict[str, tuple[str, ...]]] = {
+        "csr": ("data", "indices", "indptr"), "csc": ("data", "indices", "indptr"),
+        "coo": ("data", "row", "col"),
+    }  # fmt: skip
+
+    def __init__(self, host: Any, canonical: bool = False) -> None:
+        self.__dict__.update(host=host, canonical=canonical)
+
+    def __getattr__(self, name: str) -> Any:
+        form = self.host.format
+        if name in self.HELD[form]:
+            return wrapped(getattr(self.host, name))
+        text = API[f"cupyx.scipy.sparse.{form}_matrix"].get(name)
+        if text is None:
+            raise AttributeError(f"CuPy's {form}_matrix has no {name}")
+        if name == "has_canonical_format" and form != "coo":
+            return self._looked()
+        if name == "get":
+            DEVICE.wait()
+            return self.host.copy
+        if name == "sum_duplicates":
+            return self._looked
+        found = getattr(self.host, name)
+        if not callable(found):
+            return DeviceSparse(found, self.canonical) if name == "T" else found
+        signature(text)  # known by name; what it takes is SciPy's
+        return lambda *args, **options: self._of(found(*unwrapped(list(args)), **options))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "has_canonical_format":
+            self.__dict__["canonical"] = value
+        else:
+            assert name == "data", name
+            self.host.data = value.host
+
+    def __array__(self, *options: Any, **more: Any) -> np.ndarray:
+        raise TypeError("Implicit conversion to a NumPy array is not allowed")
+
+    def __deepcopy__(self, memo: Any) -> DeviceSparse:
+        return DeviceSparse(self.host.copy(), self.canonical)
+
+    def _of(self, found: Any) -> Any:
+        same = getattr(found, "format", None) in ("csr", "csc", "coo")
+        return DeviceSparse(found, self.canonical) if same else wrapped(found)
+
+    def _looked(self) -> bool:
+        """Each entry stands once now; CuPy waits to see whether it did, the first time."""
+        if not self.canonical:
+            DEVICE.wait()
+            self.host.sum_duplicates()
+            self.__dict__["canonical"] = True
+        return True
+
+    def __matmul__(self, other: Any) -> Any:
+        self._looked()
+        if isinstance(other, DeviceSparse):
+            other._looked()
+            DEVICE.wait()
+            return DeviceSparse((self.host @ other.host).tocsr())
+        assert other.ndim in (1, 2)
+        return wrapped(self.host @ unwrapped(other))
+
+
+def sparse_matrix(form: str) -> Callable[..., DeviceSparse]:
+    """The constructor of a format, from a sparse matrix, or from arrays of the device."""
+
+    def make(given: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> DeviceSparse:
+        if isinstance(given, DeviceSparse):
+            return DeviceSparse(given.host.asformat(form), given.canonical)
+        parts = given if hasattr(given, "tocsr") else unwrapped(given)
+        made = getattr(scipy.sparse, f"{form}_matrix")(parts, shape=shape, dtype=dtype, copy=True)
+        return DeviceSparse(made)
+
+    return make
+
+
 def _binary(name: str) -> None:
     apply = getattr(operator, {"and": "and_", "or": "or_"}.get(name, name))
     setattr(DeviceArray, f"__{name}__", lambda a, b: wrapped(apply(a.host, unwrapped(b))))
@@ -140,7 +222,7 @@ def wrapped(found: Any) -> Any:
 
 def unwrapped(given: Any) -> Any:
     """Arrays of the device as NumPy's, which are refused themselves."""
-    if isinstance(given, DeviceArray):
+    if isinstance(given, DeviceArray | DeviceSparse):
         return given.host
     if isinstance(given, np.ndarray) and given.ndim:
         raise TypeError("Unsupported type <class 'numpy.ndarray'>")
@@ -261,6 +343,9 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "cupyx.scipy.special": {},
     "cupyx.scipy.linalg": {"solve_triangular": solve_triangular},
+    "cupyx.scipy.sparse": {
+        f"{form}_matrix": sparse_matrix(form) for form in ("csr", "csc", "coo")
+    },
     "cupy.cuda": {
         "get_current_stream": Stream,
         "get_device_id": lambda: DEVICE.number,
@@ -306,7 +391,7 @@ def module(name: str, source: Any) -> ModuleType:
         compute = OWN[name].get(key) or getattr(source, key, None)
         if isinstance(compute, type) and key in CLASSES:
             setattr(found, key, checked_kernel(text, compute))
-        elif text == "value":
+        elif text == "value" or compute in OWN["cupyx.scipy.sparse"].values():
             setattr(found, key, compute)
         elif key == "asnumpy":
             setattr(found, key, from_device(text))
