@@ -61,4 +61,8 @@ def test_equal_powers_are_one_of_a_product_that_stands_in_the_formula(
     names = {"u": u, "w": tc.var("w", ("n", "n")), "v": v, "c": tc.var("c")}
     e = tc.parse(text, **names)
     assert str(e) == written
-    assert tc.parse(written, **names) is e
+    again = tc.parse(written, **names)
+    assert str(again) == written
+    rng = np.random.default_rng(0)
+    at = {name: rng.uniform(0.5, 1.5, (3,) * e.ndim) for name, e in names.items()}
+    np.testing.assert_allclose(again(at), e(at), rtol=1e-12)
