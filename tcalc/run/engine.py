@@ -209,7 +209,8 @@ class Engine:
             dims.require(dimensions(values), self.variables, unused)
             plan = self._plan(roots, values, dims, dtype.itemsize, sparse=sparse)
             check_fits(plan, self.limit, self.backend.machine.memory or self.backend.memory())
-            program = self.backend.bind(plan, dtype)
+            lent = self.backend.bind_lent if self.lent else None
+            program = (lent or self.backend.bind)(plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
             take: list[int] | None = [place[name] for name in plan.inputs]
             kinds = {a.dtype for d, a in zip(self.needed, arrays, strict=True) if not d.integer}

@@ -19,10 +19,11 @@ from ..structured.block_jacobian import BlockJacobian
 from ..structured.blocks import BlockStructured
 from ..structured.tensor import Structured
 from ..structured.terms.numeric_terms import Terms
+from ..support.arrays import AnyArray
 from ..support.byte_counts import read_bytes, show_bytes
 from ..support.errors import MemoryLimitError
 from ..support.machine import machine_memory
-from ..support.namespaces import on_device
+from ..support.namespaces import moved, namespace_of, on_device, on_host
 from .binding import OwnData, is_sparse
 from .compiled import Compiled
 from .derivative_nests import hessian_over, jacobian_over
@@ -122,10 +123,10 @@ class CompiledStructured:
             made.append(Structured(Terms(layout, held, coefs), slots, self._limit, self._solves))
         return self._make(made)
 
-    def _array(self, core: Any) -> np.ndarray[Any, Any]:
-        """A core as an array; factors of low rank may be sparse data, whose vectors are few."""
+    def _array(self, core: Any) -> AnyArray:
+        """A core as an array, where it lies; factors of low rank may be sparse data."""
         if on_device(core):
-            core = core.get()
+            return core
         if not is_sparse(core):
             return np.asarray(core)
         need = prod(core.shape) * core.dtype.itemsize
@@ -287,10 +288,15 @@ def _with_tables(form: Compressed, cores: list[Any], sizes: Mapping[str, int]) -
     count = len(form.arrays)
     place = {id(core): k for k, core in enumerate(form.cores) if k >= count}
     tables = [
-        checked(cores[place[id(table)]], extent_of(extent, sizes), table)
+        _in_range(cores[place[id(table)]], extent_of(extent, sizes), table)
         for table, extent in form.tables
     ]
     return [*cores[:count], *tables]
+
+
+def _in_range(table: AnyArray, extent: int, what: Expr) -> AnyArray:
+    """The indices of a table, looked at on the host."""
+    return moved(checked(on_host(table), extent, what), namespace_of(table))
 
 
 def _sizes_of(known: Mapping[str, Var], shapes: Mapping[str, Any]) -> dict[str, int]:

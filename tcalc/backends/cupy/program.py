@@ -35,12 +35,18 @@ MACHINE = Machine(gemm=16.0, forms=FORMS - {"gram", "half", "tile"})
 
 
 class DeviceProgram:
-    """A plan bound to a dtype; calling it gives a list of fresh outputs."""
+    """A plan bound to a dtype; calling it gives a list of fresh outputs.
+
+    Parameters
+    ----------
+    stay : bool
+        Do outputs stay on the device, wherever the arguments are?
+    """
 
     entries = None
 
-    def __init__(self, plan: Plan, dtype: np.dtype[Any], xp: CuPy) -> None:
-        self.plan, self.dtype, self.xp = plan, dtype, xp
+    def __init__(self, plan: Plan, dtype: np.dtype[Any], xp: CuPy, stay: bool = False) -> None:
+        self.plan, self.dtype, self.xp, self._stay = plan, dtype, xp, stay
         self._layout = layout = Layout(plan)
         once = [s for s in plan.steps if s.out in plan.fixed]
         each = [s for s in plan.steps if s.out not in plan.fixed]
@@ -85,7 +91,7 @@ class DeviceProgram:
     def _called(self, arrays: Sequence[Any], failures: str) -> list[Any]:
         """The outputs; what CuPy does about factorisations that fail is said."""
         conditions, xp = Conditions(self.xp), self.xp
-        stay = any(map(on_device, arrays))
+        stay = self._stay or any(map(on_device, arrays))
         with xp.failures(failures), collecting(conditions.collect):
             try:
                 values = self._computed(arrays, conditions)
@@ -198,6 +204,11 @@ def bind(plan: Plan, dtype: np.dtype[Any], threads: int = 1) -> DeviceProgram:
     return DeviceProgram(plan, dtype, library())
 
 
+def bind_lent(plan: Plan, dtype: np.dtype[Any], threads: int = 1) -> DeviceProgram:
+    """The plan on the device, where its outputs stay."""
+    return DeviceProgram(plan, dtype, library(), stay=True)
+
+
 def hosted(plan: Plan) -> list[str]:
     """The operators that the host computes, in steps of loops too."""
     found: dict[str, None] = {}
@@ -218,4 +229,6 @@ def remark(plan: Plan) -> str:
     return f"computed by the host: {', '.join(names)}" if names else ""
 
 
-BACKEND = BackEnd(bind, available, MACHINE, memory=free_memory, device=True, remark=remark)
+BACKEND = BackEnd(
+    bind, available, MACHINE, memory=free_memory, device=True, remark=remark, bind_lent=bind_lent
+)
