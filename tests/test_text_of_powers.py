@@ -50,7 +50,7 @@ def test_numbers_of_powers_are_those_of_their_text(base: str, around: str, power
     [
         ("exp(u .* w) .* u.^2 .* w.^2", "(u .* w).^2 .* exp(u .* w)"),
         ("exp(u .* w) ./ (u.^3 .* w.^3)", "exp(u .* w)./(u .* w).^3"),
-        ("exp(u .* w) .* u.^2 .* w.^3", "u.^2 .* w.^3 .* exp(u .* w)"),
+        ("exp(u .* w) .* u.^2 .* w.^3", "u.^2 .* exp(u .* w) .* w.^3"),
         ("exp(u - w) .* u.^2 .* w.^2", "u.^2 .* w.^2 .* exp(u - w)"),
         ("exp(c*v'*v)*c^2*(v'*v)^2", "(c*v'*v)^2*exp(c*v'*v)"),
     ],
