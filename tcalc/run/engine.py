@@ -22,7 +22,7 @@ from ..plan.steps import Plan
 from ..rules.strategy import simplify
 from ..support.arrays import Array
 from ..support.errors import LinAlgError
-from ..support.namespaces import on_device
+from ..support.namespaces import is_sparse, on_device
 from .binding import (
     Declared,
     ExtentBinding,
@@ -33,7 +33,6 @@ from .binding import (
     check_properties,
     checked_extent,
     held_entries,
-    is_sparse,
     is_weak,
     to_array,
 )

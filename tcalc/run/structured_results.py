@@ -23,8 +23,8 @@ from ..support.arrays import AnyArray
 from ..support.byte_counts import read_bytes, show_bytes
 from ..support.errors import MemoryLimitError
 from ..support.machine import machine_memory
-from ..support.namespaces import moved, namespace_of, on_device, on_host
-from .binding import OwnData, is_sparse
+from ..support.namespaces import is_sparse, moved, namespace_of, on_device, on_host
+from .binding import OwnData
 from .compiled import Compiled
 from .derivative_nests import hessian_over, jacobian_over
 from .signatures import signature_table
@@ -125,10 +125,8 @@ class CompiledStructured:
 
     def _array(self, core: Any) -> AnyArray:
         """A core as an array, where it lies; factors of low rank may be sparse data."""
-        if on_device(core):
-            return core
         if not is_sparse(core):
-            return np.asarray(core)
+            return core if on_device(core) else np.asarray(core)
         need = prod(core.shape) * core.dtype.itemsize
         allowed = machine_memory() if self._limit is None else self._limit
         if allowed is not None and need > allowed:

@@ -42,9 +42,17 @@ NUMPY = ArrayNamespace("numpy", "scipy.special")
 FURTHER = {"cupy": ("cupyx", "cupyx.scipy.linalg")}
 
 
+def is_sparse(value: Any) -> bool:
+    """Is it a sparse matrix, of SciPy's or of CuPy's?"""
+    return not isinstance(value, np.ndarray) and hasattr(value, "tocsr")
+
+
 def on_device(value: Any) -> bool:
-    """Is it an array in a device's memory?"""
-    return not isinstance(value, np.ndarray) and hasattr(value, "__cuda_array_interface__")
+    """Is it an array in a device's memory, or a sparse matrix of such arrays?"""
+    if isinstance(value, np.ndarray):
+        return False
+    held = getattr(value, "data", None) if is_sparse(value) else value
+    return hasattr(held, "__cuda_array_interface__")
 
 
 @cache

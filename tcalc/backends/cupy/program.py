@@ -18,9 +18,8 @@ from ...plan.kinds.table import KINDS
 from ...plan.steps import INPUT, Output, Plan, Step
 from ...support.arrays import AnyArray
 from ...support.conditions import collecting
-from ...support.errors import UnsupportedError
 from ...support.machine import FORMS, Machine
-from ...support.namespaces import on_device
+from ...support.namespaces import is_sparse, on_device
 from ..interface import BackEnd
 from .conditions import Conditions
 from .factorisations import Doubt
@@ -29,6 +28,7 @@ from .kernels import ROWS
 from .library import BY_HOST, CuPy, available, free_memory, library
 from .pieces import Layout, Piece, SingleStep, Values
 from .schedule import Schedule
+from .sparse import uploaded
 
 #: A device has many more multiply-adds than numbers to read, and no cache that tiles stay in.
 MACHINE = Machine(gemm=16.0, forms=FORMS - {"gram", "half", "tile"})
@@ -132,13 +132,8 @@ class DeviceProgram:
     def _given(self, arrays: Sequence[Any], fixed: bool) -> Values:
         """Arguments that never change, or those that do, on the device; integers where they are."""
         integers, known = self.plan.integers, self.plan.fixed
-        for name, array in zip(self.plan.inputs, arrays, strict=True):
-            if hasattr(array, "tocsr"):
-                raise UnsupportedError(
-                    f'{name} is sparse, which backend "cupy" does not take: pass .toarray()'
-                )
         return {
-            k: a if k in integers else self.xp.asarray(a)
+            k: a if k in integers else uploaded(a) if is_sparse(a) else self.xp.asarray(a)
             for k, a in enumerate(arrays)
             if (k in known) == fixed
         }
@@ -157,7 +152,8 @@ class DeviceProgram:
     # --- results ----------------------------------------------------------------------------------
 
     def _result(self, values: Values, output: Output) -> AnyArray:
-        array = self.xp.asarray(self._layout.read(self.xp, values, output.slot))
+        array = self._layout.read(self.xp, values, output.slot)
+        array = array.toarray() if is_sparse(array) else self.xp.asarray(array)
         return array if output.perm is None else self.xp.transpose(array, output.perm)
 
     def _own(self, array: AnyArray, number: int) -> AnyArray:
