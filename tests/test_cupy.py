@@ -249,15 +249,6 @@ def test_functions_of_entries_that_the_host_computes_are_those_that_cupy_lacks()
     assert lacking == set(BY_HOST)
 
 
-def test_cores_come_to_the_host_and_solve_there() -> None:
-    cp = cupy()
-    H = tc.hessian(F, w)
-    step, arrays = tc.compile(H, structured=True, backend="cupy"), dict(DATA)
-    wanted = tc.compile(H, structured=True)(DATA).solve(DATA["w"])
-    for given in (arrays, arrays | {"X": cp.asarray(DATA["X"])}):
-        np.testing.assert_allclose(step(given).solve(DATA["w"]), wanted, rtol=1e-10)
-
-
 # --- errors ---------------------------------------------------------------------------------------
 
 

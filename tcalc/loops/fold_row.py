@@ -24,6 +24,7 @@ from .batches import batched_loop
 from .body import Body
 from .derivatives import loop_pullback, loop_pushforward
 from .hoisting import hoisted
+from .sums_of_steps import summed_inside
 
 __all__: list[str] = []
 
@@ -111,5 +112,6 @@ FOLD = Loop(
     Kernels(_run_steps, host=True),
     Spelling(r"\operatorname{{fold}}"),
     tangents=loop_pushforward, cotangents=loop_pullback, batched=batched_loop, iteration=_iteration,
-    hoisted=hoisted, parts=("fold", "fold_after", "fold_before", "fold_steps"),
+    hoisted=hoisted, summed=summed_inside,
+    parts=("fold", "fold_after", "fold_before", "fold_steps"),
 )  # fmt: skip

@@ -22,7 +22,7 @@ from ..plan.steps import Plan
 from ..rules.strategy import simplify
 from ..support.arrays import Array
 from ..support.errors import LinAlgError
-from ..support.namespaces import on_device
+from ..support.namespaces import is_sparse, on_device
 from .binding import (
     Declared,
     ExtentBinding,
@@ -33,7 +33,6 @@ from .binding import (
     check_properties,
     checked_extent,
     held_entries,
-    is_sparse,
     is_weak,
     to_array,
 )
@@ -209,7 +208,8 @@ class Engine:
             dims.require(dimensions(values), self.variables, unused)
             plan = self._plan(roots, values, dims, dtype.itemsize, sparse=sparse)
             check_fits(plan, self.limit, self.backend.machine.memory or self.backend.memory())
-            program = self.backend.bind(plan, dtype)
+            lent = self.backend.bind_lent if self.lent else None
+            program = (lent or self.backend.bind)(plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
             take: list[int] | None = [place[name] for name in plan.inputs]
             kinds = {a.dtype for d, a in zip(self.needed, arrays, strict=True) if not d.integer}

@@ -12,9 +12,10 @@ from ..support import html
 from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError
+from ..support.namespaces import ArrayNamespace, moved, namespace_of
 from .block_jacobian import BlockJacobian, Rows
 from .factor import Factor
-from .solvers.base import damping_of
+from .solvers.base import damping_of, dense_slogdet
 from .solvers.choose_blocks import factor_blocks, first_block_method
 from .solvers.schur import BlockSolver, DenseBlocks
 from .solvers.subspace import basis
@@ -138,14 +139,14 @@ class BlockStructured(BlockJacobian):
         if isinstance(g, BlockJacobian) and len(g.rows) == 1:
             blocks = [block.todense() for block in g.rows[0]]
             g = trees.unflatten(self.template, iter(blocks))
-        flat, further = self._variables.read(g, "the right-hand side of solve", self.dtype)
-        value = damping_of(damping)
+        given, further = self._variables.read(g, "the right-hand side of solve", self.dtype)
+        value, flat = damping_of(damping), moved(given, self.xp)
         solver, _ = self._factored(value)
         x = solver.solve(flat)
         if not self._projected():
             # One step of refinement: complements may cancel.
             x = x + solver.solve(flat - self._times(x) - value * x)
-        return self._variables.nested(x, further)
+        return self._variables.nested(moved(x, namespace_of(given)), further)
 
     def slogdet(self) -> tuple[float, float]:
         """Sign and logarithm of the absolute value of the determinant."""
@@ -154,9 +155,7 @@ class BlockStructured(BlockJacobian):
         except LinAlgError:
             if self._projected() or self.shape[0] > _DENSE_DETERMINANT:
                 raise
-            with np.errstate(invalid="ignore"):
-                sign, log = np.linalg.slogdet(self.todense())
-            return float(sign), float(log)
+            return dense_slogdet(self.todense())
         return solver.slogdet()
 
     def logdet(self) -> float:
@@ -221,8 +220,13 @@ class _FactoredInverse(BlockStructured):
     def _projected(self) -> bool:
         return self._held._projected()
 
-    def _times(self, flat: Array) -> Array:
-        return self._solver.solve(flat)
+    @property
+    def xp(self) -> ArrayNamespace:
+        return self._held.xp
+
+    def _times(self, given: Array) -> Array:
+        found: Array = moved(self._solver.solve(moved(given, self.xp)), namespace_of(given))
+        return found
 
     def diagonal(self) -> Any:
         """The diagonal, as a pytree of arrays of the variables' shapes."""

@@ -17,9 +17,10 @@ from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
 from ..support.machine import machine_memory
+from ..support.namespaces import moved, namespace_of
 from .factor import Factor
 from .shown import cores_table, held_bytes
-from .solvers.base import Solver, damping_of, not_an_array, read_only, real_array
+from .solvers.base import Solver, damping_of, dense_slogdet, not_an_array, read_only, real_array
 from .solvers.blocks import arrangement, assemble_blocks
 from .solvers.choose import factor, first_method, term_lines
 from .solvers.subspace import factor_inside, projected_terms
@@ -44,6 +45,7 @@ class Structured:
         As an array's, but that the bytes are those of the cores.
     cores : tuple of ndarray
         Distinct arrays, integer tables included; read-only views, possibly of what was given.
+        Those of ``backend="cupy"`` lie on the device, as what is computed of them alone.
     """
 
     __array_ufunc__ = None
@@ -156,8 +158,8 @@ class Structured:
             raise TypeError(
                 "compressed tensors multiply arrays; A @ (B @ v) applies two, todense() densifies"
             )
-        rhs = real_array(v, "the right-hand side of @")
-        layout = self._terms.layout
+        given, layout = real_array(v, "the right-hand side of @"), self._terms.layout
+        rhs = moved(given, self._terms.xp)
         if rhs.shape[: layout.columns] != layout.column_shape:
             raise ShapeError(
                 f"a tensor of shape {show_shape(self.shape)} times shape {show_shape(rhs.shape)}: "
@@ -169,7 +171,7 @@ class Structured:
         for slot in self._slots:
             if slot.j < layout.rows:
                 result = projected(result, slot)
-        return result[()] if result.ndim == 0 else result
+        return moved(result, namespace_of(given))[()]
 
     def _columns(self) -> list[Slot]:
         rows = self._terms.layout.rows
@@ -220,7 +222,7 @@ class Structured:
 
     def tosparse(self) -> Any:
         """A scipy.sparse array, whatever share of it is zero."""
-        return assembled([[self.unprojected()]])
+        return assembled([[self.unprojected().on_host()]])
 
     def operator(self) -> Any:
         """A scipy.sparse.linalg.LinearOperator over flat vectors."""
@@ -252,7 +254,8 @@ class Structured:
         tied = terms.layout.tied
         full = [*(shape[k] for k in tied), *(shape[k] for k in found.inner * 2)]
         spread = [slice(None) if k in found.carried else None for k in tied]
-        return np.array(np.broadcast_to(held[(*spread, ...)], full))
+        whole: Array = terms.xp.broadcast_to(held[(*spread, ...)], tuple(full))
+        return whole.copy()
 
     # --- solving ----------------------------------------------------------------------------------
 
@@ -317,10 +320,10 @@ class Structured:
         MemoryLimitError
             If no structure helps and a dense matrix does not fit.
         """
-        layout = self._terms.layout
         self._square("solve")
         g = g.todense() if isinstance(g, Structured) else g
-        rhs = real_array(g, "the right-hand side of solve")
+        given, layout = real_array(g, "the right-hand side of solve"), self._terms.layout
+        rhs = moved(given, self._terms.xp)
         if rhs.shape[: layout.rows] != layout.row_shape:
             raise ShapeError(
                 f"solve with a tensor of shape {show_shape(self.shape)}: the right-hand side has "
@@ -336,8 +339,8 @@ class Structured:
         for slot in self._columns():
             rhs = projected(rhs, slot)
         flat = rhs.reshape((*layout.row_shape, prod(further))).astype(self.dtype, copy=False)
-        found = solver.solve(flat)
-        result: Array = found.reshape((*layout.column_shape, *further))[()]
+        found = solver.solve(flat).reshape((*layout.column_shape, *further))
+        result: Array = moved(found, namespace_of(given))[()]
         return result
 
     def slogdet(self) -> tuple[float, float]:
@@ -348,9 +351,7 @@ class Structured:
         except LinAlgError:
             if self._slots or self._terms.layout.size > _DENSE_DETERMINANT:
                 raise
-            with np.errstate(invalid="ignore"):
-                sign, log = np.linalg.slogdet(self.tomatrix())
-            return float(sign), float(log)
+            return dense_slogdet(self.tomatrix())
         return solver.slogdet()
 
     def logdet(self) -> float:
@@ -369,8 +370,9 @@ class Structured:
 
     def title(self) -> str:
         """The line above the terms: shape, dtype, bytes."""
-        whole = f"{show_shape(self.shape)}, {self.dtype}"
-        return f"compressed tensor of shape {whole}: {held_bytes(self)}"
+        return (
+            f"compressed tensor of shape {show_shape(self.shape)}, {self.dtype}: {held_bytes(self)}"
+        )
 
     def notes(self) -> list[str]:
         """The terms, and the method of `solve`."""

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...graph.applications import rewritten
-from ...graph.nodes import Add, Apply, Einsum, Expr, Part
+from ...graph.nodes import Add, Apply, Einsum, Expr, Part, postorder
 from ...graph.normal import add, distribute
 from ...graph.operators import Loop
 from ...graph.sums import low_order
+from ...support.machine import Machine
 
 MAX_TERMS = 8
 
@@ -43,7 +44,18 @@ def multiplied_out(roots: Sequence[Expr]) -> list[Expr]:
     return rewritten(roots, change)
 
 
-def ahead(roots: Sequence[Expr], sizes: Mapping[str, int]) -> list[Expr]:
+def summed_inside(
+    roots: Sequence[Expr], sizes: Mapping[str, int], machine: Machine
+) -> Sequence[Expr]:
+    """The roots with sums over the steps of loops made in them, where that saves histories."""
+    nodes = postorder(roots)
+    for node in [n for n in nodes if isinstance(n, Apply) and isinstance(n.op, Loop)][::-1]:
+        assert isinstance(node.op, Loop)
+        roots = node.op.summed(node, roots, sizes, machine.call) or roots
+    return roots
+
+
+def ahead(roots: Sequence[Expr], sizes: Mapping[str, int], machine: Machine) -> list[Expr]:
     """The roots with as much of their loops as fits computed for all steps at once."""
     several: dict[int, tuple[Expr, ...]] = {}
 
@@ -51,7 +63,7 @@ def ahead(roots: Sequence[Expr], sizes: Mapping[str, int]) -> list[Expr]:
         if isinstance(new, Part) and id(new.args[0]) in several:
             return several[id(new.args[0])][new.index]
         if isinstance(new, Apply) and isinstance(new.op, Loop):
-            found = new.op.hoisted(new, sizes)
+            found = new.op.hoisted(new, sizes, machine.call)
             if found is not None:
                 several[id(new)] = found
         return new
