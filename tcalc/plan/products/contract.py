@@ -49,7 +49,8 @@ def product(b: Builder, operands: Sequence[SlotWord], out: Word, extents: Extent
         factors = _grouped(b, factors, keep.union(*[word for _, word in tables]))
     factors += tables
     if len(factors) == 2:
-        factors = [_summed_before(b, *factors, keep) or _multiplied(b, *factors, keep, out)]
+        one, two = factors
+        factors = [_summed_before(b, one, two, keep) or _multiplied(b, one, two, keep, out)]
     elif len(factors) > 2:
         factors = [_along_path(b, factors, out, extents)]
     slot, word = factors[0]
