@@ -159,8 +159,8 @@ def grouped(b: Builder, results: Sequence[int]) -> list[Step | TiledLoop]:
         if loop.worthwhile:
             units += [*before, loop]
         else:  # in the order that they had: operands of what waits are held for longer
-            before += loop.steps
-            units += sorted(before, key=lambda step: order[step.out])
+            before = sorted(before + loop.steps, key=lambda step: order[step.out])
+            units += before
     units = _without_unused(b, _Copies(b).made_again(units), results)
     read = {b.owner[slot] for slot in results} | _read_elsewhere(b, units)
     return [unit.finished(read) if isinstance(unit, _Growing) else unit for unit in units]
