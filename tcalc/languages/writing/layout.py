@@ -48,7 +48,7 @@ class FormulaLayout:
         self.limit = limit
         self.prefix = prefix
         self.forms = Forms(self.form)
-        self.products = OpenedProducts()
+        self.products = OpenedProducts((), self.formed)
         self.made: list[Expr] = []  # held, as forms are known by ids of nodes
         self.unpermuted: dict[int, tuple[Fragment, Labels]] = {}
         self.named: list[tuple[str, Fragment]] = []
@@ -82,7 +82,8 @@ class FormulaLayout:
         return nodes
 
     def run(self, nodes: Sequence[Expr]) -> Fragment:
-        self.named, self.replaced, self.products = [], set(), OpenedProducts()
+        self.named, self.replaced = [], set()
+        self.products = OpenedProducts(nodes if self.matrix else (), self.formed)
         for node in nodes:
             if id(node) not in self.shared and self.forms.may_wait(node):
                 continue

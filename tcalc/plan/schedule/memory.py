@@ -176,6 +176,13 @@ def _other_peak(b: Builder, units: Sequence[Unit], last: dict[int, int], itemsiz
 # --- limits ---------------------------------------------------------------------------------------
 
 
+def allowed(limit: int | None, memory: int | None = None) -> int | None:
+    """The bytes that a call may take: the limit, or without one what there is."""
+    if limit is not None:
+        return limit
+    return machine_memory() if memory is None else memory
+
+
 def check_fits(plan: Plan, limit: int | None, memory: int | None = None) -> None:
     """Refuse a plan that needs more than the limit, or without one more than there is.
 
@@ -187,15 +194,14 @@ def check_fits(plan: Plan, limit: int | None, memory: int | None = None) -> None
         _check_array(shape, plan.itemsize, "the result is an array")
     for step in plan.steps:
         _check_array(step.shape, plan.itemsize, "a step needs an array")
-    there = machine_memory() if memory is None else memory
-    allowed = there if limit is None else limit
-    if allowed is None or plan.peak_bytes <= allowed:
+    most = allowed(limit, memory)
+    if most is None or plan.peak_bytes <= most:
         return
     whose, hint = "allowed", ""
     if limit is None:
         whose, hint = "available", "; compile(memory_limit=) sets another limit"
     raise MemoryLimitError(
-        f"{show_bytes(plan.peak_bytes)} needed, {show_bytes(allowed)} {whose}; "
+        f"{show_bytes(plan.peak_bytes)} needed, {show_bytes(most)} {whose}; "
         f"the largest step is {plan.largest}{hint}"
     )
 
