@@ -261,8 +261,11 @@ def cluster(result: dict[str, Any]) -> str:
         one = next(iter(saved["seconds"].values()))
         cells = [(n, duration(t), f"{one / t:.2f}") for n, t in saved["seconds"].items()]
         lines.append(aligned([("workers", "seconds", "times as fast"), *cells]))
-        shape = f"{saved['rows']} x {saved['columns']}"
-        lines.append(f"{saved['blocks']} blocks of {shape}, Hessians of logistic regression")
+        shape, work = f"{saved['rows']} x {saved['columns']}", duration(saved["work"])
+        lines.append(
+            f"{saved['blocks']} blocks of {shape}, Hessians of logistic regression, each at least "
+            f"{work} of work; best of {saved['repeat']} turns"
+        )
     return "\n".join(lines)
 
 

@@ -339,6 +339,9 @@ class Loop(Op):
     summed : callable
         ``summed(node, roots, sizes, call)`` are the roots with sums over all steps of a loop made
         in it, where no history is kept then and its states have `call` entries; else None.
+    stretched : callable
+        ``stretched(node, sizes)`` are the last states of an equal loop of whose steps derivatives
+        keep states now and then only; None where that holds no less.
     """
 
     iteration: Callable[[tuple[Any, ...], Collection[int]], Iteration]
@@ -347,6 +350,7 @@ class Loop(Op):
     batched: Callable[[Apply, Sequence[Expr | None], Extent], tuple[Expr, ...]]
     hoisted: Callable[[Apply, Mapping[str, int], int], tuple[Expr, ...] | None]
     summed: Callable[[Apply, Sequence[Expr], Mapping[str, int], int], list[Expr] | None]
+    stretched: Callable[[Apply, Mapping[str, int]], tuple[Expr, ...] | None]
 
 
 def operations(row: Op | Factorisation, *shapes: Sequence[int]) -> float:
