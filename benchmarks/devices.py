@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-from tcalc.backends.cupy.library import MissingDevice, available
-
 from .rivals import RIVALS
 
 #: The paper's three, a Gaussian process, convolutions.
@@ -35,9 +33,7 @@ def ask(options: argparse.Namespace) -> None:
 
 def described() -> str:
     """The device that is current, its driver and CUDA; empty where there is none."""
-    try:
-        available()
-    except MissingDevice:
+    if not RIVALS["tcalc-cupy"].installed:
         return ""
     runtime = import_module("cupy").cuda.runtime
     found = runtime.getDeviceProperties(runtime.getDevice())
