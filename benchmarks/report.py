@@ -64,9 +64,10 @@ def markdown(document: dict[str, Any]) -> str:
 def machine_line(document: dict[str, Any]) -> str:
     machine = document["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    device = f"{machine['device']}, " if machine.get("device") else ""
     return (
-        f"{machine['system']}, {machine['processors']} processors, "
-        f"Python {machine['python']}, {versions}"
+        f"{machine['system']}, {machine['processors']} processors, {device}"
+        f"Python {machine['python']}, {versions}; {machine['date']}"
     )
 
 

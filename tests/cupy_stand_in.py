@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from functools import cache
 from types import ModuleType, SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from scipy import special
@@ -132,7 +131,9 @@ OWN: dict[str, dict[str, Any]] = {
         "get_current_stream": Stream,
         "get_device_id": lambda: DEVICE.number,
         "runtime": SimpleNamespace(
-            getDeviceCount=lambda: 1, memGetInfo=lambda: (1 << 30, 1 << 31)
+            getDeviceCount=lambda: 1, getDevice=lambda: 0, memGetInfo=lambda: (1 << 30, 1 << 31),
+            getDeviceProperties=lambda k: {"name": b"none", "major": 7, "minor": 0},
+            runtimeGetVersion=lambda: 12090, driverGetVersion=lambda: 12090,
         ),
     },
 }  # fmt: skip
@@ -222,6 +223,18 @@ def has_device() -> bool:
 
 @contextmanager
 def some_device() -> Iterator[None]:
-    """Within it there is a device, or this one in its place."""
-    with mock.patch.dict(sys.modules, {} if has_device() else STAND_IN):
+    """Within it there is a device, or this one in its place.
+
+    Other modules that are imported meanwhile stay.
+    """
+    wanted = {} if has_device() else STAND_IN
+    before = {name: sys.modules.get(name) for name in wanted}
+    sys.modules.update(wanted)
+    try:
         yield
+    finally:
+        for name, module in before.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module
