@@ -23,7 +23,6 @@ from .pairwise import contract, core, known_product, reduce, times
 
 Extents = Mapping[int, int]
 
-#: Products among a product's factors that are looked for.
 #: Steps of two factors that were multiplied before, and of two that are the same array.
 MET, PAIRED = 5, 2
 
