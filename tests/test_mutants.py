@@ -95,16 +95,15 @@ def test_reasons_are_of_faults_that_there_are() -> None:
         assert what in {fault.what for fault in faults.all}, (module, what)
 
 
-def test_a_run_catches_hangs_and_goes_on(
+def test_a_run_catches_faults_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a small repository, of which no file is changed; what is in the log is not run again."""
     files = {
         "tcalc/__init__.py": "",
-        "tcalc/small.py": "def f(n):\n    while n > 0:\n        n -= 1\n    return n\n"
-        "def g(n):\n    return n\n",
+        "tcalc/small.py": "def f(n):\n    return 3 * n + 1 if n else 1\n",
         "tests/__init__.py": "",
-        "tests/test_small.py": "from tcalc.small import f\n\ndef test_f():\n    assert f(3) == 0\n",
+        "tests/test_small.py": "from tcalc.small import f\n\ndef test_f():\n    assert f(2) == 7\n",
         "pyproject.toml": "",
     }
     for name in ("documents", "mutant_worker"):
@@ -116,7 +115,6 @@ def test_a_run_catches_hangs_and_goes_on(
     monkeypatch.setattr(mutants, "ROOT", tmp_path)
     monkeypatch.setattr(mutants, "COPIED", ("tcalc", "tests", "pyproject.toml"))
     monkeypatch.setattr(mutants, "PARTS", {"small": part})
-    monkeypatch.setattr(mutants, "GRACE", 5.0)
     log = tmp_path / "log.jsonl"
     arguments = ["--log", str(log), "--map", str(tmp_path / "map.json"), "--count", "3"]
     status = mutants.main(arguments)
@@ -130,4 +128,4 @@ def test_a_run_catches_hangs_and_goes_on(
     mutants.main(arguments)
     assert log.read_text().count("\n") == 3
     assert all(line["tests"] == 1 for line in lines)
-    assert {line["answer"].partition(" ")[0] for line in lines} <= {"failed", "passed", "hangs"}
+    assert {line["answer"].partition(" ")[0] for line in lines} <= {"failed", "passed"}
