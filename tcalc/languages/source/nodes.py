@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from ...graph.extents import NOMINAL
@@ -18,10 +18,10 @@ from ...support.errors import ShapeError
 from .values import places, unscaled
 
 
-def hoisted(roots: list[Expr]) -> list[Expr]:
-    """The roots, as much of their loops as fits at NOMINAL extents computed ahead of them."""
+def hoisted(roots: list[Expr], sizes: Mapping[str, int]) -> list[Expr]:
+    """The roots, as much of their loops as fits at these extents, or NOMINAL ones, ahead of them."""
     try:
-        return ahead(roots, dict.fromkeys(dimensions(roots), NOMINAL))
+        return ahead(roots, {**dict.fromkeys(dimensions(roots), NOMINAL), **sizes})
     except ShapeError:  # extents are others less more than that
         return roots
 
