@@ -189,6 +189,11 @@ def errstate(**options: Any) -> Iterator[None]:
         DEVICE.raising = before
 
 
+def garbage(a: np.ndarray) -> np.ndarray:
+    """What a routine that failed may leave where its result should be."""
+    return np.full_like(a, 77)
+
+
 def factorised(compute: Callable[..., Any], waits: int) -> Callable[..., Any]:
     """Of a matrix that it cannot do with, garbage where nobody looks."""
 
@@ -200,7 +205,11 @@ def factorised(compute: Callable[..., Any], waits: int) -> Callable[..., Any]:
         except np.linalg.LinAlgError:
             if DEVICE.raising:
                 raise
-            return np.full_like(args[0] if args else a, 77)
+            if compute is np.linalg.eigh or compute is np.linalg.svd:
+                # Results of the right shapes, of a matrix that it can do with.
+                eye = np.broadcast_to(np.eye(*a.shape[-2:], dtype=a.dtype), a.shape)
+                return tuple([garbage(part) for part in compute(eye, *args, **options)])
+            return garbage(args[0] if args else a)
 
     return function
 
@@ -248,6 +257,7 @@ OWN: dict[str, dict[str, Any]] = {
     "cupyx": {
         "scatter_add": lambda a, slices, value: np.add.at(a, slices, value),
         "errstate": errstate,
+        "geterr": lambda: {"linalg": "raise" if DEVICE.raising else "ignore"},
     },
     "cupyx.scipy.special": {},
     "cupyx.scipy.linalg": {"solve_triangular": solve_triangular},

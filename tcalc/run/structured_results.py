@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..calculus.projection import keeping_variables
-from ..compression.compress import Compressed, compress
-from ..compression.open_contractions import summed_terms
+from ..compression.compress import Compressed, compress, named_extents
 from ..graph import trees
-from ..graph.extents import NOMINAL, Coef, Extent, Shape, extent_names, extent_of, show_shape
+from ..graph.extents import NOMINAL, Coef, Shape, extent_names, extent_of, show_shape
 from ..graph.nodes import Derivative, Expr, Var, dimensions, variables
-from ..graph.products import filled, indicates
+from ..graph.products import filled
 from ..ops.selection import checked
 from ..structured.block_jacobian import BlockJacobian
 from ..structured.blocks import BlockStructured
@@ -28,6 +27,7 @@ from .binding import OwnData, is_sparse
 from .compiled import Compiled
 from .derivative_nests import hessian_over, jacobian_over
 from .signatures import signature_table
+from .structured_solves import CompiledSolves
 
 _MAX_KEPT = 64
 
@@ -84,6 +84,7 @@ class CompiledStructured:
         self._forms = [compress(leaf) for leaf in self._leaves]
         self._slots = [leaf.slots if isinstance(leaf, Derivative) else [] for leaf in self._leaves]
         self._limit = read_bytes(memory_limit)
+        self._solves = CompiledSolves(backend, threads)
         self._default = self._variant(self._forms)
         unbound = {*self._default.extents}  # such as the numbers of steps of loops
         whole = {
@@ -118,7 +119,7 @@ class CompiledStructured:
             held = [cores[k] for k in places]
             if form.tables:
                 held = _with_tables(form, held, sizes)
-            made.append(Structured(Terms(layout, held, coefs), slots, self._limit))
+            made.append(Structured(Terms(layout, held, coefs), slots, self._limit, self._solves))
         return self._make(made)
 
     def _array(self, core: Any) -> np.ndarray[Any, Any]:
@@ -306,15 +307,3 @@ def _sizes_of(known: Mapping[str, Var], shapes: Mapping[str, Any]) -> dict[str, 
 
 def _variables_and_dimensions(leaves: Sequence[Expr]) -> set[str]:
     return {*variables(leaves), *dimensions(leaves)}
-
-
-def named_extents(form: Compressed) -> list[str]:
-    """Dimension names that the shapes of a compressed tensor mention, sorted."""
-    everything: list[Extent] = list(form.shape)
-    for piece in [part for whole in form.pieces for part in summed_terms(whole)]:
-        everything.extend(piece.extents)
-        everything.extend([*piece.coef.times, *piece.coef.over])
-        for op, _ in piece.operands:
-            everything.extend(getattr(op, "extents", ()))
-            everything.extend(dimensions([a for a in (op, *op.args) if indicates(a)]))
-    return sorted(extent_names(everything))

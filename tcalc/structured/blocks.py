@@ -17,7 +17,7 @@ from .solvers.base import Factored, damping_of
 from .solvers.choose_blocks import factor_blocks, first_block_method
 from .solvers.schur import BlockSolver, DenseBlocks
 from .solvers.subspace import basis
-from .tensor import Structured, identity_like
+from .tensor import Structured
 
 _DENSE_DETERMINANT = 2000
 
@@ -69,7 +69,7 @@ class BlockStructured(BlockJacobian):
         def block(i: int, j: int) -> Structured:
             held = self.rows[i][j]
             zero = Structured(held.terms.only(()), held.slots, self.limit)
-            return identity_like(held) if i == j else zero
+            return held.identity() if i == j else zero
 
         made: BlockStructured = self._with(block)
         return made

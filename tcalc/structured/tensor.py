@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -27,6 +27,9 @@ from .terms.patterns import assembled
 
 _DENSE_DETERMINANT = 2000
 
+#: Solves without factors, given a right-hand side; None where it does not suit the numbers.
+DirectSolve = Callable[[Terms, Array], Array | None]
+
 
 class Structured:
     """A tensor of numbers kept as cores and unit tensors; the dense tensor is never held.
@@ -44,10 +47,17 @@ class Structured:
 
     __array_ufunc__ = None
     __array__ = __radd__ = __rsub__ = not_an_array
-    __slots__ = ("_factors", "_limit", "_slots", "_terms", "shape")
+    __slots__ = ("_direct", "_factors", "_limit", "_slots", "_terms", "shape")
 
-    def __init__(self, terms: Terms, slots: Sequence[Slot] = (), limit: int | None = None) -> None:
+    def __init__(
+        self,
+        terms: Terms,
+        slots: Sequence[Slot] = (),
+        limit: int | None = None,
+        direct: DirectSolve | None = None,
+    ) -> None:
         self._terms, self._slots, self._limit = terms, tuple(slots), limit
+        self._direct = None if self._slots else direct
         self.shape = terms.layout.shape
         self._factors: dict[float, tuple[Solver, str]] = {}
 
@@ -249,6 +259,12 @@ class Structured:
                 f"columns {show_shape(layout.column_shape)}"
             )
 
+    def identity(self) -> Structured:
+        """The identity of this shape, inside the subspaces of its slots."""
+        self._square("identity_like")
+        held = identity_terms(self._terms.layout.column_shape)
+        return Structured(held, self._slots, self._limit)
+
     def factor(self, damping: float = 0) -> Factor:
         """The factors, for solves with many right-hand sides."""
         self._square("factor")
@@ -299,6 +315,10 @@ class Structured:
                 f"shape {show_shape(rhs.shape)}, expected {show_shape(layout.row_shape)}, and any "
                 "further axes"
             )
+        if self._direct is not None and not damping:
+            direct, self._direct = self._direct, None  # once: factors are for who solves again
+            if not self._factors and (found := direct(self._terms, rhs)) is not None:
+                return found
         further = rhs.shape[layout.rows :]
         solver, _ = self._factored(damping_of(damping))
         for slot in self._columns():
@@ -378,23 +398,3 @@ class Factor(Factored):
 
     def __repr__(self) -> str:
         return f"<Factor of {self._held!r}: {self._found[1]}>"
-
-
-def identity_like(held: Any) -> Any:
-    """The identity of the shape of a square compressed tensor, inside its variable's subspace.
-
-    Parameters
-    ----------
-    held : Structured or BlockStructured
-
-    Returns
-    -------
-    Structured or BlockStructured
-    """
-    if not isinstance(held, Structured):
-        made = getattr(held, "identity", None)
-        if made is None:
-            raise TypeError(f"identity_like takes a compressed tensor, not {type(held).__name__}")
-        return made()
-    held._square("identity_like")
-    return Structured(identity_terms(held.terms.layout.column_shape), held.slots, held._limit)

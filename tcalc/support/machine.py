@@ -64,6 +64,8 @@ class Machine:
         Work of half a product as a fraction of the whole one, and where an operand is a triangle.
     overlap : float
         How many times the entries of an array a view has from which its windows overlap.
+    factored : int
+        Rows up to which each step that wants the LU factors of a matrix makes them.
     narrow : int
         A dense inverse that exists anyway is multiplied with more columns than rows / narrow.
     worth_choosing, worth_comparing : float
@@ -99,6 +101,7 @@ class Machine:
     half: float = 0.6
     triangle: float = 0.4
     overlap: float = 1.5
+    factored: int = 16
     narrow: int = 4
     worth_choosing: float = 1e4
     worth_comparing: float = 1e3

@@ -23,6 +23,7 @@ from ...support.machine import FORMS, Machine
 from ...support.namespaces import on_device
 from ..interface import BackEnd
 from .conditions import Conditions
+from .factorisations import Doubt
 from .fusion import FusedSteps, FusedSum, KernelText
 from .kernels import ROWS
 from .library import BY_HOST, CuPy, available, free_memory, library
@@ -76,14 +77,23 @@ class DeviceProgram:
     # --- calls ------------------------------------------------------------------------------------
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        try:
+            return self._called(arrays, "ignore")
+        except Doubt:
+            return self._called(arrays, "raise")
+
+    def _called(self, arrays: Sequence[Any], failures: str) -> list[Any]:
+        """The outputs; what CuPy does about factorisations that fail is said."""
         conditions, xp = Conditions(self.xp), self.xp
         stay = any(map(on_device, arrays))
-        with xp.raising(), collecting(conditions.collect):
+        with xp.failures(failures), collecting(conditions.collect):
             try:
                 values = self._computed(arrays, conditions)
-            except np.linalg.LinAlgError as error:
+            except Exception as error:  # perhaps because of what an earlier condition is about
                 self._settle(conditions)
-                raise StepError(str(error), conditions.step) from error
+                if isinstance(error, np.linalg.LinAlgError):
+                    raise StepError(str(error), conditions.step) from error
+                raise
             results = [self._result(values, output) for output in self.plan.outputs]
         if stay:
             self._settle(conditions)

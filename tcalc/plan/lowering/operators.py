@@ -236,10 +236,12 @@ class Operators:
         return self.b.emit("integers", tuple(args), shape, (*words, axes), (form,), key), axes
 
     def _is_shared(self, e: Apply, factor: Op | Factorisation) -> bool:
-        """Is the factorisation a row's own, or wanted by more than one step?"""
+        """Is the factorisation a row's own, or of a large matrix and wanted by several steps?"""
         if isinstance(factor, Op):
             return True
-        return e.args[0].ndim == 2 and self.factored[id(factor), id(e.args[0])] > 1
+        (matrix,) = e.args
+        large = matrix.ndim == 2 and self.shape(matrix)[0] > self.b.machine.factored
+        return large and self.factored[id(factor), id(matrix)] > 1
 
     def _factor(self, factor: Op | Factorisation, matrix: int, words: tuple[Word, ...]) -> int:
         """The slot with a factorisation of a matrix: a row's own step, or one of plans only."""
