@@ -19,7 +19,7 @@ from .values import places, unscaled
 
 
 def hoisted(roots: list[Expr], sizes: Mapping[str, int]) -> list[Expr]:
-    """The roots, as much of their loops as fits at these extents, or NOMINAL ones, ahead of them."""
+    """The roots with as much of their loops ahead of them as fits at these, or NOMINAL, extents."""
     try:
         return ahead(roots, {**dict.fromkeys(dimensions(roots), NOMINAL), **sizes})
     except ShapeError:  # extents are others less more than that
