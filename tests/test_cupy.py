@@ -18,9 +18,6 @@ import pytest
 import scipy.special
 
 import tcalc as tc
-from benchmarks import harness
-from benchmarks.problem import QUANTITIES, Task
-from benchmarks.problems import PROBLEMS
 from tcalc.backends.cupy.library import BY_HOST, MissingDevice
 from tcalc.backends.cupy.program import hosted
 from tests import linalg_cases, place_cases
@@ -249,15 +246,6 @@ def test_functions_of_entries_that_the_host_computes_are_those_that_cupy_lacks()
     assert lacking == set(BY_HOST)
 
 
-def test_cores_come_to_the_host_and_solve_there() -> None:
-    cp = cupy()
-    H = tc.hessian(F, w)
-    step, arrays = tc.compile(H, structured=True, backend="cupy"), dict(DATA)
-    wanted = tc.compile(H, structured=True)(DATA).solve(DATA["w"])
-    for given in (arrays, arrays | {"X": cp.asarray(DATA["X"])}):
-        np.testing.assert_allclose(step(given).solve(DATA["w"]), wanted, rtol=1e-10)
-
-
 # --- errors ---------------------------------------------------------------------------------------
 
 
@@ -346,14 +334,3 @@ def test_the_table_is_of_the_cupy_that_is_installed() -> None:
     if found["version"] != API["version"]:
         pytest.skip(f"the table is of CuPy {API['version']}, not {found['version']}")
     assert found == {name: API[name] for name in found}
-
-
-# --- benchmarks -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("problem", ["logistic", "matrix-factorisation", "gp", "convolution-1d"])
-def test_the_rival_of_the_benchmarks_is_checked_and_right(problem: str) -> None:
-    task = Task.of(PROBLEMS[problem], PROBLEMS[problem].cases["tiny"][0])
-    rows = harness.measure(task, harness.enter(task, ["tcalc-cupy"], QUANTITIES), repeat=0)
-    assert rows
-    assert not [row.refused for row in rows if row.refused]

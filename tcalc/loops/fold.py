@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isqrt
 from typing import Any
 
 from ..graph import trees
@@ -13,6 +12,7 @@ from ..graph.nodes import Expr
 from ..support.errors import ShapeError
 from .bounds_checks import checked_accesses
 from .build import body_results, range_extent
+from .checkpoints import stretch as stretch_of
 from .recurrences import Recurrence
 from .trip_counts import most_steps, trip_count
 
@@ -151,7 +151,7 @@ def _in_stretches(
         what = refused or f"{n!r}: give the number of steps as an int"
         raise TypeError(f"fold: no checkpoints with {what}")
     extent = int(range_extent(n, "fold"))
-    each = _stretch(extent) if length is True else length
+    each = stretch_of(extent) if length is True else length
     if isinstance(each, bool) or not isinstance(each, int) or each < 1:
         raise ValueError(f"fold: a checkpoint every {length!r} steps: one or more are needed")
     whole = extent // each
@@ -161,12 +161,6 @@ def _in_stretches(
 
     state = _folded(stretch, init, whole, frugal=True)
     return _folded(lambda r, i: body(r, whole * each + i), state, extent - whole * each)
-
-
-def _stretch(n: int) -> int:
-    """About √n steps, without a rest if there is such a number."""
-    root = max(1, isqrt(n))
-    return next((k for k in range(root, root // 2, -1) if n % k == 0), root)
 
 
 def _folded(

@@ -19,11 +19,12 @@ from ..structured.block_jacobian import BlockJacobian
 from ..structured.blocks import BlockStructured
 from ..structured.tensor import Structured
 from ..structured.terms.numeric_terms import Terms
+from ..support.arrays import AnyArray
 from ..support.byte_counts import read_bytes, show_bytes
 from ..support.errors import MemoryLimitError
 from ..support.machine import machine_memory
-from ..support.namespaces import on_device
-from .binding import OwnData, is_sparse
+from ..support.namespaces import is_sparse, moved, namespace_of, on_device, on_host
+from .binding import OwnData
 from .compiled import Compiled
 from .derivative_nests import hessian_over, jacobian_over
 from .signatures import signature_table
@@ -122,12 +123,10 @@ class CompiledStructured:
             made.append(Structured(Terms(layout, held, coefs), slots, self._limit, self._solves))
         return self._make(made)
 
-    def _array(self, core: Any) -> np.ndarray[Any, Any]:
-        """A core as an array; factors of low rank may be sparse data, whose vectors are few."""
-        if on_device(core):
-            core = core.get()
+    def _array(self, core: Any) -> AnyArray:
+        """A core as an array, where it lies; factors of low rank may be sparse data."""
         if not is_sparse(core):
-            return np.asarray(core)
+            return core if on_device(core) else np.asarray(core)
         need = prod(core.shape) * core.dtype.itemsize
         allowed = machine_memory() if self._limit is None else self._limit
         if allowed is not None and need > allowed:
@@ -287,10 +286,15 @@ def _with_tables(form: Compressed, cores: list[Any], sizes: Mapping[str, int]) -
     count = len(form.arrays)
     place = {id(core): k for k, core in enumerate(form.cores) if k >= count}
     tables = [
-        checked(cores[place[id(table)]], extent_of(extent, sizes), table)
+        _in_range(cores[place[id(table)]], extent_of(extent, sizes), table)
         for table, extent in form.tables
     ]
     return [*cores[:count], *tables]
+
+
+def _in_range(table: AnyArray, extent: int, what: Expr) -> AnyArray:
+    """The indices of a table, looked at on the host."""
+    return moved(checked(on_host(table), extent, what), namespace_of(table))
 
 
 def _sizes_of(known: Mapping[str, Var], shapes: Mapping[str, Any]) -> dict[str, int]:

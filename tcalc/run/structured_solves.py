@@ -17,11 +17,11 @@ from ..support.errors import Error, LinAlgError
 from .backends import CHOICE, DEFAULT
 from .compiled import Compiled
 
-#: Solves of one structure from which on a function is worth making, and predicted operations of one
-#: above which most of the time is LAPACK's anyway.
-REPEATED, FEW = 16, 1e6
-#: Back ends whose functions take arrays of this process and give them back.
-BACKENDS = frozenset({"auto", "numpy", "c"})
+#: Back ends whose functions take arrays of this process, and the solves of one structure from which
+#: on one is made: planning takes as long as hundreds of solves.
+REPEATED = {"c": 2, "auto": 256, "numpy": 256}
+#: Predicted operations above which most of the time is LAPACK's anyway.
+FEW = 1e6
 _MAX_KEPT = 64
 _DOUBLE = np.dtype(np.float64)
 
@@ -62,7 +62,7 @@ class CompiledSolves:
             self._counts.clear()
             self._functions.clear()
         count = self._counts[key] = self._counts.get(key, 0) + 1
-        if count < REPEATED:
+        if count < REPEATED.get(self._backend, count + 1):
             return None
         function = self._functions[key] = self._compiled(terms, key[-1])
         return function
@@ -70,7 +70,7 @@ class CompiledSolves:
     def _compiled(self, terms: Terms, shape: tuple[int, ...]) -> Compiled | None:
         layout, cores = terms.layout, terms.cores
         methods = solve_methods(layout, _DOUBLE.itemsize)
-        if self._backend not in BACKENDS or not methods or methods[0].flops > FEW:
+        if not methods or methods[0].flops > FEW:
             return None
         arrays = tuple([var(f"c{k}", core.shape) for k, core in enumerate(cores)])
         coefs = tuple([number(coef) for coef in terms.coefs])

@@ -46,6 +46,9 @@ class Machine:
     chain, turned : int
         Entrywise steps that are made again rather than kept; and steps of a loop that reading one
         transposed operand must be worth.
+    call : int
+        Entries of a step of a loop from which computing them takes longer than the call for it, so
+        that it is made where its operands are rather than once for all steps.
     small, summed : int
         Entries of an operand that every tile of a matrix product reads, and of a result it adds to.
     short, shortest : int
@@ -87,6 +90,7 @@ class Machine:
     large: int = 1 << 16
     chain: int = 4
     turned: int = 1
+    call: int = 1 << 14
     small: int = 1 << 14
     summed: int = 1 << 12
     short: int = 64

@@ -15,13 +15,15 @@ from ...graph.trees import leaves
 from ...plan.lowering.spellings import ahead
 from ...rules.strategy import simplify
 from ...support.errors import ShapeError
+from ...support.machine import NOMINAL_MACHINE
 from .values import places, unscaled
 
 
 def hoisted(roots: list[Expr], sizes: Mapping[str, int]) -> list[Expr]:
     """The roots with as much of their loops ahead of them as fits at these, or NOMINAL, extents."""
     try:
-        return ahead(roots, {**dict.fromkeys(dimensions(roots), NOMINAL), **sizes})
+        known = {**dict.fromkeys(dimensions(roots), NOMINAL), **sizes}
+        return ahead(roots, known, NOMINAL_MACHINE)
     except ShapeError:  # extents are others less more than that
         return roots
 

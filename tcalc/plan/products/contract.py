@@ -49,7 +49,8 @@ def product(b: Builder, operands: Sequence[SlotWord], out: Word, extents: Extent
         factors = _grouped(b, factors, keep.union(*[word for _, word in tables]))
     factors += tables
     if len(factors) == 2:
-        factors = [_multiplied(b, factors[0], factors[1], keep, out)]
+        one, two = factors
+        factors = [_summed_before(b, one, two, keep) or _multiplied(b, one, two, keep, out)]
     elif len(factors) > 2:
         factors = [_along_path(b, factors, out, extents)]
     slot, word = factors[0]
@@ -281,6 +282,11 @@ def _there(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord | N
     """The product of two operands if it exists and has no other labels than are kept."""
     found = known_product(b, x, y, keep)
     return found if found and set(found[1]) == keep.intersection(x[1] + y[1]) else None
+
+
+def _summed_before(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord | None:
+    """A product with sums that exists already, its axes in whatever order."""
+    return None if keep.issuperset(x[1] + y[1]) else _there(b, x, y, keep)
 
 
 def _joined(factors: Sequence[SlotWord], known: Mapping[int, KnownProduct]) -> list[SlotWord]:
