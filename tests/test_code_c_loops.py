@@ -5,10 +5,13 @@ from __future__ import annotations
 import ctypes
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 import tcalc as tc
+from tcalc.languages.source.c_module import header_of
 from tests.c_programs import Job, built, called, needs_compiler, printed
 
 pytestmark = needs_compiler
@@ -77,3 +80,48 @@ def test_small_products_call_no_library(tmp_path: Path) -> None:
         assert status == 0
         np.testing.assert_allclose(found, job.expected()[0], rtol=1e-12, atol=1e-14)
         assert count.value == (0 if k < 5 else 14)
+
+
+def filtered() -> tc.Expr:
+    """A Kalman filter's value, F' a F and factorisations of it in each step."""
+    F, Y = tc.var("F", ("k", "k")), tc.var("Y", ("n", "k"))
+
+    def step(state: Any, t: Any) -> Any:
+        m, P, total = state
+        m, P = F @ m, F @ P @ F.T + tc.eye("k")
+        factor = tc.linalg.cholesky(P + tc.eye("k"))
+        gain = tc.linalg.solve_triangular(factor, P, lower=True)
+        white = tc.linalg.solve_triangular(factor, Y[t] - m, lower=True)
+        return m + white @ gain, P - gain.T @ gain, total + white @ white
+
+    return tc.fold(step, (tc.zeros("k"), tc.eye("k"), tc.zeros(())), "n")[2]
+
+
+@pytest.mark.parametrize("flags", [(), ("-DSINGLE",)], ids=["double", "float"])
+def test_programs_are_right_at_extents_that_they_were_not_made_for(
+    flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Optimised as users are told to, without a warning."""
+    value, real = filtered(), np.float32 if flags else np.float64
+    tree = {"value": value, "gradient": tc.grad(value, "F")}
+    rng = np.random.default_rng(1)
+    for few in (1, 2, 3):
+        source = tc.to_code(tree, "c", "f0", sizes={"k": few, "n": 9})
+        library = built(source, tmp_path, "-O3", "-fopenmp-simd", *flags, name=f"few{few}")
+        for k in (few, 5):
+            arrays = {"F": rng.normal(size=(k, k)) / k, "Y": rng.normal(size=(9, k))}
+            job = Job(f"{few} {k}", tree, arrays, {"k": k, "n": 9})
+            status, found = called(library, source, "f0", job, real)
+            assert status == 0
+            for mine, expected in zip(found, job.expected(), strict=True):
+                near = 1e-3 if flags else 1e-11
+                np.testing.assert_allclose(mine, expected, rtol=near, atol=near)
+
+
+def test_few_rows_are_written_out_by_the_compiler() -> None:
+    """Where extents are said, in one function that knows them and not in a second text."""
+    value = filtered()
+    made = {k: tc.to_code(value, "c", sizes={"k": k, "n": 99}) for k in (2, 16)}
+    assert re.search(r"k == 2\)\n.*\n +return f_sized\(F, Y, 2, n, out, work\);", made[2])
+    assert made[2].count("cholesky(k, ") == 1
+    assert "f_sized" not in header_of(made[2]) + made[16] + tc.to_code(value, "c")
