@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -48,3 +49,24 @@ def test_shared_parts_of_states_are_simplified_once(visited: list[int]) -> None:
         tc.compile(tc.grad(chain(layers), "w"), backend="c").plan_for(n=8, k=3)
         counts.append(visited[0])
     assert counts[1] <= 6 * counts[0]  # the graph has four times the nodes
+
+
+def test_rules_are_tried_once_on_what_none_of_them_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second pass looks at what the first one made."""
+    x = tc.var("x", "n")
+    e = tc.sum(tc.log(tc.exp(x)))
+    for k in range(20):
+        e = e + tc.sin(k * x[0] + tc.cos(x) @ x)
+    tried: list[tuple[str, tc.Expr]] = []
+    monkeypatch.setattr(
+        strategy.Rule,
+        "try_on",
+        lambda rule, node, held=strategy.Rule.try_on: (
+            tried.append((rule.name, node)) or held(rule, node)
+        ),
+    )
+    fired: Counter[str] = Counter()
+    kept = [e, tc.simplify(e, fired)]
+    assert fired
+    assert len(kept) == 2
+    assert len(tried) == len({(name, id(node)) for name, node in tried})
