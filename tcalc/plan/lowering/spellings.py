@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...graph.applications import rewritten
-from ...graph.nodes import Add, Apply, Einsum, Expr, Part
+from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var
 from ...graph.normal import add, distribute
 from ...graph.operators import Loop
+from ...graph.products import indicates, selects
 from ...graph.sums import low_order
 
 MAX_TERMS = 8
@@ -61,14 +62,32 @@ def ahead(roots: Sequence[Expr], sizes: Mapping[str, int]) -> list[Expr]:
 
 def is_computed(e: Expr) -> bool:
     """Is e a contraction or an outer product of smaller operands, one of them computed?"""
-    if not isinstance(e, Einsum):
+    if not isinstance(e, Einsum) or is_given(e):
         return False
+    made = [a for a in e.args if not is_given(a)]
     held = any(
         a.summed if isinstance(a, Einsum) else isinstance(a, Apply) and not a.op.elementwise
-        for a in e.args
+        for a in made
     )
-    contracts = any(isinstance(a, Einsum) and a.summed and a.ndim == e.ndim for a in e.args)
+    contracts = any(isinstance(a, Einsum) and a.summed and a.ndim == e.ndim for a in made)
     return e.summed or contracts or (held and low_order(e))
+
+
+def is_given(e: Expr) -> bool:
+    """Are the entries of e those of a variable or constant, perhaps at other places?"""
+    while not isinstance(e, Var | Const):
+        if isinstance(e, Apply) and e.op.meaning.regroups:
+            (e,) = e.args
+            continue
+        held = [k for k, a in enumerate(e.args) if not indicates(a) and not selects(a)]
+        if not isinstance(e, Einsum) or len(held) != 1:
+            return False
+        (k,) = held
+        placed = {label for j, word in enumerate(e.labels) if j != k for label in word}
+        if not placed.union(e.out).issuperset(e.labels[k]):
+            return False
+        e = e.args[k]
+    return True
 
 
 def _distributed(e: Expr, most: int) -> Expr:
