@@ -31,14 +31,15 @@ def test_all_spellings_of_a_model_cost_the_same_within_a_tenth(name: str) -> Non
 @pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.function])
 def test_all_spellings_have_the_derivatives_that_jax_finds(name: str) -> None:
     model, data = MODELS[name], MODELS[name].data(12)
-    spelled = model.spellings()
+    spelled, plain = model.spellings(), model.function
+    assert plain is not None
     (_, first), *_ = spelled.values()
     parts = {v.name: data[v.name] for v in (first if isinstance(first, tuple) else (first,))}
     ends = np.cumsum([np.size(a) for a in parts.values()])
 
     def function(flat: Any) -> Any:
         pieces = zip(parts, jnp.split(flat, ends[:-1]), strict=True)
-        return model.function(jnp, data | {k: p.reshape(np.shape(parts[k])) for k, p in pieces})
+        return plain(jnp, data | {k: p.reshape(np.shape(parts[k])) for k, p in pieces})
 
     flat = np.concatenate([np.ravel(a) for a in parts.values()])
     wanted = function(flat), jax.grad(function)(flat), jax.hessian(function)(flat)
