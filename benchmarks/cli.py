@@ -9,11 +9,12 @@ import platform
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from . import first, nests, processes, report, sources, spellings, suite
+from . import devices, first, nests, processes, report, sources, spellings, suite
 from .problem import QUANTITIES
 from .problems import PROBLEMS
 from .problems.factorisations import FACTORISATIONS
@@ -47,6 +48,10 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--sizes", default="small", help="tiny, small, paper, or numbers: 100,300")
     run.add_argument("--quantities", default=",".join(QUANTITIES), help="default: all")
     run.add_argument("--rivals", default="hand,jax", help=f"beside tcalc, of {', '.join(RIVALS)}")
+    run.add_argument(
+        "--backend", choices=("host", "cupy"), default="host",
+        help="cupy: tcalc, jax and torch on a device, by default at the paper's sizes",
+    )  # fmt: skip
     run.add_argument("--gradbench", metavar="CHECKOUT", help="runs the suite's own C++ beside ours")
     measuring(run, repeat=7)
     run.add_argument("--markdown", type=Path, metavar="FILE")
@@ -125,6 +130,8 @@ def chosen(names: Sequence[str], table: dict[str, Any], what: str) -> list[str]:
 
 
 def run_problems(options: argparse.Namespace) -> int:
+    if options.backend == "cupy":
+        devices.ask(options)
     problems = chosen(options.problems, PROBLEMS, "problem")
     quantities = chosen(options.quantities.split(","), dict.fromkeys(QUANTITIES), "quantity")
     if options.gradbench:
@@ -152,7 +159,9 @@ def measured(
     problems: Sequence[str], quantities: Sequence[str], options: argparse.Namespace
 ) -> tuple[dict[str, Any], list[str]]:
     """What every case in a process of its own gave, and what failed."""
-    rivals = list(dict.fromkeys(["tcalc", *filter(None, options.rivals.split(","))]))
+    device = getattr(options, "backend", "") == "cupy"
+    first = [] if device else ["tcalc"]
+    rivals = list(dict.fromkeys([*first, *filter(None, options.rivals.split(","))]))
     chosen(rivals, RIVALS, "rival")
     jobs = [
         (count, {"problem": name, "sizes": options.sizes, "place": place})
@@ -168,7 +177,7 @@ def measured(
         for count, job in jobs:
             extra = {"rivals": rivals, "quantities": quantities, "repeat": options.repeat}
             try:
-                result = processes.run("cases", {**job, **extra}, count, tell)
+                result = processes.run("cases", {**job, **extra}, count, tell, device)
                 results.append({"threads": count, **result})
             except RuntimeError as error:
                 failures.append(str(error))
@@ -190,6 +199,8 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "system": platform.platform(),
         "processors": os.cpu_count(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "device": devices.described(),
         "versions": {rival.package: rival.version for rival in RIVALS.values() if rival.installed},
     }
 

@@ -20,10 +20,11 @@ ROOT = Path(__file__).resolve().parent.parent
 Tell = Callable[[str], None]
 
 
-def environment(threads: int) -> dict[str, str]:
+def environment(threads: int, device: bool = False) -> dict[str, str]:
     """The same number of threads for BLAS, OpenMP and XLA; each picks its own instructions.
 
-    A kernel family forced upon OpenBLAS would hold back all who compute with it, and not XLA.
+    A kernel family forced upon OpenBLAS would hold back all who compute with it, and not XLA. On a
+    device jax takes no more memory than it needs, for it is not there alone.
     """
     names = (
         "OPENBLAS_NUM_THREADS",
@@ -35,7 +36,9 @@ def environment(threads: int) -> dict[str, str]:
     )
     eigen = "true" if threads > 1 else "false"
     flags = f"--xla_cpu_multi_thread_eigen={eigen} intra_op_parallelism_threads={threads}"
-    fixed = {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"}
+    platforms = "cuda,cpu" if device else "cpu"
+    fixed = {"XLA_FLAGS": flags, "JAX_PLATFORMS": platforms, "JAX_ENABLE_X64": "1"}
+    fixed |= {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"} if device else {}
     inherited = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
     return {**inherited, **fixed, **dict.fromkeys(names, str(threads))}
 
@@ -46,12 +49,14 @@ def confine(threads: int) -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
 
 
-def run(module: str, job: dict[str, Any], threads: int, tell: Tell) -> dict[str, Any]:
+def run(
+    module: str, job: dict[str, Any], threads: int, tell: Tell, device: bool = False
+) -> dict[str, Any]:
     """The result of a job in a fresh process; RuntimeError with its last words where it fails."""
     worker = subprocess.Popen(
         [sys.executable, "-m", f"benchmarks.{module}"],
         cwd=ROOT,
-        env=environment(threads),
+        env=environment(threads, device),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -64,9 +64,10 @@ def markdown(document: dict[str, Any]) -> str:
 def machine_line(document: dict[str, Any]) -> str:
     machine = document["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    device = f"{machine['device']}, " if machine.get("device") else ""
     return (
-        f"{machine['system']}, {machine['processors']} processors, "
-        f"Python {machine['python']}, {versions}"
+        f"{machine['system']}, {machine['processors']} processors, {device}"
+        f"Python {machine['python']}, {versions}; {machine['date']}"
     )
 
 
@@ -261,8 +262,11 @@ def cluster(result: dict[str, Any]) -> str:
         one = next(iter(saved["seconds"].values()))
         cells = [(n, duration(t), f"{one / t:.2f}") for n, t in saved["seconds"].items()]
         lines.append(aligned([("workers", "seconds", "times as fast"), *cells]))
-        shape = f"{saved['rows']} x {saved['columns']}"
-        lines.append(f"{saved['blocks']} blocks of {shape}, Hessians of logistic regression")
+        shape, work = f"{saved['rows']} x {saved['columns']}", duration(saved["work"])
+        lines.append(
+            f"{saved['blocks']} blocks of {shape}, Hessians of logistic regression, each at least "
+            f"{work} of work; best of {saved['repeat']} turns"
+        )
     return "\n".join(lines)
 
 

@@ -64,8 +64,8 @@ from .run.structured_results import CompiledStructured as CompiledStructured
 from .run.transforms import *
 from .structured.block_jacobian import BlockJacobian as BlockJacobian
 from .structured.blocks import BlockStructured as BlockStructured
+from .structured.identity import identity_like as identity_like
 from .structured.tensor import Structured as Structured
-from .structured.tensor import identity_like as identity_like
 from .support.errors import Error as Error
 from .support.errors import LimitError as LimitError
 from .support.errors import LinAlgError as LinAlgError

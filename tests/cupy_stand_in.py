@@ -7,165 +7,28 @@ there is none. What waits for the device is counted, and what is not waited for 
 from __future__ import annotations
 
 import importlib
-import inspect
-import json
-import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType, SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from scipy import special
 
+from tests.cupy_arrays import (
+    API,
+    DeviceArray,
+    checked,
+    signature,
+    sparse_matrix,
+    unwrapped,
+    wrapped,
+)
 from tests.cupy_device import DEVICE
 from tests.cupy_kernels import ElementwiseKernel, ReductionKernel
-from tests.cupy_table import CLASSES, MODULES, TABLE
-
-API: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8"))
-OPERATORS = (
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
-    "lt", "le", "eq", "ne", "gt", "ge",
-)  # fmt: skip
-
-
-def signature(text: str) -> inspect.Signature:
-    """Of a text of the table."""
-    scope: dict[str, Any] = {}
-    exec(f"def f{text}: ...", scope)
-    return inspect.signature(scope["f"])
-
-
-#: Methods that wait.
-WAITING = ("get", "item", "tolist", "tobytes", "nonzero")
-
-
-class DeviceArray:
-    """An array on the device that there is not."""
-
-    __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, host: np.ndarray) -> None:
-        self.host = np.asarray(host)
-        DEVICE.hold(self.host)
-
-    @property
-    def __cuda_array_interface__(self) -> Mapping[str, Any]:
-        return {"shape": self.host.shape, "version": 3}
-
-    def __array__(self, *options: Any, **more: Any) -> np.ndarray:
-        raise TypeError("Implicit conversion to a NumPy array is not allowed")
-
-    def __getattr__(self, name: str) -> Any:
-        text = API["cupy.ndarray"].get(name)
-        if text is None or name == "host":
-            raise AttributeError(f"CuPy's arrays have no {name}")
-        if name in WAITING:
-            DEVICE.wait()
-        if name == "get":
-            return self.host.copy
-        found = getattr(self.host, name)
-        return checked(name, text, found, self) if callable(found) else wrapped(found)
-
-    def __getitem__(self, key: Any) -> Any:
-        return wrapped(self.host[unwrapped(key)])
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.host[unwrapped(key)] = unwrapped(value)
-
-    def __iter__(self) -> Any:
-        return iter([self[k] for k in range(len(self.host))])
-
-    def __len__(self) -> int:
-        return len(self.host)
-
-    def __bool__(self) -> bool:
-        DEVICE.wait()
-        return bool(self.host)
-
-    def __int__(self) -> int:
-        DEVICE.wait()
-        return int(self.host)
-
-    def __float__(self) -> float:
-        DEVICE.wait()
-        return float(self.host)
-
-    def __index__(self) -> int:
-        DEVICE.wait()
-        return operator.index(self.host)
-
-    def __repr__(self) -> str:
-        return f"device {self.host!r}"
-
-    def __neg__(self) -> Any:
-        return wrapped(-self.host)
-
-    def __invert__(self) -> Any:
-        return wrapped(~self.host)
-
-
-DeviceArray.__module__ = "cupy"
-
-
-def _binary(name: str) -> None:
-    apply = getattr(operator, {"and": "and_", "or": "or_"}.get(name, name))
-    setattr(DeviceArray, f"__{name}__", lambda a, b: wrapped(apply(a.host, unwrapped(b))))
-    if name in OPERATORS[:11]:
-        setattr(DeviceArray, f"__r{name}__", lambda a, b: wrapped(apply(unwrapped(b), a.host)))
-        setattr(DeviceArray, f"__i{name}__", lambda a, b: _inplace(apply, a, b))
-
-
-def _inplace(apply: Callable[..., Any], a: DeviceArray, b: Any) -> DeviceArray:
-    a.host[...] = apply(a.host, unwrapped(b))
-    return a
-
-
-for name in OPERATORS:
-    _binary(name)
-
-
-def wrapped(found: Any) -> Any:
-    """Arrays of NumPy's as those of the device."""
-    if isinstance(found, np.ndarray | np.generic):
-        return DeviceArray(np.asarray(found))
-    if isinstance(found, tuple) and not all(isinstance(part, int) for part in found):
-        return tuple([wrapped(part) for part in found])
-    return found
-
-
-def unwrapped(given: Any) -> Any:
-    """Arrays of the device as NumPy's, which are refused themselves."""
-    if isinstance(given, DeviceArray):
-        return given.host
-    if isinstance(given, np.ndarray) and given.ndim:
-        raise TypeError("Unsupported type <class 'numpy.ndarray'>")
-    if isinstance(given, tuple | list):
-        return type(given)([unwrapped(part) for part in given])
-    if isinstance(given, Mapping):
-        return {key: unwrapped(value) for key, value in given.items()}
-    return given
-
-
-def checked(
-    name: str, text: str, compute: Callable[..., Any], *first: Any, convert: Any = unwrapped
-) -> Callable[..., Any]:
-    """A function that takes what the table says."""
-
-    def function(*args: Any, **options: Any) -> Any:
-        if text.startswith("ufunc"):
-            assert len(args) == int(text.split()[1]), name
-            assert options.keys() <= {"out", "dtype", "casting"}, name
-        elif text != "value":
-            signature(text).bind(*first, *args, **options)
-        return wrapped(compute(*convert(list(args)), **convert(options)))
-
-    return function
-
+from tests.cupy_table import CLASSES, MODULES
 
 # --- what is not NumPy's or SciPy's under the same name -------------------------------------------
 
@@ -189,6 +52,11 @@ def errstate(**options: Any) -> Iterator[None]:
         DEVICE.raising = before
 
 
+def garbage(a: np.ndarray) -> np.ndarray:
+    """What a routine that failed may leave where its result should be."""
+    return np.full_like(a, 77)
+
+
 def factorised(compute: Callable[..., Any], waits: int) -> Callable[..., Any]:
     """Of a matrix that it cannot do with, garbage where nobody looks."""
 
@@ -200,7 +68,11 @@ def factorised(compute: Callable[..., Any], waits: int) -> Callable[..., Any]:
         except np.linalg.LinAlgError:
             if DEVICE.raising:
                 raise
-            return np.full_like(args[0] if args else a, 77)
+            if compute is np.linalg.eigh or compute is np.linalg.svd:
+                # Results of the right shapes, of a matrix that it can do with.
+                eye = np.broadcast_to(np.eye(*a.shape[-2:], dtype=a.dtype), a.shape)
+                return tuple([garbage(part) for part in compute(eye, *args, **options)])
+            return garbage(args[0] if args else a)
 
     return function
 
@@ -248,14 +120,20 @@ OWN: dict[str, dict[str, Any]] = {
     "cupyx": {
         "scatter_add": lambda a, slices, value: np.add.at(a, slices, value),
         "errstate": errstate,
+        "geterr": lambda: {"linalg": "raise" if DEVICE.raising else "ignore"},
     },
     "cupyx.scipy.special": {},
     "cupyx.scipy.linalg": {"solve_triangular": solve_triangular},
+    "cupyx.scipy.sparse": {
+        f"{form}_matrix": sparse_matrix(form) for form in ("csr", "csc", "coo")
+    },
     "cupy.cuda": {
         "get_current_stream": Stream,
         "get_device_id": lambda: DEVICE.number,
         "runtime": SimpleNamespace(
-            getDeviceCount=lambda: 1, memGetInfo=lambda: (1 << 30, 1 << 31)
+            getDeviceCount=lambda: 1, getDevice=lambda: 0, memGetInfo=lambda: (1 << 30, 1 << 31),
+            getDeviceProperties=lambda k: {"name": b"none", "major": 7, "minor": 0},
+            runtimeGetVersion=lambda: 12090, driverGetVersion=lambda: 12090,
         ),
     },
 }  # fmt: skip
@@ -296,7 +174,7 @@ def module(name: str, source: Any) -> ModuleType:
         compute = OWN[name].get(key) or getattr(source, key, None)
         if isinstance(compute, type) and key in CLASSES:
             setattr(found, key, checked_kernel(text, compute))
-        elif text == "value":
+        elif text == "value" or compute in OWN["cupyx.scipy.sparse"].values():
             setattr(found, key, compute)
         elif key == "asnumpy":
             setattr(found, key, from_device(text))
@@ -345,6 +223,18 @@ def has_device() -> bool:
 
 @contextmanager
 def some_device() -> Iterator[None]:
-    """Within it there is a device, or this one in its place."""
-    with mock.patch.dict(sys.modules, {} if has_device() else STAND_IN):
+    """Within it there is a device, or this one in its place.
+
+    Other modules that are imported meanwhile stay.
+    """
+    wanted = {} if has_device() else STAND_IN
+    before = {name: sys.modules.get(name) for name in wanted}
+    sys.modules.update(wanted)
+    try:
         yield
+    finally:
+        for name, module in before.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module

@@ -17,8 +17,13 @@ from typing import Any
 TABLE = Path(__file__).resolve().parent / "cupy_api.json"
 MODULES = (
     "cupy", "cupy.linalg", "cupy.lib.stride_tricks", "cupyx", "cupyx.scipy.special",
-    "cupyx.scipy.linalg", "cupy.cuda",
+    "cupyx.scipy.linalg", "cupyx.scipy.sparse", "cupy.cuda",
 )  # fmt: skip
+#: Classes of arrays, by the module that has them.
+ARRAYS = {
+    "cupy": ("ndarray",),
+    "cupyx.scipy.sparse": ("csr_matrix", "csc_matrix", "coo_matrix"),
+}
 #: Classes whose arguments the first line of the docstring has.
 CLASSES = ("ElementwiseKernel", "RawKernel", "ReductionKernel")
 
@@ -67,7 +72,10 @@ def table(partly: bool) -> dict[str, Any]:
         except ImportError:
             if not partly:
                 raise
-    return {"version": cupy.__version__, **modules, "cupy.ndarray": names(cupy.ndarray)}
+    for name, kinds in ARRAYS.items():
+        for kind in kinds if name in modules else ():
+            modules[f"{name}.{kind}"] = names(getattr(importlib.import_module(name), kind))
+    return {"version": cupy.__version__, **modules}
 
 
 if __name__ == "__main__":

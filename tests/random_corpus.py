@@ -222,4 +222,16 @@ CORPUS = [
             ],
         ),
     ),
+    (
+        56007241,
+        Program(
+            {"u": ("m",)},
+            {"m": 2, "n": 2},
+            [
+                ("diagonal", (0,), {"name": "diag", "spec": "i->ii"}),
+                ("unary", (1,), {"name": "cos"}),
+                ("reduction", (2,), {"name": "min", "axis": 1}),
+            ],
+        ),
+    ),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -40,3 +42,41 @@ def test_a_convolution_is_held_in_less_than_its_windows(wrt: str) -> None:
     data = {"x": rng.standard_normal(30), "w": rng.standard_normal(4)}
     held = tc.compile(hessian, structured=True)(**data)
     np.testing.assert_allclose(held.todense(), tc.compile(hessian)(**data), 1e-12, 1e-12)
+
+
+DIFFERENCES = {
+    "first": lambda x: x[1:] - x[:-1],
+    "second": lambda x: x[2:] - 2 * x[1:-1] + x[:-2],
+    "third": lambda x: x[3:] - 3 * x[2:-1] + 3 * x[1:-2] - x[:-3],
+    "of differences": lambda x: (x[2:] - x[1:-1]) - (x[1:-1] - x[:-2]),
+    "decaying": lambda x: x[1:] - tc.var("rate") * x[:-1],
+}
+ROUGHNESS = {
+    "squares": lambda d: tc.sum(d**2),
+    "weighted": lambda d: tc.var("weight") * tc.sum(d**2),
+    "twice weighted": lambda d: tc.var("weight") * (tc.sum(d**2) / tc.var("rate") + tc.sum(d)),
+    "exponentials": lambda d: tc.var("weight") * tc.sum(tc.exp(d)),
+    "robust": lambda d: tc.sum(tc.sqrt(1 + tc.var("weight") * d**2)),
+}
+
+
+@pytest.mark.parametrize("roughness", ROUGHNESS.values(), ids=ROUGHNESS.keys())
+@pytest.mark.parametrize("difference", DIFFERENCES.values(), ids=DIFFERENCES.keys())
+def test_smoothing_is_solved_as_a_sparse_matrix(difference: Any, roughness: Any) -> None:
+    """However a difference is spelled and weighted, no core has two axes."""
+    x, y = tc.var("x", "n"), tc.var("y", "n")
+    f = tc.sum((x - y) ** 2) + roughness(difference(x))
+    hessian = tc.hessian(f, x)
+    assert max(_cores(hessian)) <= 1
+    rng = np.random.default_rng(1)
+    n = 500
+    data = {"x": rng.normal(size=n) / 9, "y": rng.normal(size=n), "weight": 0.7, "rate": 0.9}
+    data = {name: data[name] for name in hessian.variables} | (
+        {} if hessian.variables else {"n": n}
+    )
+    held = tc.compile(hessian, structured=True)(**data)
+    dense = tc.compile(hessian)(**data)
+    np.testing.assert_allclose(held.todense(), dense, 1e-12, 1e-12)
+    assert "sparse" in held.explain()
+    goal = rng.normal(size=n)
+    np.testing.assert_allclose(held.solve(goal), np.linalg.solve(dense, goal), 1e-10)

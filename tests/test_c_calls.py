@@ -29,6 +29,8 @@ VALUES: dict[str, Any] = {
     "A": RNG.normal(size=(4, 4)) / 8 + 4 * np.eye(4), "c": 0.5,
 }  # fmt: skip
 B = A @ A.T + tc.eye("n")
+#: Its Hessian is a diagonal plus a matrix of rank two.
+COSINES = tc.sum((tc.sum(1 - tc.cos(w)) + 2 * tc.cos(w) - tc.sin(w)) ** 2)
 #: Outputs of which C does all: with views of inputs and of results, unit tensors, factorisations,
 #: outputs that hold several steps' results, numbers, nests.
 ALONE: dict[str, Any] = {
@@ -40,6 +42,9 @@ ALONE: dict[str, Any] = {
     "an axis for another": tc.einsum("ijk->kij", tc.exp(X[:, :, None] * tc.sin(w))) * c,
     "factors": {"logdet": tc.linalg.logdet(B), "by A": tc.grad(tc.linalg.logdet(B), A)},
     "an inverse": tc.linalg.inv(B) * c,
+    "a system": [tc.linalg.solve(A, w), tc.linalg.inv(A), tc.linalg.logdet(A)],
+    "all entries of a transpose": tc.max(abs(A.T @ A + A).T) * tc.norm(tc.sin(A).T),
+    "a Newton step": tc.compress(tc.hessian(COSINES, w)).solve(tc.grad(COSINES, w)),
     "nests": {"a": (w * c, [tc.sum(w), {"b": tc.exp(w)}]), "k": c * c * 3},
     "a number": c * tc.sum(tc.exp(w * c)),
 }

@@ -34,7 +34,6 @@ LEFT = {
     ),
     **dict.fromkeys(("gram", "factor", "finish", "solve", "kernels"), "one call of LAPACK or BLAS"),
     **dict.fromkeys(("sparse_dot", "sparse_gram", "sparse_inner"), "SciPy's sparse products"),
-    "correlate": "many products at a time, as products of matrices",
     **dict.fromkeys(("integers", "index", "joint"), "integers are checked, once a call"),
     "loop": "a function of its own",
 }

@@ -188,6 +188,20 @@ def test_bad_input(
     assert err.startswith(("tcalc: ", "usage: "))
 
 
+def test_a_person_is_told_what_undeclared_names_were_taken_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`l` is a column by convention, where a weight may have been meant."""
+    ridge = ["derive", "norm(X*w)^2 + l*w'*w", "--wrt", "w"]
+    assert run(capsys, *ridge)[2] == ""  # a program reads it
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    told = "Not declared: X is (m, n), l is (k,), w is (n,); --var declares others.\n"
+    assert run(capsys, *ridge)[2].startswith(told)
+    some = run(capsys, *ridge, "--var", "l=", "--var", "X=m,n")[2]
+    assert some.startswith("Not declared: w is (n,);")
+    assert run(capsys, *ridge, "--var", "l=", "--var", "X=m,n", "--var", "w=n")[2].startswith("L")
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert run(capsys, "--version") == (0, f"tcalc {stated}\n", "")

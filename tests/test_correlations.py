@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tcalc as tc
 from tcalc.backends.numpy import correlations as kernel
 
 Array = np.ndarray
@@ -115,3 +116,70 @@ def test_entries_that_are_not_finite_stay_in_their_windows_of_an_image() -> None
     expected = np.zeros(out.shape, bool)
     expected[18:21, 28:31] = expected[42:45, 3:6] = True
     assert (~np.isfinite(out) == expected).all()
+
+
+# --- in C -----------------------------------------------------------------------------------------
+
+#: An expression by entries, the shapes of x and w, and what of it is taken.
+IN_C = {
+    "signal": ("f[i=0..{n}] = sum[k](x[i+k]*w[k])", (9000,), (13,)),
+    "short signal": ("f[i=0..{n}] = sum[k](x[i+k]*w[k])", (300,), (40,)),
+    "backwards": ("f[i=0..{n}] = sum[k=0..{m}](x[i+{m}-k]*w[k])", (777,), (21,)),
+    "image": ("f[i=0..{n}, j=0..{q}] = sum[a,b](x[i+a, j+b]*w[a, b])", (40, 129), (3, 5)),
+    "channels": (
+        "f[o,i=0..{n},j=0..{q}] = sum[c,a,b](x[c,i+a,j+b]*w[o,c,a,b])",
+        (3, 30, 95),
+        (5, 3, 2, 3),
+    ),
+    "batch": ("f[s,i=0..{n},j=0..{q}] = sum[a,b](x[s,i+a,j+b]*w[a,b])", (4, 20, 130), (3, 3)),
+}
+
+
+def _program(name: str) -> tuple[tc.Expr, dict[str, Array]]:
+    text, x, w = IN_C[name]
+    ends = {"n": x[-1] - w[-1], "m": w[-1] - 1, "q": x[-1] - w[-1]}
+    if len(x) > 1:
+        ends["n"] = x[-2] - w[-2]
+    rng = np.random.default_rng(len(name))
+    data = {"x": rng.standard_normal(x), "w": rng.standard_normal(w)}
+    return tc.parse_index(text.format(**ends), x=x, w=w), data
+
+
+@pytest.mark.parametrize("dtype", [SINGLE, DOUBLE], ids=str)
+@pytest.mark.parametrize("name", IN_C)
+def test_c_reads_windows_where_they_lie(
+    name: str, dtype: np.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values and both pullbacks, which are sums over few places and over many."""
+    e, data = _program(name)
+    out = tc.var("u", e.shape)
+    data["u"] = np.random.default_rng(3).standard_normal(e.shape)
+    found = {"f": e, "x": tc.vjp(e, "x", out), "w": tc.vjp(e, "w", out)}
+    wanted = {k: tc.compile(v, backend="functional")(data) for k, v in found.items()}
+    given = {k: a.astype(dtype) for k, a in data.items()}
+
+    def refused(*_: object) -> None:
+        raise AssertionError("left to NumPy")
+
+    monkeypatch.setattr(kernel, "_over_few", refused)
+    monkeypatch.setattr(kernel, "_over_many", refused)
+    for k, v in found.items():
+        step = tc.compile(v, backend="c")
+        kinds = {s.kind for s in step.plan_for(**{n: given[n].shape for n in v.variables}).steps}
+        assert "correlate" in kinds
+        for threads in (1, 2):
+            result = tc.compile(v, backend="c", threads=threads)({n: given[n] for n in v.variables})
+            assert result.dtype == dtype
+            _agree(result, wanted[k].astype(dtype))
+
+
+@pytest.mark.parametrize("name", IN_C)
+def test_c_keeps_entries_that_are_not_finite_in_their_windows(name: str) -> None:
+    e, data = _program(name)
+    data["x"].flat[-1], data["x"].flat[data["x"].size // 2] = np.inf, np.nan
+    data["u"] = np.ones(e.shape)
+    for v in (e, tc.vjp(e, "w", tc.var("u", e.shape))):
+        given = {n: data[n] for n in v.variables}
+        found = tc.compile(v, backend="c")(given)
+        wanted = tc.compile(v, backend="functional")(given)
+        assert (np.isfinite(found) == np.isfinite(wanted)).all()

@@ -291,7 +291,9 @@ def staged_for(e: tc.Expr, sizes: dict[str, int], lazy: dict[str, Any]) -> tuple
 
 def test_small_blocks_share_a_task_and_large_ones_do_not() -> None:
     run, lazy = tc.compile(tc.sum(tc.exp(X)), backend="dask"), da.ones((1200, 2), chunks=(1, 2))
-    for settings, wanted in (({}, 2), ({"tcalc.task-seconds": 0}, 1200)):
+    # A tenth of a millisecond is what a block costs a task without any work.
+    for seconds, wanted in ((None, 2), (0.01, 12), (0, 1200)):
+        settings = {} if seconds is None else {"tcalc.task-seconds": seconds}
         with Tasks() as tasks, dask.config.set(settings):
             run(X=lazy)
         assert len(tasks.passes()) == wanted

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 import tcalc as tc
 from tests import row_models
-from tests.dask_blocks import da, in_blocks, of_objective
+from tests.dask_blocks import da, dask, in_blocks, of_objective
 from tests.row_models import OBJECTIVES
 
 distributed = pytest.importorskip(
@@ -94,6 +95,36 @@ def test_data_that_were_scattered_die_with_their_worker(client: Any) -> None:
         run(y=lazy)
     client.wait_for_workers(2)
     assert run(y=da.ones(10, chunks=5)) == 10
+
+
+def _watch(on: bool) -> int:
+    """Begin to watch this process's memory, or its peak since."""
+    if on:
+        tracemalloc.start()
+        return 0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def test_a_worker_holds_few_blocks_however_many_there_are(client: Any) -> None:
+    rows, columns = 1 << 13, 8
+    w = row_models.w
+    e = tc.sum(tc.softplus(-row_models.y * (row_models.X @ w)))
+    run = tc.compile((e, tc.grad(e, w), tc.hessian(e, w)), backend="dask")
+    peaks = []
+    with dask.config.set({"tcalc.task-seconds": 0}):
+        for blocks in (4, 32):
+            m, chunks = blocks * rows, (rows, columns)
+            x = da.random.default_rng(0).normal(size=(m, columns), chunks=chunks)
+            lazy = {"X": x, "y": da.ones(m, chunks=rows)}
+            client.wait_for_workers(2)
+            client.run(_watch, True)
+            run(w=np.zeros(columns), **lazy)
+            peaks.append(max(client.run(_watch, False).values()))
+    block = 8 * rows * (columns + 1)
+    assert peaks[1] < 8 * block
+    assert peaks[1] < 1.5 * peaks[0] + block
 
 
 def test_workers_get_expressions_and_parameters_alone(client: Any) -> None:

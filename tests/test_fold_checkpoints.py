@@ -101,6 +101,93 @@ def test_at_most_three_roots_of_all_states_are_held(n: int) -> None:
     assert held(plan) <= (3 * np.sqrt(n) + 3 * H) * H
 
 
+def net(n: Any, history: bool) -> tc.Expr:
+    """Of the last state, or a loss of all states."""
+    W, x = tc.var("W", (H, H)), tc.var("x", (n, H))
+    states = tc.fold(lambda s, t: tc.tanh(W @ s + x[t]), tc.full(H, 0.1), n, history)
+    return tc.sum(states * states)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("history", [False, True])
+@pytest.mark.parametrize(("n", "named"), [(400, True), (400, False), (1003, True)])
+def test_a_limit_of_memory_chooses_checkpoints(
+    n: int, named: bool, history: bool, backend: str
+) -> None:
+    gradient = tc.grad(net("n" if named else n, history), ("W", "x"))
+    rng = np.random.default_rng(n)
+    arrays = {"W": rng.normal(size=(H, H)) / 3, "x": rng.normal(size=(n, H))}
+    plain = tc.compile(gradient, backend=backend)
+    peak = plain.plan_for(x=(n, H)).peak_bytes
+    limit = 4 * n * H * 8  # the result by x, what is made into it, and little else
+    assert peak > limit
+    saving = tc.compile(gradient, backend=backend, memory_limit=limit)
+    plan = saving.plan_for(x=(n, H))
+    assert plan.peak_bytes <= limit
+    assert "checkpoints" in plan.note
+    for one, other in zip(saving(arrays), plain(arrays), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_second_derivatives_within_a_limit() -> None:
+    n, hessian = 64, tc.hessian(net("n", False), "x")
+    x = np.random.default_rng(1).normal(size=(n, H))
+    arrays = {"W": np.eye(H) / 2, "x": x}
+    plain = tc.compile(hessian)
+    saving = tc.compile(hessian, memory_limit=plain.plan_for(x=(n, H)).peak_bytes - 1)
+    assert "checkpoints" in saving.plan_for(x=(n, H)).note
+    np.testing.assert_allclose(saving(arrays), plain(arrays), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [99_999, 100_000])
+def test_within_a_limit_three_roots_of_all_states_are_held(n: int) -> None:
+    for history in (False, True):
+        gradient = tc.grad(net("n", history), "W")
+        plan = tc.compile(gradient, memory_limit="1MiB").plan_for(x=(n, H))
+        assert plan.peak_bytes <= 2**20
+        assert held(plan) <= (3 * np.sqrt(n) + 4 * H) * H
+
+
+def test_a_plan_that_fits_and_one_that_no_checkpoint_helps() -> None:
+    W = tc.var("W", (H, H))
+    gradient = tc.grad(net("n", False), "W")
+    roomy = tc.compile(gradient, memory_limit="1GiB").plan_for(x=(400, H))
+    assert "checkpoints" not in roomy.note
+    assert roomy.peak_bytes == tc.compile(gradient).plan_for(x=(400, H)).peak_bytes
+    with pytest.raises(tc.MemoryLimitError, match="needed"):
+        tc.compile(gradient, memory_limit=1000)(W=np.eye(H), x=np.ones((400, H)))
+    with pytest.raises(tc.MemoryLimitError, match="needed"):
+        tc.compile(W @ W, memory_limit=100)(W=np.eye(H))
+
+
+def test_explain_says_so() -> None:
+    e = net("n", False)
+    plain = tc.explain(e, "W", n=10_000)
+    saving = tc.explain(e, "W", n=10_000, memory_limit="1MiB")
+    assert "checkpoints" not in str(plain)
+    assert "reverse: loops with checkpoints" in str(saving)
+    peaks = [{row.mode: row.peak_bytes for row in made.rows}["reverse"] for made in (plain, saving)]
+    assert peaks[1] < 2**20 < peaks[0]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6, 3), (6,)])
+def test_axes_of_arrays_are_taken_apart_where_they_lie(shape: Any, backend: str) -> None:
+    """An axis before others is read as two: nothing is moved for that."""
+    x = tc.var("x", shape)
+    axis = shape.index(6)
+    parts = (*shape[:axis], 2, 3, *shape[axis + 1 :])
+    array = np.random.default_rng(0).normal(size=shape)
+    for e, wanted in (
+        (tc.sin(tc.reshape(x, parts)), np.sin(array.reshape(parts))),
+        (tc.reshape(x.T, parts[::-1]) * 2, 2 * array.T.reshape(parts[::-1])),
+        (tc.sum(tc.reshape(x, parts), axis=axis), array.reshape(parts).sum(axis=axis)),
+    ):
+        step = tc.compile(e, backend=backend)
+        np.testing.assert_allclose(step(x=array), wanted, rtol=1e-12)
+        assert len(shape) == 1 or "merge_axes" not in str(step.plan)
+
+
 def test_what_has_no_checkpoints() -> None:
     x = tc.var("x", "n")
     for options in ({"n": "n"}, {"n": 4, "history": True}):

@@ -186,6 +186,24 @@ def test_shared_and_deep_expressions() -> None:
     np.testing.assert_allclose(read(data), e(data), rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["min", "max"])
+@pytest.mark.parametrize("weight", [3.0, -1.0])
+def test_sums_are_compared_as_they_are_written_where_indices_are_equal(
+    name: str, weight: float
+) -> None:
+    """`x + 3*x` is rounded otherwise than `4*x`, `(x - 1) + 1` otherwise than `x`."""
+    data = {"x": np.array([0.1, 0.7, 1.3, 2.9])}
+    row, column = tc.expand_dims(x, 1), tc.expand_dims(x, 0)
+    pick = getattr(tc, name)
+    for e in (row + weight * column, tc.diag(tc.cos(x) - 1) + 1, 0.1 + weight * row * column):
+        found = tc.diag(e == tc.expand_dims(pick(e, axis=1), 1))
+        np.testing.assert_array_equal(tc.parse_index(tc.to_index(found), x="n")(data), found(data))
+        by = tc.jacobian(pick(e, axis=1), "x")
+        np.testing.assert_allclose(
+            tc.parse_index(tc.to_index(by), x="n")(data), by(data), atol=1e-12
+        )
+
+
 def test_texts_do_not_depend_on_the_hash_seed() -> None:
     program = (
         "import tcalc as tc; f = tc.parse_index("

@@ -71,7 +71,7 @@ def programs() -> Iterator[tuple[Any, dict[str, Any]]]:
 
 
 def products() -> tuple[Any, dict[str, Any]]:
-    """Large ones, of which one half is enough."""
+    """Large ones: products of which one half is enough, and factors that several steps read."""
     rng = np.random.default_rng(0)
     A, B, d = tc.var("A", (170, 170)), tc.var("B", (170, 170)), tc.var("d", (170,))
     L = tc.linalg.cholesky(A)
@@ -85,6 +85,9 @@ def products() -> tuple[Any, dict[str, Any]]:
         A.T @ (d[:, None] * A),
         (A @ B) * L,
         (L @ B) * L.T,
+        tc.linalg.logdet(B),
+        tc.linalg.solve(B, d),
+        tc.linalg.inv(B),
     ]
     a = rng.normal(size=(170, 170))
     return e, {

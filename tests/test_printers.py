@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from tcalc.calculus import projection
 from tcalc.graph.nodes import Expr
 from tcalc.languages.latex import Latex
 from tcalc.languages.matrix.print import to_text
+from tcalc.languages.writing.layout import FormulaLayout
+from tcalc.languages.writing.notation import Fragment
 from tcalc.languages.writing.style import Style
 from tcalc.ops.matrix.eigh import eigh
 from tcalc.ops.matrix.lq import lq
@@ -168,6 +171,32 @@ def test_exponential_sharing_prints_at_once(printer: Any) -> None:
     start = time.perf_counter()
     assert len(printer(e)) < 20_000
     assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize("text", ["exp(tr(S^2))", "tr(inv(S)*X)", "norm2(S)^4", "x'*S^4*x"])
+def test_long_formulas_are_laid_out_once_in_each_style_and_name_the_same_parts(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    symmetric = tc.var("S", ("n", "n"), symmetric=True)
+    e = tc.derivative(tc.parse(text, S=symmetric, X=("n", "n"), x=("n",)), "S", 4)
+    runs: list[tuple[str, set[int]]] = []  # the style, and the parts that may have names
+    run = FormulaLayout.run
+
+    def counted(layout: FormulaLayout, nodes: Sequence[Expr]) -> Fragment:
+        runs.append((type(layout.style).__name__, set(layout.shared)))
+        return run(layout, nodes)
+
+    monkeypatch.setattr(FormulaLayout, "run", counted)
+    texts = tc.to_latex(e), tc.to_mathml(e), str(e)
+    styles, named = zip(*runs, strict=True)
+    # first of the size; then, of MathML, of the alternative text; then of str
+    assert styles == ("Style", "Latex", "MathML", "Style", "Style")
+    assert not named[0]
+    assert named[1]
+    assert named[1:] == 4 * named[1:2]
+    assert all(
+        sign in part for sign, part in zip(("t_{1}", "<mtable", "t1 = "), texts, strict=True)
+    )
 
 
 def test_statements_parse_back() -> None:

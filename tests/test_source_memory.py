@@ -171,6 +171,28 @@ def test_long_programs_do_not_hold_what_nothing_reads() -> None:
     np.testing.assert_allclose(found, e(data), rtol=1e-9)
 
 
+@pytest.mark.parametrize("around", [1, 2, 3])
+def test_arrays_larger_than_all_that_is_given_are_not_held(around: int) -> None:
+    """Tables of three axes, each read twice, however many statements stand between them."""
+    n = 40
+    table, u = tc.sin(x[:, None, None] * x[:, None] * w), x
+    for _ in range(6):
+        table = tc.tanh(tc.einsum("ijk,kl->ijl", table, tc.sum(table, 0)))
+        for _ in range(around):
+            u = tc.tanh(tc.cos(u) * (w @ u) / n + tc.sin(u) * (x @ u) / n)
+    u = u * tc.sum(table)
+    e, scope = u @ u, dict[str, Any]()
+    exec(tc.to_code(e, sizes={"n": n}), scope)
+    data = {"x": np.linspace(0, 1, n), "w": np.linspace(1, 2, n)}
+    tracemalloc.start()
+    found = scope["f"](**data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    step = tc.compile(e)
+    np.testing.assert_allclose(found, step(data), rtol=1e-9)
+    assert peak <= 1.5 * step.plan_for(x=(n,), w=(n,)).peak_bytes + OBJECTS
+
+
 def test_a_minus_sign_copies_no_matrix() -> None:
     assert "-(X.T @ " in tc.to_code(tc.grad(logistic, w))
     assert "return y - X @ w\n" in tc.to_code(y - X @ w)

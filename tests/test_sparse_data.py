@@ -67,7 +67,7 @@ def sparse(data: dict[str, Any], form: str = "csr", dtype: Any = np.float64) -> 
     return found | {k: scipy.sparse.csr_array(found[k]).asformat(form) for k in "XY"}
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c", "functional"])
+@pytest.mark.parametrize("backend", ["numpy", "c", "functional", "cupy"])
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_values_are_those_of_the_matrix_written_out(name: str, backend: str) -> None:
     step = tc.compile(EXPRESSIONS[name], backend=backend)

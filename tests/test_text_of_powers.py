@@ -43,3 +43,26 @@ def test_numbers_of_powers_are_those_of_their_text(base: str, around: str, power
     for written, read in ((str, tc.parse), (tc.to_index, tc.parse_index)):
         back = read(written(e), u=u, v=v)
         np.testing.assert_allclose(back(at), e(at), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("exp(u .* w) .* u.^2 .* w.^2", "(u .* w).^2 .* exp(u .* w)"),
+        ("exp(u .* w) ./ (u.^3 .* w.^3)", "exp(u .* w)./(u .* w).^3"),
+        ("exp(u .* w) .* u.^2 .* w.^3", "u.^2 .* exp(u .* w) .* w.^3"),
+        ("exp(u - w) .* u.^2 .* w.^2", "u.^2 .* w.^2 .* exp(u - w)"),
+        ("exp(c*v'*v)*c^2*(v'*v)^2", "(c*v'*v)^2*exp(c*v'*v)"),
+    ],
+)
+def test_equal_powers_are_one_of_a_product_that_stands_in_the_formula(
+    text: str, written: str
+) -> None:
+    names = {"u": u, "w": tc.var("w", ("n", "n")), "v": v, "c": tc.var("c")}
+    e = tc.parse(text, **names)
+    assert str(e) == written
+    again = tc.parse(written, **names)
+    assert str(again) == written
+    rng = np.random.default_rng(0)
+    at = {name: rng.uniform(0.5, 1.5, (3,) * e.ndim) for name, e in names.items()}
+    np.testing.assert_allclose(again(at), e(at), rtol=1e-12)

@@ -221,7 +221,7 @@ def below(quantity: str, *rivals: str) -> tuple[Claim, ...]:
     )
 
 
-WRITTEN = ("jax", "jax gather", "jax vmap")
+WRITTEN = ("jax", "jax gather", "jax vmap", "jax lax.conv")
 
 PROBLEM = Problem(
     name="convolution-1d",

@@ -121,7 +121,7 @@ def products(s: Sizes) -> float:
 
 def below(quantity: str) -> tuple[Claim, ...]:
     """Never slower than jax, however it is written."""
-    names = ("jax", "jax gather")
+    names = ("jax", "jax gather", "jax lax.conv")
     return tuple([Claim((quantity, "tcalc"), (quantity, name), 1.0, least=100) for name in names])
 
 

@@ -19,7 +19,7 @@ from .own import entries
 
 def make(task: Task) -> Iterator[Entry]:
     arrays = {name: cupy.asarray(array) for name, array in task.data.items()}
-    on_device = replace(task, data=arrays)
+    on_device = replace(task, data=arrays, rhs=each(cupy.asarray, task.rhs))
     for entry in entries(on_device, "tcalc cupy", partial(tc.compile, backend="cupy")):
         yield replace(entry, call=waited(entry.call), on_host=on_host)
 

@@ -29,7 +29,7 @@ from ..support.progress import Progress
 from ..support.version import __version__
 from .check import check
 from .convention import CONVENTION
-from .declarations import declare
+from .declarations import assumed, declare
 from .explain import explain
 from .gallery import write_gallery
 from .libraries import build_library
@@ -201,7 +201,8 @@ def _derived(arguments: Any, e: Expr) -> Any:
 
 @for_text
 def _derive(arguments: Any) -> int:
-    e = _read(arguments, declare(arguments.var))
+    declared = declare(arguments.var)
+    e = _read(arguments, declared)
     result = _derived(arguments, e)
     chosen = list(dict.fromkeys(arguments.to or ["text"]))
     if arguments.compress:
@@ -211,6 +212,8 @@ def _derive(arguments: Any) -> int:
     else:
         print("\n\n".join([shown(result, form, where=arguments.where) for form in chosen]))
     if sys.stderr.isatty() and _wrt(arguments):
+        if shapes := assumed(e, declared):
+            print(f"Not declared: {shapes}; --var declares others.", file=sys.stderr)
         print(f"Layout: {CONVENTION}.", file=sys.stderr)
     if arguments.explain:
         print(explain(result), file=sys.stderr)

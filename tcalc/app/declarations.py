@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from ..graph.nodes import Var
+from ..graph.extents import show_shape
+from ..graph.nodes import Expr, Var
 from ..graph.variables import canonical_name, check_shape, var
 from ..support.whole_numbers import clipped_repr
 
@@ -41,3 +42,20 @@ def declare(rows: Iterable[str]) -> dict[str, Var]:
         except TypeError as problem:
             raise ValueError(f"{shown}: {problem}") from None
     return found
+
+
+def assumed(e: Expr, declared: Collection[str]) -> str:
+    """The shapes of variables that nobody declared, in words; empty where there are none.
+
+    Examples
+    --------
+    >>> import tcalc as tc
+    >>> assumed(tc.parse("norm(X*w)^2 + l*norm1(w)"), [])
+    'X is (m, n), l is (k,), w is (n,)'
+    """
+    unknown = sorted(set(e.variables) - set(declared))
+    return ", ".join([f"{name} is {_words(e.variables[name])}" for name in unknown])
+
+
+def _words(variable: Var) -> str:
+    return show_shape(variable.shape) if variable.shape else "a scalar"

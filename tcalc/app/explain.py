@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
+from ..calculus.respelling import respelled
 from ..calculus.transforms import AUTO_MODES, check_order, derivative
 from ..graph import trees
 from ..graph.extents import NOMINAL, show_shape
@@ -13,12 +15,13 @@ from ..graph.nodes import Derivative, Expr, Var, check_sizes, dimensions, postor
 from ..graph.normal import bare
 from ..graph.variables import canonical_name
 from ..partition.split import row_axes, split
-from ..plan.lowering.make import make_plan
+from ..plan.lowering.make import chosen, make_plan
 from ..rules.strategy import simplify
 from ..run.backends import backend_row
 from ..run.binding import argument_names, checked_extent
+from ..run.limits import within
 from ..support import html
-from ..support.byte_counts import show_bytes
+from ..support.byte_counts import read_bytes, show_bytes
 from ..support.errors import PartitionError
 from .convention import layout
 
@@ -141,6 +144,7 @@ def explain(
     order: int = 1,
     over: Any = (),
     backend: Any = None,
+    memory_limit: int | str | None = None,
     **sizes: int,
 ) -> Explanation:
     """Modes side by side: nodes, steps, predicted operations and peak memory; rewrites that fired.
@@ -158,6 +162,9 @@ def explain(
     backend : str, optional
         What is to run it: plans are those that it is given, and it is told what of them the host
         computes. By default NumPy.
+    memory_limit : int or str, optional
+        As of `compile`: of plans that would take more, those with checkpoints in their loops are
+        shown, where these take less.
     **sizes : int
         Extents of dimensions; the others count 100.
 
@@ -183,14 +190,20 @@ def explain(
         simplify(bare(root), fired)
     known = all_sizes(parts, sizes)
     row = backend_row(backend or "numpy")
+    choose = partial(chosen, sizes=known, machine=row.machine)
     rows, shapes, remarks = [], [], dict[str, None]()
     orders = sorted({source.order for source in sources})
     for mode in AUTO_MODES if any(orders) else ("value",):
         roots = [leaf for source in sources for leaf in source.derivatives(mode)]
         values = [bare(r) for r in roots]
-        plan = make_plan(values, known, machine=row.machine)
+        plan = within(
+            make_plan(values, known, machine=row.machine),
+            read_bytes(memory_limit),
+            partial(respelled, roots, known, choose, checkpoints=True, mode=mode),
+            partial(make_plan, sizes=known, machine=row.machine),
+        )
         rows.append(Row(mode, len(postorder(values)), len(plan.steps), plan.flops, plan.peak_bytes))
-        remarks.setdefault(row.remark(plan))
+        remarks |= dict.fromkeys([row.remark(plan), plan.note and f"{mode}: {plan.note}"])
         shapes = [show_shape(r.shape) for r in roots]
     shape = " and ".join(shapes)
     what = f"derivative of order {' and '.join(map(str, orders))}" if any(orders) else "value"

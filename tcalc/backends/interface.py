@@ -148,6 +148,8 @@ class BackEnd(NamedTuple):
         What a reader of a plan should know of how it is run here; empty: nothing.
     wait : callable, optional
         Waits so many seconds, or as long as it takes, for what is still being compiled; is it done?
+    bind_lent : callable, optional
+        As `bind`, for results that nobody is going to hold as they are: on a device they stay.
     engine : callable, optional
         Makes what is asked in place of an `Engine` of `tcalc.run.engine`, for a back end that does
         not run one plan: given the same, and as `threads` how many one plan may use, as `compute`
@@ -161,4 +163,5 @@ class BackEnd(NamedTuple):
     device: bool = False
     remark: Callable[[Plan], str] = lambda plan: ""
     wait: Callable[[float | None], bool] = lambda seconds: True
+    bind_lent: Bind | None = None
     engine: Callable[..., Any] | None = None

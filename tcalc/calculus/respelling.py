@@ -6,6 +6,9 @@ slices, which keep what belongs to one of them from being told from the rest. So
 enough computation is derived once more, but for gradients, in which slices cost nothing: by the
 parts of variables that are read as disjoint parts only, of the function with distances as sums of
 squares. The blocks are then placed.
+
+Where a call would take more memory than it may, functions are derived once more whose loops keep
+states now and then only.
 """
 
 from __future__ import annotations
@@ -19,16 +22,21 @@ from ..graph import trees
 from ..graph.applications import rewritten
 from ..graph.bound_variables import Scope
 from ..graph.extents import ONE, Extent, extent_of
-from ..graph.nodes import Derivative, Einsum, Expr, Var, postorder
+from ..graph.nodes import Apply, Derivative, Einsum, Expr, Part, Var, postorder
 from ..graph.normal import add, bare, einsum
+from ..graph.operators import Loop
 from ..graph.products import LabelledExpr, indicates
 from ..integers.affine import Constraint
+from ..plan.lowering.spellings import summed_inside
 from ..rules.distances import by_differences
 from ..rules.strategy import simplify
+from ..support.machine import Machine
 from .transforms import COMPARED, derivative
 
 #: Parts of one variable up to which blocks are derived one by one.
 MAX_PARTS = 8
+#: On which all sums over the steps of a loop that can be are made in it.
+STEPWISE = Machine(call=0)
 
 #: The cheapest values of roots, each of which may have several.
 Choose = Callable[[Sequence[Sequence[Expr]]], list[Expr]]
@@ -48,7 +56,13 @@ class _Respelled(NamedTuple):
     parts: Mapping[str, Sequence[_Part]]
 
 
-def respelled(roots: Sequence[Expr], sizes: Mapping[str, int], choose: Choose) -> list[Expr] | None:
+def respelled(
+    roots: Sequence[Expr],
+    sizes: Mapping[str, int],
+    choose: Choose,
+    checkpoints: bool = False,
+    mode: str = "auto",
+) -> list[Expr] | None:
     """The values of the roots, derivatives as those of functions spelled otherwise.
 
     Parameters
@@ -58,6 +72,10 @@ def respelled(roots: Sequence[Expr], sizes: Mapping[str, int], choose: Choose) -
         Extents of dimensions.
     choose : callable
         Which of the values is taken that the derivatives by parts may have.
+    checkpoints : bool
+        Whether these are functions whose loops keep states now and then, in place of all others.
+    mode : str
+        As of `derivative`.
 
     Returns
     -------
@@ -65,15 +83,16 @@ def respelled(roots: Sequence[Expr], sizes: Mapping[str, int], choose: Choose) -
     """
     groups: dict[int, list[int]] = {}
     for k, root in enumerate(roots):
-        if isinstance(root, Derivative) and len(root.wrt) + root.of.ndim > 1 and root.wrt:
+        worth = isinstance(root, Derivative) and (checkpoints or len(root.wrt) + root.of.ndim > 1)
+        if worth and isinstance(root, Derivative) and root.wrt:
             groups.setdefault(id(root.of), []).append(k)
     found: dict[int, Expr] = {}
     with Scope() as scope:
         for places in groups.values():
             derivatives = [root for k in places if isinstance(root := roots[k], Derivative)]
-            other = _other(derivatives, sizes, scope)
+            other = (_stretched if checkpoints else _other)(derivatives, sizes, scope)
             if other is not None:
-                found.update(zip(places, _derived(derivatives, other, choose), strict=True))
+                found.update(zip(places, _derived(derivatives, other, choose, mode), strict=True))
     if not found:
         return None
     return [found[k] if k in found else bare(root) for k, root in enumerate(roots)]
@@ -96,6 +115,34 @@ def _other(
         return None
     (value,) = rewritten([value], lambda new, old: split.get(id(old), new))
     return _Respelled(value, parts)
+
+
+def _stretched(
+    roots: Sequence[Derivative], sizes: Mapping[str, int], _: Scope
+) -> _Respelled | None:
+    """What the roots are derivatives of with loops in stretches; None where there is none.
+
+    Sums over all steps are made in the loops first, which then have last states only.
+    """
+    origin = simplify(bare(roots[0].of))
+    values = summed_inside([origin], sizes, STEPWISE)
+    read = {(id(e.args[0]), e.index) for e in postorder(values) if isinstance(e, Part)}
+    several: dict[int, tuple[Expr, ...]] = {}
+
+    def change(new: Expr, old: Expr) -> Expr:
+        if isinstance(old, Part) and id(old.args[0]) in several:
+            return several[id(old.args[0])][old.index]
+        if isinstance(new, Apply) and isinstance(new.op, Loop):
+            found = new.op.stretched(new, sizes)
+            last = len(found or ())
+            if found is not None and all(k < last for key, k in read if key == id(old)):
+                several[id(old)] = found
+        return new
+
+    (value,) = rewritten(values, change)
+    if not several:
+        return None
+    return _Respelled(value, {v.name: [_Part(v, v)] for root in roots for v in root.wrt})
 
 
 def _parts(value: Expr, v: Var, sizes: Mapping[str, int], scope: Scope) -> list[_Part]:
@@ -125,13 +172,15 @@ def _is_part(e: Expr) -> bool:
     return len(read) == 1 and len(set(read[0])) == len(read[0])
 
 
-def _derived(roots: Sequence[Derivative], other: _Respelled, choose: Choose) -> list[Expr]:
+def _derived(
+    roots: Sequence[Derivative], other: _Respelled, choose: Choose, mode: str
+) -> list[Expr]:
     """The values of the roots from blocks by the parts."""
     blocks: dict[tuple[int, ...], Expr] = {}
     targets = [part for own in other.parts.values() for part in own]
     places = {id(part): k for k, part in enumerate(targets)}
     for order in sorted({len(root.wrt) for root in roots}):
-        nest = derivative(other.value, tuple([part.variable for part in targets]), order)
+        nest = derivative(other.value, tuple([part.variable for part in targets]), order, mode)
         keys = list(product(range(len(targets)), repeat=order))
         values = trees.leaves(nest)
         options = [_values(value) for value in values]

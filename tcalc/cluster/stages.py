@@ -26,9 +26,11 @@ from .tasks import PartCall, PartWork, Settings, in_dtype
 SETTING, WORTH = "tcalc.task-seconds", 0.1
 #: Seconds of one elementwise operation, the unit of predicted times.
 SECONDS = 1e-9
-#: Bytes of blocks that one task holds, where it takes more than one, and how many it takes at
-#: most: a block that lies on another worker costs a millisecond, and more beyond some thousands.
-HELD, SHARED = 64 << 20, 1000
+#: Seconds that a block takes of its task besides the work: some 20 µs of Python are the plan's, the
+#: others those of scheduler and worker, who look it up. No more than a thousand make 0.1 s.
+EACH = 1e-4
+#: Bytes of blocks that one task holds, where it takes more than one.
+HELD = 64 << 20
 
 
 def evaluator(exprs: Any, settings: Settings) -> Compiled:
@@ -87,11 +89,10 @@ class Stage:
     def grouped(self, rows: Rows, sizes: Mapping[str, int]) -> list[list[int]]:
         """The numbers of the blocks that each task takes: as many as make it worth one."""
         largest = max(rows.sizes)
-        time = SECONDS * predicted_time(self.plan(sizes, largest), NOMINAL_MACHINE)
+        time = EACH + SECONDS * predicted_time(self.plan(sizes, largest), NOMINAL_MACHINE)
         held = sum([prod(a.chunksize) * a.dtype.itemsize for a in rows.arrays.values()])
         worth = dask("config").get(SETTING, WORTH)
-        wanted = ceil(worth / time) if time else SHARED
-        count = max(1, min(wanted, SHARED, HELD // max(1, held)))
+        count = max(1, min(ceil(worth / time), HELD // max(1, held)))
         full = [k for k, size in enumerate(rows.sizes) if size] or [0]
         return [full[k : k + count] for k in range(0, len(full), count)]
 

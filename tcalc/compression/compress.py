@@ -16,11 +16,22 @@ from typing import Any
 import numpy as np
 
 from ..graph import trees
-from ..graph.extents import ONE, Coef, Extent, Shape, extent_of, number, show_shape
-from ..graph.nodes import Derivative, Expr, Labels, Var
-from ..graph.products import filled
+from ..graph.extents import (
+    NOMINAL,
+    ONE,
+    Coef,
+    Extent,
+    Shape,
+    extent_names,
+    extent_of,
+    number,
+    show_shape,
+)
+from ..graph.nodes import Derivative, Expr, Labels, Var, dimensions
+from ..graph.products import filled, indicates
+from ..ops.arithmetic import as_expr
 from ..structured.terms.tensor_layout import CoreProduct, TableIndex, TensorLayout
-from ..support.errors import ShapeError
+from ..support.errors import ShapeError, UnsupportedError
 from .bands import Table
 from .core_terms import (
     Term,
@@ -32,7 +43,8 @@ from .core_terms import (
     ungrouped_term,
     with_tables,
 )
-from .open_contractions import all_as_factors
+from .open_contractions import all_as_factors, summed_terms
+from .solutions import Formula, SymbolicTerms, formula
 
 _AXIS_LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 
@@ -154,6 +166,65 @@ class Compressed:
         shape = [extent_of(e, sizes) for e in self.shape]
         return TensorLayout(shape, self.columns, products), tuple(coefs)
 
+    def solve(self, g: object, sizes: Mapping[str, int] | None = None) -> Expr:
+        """x with H x = g as an expression, by the structure: what `Structured.solve` computes.
+
+        Compiled with others it is part of one function. Where the structure has a diagonal below a
+        matrix of low rank, that diagonal has no zeros; a matrix without inverse is a LinAlgError or
+        gives numbers that are not finite.
+
+        Parameters
+        ----------
+        g : expression or array
+            Of the shape of a row; further axes are more right-hand sides.
+        sizes : mapping, optional
+            Extents of dimensions, of which the formula should be the cheapest; 100 for others.
+
+        Returns
+        -------
+        Expr
+            Of g's shape.
+
+        Raises
+        ------
+        ShapeError
+            For a tensor that is not square, or a right-hand side of another shape.
+        UnsupportedError
+            For selections by arrays of indices, and over variables with properties.
+
+        Examples
+        --------
+        >>> import tcalc as tc
+        >>> f = tc.parse("norm2(T - U*V')^2", T=("n", "m"), U=("n", "k"), V=("m", "k"))
+        >>> step = tc.compress(tc.hessian(f, "U")).solve(tc.grad(f, "U"))
+        >>> step.shape
+        ('n', 'k')
+        """
+        e, row = as_expr(g), self.shape[: len(self.shape) - self.columns]
+        if e.shape[: len(row)] != row:
+            raise ShapeError(
+                f"solve with a tensor of shape {show_shape(self.shape)}: the right-hand side has "
+                f"shape {show_shape(e.shape)}, expected {show_shape(row)}, and any further axes"
+            )
+        return self._formula(sizes).solve(e)
+
+    def logdet(self, sizes: Mapping[str, int] | None = None) -> Expr:
+        """The logarithm of the absolute value of the determinant, as `solve` has the solution."""
+        return self._formula(sizes).logdet()
+
+    def _formula(self, sizes: Mapping[str, int] | None) -> Formula:
+        row = self.shape[: len(self.shape) - self.columns]
+        if self.shape != row * 2:
+            raise ShapeError(f"tensors of shape {show_shape(self.shape)} are not square")
+        if any(v.properties for _, v in self.slots):
+            raise UnsupportedError("no formula solves inside properties of variables")
+        everything = {**dict.fromkeys(named_extents(self), NOMINAL), **(sizes or {})}
+        form = self.at(everything)
+        layout, _ = form.layout(everything)
+        coefs = tuple([term.coef for term in form.terms])
+        extents = tuple([term.extents for term in form.terms])
+        return formula(SymbolicTerms(layout, form.arrays, coefs, extents, row))
+
     def __str__(self) -> str:
         return _shown(self)
 
@@ -200,6 +271,18 @@ def compress(e: Any) -> Any:
 
 def _projections(slots: Iterable[tuple[int, Var]]) -> list[tuple[int, tuple[str, ...]]]:
     return [(start, v.properties) for start, v in slots if v.properties]
+
+
+def named_extents(form: Compressed) -> list[str]:
+    """Dimension names that the shapes of a compressed tensor mention, sorted."""
+    everything: list[Extent] = list(form.shape)
+    for piece in [part for whole in form.pieces for part in summed_terms(whole)]:
+        everything.extend(piece.extents)
+        everything.extend([*piece.coef.times, *piece.coef.over])
+        for op, _ in piece.operands:
+            everything.extend(getattr(op, "extents", ()))
+            everything.extend(dimensions([a for a in (op, *op.args) if indicates(a)]))
+    return sorted(extent_names(everything))
 
 
 # --- printing -------------------------------------------------------------------------------------

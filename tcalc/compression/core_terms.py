@@ -12,7 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from ..graph.extents import ONE, Coef, Extent, Shape, extent_of
-from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Permutation
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Permutation, postorder
 from ..graph.normal import add, distribute, einsum
 from ..graph.products import (
     LabelledExpr,
@@ -97,7 +97,15 @@ def summands(value: Expr) -> list[Expr]:
     These are sums whose terms have fewer axes than the sum, as in x_l (A_ik B_j + A_jk B_i), and
     sums of factors of other terms: x_i y_j + (x_j + y_j) y_i has rank two.
     """
-    found = flattened(value, _opened_sum, MAX_SUMMANDS)
+    larger: set[int] = set()
+    for node in postorder([value]):
+        if isinstance(node, Add) and (structured(node, larger) or all(map(low_order, node.args))):
+            larger.add(id(node))
+
+    def opened(e: Expr) -> Sequence[Expr] | None:
+        return e.args if isinstance(e, Add) else _distributed(e, lambda arg: id(arg) in larger)
+
+    found = flattened(value, opened, MAX_SUMMANDS)
     standing = {_unscaled_id(arg) for e in found for arg in _factors(e)}
     return [
         part
@@ -122,15 +130,6 @@ def _unscaled(e: Expr) -> Expr:
 
 def _unscaled_id(e: Expr) -> int:
     return id(_unscaled(e))
-
-
-def _opened_sum(e: Expr) -> Sequence[Expr] | None:
-    """Terms of a sum, or of a product over a sum of unit tensors or of terms of lower order."""
-    return e.args if isinstance(e, Add) else _distributed(e, _is_larger)
-
-
-def _is_larger(e: Add) -> bool:
-    return structured(e) or all(low_order(t) for t in e.args)
 
 
 def _distributed(e: Expr, opens: Callable[[Add], bool]) -> list[Expr] | None:

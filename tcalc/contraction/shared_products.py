@@ -26,11 +26,9 @@ from ..graph.products import (
     symmetries,
 )
 from ..graph.sums import absent_axes
+from .known_products import known_products
 from .nested import Admits, Size, flatten
 from .paths import EXACT_OPERANDS, path_of
-
-#: Products among a product's factors that are looked for.
-MAX_KNOWN = 16
 
 
 def shared_products(
@@ -174,22 +172,16 @@ class _Paths:
         self, held: Sequence[_Product], out: set[int], extents: Mapping[int, Extent]
     ) -> tuple[tuple[int, int], ...]:
         """Sets of operands, as bits, of which products are there, and one half of each."""
-        products = {1 << k: p for k, p in enumerate(held)}
-        found: dict[int, int] = {}
-        waiting = list(products)
-        while waiting and len(found) < MAX_KNOWN:
-            one = waiting.pop(0)
-            for two in list(products):
-                both, sides = one | two, (products[one], products[two])
-                there = self.meetings.get(_pair(*sides))
-                if one & two or both in products or not there:
-                    continue
-                rest = [p.word for k, p in enumerate(held) if not both >> k & 1]
-                node, word = _node([(p.node, p.word) for p in sides], out.union(*rest), extents)
-                if id(node) in there:
-                    products[both], found[both] = _Product(node, word), one
-                    waiting.append(both)
-        return tuple(found.items())
+
+        def met(one: _Product, two: _Product) -> bool:
+            return bool(self.meetings.get(_pair(one, two)))
+
+        def product(one: _Product, two: _Product, kept: set[int]) -> _Product | None:
+            node, word = _node([(p.node, p.word) for p in (one, two)], kept, extents)
+            return _Product(node, word) if id(node) in self.meetings[_pair(one, two)] else None
+
+        found = known_products(held, [p.word for p in held], out, met, product)
+        return tuple([(places, known.half) for places, known in found.items()])
 
 
 class _Rewriting:

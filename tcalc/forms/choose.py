@@ -6,7 +6,7 @@ from functools import partial
 
 from ..graph.nodes import Derivative, Expr, postorder
 from ..graph.normal import bare
-from ..languages.writing.layout import FormulaLayout
+from ..languages.writing.layout import FormulaLayout, tokens
 from ..languages.writing.notation import rope_text
 from ..languages.writing.style import Style
 from ..support.limits import attempted, exhausted
@@ -56,10 +56,10 @@ class _Cost:
 def search(e: Expr) -> Expr:
     """The cheapest form that is found."""
     nodes = postorder([e])
-    if len(nodes) > MAX_LARGE or FormulaLayout(Style()).run(nodes).size > MAX_TOKENS:
+    if len(nodes) > MAX_LARGE or tokens(e) > MAX_TOKENS:
         return e
     known: dict[int, Expr] = {}
-    forms = EqualForms(_Cost(), MAX_NODES)
+    forms = EqualForms(cost := _Cost(), MAX_NODES)
     found = start = brought_together(e, known)
     place = forms.add(start)
     for _ in range(MAX_REPEATS):
@@ -70,6 +70,7 @@ def search(e: Expr) -> Expr:
         if found is best:
             break
         forms.most += MAX_NODES
+    best._tokens = cost.layout.forms[id(best)].plain.size
     return best
 
 

@@ -55,7 +55,7 @@ class Expr(ArrayMethods):
     """
 
     __slots__ = (
-        "__weakref__", "_antisymmetries", "_form", "_symmetries", "_twice",
+        "__weakref__", "_antisymmetries", "_form", "_symmetries", "_tokens", "_twice",
         "args", "order", "shape",
     )  # fmt: skip
 
@@ -64,6 +64,7 @@ class Expr(ArrayMethods):
     order: tuple[int, str, bytes]
     _symmetries: tuple[Permutation, ...] | None
     _antisymmetries: tuple[Permutation, ...]
+    _tokens: int  # of the text in the matrix language; 0: unknown
     _form: Expr | bool  # the form in which it is written; True: it is that itself, False: unknown
     _twice: tuple[int, dict[str, Var]]
 
@@ -82,7 +83,7 @@ class Expr(ArrayMethods):
         return variables((self,))
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in ("_symmetries", "_antisymmetries", "_form", "_projected"):  # found later
+        if name not in _UNKNOWN and name != "_projected":
             raise AttributeError(f"expressions are immutable; {name} cannot be set")
         object.__setattr__(self, name, value)
 
@@ -243,7 +244,10 @@ OPERAND, FEW = 6, 4
 _RANK = {kind: rank for rank, kind in enumerate(_FIELDS)}
 _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
-_NEVER: tuple[int, dict[str, Var]] = (0, {})
+#: What is found out about nodes later.
+_UNKNOWN: dict[str, Any] = {
+    "_antisymmetries": (), "_form": False, "_symmetries": None, "_tokens": 0, "_twice": (0, {}),
+}  # fmt: skip
 
 
 def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ()) -> Any:
@@ -259,8 +263,7 @@ def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ())
         check_declarations(args)
     node = object.__new__(kind)
     fields = dict(zip(_FIELDS[kind], meta, strict=False))
-    fields.update(args=args, _symmetries=None, _antisymmetries=(), _form=False, _twice=_NEVER)
-    fields.update(order=_order(kind, meta, args))
+    fields.update(_UNKNOWN, args=args, order=_order(kind, meta, args))
     if kind is Add:
         fields["shape"] = args[0].shape
     elif kind is Einsum:

@@ -7,7 +7,7 @@ without a factor that they share. The caller decides when to distribute and when
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import product
 from math import inf
 from typing import Any, NamedTuple, TypeGuard, TypeVar
@@ -156,11 +156,15 @@ def _factors(e: Expr) -> tuple[Expr, ...]:
     return e.args if isinstance(e, Einsum) and not e.summed else (e,)
 
 
-def structured(e: Add) -> bool:
-    """Does some term carry a unit or selection tensor, and no other an operand with all labels?"""
+def structured(e: Add, known: Collection[int] = ()) -> bool:
+    """Does some term carry a unit or selection tensor, and no other an operand with all labels?
+
+    So does a term a factor of which is such a sum: `known` are the ids of sums that are.
+    """
     carries = False
     for term in e.args:
-        if selections_of(term) or shifts(term):
+        inside = any(id(f) in known for f in _factors(term)) if known else False
+        if inside or selections_of(term) or shifts(term):
             carries = True
             continue
         if not isinstance(term, Einsum) or term.summed:

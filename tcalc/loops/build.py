@@ -20,6 +20,7 @@ from ..graph.variables import check_extent
 from ..ops.arithmetic import as_expr
 from ..ops.reductions import arange
 from ..support.errors import TraceError
+from .array_captures import called
 from .bounds_checks import checked_accesses
 
 
@@ -31,9 +32,11 @@ def build(n: Extent, body: Callable[[Any], Any]) -> Any:
     n : int or str
         The extent of the new axis: a number, a dimension or an affine form such as ``"n-1"``.
     body : callable
-        Called once, with an index. The index picks entries of expressions (``x[i]``, ``M[j, i]``,
+        Called with an index. The index picks entries of expressions (``x[i]``, ``M[j, i]``,
         ``x[2*i+k]``, ``x[idx[i]]``), is compared and is a number in arithmetic. Results may nest in
-        tuples and dicts, and hold further builds, folds and derivatives.
+        tuples and dicts, and hold further builds, folds and derivatives. Where it picks entries of
+        a NumPy array that a function closes over, the body is called a second time with constants
+        in place of such arrays; elsewhere write ``const(array)[i]``.
 
     Returns
     -------
@@ -66,7 +69,7 @@ def build(n: Extent, body: Callable[[Any], Any]) -> Any:
     extent = range_extent(n, "build")
     with Scope() as scope:
         index = scope.index(parameter_name(body, 0, "build"), extent)
-        result = body(index)
+        result = called(body, index)
         found = over_range(body_results(result, "build"), index, extent)
     refuse_strays(found)
     return trees.rebuild(result, found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isqrt
 from typing import Any
 
 from ..graph import trees
@@ -11,8 +10,10 @@ from ..graph.bound_variables import Scope, refuse_strays
 from ..graph.extents import Extent, show_shape
 from ..graph.nodes import Expr
 from ..support.errors import ShapeError
+from .array_captures import called
 from .bounds_checks import checked_accesses
 from .build import body_results, range_extent
+from .checkpoints import stretch as stretch_of
 from .recurrences import Recurrence
 from .trip_counts import most_steps, trip_count
 
@@ -53,7 +54,7 @@ def fold(
     Parameters
     ----------
     body : callable
-        Called once, with a state and an index (see `build`). It gives the state after a step, of
+        Called with a state and an index, as that of `build`. It gives the state after a step, of
         the same nest and shapes.
     init : expression, array or number, or a nested tuple or dict of them
         The state before the first step.
@@ -71,7 +72,7 @@ def fold(
         about 2 √n states are held in place of n. Of a number of steps that is an int, without
         `history`.
     until : callable
-        Called once, with a state: a condition, a number for all of it. The loop ends before the
+        Called with a state: a condition, a number for all of it. The loop ends before the
         first step at which it holds (is not 0), and so gives `init` where that meets it.
     limit : int, str or integer variable
         How many steps are made at most: with `until`, in place of `n`, or with an `n` that is
@@ -151,7 +152,7 @@ def _in_stretches(
         what = refused or f"{n!r}: give the number of steps as an int"
         raise TypeError(f"fold: no checkpoints with {what}")
     extent = int(range_extent(n, "fold"))
-    each = _stretch(extent) if length is True else length
+    each = stretch_of(extent) if length is True else length
     if isinstance(each, bool) or not isinstance(each, int) or each < 1:
         raise ValueError(f"fold: a checkpoint every {length!r} steps: one or more are needed")
     whole = extent // each
@@ -161,12 +162,6 @@ def _in_stretches(
 
     state = _folded(stretch, init, whole, frugal=True)
     return _folded(lambda r, i: body(r, whole * each + i), state, extent - whole * each)
-
-
-def _stretch(n: int) -> int:
-    """About √n steps, without a rest if there is such a number."""
-    root = max(1, isqrt(n))
-    return next((k for k in range(root, root // 2, -1) if n % k == 0), root)
 
 
 def _folded(
@@ -193,7 +188,7 @@ def _until(
 ) -> Ending:
     with Scope() as scope:
         loop = Recurrence(scope, body, init, n)
-        condition = body_results(until(loop.nest()), "fold: the condition")
+        condition = body_results(called(until, loop.nest()), "fold: the condition")
         if len(condition) != 1 or condition[0].ndim:
             shapes = ", ".join([show_shape(e.shape) for e in condition])
             raise ShapeError(f"fold: the condition is one number, not of shape {shapes}")

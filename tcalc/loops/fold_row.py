@@ -22,8 +22,10 @@ from ..support.arrays import AnyArray
 from ..support.rows import Rows, StateRows
 from .batches import batched_loop
 from .body import Body
+from .checkpoints import in_stretches
 from .derivatives import loop_pullback, loop_pushforward
 from .hoisting import hoisted
+from .sums_of_steps import summed_inside
 
 __all__: list[str] = []
 
@@ -111,5 +113,6 @@ FOLD = Loop(
     Kernels(_run_steps, host=True),
     Spelling(r"\operatorname{{fold}}"),
     tangents=loop_pushforward, cotangents=loop_pullback, batched=batched_loop, iteration=_iteration,
-    hoisted=hoisted, parts=("fold", "fold_after", "fold_before", "fold_steps"),
+    hoisted=hoisted, summed=summed_inside, stretched=in_stretches,
+    parts=("fold", "fold_after", "fold_before", "fold_steps"),
 )  # fmt: skip

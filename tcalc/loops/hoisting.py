@@ -2,6 +2,7 @@
 
 A step on small arrays costs its calls, not its operations; what depends on slices alone takes one
 call for all steps. Its values are held for all steps, so they must not be larger than the slices.
+Where a call costs less than to hold them, products are hoisted, which are quicker for all steps.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from math import prod
 
 from ..graph.applications import rewritten
 from ..graph.extents import Coef, extent_of
-from ..graph.nodes import Add, Apply, Expr, Var, postorder
+from ..graph.nodes import Add, Apply, Einsum, Expr, Var, postorder
 from ..graph.normal import add, scale
+from ..graph.products import indicates
 from .body import body_variable, loop_invariants
 from .derivatives import Primal, at_all_steps
 from .normal_form import LoopOperands, normal_form_loop
@@ -23,11 +25,14 @@ __all__: list[str] = []
 MOST, TIMES = 1 << 24, 4
 
 
-def hoisted(node: Apply, sizes: Mapping[str, int]) -> tuple[Expr, ...] | None:
-    """All outputs of the loop with a smaller step; None where nothing is hoisted."""
+def hoisted(node: Apply, sizes: Mapping[str, int], call: int) -> tuple[Expr, ...] | None:
+    """All outputs of the loop with a smaller step; None where nothing is hoisted.
+
+    Entrywise computations of up to `call` entries are worth it.
+    """
     if node.params[0].frugal:
         return None
-    found = _Hoisting(node, sizes)
+    found = _Hoisting(node, sizes, call)
     body, primal = found.primal.body, found.primal
     outputs = found.singles(found.sums(list(body.outputs)))
     if not found.made:
@@ -41,9 +46,9 @@ def hoisted(node: Apply, sizes: Mapping[str, int]) -> tuple[Expr, ...] | None:
 class _Hoisting:
     """Variables for what is hoisted, as long as there is room for its values."""
 
-    def __init__(self, node: Apply, sizes: Mapping[str, int]) -> None:
+    def __init__(self, node: Apply, sizes: Mapping[str, int], call: int) -> None:
         self.primal = Primal.of(node)
-        self.sizes = sizes
+        self.sizes, self.call = sizes, call
         self.made: dict[Var, Expr] = {}
         self.known: dict[int, Var] = {}
         steps = self.primal.body.steps
@@ -60,6 +65,8 @@ class _Hoisting:
             slices = [v for v in postorder([e]) if isinstance(v, Var) and v in self.width]
             size = self.entries(e)
             if not slices or size > min(self.room, sum([self.width[v] for v in slices])):
+                return None
+            if size > self.call and not (e.ndim <= 1 and _multiplies(e)):
                 return None
             self.room -= size
             self.known[id(e)] = v = body_variable(f"h{len(self.made)}", e.shape)
@@ -95,3 +102,13 @@ class _Hoisting:
             else:
                 change[id(e)] = v
         return rewritten(outputs, lambda new, old: change.get(id(old), new))
+
+
+def _multiplies(e: Expr) -> bool:
+    """Is there a sum of products, or an operator on matrices, in it?"""
+    return any(
+        sum([not indicates(arg) for arg in node.args]) > 1 and node.summed
+        if isinstance(node, Einsum)
+        else isinstance(node, Apply) and not node.op.elementwise and bool(node.args)
+        for node in postorder([e])
+    )

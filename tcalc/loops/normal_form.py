@@ -20,7 +20,7 @@ from ..graph.sums import absent_axes
 from ..ops.affine_entries import held_as_integers
 from ..ops.arithmetic import sum as sum_of
 from ..ops.views import ones
-from ..rules.strategy import simplify
+from ..rules.strategy import simplified
 from .body import Body, body_variable, constant_below, loop_invariants, nesting_depth, replaced
 from .diagonal_states import (
     DiagonalStates,
@@ -114,7 +114,9 @@ def normal_form_loop(
     if until is not None and is_zero(until):
         until = None
     if until is not None:
-        begin, end = (simplify(replaced([until], at)[0]) for at in (captured | cores.first, found))
+        begin, end = (
+            simplified(replaced([until], at))[0] for at in (captured | cores.first, found)
+        )
         bound, found, first = _FLAG, found | {_FLAG: end}, [*first, begin]
     elif steps.made is not None:
         bound, captured = _MADE, captured | {_MADE: bare(steps.made)}
@@ -136,7 +138,7 @@ def normal_form_loop(
 def _simplified_states(found: Mapping[Var, Expr], captured: Mapping[Var, Expr]) -> dict[Var, Expr]:
     """Next states with captured constants substituted."""
     plain = {v: e for v, e in captured.items() if constant_below([e])[id(e)]}
-    after = [simplify(e) for e in replaced(list(found.values()), plain)]
+    after = simplified(replaced(list(found.values()), plain))
     return dict(zip(found, after, strict=True))
 
 

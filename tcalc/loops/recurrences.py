@@ -23,6 +23,7 @@ from ..ops.elementwise import truth
 from ..ops.reductions import arange
 from ..support.errors import ShapeError
 from .accumulations import accumulated, dependents
+from .array_captures import called
 from .body import replaced
 from .bounds_checks import checked_accesses, runtime_checks
 from .build import body_results, parameter_name, range_extent
@@ -66,7 +67,7 @@ class Recurrence:
         self.inits = body_results(init, "fold: the state before the first step")
         self.index = scope.index(parameter_name(body, 1, "fold"), self.extent)
         self.states = [scope.state(k, e.shape, integral(e)) for k, e in enumerate(self.inits)]
-        result = body(self.nest(), self.index)
+        result = called(body, self.nest(), self.index)
         _check_nest(init, result, "the state")
         outputs = body_results(result, "fold")
         for k, (before, after) in enumerate(zip(self.inits, outputs, strict=True)):

@@ -16,6 +16,7 @@ from ..graph.nodes import Expr
 from ..run.binding import OwnData, by_name
 from ..run.compile import compile
 from ..support.arrays import Array
+from ..support.namespaces import on_host
 from ..support.progress import Progress
 from .scipy_objective import Unknowns
 
@@ -58,7 +59,8 @@ class _NewtonSearch:
         own = OwnData.of(data)
         self.first = compile(first, data=own, **options)
         self.second = compile(second, data=own, structured=True, **options)
-        self.x = [np.array(value, _float_dtype(value)) for value in start.values()]
+        points = [on_host(value) for value in start.values()]
+        self.x = [np.array(value, _float_dtype(value)) for value in points]
         self.evaluations = 0
         self.fun, self.gradient = self.evaluate(self.x)
         self.first_fun, self.last_length = self.fun, np.inf
@@ -72,7 +74,7 @@ class _NewtonSearch:
     def evaluate(self, arrays: Any) -> tuple[float, tuple[Array, ...]]:
         self.evaluations += 1
         value, gradient = self.first(self.named(arrays))
-        return float(value), tuple(map(np.asarray, self.tuple(gradient)))
+        return float(value), tuple(map(on_host, self.tuple(gradient)))
 
     def evaluate_or_inf(self, arrays: Any) -> tuple[float, tuple[Array, ...]]:
         """The value at a point, infinite where the objective is not defined."""
@@ -183,7 +185,7 @@ class _NewtonSearch:
 
 def _largest(arrays: Iterable[Array]) -> float:
     """The largest entry of some arrays in absolute value."""
-    return max([float(np.abs(a).max(initial=0)) for a in arrays])
+    return max([float(np.abs(on_host(a)).max(initial=0)) for a in arrays])
 
 
 def _float_dtype(value: Any) -> Any:

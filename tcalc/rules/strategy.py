@@ -226,16 +226,21 @@ def simplified(roots: Sequence[Expr], fired: Counter[str] | None = None) -> list
     """Several expressions after all rules; shared nodes are rewritten once (see `simplify`)."""
     found = list(roots)
     counts: Counter[str] = Counter() if fired is None else fired
+    settled: dict[int, Expr] = {}
     for _ in range(MAX_PASSES):
         before = sum(counts.values())
-        found = _one_pass(found, counts)
+        found = _one_pass(found, counts, settled)
         if sum(counts.values()) == before:
             break
     return found
 
 
-def _one_pass(roots: Sequence[Expr], counts: Counter[str]) -> list[Expr]:
+def _one_pass(roots: Sequence[Expr], counts: Counter[str], settled: dict[int, Expr]) -> list[Expr]:
+    """Rules tried on every node once, but for those on which none fires, which are `settled`."""
+
     def change(new: Expr, old: Expr) -> Expr:
+        if id(new) in settled:
+            return new
         if len(new.args) > FEW:
             spend("steps", OPERAND * len(new.args))
         for candidate in RULES_BY_ROOT.get(_root(new), ()):
@@ -243,6 +248,7 @@ def _one_pass(roots: Sequence[Expr], counts: Counter[str]) -> list[Expr]:
             if found is not None and found is not new:
                 counts[candidate.name] += 1
                 return found
+        settled[id(new)] = new
         return new
 
     return rewritten(roots, change)

@@ -2,5 +2,5 @@
 functions, structured results, the table of back ends.
 
 Reads graph, ops, rules, plan, plan.schedule, plan.lowering, backends, calculus, loops,
-structured.terms, structured, compression.
+structured.terms, structured.solvers, structured, compression.
 """

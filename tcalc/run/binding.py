@@ -17,7 +17,7 @@ from ..graph.variables import canonical_name, check_shape, is_masked
 from ..support.arrays import AnyArray, Array
 from ..support.errors import ShapeError
 from ..support.lazy_arrays import in_blocks, is_lazy
-from ..support.namespaces import on_device
+from ..support.namespaces import is_sparse, on_device
 from ..support.whole_numbers import clipped_repr, whole_number
 
 _PYTHON_NUMBERS = (int, float, bool)
@@ -101,6 +101,9 @@ def to_array(value: Any, declared: Declared) -> Array:
     name = declared.name
     if isinstance(value, Expr):
         raise TypeError(f"{name} is an expression; data are arrays and numbers")
+    if is_sparse(value):
+        matrix: Array = _sparse(value, declared)
+        return matrix
     if on_device(value):
         found: Array = _device_array(value, declared)
         return found
@@ -111,9 +114,6 @@ def to_array(value: Any, declared: Declared) -> Array:
     except ValueError as error:
         raise TypeError(f"{name} is not an array of numbers: {error}") from None
     kind = array.dtype.kind
-    if kind == "O" and hasattr(value, "tocsr"):
-        matrix: Array = _sparse(value, declared)
-        return matrix
     if declared.integer:
         return _to_integers(array, name)
     if kind in "biu":
@@ -159,11 +159,6 @@ def _sparse(value: Any, declared: Declared) -> Any:
         found = found.copy()
         found.sum_duplicates()
     return found
-
-
-def is_sparse(value: Any) -> bool:
-    """Is it one of SciPy's sparse matrices?"""
-    return hasattr(value, "tocsr")
 
 
 def held_entries(matrix: Any) -> int:

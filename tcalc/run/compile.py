@@ -59,7 +59,9 @@ def compile(
         Arrays that are bound once and never changed: what depends on no others is kept.
     memory_limit : int or str, optional
         Bytes, or text like "2GiB"; a call predicted to allocate more raises before it does. By
-        default what the machine or the process's control group has.
+        default what the machine or the process's control group has. Where the states of a `fold`
+        that reverse derivatives read do not fit, about √n of its n are kept, as with its
+        `checkpoint`, and the plan's `note` says so.
     check : bool
         Whether data are checked for the properties their variables declare.
     structured : bool

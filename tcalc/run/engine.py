@@ -17,12 +17,12 @@ from ..graph.nodes import Const, Derivative, Expr, dimensions, postorder, variab
 from ..graph.subspaces import projected
 from ..plan.failures import StepError, explained
 from ..plan.lowering.make import chosen, make_plan
-from ..plan.schedule.memory import check_fits
+from ..plan.schedule.memory import allowed, check_fits
 from ..plan.steps import Plan
 from ..rules.strategy import simplify
 from ..support.arrays import Array
 from ..support.errors import LinAlgError
-from ..support.namespaces import on_device
+from ..support.namespaces import is_sparse, on_device
 from .binding import (
     Declared,
     ExtentBinding,
@@ -33,11 +33,11 @@ from .binding import (
     check_properties,
     checked_extent,
     held_entries,
-    is_sparse,
     is_weak,
     to_array,
 )
 from .bound import Bound, in_dtype
+from .limits import within
 
 _MAX_PROGRAMS, _MAX_ENTRIES, _DOUBLE, _SINGLE = 64, 4, np.dtype(np.float64), np.dtype(np.float32)
 
@@ -208,8 +208,9 @@ class Engine:
             values = list(map(_value, roots)) if sparse else self._chosen(roots, dims)
             dims.require(dimensions(values), self.variables, unused)
             plan = self._plan(roots, values, dims, dtype.itemsize, sparse=sparse)
-            check_fits(plan, self.limit, self.backend.machine.memory or self.backend.memory())
-            program = self.backend.bind(plan, dtype)
+            check_fits(plan, self.limit, self._memory())
+            lent = self.backend.bind_lent if self.lent else None
+            program = (lent or self.backend.bind)(plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
             take: list[int] | None = [place[name] for name in plan.inputs]
             kinds = {a.dtype for d, a in zip(self.needed, arrays, strict=True) if not d.integer}
@@ -259,10 +260,12 @@ class Engine:
         complete = known >= set(dimensions(first))  # else others say what is missing
         return chosen(options, dims.sizes, self.backend.machine) if complete else first
 
-    def _respelled(self, roots: Roots, dims: ExtentBinding) -> list[Expr] | None:
+    def _respelled(
+        self, roots: Roots, dims: ExtentBinding, checkpoints: bool = False
+    ) -> list[Expr] | None:
         """The values of the roots by derivatives of functions that are spelled otherwise."""
         choose = partial(chosen, sizes=dims.sizes, machine=self.backend.machine)
-        found = respelled(roots, dims.sizes, choose)
+        found = respelled(roots, dims.sizes, choose, checkpoints)
         read = variables(found or []).keys()
         return found if {d.name for d in self.needed} >= read else None
 
@@ -295,7 +298,8 @@ class Engine:
         values = self._chosen(roots, dims)
         plan = self._plan(roots, values, dims, note=note)
         remark = self.backend.remark(plan)
-        return replace(plan, note=f"{note}; {remark}" if note else remark) if remark else plan
+        notes = [text for text in (plan.note, remark) if text]
+        return replace(plan, note="; ".join(notes)) if remark else plan
 
     def _plan(
         self,
@@ -308,7 +312,17 @@ class Engine:
     ) -> Plan:
         others = partial(self._respelled, roots, dims)
         given = self.data, True, self.lent, self.backend.machine, sparse, others
-        return make_plan(values, dims.sizes, itemsize, note, *given)
+        plan = make_plan(values, dims.sizes, itemsize, note, *given)
+        return within(
+            plan,
+            allowed(self.limit, self._memory()),
+            partial(self._respelled, roots, dims, checkpoints=True),
+            lambda saving: make_plan(saving, dims.sizes, itemsize, note, *given[:-1]),
+        )
+
+    def _memory(self) -> int | None:
+        """Bytes that there are where it runs; None for what this process may have."""
+        return self.backend.machine.memory or self.backend.memory()
 
 
 def _refuse_device(variables: Sequence[Declared], arrays: Sequence[Array]) -> None:

@@ -9,25 +9,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..calculus.projection import keeping_variables
-from ..compression.compress import Compressed, compress
-from ..compression.open_contractions import summed_terms
+from ..compression.compress import Compressed, compress, named_extents
 from ..graph import trees
-from ..graph.extents import NOMINAL, Coef, Extent, Shape, extent_names, extent_of, show_shape
+from ..graph.extents import NOMINAL, Coef, Shape, extent_names, extent_of, show_shape
 from ..graph.nodes import Derivative, Expr, Var, dimensions, variables
-from ..graph.products import filled, indicates
+from ..graph.products import filled
 from ..ops.selection import checked
 from ..structured.block_jacobian import BlockJacobian
 from ..structured.blocks import BlockStructured
 from ..structured.tensor import Structured
 from ..structured.terms.numeric_terms import Terms
+from ..support.arrays import AnyArray
 from ..support.byte_counts import read_bytes, show_bytes
 from ..support.errors import MemoryLimitError
 from ..support.machine import machine_memory
-from ..support.namespaces import on_device
-from .binding import OwnData, is_sparse
+from ..support.namespaces import is_sparse, moved, namespace_of, on_device, on_host
+from .binding import OwnData
 from .compiled import Compiled
 from .derivative_nests import hessian_over, jacobian_over
 from .signatures import signature_table
+from .structured_solves import CompiledSolves
 
 _MAX_KEPT = 64
 
@@ -84,6 +85,7 @@ class CompiledStructured:
         self._forms = [compress(leaf) for leaf in self._leaves]
         self._slots = [leaf.slots if isinstance(leaf, Derivative) else [] for leaf in self._leaves]
         self._limit = read_bytes(memory_limit)
+        self._solves = CompiledSolves(backend, threads)
         self._default = self._variant(self._forms)
         unbound = {*self._default.extents}  # such as the numbers of steps of loops
         whole = {
@@ -118,15 +120,13 @@ class CompiledStructured:
             held = [cores[k] for k in places]
             if form.tables:
                 held = _with_tables(form, held, sizes)
-            made.append(Structured(Terms(layout, held, coefs), slots, self._limit))
+            made.append(Structured(Terms(layout, held, coefs), slots, self._limit, self._solves))
         return self._make(made)
 
-    def _array(self, core: Any) -> np.ndarray[Any, Any]:
-        """A core as an array; factors of low rank may be sparse data, whose vectors are few."""
-        if on_device(core):
-            core = core.get()
+    def _array(self, core: Any) -> AnyArray:
+        """A core as an array, where it lies; factors of low rank may be sparse data."""
         if not is_sparse(core):
-            return np.asarray(core)
+            return core if on_device(core) else np.asarray(core)
         need = prod(core.shape) * core.dtype.itemsize
         allowed = machine_memory() if self._limit is None else self._limit
         if allowed is not None and need > allowed:
@@ -286,10 +286,15 @@ def _with_tables(form: Compressed, cores: list[Any], sizes: Mapping[str, int]) -
     count = len(form.arrays)
     place = {id(core): k for k, core in enumerate(form.cores) if k >= count}
     tables = [
-        checked(cores[place[id(table)]], extent_of(extent, sizes), table)
+        _in_range(cores[place[id(table)]], extent_of(extent, sizes), table)
         for table, extent in form.tables
     ]
     return [*cores[:count], *tables]
+
+
+def _in_range(table: AnyArray, extent: int, what: Expr) -> AnyArray:
+    """The indices of a table, looked at on the host."""
+    return moved(checked(on_host(table), extent, what), namespace_of(table))
 
 
 def _sizes_of(known: Mapping[str, Var], shapes: Mapping[str, Any]) -> dict[str, int]:
@@ -306,15 +311,3 @@ def _sizes_of(known: Mapping[str, Var], shapes: Mapping[str, Any]) -> dict[str, 
 
 def _variables_and_dimensions(leaves: Sequence[Expr]) -> set[str]:
     return {*variables(leaves), *dimensions(leaves)}
-
-
-def named_extents(form: Compressed) -> list[str]:
-    """Dimension names that the shapes of a compressed tensor mention, sorted."""
-    everything: list[Extent] = list(form.shape)
-    for piece in [part for whole in form.pieces for part in summed_terms(whole)]:
-        everything.extend(piece.extents)
-        everything.extend([*piece.coef.times, *piece.coef.over])
-        for op, _ in piece.operands:
-            everything.extend(getattr(op, "extents", ()))
-            everything.extend(dimensions([a for a in (op, *op.args) if indicates(a)]))
-    return sorted(extent_names(everything))

@@ -14,10 +14,11 @@ from ..support import html
 from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import MemoryLimitError, ShapeError
+from ..support.namespaces import ArrayNamespace, moved, namespace_of
 from .flat_trees import FlatPytree
 from .shown import held_bytes
 from .solvers.base import not_an_array, read_only
-from .solvers.schur import entry_count
+from .solvers.block_rows import entry_count, namespace_of_rows
 from .tensor import Structured
 from .terms.patterns import assembled
 
@@ -98,6 +99,11 @@ class BlockJacobian:
     def limit(self) -> int | None:
         return self.rows[0][0].limit
 
+    @property
+    def xp(self) -> ArrayNamespace:
+        """The array library that the cores are of."""
+        return namespace_of_rows([[block.terms for block in row] for row in self.rows])
+
     def _all(self) -> list[Structured]:
         return [block for row in self.rows for block in row]
 
@@ -174,16 +180,19 @@ class BlockJacobian:
         flat, further = self._variables.read(v, "the right-hand side of @", self.dtype)
         return self._outputs.nested(self._times(flat), further)
 
-    def _times(self, flat: Array) -> Array:
+    def _times(self, given: Array) -> Array:
+        """The product with flat columns, where these lie."""
+        xp, flat = self.xp, moved(given, self.xp)
         parts = self._variables.parts(flat, flat.shape[1:])
         found = []
         for row, size in zip(self.rows, self._outputs.sizes, strict=True):
-            total = np.zeros((size, flat.shape[1]), flat.dtype)
+            total = xp.zeros((size, flat.shape[1]), flat.dtype)
             for block, part in zip(row, parts, strict=True):
                 if block.terms.layout.terms:
-                    total += np.reshape(block @ part, total.shape)
+                    total += xp.reshape(block @ part, total.shape)
             found.append(total)
-        return np.concatenate(found)
+        whole: Array = moved(xp.concatenate(found), namespace_of(given))
+        return whole
 
     # --- dense and sparse -------------------------------------------------------------------------
 
@@ -195,7 +204,10 @@ class BlockJacobian:
                 f"the dense matrix of shape {show_shape(self.shape)} takes {show_bytes(need)}, "
                 f"{show_bytes(self.limit)} allowed; the cores take {show_bytes(self.nbytes)}"
             )
-        return np.block([[block.tomatrix() for block in row] for row in self.rows])
+        xp = self.xp
+        rows = [[moved(block.tomatrix(), xp) for block in row] for row in self.rows]
+        whole: Array = xp.concatenate([xp.concatenate(row, axis=1) for row in rows])
+        return whole
 
     def tomatrix(self) -> Array:
         """As `todense`, which is a matrix already."""
@@ -210,7 +222,8 @@ class BlockJacobian:
 
         held = sum([entry_count(block.terms) for block in self._all()])
         if 2 * held <= prod(self.shape) and not self._projected():
-            return assembled([[block.unprojected() for block in row] for row in self.rows])
+            rows = [[block.unprojected().on_host() for block in row] for row in self.rows]
+            return assembled(rows)
 
         def product(held: BlockJacobian) -> Callable[[Array], Array]:
             rows, columns = held.shape

@@ -12,12 +12,14 @@ from ..support import html
 from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError
+from ..support.namespaces import ArrayNamespace, moved, namespace_of
 from .block_jacobian import BlockJacobian, Rows
-from .solvers.base import Factored, damping_of
+from .factor import Factor
+from .solvers.base import damping_of, dense_slogdet
 from .solvers.choose_blocks import factor_blocks, first_block_method
 from .solvers.schur import BlockSolver, DenseBlocks
 from .solvers.subspace import basis
-from .tensor import Structured, identity_like
+from .tensor import Structured
 
 _DENSE_DETERMINANT = 2000
 
@@ -69,7 +71,7 @@ class BlockStructured(BlockJacobian):
         def block(i: int, j: int) -> Structured:
             held = self.rows[i][j]
             zero = Structured(held.terms.only(()), held.slots, self.limit)
-            return identity_like(held) if i == j else zero
+            return held.identity() if i == j else zero
 
         made: BlockStructured = self._with(block)
         return made
@@ -118,23 +120,33 @@ class BlockStructured(BlockJacobian):
         whole = scipy.sparse.block_diag(parts, "csr")
         return DenseBlocks(rows, whole), "inside the variables' properties: dense, in coordinates"
 
-    def factor(self, damping: float = 0) -> BlockFactor:
+    def factor(self, damping: float = 0) -> Factor:
         """The factors, for solves with many right-hand sides."""
-        return BlockFactor(self, damping_of(damping))
+        return Factor(self, damping_of(damping))
+
+    def with_factors(self, damping: float) -> tuple[BlockStructured, BlockSolver, str]:
+        """The same blocks, which keep their factors at a damping, these, and their method."""
+        held = BlockStructured(self.template, self.rows)
+        found = held._factors[damping] = self._factored(damping)
+        return held, *found
 
     def solve(self, g: Any, damping: float = 0) -> Any:
         """x with H x = g, nested as g, or with (H + damping * identity) x = g.
 
-        Raises as `Structured.solve` does.
+        A compressed gradient over the same variables is taken as its arrays. Raises as
+        `Structured.solve` does.
         """
-        flat, further = self._variables.read(g, "the right-hand side of solve", self.dtype)
-        value = damping_of(damping)
+        if isinstance(g, BlockJacobian) and len(g.rows) == 1:
+            blocks = [block.todense() for block in g.rows[0]]
+            g = trees.unflatten(self.template, iter(blocks))
+        given, further = self._variables.read(g, "the right-hand side of solve", self.dtype)
+        value, flat = damping_of(damping), moved(given, self.xp)
         solver, _ = self._factored(value)
         x = solver.solve(flat)
         if not self._projected():
             # One step of refinement: complements may cancel.
             x = x + solver.solve(flat - self._times(x) - value * x)
-        return self._variables.nested(x, further)
+        return self._variables.nested(moved(x, namespace_of(given)), further)
 
     def slogdet(self) -> tuple[float, float]:
         """Sign and logarithm of the absolute value of the determinant."""
@@ -143,9 +155,7 @@ class BlockStructured(BlockJacobian):
         except LinAlgError:
             if self._projected() or self.shape[0] > _DENSE_DETERMINANT:
                 raise
-            with np.errstate(invalid="ignore"):
-                sign, log = np.linalg.slogdet(self.todense())
-            return float(sign), float(log)
+            return dense_slogdet(self.todense())
         return solver.slogdet()
 
     def logdet(self) -> float:
@@ -210,8 +220,13 @@ class _FactoredInverse(BlockStructured):
     def _projected(self) -> bool:
         return self._held._projected()
 
-    def _times(self, flat: Array) -> Array:
-        return self._solver.solve(flat)
+    @property
+    def xp(self) -> ArrayNamespace:
+        return self._held.xp
+
+    def _times(self, given: Array) -> Array:
+        found: Array = moved(self._solver.solve(moved(given, self.xp)), namespace_of(given))
+        return found
 
     def diagonal(self) -> Any:
         """The diagonal, as a pytree of arrays of the variables' shapes."""
@@ -235,23 +250,3 @@ class _FactoredInverse(BlockStructured):
     def _repr_html_(self) -> str:
         """For notebooks: without the blocks, which nobody may need."""
         return html.table(repr(self), (), [])
-
-
-class BlockFactor(Factored):
-    """Factored blocks: what `BlockStructured.factor` returns."""
-
-    def __init__(self, held: BlockStructured, damping: float) -> None:
-        self._held = BlockStructured(held.template, held.rows)
-        self._damping = damping
-        self._held._factors.update({damping: held._factored(damping)})
-        self.solver = self._held._factors[damping][0]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return BlockFactor, (self._held, self._damping)
-
-    def solve(self, g: Any) -> Any:
-        """x with H x = g, damped as the factor is."""
-        return self._held.solve(g, self._damping)
-
-    def __repr__(self) -> str:
-        return f"<BlockFactor of {self._held!r}>"

@@ -12,6 +12,7 @@ from ..graph import trees
 from ..graph.extents import show_shape
 from ..support.arrays import Array
 from ..support.errors import ShapeError
+from ..support.namespaces import NUMPY, moved, namespace_of
 from .solvers.base import real_array
 
 
@@ -47,6 +48,8 @@ class FlatPytree:
     def read(self, given: Any, what: str, dtype: Any) -> tuple[Array, tuple[int, ...]]:
         """A pytree of arrays as one matrix, and the shape that its columns had.
 
+        It lies on the device where one of the arrays does.
+
         Arrays have the shapes of the variables and any further axes, the same for all.
         """
         leaves = _matching_leaves(self.template, given, what)
@@ -62,8 +65,9 @@ class FlatPytree:
             further = more
         further = further or ()
         count = prod(further)
-        flat = [a.reshape(n, count) for a, n in zip(arrays, self.sizes, strict=True)]
-        return np.concatenate(flat).astype(dtype, copy=False), further
+        xp = next((x for a in arrays if (x := namespace_of(a)) is not NUMPY), NUMPY)
+        flat = [moved(a, xp).reshape(n, count) for a, n in zip(arrays, self.sizes, strict=True)]
+        return xp.concatenate(flat).astype(dtype, copy=False), further
 
     def parts(self, flat: Array, further: tuple[int, ...]) -> list[Array]:
         """Views of a flat matrix, one a variable."""
@@ -73,7 +77,7 @@ class FlatPytree:
         ]
 
     def nested(self, flat: Array, further: tuple[int, ...]) -> Any:
-        parts = self.parts(np.ascontiguousarray(flat), further)
+        parts = self.parts(namespace_of(flat).ascontiguousarray(flat), further)
         # Scalars as NumPy returns them, not as arrays without axes.
         return trees.unflatten(self.template, iter([part[()] for part in parts]))
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -17,8 +17,10 @@ from ..support.arrays import Array
 from ..support.byte_counts import show_bytes
 from ..support.errors import LinAlgError, MemoryLimitError, ShapeError
 from ..support.machine import machine_memory
+from ..support.namespaces import moved, namespace_of
+from .factor import Factor
 from .shown import cores_table, held_bytes
-from .solvers.base import Factored, Solver, damping_of, not_an_array, read_only, real_array
+from .solvers.base import Solver, damping_of, dense_slogdet, not_an_array, read_only, real_array
 from .solvers.blocks import arrangement, assemble_blocks
 from .solvers.choose import factor, first_method, term_lines
 from .solvers.subspace import factor_inside, projected_terms
@@ -26,6 +28,9 @@ from .terms.numeric_terms import Terms, identity_terms
 from .terms.patterns import assembled
 
 _DENSE_DETERMINANT = 2000
+
+#: Solves without factors, given a right-hand side; None where it does not suit the numbers.
+DirectSolve = Callable[[Terms, Array], Array | None]
 
 
 class Structured:
@@ -40,14 +45,22 @@ class Structured:
         As an array's, but that the bytes are those of the cores.
     cores : tuple of ndarray
         Distinct arrays, integer tables included; read-only views, possibly of what was given.
+        Those of ``backend="cupy"`` lie on the device, as what is computed of them alone.
     """
 
     __array_ufunc__ = None
     __array__ = __radd__ = __rsub__ = not_an_array
-    __slots__ = ("_factors", "_limit", "_slots", "_terms", "shape")
+    __slots__ = ("_direct", "_factors", "_limit", "_slots", "_terms", "shape")
 
-    def __init__(self, terms: Terms, slots: Sequence[Slot] = (), limit: int | None = None) -> None:
+    def __init__(
+        self,
+        terms: Terms,
+        slots: Sequence[Slot] = (),
+        limit: int | None = None,
+        direct: DirectSolve | None = None,
+    ) -> None:
         self._terms, self._slots, self._limit = terms, tuple(slots), limit
+        self._direct = None if self._slots else direct
         self.shape = terms.layout.shape
         self._factors: dict[float, tuple[Solver, str]] = {}
 
@@ -145,8 +158,8 @@ class Structured:
             raise TypeError(
                 "compressed tensors multiply arrays; A @ (B @ v) applies two, todense() densifies"
             )
-        rhs = real_array(v, "the right-hand side of @")
-        layout = self._terms.layout
+        given, layout = real_array(v, "the right-hand side of @"), self._terms.layout
+        rhs = moved(given, self._terms.xp)
         if rhs.shape[: layout.columns] != layout.column_shape:
             raise ShapeError(
                 f"a tensor of shape {show_shape(self.shape)} times shape {show_shape(rhs.shape)}: "
@@ -158,7 +171,7 @@ class Structured:
         for slot in self._slots:
             if slot.j < layout.rows:
                 result = projected(result, slot)
-        return result[()] if result.ndim == 0 else result
+        return moved(result, namespace_of(given))[()]
 
     def _columns(self) -> list[Slot]:
         rows = self._terms.layout.rows
@@ -188,6 +201,10 @@ class Structured:
             whole = projected(whole, slot)
         return whole
 
+    def __float__(self) -> float:
+        """The entry of a tensor without axes."""
+        return float(self.todense())
+
     def tomatrix(self) -> Array:
         """The dense tensor as a matrix of rows and columns, in C-order."""
         layout = self._terms.layout
@@ -205,7 +222,7 @@ class Structured:
 
     def tosparse(self) -> Any:
         """A scipy.sparse array, whatever share of it is zero."""
-        return assembled([[self.unprojected()]])
+        return assembled([[self.unprojected().on_host()]])
 
     def operator(self) -> Any:
         """A scipy.sparse.linalg.LinearOperator over flat vectors."""
@@ -237,7 +254,8 @@ class Structured:
         tied = terms.layout.tied
         full = [*(shape[k] for k in tied), *(shape[k] for k in found.inner * 2)]
         spread = [slice(None) if k in found.carried else None for k in tied]
-        return np.array(np.broadcast_to(held[(*spread, ...)], full))
+        whole: Array = terms.xp.broadcast_to(held[(*spread, ...)], tuple(full))
+        return whole.copy()
 
     # --- solving ----------------------------------------------------------------------------------
 
@@ -249,10 +267,22 @@ class Structured:
                 f"columns {show_shape(layout.column_shape)}"
             )
 
+    def identity(self) -> Structured:
+        """The identity of this shape, inside the subspaces of its slots."""
+        self._square("identity_like")
+        held = identity_terms(self._terms.layout.column_shape)
+        return Structured(held, self._slots, self._limit)
+
     def factor(self, damping: float = 0) -> Factor:
         """The factors, for solves with many right-hand sides."""
         self._square("factor")
         return Factor(self, damping_of(damping))
+
+    def with_factors(self, damping: float) -> tuple[Structured, Solver, str]:
+        """The same tensor, which keeps its factors at a damping, these, and their method."""
+        held = Structured(self._terms, self._slots, self._limit)
+        found = held._factors[damping] = self._factored(damping)
+        return held, *found
 
     def _factored(self, damping: float) -> tuple[Solver, str]:
         found = self._factors.get(damping)
@@ -277,7 +307,7 @@ class Structured:
 
         Parameters
         ----------
-        g : array
+        g : array or Structured
             Of the row shape; further axes are more right-hand sides.
         damping : float
 
@@ -290,22 +320,27 @@ class Structured:
         MemoryLimitError
             If no structure helps and a dense matrix does not fit.
         """
-        layout = self._terms.layout
         self._square("solve")
-        rhs = real_array(g, "the right-hand side of solve")
+        g = g.todense() if isinstance(g, Structured) else g
+        given, layout = real_array(g, "the right-hand side of solve"), self._terms.layout
+        rhs = moved(given, self._terms.xp)
         if rhs.shape[: layout.rows] != layout.row_shape:
             raise ShapeError(
                 f"solve with a tensor of shape {show_shape(self.shape)}: the right-hand side has "
                 f"shape {show_shape(rhs.shape)}, expected {show_shape(layout.row_shape)}, and any "
                 "further axes"
             )
+        if self._direct is not None and not damping:
+            direct, self._direct = self._direct, None  # once: factors are for who solves again
+            if not self._factors and (found := direct(self._terms, rhs)) is not None:
+                return found
         further = rhs.shape[layout.rows :]
         solver, _ = self._factored(damping_of(damping))
         for slot in self._columns():
             rhs = projected(rhs, slot)
         flat = rhs.reshape((*layout.row_shape, prod(further))).astype(self.dtype, copy=False)
-        found = solver.solve(flat)
-        result: Array = found.reshape((*layout.column_shape, *further))[()]
+        found = solver.solve(flat).reshape((*layout.column_shape, *further))
+        result: Array = moved(found, namespace_of(given))[()]
         return result
 
     def slogdet(self) -> tuple[float, float]:
@@ -316,9 +351,7 @@ class Structured:
         except LinAlgError:
             if self._slots or self._terms.layout.size > _DENSE_DETERMINANT:
                 raise
-            with np.errstate(invalid="ignore"):
-                sign, log = np.linalg.slogdet(self.tomatrix())
-            return float(sign), float(log)
+            return dense_slogdet(self.tomatrix())
         return solver.slogdet()
 
     def logdet(self) -> float:
@@ -337,8 +370,9 @@ class Structured:
 
     def title(self) -> str:
         """The line above the terms: shape, dtype, bytes."""
-        whole = f"{show_shape(self.shape)}, {self.dtype}"
-        return f"compressed tensor of shape {whole}: {held_bytes(self)}"
+        return (
+            f"compressed tensor of shape {show_shape(self.shape)}, {self.dtype}: {held_bytes(self)}"
+        )
 
     def notes(self) -> list[str]:
         """The terms, and the method of `solve`."""
@@ -358,43 +392,3 @@ class Structured:
         return f"<Structured {show_shape(self.shape)} {held}>"
 
     _repr_html_ = cores_table
-
-
-class Factor(Factored):
-    """A factored tensor: what `Structured.factor` returns."""
-
-    def __init__(self, held: Structured, damping: float) -> None:
-        self._held, self._damping, self._found = held, damping, held._factored(damping)
-        self.solver = self._found[0]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Factor, (self._held, self._damping)
-
-    def solve(self, g: Any) -> Array:
-        """x with H x = g, damped as the factor is."""
-        damped = Structured(self._held.terms, self._held.slots, self._held.limit)
-        damped._factors[0.0] = self._found
-        return damped.solve(g)
-
-    def __repr__(self) -> str:
-        return f"<Factor of {self._held!r}: {self._found[1]}>"
-
-
-def identity_like(held: Any) -> Any:
-    """The identity of the shape of a square compressed tensor, inside its variable's subspace.
-
-    Parameters
-    ----------
-    held : Structured or BlockStructured
-
-    Returns
-    -------
-    Structured or BlockStructured
-    """
-    if not isinstance(held, Structured):
-        made = getattr(held, "identity", None)
-        if made is None:
-            raise TypeError(f"identity_like takes a compressed tensor, not {type(held).__name__}")
-        return made()
-    held._square("identity_like")
-    return Structured(identity_terms(held.terms.layout.column_shape), held.slots, held._limit)

@@ -46,6 +46,9 @@ class Machine:
     chain, turned : int
         Entrywise steps that are made again rather than kept; and steps of a loop that reading one
         transposed operand must be worth.
+    call : int
+        Entries of a step of a loop from which computing them takes longer than the call for it, so
+        that it is made where its operands are rather than once for all steps.
     small, summed : int
         Entries of an operand that every tile of a matrix product reads, and of a result it adds to.
     short, shortest : int
@@ -64,6 +67,8 @@ class Machine:
         Work of half a product as a fraction of the whole one, and where an operand is a triangle.
     overlap : float
         How many times the entries of an array a view has from which its windows overlap.
+    factored : int
+        Rows up to which each step that wants the LU factors of a matrix makes them.
     narrow : int
         A dense inverse that exists anyway is multiplied with more columns than rows / narrow.
     worth_choosing, worth_comparing : float
@@ -85,6 +90,7 @@ class Machine:
     large: int = 1 << 16
     chain: int = 4
     turned: int = 1
+    call: int = 1 << 14
     small: int = 1 << 14
     summed: int = 1 << 12
     short: int = 64
@@ -99,6 +105,7 @@ class Machine:
     half: float = 0.6
     triangle: float = 0.4
     overlap: float = 1.5
+    factored: int = 16
     narrow: int = 4
     worth_choosing: float = 1e4
     worth_comparing: float = 1e3

@@ -38,16 +38,39 @@ class ArrayNamespace:
 
 
 NUMPY = ArrayNamespace("numpy", "scipy.special")
+#: By array library, where else it has functions.
+FURTHER = {"cupy": ("cupyx", "cupyx.scipy.linalg")}
+
+
+def is_sparse(value: Any) -> bool:
+    """Is it a sparse matrix, of SciPy's or of CuPy's?"""
+    return not isinstance(value, np.ndarray) and hasattr(value, "tocsr")
 
 
 def on_device(value: Any) -> bool:
-    """Is it an array in a device's memory?"""
-    return hasattr(value, "__cuda_array_interface__")
+    """Is it an array in a device's memory, or a sparse matrix of such arrays?"""
+    if isinstance(value, np.ndarray):
+        return False
+    held = getattr(value, "data", None) if is_sparse(value) else value
+    return hasattr(held, "__cuda_array_interface__")
 
 
 @cache
 def _named(module: str) -> ArrayNamespace:
-    return ArrayNamespace(module)
+    return ArrayNamespace(module, *FURTHER.get(module, ()))
+
+
+def on_host(array: AnyArray) -> Array:
+    """An array as one of NumPy's; of a device it is waited for."""
+    found: Array = array.get() if on_device(array) else np.asarray(array)
+    return found
+
+
+def moved(array: AnyArray, xp: ArrayNamespace) -> AnyArray:
+    """The array itself, or a copy, where the arrays of a library lie."""
+    if isinstance(array, np.ndarray):
+        return array if xp is NUMPY else xp.asarray(array)
+    return on_host(array) if xp is NUMPY else array
 
 
 def namespace_of(array: AnyArray) -> ArrayNamespace:

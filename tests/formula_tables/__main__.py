@@ -38,9 +38,9 @@ def main(words: list[str]) -> None:
 def write_open(names: list[str]) -> None:
     """Put the names of rows that differ into `open_rows.py`."""
     path = Path(__file__).with_name("open_rows.py")
-    head, _, rest = path.read_text().partition("OPEN = {")
+    head, _, rest = path.read_text().partition("frozenset({")
     listed = "\n".join([f'    "{name}",' for name in names])
-    path.write_text(f"{head}OPEN = {{\n{listed}\n{rest[rest.index('}') :]}")
+    path.write_text(f"{head}frozenset({{\n{listed}\n{rest[rest.index('})') :]}")
 
 
 if __name__ == "__main__":

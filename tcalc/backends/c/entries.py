@@ -72,14 +72,15 @@ class Entries:
         self._workspaces, self._parts, self._zeros = workspaces, parts, zeros
         plan = self._plan = workspaces.plan
         self._results = [slot for slot, _ in plan.outputs]
-        inputs = range(len(plan.inputs))
+        inputs = self._inputs = range(len(plan.inputs))
         made = {step.out for part in parts for step in part.steps}
         come = {slot for part in parts for slot in part.used.come}
-        # Of an input that lies straight, which has the same address.
+        straight = {slot for slot in made if self._apart(slot)}.union(inputs)
+        # Of an input that lies straight, or of a result, which has the same address.
         self._reshaped = {
             s.out: s.args[0]
             for s in plan.steps
-            if s.kind == "reshape" and s.out in come and s.args[0] in inputs
+            if s.kind == "reshape" and s.out in come and s.args[0] in straight
         }
         others = come.difference(inputs, self._results, self._reshaped)
         self._own = sorted([slot for slot in others if slot in made and self._apart(slot)])
@@ -115,7 +116,9 @@ class Entries:
         make, inputs = calls(), [self._array(k, one) for k, one in enumerate(given)]
         arrays = [a for a in inputs if a is not None]
         straight = len(arrays) == len(inputs) and all(
-            arrays[source].flags.c_contiguous for source in self._reshaped.values()
+            arrays[source].flags.c_contiguous
+            for source in self._reshaped.values()
+            if source in self._inputs
         )
         if make is None or not straight or not all(_readable(one) for one in unread):
             return None

@@ -16,12 +16,14 @@ from .spelling import ENTRIES
 #: Kinds of which every step has a form.
 PLAIN = frozenset({
     *ENTRIES, "sum", "vecdot", "einsum", "dot", "matmul", "trisolve", "embed", "embed_add",
-    "place", "place_add", "pad", "triangle", "powers", "weighted",
+    "place", "place_add", "pad", "triangle", "powers", "weighted", "correlate",
 }) - {"factor"}  # fmt: skip
 
 
 #: Kinds that a tile does not do, as they begin with zeros or may fail.
-_WHOLE = frozenset({"embed", "embed_add", "fill", "trisolve", "over", "pad", "triangle"})
+_WHOLE = frozenset({
+    "embed", "embed_add", "fill", "trisolve", "solve", "over", "pad", "triangle",
+})  # fmt: skip
 
 
 #: Kinds of which steps read integers, which are in range.
@@ -61,7 +63,8 @@ def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
         return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
     if step.kind == "finish":
         return step.params[0].name in OF_FACTORS
-    if step.kind == "kernel" and step.params[0].name in GENERAL - OF_FACTORS:
+    general = step.kind == "kernel" and step.params[0].name in GENERAL - OF_FACTORS
+    if general or (step.kind == "solve" and not step.params[1]):
         return plan.shapes[step.args[0]][-1] <= FEW_ROWS
     if step.kind == "kernel" and step.params[0].name in PACKED:
         return True

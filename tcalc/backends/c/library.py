@@ -28,7 +28,10 @@ from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
 from .sharing import NAME
 
 #: Parts of one text, of which later ones use earlier ones.
-C_SOURCES = ("products.c", "triangles.c", "general.c", "factors.c", "distances.c", "columns.c")
+C_SOURCES = (
+    "products.c", "triangles.c", "general.c", "factors.c", "distances.c", "correlations.c",
+    "columns.c",
+)  # fmt: skip
 #: What Python asks of the routines.
 ROUTINES = ("tcalc_give", "tcalc_give_lapack", "tcalc_try", "tcalc_routines")
 #: Functions of BLAS and of LAPACK in the order in which the routines take them.

@@ -173,15 +173,16 @@ def _matmul(frame: Frame, step: Step) -> str:
     found = frame.arrays[step.out]
     lead = found.shape[:-2]
     starts = [
-        _start(slot, aligned(lead, x.shape[:-2], x.strides[:-2]))
+        start_of(slot, aligned(lead, x.shape[:-2], x.strides[:-2]))
         for slot, x in ((a, one), (b, two), (step.out, found))
     ]
     ld = found.strides[-2] if m > 1 else int(n)
     given = ", ".join([f"{at}, {_strides(x)}" for at, x in zip(starts, inner, strict=False)])
-    return f"{_over_all(lead)}product(1, {given}, 0, {starts[-1]}, {ld}, {m}, {k}, {n});"
+    return f"{over_all(lead)}product(1, {given}, 0, {starts[-1]}, {ld}, {m}, {k}, {n});"
 
 
-def _start(slot: int, strides: Sizes) -> str:
+def start_of(slot: int, strides: Sizes) -> str:
+    """A pointer to an item of a batch, whose indices are i0, i1 and so on."""
     return " + ".join([f"p{slot}", *[f"i{k} * {s}L" for k, s in enumerate(strides) if s]])
 
 
@@ -238,32 +239,32 @@ def _reduced(frame: Frame, step: Step) -> str:
     found, out = frame.arrays[a], frame.arrays[step.out]
     axes = len(out.shape)
     lead, core = found.shape[:axes], found.shape[axes:]
-    strides = [s for n, s in zip(core, found.strides[axes:], strict=True) if n > 1]
-    apart = strides[-1] if strides else 1
-    rest = [n for n in core if n > 1]
-    dense = all(s == apart * prod(rest[k + 1 :]) for k, s in enumerate(strides))
+    # In any order: all of these axes are reduced.
+    steps = sorted([(s, n) for n, s in zip(core, found.strides[axes:], strict=True) if n > 1])
+    apart = steps[0][0] if steps else 1
+    dense = all(s == apart * prod([n for _, n in steps[:k]]) for k, (s, _) in enumerate(steps))
     starts = [
-        _start(slot, aligned(lead, x.shape[:axes], x.strides[:axes]))
+        start_of(slot, aligned(lead, x.shape[:axes], x.strides[:axes]))
         for slot, x in ((a, found), (step.out, out))
     ]
     name, n = REDUCTIONS[op.name], prod(core)
     if count and dense and apart == 1:
-        return f"{_over_all(lead)}*({starts[1]}) = {name}({starts[0]}, {n});"
+        return f"{over_all(lead)}*({starts[1]}) = {name}({starts[0]}, {n});"
     if not count or not dense or not lead or not found.strides[axes - 1] == out.strides[-1] == 1:
         return ""
     last, m = f"i{axes - 1}", lead[-1]
-    loops = f"{_over_all(lead[:-1])}for (long {last} = 0; {last} < {m}; {last} += COLUMNS) "
+    loops = f"{over_all(lead[:-1])}for (long {last} = 0; {last} < {m}; {last} += COLUMNS) "
     width = f"{m} - {last} < COLUMNS ? {m} - {last} : COLUMNS"
     return f"{loops}{name}_across({starts[0]}, {n}, {apart}, {width}, {starts[1]});"
 
 
-def _over_all(lead: Sizes) -> str:
+def over_all(lead: Sizes) -> str:
     return items(lead[0], lead[1:]) if lead else ""
 
 
 def _checked(lead: Sizes, call: str) -> str:
     """A call for every item, which is 1 where the step is left to Python."""
-    loops = _over_all(lead).removeprefix(BATCH)
+    loops = over_all(lead).removeprefix(BATCH)
     return f"{BATCH}{{ int bad = 0; {loops}bad |= {call}; if (bad) {{ FAIL; }} }}"
 
 
@@ -275,7 +276,7 @@ def _general(frame: Frame, step: Step) -> str:
     found, out = frame.arrays[a], frame.arrays[step.out]
     lead, (r, c) = found.shape[:-2], found.strides[-2:]
     starts = [
-        _start(slot, aligned(lead, x.shape[: len(lead)], x.strides[: len(lead)]))
+        start_of(slot, aligned(lead, x.shape[: len(lead)], x.strides[: len(lead)]))
         for slot, x in ((a, found), (step.out, out))
     ]
     call = f"{op.name}({starts[0]}, {r}, {c}, {starts[1]}, {found.shape[-1]})"
@@ -290,11 +291,11 @@ def _pair(frame: Frame, step: Step) -> str:
     name, square = PAIRS[op.name]
     found = frame.arrays[a]
     lead, core = found.shape[:-2], found.shape[-2:]
-    starts = [_start(a, found.strides[:-2])]
+    starts = [start_of(a, found.strides[:-2])]
     apart = 0
     for shape in op.meaning.shape(tuple(params), found.shape):
         size = prod(shape[len(lead) :])
-        start = _start(step.out, tuple([s * size for s in full(lead)]))
+        start = start_of(step.out, tuple([s * size for s in full(lead)]))
         starts.append(f"{start} + {apart}L")
         apart += prod(shape)
     extents = f"{core[0]}" if square else f"{core[0]}, {core[1]}"
@@ -320,10 +321,10 @@ def _routine(frame: Frame, step: Step) -> str:
     *lead, m, n = found[0].shape
     out = frame.arrays[step.out]
     given = [
-        f"{_start(a, x.strides[:-2])}, {x.strides[-2]}, {x.strides[-1]}"
+        f"{start_of(a, x.strides[:-2])}, {x.strides[-2]}, {x.strides[-1]}"
         for a, x in zip(step.args, found, strict=True)
     ]
-    given += [_start(step.out, out.strides[: len(lead)]), f"{m}, {n}"]
+    given += [start_of(step.out, out.strides[: len(lead)]), f"{m}, {n}"]
     call = f"{op.name}({', '.join(given)})"
     return _checked(tuple(lead), call)
 

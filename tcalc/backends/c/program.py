@@ -40,7 +40,7 @@ MOST = 400
 #: Bytes that nobody reads any more with which a function ends.
 FREED = 1 << 20
 
-MACHINE = Machine()
+MACHINE = Machine(call=1)
 
 
 def bind(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ...plan.steps import VIEW, Plan, Step
 from ...support.arrays import Sizes
+from .correlations import correlate
 from .loopnests import COperand, Count, CStatement, Nest, aligned
 from .matrices import CALLS, Frame
 from .moves import MOVES, packed
@@ -23,12 +24,12 @@ from .sharing import BATCH, Shared, alone
 from .spelling import entry_of
 
 #: C for steps, by kind.
-FORMS = {**CALLS, **MOVES, "powers": powers}
+FORMS = {**CALLS, **MOVES, "powers": powers, "correlate": correlate}
 #: Items of a function that are looked through, from the last, for one that a step may join.
 REACH = 16
 #: Most multiplications of a product that is written out: of matrices, and with a vector.
 WRITTEN_OUT, BY_VECTOR = 1024, 4096
-#: Most operations of a correlation that is: of a longer one NumPy makes products of matrices.
+#: Most operations of a correlation that is, where no routine reads its operands.
 FEW_PRODUCTS = 1 << 17
 #: How many entries of a result there are at most for one that has a place in it, where each looks.
 SPARSE = 4
@@ -174,8 +175,8 @@ class Source:
             return self._small_product(step)
         if step.kind == "einsum":
             return self._einsum(step)
-        if step.kind == "correlate":
-            return self._correlation(step)
+        if step.kind == "correlate" and step.flops <= FEW_PRODUCTS:
+            return None if correlate(self.frame, step) else self._correlation(step)
         if step.kind in ("place", "place_add"):
             return self._placed(step)
         return None

@@ -21,6 +21,7 @@ from ...support.conditions import looked_at_later
 from ...support.namespaces import on_device
 from ..numpy.strided import regions, slices
 from .library import CuPy
+from .sparse import SPARSE
 
 Kernel = Callable[..., Any]
 #: Slices from which on entries are placed by one kernel that is told where each comes.
@@ -204,4 +205,5 @@ KERNELS: dict[str, Kernel] = {
     "trisolve": _trisolve,
     "index": _index,
     "integers": _integers,
+    **SPARSE,
 }

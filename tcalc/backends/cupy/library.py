@@ -14,6 +14,7 @@ import scipy.special
 from ...support.arrays import AnyArray, Array, Sizes
 from ...support.errors import Error
 from ...support.namespaces import ArrayNamespace, on_device
+from .factorisations import Factorisations
 
 #: Functions of entries that SciPy has and CuPy has not: the host computes them.
 BY_HOST = ("iv", "ive", "jv", "kv", "spherical_jn", "stdtr", "yv")
@@ -62,6 +63,7 @@ class CuPy(ArrayNamespace):
     def __init__(self) -> None:
         super().__init__("cupy", "cupyx.scipy.special")
         self._cupyx = import_module("cupyx")
+        self.linalg = Factorisations(self)
         self._inner: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -95,9 +97,9 @@ class CuPy(ArrayNamespace):
         return found
 
     @contextmanager
-    def raising(self) -> Iterator[None]:
-        """Within it factorisations that fail raise; CuPy's own way is to go on with garbage."""
-        with self._cupyx.errstate(linalg="raise"):
+    def failures(self, way: str) -> Iterator[None]:
+        """Within it factorisations that fail raise, each waited for; or CuPy goes on: "ignore"."""
+        with self._cupyx.errstate(linalg=way):
             yield
 
     def triangular(

@@ -18,28 +18,35 @@ from ...plan.kinds.table import KINDS
 from ...plan.steps import INPUT, Output, Plan, Step
 from ...support.arrays import AnyArray
 from ...support.conditions import collecting
-from ...support.errors import UnsupportedError
 from ...support.machine import FORMS, Machine
-from ...support.namespaces import on_device
+from ...support.namespaces import is_sparse, on_device
 from ..interface import BackEnd
 from .conditions import Conditions
+from .factorisations import Doubt
 from .fusion import FusedSteps, FusedSum, KernelText
 from .kernels import ROWS
 from .library import BY_HOST, CuPy, available, free_memory, library
 from .pieces import Layout, Piece, SingleStep, Values
 from .schedule import Schedule
+from .sparse import uploaded
 
 #: A device has many more multiply-adds than numbers to read, and no cache that tiles stay in.
 MACHINE = Machine(gemm=16.0, forms=FORMS - {"gram", "half", "tile"})
 
 
 class DeviceProgram:
-    """A plan bound to a dtype; calling it gives a list of fresh outputs."""
+    """A plan bound to a dtype; calling it gives a list of fresh outputs.
+
+    Parameters
+    ----------
+    stay : bool
+        Do outputs stay on the device, wherever the arguments are?
+    """
 
     entries = None
 
-    def __init__(self, plan: Plan, dtype: np.dtype[Any], xp: CuPy) -> None:
-        self.plan, self.dtype, self.xp = plan, dtype, xp
+    def __init__(self, plan: Plan, dtype: np.dtype[Any], xp: CuPy, stay: bool = False) -> None:
+        self.plan, self.dtype, self.xp, self._stay = plan, dtype, xp, stay
         self._layout = layout = Layout(plan)
         once = [s for s in plan.steps if s.out in plan.fixed]
         each = [s for s in plan.steps if s.out not in plan.fixed]
@@ -76,14 +83,23 @@ class DeviceProgram:
     # --- calls ------------------------------------------------------------------------------------
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        try:
+            return self._called(arrays, "ignore")
+        except Doubt:
+            return self._called(arrays, "raise")
+
+    def _called(self, arrays: Sequence[Any], failures: str) -> list[Any]:
+        """The outputs; what CuPy does about factorisations that fail is said."""
         conditions, xp = Conditions(self.xp), self.xp
-        stay = any(map(on_device, arrays))
-        with xp.raising(), collecting(conditions.collect):
+        stay = self._stay or any(map(on_device, arrays))
+        with xp.failures(failures), collecting(conditions.collect):
             try:
                 values = self._computed(arrays, conditions)
-            except np.linalg.LinAlgError as error:
+            except Exception as error:  # perhaps because of what an earlier condition is about
                 self._settle(conditions)
-                raise StepError(str(error), conditions.step) from error
+                if isinstance(error, np.linalg.LinAlgError):
+                    raise StepError(str(error), conditions.step) from error
+                raise
             results = [self._result(values, output) for output in self.plan.outputs]
         if stay:
             self._settle(conditions)
@@ -116,13 +132,8 @@ class DeviceProgram:
     def _given(self, arrays: Sequence[Any], fixed: bool) -> Values:
         """Arguments that never change, or those that do, on the device; integers where they are."""
         integers, known = self.plan.integers, self.plan.fixed
-        for name, array in zip(self.plan.inputs, arrays, strict=True):
-            if hasattr(array, "tocsr"):
-                raise UnsupportedError(
-                    f'{name} is sparse, which backend "cupy" does not take: pass .toarray()'
-                )
         return {
-            k: a if k in integers else self.xp.asarray(a)
+            k: a if k in integers else uploaded(a) if is_sparse(a) else self.xp.asarray(a)
             for k, a in enumerate(arrays)
             if (k in known) == fixed
         }
@@ -141,7 +152,8 @@ class DeviceProgram:
     # --- results ----------------------------------------------------------------------------------
 
     def _result(self, values: Values, output: Output) -> AnyArray:
-        array = self.xp.asarray(self._layout.read(self.xp, values, output.slot))
+        array = self._layout.read(self.xp, values, output.slot)
+        array = array.toarray() if is_sparse(array) else self.xp.asarray(array)
         return array if output.perm is None else self.xp.transpose(array, output.perm)
 
     def _own(self, array: AnyArray, number: int) -> AnyArray:
@@ -188,6 +200,11 @@ def bind(plan: Plan, dtype: np.dtype[Any], threads: int = 1) -> DeviceProgram:
     return DeviceProgram(plan, dtype, library())
 
 
+def bind_lent(plan: Plan, dtype: np.dtype[Any], threads: int = 1) -> DeviceProgram:
+    """The plan on the device, where its outputs stay."""
+    return DeviceProgram(plan, dtype, library(), stay=True)
+
+
 def hosted(plan: Plan) -> list[str]:
     """The operators that the host computes, in steps of loops too."""
     found: dict[str, None] = {}
@@ -208,4 +225,6 @@ def remark(plan: Plan) -> str:
     return f"computed by the host: {', '.join(names)}" if names else ""
 
 
-BACKEND = BackEnd(bind, available, MACHINE, memory=free_memory, device=True, remark=remark)
+BACKEND = BackEnd(
+    bind, available, MACHINE, memory=free_memory, device=True, remark=remark, bind_lent=bind_lent
+)

@@ -54,7 +54,7 @@ from .fragments import (
 from .grammar import BINDERS
 from .iteration_space import Context
 from .print_sums import BoundedSum, substituted, whole_range, written_out
-from .whole_arrays import has_parts, loop_text, of_arrays
+from .whole_arrays import equated_sums, has_parts, loop_text, of_arrays
 
 MAX_TOKENS, MIN_SHARED = 2_000, 12
 #: How tightly the operands of an operator must bind, and how tightly it binds.
@@ -178,6 +178,7 @@ class _Writer:
                 depth[id(node)] = 1
             if isinstance(node, Apply) and of_arrays(node):
                 arrays.update([id(a) for a in node.args if not isinstance(a, Var)])
+        arrays |= equated_sums(self.nodes)
         if sum([size[id(e)] for e in self.roots]) > MAX_TOKENS:
             arrays.update([
                 id(node) for node in self.nodes

@@ -1,5 +1,5 @@
-"""Operators of whole arrays in the index language: which these are, and loops, whose step is a text
-of the language with a value for each state.
+"""Operators of whole arrays in the index language: which these are, equations that are written as
+such, and loops, whose step is a text of the language with a value for each state.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ...graph.applications import application, rewritten
 from ...graph.iterations import Iteration
-from ...graph.nodes import Apply, Expr, Part, Var, intern
+from ...graph.nodes import Add, Apply, Einsum, Expr, Part, Var, intern
 from ...graph.products import indicates, selects
 from ..writing.loops import (
     INDICES,
@@ -21,6 +21,8 @@ from ..writing.loops import (
     together,
 )
 from .grammar import BINDERS
+
+EQUALITIES = ("==", "!=")
 
 #: Writes expressions beside names that are taken: statements of parts, and those of the values.
 Lines = Callable[[Sequence[Expr], set[str]], tuple[list[str], list[str]]]
@@ -36,6 +38,34 @@ def of_arrays(node: Apply) -> bool:
     known = selects(node) or indicates(node) or (not node.args and node.ndim == 1)
     known = known or node.op.meaning.regroups
     return not plain and not known and not (node.op.core == (-1,) and node.op.name in BINDERS)
+
+
+def equated_sums(nodes: Sequence[Expr]) -> set[int]:
+    """Equations of sums of which entries at equal indices are read, by their ids.
+
+    At equal indices the terms of such a sum are fewer: it adds up to a number that may be rounded
+    otherwise, and is then no longer equal to the same sum elsewhere, to its minimum say.
+    """
+    sums: set[int] = set()
+    read: set[int] = set()
+    for node in nodes:
+        inner = isinstance(node, Add) or (isinstance(node, Apply) and node.op.elementwise)
+        if isinstance(node, Add) or (inner and not sums.isdisjoint(map(id, node.args))):
+            sums.add(id(node))
+        if isinstance(node, Einsum):
+            equated = any(map(indicates, node.args))
+            for arg, word in zip(node.args, node.labels, strict=True):
+                if equated or len({*word}) < len(word):
+                    read.add(id(arg))
+    found: set[int] = set()
+    for node in reversed(nodes):
+        if id(node) not in read or not isinstance(node, Add | Apply):
+            continue
+        if isinstance(node, Apply) and node.op.spelling.infix in EQUALITIES:
+            found |= {id(node)} & sums if node.ndim > 1 else set()
+        elif isinstance(node, Add) or node.op.elementwise:
+            read.update(map(id, node.args))
+    return found
 
 
 def loop_text(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,8 @@ from .infix import operand
 from .language import ATOM, PRODUCT, Code, FunctionText, Operator
 from .scope import unlike
 
-#: Arrays that nothing reads any more, of which a function deletes so many at a time.
+#: Arrays that nothing reads any more, of which a function deletes so many at a time, but a large
+#: one at once. Functions of so few statements delete none, the last ones of others large ones only.
 FORGOTTEN = 8
 
 
@@ -114,7 +115,7 @@ class InPlace(ArrayLanguage):
 
     def function(self, f: FunctionText) -> list[str]:
         f = f._replace(body=_inverted_last(f))
-        return super().function(f._replace(body=_forgotten(f)))
+        return super().function(f._replace(body=_forgotten(f, self.scope.large)))
 
     def nested(self, f: FunctionText) -> list[str]:
         return super().nested(f._replace(body=_inverted_last(f)))
@@ -150,15 +151,18 @@ def _inverted_last(f: FunctionText) -> list[str]:
     return lines
 
 
-def _forgotten(f: FunctionText) -> list[str]:
-    """The statements of a long function, which deletes some arrays at a time that nothing reads."""
+def _forgotten(f: FunctionText, large: Set[str]) -> list[str]:
+    """The statements of a long function, which deletes arrays that nothing reads any more."""
+    if len(f.body) <= FORGOTTEN:
+        return list(f.body)
     words = [set(re.findall(r"\w+", line)) for line in f.body]
     last = {name: k for k, line in enumerate(words) for name in line}
     kept = {*re.findall(r"\w+", f.result.text), *f.parameters}
     lines, held = list[str](), list[str]()
     for k, line in enumerate(f.body):
-        dead = [name for name in held if last[name] < k <= len(words) - FORGOTTEN]
-        if len(dead) >= FORGOTTEN and not line.startswith(" "):
+        dead = [name for name in held if last[name] < k]
+        many = len(dead) >= FORGOTTEN and k <= len(words) - FORGOTTEN
+        if (many or not large.isdisjoint(dead)) and not line.startswith(" "):
             lines.append(f"del {', '.join(dead)}")
             held = [name for name in held if name not in dead]
         lines.append(line)

@@ -34,7 +34,6 @@ from .language import ATOM, PRODUCT, Code, Operator
 from .one_based import Value, bare, combined, lacking, ndim, thin, valued
 from .places import View
 from .scope import unlike
-from .turns import Turns
 
 
 class Julia(JuliaProgram):
@@ -48,6 +47,7 @@ class Julia(JuliaProgram):
     brackets = "[]"
     floor = ("fld", True)
     dots = True
+    absent, floats = "nothing", "Float"
     templates, matrices, reductions = TEMPLATES, MATRICES, REDUCTIONS
     places, truths = PLACES, TRUTHS
 
@@ -300,21 +300,6 @@ class Julia(JuliaProgram):
         text, dot = bare(c.text), "." if ndim(c) else ""
         found = Value(f"{self.kind}{dot}({text})", ndim=ndim(c), lacks=lacking([c]))
         return replace(found, condition=text, truth=text)
-
-    def fold(self, step: str, operands: tuple[Sequence[Code], ...], turns: Turns) -> Code:
-        groups = [self.row([c.text for c in group]) for group in operands]
-        last = [ndim(c) for c in operands[0][: len(operands[0]) - turns.until]]
-        args: list[Code | str] = [
-            step,
-            *groups,
-            self.size(turns.times),
-            str(turns.backward).lower(),
-        ]
-        if turns.bounded:
-            args.append("nothing" if turns.made is None else operands[2][turns.made].text)
-        found = self.invoke(0, "fold_bounded" if turns.bounded else "fold", *args, "Float")
-        parts = (*last, *[n + 1 for n in last] * 2, *[0] * turns.until)
-        return replace(found, weak=False, parts=parts)
 
     # --- the module ---
 

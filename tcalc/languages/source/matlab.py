@@ -33,7 +33,6 @@ from .matlab_operators import MATRICES, PLACES, REDUCTIONS, STRICT, TEMPLATES, T
 from .matlab_program import FUNCTIONS, KEYWORDS, MatlabProgram, Several, is_field, number, quoted
 from .one_based import Value, bare, lacking, ndim, thin, valued, values
 from .places import View
-from .turns import Turns
 
 
 class Matlab(MatlabProgram):
@@ -47,6 +46,7 @@ class Matlab(MatlabProgram):
     )
     width = 68
     own_words: frozenset[str] = frozenset()
+    absent, floats = "[]", "kind"
     templates, matrices, reductions = TEMPLATES, MATRICES, REDUCTIONS
     strict, places, truths = STRICT, PLACES, TRUTHS
 
@@ -306,21 +306,6 @@ class Matlab(MatlabProgram):
             condition=text,
             truth=text,
         )
-
-    def fold(self, step: str, operands: tuple[Sequence[Code], ...], turns: Turns) -> Code:
-        groups = [f"{{{', '.join([c.text for c in group])}}}" for group in operands]
-        last = [ndim(c) for c in operands[0][: len(operands[0]) - turns.until]]
-        args: list[Code | str] = [
-            step,
-            *groups,
-            self.size(turns.times),
-            str(turns.backward).lower(),
-        ]
-        if turns.bounded:
-            args.append("[]" if turns.made is None else operands[2][turns.made].text)
-        found = self.invoke(0, "fold_bounded" if turns.bounded else "fold", *args, "kind")
-        parts = (*last, *[n + 1 for n in last] * 2, *[0] * turns.until)
-        return replace(found, weak=False, parts=parts)
 
     # --- the module ---
 

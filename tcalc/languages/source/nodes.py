@@ -15,13 +15,14 @@ from ...graph.trees import leaves
 from ...plan.lowering.spellings import ahead
 from ...rules.strategy import simplify
 from ...support.errors import ShapeError
+from ...support.machine import NOMINAL_MACHINE
 from .values import places, unscaled
 
 
 def hoisted(roots: list[Expr]) -> list[Expr]:
     """The roots, as much of their loops as fits at NOMINAL extents computed ahead of them."""
     try:
-        return ahead(roots, dict.fromkeys(dimensions(roots), NOMINAL))
+        return ahead(roots, dict.fromkeys(dimensions(roots), NOMINAL), NOMINAL_MACHINE)
     except ShapeError:  # extents are others less more than that
         return roots
 

@@ -20,6 +20,7 @@ from .infix import operand, subscripts
 from .language import ATOM, PRODUCT, Code, Operator
 from .places import View
 from .scope import FunctionScope
+from .turns import Turns
 
 #: Templates of operators by name, or what gives them from parameters.
 Templates = Mapping[str, str | Callable[..., str]]
@@ -130,12 +131,11 @@ class OneBased(ABC):
     templates, matrices, reductions : mapping
         How operators are called, as `infix.filled` reads it: on entries and along axes, on one
         matrix, and along one axis after the other.
-    strict : collection of str
-        Operators whose operands must have one shape.
-    places : collection of str
-        Those that make numbers of the language.
-    truths : collection of str
-        Those that make truth values.
+    strict, places, truths : collection of str
+        Operators whose operands must have one shape; those that make numbers of the language; and
+        those that make truth values.
+    absent, floats : str
+        The words for what is not given, and for the type of floats.
     """
 
     brackets = "()"
@@ -147,6 +147,8 @@ class OneBased(ABC):
     strict: Collection[str] = ()
     places: Collection[str] = ()
     truths: Collection[str]
+    absent: str
+    floats: str
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
         self.scope = scope
@@ -173,6 +175,10 @@ class OneBased(ABC):
     @abstractmethod
     def row(self, items: Sequence[str]) -> str:
         """Numbers in a row."""
+
+    @abstractmethod
+    def sequence(self, items: Sequence[Code]) -> Code:
+        """As `Language.sequence`."""
 
     @abstractmethod
     def counted(self, extent: Extent, axis: int) -> str:
@@ -365,6 +371,16 @@ class OneBased(ABC):
         if not op.core:
             found = replace(found, lacks=lacking(args))
         return replace(found, truth="?") if op.name in self.truths else found
+
+    def fold(self, step: str, operands: tuple[Sequence[Code], ...], turns: Turns) -> Code:
+        groups = [self.sequence(group).text for group in operands]
+        last = [ndim(c) for c in operands[0][: len(operands[0]) - turns.until]]
+        args = [step, *groups, self.size(turns.times).text, str(turns.backward).lower()]
+        if turns.bounded:
+            args.append(self.absent if turns.made is None else operands[2][turns.made].text)
+        found = self.invoke(0, "fold_bounded" if turns.bounded else "fold", *args, self.floats)
+        parts = (*last, *[n + 1 for n in last] * 2, *[0] * turns.until)
+        return replace(found, weak=False, parts=parts)
 
     def fields(self, op: Operator, before: int, args: Sequence[Code]) -> dict[str, str]:
         """What templates may ask for."""

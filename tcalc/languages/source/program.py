@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -55,6 +55,8 @@ from .sums import Sums, embedded_once
 from .turns import Turns
 from .values import Embedding
 
+#: Arrays of so many times fewer entries than the largest are not large.
+LARGE = 2
 #: Steps that the text of a node takes.
 WRITTEN = 150
 
@@ -151,7 +153,19 @@ class SourceProgram(Sums):
         self.scope.drop_unread(result.text)
         body = tuple(self.scope.lines)
         bound = self.scope.read([result.text])
+        self.scope.large = self.large()
         return FunctionText(name, given, free, bound, body, result, described(self.roots))
+
+    def large(self) -> Set[str]:
+        """The largest temporaries, if they have more entries than any parameter."""
+        codes = [(e, self.codes[id(e)]) for e in [*self.nodes, *self.made] if id(e) in self.codes]
+        sizes = {c.text: self.entries_of(e) for e, c in codes if c.text in self.scope.temporaries}
+        given = max(map(self.entries_of, self.variables.values()), default=0)
+        least = max([given, *[size // LARGE for size in sizes.values()]])
+        return {name for name, size in sizes.items() if size > least}
+
+    def entries_of(self, e: Expr) -> int:
+        return math.prod(map(self.extent, e.shape))
 
     def result(self, tree: Any) -> Code:
         if isinstance(tree, dict):

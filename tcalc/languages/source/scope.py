@@ -6,7 +6,7 @@ Names are letters, digits and underscores of ASCII, which all languages read as 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
 from ...graph.extents import Extent
@@ -51,6 +51,8 @@ class FunctionScope:
         Functions that stand beside it, in languages without functions inside functions.
     known : mapping
         Sizes of dimensions at which the program is to be fast.
+    large : set of str
+        Temporaries beside which all else takes little memory.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class FunctionScope:
         self.name, self.checks = "", False
         self.functions: list[list[str]] = []
         self.known: Mapping[str, int] = {}
+        self.large: Set[str] = frozenset()
         self.variables = variables
         self.start = start
         self.taken = {*variables, *reserved}

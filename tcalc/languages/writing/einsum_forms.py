@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...graph.extents import ONE
 from ...graph.nodes import Einsum, Expr
+from .matrix_form import NodeForm
 from .notation import INDEX_LETTERS, Fragment
 from .style import Style
 
@@ -28,6 +29,21 @@ def lettered(node: Einsum, letters: Sequence[str], fresh: Iterator[str]) -> list
         (op, "".join([local[label] for label in word]))
         for op, word in zip(node.args, node.labels, strict=True)
     ]
+
+
+def opened(
+    forms: Mapping[int, NodeForm],
+    node: Einsum,
+    arg: Expr,
+    letters: tuple[str, ...],
+    fresh: Iterator[str],
+) -> list[tuple[Expr, str]]:
+    """An operand, or in its place the operands of a contraction in einsum form."""
+    repeated = sum([other is arg for other in node.args]) > 1
+    closed = repeated or node.summed or forms[id(arg)].matrix
+    if closed or not isinstance(arg, Einsum) or scaled_or_diagonal(arg):  # bases of powers
+        return [(arg, "".join(letters))]
+    return lettered(arg, letters, fresh)
 
 
 def scaled_or_diagonal(node: Einsum) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ...graph.extents import ONE, Coef, Shape, size_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
+from ...graph.normal import einsum
 from ...ops.elementwise import whole_power
 
 #: How deep quotients in quotients are opened.
@@ -64,17 +65,48 @@ def factors(node: Expr, opens: Callable[[Expr], bool]) -> Factors:
 
 
 class OpenedProducts:
-    """Factors of nodes, each found once."""
+    """Factors of nodes, each found once.
 
-    def __init__(self) -> None:
+    Equal powers of several factors are one power of their product where that stands in the formula
+    too: what a reader has seen is written again.
+
+    Parameters
+    ----------
+    nodes : iterable of Expr
+        The nodes of the formula.
+    formed : callable
+        ``formed(e)`` lets a factor that is no operand have a form.
+    """
+
+    def __init__(self, nodes: Iterable[Expr], formed: Callable[[Expr], object]) -> None:
         self.found: dict[tuple[int, int], tuple[Expr, Factors]] = {}
+        self.standing = {id(e) for e in nodes if isinstance(e, Einsum) and len(e.args) > 1}
+        self.formed = formed
 
     def of(self, node: Expr, opens: Callable[[Expr], bool], closed: int) -> Factors:
         """The factors, while as many nodes are closed to `opens`."""
         key = id(node), closed
         if key not in self.found:
-            self.found[key] = node, factors(node, opens)
+            self.found[key] = node, self.grouped(factors(node, opens))
         return self.found[key][1]
+
+    def grouped(self, product: Factors) -> Factors:
+        """The product with (x .* y).^2 for x.^2 .* y.^2 where x .* y stands in the formula."""
+        alike: dict[tuple[Labels, int], list[Expr]] = {}
+        for e, word, power in product.powers:
+            if abs(power) > 1:
+                alike.setdefault((word, power), []).append(e)
+        whole: dict[tuple[Labels, int], Expr] = {}
+        for (word, power), members in alike.items():
+            if len(members) < 2:
+                continue
+            axes = range(len(word))
+            made = einsum(members, [axes] * len(members), axes)
+            if id(made) in self.standing:
+                self.formed(made)
+                whole[word, power] = made
+        powers = [(whole.get((word, power), e), word, power) for e, word, power in product.powers]
+        return product._replace(powers=tuple(dict.fromkeys(powers))) if whole else product
 
 
 def _raised(e: Expr, power: int) -> Coef:

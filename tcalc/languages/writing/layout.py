@@ -5,7 +5,7 @@ Where shared parts would make the text long, they become statements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 
@@ -15,7 +15,7 @@ from ...graph.products import indicates, symmetries, zeros_node
 from ...support.limits import spend
 from .abbreviations import abbreviation, spread_form, spread_of
 from .comparisons import sides
-from .einsum_forms import lettered, merged, named, ordered, scaled_or_diagonal
+from .einsum_forms import merged, named, opened, ordered
 from .factors import Factors, OpenedProducts, is_quotient
 from .forms import Forms
 from .gathers import as_gather, as_padded, as_segment_sum, as_strided_view, call_parameters
@@ -30,6 +30,13 @@ OPENED = 5  #: steps that an operand of an einsum form takes
 MAX_PUSHED = 4  #: sums in sums through which a permutation of axes is pushed
 
 
+def tokens(e: Expr) -> int:
+    """The size of the text in the matrix language, everything shared written out; found once."""
+    if not e._tokens:
+        e._tokens = FormulaLayout(Style()).run(postorder([e])).size
+    return e._tokens
+
+
 class FormulaLayout:
     """One expression in one style."""
 
@@ -41,7 +48,7 @@ class FormulaLayout:
         self.limit = limit
         self.prefix = prefix
         self.forms = Forms(self.form)
-        self.products = OpenedProducts()
+        self.products = OpenedProducts((), self.formed)
         self.made: list[Expr] = []  # held, as forms are known by ids of nodes
         self.unpermuted: dict[int, tuple[Fragment, Labels]] = {}
         self.named: list[tuple[str, Fragment]] = []
@@ -53,14 +60,15 @@ class FormulaLayout:
     least = 12  #: the size above which what is shared gets a name
 
     def text(self, e: Expr) -> str:
-        """The text of an expression, with statements where sharing asks for them."""
+        """The text of an expression, with statements where sharing asks for them.
+
+        Whether it does is asked of the matrix language, so that all styles name the same.
+        """
         nodes = self.prepared(e)
-        last = self.run(nodes)
-        shared = used_twice(nodes) if last.size > self.limit else set()
-        if shared:
-            self.shared = shared
+        if not self.limit or tokens(e) > self.limit:
+            self.shared = used_twice(nodes)
             self.prefix = free_prefix(self.prefix, nodes)
-            last = self.run(nodes)
+        last = self.run(nodes)
         return self.style.statements(self.named, last)
 
     def prepared(self, e: Expr) -> list[Expr]:
@@ -74,7 +82,8 @@ class FormulaLayout:
         return nodes
 
     def run(self, nodes: Sequence[Expr]) -> Fragment:
-        self.named, self.replaced, self.products = [], set(), OpenedProducts()
+        self.named, self.replaced = [], set()
+        self.products = OpenedProducts(nodes if self.matrix else (), self.formed)
         for node in nodes:
             if id(node) not in self.shared and self.forms.may_wait(node):
                 continue
@@ -334,7 +343,7 @@ class FormulaLayout:
             else:
                 spend("steps", (OPENED + len(node.args) // 8) * power)
                 for _ in range(power):
-                    for op, letters in self.opened(node, arg, outside, fresh):
+                    for op, letters in opened(self.forms, node, arg, outside, fresh):
                         flat.append((letters, op))
         placed = ordered([self.placed(*item) for item in flat])
         one = merged(self.style, placed, below) if self.matrix else placed
@@ -388,13 +397,3 @@ class FormulaLayout:
         ):
             return word[::-1], form.turned
         return word, form.plain
-
-    def opened(
-        self, node: Einsum, arg: Expr, letters: tuple[str, ...], fresh: Iterator[str]
-    ) -> list[tuple[Expr, str]]:
-        """An operand, or in its place the operands of a contraction in einsum form."""
-        repeated = sum([other is arg for other in node.args]) > 1
-        closed = repeated or node.summed or self.forms[id(arg)].matrix
-        if closed or not isinstance(arg, Einsum) or scaled_or_diagonal(arg):  # bases of powers
-            return [(arg, "".join(letters))]
-        return lettered(arg, letters, fresh)

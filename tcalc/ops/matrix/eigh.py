@@ -183,7 +183,7 @@ def _signs(xp: Any, params: tuple[Any, ...], v: Any) -> Any:
     if not v.size:
         return xp.ones(v.shape[:-1], v.dtype)
     above, below = v.max(axis=-2), -v.min(axis=-2)
-    if (above != below).all():
+    if known(above != below):
         return xp.asarray(xp.where(above < below, -1, 1), v.dtype)
     top = xp.abs(v).argmax(axis=-2)[..., None, :]
     largest = xp.take_along_axis(v, top, axis=-2)[..., 0, :]

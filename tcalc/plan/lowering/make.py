@@ -20,7 +20,7 @@ from .factoring import factored
 from .fusion import fused
 from .lower import Lowering
 from .operators import Planner
-from .spellings import LoweringChoice, ahead, multiplied_out
+from .spellings import LoweringChoice, ahead, multiplied_out, summed_inside
 from .traces import traced
 from .wraps import unwrapped
 
@@ -169,7 +169,8 @@ def _lowered(roots: Sequence[Expr], given: _Given, way: LoweringChoice = WAYS[0]
 
 def _prepared(roots: Sequence[Expr], given: _Given) -> Tried:
     """The best way to lower the roots, with what only plans have in them."""
-    return _cheapest(ahead(fused(_unwrapped(roots, given)), given.sizes), given)
+    roots = summed_inside(_unwrapped(roots, given), given.sizes, given.machine)
+    return _cheapest(ahead(fused(roots), given.sizes, given.machine), given)
 
 
 def _unwrapped(roots: Sequence[Expr], given: _Given) -> Sequence[Expr]:

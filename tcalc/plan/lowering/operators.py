@@ -110,6 +110,8 @@ class Operators:
         if isinstance(e.op, Loop):
             return self._loop(e, e.op.iteration(e.params, self.read[id(e)]))
         operands = [self._plain(self.values[id(arg)], self.shape(arg), whole) for arg in e.args]
+        if e.op.meaning.regroups and params[0] == 1 and e.args[0].ndim - 1 in operands[0][1][:-1]:
+            return self._split(operands[0], e.args[0].ndim - 1, params[1])
         if whole:
             return self._core_apply(e, operands, params, key)
         found = powers(self.b, e, operands)
@@ -162,6 +164,21 @@ class Operators:
             factored = kind == "finish"
             self.b.inverses[slot] = Inverse(e.op.meaning.inverts, args[0], factored, e.op.name)
         return Value(slot, axes, 1)
+
+    def _split(self, x: SlotWord, axis: int, extents: Sizes) -> Value:
+        """An axis as several, with others behind it: the array is read otherwise, not moved."""
+        slot, word = x
+        at, shape, several = word.index(axis), self.b.shapes[slot], range(axis, axis + len(extents))
+        found = (*word[:at], *several, *word[at + 1 :])
+        sizes = (*shape[:at], *extents, *shape[at + 1 :])
+        apart = {label: prod(extents[k + 1 :]) for k, label in enumerate(several)}
+        forms = tuple([
+            (0, tuple([apart.get(i, 0) if label == axis else int(i == label) for i in found]))
+            for label in word
+        ])  # fmt: skip
+        own = tuple([-1 - k for k in range(len(word))])
+        view = self.b.emit("window", (slot,), sizes, (own, found), forms)
+        return Value.of((view, found), range(len(found)), 1)
 
     def _long_last(self, shape: Sizes) -> bool:
         """Is the last axis the longer one of two, and not the one that loops run over?"""
@@ -236,10 +253,12 @@ class Operators:
         return self.b.emit("integers", tuple(args), shape, (*words, axes), (form,), key), axes
 
     def _is_shared(self, e: Apply, factor: Op | Factorisation) -> bool:
-        """Is the factorisation a row's own, or wanted by more than one step?"""
+        """Is the factorisation a row's own, or of a large matrix and wanted by several steps?"""
         if isinstance(factor, Op):
             return True
-        return e.args[0].ndim == 2 and self.factored[id(factor), id(e.args[0])] > 1
+        (matrix,) = e.args
+        large = matrix.ndim == 2 and self.shape(matrix)[0] > self.b.machine.factored
+        return large and self.factored[id(factor), id(matrix)] > 1
 
     def _factor(self, factor: Op | Factorisation, matrix: int, words: tuple[Word, ...]) -> int:
         """The slot with a factorisation of a matrix: a row's own step, or one of plans only."""

@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...graph.applications import rewritten
-from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var
+from ...graph.nodes import Add, Apply, Einsum, Expr, Part, postorder
 from ...graph.normal import add, distribute
 from ...graph.operators import Loop
 from ...graph.products import indicates, selects
 from ...graph.sums import low_order
+from ...ops.entries import array_read
+from ...support.machine import Machine
 
 MAX_TERMS = 8
 
@@ -35,7 +37,8 @@ def multiplied_out(roots: Sequence[Expr]) -> list[Expr]:
     """The roots with contractions distributed over sums that have a computed term.
 
     A computed term holds a contraction or a matrix function, whose rounding errors are there
-    already. A difference of what is given, as x_i - x_j, is never torn apart.
+    already. A difference of what is given, as x_i - x_j, is never torn apart, nor one of parts of
+    one array that is given.
     """
 
     def change(new: Expr, old: Expr) -> Expr:
@@ -44,7 +47,18 @@ def multiplied_out(roots: Sequence[Expr]) -> list[Expr]:
     return rewritten(roots, change)
 
 
-def ahead(roots: Sequence[Expr], sizes: Mapping[str, int]) -> list[Expr]:
+def summed_inside(
+    roots: Sequence[Expr], sizes: Mapping[str, int], machine: Machine
+) -> Sequence[Expr]:
+    """The roots with sums over the steps of loops made in them, where that saves histories."""
+    nodes = postorder(roots)
+    for node in [n for n in nodes if isinstance(n, Apply) and isinstance(n.op, Loop)][::-1]:
+        assert isinstance(node.op, Loop)
+        roots = node.op.summed(node, roots, sizes, machine.call) or roots
+    return roots
+
+
+def ahead(roots: Sequence[Expr], sizes: Mapping[str, int], machine: Machine) -> list[Expr]:
     """The roots with as much of their loops as fits computed for all steps at once."""
     several: dict[int, tuple[Expr, ...]] = {}
 
@@ -52,7 +66,7 @@ def ahead(roots: Sequence[Expr], sizes: Mapping[str, int]) -> list[Expr]:
         if isinstance(new, Part) and id(new.args[0]) in several:
             return several[id(new.args[0])][new.index]
         if isinstance(new, Apply) and isinstance(new.op, Loop):
-            found = new.op.hoisted(new, sizes)
+            found = new.op.hoisted(new, sizes, machine.call)
             if found is not None:
                 several[id(new)] = found
         return new
@@ -62,32 +76,30 @@ def ahead(roots: Sequence[Expr], sizes: Mapping[str, int]) -> list[Expr]:
 
 def is_computed(e: Expr) -> bool:
     """Is e a contraction or an outer product of smaller operands, one of them computed?"""
-    if not isinstance(e, Einsum) or is_given(e):
+    if not isinstance(e, Einsum):
         return False
-    made = [a for a in e.args if not is_given(a)]
-    held = any(
-        a.summed if isinstance(a, Einsum) else isinstance(a, Apply) and not a.op.elementwise
-        for a in made
-    )
-    contracts = any(isinstance(a, Einsum) and a.summed and a.ndim == e.ndim for a in made)
-    return e.summed or contracts or (held and low_order(e))
+    held = any(_adds(a) or (isinstance(a, Apply) and _rounded(a)) for a in e.args)
+    contracts = any(_adds(a) and a.ndim == e.ndim for a in e.args)
+    return _adds(e) or contracts or (held and low_order(e))
 
 
-def is_given(e: Expr) -> bool:
-    """Are the entries of e those of a variable or constant, perhaps at other places?"""
-    while not isinstance(e, Var | Const):
-        if isinstance(e, Apply) and e.op.meaning.regroups:
-            (e,) = e.args
-            continue
-        held = [k for k, a in enumerate(e.args) if not indicates(a) and not selects(a)]
-        if not isinstance(e, Einsum) or len(held) != 1:
+def _adds(e: Expr) -> bool:
+    """Is e a contraction, or entries that are read of what is computed?"""
+    if not isinstance(e, Einsum) or not e.summed:
+        return False
+    array = array_read(e)
+    return array is None or _rounded(array)
+
+
+def _rounded(e: Expr) -> bool:
+    """Has a contraction or a matrix function rounded the entries of e?"""
+    if isinstance(e, Apply):
+        if indicates(e) or selects(e) or e.op.elementwise:
             return False
-        (k,) = held
-        placed = {label for j, word in enumerate(e.labels) if j != k for label in word}
-        if not placed.union(e.out).issuperset(e.labels[k]):
-            return False
-        e = e.args[k]
-    return True
+        return not e.op.meaning.regroups or _rounded(e.args[0])
+    if isinstance(e, Einsum) and e.summed:
+        return _adds(e)
+    return isinstance(e, Part) or (isinstance(e, Add | Einsum) and any(map(_rounded, e.args)))
 
 
 def _distributed(e: Expr, most: int) -> Expr:

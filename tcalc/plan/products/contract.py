@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import prod
-from typing import NamedTuple
 
 from ...contraction.common_subproducts import ContractionOperands
+from ...contraction.known_products import KnownProduct, known_products
 from ...contraction.paths import EXACT_OPERANDS, Path, contraction_path
 from ...support.limits import spend
 from ..builder import Builder
@@ -23,8 +23,6 @@ from .pairwise import contract, core, known_product, reduce, times
 
 Extents = Mapping[int, int]
 
-#: Products among a product's factors that are looked for.
-MAX_KNOWN = 16
 #: Steps of two factors that were multiplied before, and of two that are the same array.
 MET, PAIRED = 5, 2
 
@@ -49,7 +47,8 @@ def product(b: Builder, operands: Sequence[SlotWord], out: Word, extents: Extent
         factors = _grouped(b, factors, keep.union(*[word for _, word in tables]))
     factors += tables
     if len(factors) == 2:
-        factors = [_multiplied(b, factors[0], factors[1], keep, out)]
+        one, two = factors
+        factors = [_summed_before(b, one, two, keep) or _multiplied(b, one, two, keep, out)]
     elif len(factors) > 2:
         factors = [_along_path(b, factors, out, extents)]
     slot, word = factors[0]
@@ -223,7 +222,7 @@ def _path(
     factors: Sequence[SlotWord],
     out: Word,
     extents: Extents,
-    known: Mapping[int, KnownProduct],
+    known: Mapping[int, KnownProduct[SlotWord]],
 ) -> Path:
     number = _numbered(factors)
     arrays: dict[int, int] = {}
@@ -240,41 +239,18 @@ def _path(
     return contraction_path(given, kept, lengths, there, b.machine)
 
 
-class KnownProduct(NamedTuple):
-    """A product that exists already, and one half of what it is a product of, as bits."""
+def _known(b: Builder, factors: Sequence[SlotWord], out: Word) -> dict[int, KnownProduct[SlotWord]]:
+    """Sets of factors, as bits, of which the product exists already."""
 
-    operand: SlotWord
-    half: int
+    def met(x: SlotWord, y: SlotWord) -> bool:
+        return (x[0], y[0]) in b.products or (y[0], x[0]) in b.products
 
+    def product(x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord | None:
+        spend("steps", MET + len(factors) // 4)
+        return _there(b, x, y, keep)
 
-def _known(b: Builder, factors: Sequence[SlotWord], out: Word) -> dict[int, KnownProduct]:
-    """Sets of factors, as bits, of which the product exists already: pairs, and pairs of these."""
-    if not b.products:
-        return {}
-    held = {1 << k: factor for k, factor in enumerate(factors)}
-    found: dict[int, KnownProduct] = {}
-    waiting = list(held)
-    while waiting and len(found) < MAX_KNOWN:
-        one = waiting.pop(0)
-        for two in list(held):
-            if one & two or one | two in held or not _meet(b, held[one][0], held[two][0]):
-                continue
-            spend("steps", MET + len(factors) // 4)
-            keep = set(out)
-            for k, (_, word) in enumerate(factors):
-                if not (one | two) >> k & 1:
-                    keep.update(word)
-            product = _there(b, held[one], held[two], keep)
-            if product is not None:
-                held[one | two] = product
-                found[one | two] = KnownProduct(product, one)
-                waiting.append(one | two)
-    return found
-
-
-def _meet(b: Builder, one: int, two: int) -> bool:
-    """Have these two slots been multiplied?"""
-    return (one, two) in b.products or (two, one) in b.products
+    words = [word for _, word in factors]
+    return known_products(factors, words, out, met, product) if b.products else {}
 
 
 def _there(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord | None:
@@ -283,7 +259,14 @@ def _there(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord | N
     return found if found and set(found[1]) == keep.intersection(x[1] + y[1]) else None
 
 
-def _joined(factors: Sequence[SlotWord], known: Mapping[int, KnownProduct]) -> list[SlotWord]:
+def _summed_before(b: Builder, x: SlotWord, y: SlotWord, keep: set[int]) -> SlotWord | None:
+    """A product with sums that exists already, its axes in whatever order."""
+    return None if keep.issuperset(x[1] + y[1]) else _there(b, x, y, keep)
+
+
+def _joined(
+    factors: Sequence[SlotWord], known: Mapping[int, KnownProduct[SlotWord]]
+) -> list[SlotWord]:
     """The factors with products that exist, large ones first, in the place of theirs."""
     rest, joined = (1 << len(factors)) - 1, []
     for places in sorted(known, key=lambda places: (-places.bit_count(), places)):

@@ -67,7 +67,8 @@ def assign(b: Builder, units: Sequence[Unit], outputs: Sequence[Output], itemsiz
         owner = b.owner[output.slot]
         if owner in group:
             homes[group[owner]] = -1 - number
-    blocks = _blocks(b, units, group, until, homes, itemsize)
+    waiting = _waiting(b, units, group, homes)
+    blocks = _blocks(b, units, group, until, homes, waiting, itemsize)
     home: list[int | None] = [None] * len(b.shapes)
     for slot, owner in enumerate(b.owner):
         if owner in group and b.origin[slot] is BUFFER:
@@ -124,15 +125,54 @@ def _passing_here(unit: Unit, owner: int, steps: Sequence[Step]) -> bool:
     )
 
 
+class _Waiting:
+    """Memory of a large output before the output is made, where other arrays may stand.
+
+    Attributes
+    ----------
+    place : int
+    size : int
+        Entries.
+    born : int
+        The unit that first writes the output there.
+    free : int
+        The first unit at which nothing else stands there.
+    """
+
+    def __init__(self, place: int, size: int, born: int) -> None:
+        self.place, self.size, self.born, self.free = place, size, born, 0
+
+    def takes(self, size: int, start: int, until: int) -> bool:
+        """Stands an array of so many entries here from a unit to another one?"""
+        fits = size == self.size and self.free <= start and until < self.born
+        self.free = until + 1 if fits else self.free
+        return fits
+
+
+def _waiting(
+    b: Builder, units: Sequence[Unit], group: dict[int, int], homes: dict[int, int]
+) -> list[_Waiting]:
+    """Memory of outputs, but for those that begin with new pages of zeros."""
+    found: dict[int, _Waiting | None] = {}
+    for time, unit in enumerate(units):
+        for step in steps_of(unit):
+            place, size = homes.get(group.get(step.out, -1)), prod(step.shape)
+            if place is not None and place not in found and size >= b.machine.large:
+                zeros = KINDS[step.kind].into_zeros
+                found[place] = None if zeros else _Waiting(place, size, time)
+    return [memory for memory in found.values() if memory is not None]
+
+
 def _blocks(
     b: Builder,
     units: Sequence[Unit],
     group: dict[int, int],
     until: dict[int, int],
     place: dict[int, int],
+    waiting: Sequence[_Waiting],
     itemsize: int,
 ) -> tuple[int, ...]:
-    """Best fit, else the largest free block grows, else a new one."""
+    """Best fit, else where an output will be, else the largest free block grows, else a new one."""
     blocks: list[int] = []
     free: list[tuple[int, int]] = []
     ends: dict[int, list[int]] = {}
@@ -140,8 +180,14 @@ def _blocks(
         for step in steps_of(unit):
             head = group.get(step.out)
             if head == step.out and head not in place:
-                need = -(-prod(step.shape) * itemsize // _ALIGN) * _ALIGN
+                size = prod(step.shape)
+                need = -(-size * itemsize // _ALIGN) * _ALIGN
                 at = bisect_left(free, (need, -1))
+                if at == len(free):
+                    here = next((w for w in waiting if w.takes(size, time, until[head])), None)
+                    if here is not None:
+                        place[head] = here.place
+                        continue
                 if free:
                     _, block = free.pop(min(at, len(free) - 1))
                     blocks[block] = max(blocks[block], need)
@@ -176,6 +222,13 @@ def _other_peak(b: Builder, units: Sequence[Unit], last: dict[int, int], itemsiz
 # --- limits ---------------------------------------------------------------------------------------
 
 
+def allowed(limit: int | None, memory: int | None = None) -> int | None:
+    """The bytes that a call may take: the limit, or without one what there is."""
+    if limit is not None:
+        return limit
+    return machine_memory() if memory is None else memory
+
+
 def check_fits(plan: Plan, limit: int | None, memory: int | None = None) -> None:
     """Refuse a plan that needs more than the limit, or without one more than there is.
 
@@ -187,15 +240,14 @@ def check_fits(plan: Plan, limit: int | None, memory: int | None = None) -> None
         _check_array(shape, plan.itemsize, "the result is an array")
     for step in plan.steps:
         _check_array(step.shape, plan.itemsize, "a step needs an array")
-    there = machine_memory() if memory is None else memory
-    allowed = there if limit is None else limit
-    if allowed is None or plan.peak_bytes <= allowed:
+    most = allowed(limit, memory)
+    if most is None or plan.peak_bytes <= most:
         return
     whose, hint = "allowed", ""
     if limit is None:
         whose, hint = "available", "; compile(memory_limit=) sets another limit"
     raise MemoryLimitError(
-        f"{show_bytes(plan.peak_bytes)} needed, {show_bytes(allowed)} {whose}; "
+        f"{show_bytes(plan.peak_bytes)} needed, {show_bytes(most)} {whose}; "
         f"the largest step is {plan.largest}{hint}"
     )
 

@@ -153,11 +153,14 @@ def grouped(b: Builder, results: Sequence[int]) -> list[Step | TiledLoop]:
     wide = [step for step in b.steps if b.machine.is_wide(step.shape)]
     lengths = {step.shape[-1] for step in wide if _large(b, step)}
     units: list[Step | _Growing] = []
-    waiting = list(b.steps)
+    waiting, order = list(b.steps), {step.out: k for k, step in enumerate(b.steps)}
     while waiting:
         loop, before, waiting = _next_loop(b, waiting, eras, lengths)
-        units += before
-        units += [loop] if loop.worthwhile else loop.steps
+        if loop.worthwhile:
+            units += [*before, loop]
+        else:  # in the order that they had: operands of what waits are held for longer
+            before = sorted(before + loop.steps, key=lambda step: order[step.out])
+            units += before
     units = _without_unused(b, _Copies(b).made_again(units), results)
     read = {b.owner[slot] for slot in results} | _read_elsewhere(b, units)
     return [unit.finished(read) if isinstance(unit, _Growing) else unit for unit in units]

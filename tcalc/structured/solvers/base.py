@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from ...support.arrays import Array
+from ...support.namespaces import ArrayNamespace, on_device, on_host
 from ..terms.numeric_terms import Terms
 
 #: The blocks of a matrix over several variables, row by row.
@@ -51,7 +52,8 @@ class Scaling(Protocol):
 class SolveMethod(NamedTuple):
     """A method of solving: its description, predicted cost, and the constructor of its `Solver`.
 
-    `describe` gives the description of a solver where it depends on the numbers.
+    `describe` gives the description of a solver where it depends on the numbers. Some are for
+    arrays of the `host` only.
     """
 
     text: str
@@ -59,6 +61,29 @@ class SolveMethod(NamedTuple):
     bytes: float
     build: Callable[[Terms], Any]
     describe: Callable[[Any], str] | None = None
+    host: bool = False
+
+
+class ByHost:
+    """A solver with arrays of the host, for right-hand sides of a device."""
+
+    def __init__(self, solver: Solver, xp: ArrayNamespace) -> None:
+        self._solver, self._xp = solver, xp
+
+    def solve(self, b: Array) -> Array:
+        found: Array = self._xp.asarray(self._solver.solve(on_host(b)))
+        return found
+
+    @property
+    def definite(self) -> bool:
+        return self._solver.definite
+
+    def slogdet(self) -> tuple[float, float]:
+        return self._solver.slogdet()
+
+    def inverse(self) -> Terms:
+        found = self._solver.inverse()
+        return Terms(found.layout, list(map(self._xp.asarray, found.cores)), found.coefs)
 
 
 class Factored:
@@ -81,10 +106,17 @@ class Factored:
         return self.slogdet()[1]
 
 
+def dense_slogdet(matrix: Array) -> tuple[float, float]:
+    """Sign and logarithm of the determinant of a matrix that may be singular, by the host."""
+    with np.errstate(invalid="ignore"):
+        sign, log = np.linalg.slogdet(on_host(matrix))
+    return float(sign), float(log)
+
+
 def real_array(value: Any, what: str) -> Array:
     """A value as an array of float32 or float64; `what` names it in errors."""
     try:
-        found = np.asarray(value)
+        found = value if on_device(value) else np.asarray(value)
     except ValueError:
         raise TypeError(f"{what}: an array of numbers was expected") from None
     if found.dtype.kind not in "fiub":
@@ -116,7 +148,9 @@ def not_an_array(held: Any, *_: Any, **__: Any) -> Any:
 
 
 def read_only(array: Array) -> Array:
-    """A view that cannot be written to."""
+    """A view that cannot be written to; of a device, which has none, the array."""
+    if on_device(array):
+        return array
     found: Array = np.asarray(array).view()
     found.flags.writeable = False
     return found

@@ -11,10 +11,11 @@ import numpy as np
 from ...graph.extents import show_shape
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
+from ...support.namespaces import namespace_of, on_host
 from ..terms.numeric_terms import Terms
 from ..terms.tensor_layout import CoreProduct, OutputIndex, TableIndex, TensorLayout
 from .base import SolveMethod
-from .dense import factorise
+from .factors import factorise
 
 
 class Arrangement(NamedTuple):
@@ -102,8 +103,9 @@ def assemble_blocks(terms: Terms, found: Arrangement) -> Array:
         items = block_items(layout.terms[0], found)
         labels = layout.terms[0].labels(items)
         if len(labels) == len(items):
-            return np.broadcast_to(terms.values(0, labels), (*carried, *inner, *inner))
-    whole = np.zeros((*carried, *inner, *inner), terms.dtype)
+            full: Array = terms.xp.broadcast_to(terms.values(0, labels), (*carried, *inner, *inner))
+            return full
+    whole: Array = terms.xp.zeros((*carried, *inner, *inner), terms.dtype)
     for k, term in enumerate(layout.terms):
         terms.accumulate(whole, k, block_items(term, found))
     return whole
@@ -116,7 +118,7 @@ class Empty:
         self._layout = terms.layout
 
     def solve(self, b: Array) -> Array:
-        return np.zeros(b.shape, b.dtype)
+        return b
 
     @property
     def definite(self) -> bool:
@@ -137,12 +139,12 @@ class Diagonal:
         held = assemble_blocks(terms, self._found)
         with np.errstate(divide="ignore"):
             inverse = 1 / held
-        good = np.isfinite(held) & np.isfinite(inverse)
+        good = terms.xp.isfinite(held) & terms.xp.isfinite(inverse)
         if not good.all():
-            bad = np.argwhere(~good)[0]
-            place = f" at {show_shape(tuple(bad.tolist()))}" if held.ndim else ""
+            bad = tuple(np.argwhere(~on_host(good))[0].tolist())
+            place = f" at {show_shape(bad)}" if held.ndim else ""
             raise LinAlgError(
-                f"the diagonal has an entry {held[tuple(bad)]:.1g}{place} and no inverse; "
+                f"the diagonal has an entry {float(held[bad]):.1g}{place} and no inverse; "
                 "solve(…, damping=d) solves with d added to the diagonal"
             )
         self._held, self._inverse = held, inverse
@@ -163,13 +165,14 @@ class Diagonal:
         """D^(-1/2), of the column shape or with extents 1, where D is positive."""
         if not self.definite:
             return None
-        result: Array = np.sqrt(self._inverse)[self._spread]
+        result: Array = namespace_of(self._inverse).sqrt(self._inverse)[self._spread]
         return result
 
     def slogdet(self) -> tuple[float, float]:
         times = self._found.sizes(self._layout.column_shape)[2]
-        sign = np.prod(np.sign(self._held)) ** times
-        return float(sign), times * float(np.log(np.abs(self._held)).sum())
+        held = on_host(self._held)
+        sign = np.prod(np.sign(held)) ** times
+        return float(sign), times * float(np.log(np.abs(held)).sum())
 
     def inverse(self) -> Terms:
         shape = self._layout.column_shape

@@ -8,10 +8,11 @@ from math import prod
 from ...graph.extents import show_shape
 from ...support.byte_counts import show_bytes
 from ...support.errors import MemoryLimitError
+from ...support.namespaces import NUMPY
 from ..terms.numeric_terms import Terms
 from ..terms.tensor_layout import TableIndex, TensorLayout
 from . import blocks, kronecker, lowrank, sparse
-from .base import SolveMethod, Solver, Unsuitable
+from .base import ByHost, SolveMethod, Solver, Unsuitable
 
 
 @lru_cache(1024)
@@ -33,13 +34,20 @@ def factor(terms: Terms, limit: int | None) -> tuple[Solver, SolveMethod]:
     fitting = [method for method in found if limit is None or method.bytes <= limit]
     for method in fitting:
         try:
-            solver = method.build(terms)
+            solver = method.build(terms.on_host() if method.host else terms)
             if method.describe is not None:
                 method = method._replace(text=method.describe(solver))
+            if method.host and terms.xp is not NUMPY:
+                return ByHost(solver, terms.xp), method._replace(text=_text(method, terms))
             return solver, method
         except Unsuitable:
             continue
     raise too_large(terms.layout, terms.dtype.itemsize, limit)
+
+
+def _text(method: SolveMethod, terms: Terms) -> str:
+    """The description, and whether the host has to do it."""
+    return f"{method.text}, by the host" if method.host and terms.xp is not NUMPY else method.text
 
 
 def too_large(layout: TensorLayout, itemsize: int, limit: int | None) -> MemoryLimitError:
@@ -58,7 +66,7 @@ def first_method(terms: Terms, limit: int | None) -> str:
     """The description of the method that `factor` tries first."""
     for method in solve_methods(terms.layout, terms.dtype.itemsize):
         if limit is None or method.bytes <= limit:
-            return f"{method.text}, about {method.flops:.2g} operations"
+            return f"{_text(method, terms)}, about {method.flops:.2g} operations"
     return "does not fit the memory; to_scipy() serves iterative solvers"
 
 

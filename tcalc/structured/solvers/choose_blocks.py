@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ...support.byte_counts import show_bytes
 from ...support.errors import LinAlgError, MemoryLimitError
 from .base import BlockRows, Unsuitable
+from .block_rows import VariableIndices, entry_count, is_sparse, variable_sizes
 from .choose import solve_methods
 from .joint import JointBlocks, TiedVariables, tied_variables
 from .schur import (
@@ -23,10 +24,6 @@ from .schur import (
     MakeBlockSolver,
     Schur,
     SingleVariable,
-    VariableIndices,
-    entry_count,
-    is_sparse,
-    variable_sizes,
 )
 
 

@@ -36,13 +36,16 @@ def singular_matrix_error(what: str, rcond: float) -> LinAlgError:
     )
 
 
+def greatest(a: Array) -> float:
+    """The largest entry in absolute value, 0 without entries."""
+    return float(max(a.max(), -a.min())) if a.size else 0.0
+
+
 def is_symmetric(a: Array) -> bool:
     """Whether matrices in the last two axes are symmetric up to rounding."""
     if a.size == 0 or bool((a == a.mT).all()):
         return True
-    bound = 100 * np.finfo(a.dtype).eps * max(a.max(), -a.min())
-    difference = a - a.mT
-    return bool(max(difference.max(), -difference.min()) <= bound)
+    return greatest(a - a.mT) <= 100 * float(np.finfo(a.dtype).eps) * greatest(a)
 
 
 @cache
@@ -172,7 +175,7 @@ class Batch:
                 np.sqrt(held[j, j], out=held[j, j])
                 held[j + 1 :, j] /= held[j, j]
         self._factor = held
-        return _if_regular(np.einsum("iib->bi", held))
+        return if_regular(np.einsum("iib->bi", held))
 
     def _one_by_one(self, a: Array) -> Array | None:
         potrf = _lapack(a.dtype.char)["potrf"]
@@ -181,7 +184,7 @@ class Batch:
             if info:
                 return None
             self._lower.append(factor)
-        return _if_regular(np.array([np.diagonal(factor) for factor in self._lower]))
+        return if_regular(np.array([np.diagonal(factor) for factor in self._lower]))
 
     @property
     def kind(self) -> str:
@@ -231,7 +234,7 @@ class Batch:
         return symmetric
 
 
-def _if_regular(pivots: Array) -> Array | None:
+def if_regular(pivots: Array) -> Array | None:
     """The pivots of Cholesky factors (count, n), None if one is singular to working precision.
 
     The squared ratio of pivots bounds the condition from below.
@@ -240,8 +243,3 @@ def _if_regular(pivots: Array) -> Array | None:
     with np.errstate(invalid="ignore", over="ignore"):
         good = (low > 0) & (low * low > 16 * np.finfo(pivots.dtype).eps * high * high)
     return pivots if bool(good.all()) else None
-
-
-def factorise(a: Array, what: str, item: str, least: float = 0.0) -> Any:
-    """Factors of (n, n) or (batch, n, n); `least` is a lower bound of eigenvalues, 0 if unknown."""
-    return Dense(a, what, least) if a.ndim == 2 else Batch(a, item, least)

@@ -14,7 +14,8 @@ from ...support.errors import LinAlgError
 from ..terms.numeric_terms import Terms
 from ..terms.tensor_layout import CoreProduct, OutputIndex, TensorLayout
 from .base import BlockRows
-from .dense import factorise
+from .block_rows import namespace_of_rows
+from .factors import factorise
 
 
 class TiedVariables(NamedTuple):
@@ -96,10 +97,11 @@ class JointBlocks:
             prod([shape[k] for k in inner])
             for shape, inner in zip(self._shapes, self._inner, strict=True)
         ]
-        self._ends = np.cumsum([0, *self._n])
+        self._ends = np.cumsum([0, *self._n]).tolist()
         self._dtype = np.result_type(*[t.dtype for row in rows for t in row])
         n = sum(self._n)
-        whole = np.zeros((self._b, n, n), self._dtype)
+        self._xp = namespace_of_rows(rows)
+        whole = self._xp.zeros((self._b, n, n), self._dtype)
         for i, row in enumerate(rows):
             for j, terms in enumerate(row):
                 rest = slice(self._ends[i], self._ends[i + 1]), slice(*self._ends[j : j + 2])
@@ -115,7 +117,7 @@ class JointBlocks:
         layout = terms.layout
         lead = [self._shapes[i][k] for k in self._inner[i]]
         more = [self._shapes[j][k] for k in self._inner[j]]
-        whole = np.zeros((*self._batch, *lead, *more), self._dtype)
+        whole: Array = self._xp.zeros((*self._batch, *lead, *more), self._dtype)
         for k, term in enumerate(layout.terms):
             items: list[OutputIndex] = [
                 term.out[axis] for axis in (*self._axes[i], *self._inner[i])
@@ -134,12 +136,12 @@ class JointBlocks:
             order = (*word, *inner, len(shape))
             parts.append(part.transpose(order).reshape(self._b, n, count))
             low += prod(shape)
-        x = self._factor.solve(np.concatenate(parts, axis=1))
-        return np.concatenate([
-            self._placed(x[:, low:high], k) for k, (low, high) in enumerate(
-                zip(self._ends, self._ends[1:], strict=False)
-            )
-        ])  # fmt: skip
+        x = self._factor.solve(self._xp.concatenate(parts, axis=1))
+        ends = enumerate(zip(self._ends, self._ends[1:], strict=False))
+        found: Array = self._xp.concatenate(
+            [self._placed(x[:, low:high], k) for k, (low, high) in ends]
+        )
+        return found
 
     def _placed(self, x: Array, k: int) -> Array:
         """(batch, inner, columns) of one variable as (size, columns), in C-order."""
@@ -177,7 +179,7 @@ class JointBlocks:
         return Terms(TensorLayout(layout.shape, layout.columns, [product]), (core,), (1.0,))
 
     def diagonal(self) -> list[Array]:
-        whole = np.einsum("bii->bi", self._factor.inverse())
+        whole = self._factor.inverse().diagonal(0, -2, -1)
         return [
             self._placed(whole[:, low:high, None], k).ravel()
             for k, (low, high) in enumerate(zip(self._ends, self._ends[1:], strict=False))

@@ -15,10 +15,12 @@ import numpy as np
 
 from ...graph.nodes import Labels
 from ...support.arrays import Array
+from ...support.namespaces import namespace_of, on_host
 from ..terms.numeric_terms import Terms
 from ..terms.tensor_layout import CoreProduct, OutputIndex, TableIndex, TensorLayout
 from .base import SolveMethod, Unsuitable
-from .dense import factorise, is_symmetric, singular_matrix_error
+from .dense import greatest, is_symmetric, singular_matrix_error
+from .factors import factorise
 
 
 class KroneckerFactor(NamedTuple):
@@ -85,7 +87,7 @@ def factor_matrix(terms: Terms, k: int, part: KroneckerFactor, carried: Labels) 
         [term.out[half + j] for j in part.columns]
     )
     sizes = [terms.layout.column_shape[j] for j in (*carried, *part.rows, *part.columns)]
-    whole = np.zeros(sizes, terms.dtype)
+    whole: Array = terms.xp.zeros(tuple(sizes), terms.dtype)
     held = CoreProduct(part.factors, items, term.extents)
     Terms(TensorLayout(sizes, 0, [held]), terms.cores, (1.0,)).accumulate(whole, 0, items)
     n = prod(sizes[len(carried) : len(carried) + len(part.rows)])
@@ -276,13 +278,14 @@ class EigenbasisSolver:
                     scales[k, g] = _multiple_of(held, first)
             if first is None:
                 n = prod([layout.column_shape[axis] for axis in found.groups[g]])
-                first = np.eye(n, dtype=terms.dtype)
-            if not is_symmetric(first) or not np.isfinite(first).all():
+                first = terms.xp.eye(n, dtype=terms.dtype)
+            if not is_symmetric(first) or not terms.xp.isfinite(first).all():
                 raise Unsuitable("no common eigenvectors")
-            w, q = np.linalg.eigh(first)
-            values.append(w)
+            w, q = terms.xp.linalg.eigh(first)
+            values.append(on_host(w))
             self.vectors.append(q)
         self.values = _spectrum(values, scales, full, terms.coefs)
+        self._divisors = terms.xp.asarray(self.values)
         size = np.abs(self.values)
         if size.size and not size.min() > np.finfo(terms.dtype).eps * size.max():
             n = layout.size
@@ -293,13 +296,14 @@ class EigenbasisSolver:
         sizes = [b.shape[k] for k in order]
         spread = (*self.values.shape, -1)
         x = self._rotated(b.transpose(order).reshape(spread), forward=True)
-        x = self._rotated(x / self.values[..., None], forward=False)
+        x = self._rotated(x / self._divisors[..., None], forward=False)
         return x.reshape(sizes).transpose(np.argsort(order).tolist())
 
     def _rotated(self, x: Array, forward: bool) -> Array:
         for axis, q in enumerate(self.vectors):
-            moved = np.tensordot(q, x, ([0 if forward else 1], [axis]))
-            x = np.moveaxis(moved, 0, axis)
+            xp = namespace_of(x)
+            moved = xp.tensordot(q, x, ([0 if forward else 1], [axis]))
+            x = xp.moveaxis(moved, 0, axis)
         return x
 
     @property
@@ -320,7 +324,7 @@ class EigenbasisSolver:
             cores.append(self.vectors[g].reshape([*(shape[k] for k in group), -1]))
             factors.append((g, (*group, eigen[g])))
             factors.append((g, (*(second[k] for k in group), eigen[g])))
-        cores.append(1 / self.values)
+        cores.append(1 / self._divisors)
         factors.append((len(self.groups), eigen))
         extents = (*shape, *shape, *self.values.shape)
         product = CoreProduct(tuple(factors), (*range(rank), *second.values()), extents)
@@ -343,20 +347,22 @@ def _spectrum(values: list[Array], scales: Array, full: Array, coefs: tuple[floa
 
 def _multiple_of_identity(a: Array) -> float | None:
     """The number c with a = c * identity, if there is one."""
-    diagonal = np.diagonal(a)
-    if np.count_nonzero(a) > len(a) or (diagonal != diagonal[0]).any():
+    xp = namespace_of(a)
+    diagonal = xp.diagonal(a)
+    if xp.count_nonzero(a) > len(a) or (diagonal != diagonal[0]).any():
         return None
     return float(diagonal[0])
 
 
 def _multiple_of(a: Array, of: Array) -> float:
     """The number c with a = c * of."""
-    place = int(np.argmax(np.abs(of))) if of.size else 0
-    if not of.size or of.flat[place] == 0:
+    place = int(namespace_of(of).abs(of).argmax()) if of.size else 0
+    found, wanted = (float(m.ravel()[place]) if of.size else 0.0 for m in (a, of))
+    if wanted == 0:
         raise Unsuitable("a zero matrix")
-    scale = float(a.flat[place] / of.flat[place])
-    bound = 8 * np.finfo(of.dtype).eps * abs(float(a.flat[place]))
-    if not np.abs(a - scale * of).max() <= bound:
+    scale = float(a.dtype.type(found) / of.dtype.type(wanted))
+    bound = 8 * np.finfo(of.dtype).eps * abs(found)
+    if not greatest(a - scale * of) <= bound:
         raise Unsuitable("two matrices that are no multiples of each other")
     return scale
 

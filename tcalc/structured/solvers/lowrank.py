@@ -18,10 +18,12 @@ import numpy as np
 
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
-from ..terms.numeric_terms import Terms
+from ...support.namespaces import namespace_of, on_host
+from ..terms.numeric_terms import Terms, diagonals
 from ..terms.tensor_layout import CoreProduct, TensorLayout
 from .base import Scaling, SolveMethod, Solver, Unsuitable
-from .dense import factorise, singular_matrix_error
+from .dense import greatest, singular_matrix_error
+from .factors import factorise
 from .lowrank_factors import low_rank_split, term_rank, vector_count, vectors_and_couplings
 
 #: Entries of I + C W' D⁻¹ W above which the update cancels digits, so that a solution is refined
@@ -60,19 +62,20 @@ class LowRank:
         self._scale: Array | None = None
         self._u, self._solved = w, self._flat(self._base.solve(self._full(w)))
         small: Array = c @ (w.mT @ self._solved)
-        np.einsum("...ii->...i", small)[...] += 1
+        diagonals(small)[...] += 1
         return small
 
     def _symmetrised(self, w: Array, c: Array) -> Array:
         """The small matrix J + U' D⁻¹ U, roots of |C| and of a positive diagonal D in U."""
         self._c = None
-        roots = np.sqrt(np.abs(c))[..., None, :]
+        xp = namespace_of(c)
+        roots = xp.sqrt(xp.abs(c))[..., None, :]
         base = self._base
         self._scale = base.root() if isinstance(base, Scaling) else None
         if self._scale is not None:
             scale = self._scale
             if scale.size > 1:
-                whole = np.broadcast_to(scale, self._layout.column_shape)
+                whole = xp.broadcast_to(scale, self._layout.column_shape)
                 self._u = self._flat(whole[..., None]) * w
                 self._u *= roots
             else:
@@ -82,9 +85,9 @@ class LowRank:
             self._u = w * roots
             self._solved = self._flat(base.solve(self._full(self._u)))
         small: Array = self._u.mT @ self._solved
-        diagonal = np.einsum("...ii->...i", small)
+        diagonal = diagonals(small)
         if (c < 0).any():
-            self._signs = np.where(c < 0, -1, 1).astype(c.dtype)
+            self._signs = xp.where(c < 0, -1, 1).astype(c.dtype)
             diagonal += self._signs
         else:
             diagonal += 1
@@ -92,7 +95,7 @@ class LowRank:
 
     def _factorise(self, small: Array) -> None:
         size = self._layout.size
-        growth = max(small.max(initial=0), -small.min(initial=0))
+        growth = greatest(small)
         if self._scale is not None and self._scale.size == 1 and self._signs is None:
             # d I + U U' is itself conditioned as I + U' U / d is, so that no digits cancel.
             growth = 0
@@ -117,10 +120,11 @@ class LowRank:
     def _checked(self) -> None:
         """Refuse a base so small somewhere that the update cancels all digits."""
         n = self._layout.size
-        probe = np.cos(np.arange(n, dtype=self._u.dtype)).reshape((*self._layout.column_shape, 1))
+        xp = namespace_of(self._u)
+        probe = xp.cos(xp.arange(n, dtype=self._u.dtype)).reshape((*self._layout.column_shape, 1))
         goal = self._terms.times(probe)
-        missed = np.abs(goal - self._terms.times(self.solve(goal))).max(initial=0)
-        if not missed <= np.finfo(goal.dtype).eps ** 0.6 * np.abs(goal).max(initial=0):
+        missed = greatest(goal - self._terms.times(self.solve(goal)))
+        if not missed <= np.finfo(goal.dtype).eps ** 0.6 * greatest(goal):
             raise Unsuitable("the base is nearly singular")
 
     def _full(self, flat: Array) -> Array:
@@ -160,18 +164,19 @@ class LowRank:
         if not self._base.definite:
             return False
         if self._c is not None:
-            return self._is_symmetric() and bool((np.linalg.eigvals(self._small).real > 0).all())
+            values = np.linalg.eigvals(on_host(self._small)).real
+            return self._is_symmetric() and bool((values > 0).all())
         if self._signs is None:
             return True
-        positive = np.linalg.eigvalsh(self._small) > 0
-        return bool((positive.sum(axis=-1) == (self._signs > 0).sum(axis=-1)).all())
+        positive, signs = np.linalg.eigvalsh(on_host(self._small)) > 0, on_host(self._signs)
+        return bool((positive.sum(axis=-1) == (signs > 0).sum(axis=-1)).all())
 
     def _is_symmetric(self) -> bool:
         """Is W C W' symmetric, by two directions? C need not be, where vectors are dependent."""
-        c = self._c
-        assert c is not None
-        steps = np.arange(1.0, self._sizes[-1] + 1)
-        u, v = (self._u.mT @ np.cos(steps * k) for k in (1, 2))
+        assert self._c is not None
+        c, xp = on_host(self._c), namespace_of(self._u)
+        steps = xp.arange(1.0, self._sizes[-1] + 1)
+        u, v = (on_host(self._u.mT @ xp.cos(steps * k)) for k in (1, 2))
         across, back = (np.einsum("...i,...ij,...j", x, c, y) for x, y in ((u, v), (v, u)))
         sizes = np.einsum("...i,...ij,...j", np.abs(u), np.abs(c), np.abs(v))
         bound = 100 * np.finfo(c.dtype).eps * sizes.max(initial=0)
@@ -181,7 +186,7 @@ class LowRank:
         sign, log = self._base.slogdet()
         signs, logs = self._factor.slogdet()
         if self._signs is not None:
-            sign *= float(np.prod(self._signs))
+            sign *= float(np.prod(on_host(self._signs)))
         return sign * float(np.prod(signs)), log + float(np.sum(logs))
 
     def inverse(self) -> Terms:
@@ -189,7 +194,8 @@ class LowRank:
         r, dtype = self.rank, self._u.dtype
         batch = tuple(self._batch)
         shape = self._layout.column_shape
-        eye = np.broadcast_to(np.eye(r, dtype=dtype), (*self._sizes[:-1], r, r))
+        xp = namespace_of(self._u)
+        eye = xp.broadcast_to(xp.eye(r, dtype=dtype), (*self._sizes[:-1], r, r))
         coupling = self._coupled(eye)
         if self._scale is None:
             left = self._full(self._solved)
@@ -212,14 +218,15 @@ class LowRank:
 
 def _with_diagonal_coupling(w: Array, c: Array) -> tuple[Array, Array]:
     """W C W' with a diagonal C by its eigenvectors, if it is symmetric and not batched."""
-    if c.ndim < w.ndim or len(c) != 1 or not np.array_equal(c, c.mT):
+    if c.ndim < w.ndim or len(c) != 1 or not np.array_equal(held := on_host(c), held.mT):
         return w, c
-    values, vectors = np.linalg.eigh(c[0])
+    xp = namespace_of(c)
+    values, vectors = np.linalg.eigh(held[0])
     least = np.finfo(c.dtype).eps * len(values) * np.abs(values).max(initial=0)
     kept = np.abs(values) > least
     if kept.all() or not kept.any():
-        return (w, c) if len(values) > 1 else (w, values[None])
-    return w @ vectors[:, kept], values[None, kept]
+        return (w, c) if len(values) > 1 else (w, xp.asarray(values[None]))
+    return w @ xp.asarray(vectors[:, kept]), xp.asarray(values[None, kept])
 
 
 def solve_methods(
@@ -245,7 +252,7 @@ def solve_methods(
 
     bytes_ = best.bytes + 3.0 * b * n * total * itemsize
     build: Any = partial(LowRank, low=tuple(low), build=best.build)
-    return [SolveMethod(text(total), flops, bytes_, build, lambda made: text(made.rank))]
+    return [SolveMethod(text(total), flops, bytes_, build, lambda made: text(made.rank), best.host)]
 
 
 def _low_rank_terms(layout: TensorLayout, axes: Sequence[int], n: int) -> list[int]:

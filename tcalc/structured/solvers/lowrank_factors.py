@@ -10,8 +10,6 @@ from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
-import numpy as np
-
 from ...graph.nodes import Labels
 from ...support.arrays import Array
 from ..terms.array_contraction import contract_arrays
@@ -109,10 +107,10 @@ class VectorsAndCouplings(NamedTuple):
     def collected(self, terms: Terms) -> tuple[Array, Array]:
         """W of shape (batch, n, r); C of shape (batch, r, r), or its diagonals, (batch, r)."""
         parts = [_vector_entries(terms, v) for v in self.vectors]
-        w = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+        w = parts[0] if len(parts) == 1 else terms.xp.concatenate(parts, axis=-1)
         diagonal = all(m.diagonal for m in self.couplings)
-        c = np.zeros((self.batch, *[self.total] * (1 if diagonal else 2)), terms.dtype)
-        at = np.arange(self.total)
+        c = terms.xp.zeros((self.batch, *[self.total] * (1 if diagonal else 2)), terms.dtype)
+        at = terms.xp.arange(self.total)
         for m in self.couplings:
             block = _coupling_entries(terms, m)
             rows = slice(m.left.start, m.left.stop)
@@ -190,7 +188,8 @@ def _coupling(
 def _vector_entries(terms: Terms, v: _Vectors) -> Array:
     arrays = [terms.cores[c] for c, _ in v.factors]
     found = contract_arrays(arrays, tuple([w for _, w in v.factors]), v.out, v.extents)
-    return found.reshape(v.sizes).astype(terms.dtype, copy=False)
+    vectors: Array = terms.xp.asarray(found).reshape(v.sizes).astype(terms.dtype, copy=False)
+    return vectors
 
 
 def _coupling_entries(terms: Terms, m: _Coupling) -> Array | float:
@@ -199,8 +198,8 @@ def _coupling_entries(terms: Terms, m: _Coupling) -> Array | float:
         return terms.coefs[m.term]
     lone = Terms(m.layout, terms.cores, (terms.coefs[m.term],))
     if m.layout.terms[0].labels() == m.items:
-        full = np.broadcast_to(lone.values(0, m.items), m.layout.shape)
+        full: Array = terms.xp.broadcast_to(lone.values(0, m.items), m.layout.shape)
         return full.reshape(m.sizes)
-    whole = np.zeros(m.layout.shape, terms.dtype)
+    whole: Array = terms.xp.zeros(m.layout.shape, terms.dtype)
     lone.accumulate(whole, 0, m.items)
     return whole.reshape(m.sizes)

@@ -8,6 +8,7 @@ those of tables, stay sparse. Matrices are symmetric.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import gcd, prod
 from typing import Any, NamedTuple, Protocol
 
@@ -15,21 +16,25 @@ import numpy as np
 
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
+from ...support.namespaces import NUMPY, ArrayNamespace, namespace_of
 from ..terms.numeric_terms import Terms
 from ..terms.patterns import assembled
 from ..terms.tensor_layout import CoreProduct, TensorLayout
 from .base import BlockRows, Unsuitable
+from .block_rows import (
+    VariableIndices,
+    dense_between,
+    flat_dense,
+    is_sparse,
+    namespace_of_rows,
+    variable_sizes,
+)
 from .blocks import arrangement
 from .choose import factor
-from .dense import Dense
-
-#: Share of nonzero entries below which an off-diagonal block is held sparse.
-SPARSE_SHARE = 0.25
+from .factors import factorise
 
 #: Entries held at once of a product of which only the diagonal is wanted.
 DIAGONAL_CHUNK = 1 << 20
-
-VariableIndices = Sequence[int]
 
 
 class BlockSolver(Protocol):
@@ -69,45 +74,32 @@ class BlockSolveMethod(NamedTuple):
     build: MakeBlockSolver
 
 
-def variable_sizes(rows: BlockRows) -> list[int]:
-    """Number of entries of each variable."""
-    return [row[k].layout.size for k, row in enumerate(rows)]
-
-
-def entry_count(terms: Terms) -> int:
-    """Entries that the terms set, an upper bound of the nonzero ones."""
-    return sum([t.entries() for t in terms.layout.terms])
-
-
-def flat_dense(rows: BlockRows, places: VariableIndices) -> Array:
-    """The blocks of some variables as one matrix."""
-    counts = variable_sizes(rows)
-    return np.block([[rows[i][j].dense().reshape(counts[i], counts[j]) for j in places]
-                     for i in places])  # fmt: skip
-
-
 class DenseBlocks:
     """One dense matrix, in coordinates of a subspace where a basis is given."""
 
     def __init__(self, rows: BlockRows, basis: Any = None) -> None:
-        self._rows, self._basis = rows, basis
+        xp = namespace_of_rows(rows)
         whole = flat_dense(rows, range(len(rows)))
         if basis is not None:
-            whole = np.asarray(basis.T @ (basis.T @ whole.T).T, whole.dtype)
-        self._factor = Dense(whole, f"the {len(whole)} x {len(whole)} matrix of all blocks")
+            basis = basis_for(basis, xp)
+            whole = xp.asarray(basis.T @ (basis.T @ whole.T).T, whole.dtype)
+        self._rows, self._basis = rows, basis
+        self._factor = factorise(whole, f"the {len(whole)} x {len(whole)} matrix of all blocks")
 
     def solve(self, b: Array) -> Array:
         if self._basis is None:
-            return self._factor.solve(b)
+            plain: Array = self._factor.solve(b)
+            return plain
         found: Array = self._basis @ self._factor.solve(self._basis.T @ b)
         return found
 
     @property
     def definite(self) -> bool:
-        return self._factor.definite
+        return bool(self._factor.definite)
 
     def slogdet(self) -> tuple[float, float]:
-        return self._factor.slogdet()
+        sign, log = self._factor.slogdet()
+        return sign, log
 
     def inverse(self) -> list[list[Terms]]:
         whole = self._factor.inverse()
@@ -120,7 +112,18 @@ class DenseBlocks:
         whole = self._factor.inverse()
         if self._basis is not None:
             whole = (self._basis @ (self._basis @ whole).T).T
-        return np.split(np.diagonal(whole).copy(), np.cumsum(variable_sizes(self._rows))[:-1])
+        return _cut(whole.diagonal().copy(), variable_sizes(self._rows))
+
+
+def basis_for(basis: Any, xp: ArrayNamespace) -> Any:
+    """A sparse basis for products with arrays of a library: on a device it is dense."""
+    return basis if xp is NUMPY else xp.asarray(basis.toarray())
+
+
+def _cut(flat: Array, counts: Sequence[int]) -> list[Array]:
+    """An array over all variables as one of each."""
+    ends = np.cumsum([0, *counts]).tolist()
+    return [flat[low:high] for low, high in pairwise(ends)]
 
 
 def split_blocks(whole: Array, rows: BlockRows) -> list[list[Terms]]:
@@ -132,7 +135,7 @@ def split_blocks(whole: Array, rows: BlockRows) -> list[list[Terms]]:
         for j in range(len(rows)):
             part = whole[ends[i] : ends[i + 1], ends[j] : ends[j + 1]]
             layout = rows[i][j].layout
-            row.append(dense_term(np.ascontiguousarray(part).reshape(layout.shape), layout.columns))
+            row.append(_dense_block(part, layout))
         found.append(row)
     return found
 
@@ -156,12 +159,14 @@ class Independent:
             for group, build in zip(groups, builds, strict=True)
         ]
         ends = np.cumsum([0, *variable_sizes(rows)])
+        xp = namespace_of_rows(rows)
         self._flat = [
-            np.concatenate([np.arange(ends[k], ends[k + 1]) for k in group]) for group in groups
+            xp.asarray(np.concatenate([np.arange(ends[k], ends[k + 1]) for k in group]))
+            for group in groups
         ]
 
     def solve(self, b: Array) -> Array:
-        x = np.empty(b.shape, b.dtype)
+        x: Array = namespace_of(b).empty(b.shape, b.dtype)
         for flat, solver in zip(self._flat, self._each, strict=True):
             x[flat] = solver.solve(b[flat])
         return x
@@ -244,34 +249,30 @@ class Schur:
             self._own = Independent(*_submatrix(rows, groups), builds)
         except LinAlgError as error:
             raise Unsuitable(str(error)) from None
+        self._xp = xp = namespace_of_rows(rows)
         ends = np.cumsum([0, *self._counts])
         self._mine, self._others = (
-            np.concatenate([np.arange(ends[k], ends[k + 1]) for k in places])
+            xp.asarray(np.concatenate([np.arange(ends[k], ends[k + 1]) for k in places]))
             for places in (self._gone, self._rest)
         )
         self._y, correction = self._eliminated()
         complement = flat_dense(rows, self._rest) - correction
         n = len(complement)
-        self._complement = Dense(
-            np.asarray((complement + complement.T) / 2, self._dtype),
+        self._complement = factorise(
+            xp.asarray((complement + complement.T) / 2, self._dtype),
             f"the {n} x {n} Schur complement after eliminating {names}",
         )
 
     def _eliminated(self) -> tuple[Any, Array]:
         """Y, dense or sparse, and H_re Y."""
-
         cross = [[self._rows[e][r] for r in self._rest] for e in self._gone]
-        if all(is_sparse(terms) for row in cross for terms in row):
+        if self._xp is NUMPY and all(is_sparse(terms) for row in cross for terms in row):
             inverse = self._own.inverse()
             if all(is_sparse(terms) for row in inverse for terms in row):
                 left, right = self._blocked(assembled(inverse), assembled(cross))
                 y = left @ right
                 return y, (right.T @ y).toarray()
-        whole = np.block([
-            [t.dense().reshape(self._counts[e], self._counts[r])
-             for r, t in zip(self._rest, row, strict=True)]
-            for e, row in zip(self._gone, cross, strict=True)
-        ])  # fmt: skip
+        whole = dense_between(self._rows, self._gone, self._rest)
         solved = self._own.solve(whole.astype(self._dtype, copy=False))
         return solved, whole.T @ solved
 
@@ -290,7 +291,7 @@ class Schur:
         return found
 
     def solve(self, b: Array) -> Array:
-        x = np.empty(b.shape, b.dtype)
+        x: Array = self._xp.empty(b.shape, b.dtype)
         mine = b[self._mine]
         rest = self._complement.solve(b[self._others] - self._y.T @ mine)
         x[self._others] = rest
@@ -299,7 +300,7 @@ class Schur:
 
     @property
     def definite(self) -> bool:
-        return self._own.definite and self._complement.definite
+        return bool(self._own.definite and self._complement.definite)
 
     def slogdet(self) -> tuple[float, float]:
         (sign, log), (more, rest) = self._own.slogdet(), self._complement.slogdet()
@@ -307,7 +308,7 @@ class Schur:
 
     def inverse(self) -> list[list[Terms]]:
         rows = self._rows
-        y = self._y if isinstance(self._y, np.ndarray) else self._y.toarray()
+        y = self._y.toarray() if hasattr(self._y, "tocsr") else self._y
         small = self._complement.inverse()
         found: list[list[Terms]] = [list(row) for row in rows]
         ends = np.cumsum([0, *[self._counts[k] for k in self._rest]])
@@ -329,20 +330,20 @@ class Schur:
 
     def diagonal(self) -> list[Array]:
         small = self._complement.inverse()
-        own = np.concatenate(self._own.diagonal())
-        y = self._y if isinstance(self._y, np.ndarray) else self._y.tocsr()
+        own = self._xp.concatenate(self._own.diagonal())
+        y = self._y.tocsr() if hasattr(self._y, "tocsr") else self._y
         step = max(1, DIAGONAL_CHUNK // max(1, small.shape[0]))
         for low in range(0, len(own), step):
             part = y[low : low + step]
             product = part @ small
-            if isinstance(part, np.ndarray):
-                own[low : low + step] += np.einsum("ij,ij->i", product, part)
-            else:
+            if hasattr(part, "tocsr"):
                 own[low : low + step] += np.asarray(part.multiply(product).sum(axis=1)).ravel()
+            else:
+                own[low : low + step] += self._xp.einsum("ij,ij->i", product, part)
         ends = ([self._counts[k] for k in places] for places in (self._gone, self._rest))
         parts = [
-            np.split(values, np.cumsum(counts)[:-1])
-            for values, counts in zip((own, np.diagonal(small).copy()), ends, strict=True)
+            _cut(values, counts)
+            for values, counts in zip((own, small.diagonal().copy()), ends, strict=True)
         ]
         return _in_variable_order([self._gone, self._rest], parts)
 
@@ -357,7 +358,8 @@ def _submatrix(
 
 
 def _dense_block(part: Array, layout: TensorLayout) -> Terms:
-    return dense_term(np.ascontiguousarray(part).reshape(layout.shape), layout.columns)
+    held = namespace_of(part).ascontiguousarray(part)
+    return dense_term(held.reshape(layout.shape), layout.columns)
 
 
 def _sandwich(left: Array, small: Array, right: Array, layout: TensorLayout) -> Terms:
@@ -371,8 +373,3 @@ def _sandwich(left: Array, small: Array, right: Array, layout: TensorLayout) -> 
     )  # fmt: skip
     cores = left.reshape((*layout.row_shape, r)), small, right.reshape((*layout.column_shape, r))
     return Terms(TensorLayout(layout.shape, layout.columns, [product]), cores, (1.0,)).shared()
-
-
-def is_sparse(terms: Terms) -> bool:
-    """Whether few entries of a block differ from zero."""
-    return entry_count(terms) <= SPARSE_SHARE * prod(terms.layout.shape)

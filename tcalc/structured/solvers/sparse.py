@@ -104,4 +104,5 @@ def solve_methods(layout: TensorLayout, itemsize: int) -> list[SolveMethod]:
         return []
     text = f"sparse: {held} entries of a {n} x {n} matrix, LU"
     # What fills in is not known before; a grid in the plane is typical.
-    return [SolveMethod(text, 30.0 * held * sqrt(n), 40.0 * held * itemsize, Sparse)]
+    flops, size = 30.0 * held * sqrt(n), 40.0 * held * itemsize
+    return [SolveMethod(text, flops, size, Sparse, host=True)]

@@ -14,13 +14,15 @@ import numpy as np
 
 from ...graph.subspaces import Slot, Subspace, projected
 from ...support.arrays import Array
+from ...support.namespaces import namespace_of
 from ..terms.numeric_terms import Terms
 from ..terms.tensor_layout import CoreProduct, TensorLayout
 from . import kronecker
 from .base import Solver, Unsuitable
 from .choose import too_large
-from .dense import Dense
+from .factors import factorise
 from .kronecker import EigenbasisSolver, Kronecker, kronecker_factors
+from .schur import basis_for
 
 SYMMETRIC = Subspace(mirror=1)
 
@@ -48,7 +50,7 @@ def _with_mirrored(terms: Terms, slot: Slot) -> Terms:
 def _with_mask(terms: Terms, slot: Slot) -> Terms:
     layout = terms.layout
     cores, products = list(terms.cores), []
-    free = slot.subspace.mask(layout.shape[slot.i]).astype(terms.dtype)
+    free = terms.xp.asarray(slot.subspace.mask(layout.shape[slot.i]), terms.dtype)
     for k, term in enumerate(layout.terms):
         items = (term.out[slot.i], term.out[slot.j])
         labels = term.labels(items)
@@ -97,28 +99,32 @@ class Coordinates:
         if limit is not None and 2 * n * n * terms.dtype.itemsize > limit:
             raise too_large(layout, terms.dtype.itemsize, limit)
         self._layout, self.dtype = layout, terms.dtype
-        self._basis = basis(layout.column_shape, columns)
+        self._xp = xp = terms.xp
+        self._basis = basis_for(basis(layout.column_shape, columns), xp)
         dense = terms.dense().reshape(n, n)
-        reduced = np.asarray(self._basis.T @ (self._basis.T @ dense.T).T).astype(terms.dtype)
+        reduced = xp.asarray(self._basis.T @ (self._basis.T @ dense.T).T).astype(terms.dtype)
         q = len(reduced)
-        self._factor = Dense(reduced, f"the {q} x {q} matrix inside the subspace of the variable")
+        what = f"the {q} x {q} matrix inside the subspace of the variable"
+        self._factor = factorise(reduced, what)
 
     def solve(self, b: Array) -> Array:
         flat = b.reshape(self._layout.size, b.shape[-1])
-        found = self._basis @ self._factor.solve(np.asarray(self._basis.T @ flat, self.dtype))
+        columns = self._xp.asarray(self._basis.T @ flat, self.dtype)
+        found = self._basis @ self._factor.solve(columns)
         result: Array = found.astype(self.dtype, copy=False).reshape(b.shape)
         return result
 
     @property
     def definite(self) -> bool:
-        return self._factor.definite
+        return bool(self._factor.definite)
 
     def slogdet(self) -> tuple[float, float]:
-        return self._factor.slogdet()
+        sign, log = self._factor.slogdet()
+        return sign, log
 
     def inverse(self) -> Terms:
         half = self._basis @ self._factor.inverse()
-        dense = np.asarray((self._basis @ half.T).T, self.dtype).reshape(self._layout.shape)
+        dense = self._xp.asarray((self._basis @ half.T).T, self.dtype).reshape(self._layout.shape)
         axes = tuple(range(dense.ndim))
         product = CoreProduct(((0, axes),), axes, dense.shape)
         return Terms(TensorLayout(dense.shape, self._layout.columns, [product]), (dense,), (1.0,))
@@ -152,7 +158,8 @@ class SymmetricKronecker:
         self.method = found[0]
         self._solver = found[0].build(held)
         if isinstance(self._solver, EigenbasisSolver):
-            same = np.array_equal(self._solver.vectors[0], self._solver.vectors[-1])
+            first, last = self._solver.vectors[0], self._solver.vectors[-1]
+            same = bool(namespace_of(first).array_equal(first, last))
             swapped = np.allclose(self._solver.values, self._solver.values.T, 1e-12, 0)
             if not (same and swapped):
                 raise Unsuitable("not symmetric in the two axes")

@@ -15,6 +15,7 @@ import numpy as np
 from ...contraction.paths import path_of
 from ...graph.nodes import Labels
 from ...support.arrays import Array
+from ...support.namespaces import namespace_of
 
 PairKernel = Callable[[Array, Array], Array]
 
@@ -75,14 +76,14 @@ class Contraction:
     def __call__(self, arrays: Sequence[Array]) -> Array:
         held = dict(enumerate(arrays))
         for k, word, kept in self.unary:
-            held[k] = np.einsum(held[k], word, kept)
+            held[k] = namespace_of(held[k]).einsum(held[k], word, kept)
         for step, (i, j, pair) in enumerate(self.pairs, len(arrays)):
             held[step] = pair(held.pop(i), held.pop(j))
         result: Array = held.popitem()[1] if held else np.ones(())
         if not self.straight:
             result = result.transpose(self.order)
         if self.full is not None:
-            result = np.broadcast_to(result[self.spread], self.full)
+            result = namespace_of(result).broadcast_to(result[self.spread], self.full)
         return result
 
 
@@ -108,7 +109,7 @@ def _pair(
     if batch and (sizes[1] == 1 or sizes[3] == 1):
         ranks = {label: rank for rank, label in enumerate(dict.fromkeys((*wa, *wb)))}
         a, b, c = ([ranks[label] for label in part] for part in (wa, wb, word))
-        return (lambda x, y: np.einsum(x, a, y, b, c)), word
+        return (lambda x, y: namespace_of(x).einsum(x, a, y, b, c)), word
     return _matmul(wa, wb, (batch, left, summed, right), sizes, extents), word
 
 
@@ -119,8 +120,8 @@ def _elementwise(wa: Labels, wb: Labels, word: Labels) -> PairKernel:
     spread_b = tuple([slice(None) if label in wb else None for label in word])
 
     def multiply(x: Array, y: Array) -> Array:
-        a, b = x.transpose(order_a)[spread_a], y.transpose(order_b)[spread_b]
-        return np.multiply(a, b)
+        product: Array = x.transpose(order_a)[spread_a] * y.transpose(order_b)[spread_b]
+        return product
 
     return multiply
 
@@ -142,7 +143,7 @@ def _matmul(
     def multiply(x: Array, y: Array) -> Array:
         a = x.transpose(order_a).reshape(shape_a)
         b = y.transpose(order_b).reshape(shape_b)
-        product: Array = np.matmul(a, b).reshape(shape)
+        product: Array = (a @ b).reshape(shape)
         return product
 
     return multiply

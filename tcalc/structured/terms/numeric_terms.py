@@ -11,6 +11,7 @@ import numpy as np
 
 from ...graph.nodes import Labels
 from ...support.arrays import Array
+from ...support.namespaces import NUMPY, ArrayNamespace, namespace_of, on_host
 from .array_contraction import Contraction, contract_arrays
 from .tensor_layout import (
     CoreProduct,
@@ -60,7 +61,7 @@ class _TermMultiplier:
         if coef != 1:
             result, fresh = result * coef, True
         if self.embedded:
-            dense = np.zeros(self.shape, result.dtype)
+            dense = namespace_of(result).zeros(self.shape, result.dtype)
             diagonal_view(dense, self.word, self.diagonal)[...] = result
             return dense, True
         return result, fresh
@@ -68,8 +69,20 @@ class _TermMultiplier:
 
 def diagonal_view(dense: Array, word: list[int], kept: list[int]) -> Array:
     """A view of the entries at which axes of the same label have the same index."""
-    view: Array = np.einsum(dense, word, kept)
-    return view
+    xp = namespace_of(dense)
+    if xp is NUMPY:
+        view: Array = np.einsum(dense, word, kept)
+        return view
+    strides = [sum([s for s, i in zip(dense.strides, word, strict=True) if i == k]) for k in kept]
+    shape = [dense.shape[word.index(k)] for k in kept]
+    found: Array = xp.lib.stride_tricks.as_strided(dense, tuple(shape), tuple(strides))
+    return found
+
+
+def diagonals(matrices: Array) -> Array:
+    """A view of the diagonals of matrices in the last two axes."""
+    kept = list(range(matrices.ndim - 1))
+    return diagonal_view(matrices, [*kept, kept[-1]], kept)
 
 
 class Terms:
@@ -79,7 +92,7 @@ class Terms:
     ----------
     layout : TensorLayout
     cores : tuple of ndarray
-        The arrays by number: factors, and integer tables.
+        The arrays by number: factors, and integer tables; all on the host, or all on a device.
     coefs : tuple of float
         One a term.
     dtype : dtype
@@ -100,6 +113,15 @@ class Terms:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Terms, (self.layout, self.cores, self.coefs)
+
+    @property
+    def xp(self) -> ArrayNamespace:
+        """The array library that the arrays are of."""
+        return namespace_of(self.cores[0]) if self.cores else NUMPY
+
+    def on_host(self) -> Terms:
+        """The same with arrays of NumPy's."""
+        return Terms(self.layout, list(map(on_host, self.cores)), self.coefs)
 
     def __repr__(self) -> str:
         return f"<Terms {self.layout.shape}, {self.layout.terms}, coefficients {self.coefs}>"
@@ -137,7 +159,8 @@ class Terms:
         """Term k as an array over distinct labels, with extent 1 along labels of no factor: a new
         one."""
         found, coef = self.unscaled(k, labels), self.coefs[k]
-        return np.asarray(found * coef, self.dtype)
+        values: Array = self.xp.asarray(found * coef, self.dtype)
+        return values
 
     def unscaled(self, k: int, labels: Labels) -> Array:
         """The same without its coefficient; it may be a view of a core."""
@@ -148,11 +171,12 @@ class Terms:
         held = tuple([label for label in labels if label in carried])
         found = contract_arrays(arrays, words, held, term.extents)
         axes = tuple([slice(None) if i in carried else None for i in labels])
-        return np.asarray(found)[axes]
+        values: Array = self.xp.asarray(found)[axes]
+        return values
 
     def dense(self) -> Array:
         """The whole tensor as one array."""
-        dense = np.zeros(self.layout.shape, self.dtype)
+        dense: Array = self.xp.zeros(self.layout.shape, self.dtype)
         for k, term in enumerate(self.layout.terms):
             self.accumulate(dense, k, term.out)
         return dense
@@ -174,11 +198,21 @@ class Terms:
             return
         if 0 in [term.extents[label] for label in labels]:
             return
-        indices = self.indices(k, labels, items)
-        flat = np.ravel_multi_index(np.broadcast_arrays(*indices), dense.shape).ravel()
-        full = np.broadcast_to(values, [term.extents[label] for label in labels]).ravel()
-        counted = np.bincount(flat, full, dense.size).reshape(dense.shape)
-        dense += counted.astype(dense.dtype, copy=False)
+        flat = _flat(self.indices(k, labels, items), dense.shape).ravel()
+        full = self._spread(values, k, labels)
+        if self.xp is NUMPY:
+            counted = np.bincount(flat, full, dense.size).astype(dense.dtype, copy=False)
+        else:
+            counted = self.xp.zeros(dense.size, dense.dtype)
+            self.xp.scatter_add(counted, flat, full)
+        dense += counted.reshape(dense.shape)
+
+    def _spread(self, values: Array, k: int, labels: Labels) -> Array:
+        """Values over some labels of term k, flat, with all of their extents."""
+        extents = self.layout.terms[k].extents
+        whole = self.xp.broadcast_to(values, tuple([extents[label] for label in labels]))
+        flat: Array = whole.ravel()
+        return flat
 
     def indices(self, k: int, labels: Labels, items: Sequence[OutputIndex]) -> list[Array]:
         """For each output index, the integers that it takes, as an array over all labels."""
@@ -189,29 +223,22 @@ class Terms:
             index = (
                 self.cores[item.core]
                 if isinstance(item, TableIndex)
-                else np.arange(term.extents[item])
+                else self.xp.arange(term.extents[item])
             )
             index = index.transpose([word.index(i) for i in labels if i in word])
             found.append(index[tuple([slice(None) if i in word else None for i in labels])])
-        shape = [term.extents[label] for label in labels]
-        return [np.broadcast_to(index, shape) for index in found] if found else []
+        shape = tuple([term.extents[label] for label in labels])
+        return [self.xp.broadcast_to(index, shape) for index in found]
 
     def coordinates(self, k: int) -> tuple[Array, Array]:
         """Flat rows and columns of the entries of term k, in C-order of all its labels."""
         term, layout = self.layout.terms[k], self.layout
         labels = term.labels()
-        full = tuple([term.extents[label] for label in labels])
         indices = self.indices(k, labels, term.out)
-        halves = []
-        for part, extents in (
-            (indices[: layout.rows], layout.row_shape),
-            (indices[layout.rows :], layout.column_shape),
-        ):
-            flat = np.zeros(full, np.intp)
-            for place, extent in zip(part, extents, strict=True):
-                flat = flat * extent + place
-            halves.append(flat.ravel())
-        return halves[0], halves[1]
+        start = self.xp.zeros(tuple([term.extents[label] for label in labels]), np.intp)
+        rows = _flat(indices[: layout.rows], layout.row_shape, start)
+        columns = _flat(indices[layout.rows :], layout.column_shape, start)
+        return rows.ravel(), columns.ravel()
 
     def sparse(self, k: int) -> Any:
         """Term k as a scipy.sparse matrix, rows and columns in C-order."""
@@ -222,8 +249,7 @@ class Terms:
         if k not in self._sparse:
             term, layout = self.layout.terms[k], self.layout
             labels = term.labels()
-            full = tuple([term.extents[label] for label in labels])
-            values = np.broadcast_to(self.values(k, labels), full).ravel()
+            values = self._spread(self.values(k, labels), k, labels)
             shape = prod(layout.row_shape), prod(layout.column_shape)
             self._sparse[k] = scipy.sparse.csr_array((values, self.coordinates(k)), shape=shape)
         return self._sparse[k]
@@ -236,32 +262,66 @@ class Terms:
         total: Array | None = None
         for k, multiply in enumerate(_multipliers(layout, further)):
             if multiply is None:
-                made = (self.sparse(k) @ v.reshape(layout.size, prod(further))).reshape(
-                    (*layout.row_shape, *further)
-                )
+                columns = v.reshape(layout.size, prod(further))
+                made = self._by_tables(k, columns).reshape((*layout.row_shape, *further))
                 fresh = True
             else:
                 made, fresh = multiply(self.cores, v, self.coefs[k])
-            total = (made if fresh else np.array(made)) if total is None else _added(total, made)
+            total = (made if fresh else made.copy()) if total is None else _added(total, made)
         if total is None:
-            return np.zeros((*layout.row_shape, *further), dtype)
+            total = namespace_of(v).zeros((*layout.row_shape, *further), dtype)
         return total if total.dtype == dtype else total.astype(dtype)
 
     def diagonal(self) -> Array:
         """Entries whose row and column agree, of the column shape."""
-        total = np.zeros(self.layout.column_shape, self.dtype)
+        total: Array = self.xp.zeros(self.layout.column_shape, self.dtype)
         for k, term in enumerate(self.layout.terms):
             if term.has_tables:
-                total += self.sparse(k).diagonal().reshape(total.shape)
+                total += self._diagonal_by_tables(k).reshape(total.shape)
             else:
                 merged, items = diagonal_term(term)
                 part = Terms(TensorLayout(total.shape, 0, [merged]), self.cores, [self.coefs[k]])
                 part.accumulate(total, 0, items)
         return total
 
+    # --- terms with tables: SciPy's sparse matrices, or on a device entry by entry ----------------
+
+    def _entries(self, k: int) -> tuple[Array, Array, Array]:
+        """Rows and columns of the entries of term k, and their values."""
+        labels = self.layout.terms[k].labels()
+        return (*self.coordinates(k), self._spread(self.values(k, labels), k, labels))
+
+    def _by_tables(self, k: int, v: Array) -> Array:
+        """The product of term k and flat columns."""
+        if self.xp is NUMPY:
+            product: Array = self.sparse(k) @ v
+            return product
+        rows, columns, values = self._entries(k)
+        size = prod(self.layout.row_shape), v.shape[1]
+        total: Array = self.xp.zeros(size, np.result_type(values.dtype, v.dtype))
+        self.xp.scatter_add(total, rows, values[:, None] * v[columns])
+        return total
+
+    def _diagonal_by_tables(self, k: int) -> Array:
+        if self.xp is NUMPY:
+            diagonal: Array = self.sparse(k).diagonal()
+            return diagonal
+        rows, columns, values = self._entries(k)
+        total: Array = self.xp.zeros(self.layout.size, self.dtype)
+        self.xp.scatter_add(total, rows, self.xp.where(rows == columns, values, 0))
+        return total
+
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return sum([c.nbytes for c in self.cores])
+
+
+def _flat(indices: Sequence[Array], shape: Sequence[int], start: Any = 0) -> Array:
+    """Places in C-order of entries with some indices in an array of a shape."""
+    for index, extent in zip(indices, shape, strict=True):
+        start = start * extent + index
+    flat: Array = start
+    return flat
 
 
 def _added(total: Array, more: Array) -> Array:

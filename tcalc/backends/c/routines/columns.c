@@ -84,4 +84,5 @@ void *const tcalc_routines[] = {
     eigen_gaps_close, column_signs, inverse_definite, tri_inverse, identities,
     solve_general, inv, logdet, det, det_sign, adj, logdet_definite,
     eigh, lq, squared_distances, weighted, by_columns, columns_of,
+    windows_over_few, windows_over_many,
 };

@@ -191,20 +191,10 @@ static void swap_rows(ptrdiff_t n, real *x, real *y)
     }
 }
 
-/* Columns from `first` to `last` of l u = a with rows exchanged, in place of a: elimination by halves.
-   Row k was exchanged with row pivots[k]; the ones on l's diagonal are not stored. */
-static void eliminate(ptrdiff_t n, ptrdiff_t first, ptrdiff_t last, real *a, real *pivots)
+/* Columns from `first` to `last` of l u = a with rows exchanged, in place of a, one after the other. Row
+   k was exchanged with row pivots[k]; the ones on l's diagonal are not stored. */
+static void eliminate_each(ptrdiff_t n, ptrdiff_t first, ptrdiff_t last, real *a, real *pivots)
 {
-    ptrdiff_t middle = first + (last - first) / 2;
-    if (last - first > 16) {
-        eliminate(n, first, middle, a, pivots);
-        solve_lower(middle - first, last - middle, a + first * (n + 1), n, 1, a + first * n + middle, n,
-                    1);
-        multiply(n - middle, last - middle, middle - first, -1, a + middle * n + first, n, 1,
-                 a + first * n + middle, n, 1, 1, a + middle * n + middle, n);
-        eliminate(n, middle, last, a, pivots);
-        return;
-    }
     for (ptrdiff_t k = first; k < last; k++) {
         ptrdiff_t top = k;
         for (ptrdiff_t i = k + 1; i < n; i++)
@@ -217,6 +207,21 @@ static void eliminate(ptrdiff_t n, ptrdiff_t first, ptrdiff_t last, real *a, rea
                 a[i * n + j] -= factor * a[k * n + j];
         }
     }
+}
+
+/* The same by halves. */
+static void eliminate(ptrdiff_t n, ptrdiff_t first, ptrdiff_t last, real *a, real *pivots)
+{
+    ptrdiff_t middle = first + (last - first) / 2;
+    if (last - first <= 16) {
+        eliminate_each(n, first, last, a, pivots);
+        return;
+    }
+    eliminate(n, first, middle, a, pivots);
+    solve_lower(middle - first, last - middle, a + first * (n + 1), n, 1, a + first * n + middle, n, 1);
+    multiply(n - middle, last - middle, middle - first, -1, a + middle * n + first, n, 1,
+             a + first * n + middle, n, 1, 1, a + middle * n + middle, n);
+    eliminate(n, middle, last, a, pivots);
 }
 
 /* The sign and the logarithm of the absolute value of a determinant; `space` holds n (n + 1). */

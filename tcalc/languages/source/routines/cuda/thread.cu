@@ -39,20 +39,8 @@ FUNCTION void solve_upper(ptrdiff_t n, ptrdiff_t r, const real *u, ptrdiff_t ui,
         }
 }
 
-/* Columns from `first` to `last` of l u = a with rows exchanged, in place of a. Row k was exchanged with
-   row pivots[k]; the ones on l's diagonal are not stored. */
+/* Columns from `first` to `last` of l u = a with rows exchanged, in place of a. */
 FUNCTION void eliminate(ptrdiff_t n, ptrdiff_t first, ptrdiff_t last, real *a, real *pivots)
 {
-    for (ptrdiff_t k = first; k < last; k++) {
-        ptrdiff_t top = k;
-        for (ptrdiff_t i = k + 1; i < n; i++)
-            top = fabs(a[i * n + k]) > fabs(a[top * n + k]) ? i : top;
-        pivots[k] = top;
-        swap_rows(n, a + k * n, a + top * n);
-        for (ptrdiff_t i = k + 1; a[k * (n + 1)] != 0 && i < n; i++) {
-            const real factor = a[i * n + k] /= a[k * (n + 1)];
-            for (ptrdiff_t j = k + 1; j < last; j++)
-                a[i * n + j] -= factor * a[k * n + j];
-        }
-    }
+    eliminate_each(n, first, last, a, pivots);
 }

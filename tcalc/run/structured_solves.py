@@ -1,0 +1,84 @@
+"""Solves of small compressed tensors as compiled functions of their cores, one a structure."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ..compression.solutions import SymbolicTerms, formula
+from ..graph.extents import number
+from ..graph.variables import var
+from ..structured.solvers.choose import solve_methods
+from ..structured.terms.numeric_terms import Terms
+from ..support.arrays import Array
+from ..support.errors import Error, LinAlgError
+from .backends import CHOICE, DEFAULT
+from .compiled import Compiled
+
+#: Back ends whose functions take arrays of this process, and the solves of one structure from which
+#: on one is made: planning takes as long as hundreds of solves.
+REPEATED = {"c": 2, "auto": 256, "numpy": 256}
+#: Predicted operations above which most of the time is LAPACK's anyway.
+FEW = 1e6
+_MAX_KEPT = 64
+_DOUBLE = np.dtype(np.float64)
+
+
+class CompiledSolves:
+    """Functions of cores and a right-hand side that solve, made when a structure comes again.
+
+    Each also says how doubtful its result is: what its formula may not suit is left to the solvers
+    that look at their numbers.
+    """
+
+    def __init__(self, backend: str | None, threads: int | None) -> None:
+        self._backend = backend or os.environ.get(CHOICE, DEFAULT)
+        self._threads = threads
+        self._counts: dict[Any, int] = {}
+        self._functions: dict[Any, Compiled | None] = {}
+
+    def __call__(self, terms: Terms, b: Array) -> Array | None:
+        """The solution for a right-hand side of the row shape, and any further axes, or None."""
+        if terms.dtype is not _DOUBLE or b.dtype is not _DOUBLE:
+            return None
+        key = terms.layout, terms.coefs, b.shape
+        try:
+            function = self._functions[key]
+        except KeyError:
+            function = self._made(key, terms)
+        if function is None:
+            return None
+        try:
+            x, doubt = function(b=b, **{f"c{k}": core for k, core in enumerate(terms.cores)})
+        except LinAlgError:
+            return None
+        return x if doubt <= 1 else None
+
+    def _made(self, key: Any, terms: Terms) -> Compiled | None:
+        """The function of a structure that came often enough, if it has one."""
+        if len(self._counts) >= _MAX_KEPT:
+            self._counts.clear()
+            self._functions.clear()
+        count = self._counts[key] = self._counts.get(key, 0) + 1
+        if count < REPEATED.get(self._backend, count + 1):
+            return None
+        function = self._functions[key] = self._compiled(terms, key[-1])
+        return function
+
+    def _compiled(self, terms: Terms, shape: tuple[int, ...]) -> Compiled | None:
+        layout, cores = terms.layout, terms.cores
+        methods = solve_methods(layout, _DOUBLE.itemsize)
+        if not methods or methods[0].flops > FEW:
+            return None
+        arrays = tuple([var(f"c{k}", core.shape) for k, core in enumerate(cores)])
+        coefs = tuple([number(coef) for coef in terms.coefs])
+        extents = tuple([term.extents for term in layout.terms])
+        try:
+            found = formula(SymbolicTerms(layout, arrays, coefs, extents, layout.row_shape))
+            outputs = found.solve(var("b", shape)), found.doubt()
+        except Error:
+            return None
+        options = None, self._backend, None, None, False, self._threads
+        return Compiled(outputs, *options)
