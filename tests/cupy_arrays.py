@@ -183,7 +183,8 @@ def sparse_matrix(form: str) -> Callable[..., DeviceSparse]:
 
 
 def _binary(name: str) -> None:
-    apply = getattr(operator, {"and": "and_", "or": "or_"}.get(name, name))
+    quiet = np.errstate(all="ignore")  # a device warns of nothing
+    apply = quiet(getattr(operator, {"and": "and_", "or": "or_"}.get(name, name)))
     setattr(DeviceArray, f"__{name}__", lambda a, b: wrapped(apply(a.host, unwrapped(b))))
     if name in OPERATORS[:11]:
         setattr(DeviceArray, f"__r{name}__", lambda a, b: wrapped(apply(unwrapped(b), a.host)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -220,6 +221,17 @@ def test_products_wait_for_nothing_and_nothing_is_uploaded() -> None:
     before = DEVICE.waits
     H.solve(v)
     assert DEVICE.waits == before
+
+
+@stand_in_only
+def test_dense_arrays_are_within_the_devices_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    H = tc.compile(tc.hessian(tc.logsumexp(x), x), structured=True, backend="cupy")
+    monkeypatch.setattr(cupy().cuda.runtime, "memGetInfo", lambda: (1 << 16, 1 << 31))
+    pool = SimpleNamespace(free_bytes=lambda: 0)
+    monkeypatch.setattr(cupy(), "get_default_memory_pool", lambda: pool)
+    H(x=np.zeros(80)).todense()
+    with pytest.raises(tc.MemoryLimitError, match="64 KiB allowed"):
+        H(x=np.zeros(120)).todense()
 
 
 def test_newton_solves_on_the_device() -> None:

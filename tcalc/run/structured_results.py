@@ -24,6 +24,7 @@ from ..support.byte_counts import read_bytes, show_bytes
 from ..support.errors import MemoryLimitError
 from ..support.machine import machine_memory
 from ..support.namespaces import is_sparse, moved, namespace_of, on_device, on_host
+from .backends import backend_named
 from .binding import OwnData
 from .compiled import Compiled
 from .derivative_nests import hessian_over, jacobian_over
@@ -85,6 +86,8 @@ class CompiledStructured:
         self._forms = [compress(leaf) for leaf in self._leaves]
         self._slots = [leaf.slots if isinstance(leaf, Derivative) else [] for leaf in self._leaves]
         self._limit = read_bytes(memory_limit)
+        row = backend_named(backend, threads, compute)
+        self._memory = row.memory if row.device and self._limit is None else lambda: self._limit
         self._solves = CompiledSolves(backend, threads)
         self._default = self._variant(self._forms)
         unbound = {*self._default.extents}  # such as the numbers of steps of loops
@@ -113,14 +116,14 @@ class CompiledStructured:
         variant, layouts, sizes = known
         values |= {name: sizes[name] for name in variant.extents if name not in values}
         cores = [self._array(core) for core in variant.program(*arguments, **values)]
-        made = []
+        made, limit = [], self._memory()
         for slots, form, places, (layout, coefs) in zip(
             self._slots, variant.forms, variant.places, layouts, strict=True
         ):
             held = [cores[k] for k in places]
             if form.tables:
                 held = _with_tables(form, held, sizes)
-            made.append(Structured(Terms(layout, held, coefs), slots, self._limit, self._solves))
+            made.append(Structured(Terms(layout, held, coefs), slots, limit, self._solves))
         return self._make(made)
 
     def _array(self, core: Any) -> AnyArray:

@@ -12,8 +12,15 @@ from typing import NamedTuple
 
 from ...support.byte_counts import show_bytes
 from ...support.errors import LinAlgError, MemoryLimitError
+from ...support.namespaces import NUMPY
 from .base import BlockRows, Unsuitable
-from .block_rows import VariableIndices, entry_count, is_sparse, variable_sizes
+from .block_rows import (
+    VariableIndices,
+    entry_count,
+    is_sparse,
+    namespace_of_rows,
+    variable_sizes,
+)
 from .choose import solve_methods
 from .joint import JointBlocks, TiedVariables, tied_variables
 from .schur import (
@@ -130,9 +137,8 @@ def _cost(rows: BlockRows, gone: Sequence[EliminationGroup], itemsize: int) -> t
     left = [k for k in range(len(rows)) if k not in out]
     count, rest = sum([counts[k] for k in out]), sum([counts[k] for k in left])
     cross = [rows[i][j] for i in out for j in left]
-    held = (
-        sum([entry_count(t) for t in cross]) if all(is_sparse(t) for t in cross) else count * rest
-    )
+    sparse = namespace_of_rows(rows) is NUMPY and all(is_sparse(t) for t in cross)
+    held = sum([entry_count(t) for t in cross]) if sparse else count * rest
     flops = sum([group.flops for group in gone]) + 2.0 * held * held / max(1, count) + rest**3 / 3
     bytes_ = sum([group.bytes for group in gone]) + itemsize * (3.0 * held + 3.0 * rest * rest)
     return flops, bytes_
