@@ -80,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
     deep.set_defaults(command=depths)
 
     spelled = commands.add_parser("spellings", help="one model in several spellings: counts")
-    spelled.add_argument("--n", type=int, default=1000)
+    spelled.add_argument("--n", type=int, help="default: each model's own")
     spelled.set_defaults(command=spelled_models)
 
     plot = commands.add_parser("plot", help="draw a file that `run --json` wrote")

@@ -5,6 +5,7 @@ family, and `--zeros` for data at zeros and ties. Its value and derivatives by r
 random modes are compared with jets, dense derivatives without any of tcalc's code:
 
 * run on every back end, and held compressed;
+* planned as it is spelled, in the cheapest and in the dearest of the forms that plans know;
 * printed as a program of NumPy and of C, and run;
 * printed in every language of text, read back, and run where the node is another one;
 * printed as LaTeX, whose braces match, and as MathML, whose elements are read;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -11,6 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tcalc as tc
+from tcalc.run.backends import backend_row
+from tcalc.run.engine import Engine
+from tcalc.support.machine import Machine
 from tests import c_programs, mathml_text
 from tests.random_programs import Evaluated
 from tests.shared import run_source
@@ -63,6 +68,32 @@ def back_end(name: str) -> Callable[[Case], Iterator[tuple[Output, Any]]]:
         yield from [(o, found[o.what]) for o in case.outputs]
 
     return run
+
+
+class Reversed(Machine):
+    """A machine for which what takes the most time takes the least."""
+
+    def speed(self, name: str) -> float:
+        return -super().speed(name)
+
+
+NUMPY = backend_row("numpy")
+NUMBERS = asdict(NUMPY.machine)
+#: Who never chooses between equal spellings, orders and ways, who always takes the cheapest, and
+#: who always takes the dearest: what one of them does not run, another one does.
+PLANNERS = (
+    Machine(**NUMBERS | {"worth_choosing": inf, "worth_comparing": inf}),
+    Machine(**NUMBERS | {"worth_choosing": 0, "worth_comparing": 0}),
+    Reversed(**NUMBERS | {"worth_choosing": -inf, "worth_comparing": -inf}),
+)
+
+
+def planned(case: Case) -> Iterator[tuple[Output, Any]]:
+    """All outputs as one plan of each planner."""
+    roots = [o.expression for o in case.outputs]
+    for machine in PLANNERS:
+        engine = Engine(roots, NUMPY._replace(machine=machine), limit=None, check=True)
+        yield from zip(case.outputs, engine.run(roots, case.bind), strict=True)
 
 
 def compressed(case: Case) -> Iterator[tuple[Output, Any]]:
@@ -157,6 +188,7 @@ def batched(case: Case) -> Iterator[tuple[Output, Any]]:
 CHECKS: dict[str, Callable[[Case], Iterator[tuple[Output, Any]]]] = {
     "numpy": back_end("numpy"),
     "functional": back_end("functional"),
+    "planned three ways": planned,
     "compressed": compressed,
     "source": source,
     "matrix text": language(str, tc.parse),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ from tcalc.backends.c.background import BACKGROUND
 from tcalc.graph.trees import leaves
 from tcalc.plan.steps import TiledLoop
 from tests.test_backends import failure
-from tests.test_c_calls import agree, entered, functions_called
+from tests.test_c_calls import agree, entered, functions_called, wrong_in_threads
 
 X, W, U = tc.var("X", ("T", "n")), tc.var("W", ("n", "n")), tc.var("U", ("n", "T"))
 s0, r, counts = tc.var("s0", "n"), tc.var("r"), tc.var("counts", "p", integer=True)
@@ -146,22 +145,7 @@ def test_long_and_large_loops_are_looked_after(monkeypatch: pytest.MonkeyPatch) 
 def test_threads_have_memory_of_loops_each() -> None:
     outputs = LOOPS["value and gradients"]
     given = [of(outputs, X=RNG.normal(size=(7, 5))) for _ in range(4)]
-    step = entered(outputs, given[0])
-    wanted = [tc.compile(outputs, backend="numpy")(**one) for one in given]
-    wrong = []
-
-    def work(k: int) -> None:
-        for _ in range(50):
-            for one, other in zip(step(**given[k]), wanted[k], strict=True):
-                if not np.allclose(one, other, rtol=1e-9):
-                    wrong.append(k)
-
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    assert not wrong_in_threads(entered(outputs, given[0]), outputs, given)
 
 
 def test_loops_go_over_to_entries_too() -> None:

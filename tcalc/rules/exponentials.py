@@ -286,7 +286,7 @@ def log_of(e: Expr) -> Expr | None:
 
 
 def shifts_undone(e: Add) -> Expr | None:
-    """k c + k logsumexp(a - c) as k logsumexp(a), whatever c is."""
+    """k c + k logsumexp(a - c) as k logsumexp(a), whatever c is, and sums of such with weights."""
     for place, term in enumerate(e.args):
         coef, viewed = split_coef(term)
         total, seen = _seen(viewed)
@@ -304,8 +304,15 @@ def shifts_undone(e: Add) -> Expr | None:
 
 
 def _seen(e: Expr) -> tuple[Expr, Callable[[Expr], Expr]]:
-    """What e is a view of, and the same view of others."""
-    if not isinstance(e, Einsum) or len(e.args) != 1 or e.summed:
+    """The one log-sum-exp that e is a view or a product of, and the same of others."""
+    if not isinstance(e, Einsum):
         return e, lambda other: other
-    extents = dict(enumerate(e.extents))
-    return e.args[0], lambda other: einsum([other], e.labels, e.out, ONE, extents)
+    places = [k for k, a in enumerate(e.args) if isinstance(a, Apply) and a.op is LOGSUMEXP]
+    if len(places) != 1:
+        return e, lambda other: other
+    (k,), extents = places, dict(enumerate(e.extents))
+
+    def instead(other: Expr) -> Expr:
+        return einsum([*e.args[:k], other, *e.args[k + 1 :]], e.labels, e.out, ONE, extents)
+
+    return e.args[k], instead

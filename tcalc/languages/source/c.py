@@ -50,7 +50,7 @@ class C(Writer):
     reserved = RESERVED
     start = "v"
     width = 68
-    own_words: frozenset[str] = frozenset()
+    own_words: frozenset[str] = frozenset(["ahead"])
     forms: ClassVar[tuple[Callable[..., Value | None], ...]] = (by_lags, by_product, by_factor)
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:

@@ -18,12 +18,19 @@ from .c_values import Value, value
 from .c_words import KEYWORDS, LIBRARY, OWN
 from .c_writer import Writer
 from .language import FunctionText
+from .scope import unlike
 
 #: Files of `routines/`, of which later ones call earlier ones.
 ROUTINES = (
     "numbers.c", "special.c", "bessel.c", "products.c", "windows.c", "rows.c", "factors.c",
     "spectral.c", "matrices.c", "roots.c", "minors.c", "differences.c",
 )  # fmt: skip
+
+
+#: Extents from which loops cost less than what compilers make of them for one extent.
+FEW = 4
+#: Lines of a function that is compiled for such extents too.
+WRITTEN_TWICE = 500
 
 
 @cache
@@ -149,8 +156,16 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
     storage, total = storage_text(found.stored)
     named = _words([*storage, *body])
     unused = sorted({*f.parameters, *found.sizes, "work"} - named)
+    function = [
+        *[f"    {line}" for line in storage],
+        *[f"    (void){n};" for n in unused],
+        *[line if line.startswith("#") else f"    {line}" for line in body],
+        "    return 0;",
+    ]
+    few = _few(language, found.sizes) if len(body) <= WRITTEN_TWICE else {}
+    inner = unlike(f"{f.name}_sized", {*language.scope.taken, *found.sizes}, "_")
     return [
-        *[line for inner in language.scope.functions for line in [*inner, ""]],
+        *[line for own in language.scope.functions for line in [*own, ""]],
         *comment(found.about),
         *headed(f"size_t {f.name}_workspace", extents or ["void"]),
         "{",
@@ -158,13 +173,30 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
         f"    return {total};",
         "}",
         "",
+        *([*headed(f"static int {inner}", head), "{", *function, "}", ""] if few else []),
         *headed(f"int {f.name}", head),
         "{",
-        *[f"    {line}" for line in storage],
-        *[f"    (void){n};" for n in unused],
-        *[line if line.startswith("#") else f"    {line}" for line in body],
-        "    return 0;",
+        *(_chosen(inner, head, few) if few else function),
         "}",
+    ]
+
+
+def _few(language: Writer, names: Sequence[str]) -> dict[str, int]:
+    """The extents that are to be fast and so few that a loop costs less written out."""
+    scope = language.scope
+    known = {text: scope.known.get(dim, 0) for dim, text in scope.sizes.items()}
+    return {n: known[n] for n in names if 0 < known.get(n, 0) < FEW}
+
+
+def _chosen(name: str, head: Sequence[str], few: Mapping[str, int]) -> list[str]:
+    """The call of a function of which compilers make another one for these extents."""
+    given = [re.split(r"\W+", p)[-1] for p in head]
+    numbers = [str(few.get(n, n)) for n in given]
+    return [
+        f"    if ({' && '.join([f'{n} == {value}' for n, value in few.items()])})",
+        "        /* compilers write such loops out */",
+        *[f"        {line}" for line in headed(f"return {name}", numbers, ";")],
+        *[f"    {line}" for line in headed(f"return {name}", given, ";")],
     ]
 
 
@@ -198,14 +230,14 @@ def storage_text(arrays: Sequence[Array]) -> tuple[list[str], str]:
     return found, " + ".join(totals) or "0"
 
 
-def headed(head: str, parameters: Sequence[str]) -> list[str]:
-    """The head of a function, on lines that are not too long."""
-    one = f"{head}({', '.join(parameters)})"
+def headed(head: str, parameters: Sequence[str], end: str = "") -> list[str]:
+    """The head of a function, or its call, on lines that are not too long."""
+    one = f"{head}({', '.join(parameters)}){end}"
     if len(one) <= 100:
         return [one]
     lines_, line = [], f"{head}("
     for k, p in enumerate(parameters):
-        shown = p + (")" if k == len(parameters) - 1 else ", ")
+        shown = p + (f"){end}" if k == len(parameters) - 1 else ", ")
         if len(line) + len(shown) > 100:
             lines_.append(line.rstrip())
             line = "    "

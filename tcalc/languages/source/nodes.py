@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from ...graph.extents import NOMINAL
@@ -19,10 +19,11 @@ from ...support.machine import NOMINAL_MACHINE
 from .values import places, unscaled
 
 
-def hoisted(roots: list[Expr]) -> list[Expr]:
-    """The roots, as much of their loops as fits at NOMINAL extents computed ahead of them."""
+def hoisted(roots: list[Expr], sizes: Mapping[str, int]) -> list[Expr]:
+    """The roots with as much of their loops ahead of them as fits at these, or NOMINAL, extents."""
     try:
-        return ahead(roots, dict.fromkeys(dimensions(roots), NOMINAL), NOMINAL_MACHINE)
+        known = {**dict.fromkeys(dimensions(roots), NOMINAL), **sizes}
+        return ahead(roots, known, NOMINAL_MACHINE)
     except ShapeError:  # extents are others less more than that
         return roots
 

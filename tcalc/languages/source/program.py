@@ -92,7 +92,7 @@ class SourceProgram(Sums):
         results, whole = leaves(tree), names is None and around is None
         self.roots = written_form(results, self.sizes) if whole else list(map(stable, results))
         if "ahead" in language.own_words:
-            self.roots = hoisted(self.roots)
+            self.roots = hoisted(self.roots, self.sizes)
         self.tree = unflatten(tree, iter(self.roots))
         self.nodes = postorder(self.roots)
         self.variables = parameters_of(tree)

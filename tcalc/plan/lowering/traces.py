@@ -154,7 +154,8 @@ def _traced(e: Expr) -> Expr:
         rest = [t for t in terms if not any(t is other for other in apart)]
         pieces = distribute(e, {k: [*apart, add(rest)] if rest else apart})
         traces = [_trace(piece) for piece in pieces]
-        if any(trace is not None for trace in traces[: len(apart)]):
+        diagonal = len(set(e.labels[k])) < arg.ndim  # of a product, it is no product of matrices
+        if diagonal or any(trace is not None for trace in traces[: len(apart)]):
             return add(
                 [_traced(p) if t is None else t for p, t in zip(pieces, traces, strict=True)]
             )

@@ -50,12 +50,31 @@ static void add_rows(ptrdiff_t m, ptrdiff_t n, const real *restrict a, const rea
             y[j] += a[i * n + j] * x[i];
 }
 
+/* `multiply` of so few terms that calling a library, or copying b, takes longer than adding them. */
+static inline void multiply_few(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, real alpha, const real *a,
+                                ptrdiff_t ai, ptrdiff_t ak, const real *b, ptrdiff_t bk,
+                                ptrdiff_t bj, real beta, real *c, ptrdiff_t ci)
+{
+    for (ptrdiff_t i = 0; i < m; i++)
+        for (ptrdiff_t j = 0; j < n; j++) {
+            real sum = 0;
+            for (ptrdiff_t l = 0; l < k; l++)
+                sum += a[i * ai + l * ak] * b[l * bk + j * bj];
+            c[i * ci + j] = beta == 0 ? alpha * sum : alpha * sum + beta * c[i * ci + j];
+        }
+}
+
 /* c = alpha a b + beta c for a of m rows and k columns, whose rows are ai and columns ak apart, and b
    alike; one of each two distances is 1. Rows of c are ci apart. */
 static void multiply(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, real alpha, const real *a, ptrdiff_t ai,
                      ptrdiff_t ak, const real *b, ptrdiff_t bk, ptrdiff_t bj, real beta, real *c,
                      ptrdiff_t ci)
 {
+    enum { FEW = 64 };
+    if (m * n * k <= FEW) {
+        multiply_few(m, n, k, alpha, a, ai, ak, b, bk, bj, beta, c, ci);
+        return;
+    }
 #ifdef CBLAS
     const int turn_a = ak != 1, turn_b = bj != 1;
     const ptrdiff_t lda = larger(turn_a ? ak : ai, turn_a ? m : k);

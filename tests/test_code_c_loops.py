@@ -1,0 +1,136 @@
+"""Loops in printed C: what their steps compute, call and hold, counted in the text and in runs."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcalc as tc
+from tcalc.languages.source.c_module import header_of
+from tests.c_programs import Job, built, called, needs_compiler, printed
+
+pytestmark = needs_compiler
+
+W, U, X = tc.var("W", ("k", "k")), tc.var("U", ("k", "k")), tc.var("X", ("n", "k"))
+LAST = tc.fold(lambda s, t: tc.tanh(W @ s + U @ X[t]), tc.zeros("k"), "n")
+
+#: A CBLAS of one function, which counts its calls.
+COUNTING = """
+enum { CblasRowMajor, CblasNoTrans, CblasTrans, CblasUpper, CblasLower };
+int calls;
+static void cblas_dgemm(int order, int turn_a, int turn_b, int m, int n, int k, double alpha,
+                        const double *a, int lda, const double *b, int ldb, double beta, double *c,
+                        int ldc)
+{
+    (void)order;
+    calls++;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = 0;
+            for (int l = 0; l < k; l++)
+                sum += (turn_a == CblasTrans ? a[l * lda + i] : a[i * lda + l])
+                       * (turn_b == CblasTrans ? b[j * ldb + l] : b[l * ldb + j]);
+            c[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * c[i * ldc + j]);
+        }
+}
+"""
+
+
+def steps(source: str) -> list[str]:
+    """The loops over steps."""
+    pattern = r"^    for \(ptrdiff_t t\d+ = .*?\n    }$"
+    return re.findall(pattern, source, re.MULTILINE | re.DOTALL)
+
+
+def test_what_needs_no_state_is_computed_ahead_for_all_steps() -> None:
+    """One product for all inputs; no step reads the weights of inputs, or computes slopes."""
+    source = tc.to_code(tc.grad(LAST @ LAST, (W, U)), "c")
+    forward, backward = steps(source)
+    assert not re.search(r"\bU\b", forward + backward)
+    assert "tanh(" in forward
+    assert not re.search(r"\w+h\(", backward)
+
+
+def test_steps_multiply_several_rows_at_a_time_and_copy_nothing_to_itself() -> None:
+    """Also where a step keeps its state before it goes on."""
+    source = tc.to_code(tc.grad(LAST @ LAST, (W, U)), "c")
+    forward, backward = steps(source)
+    assert forward.count("multiply_rows(k, k, W, ") == 1
+    assert backward.count("add_rows(k, k, W, ") == 1
+    assert not re.search(r"^ *(\S+) = \1;$", source, re.MULTILINE)
+
+
+def test_extents_decide_whether_there_is_room_ahead() -> None:
+    """Values that are held for all steps are no larger than the slices."""
+    wide = tc.var("V", ("p", "k"))
+    last = tc.fold(lambda s, t: tc.tanh(s * (wide @ X[t])), tc.ones("p"), "n")
+    few, many = (tc.to_code(last, "c", sizes={"n": 50, "k": 8, "p": p}) for p in (4, 400))
+    assert not re.search(r"\bV\b", "".join(steps(few)))
+    assert re.search(r"\bV\b", "".join(steps(many)))
+
+
+def test_small_products_call_no_library(tmp_path: Path) -> None:
+    (tmp_path / "cblas.h").write_text(COUNTING)
+    e = tc.fold(lambda S, t: tc.tanh(W @ S @ U), tc.eye("k"), "n") + 0 * tc.sum(X)
+    source = printed(Job("", e, {}, {}), 0)
+    library = built(source, tmp_path, "-DCBLAS", f"-I{tmp_path}")
+    rng = np.random.default_rng(0)
+    for k in (1, 2, 4, 9):
+        arrays = {"W": rng.normal(size=(k, k)), "U": rng.normal(size=(k, k)), "X": np.ones((7, k))}
+        job = Job(f"{k}", e, arrays, {"k": k, "n": 7})
+        count = ctypes.c_int.in_dll(library, "calls")
+        count.value = 0
+        status, (found,) = called(library, source, "f0", job)
+        assert status == 0
+        np.testing.assert_allclose(found, job.expected()[0], rtol=1e-12, atol=1e-14)
+        assert count.value == (0 if k < 5 else 14)
+
+
+def filtered() -> tc.Expr:
+    """A Kalman filter's value, F' a F and factorisations of it in each step."""
+    F, Y = tc.var("F", ("k", "k")), tc.var("Y", ("n", "k"))
+
+    def step(state: Any, t: Any) -> Any:
+        m, P, total = state
+        m, P = F @ m, F @ P @ F.T + tc.eye("k")
+        factor = tc.linalg.cholesky(P + tc.eye("k"))
+        gain = tc.linalg.solve_triangular(factor, P, lower=True)
+        white = tc.linalg.solve_triangular(factor, Y[t] - m, lower=True)
+        return m + white @ gain, P - gain.T @ gain, total + white @ white
+
+    return tc.fold(step, (tc.zeros("k"), tc.eye("k"), tc.zeros(())), "n")[2]
+
+
+@pytest.mark.parametrize("flags", [(), ("-DSINGLE",)], ids=["double", "float"])
+def test_programs_are_right_at_extents_that_they_were_not_made_for(
+    flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Optimised as users are told to, without a warning."""
+    value, real = filtered(), np.float32 if flags else np.float64
+    tree = {"value": value, "gradient": tc.grad(value, "F")}
+    rng = np.random.default_rng(1)
+    for few in (1, 2, 3):
+        source = tc.to_code(tree, "c", "f0", sizes={"k": few, "n": 9})
+        library = built(source, tmp_path, "-O3", "-fopenmp-simd", *flags, name=f"few{few}")
+        for k in (few, 5):
+            arrays = {"F": rng.normal(size=(k, k)) / k, "Y": rng.normal(size=(9, k))}
+            job = Job(f"{few} {k}", tree, arrays, {"k": k, "n": 9})
+            status, found = called(library, source, "f0", job, real)
+            assert status == 0
+            for mine, expected in zip(found, job.expected(), strict=True):
+                near = 1e-3 if flags else 1e-11
+                np.testing.assert_allclose(mine, expected, rtol=near, atol=near)
+
+
+def test_few_rows_are_written_out_by_the_compiler() -> None:
+    """Where extents are said, in one function that knows them and not in a second text."""
+    value = filtered()
+    made = {k: tc.to_code(value, "c", sizes={"k": k, "n": 99}) for k in (2, 16)}
+    assert re.search(r"k == 2\)\n.*\n +return f_sized\(F, Y, 2, n, out, work\);", made[2])
+    assert made[2].count("cholesky(k, ") == 1
+    assert "f_sized" not in header_of(made[2]) + made[16] + tc.to_code(value, "c")
