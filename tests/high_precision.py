@@ -41,6 +41,7 @@ def sech(x: Any) -> Any:
 #: Of rows whose definition at many digits needs more than these.
 DEFINED: dict[str, Function] = {
     "softplus": softplus, "sigmoid": sigmoid, "logcosh": logcosh, "sech": sech,
+    "logaddexp": lambda a, b: b + softplus(a - b),
 }  # fmt: skip
 
 
@@ -107,6 +108,86 @@ STATED: dict[str, Callable[[int, Any], Any]] = {
 }  # fmt: skip
 
 
+# --- functions of two operands, one of which is a number ------------------------------------------
+
+
+def _sum_of(k: int, term: Callable[[int], Any]) -> Any:
+    return mp.fsum(math.comb(k, j) * term(j) for j in range(k + 1))
+
+
+def _bessel(f: Function, sign: int, n: float) -> Callable[[int, Any], Any]:
+    """2 f' = f(n - 1) + sign f(n + 1) (Abramowitz and Stegun, 9.1.27 and 9.6.26)."""
+    return lambda k, x: _sum_of(k, lambda j: sign**j * f(n - k + 2 * j, x)) / 2**k
+
+
+def _kv(n: float) -> Callable[[int, Any], Any]:
+    rule = _bessel(mp.besselk, 1, n)
+    return lambda k, x: (-1) ** k * rule(k, x)
+
+
+def _ive(n: float) -> Callable[[int, Any], Any]:
+    rule = _bessel(mp.besseli, 1, n)
+    return lambda k, x: mp.exp(-x) * _sum_of(k, lambda j: (-1) ** (k - j) * rule(j, x))
+
+
+def _power(a: Any, k: int, x: Any) -> Any:
+    return mp.ff(a, k) * x ** (a - k)
+
+
+def _gammainc(a: Any, sign: int) -> Callable[[int, Any], Any]:
+    """Of the regularised incomplete gamma function: the density of the gamma distribution."""
+
+    def density(k: int, x: Any) -> Any:
+        terms = _sum_of(k, lambda j: (-1) ** (k - j) * _power(a - 1, j, x))
+        return sign * mp.exp(-x) * terms / mp.gamma(a)
+
+    def value(x: Any) -> Any:
+        below, above = (0, x) if sign > 0 else (x, mp.inf)
+        return mp.gammainc(a, below, above, regularized=True)
+
+    return lambda k, x: density(k - 1, x) if k else value(x)
+
+
+def _betaln(b: Any) -> Callable[[int, Any], Any]:
+    def stated(k: int, x: Any) -> Any:
+        return mp.psi(k - 1, x) - mp.psi(k - 1, x + b) if k else mp.log(mp.beta(x, b))
+
+    return stated
+
+
+def _beta(b: Any) -> Callable[[int, Any], Any]:
+    """Of exp(betaln), as the gamma function's derivatives follow from those of its logarithm."""
+
+    def stated(k: int, x: Any) -> Any:
+        p, q, r, s = (mp.psi(j, x) - mp.psi(j, x + b) for j in range(4))
+        return mp.beta(x, b) * (
+            1, p, p**2 + q, p**3 + 3 * p * q + r, p**4 + 6 * p**2 * q + 3 * q**2 + 4 * p * r + s
+        )[k]  # fmt: skip
+
+    return stated
+
+
+def two_operands(name: str, place: int, held: float) -> Callable[[int, Any], Any] | None:
+    """Derivatives by the operand at `place`, the other held, as handbooks state them, for x > 0."""
+    a = mp.mpf(held)
+    made: dict[tuple[str, int], Callable[[], Callable[[int, Any], Any]]] = {
+        ("jv", 1): lambda: _bessel(mp.besselj, -1, a),
+        ("yv", 1): lambda: _bessel(mp.bessely, -1, a),
+        ("iv", 1): lambda: _bessel(mp.besseli, 1, a),
+        ("kv", 1): lambda: _kv(a),
+        ("ive", 1): lambda: _ive(a),
+        ("gammainc", 1): lambda: _gammainc(a, 1),
+        ("gammaincc", 1): lambda: _gammainc(a, -1),
+        ("betaln", 0): lambda: _betaln(a),
+        ("betaln", 1): lambda: _betaln(a),
+        ("beta", 0): lambda: _beta(a),
+        ("beta", 1): lambda: _beta(a),
+        ("polygamma", 1): lambda: lambda k, x: mp.psi(int(a) + k, x),
+        ("inverse_mills", 1): lambda: lambda k, x: oracle.FUNCTIONS["inverse_mills"](a + k, x),
+    }
+    return made[name, place]() if (name, place) in made else None
+
+
 #: Weights of f(x + k h), k = -order, …, order by two, over (2 h)^order.
 STENCILS = {0: (1,), 1: (-1, 1), 2: (1, -2, 1), 3: (-1, 3, -3, 1), 4: (1, -4, 6, -4, 1)}
 
@@ -127,13 +208,16 @@ def _difference(f: Function, x: float, order: int, digits: int) -> tuple[Any, bo
 
 
 #: Functions with steps have derivatives 0, which differences across a step do not see.
-STEPS = {"ceil", "floor", "rint", "gammasgn", "sign", "isnan", "logical_not"}
+STEPS = {
+    "ceil", "floor", "rint", "gammasgn", "sign", "isnan", "logical_not", "logical_and",
+    "logical_or", "equal", "not_equal", "less", "less_equal",
+}  # fmt: skip
 
 
 @lru_cache(100_000)
 def derivative(name: str, f: Function, x: float, order: int) -> Any:
     """The derivative, by two precisions that agree; nan outside of the domain, None if unknown."""
-    if order and name in STEPS:
+    if order and name.partition("(")[0] in STEPS:
         return mp.mpf(0)
     stated = STATED.get(name)
     last, left = None, True
