@@ -56,6 +56,15 @@ def test_what_needs_no_state_is_computed_ahead_for_all_steps() -> None:
     assert not re.search(r"\w+h\(", backward)
 
 
+def test_steps_multiply_several_rows_at_a_time_and_copy_nothing_to_itself() -> None:
+    """Also where a step keeps its state before it goes on."""
+    source = tc.to_code(tc.grad(LAST @ LAST, (W, U)), "c")
+    forward, backward = steps(source)
+    assert forward.count("multiply_rows(k, k, W, ") == 1
+    assert backward.count("add_rows(k, k, W, ") == 1
+    assert not re.search(r"^ *(\S+) = \1;$", source, re.MULTILINE)
+
+
 def test_extents_decide_whether_there_is_room_ahead() -> None:
     """Values that are held for all steps are no larger than the slices."""
     wide = tc.var("V", ("p", "k"))

@@ -99,7 +99,18 @@ def reused(nodes: Sequence[Node], arrays: Mapping[str, Array], kept: Sequence[st
                 break
         else:
             ends[name] = at[-1]
-    return replaced(nodes, names)
+    return _moving(replaced(nodes, names))
+
+
+def _moving(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes without copies of entries to where they are."""
+    found: list[Node] = []
+    for node in nodes:
+        body = _moving(node.body) if isinstance(node, Loop) else []
+        still = isinstance(node, Line) and (node.sign, node.value) == ("=", node.target)
+        if not (still or (isinstance(node, Loop) and not body)):
+            found.append(node.around(body) if isinstance(node, Loop) else node)
+    return found
 
 
 def _in_place(node: Node, owner: str, name: str, names: Mapping[str, str]) -> bool:

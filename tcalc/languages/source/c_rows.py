@@ -40,22 +40,26 @@ def _term(loop: Loop, inner: Node | None, x: str) -> tuple[str, Line, re.Match[s
 
 def _multiplied(loop: Loop) -> list[Node]:
     """The call for y = a x, and a loop over the rest; nothing where the loop is no such product."""
-    found = _term(loop, loop.body[1] if len(loop.body) > 2 else None, r"(?P<x>\w+)\[{}\]")
+    at = next((k for k, n in enumerate(loop.body) if isinstance(n, Loop)), 0)
+    found = _term(loop, loop.body[at] if 0 < at < len(loop.body) - 1 else None, r"(?P<x>\w+)\[{}\]")
     if found is None:
         return []
     extent, term, given = found
     lines = [line for line in loop.body if isinstance(line, Line)]
-    zero, stored, *rest = lines
+    before, (zero, stored, *rest) = lines[: at - 1], lines[at - 1 :]
     y = re.fullmatch(rf"(\w+)\[{loop.index}\]", stored.target)
     begun = (zero.kind, zero.value, zero.target) == ("real", "0", term.target)
     if not (begun and y and (stored.sign, stored.value) == ("=", zero.target)):
         return []
     if {given["a"], given["x"]} & {line.written for line in lines}:
         return []
+    if any(line.kind or y[1] in words(line) for line in before):
+        return []
     call = f"multiply_rows({loop.extent}, {extent}, {given['a']}, {given['x']}, {y[1]})"
     word = re.compile(rf"\b{zero.target}\b")
     after = [mapped(line, lambda text: word.sub(stored.target, text)) for line in rest]
-    return [Call(call, (y[1],)), *([loop.around(after)] if after else [])]
+    parts = [loop.around([*part]) if part else None for part in (before, after)]
+    return [node for node in (parts[0], Call(call, (y[1],)), parts[1]) if node is not None]
 
 
 def _added(loop: Loop, arrays: Mapping[str, Array]) -> list[Node]:
