@@ -123,6 +123,7 @@ def test_undeclared_names_have_their_order_from_use_or_are_matrices(
         ("x'", 1, 2, "#('ij->ji', A)"),
         ("sinn(A)", 1, 1, "did you mean `sin`?"),
         ("A(B)", 1, 1, "unknown function `A`"),
+        ("a*extent()", 1, 3, "extent takes one dimension, as in extent(n)"),
         ("[1, 2", 1, 1, "never closed"),
         ("[1, [2]]", 1, 1, "nested brackets of equal lengths"),
         ("x = 1; x = 2; x", 1, 8, "has a value already"),

@@ -173,7 +173,8 @@ class _ExpressionBuilder:
         if node.kind == "number":
             return Affine.of(int(node.name)) if node.name.isdecimal() else None
         if node.kind == "call" and node.name == "extent":
-            return form_of(self.tree.parameters[len(self.built)][0])
+            texts = self.tree.parameters.get(len(self.built), ())
+            return form_of(texts[0]) if len(texts) == 1 else None
         if node.kind == "name":
             return Affine.of(node.name) if node.name in self.dimensions else None
         forms = [form for arg in node.args if (form := self.forms[arg]) is not None]
@@ -286,7 +287,9 @@ class _ExpressionBuilder:
         texts = self.tree.parameters.get(len(self.built), ())
         args = [self.built[place] for place in node.args]
         row = row_named(name)
-        if name == "extent" and len(texts) == 1:
+        if name == "extent":
+            if len(texts) != 1:
+                raise self.tree.error("extent takes one dimension, as in extent(n)", node.at)
             return filled(extent_coef(check_extent(texts[0], name)), ())
         if name in ENTRY_FUNCTIONS or (row is not None and not row.parameters):
             self.check_entrywise(node)
