@@ -23,7 +23,8 @@ COLUMNS = ("value", "gradient", "Hessian", "products", "n x n")
 def flat(blocks: nests.Nest, wrt: Any, data: Mapping[str, Array]) -> Array:
     """A Hessian by one variable or by several as one matrix."""
     if not isinstance(wrt, tuple):
-        return np.asarray(blocks)
+        size = np.size(data[wrt.name])
+        return np.reshape(blocks, (size, size))
     sizes = [np.size(data[v.name]) for v in wrt]
     return np.block([
         [np.reshape(e, (m, k)) for e, k in zip(row, sizes, strict=True)]
