@@ -66,7 +66,7 @@ class _Hoisting:
             size = self.entries(e)
             if not slices or size > min(self.room, sum([self.width[v] for v in slices])):
                 return None
-            if size > self.call and not (e.ndim <= 1 and _multiplies(e)):
+            if size > self.call and not _multiplies(e):
                 return None
             self.room -= size
             self.known[id(e)] = v = body_variable(f"h{len(self.made)}", e.shape)
