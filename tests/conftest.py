@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,9 @@ for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("TCALC_BACKEND", "numpy")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+# Shells start what runs in the background with interrupts ignored, which some tests send.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("tcalc", deadline=None, print_blob=True)
 settings.load_profile("tcalc")
