@@ -129,8 +129,10 @@ def test_a_limit_of_memory_chooses_checkpoints(
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-def test_second_derivatives_within_a_limit() -> None:
-    n, hessian = 64, tc.hessian(net("n", False), "x")
+@pytest.mark.parametrize("n", [64, 256])
+def test_second_derivatives_within_a_limit(n: int) -> None:
+    """Of fewer steps than an extent is taken for where modes are compared, and of more."""
+    hessian = tc.hessian(net("n", False), "W")
     x = np.random.default_rng(1).normal(size=(n, H))
     arrays = {"W": np.eye(H) / 2, "x": x}
     plain = tc.compile(hessian)

@@ -69,8 +69,14 @@ def test_passes_over_parts_of_the_rows_give_the_value(name: str) -> None:
     if not rows:
         pytest.skip("nothing of it is by rows")
     used = {k: v for k, v in values.items() if k in [*e.variables, "g"]}
+    extents = {
+        name: n
+        for v in e.variables.values()
+        for name, n in zip(v.shape, np.shape(values[v.name]), strict=True)
+        if isinstance(name, str)
+    }
     for bounds in ([0, ROWS], [0, 1, 9, ROWS]):
-        (found,) = run_by_hand(passes_of(e), used, bounds)
+        (found,) = run_by_hand(passes_of(e), used | extents, bounds)
         np.testing.assert_allclose(found, e(**used), rtol=1e-11, atol=1e-11)
 
 

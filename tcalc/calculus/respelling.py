@@ -75,12 +75,13 @@ def respelled(
     checkpoints : bool
         Whether these are functions whose loops keep states now and then, in place of all others.
     mode : str
-        As of `derivative`.
+        As of `derivative`; with checkpoints it is reverse, the mode that reads states again.
 
     Returns
     -------
     list of Expr, or None where no function has another spelling.
     """
+    mode = "reverse" if checkpoints else mode
     groups: dict[int, list[int]] = {}
     for k, root in enumerate(roots):
         worth = isinstance(root, Derivative) and (checkpoints or len(root.wrt) + root.of.ndim > 1)
