@@ -25,9 +25,10 @@ from . import processes
 #: Rows and columns of a block whose work is nothing beside what its task costs.
 SMALL, NARROW = 16, 20
 #: Columns of blocks where workers are compared, and the least seconds of work that each has.
-WIDE, WORK = 400, 0.1
-#: Blocks for each worker there.
-EACH = 10
+WIDE, WORK = 800, 0.1
+#: Blocks for each worker there: so many that the client, which has no core to itself on a small
+#: machine, is little beside them.
+EACH = 30
 #: With these settings of dask's no blocks share a task.
 EACH_ALONE = {"tcalc.task-seconds": 0}
 #: Blocks from which one evaluation is long enough to be timed once.
