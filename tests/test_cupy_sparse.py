@@ -13,7 +13,7 @@ import tcalc as tc
 from tcalc.support.namespaces import on_device, on_host
 from tests.cupy_device import DEVICE
 from tests.cupy_stand_in import has_device
-from tests.test_sparse_data import DENSE, EXPRESSIONS, FORMATS, LOSS, K, M, N, sparse, w
+from tests.test_sparse_data import DENSE, EXPRESSIONS, FORMATS, LOSS, M, N, empty, sparse, w
 
 pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("device")]
 stand_in_only = pytest.mark.skipif(has_device(), reason="counts what the stand-in is asked for")
@@ -58,9 +58,7 @@ def test_products_with_arrays_wait_for_results_alone(name: str) -> None:
 @pytest.mark.parametrize("shape", [(0, 5), (7, 0), (1, 1)])
 @pytest.mark.parametrize("name", ["gradient", "Hessian", "two sparse", "row sums", "total"])
 def test_empty_matrices(name: str, shape: tuple[int, int]) -> None:
-    m, n = shape
-    data = DENSE | {"X": np.zeros(shape), "Y": np.zeros((m, K)), "w": np.ones(n), "y": np.ones(m)}
-    data |= {"W": np.ones((n, K)), "T": np.zeros(shape)}
+    data = empty(shape)
     found = tc.compile(EXPRESSIONS[name], backend="cupy")(sparse(data))
     np.testing.assert_allclose(found, EXPRESSIONS[name](data))
 

@@ -79,12 +79,17 @@ def test_values_are_those_of_the_matrix_written_out(name: str, backend: str) -> 
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+def empty(shape: tuple[int, int]) -> dict[str, np.ndarray]:
+    """Data whose matrices have no entries that are not zero."""
+    m, n = shape
+    data = DENSE | {"X": np.zeros(shape), "Y": np.zeros((m, K)), "w": np.ones(n), "y": np.ones(m)}
+    return data | {"W": np.ones((n, K)), "T": np.zeros(shape)}
+
+
 @pytest.mark.parametrize("shape", [(0, 5), (7, 0), (1, 1)])
 @pytest.mark.parametrize("name", ["gradient", "Hessian", "two sparse", "row sums", "total"])
 def test_empty_matrices(name: str, shape: tuple[int, int]) -> None:
-    m, n = shape
-    data = DENSE | {"X": np.zeros(shape), "Y": np.zeros((m, K)), "w": np.ones(n), "y": np.ones(m)}
-    data |= {"W": np.ones((n, K)), "T": np.zeros(shape)}
+    data = empty(shape)
     wanted = EXPRESSIONS[name](data)
     np.testing.assert_allclose(EXPRESSIONS[name](sparse(data)), wanted)
 
