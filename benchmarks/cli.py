@@ -1,23 +1,23 @@
-"""The command line: `run list fit factor source first depth spellings cluster plot`."""
+"""The command line: `run list fit factor source first depth spellings cluster report plot`."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import platform
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from . import devices, first, nests, processes, report, sources, spellings, suite
+from .machines import machine
 from .problem import QUANTITIES
 from .problems import PROBLEMS
 from .problems.factorisations import FACTORISATIONS
+from .processes import progress
+from .reporting import command
 from .rivals import RIVALS
 
 
@@ -88,6 +88,7 @@ def parser() -> argparse.ArgumentParser:
     plot.add_argument("--out", type=Path, required=True, metavar="PNG")
     plot.set_defaults(command=draw)
     add_factor_and_fit(commands)
+    command.add(commands)
     return top
 
 
@@ -193,18 +194,6 @@ def ended(document: dict[str, Any], failures: list[str], options: argparse.Names
     return 1 if failures or report.wrong(document) else 0
 
 
-def machine() -> dict[str, Any]:
-    """What a reader of the numbers must know of the machine."""
-    return {
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "processors": os.cpu_count(),
-        "date": datetime.now(UTC).date().isoformat(),
-        "device": devices.described(),
-        "versions": {rival.package: rival.version for rival in RIVALS.values() if rival.installed},
-    }
-
-
 def list_problems(options: argparse.Namespace) -> int:
     for problem in PROBLEMS.values():
         variables = ", ".join(nests.leaves(problem.wrt))
@@ -272,7 +261,7 @@ def depths(options: argparse.Namespace) -> int:
 
 
 def spelled_models(options: argparse.Namespace) -> int:
-    spellings.show(options.n)
+    print(spellings.text(spellings.rows(options.n)))
     return 0
 
 
@@ -300,19 +289,3 @@ def draw(options: argparse.Namespace) -> int:
 
     plot.draw(json.loads(options.file.read_text(encoding="utf-8")), options.out)
     return 0
-
-
-@contextmanager
-def progress(total: int) -> Iterator[tuple[processes.Tell, Any]]:
-    """(tell what is being done, one step is done), on standard error."""
-    bar: Any = None
-    if sys.stderr.isatty():
-        with suppress(ImportError):
-            from tqdm import tqdm
-
-            bar = tqdm(total=total, leave=False)
-    if bar is None:
-        yield lambda what: print(what, file=sys.stderr, flush=True), lambda: None
-        return
-    with bar:
-        yield bar.set_postfix_str, bar.update

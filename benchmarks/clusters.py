@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from statistics import median
@@ -133,21 +133,20 @@ def made(blocks: int, rows: int) -> dict[str, Any]:
 def speedup(counts: Sequence[int], repeat: int) -> dict[str, Any]:
     """Seconds of an evaluation by the number of workers, on the same blocks with enough work.
 
-    All clusters are there at once and take turns, so that what else the machine does meets all of
-    them; each number is the best of its turns.
+    Clusters take turns, so that what else the machine does meets all of them, and each has the
+    machine to itself: workers that wait take some hundredths of a processor each. Each number is
+    the best of its turns, after a small evaluation in which workers import and plan.
     """
     rows, blocks = rows_worth(WORK), EACH * max(counts)
-    step, data = tc.compile(tc.hessian(*objective()), backend="dask"), made(blocks, rows)
+    step = partial(tc.compile(tc.hessian(*objective()), backend="dask"), w=np.zeros(WIDE))
     best = dict.fromkeys(map(str, counts), float("inf"))
-    with ExitStack() as stack, import_module("dask").config.set(EACH_ALONE):
-        clients = {str(n): stack.enter_context(workers(n)) for n in counts}
-        for turn in range(repeat + 1):
-            for count, client in clients.items():
-                with client.as_current():
-                    taken = seconds(partial(step, w=np.zeros(WIDE), **data), 1)
-                tell(f"{count} workers, {blocks} blocks of {rows} rows: {taken:.3f} s")
-                if turn:  # in the first one workers import and plan
-                    best[count] = min(best[count], taken)
+    for _ in range(repeat):
+        for count in counts:
+            with workers(count), import_module("dask").config.set(EACH_ALONE):
+                step(**made(2 * count, rows))
+                taken = seconds(partial(step, **made(blocks, rows)), 1)
+            tell(f"{count} workers, {blocks} blocks of {rows} rows: {taken:.3f} s")
+            best[str(count)] = min(best[str(count)], taken)
     return {"rows": rows, "columns": WIDE, "blocks": blocks, "work": WORK, "repeat": repeat,
             "seconds": best}  # fmt: skip
 

@@ -2,10 +2,10 @@
 
 A contestant's value is compared with one from another family (jax, by hand, autograd); products of
 a core with random directions with jax's Hessian-vector products, of a Jacobian with its
-pushforwards. A Newton step is multiplied by the
-Hessian again: its residual, relative to the right-hand side, may come to the condition number times
-the rounding unit, and the problems are conditioned well enough for the tolerance of all other
-values. A value that is wrong, or that nobody can check, gets no time.
+pushforwards; so are large Hessians, which an oracle may be unable to hold. A Newton step is
+multiplied by the Hessian again: its residual, relative to the right-hand side, may come to the
+condition number times the rounding unit, and the problems are conditioned well enough for the
+tolerance of all other values. A value that is wrong, or that nobody can check, gets no time.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ DIRECTIONS = 2
 SHORTEST = 2e-3  # seconds in one measurement, repeating calls that are shorter
 PATIENCE = 10.0  # seconds that one contestant may take in all
 LONG = 3.0  # seconds from which on the call that is checked is the only one
+LARGE = 2**20  # entries from which on a Hessian is judged by products with random directions
+
+Tell = Callable[[str], None]
 
 
 @dataclass
@@ -106,6 +109,10 @@ def check(task: Task, entry: Entry, value: Any, oracle: Oracle) -> float:
             raise TypeError(f"{entry.label} gives a core without a product to check it by")
         along = oracle.product if entry.quantity == "core" else oracle.pushforward
         return max(relative_error(entry.product(value, v), along(v)) for v in directions(task))
+    value = nests.each(np.asarray, value)
+    if entry.quantity == "hessian" and sum(map(np.size, nests.leaves(value))) >= LARGE:
+        pairs = [(nests.times(value, v), oracle.product(v)) for v in directions(task)]
+        return max(relative_error(found, expected) for found, expected in pairs)
     return relative_error(value, oracle.dense(entry.quantity))
 
 
@@ -119,22 +126,29 @@ def oracles(task: Task) -> list[Oracle]:
     return [replace(oracle, dense=cache(oracle.dense)) for oracle in made if oracle is not None]
 
 
-def enter(task: Task, rivals: Iterable[str], quantities: Iterable[str]) -> list[Entry]:
+def enter(
+    task: Task, rivals: Iterable[str], quantities: Iterable[str], tell: Tell = lambda _: None
+) -> list[Entry]:
     """What the rivals that are installed offer for these quantities."""
     wanted = set(quantities)
     held = tuple([quantity for quantity in task.case.quantities if quantity in wanted])
     task = replace(task, case=replace(task.case, quantities=held))
-    return [
-        entry
-        for name in rivals
-        if RIVALS[name].installed and name not in task.problem.without
-        for entry in RIVALS[name].entries(task)
-        if entry.quantity in held
-    ]
+    entries = []
+    for name in rivals:
+        if RIVALS[name].installed and name not in task.problem.without:
+            tell(f"preparing {name}")
+            for entry in RIVALS[name].entries(task):
+                tell(f"prepared {entry.quantity}, {entry.label}")
+                entries.append(entry)
+    return [entry for entry in entries if entry.quantity in held]
 
 
 def measure(
-    task: Task, entries: list[Entry], repeat: int, tell: Callable[[str], None] = lambda _: None
+    task: Task,
+    entries: list[Entry],
+    repeat: int,
+    tell: Tell = lambda _: None,
+    patience: float = PATIENCE,
 ) -> list[Row]:
     """Rows of all entries: first everything is checked, then what is right is timed."""
     judges = oracles(task)
@@ -146,7 +160,7 @@ def measure(
     rows, right = [], []
     for entry in entries:
         tell(f"checking {entry.quantity}, {entry.label}")
-        row, second = validate(task, entry, judges)
+        row, second = validate(task, entry, judges, tell)
         rows.append(row)
         if row.refused:
             continue
@@ -159,11 +173,13 @@ def measure(
     for quantity in QUANTITIES:
         if runs := [run for run in right if run[1].quantity == quantity]:
             tell(f"timing {quantity}")
-            time_together(runs, repeat)
+            time_together(runs, repeat, patience)
     return sorted(rows, key=lambda row: QUANTITIES.index(row.quantity))
 
 
-def validate(task: Task, entry: Entry, judges: list[Oracle]) -> tuple[Row, float]:
+def validate(
+    task: Task, entry: Entry, judges: list[Oracle], tell: Tell = lambda _: None
+) -> tuple[Row, float]:
     """The row without a time yet, and how long a second call took.
 
     Where nothing is prepared at the first call and that takes long, there is no second one.
@@ -177,11 +193,13 @@ def validate(task: Task, entry: Entry, judges: list[Oracle]) -> tuple[Row, float
         start = time.perf_counter()
         value = entry.call()
         taken = time.perf_counter() - start
+        tell(f"judging {entry.quantity}, {entry.label}")
         row.error = check(task, entry, value, judge)
         row.bytes = held(value)
         del value
         row.once = entry.ready and taken > LONG
         if not row.once:
+            tell(f"calling {entry.quantity}, {entry.label}")
             taken = timed_alone(entry.call)
     except Degenerate:
         raise
@@ -210,7 +228,9 @@ def peak_traced(call: Callable[[], Any]) -> int:
         tracemalloc.stop()
 
 
-def time_together(runs: list[tuple[Entry, Row, float]], repeat: int) -> None:
+def time_together(
+    runs: list[tuple[Entry, Row, float]], repeat: int, patience: float = PATIENCE
+) -> None:
     """Best time of each entry, taking turns so that a noisy moment hits all alike."""
     spent = dict.fromkeys(range(len(runs)), 0.0)
     enabled = gc.isenabled()
@@ -218,7 +238,7 @@ def time_together(runs: list[tuple[Entry, Row, float]], repeat: int) -> None:
     try:
         for turn in range(repeat):
             for place, (entry, row, first) in enumerate(runs):
-                if turn and spent[place] > PATIENCE:
+                if turn and spent[place] > patience:
                     continue
                 loops = max(1, int(SHORTEST / max(first, 1e-9)))
                 taken = entry.clock() if entry.clock else timed(entry.call, loops)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -65,9 +66,12 @@ def machine_line(document: dict[str, Any]) -> str:
     machine = document["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     device = f"{machine['device']}, " if machine.get("device") else ""
+    name = f" ({machine['processor']})" if machine.get("processor") else ""
+    memory = f"{machine['memory'] / 2**30:.0f} GiB, " if machine.get("memory") else ""
+    commit = f"; commit {machine['commit']}" if machine.get("commit") else ""
     return (
-        f"{machine['system']}, {machine['processors']} processors, {device}"
-        f"Python {machine['python']}, {versions}; {machine['date']}"
+        f"{machine['system']}, {machine['processors']} processors{name}, {memory}{device}"
+        f"Python {machine['python']}, {versions}; {machine['date']}{commit}"
     )
 
 
@@ -103,6 +107,19 @@ def table(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             floor(flops, result, "flops"),
             floor(row["bytes"], result, "bytes"),
         )
+
+
+#: What libraries say where they ask the system for more than there is.
+NO_MEMORY = re.compile(r"out of memory|memoryerror|memory.?limit|resource_exhausted|allocate", re.I)
+
+
+def brief(refused: str) -> str:
+    """In a few words, why a contestant has no time."""
+    if refused.startswith("not tried"):
+        return refused
+    words = ("unchecked", "nobody to check it", "wrong value", "failed")
+    found = next((word for word in words if refused.startswith(word)), refused)
+    return "out of memory" if found == "failed" and NO_MEMORY.search(refused) else found
 
 
 def floor(amount: float | None, result: dict[str, Any], rate: str) -> str:

@@ -28,7 +28,12 @@ SIZES = {
     "gp": (300, 300),
     "convolution-1d": (10_000, 10_000),
     "convolution-1d-kernel": (10_000, 10_000),
+    "convolution-1d-product": (10_000, 10_000),
     "convolution-2d": (64, 64),
+    "convolution-2d-image": (64, 64),
+    "convolution-2d-product": (64, 64),
+    "convolution-2d-channels": (32, 64),
+    "convolution-2d-channels-image": (32, 64),
     "kalman": (10, 100),
     "rnn": (10, 100),
 }

@@ -8,12 +8,12 @@ model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import nests
+from . import nests, processes
 from .problem import Array
 from .spelled import MODELS
 
@@ -77,11 +77,19 @@ def rows(n: int | None = None, checked: int = 40) -> list[dict[str, Any]]:
     return found
 
 
-def show(n: int | None) -> None:
-    """Print the counts of all models."""
-    print(f"{'model':10} {'n':>6} {'spelling':24}", *map("{:>9}".format, COLUMNS))
-    for row in rows(n):
+def text(found: Sequence[dict[str, Any]]) -> str:
+    """The counts of all models, a line a spelling."""
+    lines = [" ".join([f"{'model':10} {'n':>6} {'spelling':24}", *map("{:>9}".format, COLUMNS)])]
+    for row in found:
         counts = [*row["operations"], row["products"], row["matrices"]]
-        print(
-            f"{row['model']:10} {row['n']:6} {row['spelling']:24}", *map("{:9.3g}".format, counts)
-        )
+        named = f"{row['model']:10} {row['n']:6} {row['spelling']:24}"
+        lines.append(" ".join([named, *map("{:9.3g}".format, counts)]))
+    return "\n".join(lines)
+
+
+def run(n: int | None = None) -> dict[str, Any]:
+    return {"rows": rows(n)}
+
+
+if __name__ == "__main__":
+    processes.serve(run)

@@ -27,7 +27,7 @@ class Tasks(dask.callbacks.Callback):  # type: ignore[misc]
 
     def passes(self) -> list[Any]:
         """Tasks that read blocks."""
-        return [k for k in self.keys if k[0].startswith("tcalc-pass") and k[1] == 0]
+        return [k for k in self.keys if k[0].startswith("tcalc-pass")]
 
 
 def in_blocks(e: tc.Expr, values: dict[str, Any], rows: int = 13) -> dict[str, Any]:

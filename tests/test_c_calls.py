@@ -45,6 +45,8 @@ ALONE: dict[str, Any] = {
     "a system": [tc.linalg.solve(A, w), tc.linalg.inv(A), tc.linalg.logdet(A)],
     "all entries of a transpose": tc.max(abs(A.T @ A + A).T) * tc.norm(tc.sin(A).T),
     "a Newton step": tc.compress(tc.hessian(COSINES, w)).solve(tc.grad(COSINES, w)),
+    "one function of entries": tc.cos(X),
+    "a sine beside a cosine": tc.sin(X) * tc.cos(X),
     "nests": {"a": (w * c, [tc.sum(w), {"b": tc.exp(w)}]), "k": c * c * 3},
     "a number": c * tc.sum(tc.exp(w * c)),
 }

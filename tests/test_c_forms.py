@@ -32,7 +32,10 @@ LEFT = {
         ("transpose", "insert", "reshape", "broadcast", "diagonal", "window", "part", "scratch"),
         "nothing is computed: views, and memory",
     ),
-    **dict.fromkeys(("gram", "factor", "finish", "solve", "kernels"), "one call of LAPACK or BLAS"),
+    **dict.fromkeys(
+        ("gram", "dot_over", "factor", "finish", "solve", "kernels"),
+        "a few calls of LAPACK or BLAS",
+    ),
     **dict.fromkeys(("sparse_dot", "sparse_gram", "sparse_inner"), "SciPy's sparse products"),
     **dict.fromkeys(("integers", "index", "joint"), "integers are checked, once a call"),
     "loop": "a function of its own",

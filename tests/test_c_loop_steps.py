@@ -16,6 +16,7 @@ from tests.test_backends import failure
 
 #: Kinds without a form in C, and why.
 BY_PYTHON = {
+    "dot_over": "panels of products so large that a call of BLAS by Python is little beside them",
     "sparse_dot": "no loop has sparse operands",
     "sparse_gram": "no loop has sparse operands",
     "sparse_inner": "no loop has sparse operands",

@@ -65,13 +65,46 @@ def test_steps_multiply_several_rows_at_a_time_and_copy_nothing_to_itself() -> N
     assert not re.search(r"^ *(\S+) = \1;$", source, re.MULTILINE)
 
 
+def test_short_rows_that_all_steps_read_are_turned_ahead_once() -> None:
+    """Neither rows so long that a sum along them is little, nor a matrix that a step makes."""
+    made = {k: tc.to_code(LAST @ LAST, "c", sizes={"k": k, "n": 9}) for k in (4, 16, 200)}
+    (loop,) = steps(made[16])
+    assert "multiply_columns(k, k, W_columns, " in loop
+    assert made[16].count("W_columns[i * k + j] = W[j * k + i];") == 1
+    assert "W_columns[" not in loop + made[4] + made[200]
+    own = tc.fold(lambda S, t: tc.tanh(S @ X[t])[:, None] * W, W, "n")
+    assert "multiply_columns" not in tc.to_code(own, "c", sizes={"k": 16, "n": 9})
+
+
+@pytest.mark.parametrize("flags", [(), ("-DSINGLE",)], ids=["double", "float"])
+def test_products_by_columns_are_right_at_all_extents(
+    flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    real, rng = np.float32 if flags else np.float64, np.random.default_rng(2)
+    source = tc.to_code(LAST, "c", "f0", sizes={"k": 16, "n": 9})
+    library = built(source, tmp_path, "-O3", "-fopenmp-simd", *flags)
+    for k in (1, 2, 7, 15, 16, 17, 32, 33, 50):
+        U, W = rng.normal(size=(2, k, k)) / k
+        arrays = {"U": U, "W": W, "X": rng.normal(size=(9, k))}
+        status, (found,) = called(
+            library, source, "f0", Job(str(k), LAST, arrays, {"k": k, "n": 9}), real
+        )
+        state = np.zeros(k)
+        for x in arrays["X"]:
+            state = np.tanh(W @ state + U @ x)
+        assert status == 0
+        np.testing.assert_allclose(
+            found, state, rtol=1e-3 if flags else 1e-11, atol=1e-5 if flags else 1e-12
+        )
+
+
 def test_extents_decide_whether_there_is_room_ahead() -> None:
     """Values that are held for all steps are no larger than the slices."""
     wide = tc.var("V", ("p", "k"))
     last = tc.fold(lambda s, t: tc.tanh(s * (wide @ X[t])), tc.ones("p"), "n")
     few, many = (tc.to_code(last, "c", sizes={"n": 50, "k": 8, "p": p}) for p in (4, 400))
     assert not re.search(r"\bV\b", "".join(steps(few)))
-    assert re.search(r"\bV\b", "".join(steps(many)))
+    assert re.search(r"\bV(_columns)?\b", "".join(steps(many)))
 
 
 def test_small_products_call_no_library(tmp_path: Path) -> None:
@@ -134,3 +167,11 @@ def test_few_rows_are_written_out_by_the_compiler() -> None:
     assert re.search(r"k == 2\)\n.*\n +return f_sized\(F, Y, 2, n, out, work\);", made[2])
     assert made[2].count("cholesky(k, ") == 1
     assert "f_sized" not in header_of(made[2]) + made[16] + tc.to_code(value, "c")
+
+
+def test_what_several_loops_read_row_by_row_is_copied_once() -> None:
+    """The Hessian's loops read the slopes of all steps; they are made by columns."""
+    source = tc.to_code(tc.hessian(LAST @ LAST, W), "c")
+    nests = re.findall(r"(t\w+)\[i \* k \+ j\] = (t\w+\[j \* n \+ i\]);", source)
+    assert nests
+    assert len({read for _, read in nests}) == len(nests)

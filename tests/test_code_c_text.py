@@ -178,12 +178,13 @@ def test_what_one_row_needs_is_as_long_as_a_row() -> None:
     assert "(size_t)(m * n + n)" in tc.to_code(shared, "c")
 
 
-def test_loops_meet_earlier_ones_through_those_between() -> None:
-    """Noise on a kernel's diagonal: each of its rows is made beside the kernel's."""
+def test_diagonals_are_added_to_the_other_terms_of_a_sum() -> None:
+    """Noise on a kernel's diagonal is added to it where it is, and held nowhere."""
     x, v = tc.var("x", ("n", "d")), tc.var("v", "d")
     kernel = tc.exp(-((x[:, None] - x[None]) ** 2) @ v) + tc.exp(c) * tc.eye("n")
     text = tc.to_code(kernel, "c", sizes={"n": 300, "d": 4})
-    assert "return (size_t)(n + d * n + n) * sizeof(real);" in text
+    assert "return (size_t)(d * n + n) * sizeof(real);" in text
+    assert "out[i * n + i] += exp(c);" in text
 
 
 def test_products_made_for_products_lie_along_their_longer_axes() -> None:
@@ -339,3 +340,10 @@ def test_ones_own_function_has_its_own_text(tmp_path: Path) -> None:
     status, (found,) = called(built(source, tmp_path), source, "f0", job)
     assert status == 0
     np.testing.assert_allclose(found, np.exp(2 * np.arange(3.0)).sum())
+
+
+def test_registers_are_filled_unless_loops_are_shorter() -> None:
+    """Loops of fewer entries than a whole register has would call functions of one number."""
+    e = tc.sum(tc.tanh(A @ tc.var("x", "n")))
+    for sizes, whole in (({}, True), ({"n": 100}, True), ({"n": 4}, False)):
+        assert ("prefer-vector-width=512" in tc.to_code(e, "c", sizes=sizes)) == whole

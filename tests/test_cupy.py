@@ -19,7 +19,8 @@ import scipy.special
 
 import tcalc as tc
 from tcalc.backends.cupy.library import BY_HOST, MissingDevice
-from tcalc.backends.cupy.program import hosted
+from tcalc.backends.cupy.pieces import of_host
+from tcalc.linalg import expm, logm, sqrtm
 from tests import linalg_cases, place_cases
 from tests.cases import CASES, Case
 from tests.cupy_device import DEVICE
@@ -184,10 +185,34 @@ def test_gathers_wait_for_results_alone(case: place_cases.Case) -> None:
 
 
 def by_host(step: Any, arrays: dict[str, Any]) -> int:
-    """The steps that the host computes, each of which has to wait for its operands."""
+    """How often what the host computes has to wait for its operands: once for a chain at most."""
     plan = step.plan_for(**{name: np.shape(a) for name, a in arrays.items()})
-    names = hosted(plan)
-    return len([s for s in plan.steps if s.params and getattr(s.params[0], "name", "") in names])
+    return min(len([s for s in plan.steps if of_host(s)]), 1)
+
+
+A, B, C = (tc.var(name, ("n", "n")) for name in "ABC")
+#: Outputs with steps of the host's, and how many times one of these has to wait for the device.
+HOSTED = {
+    "apart": ([expm(A), logm(B), sqrtm(C), tc.jv(2, A)], 1),
+    "on one another": ([expm(logm(B)), logm(sqrtm(B)) + B], 1),
+    "with steps of the device between": (
+        [expm(logm(B) @ C), sqrtm(B), logm(expm(A).T)],
+        2,
+    ),
+    "none": ([A @ B], 0),
+}
+
+
+@stand_in_only
+@pytest.mark.parametrize("name", HOSTED)
+def test_what_the_host_computes_is_waited_for_together(name: str) -> None:
+    outputs, wanted = HOSTED[name]
+    step = tc.compile(outputs, backend="cupy")
+    near = np.eye(4) + RNG.normal(size=(4, 4)) / 20
+    arrays = {v: near + k / 10 * np.eye(4) for k, v in enumerate("ABC")}
+    assert waits(step, arrays) == 1 + wanted
+    for found, e in zip(step(arrays), outputs, strict=True):
+        np.testing.assert_allclose(found, e(**{v: arrays[v] for v in e.variables}), rtol=1e-12)
 
 
 U, V, T = tc.var("U", ("m", "k")), tc.var("V", ("n", "k")), tc.var("T", ("m", "n"))

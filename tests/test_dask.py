@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.cluster import nodes
 from tcalc.cluster.tasks import PartCall, PartWork, Settings
 from tcalc.partition.split import row_axes, split
 from tests import row_models
@@ -128,11 +129,50 @@ def test_a_number_of_dasks_is_a_number() -> None:
     )
 
 
-def test_what_makes_a_block_is_one_task_with_what_is_computed_of_it_apart() -> None:
+@pytest.mark.parametrize("fusion", [True, False])
+def test_a_task_makes_the_blocks_that_it_alone_reads(fusion: bool) -> None:
     lazy = ((da.ones((64, 3), chunks=(16, 3)) + 1) * 2).map_blocks(np.exp)
-    with Tasks() as tasks:
-        tc.compile(tc.sum(X), backend="dask")(X=lazy)
-    assert len(tasks.keys) <= 4 + len(tasks.passes()) + 1
+    each = {"tcalc.task-seconds": 0, "optimization.fuse.active": None if fusion else False}
+    with dask.config.set(each), Tasks() as tasks:
+        tc.compile(tc.sum(X @ row_models.w - y), backend="dask")(
+            X=lazy, y=lazy[:, 0] + da.ones(64, chunks=16), w=np.ones(3)
+        )
+    others = [k for k in tasks.keys if k not in tasks.passes()]
+    assert len(tasks.passes()) == 4
+    assert (len(others) == 1) == fusion  # what combines them
+
+
+def test_what_several_tasks_read_is_made_once() -> None:
+    made: list[int] = []
+
+    def counted(block: Any) -> Any:
+        made.append(len(block))
+        return block
+
+    wide = da.ones((60, 3), chunks=(20, 3)).map_blocks(counted, meta=np.ones((0, 0)))
+    given = {"X": wide.rechunk((10, 3)), "y": wide[:, 0].rechunk(10), "w": np.ones(3)}
+    e = tc.sum(tc.exp(X @ row_models.w - y))
+    with dask.config.set({"tcalc.task-seconds": 0}):
+        with Tasks() as tasks:
+            tc.compile(e, backend="dask")(given)
+        assert len(tasks.passes()) == 6
+        assert made == [20, 20, 20]
+        later = [tc.compile(x, backend="dask", compute=False)(given) for x in (e, tc.grad(e, "w"))]
+        dask.compute(*later)
+    assert made == [20] * 6
+
+
+def test_a_task_that_reads_blocks_which_are_held_goes_where_they_are() -> None:
+    """It makes a part of what it reads, but is not said to make data."""
+    spec = pytest.importorskip("dask._task_spec")
+    below = {("made", k): spec.DataNode(("made", k), np.ones(5)) for k in range(2)}
+    refs = [(nodes.ref(("held", k)), nodes.ref(("made", k))) for k in range(2)]
+    layer = {k: nodes.task(k, np.dot, *refs[k]) for k in range(2)}
+    nodes.inline(layer, [0, 1], below)
+    for k, node in layer.items():
+        assert node.dependencies == {("held", k)}
+        assert not node.data_producer
+        assert node({("held", k): np.ones(5)}) == 5
 
 
 def test_blocks_that_disagree_are_cut_alike() -> None:

@@ -85,10 +85,11 @@ def test_data_that_were_scattered_die_with_their_worker(client: Any) -> None:
     e = tc.sum(row_models.y)
     client.wait_for_workers(2)
     worker = next(iter(client.scheduler_info()["workers"]))
-    held = client.scatter([np.ones(5), np.ones(5)], workers=[worker])
-    lazy = da.concatenate([da.from_delayed(future, (5,), float) for future in held])
+    many = 1 << 17  # so that tasks go where they are: few would be copied to the other worker
+    held = client.scatter([np.ones(many), np.ones(many)], workers=[worker])
+    lazy = da.concatenate([da.from_delayed(future, (many,), float) for future in held])
     run = tc.compile(e, backend="dask")
-    assert run(y=lazy) == 10
+    assert run(y=lazy) == 2 * many
     os.kill(client.run(os.getpid, workers=[worker])[worker], signal.SIGKILL)
     time.sleep(1)
     with pytest.raises(tc.Error, match="scattered"):

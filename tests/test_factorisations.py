@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import tcalc as tc
 from tests.linalg_cases import sample
@@ -210,6 +211,20 @@ def test_shapes_and_options_that_do_not_fit() -> None:
         la.matrix_power(A, 0.5)  # type: ignore[arg-type]
     with pytest.raises(tc.UnsupportedError):
         la.norm(A, 3)
+
+
+@pytest.mark.parametrize("trans", [0, 1])
+@pytest.mark.parametrize("columns", [1, 16, 17, 300])
+@pytest.mark.parametrize("rows", [159, 161, 257])
+def test_large_triangles_are_solved_by_blocks(rows: int, columns: int, trans: int) -> None:
+    rng = np.random.default_rng(3)
+    factor = np.tril(rng.normal(size=(rows, rows))) / rows + 2 * np.eye(rows)
+    right = rng.normal(size=(rows, columns))
+    A, B = tc.var("A", (rows, rows)), tc.var("B", (rows, columns))
+    solve = tc.compile(la.solve_triangular(A, B, trans, lower=True), backend="numpy")
+    found = solve(A=factor + np.triu(np.ones((rows, rows)), 1), B=right)
+    wanted = scipy.linalg.solve_triangular(factor, right, trans, lower=True)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
 
 
 def test_the_other_triangle_is_not_read() -> None:

@@ -31,12 +31,12 @@ def visited(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many nodes rules are tried on, as one number in a list."""
     found, rewritten = [0], strategy.rewritten
 
-    def counted(roots: Any, change: Any) -> Any:
+    def counted(roots: Any, change: Any, *more: Any) -> Any:
         def counting(new: Any, old: Any) -> Any:
             found[0] += 1
             return change(new, old)
 
-        return rewritten(roots, counting)
+        return rewritten(roots, counting, *more)
 
     monkeypatch.setattr(strategy, "rewritten", counted)
     return found

@@ -76,7 +76,7 @@ def products() -> tuple[Any, dict[str, Any]]:
     A, B, d = tc.var("A", (170, 170)), tc.var("B", (170, 170)), tc.var("d", (170,))
     L = tc.linalg.cholesky(A)
     squares = tc.grad(tc.sum(tc.linalg.trmm(A, B) ** 2), A)
-    X, Y = tc.var("X", (170, 20)), tc.var("Y", (170, 20))
+    X, Y, T = tc.var("X", (170, 20)), tc.var("Y", (170, 20)), tc.var("T", (420, 170))
     weighted = tc.einsum("nk,nkl->kl", A, X[:, None] - Y)
     e = [
         weighted,
@@ -85,6 +85,7 @@ def products() -> tuple[Any, dict[str, Any]]:
         A.T @ (d[:, None] * A),
         (A @ B) * L,
         (L @ B) * L.T,
+        tc.exp(T) @ B,
         tc.linalg.logdet(B),
         tc.linalg.solve(B, d),
         tc.linalg.inv(B),
@@ -96,6 +97,7 @@ def products() -> tuple[Any, dict[str, Any]]:
         "d": rng.normal(size=170),
         "X": rng.normal(size=(170, 20)),
         "Y": rng.normal(size=(170, 20)),
+        "T": rng.normal(size=(420, 170)),
     }
 
 

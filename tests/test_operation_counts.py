@@ -53,6 +53,7 @@ CLOSED: dict[str, list[Counted]] = {
         ((N,), (), [(M,), (M, N)], 2 * M * N),
         ((N, K), (), [(N, M), (M, K)], 2 * N * M * K),
     ],
+    "dot_over": [((M, N), (), [(M, N), (N, N)], 2 * M * N * N)],
     "einsum": [
         ((M,), ("ij,j->i",), [(M, N), (N,)], 2 * M * N),
         ((B, M, K), ("bij,bjk->bik",), [(B, M, N), (B, N, K)], 2 * B * M * N * K),

@@ -10,6 +10,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.nodes import Derivative, Var
+from tcalc.graph.operators import Op
 from tcalc.partition.combinations import COMBINATIONS
 from tcalc.partition.found import ByRows
 from tcalc.partition.passes import Passes
@@ -51,7 +52,7 @@ def run_by_hand(passes: Passes, values: dict[str, Any], bounds: list[int]) -> li
             parts = [tuple([evaluated(e, k) for e in r.parts]) for k in range(len(slices))]
             whole = parts[0]
             for more in parts[1:]:
-                whole = COMBINATIONS[r.op].combine(whole, more)
+                whole = COMBINATIONS[r.op].combine(whole, more, False)
             results |= {v.name: found for v, found in zip(r.results, whole, strict=True)}
         env |= results
     return [
@@ -60,6 +61,18 @@ def run_by_hand(passes: Passes, values: dict[str, Any], bounds: list[int]) -> li
         else one.expr(**env)
         for one in passes.outputs
     ]
+
+
+@pytest.mark.parametrize("op", COMBINATIONS, ids=str)
+def test_parts_are_written_to_only_where_they_are_owned(op: Op | None) -> None:
+    rng = np.random.default_rng(0)
+    one, other = [tuple([rng.uniform(1, 2, (3, 4)) for _ in range(2)]) for _ in range(2)]
+    before = [a.copy() for a in (*one, *other)]
+    apart = COMBINATIONS[op].combine(one, other, False)
+    assert all(map(np.array_equal, (*one, *other), before))
+    owned = COMBINATIONS[op].combine(one, other, True)
+    assert all(map(np.array_equal, owned, apart))
+    assert all(map(np.array_equal, other, before[2:]))
 
 
 @pytest.mark.parametrize("name", CASES)

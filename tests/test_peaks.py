@@ -22,6 +22,8 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], float]] = {
     "potrf": (tc.sum(C * L.potrf(A)), (A,), 2.5),
     "potri": (tc.sum(C * L.potri(A)), (A,), 3),
     "gelqf": (tc.sum(C * L.gelqf(A)[0]) + tc.sum(B * L.gelqf(A)[1]), (A,), 6),
+    "gelqf, L first": (tc.sum(C * L.gelqf(A)[1]) + tc.sum(B * L.gelqf(A)[0]), (A,), 6),
+    "gelqf, B first": (tc.sum(B * L.gelqf(A)[1]) + tc.sum(C * L.gelqf(A)[0]), (A,), 6),
     "syevd": (tc.sum(C * L.syevd(A)[0]) + tc.sum(L.syevd(A)[1]), (A,), 4.4),
 }
 

@@ -30,6 +30,8 @@ T, U, V = tc.var("T", ("m", "n")), tc.var("U", ("m", "p")), tc.var("V", ("n", "p
 factors = tc.sum((T - U @ V.T) ** 2)
 by_line, by_area = tc.var("u", "n-p+1"), tc.var("u", ("m-p+1", "n-q+1"))
 
+W, S = tc.var("W", (4, 4)), tc.var("S", ("n", 4))
+last = tc.fold(lambda s, t: tc.tanh(W @ s + S[t]), tc.zeros(4), "n")
 #: Expressions, and the extent n.
 CASES: dict[str, tuple[tc.Expr, int]] = {
     "differences": (variation, 4000),
@@ -54,6 +56,11 @@ CASES: dict[str, tuple[tc.Expr, int]] = {
     "its gradient": (tc.grad(logistic, w), 300),
     "its Hessian": (tc.hessian(logistic, w), 300),
     "Hessian of a factorisation": (tc.hessian(factors, U), 60),
+    "Hessian of a loop": (tc.hessian(last @ last, W), 10),
+    "products for all places of an axis": (
+        tc.einsum("aijk,akl->ijla", tc.var("P", (10, 4, 4, 4)), tc.var("Q", (10, 4, 4))),
+        0,
+    ),
     "Hessian of a gather": (tc.hessian(tc.sum(tc.exp(x[g])), x), 300),
 }
 #: What Python's own objects take.

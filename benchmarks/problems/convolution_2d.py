@@ -107,7 +107,7 @@ def image(n: int, m: int, channels: int | None, quantities: tuple[str, ...]) -> 
     tangents = 8 * (count * m) ** 2 * count * side**2
     held = tuple([q for q in quantities if q != "hessian" or tangents < TANGENTS])
     words = f"n={n}, {m} x {m}" + (f", {count} channels" if channels else "")
-    return Case(words, {"n": n, "m": m, "c": count}, load, held)
+    return Case(words, {"n": n, "m": m, "c": count, "o": count}, load, held)
 
 
 def passes(count: float) -> Any:

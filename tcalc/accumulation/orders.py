@@ -15,6 +15,7 @@ from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var, postorder
 from ..graph.normal import add, einsum
 from ..graph.operators import Loop
 from ..graph.products import zeros_node
+from .loops_once import loop_cotangents, loop_tangents
 from .partials import local_pullback, local_pushforward, operands_of, unit_tensor
 
 #: Partial derivatives by the ids of the nodes of an edge.
@@ -58,7 +59,7 @@ def pushforwards(roots: Sequence[Expr], seeds: Mapping[Var, Expr]) -> list[Expr 
         if isinstance(node, Apply) and (loop := loop_operator(node)):
             given = [tangents.get(id(arg)) for arg in node.args]
             if any(t is not None for t in given):
-                several[id(node)] = loop.tangents(node, given)
+                several[id(node)] = loop_tangents(loop, node, given)
             continue
         if isinstance(node, Part) and loop_operator(node.args[0]):
             if id(node.args[0]) in several:
@@ -93,7 +94,7 @@ def pullbacks(
         if isinstance(node, Apply) and (loop := loop_operator(node)) and id(node) in several:
             bars = [several[id(node)].get(k) for k in range(len(parts(node)))]
             wanted = [id(arg) in inside for arg in node.args]
-            found = loop.cotangents(node, bars, wanted)
+            found = loop_cotangents(loop, node, bars, wanted)
             for arg, part in zip(node.args, found, strict=True):
                 if part is not None:
                     waiting.setdefault(id(arg), []).append(part)
@@ -182,11 +183,11 @@ class _VertexElimination:
             bar = unit_tensor(node.shape)
             given = [bar if i == node.index else None for i in range(len(parts(whole)))]
             wanted = [id(operand) in self.at for operand in whole.args]
-            self.several[key] = loop.cotangents(whole, given, wanted)
+            self.several[key] = loop_cotangents(loop, whole, given, wanted)
         elif key not in self.several:
             tangent = unit_tensor(arg.shape)
             given = [tangent if i == k else None for i in range(len(whole.args))]
-            self.several[key] = loop.tangents(whole, given)
+            self.several[key] = loop_tangents(loop, whole, given)
         return self.several[key][k if by_output else node.index]
 
     def join(self, u: int, v: int, part: Expr) -> None:

@@ -11,9 +11,9 @@ from ..calculus.respelling import respelled
 from ..calculus.transforms import AUTO_MODES, check_order, derivative
 from ..graph import trees
 from ..graph.extents import NOMINAL, show_shape
-from ..graph.nodes import Derivative, Expr, Var, check_sizes, dimensions, postorder
+from ..graph.nodes import Derivative, Expr, Var, dimensions, postorder
 from ..graph.normal import bare
-from ..graph.variables import canonical_name
+from ..graph.variables import canonical_name, check_sizes
 from ..partition.split import row_axes, split
 from ..plan.lowering.make import chosen, make_plan
 from ..rules.strategy import simplify

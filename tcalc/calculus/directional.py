@@ -12,10 +12,11 @@ from typing import Any
 from ..accumulation.orders import pullback, pushforward
 from ..graph import trees
 from ..graph.extents import show_shape
-from ..graph.nodes import Derivative, Expr, Var, slots_of
+from ..graph.nodes import Derivative, Expr, Var
 from ..graph.normal import add, einsum
+from ..graph.properties import slots_of
 from ..ops.arithmetic import as_expr
-from ..rules.strategy import simplify
+from ..rules.row_spaces import by_row_spaces, of_factors
 from ..support.errors import ShapeError
 from .projection import as_root, keeping_variables, project
 from .transforms import (
@@ -65,10 +66,11 @@ def jvp(e: Any, x: Any, v: Any, mode: str = "auto") -> Expr:
     if len({s.shape[t.ndim :] for t, s in seeds.items()}) > 1:
         raise ShapeError("jvp: all directions need the same further axes")
     if mode in ("auto", "forward"):
-        found = pushforward(simplify(unprojected(root)), seeds)
+        found = pushforward(by_row_spaces([unprojected(root)])[0], seeds)
     else:
         found = add([_along(derivative(root, t, 1, mode), s, t.ndim) for t, s in seeds.items()])
-    return keeping_variables(project(simplify(found), _slots(root, 0)), root.variables.values())
+    value = project(of_factors([found])[0], _slots(root, 0))
+    return keeping_variables(value, root.variables.values())
 
 
 def vjp(e: Any, x: Any, u: Any, mode: str = "auto") -> Any:
@@ -106,12 +108,12 @@ def vjp(e: Any, x: Any, u: Any, mode: str = "auto") -> Any:
     targets = variables_named(x, root)
     wrt = trees.leaves(targets)
     if mode in ("auto", "reverse"):
-        found = pullback(simplify(unprojected(root)), seed, wrt)
+        found = pullback(by_row_spaces([unprojected(root)])[0], seed, wrt)
     else:
         found = [_against(derivative(root, t, 1, mode), seed, root.ndim) for t in wrt]
     parts = [
-        keeping_variables(project(simplify(p), slots_of(lead, (t,))), root.variables.values())
-        for p, t in zip(found, wrt, strict=True)
+        keeping_variables(project(p, slots_of(lead, (t,))), root.variables.values())
+        for p, t in zip(of_factors(found), wrt, strict=True)
     ]
     return trees.rebuild(targets, parts)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..accumulation.loops_once import sharing_loops
 from ..accumulation.orders import MODES
 from ..graph import trees
 from ..graph.arraylike import surface
@@ -20,8 +21,10 @@ from ..graph.nodes import Derivative, Expr, Var, declaration, postorder, variabl
 from ..graph.normal import bare, view
 from ..graph.variables import canonical_name
 from ..ops.arithmetic import as_expr
-from ..plan.lowering.make import operations
-from ..rules.strategy import simplified, simplify, substitute
+from ..plan.lowering.make import by_operations
+from ..rules.row_spaces import by_row_spaces, of_factors
+from ..rules.strategy import substitute
+from ..support.collector import resting_collector
 from ..support.errors import ShapeError
 from .projection import as_root, as_roots, derivative_root
 
@@ -36,6 +39,8 @@ AUTO_MODES = ("reverse", "forward", "cross-country")
 COMPARED = 500
 
 
+@resting_collector()
+@sharing_loops()
 def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
     """The derivative of an expression of any order.
 
@@ -281,18 +286,18 @@ def _mirrored(root: Derivative) -> Derivative:
 
 
 def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
-    value = simplify(unprojected(root))
+    (value,) = by_row_spaces([unprojected(root)])
     of: Expr = root
     before: tuple[Var, ...] = ()
     if isinstance(root, Derivative) and root.wrt:
         of, before = root.of, root.wrt
     names = [mode] if mode != "auto" else _candidate_modes(value, wrt)
-    results = simplified([part for name in names for part in MODES[name](value, wrt)])
+    results = of_factors([part for name in names for part in MODES[name](value, wrt)])
     found = []
     for k, target in enumerate(wrt):
         options = _distinct(results[k :: len(wrt)])
         if len(options) > 1:
-            options.sort(key=operations)
+            options = by_operations(options)
         found.append(_mark(options, of, (*before, target)))
     return found
 

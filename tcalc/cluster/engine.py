@@ -40,10 +40,13 @@ class Mode(NamedTuple):
         ``do(function, *arguments)``, in the process that asks or as a task.
     ahead : callable
         What is needed before the next pass begins.
+    alone : bool
+        Has each pass a graph of its own, in which nothing else reads the blocks?
     """
 
     do: Callable[..., Any]
     ahead: Callable[[Any], Any]
+    alone: bool
 
 
 def _computed(value: Any) -> Any:
@@ -60,10 +63,11 @@ def _computed(value: Any) -> Any:
         ) from error
 
 
-NOW = Mode(lambda function, *arguments: function(*arguments), _computed)
+NOW = Mode(lambda function, *arguments: function(*arguments), _computed, True)
 LATER = Mode(
     lambda function, *arguments: dask("delayed").delayed(function, pure=False)(*arguments),
     lambda value: value,
+    False,
 )
 
 
@@ -215,7 +219,7 @@ class DaskEngine:
             if number < staged.passes.number:
                 stage = staged.reducing[number]
                 call, read = self._call(stage, staged, rows, env, dtype)
-                whole = reduced(call, read, stage.grouped(read, staged.sizes))
+                whole = reduced(call, read, stage.grouped(read, staged.sizes), mode.alone)
                 env = mode.do(staged.extended, env, number, mode.ahead(whole), dtype)
         if self.gather:
             staying = dict(zip(staying, _computed(list(staying.values())), strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -12,6 +12,7 @@ import numpy as np
 from ..partition.combinations import Part
 from ..support.arrays import Array
 from ..support.lazy_arrays import dask, is_lazy
+from .nodes import inline, ref, refs, task
 from .tasks import PartCall
 
 #: How many parts one task combines: more make the tree of reductions flat, fewer its tasks small.
@@ -103,31 +104,38 @@ class Tasks:
             self.call = call.key
             self.layer = {}
 
+    def add(self, key: Any, function: Callable[..., Any], read: Any) -> None:
+        """A task, that takes what all take, and what stands under keys in lists of lists."""
+        self.layer[key] = task(key, function, ref(self.call), refs(read))
+
     @property
     def graph(self) -> Any:
         return _graph().from_collections(self.name, self.layer, self._before)
 
 
-def reduced(call: Any, rows: Rows, groups: Sequence[Sequence[int]]) -> Any:
+def reduced(call: Any, rows: Rows, groups: Sequence[Sequence[int]], alone: bool) -> Any:
     """What parts of the rows give, combined in an order that does not depend on who is ready.
 
     Parameters
     ----------
     groups : sequence of sequences of int
         The numbers of the blocks that one task takes.
+    alone : bool
+        Is this the whole graph? Then a task makes the blocks that it reads.
     """
     tasks, keys = Tasks("tcalc-pass", call, rows), rows.keys
-    level: list[Any] = []
-    for k, group in enumerate(groups):
-        level.append((tasks.name, 0, k))
-        tasks.layer[level[-1]] = (_of_blocks, tasks.call, [keys[b] for b in group])
-    depth = 0
+    level: list[Any] = [(tasks.name, k) for k in range(len(groups))]
+    for key, group in zip(level, groups, strict=True):
+        tasks.add(key, _of_blocks, [keys[b] for b in group])
+    if alone:
+        inline(tasks.layer, level, {k: v for a in rows.arrays.values() for k, v in a.dask.items()})
+    depth, above = 0, tasks.name.replace("pass", "combined")
     while len(level) > 1:
         depth += 1
         parts = [level[k : k + COMBINED] for k in range(0, len(level), COMBINED)]
-        level = [(tasks.name, depth, k) for k in range(len(parts))]
+        level = [(above, depth, k) for k in range(len(parts))]
         for key, part in zip(level, parts, strict=True):
-            tasks.layer[key] = (_combined, tasks.call, part)
+            tasks.add(key, _combined, part)
     return dask("delayed").Delayed(level[0], tasks.graph, layer=tasks.name)
 
 
@@ -146,12 +154,12 @@ def by_rows(
     """
     tasks = Tasks("tcalc-rows", call, rows)
     for k, keys in enumerate(rows.keys):
-        tasks.layer[tasks.name, k] = (_of_block, tasks.call, keys)
+        tasks.add((tasks.name, k), _of_block, keys)
     names = [f"tcalc-output-{uuid4().hex}" for _ in outputs]
     for place, (name, (shape, axis)) in enumerate(zip(names, outputs, strict=True)):
         for k in range(len(rows.sizes)):
             index = tuple([k if i == axis else 0 for i in range(len(shape))])
-            tasks.layer[name, *index] = (_item, (tasks.name, k), place)
+            tasks.layer[name, *index] = task((name, *index), _item, ref((tasks.name, k)), place)
     graph = tasks.graph
     return [
         dask("array").Array(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -61,14 +61,19 @@ class PartWork:
         limit, check, threads = self.settings
         return Compiled(list(self.outputs), None, "numpy", None, limit, check, threads)
 
-    def combined(self, items: Sequence[list[Part]]) -> list[Part]:
-        """What parts give, one after the other, as what all of them give."""
-        whole = items[0]
-        for more in items[1:]:
+    def combined(self, items: Iterable[list[Part]]) -> list[Part]:
+        """What parts give, one after the other, as what all of them give.
+
+        Each is asked for when those before it are one; none of them is written to.
+        """
+        rest = iter(items)
+        whole, own = next(rest), False
+        for more in rest:
             whole = [
-                COMBINATIONS[op].combine(one, other)
+                COMBINATIONS[op].combine(one, other, own)
                 for (op, _), one, other in zip(self.groups, whole, more, strict=True)
             ]
+            own = True
         return whole
 
 
@@ -91,12 +96,11 @@ class PartCall:
 
     def of_blocks(self, blocks: Sequence[Sequence[Any]]) -> list[Part]:
         """The outputs for parts that follow each other, combined."""
-        found = []
-        for block in blocks:
-            outputs = iter(self.of_block(block))
-            groups = self.work.groups
-            found.append([tuple([next(outputs) for _ in range(size)]) for _, size in groups])
-        return self.work.combined(found)
+        return self.work.combined(map(self._parts, blocks))
+
+    def _parts(self, block: Sequence[Any]) -> list[Part]:
+        outputs = iter(self.of_block(block))
+        return [tuple([next(outputs) for _ in range(size)]) for _, size in self.work.groups]
 
 
 _works: dict[Any, PartWork] = {}

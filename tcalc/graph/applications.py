@@ -226,14 +226,25 @@ def with_args(node: Expr, args: Sequence[Expr]) -> Expr:
     return node.project(args[0], node.slots)
 
 
-def rewritten(roots: Sequence[Expr], change: Callable[[Expr, Expr], Expr]) -> list[Expr]:
-    """The roots after a change of every node: ``change(new, old)``, operands changed already."""
-    done: dict[int, Expr] = {}
-    for node in postorder(roots):
+def rewritten(
+    roots: Sequence[Expr],
+    change: Callable[[Expr, Expr], Expr],
+    stop: Callable[[Expr], bool] | None = None,
+) -> list[Expr]:
+    """The roots after a change of every node: ``change(new, old)``, operands changed already.
+
+    Nothing below a node for which `stop` holds is visited.
+    """
+    done: dict[int, Expr] = {}  # those that changed
+    for node in postorder(roots, stop):
         spend("steps")
-        new = with_args(node, [done[id(arg)] for arg in node.args]) if node.args else node
-        done[id(node)] = change(new, node)
-    return [done[id(root)] for root in roots]
+        new = node
+        if not done.keys().isdisjoint(map(id, node.args)):
+            new = with_args(node, [done.get(id(arg), arg) for arg in node.args])
+        new = change(new, node)
+        if new is not node:
+            done[id(node)] = new
+    return [done.get(id(root), root) for root in roots]
 
 
 def from_flat_nodes(rows: list[tuple[type[Expr], tuple[Any, ...], list[int]]]) -> Expr:

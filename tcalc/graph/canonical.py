@@ -25,6 +25,8 @@ Colours = list[int]
 
 def least(labels: Labels, symmetries: tuple[Permutation, ...]) -> Labels:
     """The least spelling of an operand's labels under the operand's own symmetries."""
+    if not symmetries:
+        return labels
     best = labels
     for perm in symmetries:
         other = tuple([labels[p] for p in perm])

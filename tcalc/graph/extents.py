@@ -166,12 +166,15 @@ class Coef(NamedTuple):
 
     def key(self) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
         """Exact key: distinguishes 0.0 from -0.0 and joins all NaNs."""
+        if self is ONE:
+            return _ONE_KEY
         value = self.value
         text = value.hex() if isinstance(value, float) else str(value)
         return (type(value).__name__, text, self.times, self.over)
 
 
 ONE = Coef()
+_ONE_KEY = ("int", "1", (), ())
 
 
 def number(value: Number) -> Coef:

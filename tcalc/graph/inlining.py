@@ -64,7 +64,9 @@ class Inlining:
         """The product of these operands, after inlining."""
         for op, word in operands:
             for label, extent in zip(word, op.shape, strict=True):
-                self.check(self.find(label), extent)
+                self.check(label, extent)
+        if not any(isinstance(op, Einsum) or selects(op) for op, _ in operands):
+            return Factors(operands, self.out, self.extents, self.coef)
         operands = self.merge_selections(self.inline_outer_products(operands))
         while (inside := self.inline_contraction(operands)) is not None:
             operands = self.merge_selections(self.inline_outer_products(inside))
@@ -117,6 +119,8 @@ class Inlining:
 
     def inline_contraction(self, operands: list[LabelledExpr]) -> list[LabelledExpr] | None:
         """The operands after one contraction is inlined, or None where none is to be."""
+        if not any(isinstance(op, Einsum) for op, _ in operands):
+            return None
         outer = {self.find(label) for label in self.out}
         for k, (op, labels) in enumerate(operands):
             if not isinstance(op, Einsum):
@@ -124,9 +128,8 @@ class Inlining:
             word = self.word(labels)
             diagonal = len(set(word)) < len(word)
             if not diagonal:
-                larger = enlarging(op)
                 few = len(operands) + len(op.args) - 1 <= MAX_OPERANDS
-                if not (larger and few and any(label not in outer for label in word)):
+                if not few or outer.issuperset(word) or not enlarging(op):
                     continue
             spend("steps", len(operands))
             return operands[:k] + inlined(op, word, self.extents) + operands[k + 1 :]

@@ -20,6 +20,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from ..support.limits import spend
 from .arraylike import ArrayMethods
 from .declarations import declare, meeting
 from .extents import Coef, Shape, extent_names, show_shape
-from .properties import PROPERTIES, subspace
+from .properties import PROPERTIES, slots_of
 from .subspaces import Slot
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Expr(ArrayMethods):
     """
 
     __slots__ = (
-        "__weakref__", "_antisymmetries", "_form", "_symmetries", "_tokens", "_twice",
+        "__weakref__", "_antisymmetries", "_form", "_settled", "_symmetries", "_tokens", "_twice",
         "args", "order", "shape",
     )  # fmt: skip
 
@@ -65,6 +66,7 @@ class Expr(ArrayMethods):
     _symmetries: tuple[Permutation, ...] | None
     _antisymmetries: tuple[Permutation, ...]
     _tokens: int  # of the text in the matrix language; 0: unknown
+    _settled: int  # of how many rules it is known that none fires, neither here nor below
     _form: Expr | bool  # the form in which it is written; True: it is that itself, False: unknown
     _twice: tuple[int, dict[str, Var]]
 
@@ -83,7 +85,7 @@ class Expr(ArrayMethods):
         return variables((self,))
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in _UNKNOWN and name != "_projected":
+        if name not in _UNKNOWN and name not in ("_projected", "_plain"):
             raise AttributeError(f"expressions are immutable; {name} cannot be set")
         object.__setattr__(self, name, value)
 
@@ -140,20 +142,17 @@ class Einsum(Expr):
     `out` (a unit tensor), in `out` only (broadcast).
     """
 
-    __slots__ = ("coef", "extents", "labels", "out")
+    __slots__ = ("_plain", "coef", "extents", "labels", "out", "summed")
     labels: tuple[Labels, ...]
     out: Labels
     extents: Shape
     coef: Coef
+    summed: bool  # a contraction; else an outer product, scaling, embedding, broadcast
+    _plain: Expr | None  # with coefficient 1, once somebody asked for it
 
     @property
     def meta(self) -> tuple[Any, ...]:
         return (self.labels, self.out, self.extents, self.coef)
-
-    @property
-    def summed(self) -> bool:
-        """True for a contraction; false for an outer product, scaling, embedding, broadcast."""
-        return len(set(self.out)) < len(self.extents)
 
 
 class Apply(Expr):
@@ -232,11 +231,11 @@ class Derivative(Expr):
 _FIELDS: dict[type[Expr], tuple[str, ...]] = {
     Var: ("name", "shape", "properties"),
     Const: ("_dtype", "shape", "data"),
-    Add: (),
-    Einsum: ("labels", "out", "extents", "coef"),
+    Add: ("shape",),
+    Einsum: ("labels", "out", "extents", "coef", "shape", "summed", "_plain"),
     Apply: ("op", "params", "shape"),
     Part: ("index", "shape"),
-    Derivative: (),
+    Derivative: ("shape", "project", "inner", "of", "wrt", "candidates", "kept", "_projected"),
 }
 NODE_KINDS = tuple(_FIELDS)
 #: Steps that an operand takes, of nodes with more than a few.
@@ -246,8 +245,14 @@ _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 #: What is found out about nodes later.
 _UNKNOWN: dict[str, Any] = {
-    "_antisymmetries": (), "_form": False, "_symmetries": None, "_tokens": 0, "_twice": (0, {}),
+    "_antisymmetries": (), "_form": False, "_settled": 0, "_symmetries": None, "_tokens": 0,
+    "_twice": (0, {}),
 }  # fmt: skip
+#: What sets all slots of a new node, past the refusal to set any.
+_SETTERS: dict[type[Expr], list[Callable[[Expr, Any], None]]] = {
+    kind: [getattr(kind, name).__set__ for name in (*fields, *_UNKNOWN, "args", "order")]
+    for kind, fields in _FIELDS.items()
+}
 
 
 def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ()) -> Any:
@@ -262,26 +267,30 @@ def intern(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...] = ())
     if len(args) > 1 and kind is not Derivative:
         check_declarations(args)
     node = object.__new__(kind)
-    fields = dict(zip(_FIELDS[kind], meta, strict=False))
-    fields.update(_UNKNOWN, args=args, order=_order(kind, meta, args))
-    if kind is Add:
-        fields["shape"] = args[0].shape
-    elif kind is Einsum:
-        _, out, extents, _ = meta
-        fields["shape"] = tuple([extents[label] for label in out])
-    elif kind is Derivative:
-        orders, others, project = meta
-        last = 2 + orders + others
-        fields.update(shape=args[0].shape, inner=args[0], of=args[1], project=project)
-        fields.update(wrt=args[2 : 2 + orders], candidates=args[2 + orders : last])
-        fields.update(kept=args[last:], _projected=None)
-    for field, value in fields.items():
-        object.__setattr__(node, field, value)
+    values = (*_given(kind, meta, args), *_UNKNOWN.values(), args, _order(kind, key[1], meta, args))
+    for put, value in zip(_SETTERS[kind], values, strict=True):
+        put(node, value)
     with _lock:
         node = _table.setdefault(key, node)
     if kind is Var:
         declare(meta[0], node)
     return node
+
+
+def _given(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...]) -> tuple[Any, ...]:
+    """The values of a kind's own fields."""
+    if kind is Einsum:
+        _, out, extents, _ = meta
+        shape = tuple([extents[label] for label in out])
+        return (*meta, shape, len(set(out)) < len(extents), None)
+    if kind is Add:
+        return (args[0].shape,)
+    if kind is Derivative:
+        orders, others, project = meta
+        first, last = 2 + orders, 2 + orders + others
+        roles = (args[0], args[1], args[2:first], args[first:last], args[last:])
+        return (args[0].shape, project, *roles, None)
+    return meta
 
 
 def check_declarations(nodes: Iterable[Expr]) -> None:
@@ -307,7 +316,7 @@ def _exact(kind: type[Expr], meta: tuple[Any, ...]) -> Any:
 
 
 def _order(
-    kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...]
+    kind: type[Expr], exact: Any, meta: tuple[Any, ...], args: tuple[Expr, ...]
 ) -> tuple[int, str, bytes]:
     """Structural sort key: kind, then the first variable inside, then a digest of everything."""
     state = blake2b(kind.__name__.encode(), digest_size=16)
@@ -315,7 +324,7 @@ def _order(
         state.update(repr(meta[:2]).encode())
         state.update(meta[2])
     else:
-        state.update(repr(_exact(kind, meta)).encode())
+        state.update(_labels_spelled(exact) if kind is Einsum else repr(exact).encode())
     lead = meta[0] if kind is Var else "~"
     for arg in args:
         _, first, digest = arg.order
@@ -325,8 +334,17 @@ def _order(
     return (_RANK[kind], lead, state.digest())
 
 
-def postorder(roots: Iterable[Expr]) -> list[Expr]:
-    """Every node below the roots once, operands before consumers: the one walker of all passes."""
+@lru_cache(maxsize=4096)
+def _labels_spelled(exact: Any) -> bytes:
+    """The text of a product's key, which few patterns of labels share."""
+    return repr(exact).encode()
+
+
+def postorder(roots: Iterable[Expr], stop: Callable[[Expr], bool] | None = None) -> list[Expr]:
+    """Every node below the roots once, operands before consumers: the one walker of all passes.
+
+    Nothing below a node for which `stop` holds is visited.
+    """
     seen: set[int] = set()
     found: list[Expr] = []
     stack: list[Any] = [iter(tuple(roots))]
@@ -335,7 +353,7 @@ def postorder(roots: Iterable[Expr]) -> list[Expr]:
         for node in stack[-1]:
             if id(node) not in seen:
                 seen.add(id(node))
-                if node.args:
+                if node.args and (stop is None or not stop(node)):
                     stack.append(iter(node.args))
                     path.append(node)
                     break
@@ -360,16 +378,6 @@ def variables(roots: Iterable[Expr]) -> dict[str, Var]:
     return dict(sorted(found.items()))
 
 
-def slots_of(start: int, wrt: Iterable[Var]) -> list[Slot]:
-    """Where axes from `start` on, those of the variables, are projected onto their subspaces."""
-    found = []
-    for v in wrt:
-        start += v.ndim
-        if onto := subspace(v.properties):
-            found.append(Slot(start - 2, start - 1, onto))
-    return found
-
-
 def dimensions(roots: Iterable[Expr]) -> list[str]:
     """Names of all dimensions below the roots, sorted."""
     names: set[str] = set()
@@ -382,16 +390,6 @@ def dimensions(roots: Iterable[Expr]) -> list[str]:
             within = node.op.meaning.dimensions
             names.update(within(node.params) if within else ())
     return sorted(extent_names(names))
-
-
-def check_sizes(roots: Iterable[Expr], sizes: Iterable[str]) -> None:
-    """Refuse extents of what is no dimension below the roots."""
-    known = dimensions(roots)
-    unknown = sorted(set(sizes).difference(known))
-    if unknown:
-        are = "are no dimensions" if unknown[1:] else "is no dimension"
-        listed = ", ".join(known) or "it has none"
-        raise TypeError(f"{', '.join(unknown)} {are} of the expression ({listed})")
 
 
 def declaration(variable: Var) -> str:

@@ -118,10 +118,11 @@ def built(product: Factors) -> Expr:
 
 def _distributed(product: Factors) -> Expr | None:
     """A product with a sum in it multiplied out, if unit tensors of the sum are set free."""
-    words = [set(word) for _, word in product.operands]
+    words: list[set[int]] = []
     for k, (op, word) in enumerate(product.operands):
         if not isinstance(op, Add) or len(op.args) > MAX_OPEN_TERMS or not structured(op):
             continue
+        words = words or [set(word) for _, word in product.operands]
         mine, others = words[k], words[:k] + words[k + 1 :]
         summed = not mine.issubset(product.out)
         inside = any(o and o < mine for o in others) and not any(o >= mine for o in others)
@@ -160,7 +161,7 @@ def add(terms: Iterable[Expr]) -> Expr:
                 f"a sum of shapes {show_shape(shape)} and {show_shape(t.shape)}: they must be equal"
             )
     found = collected(_flatten_sums(items))
-    for step in SUM_STEPS:
+    for step in SUM_STEPS if shape else SUM_STEPS_OF_NUMBERS:
         if len(found) < 2:
             return found[0] if found else zeros_node(shape)
         found = step(found)
@@ -266,6 +267,8 @@ def _pull_factors(shared: Callable[[Expr], list[Shared]], terms: list[Expr]) -> 
     """Terms with a factor in common become one: x_i y_j + x_i z_j = x_i (y + z)_j."""
     while True:
         rows = list(map(shared, terms))
+        if not any(rows):
+            return terms
         spend("steps", COMPARED * sum(map(len, rows)))
         found = most_shared(rows, _rank)
         if found is None:
@@ -323,3 +326,5 @@ SUM_STEPS = (
     _pull_coef,
     _oriented,
 )
+#: Those of them that may find something where there are no axes.
+SUM_STEPS_OF_NUMBERS = (_pull_coef,)

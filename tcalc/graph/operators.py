@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ..support.machine import Machine
 from .extents import Extent, Shape
 from .formulas import Formula
 from .iterations import Iteration
@@ -333,12 +334,15 @@ class Loop(Op):
         ``batched(node, args, extent)`` are all outputs with an axis of that extent in front, from
         operands with that axis in front; None for an operand without it.
     hoisted : callable
-        ``hoisted(node, sizes, call)`` are all outputs of an equal loop from which computations for
-        all steps at once are hoisted, as far as memory allows at these extents; None where none
-        are. Entrywise ones are worth it up to `call` entries a step.
+        ``hoisted(node, sizes, machine)`` are all outputs of an equal loop from which computations
+        for all steps at once are hoisted, as far as memory allows at these extents; None where none
+        are. Entrywise ones are worth it up to `machine.call` entries a step.
     summed : callable
         ``summed(node, roots, sizes, call)`` are the roots with sums over all steps of a loop made
         in it, where no history is kept then and its states have `call` entries; else None.
+    rows : callable
+        ``rows(node, roots, sizes, machine)`` are the roots with rows of large arrays made in the
+        steps of a loop that scans them, or held by it for what reads them; None where none are.
     stretched : callable
         ``stretched(node, sizes)`` are the last states of an equal loop of whose steps derivatives
         keep states now and then only; None where that holds no less.
@@ -348,9 +352,10 @@ class Loop(Op):
     tangents: Callable[[Apply, Differentials], Differentials]
     cotangents: Callable[[Apply, Differentials, Sequence[bool]], Differentials]
     batched: Callable[[Apply, Sequence[Expr | None], Extent], tuple[Expr, ...]]
-    hoisted: Callable[[Apply, Mapping[str, int], int], tuple[Expr, ...] | None]
+    hoisted: Callable[[Apply, Mapping[str, int], Machine], tuple[Expr, ...] | None]
     summed: Callable[[Apply, Sequence[Expr], Mapping[str, int], int], list[Expr] | None]
     stretched: Callable[[Apply, Mapping[str, int]], tuple[Expr, ...] | None]
+    rows: Callable[[Apply, Sequence[Expr], Mapping[str, int], Machine], list[Expr] | None]
 
 
 def operations(row: Op | Factorisation, *shapes: Sequence[int]) -> float:

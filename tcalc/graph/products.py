@@ -239,7 +239,7 @@ def outer_product(
     free = operand_symmetries([op for op, _ in atoms], [word for _, word in atoms])
     rows = sorted(
         [
-            (op.order, least(tuple([final[label] for label in word]), free[k]), k)
+            (op.order, least(tuple([final[i] for i in word]), free[k]) if word else (), k)
             for k, (op, word) in enumerate(atoms)
         ]
     )
@@ -256,6 +256,8 @@ def canonical_product(product: Factors) -> Expr:
     """Contractions of what summed labels connect, as atoms of one outer product around them."""
     outer = set(product.out)
     operands, sign = sign_aligned(product.operands)
+    if outer.issuperset([label for _, word in operands for label in word]):
+        return outer_product(operands, product.out, product.extents, product.coef.by(sign))
     atoms: list[LabelledExpr] = []
     for group in components(operands, outer):
         if len(group) == 1 and outer.issuperset(group[0][1]):
@@ -293,7 +295,10 @@ def split_coef(e: Expr) -> tuple[Coef, Expr]:
     """e as a coefficient and the rest."""
     if not isinstance(e, Einsum) or e.coef == ONE:
         return ONE, e
-    return e.coef, with_coef(e, ONE)
+    plain = e._plain
+    if plain is None:
+        plain = e._plain = with_coef(e, ONE)
+    return e.coef, plain
 
 
 def _intern_einsum(
@@ -308,6 +313,8 @@ def _intern_einsum(
 
 def sign_aligned(operands: list[LabelledExpr]) -> tuple[list[LabelledExpr], Coef]:
     """Operands with antisymmetries at one choice of labels each, and the sign that this takes."""
+    if not any(op._antisymmetries for op, _ in operands):
+        return operands, ONE
     sign = 1
     seen: dict[int, set[Labels]] = {}
     found = []
@@ -346,9 +353,11 @@ def symmetries(e: Expr) -> tuple[Permutation, ...]:
 
     Those of sums and applications are found when these are built: nothing here is recursive.
     """
-    if e._symmetries is None:
-        e._symmetries = _symmetries(e)
-    return e._symmetries
+    found = e._symmetries
+    if found is None:
+        found = _symmetries(e)
+        e._symmetries = found
+    return found
 
 
 def _symmetries(e: Expr) -> tuple[Permutation, ...]:

@@ -242,3 +242,13 @@ def sample_formula(names: Iterable[str], n: int) -> Formula:
         return _common(chosen).formula(xp, numbers)
 
     return formula
+
+
+def slots_of(start: int, wrt: Iterable[Any]) -> list[Slot]:
+    """Where axes from `start` on, those of the variables, are projected onto their subspaces."""
+    found = []
+    for v in wrt:
+        start += v.ndim
+        if onto := subspace(v.properties):
+            found.append(Slot(start - 2, start - 1, onto))
+    return found

@@ -14,7 +14,7 @@ from ..support.misspelt import closest_name
 from ..support.whole_numbers import clipped_repr, whole_number
 from .bound_variables import readable
 from .extents import Extent, Shape, affine_extent, show_shape
-from .nodes import Const, Var, intern
+from .nodes import Const, Expr, Var, dimensions, intern
 from .properties import PROPERTIES, with_implied
 
 
@@ -143,3 +143,13 @@ def is_masked(value: object) -> bool:
     """Is this a masked array? NumPy's module for them is not imported just to find out."""
     masked = sys.modules.get("numpy.ma")
     return masked is not None and isinstance(value, masked.MaskedArray)
+
+
+def check_sizes(roots: Iterable[Expr], sizes: Iterable[str]) -> None:
+    """Refuse extents of what is no dimension below the roots."""
+    known = dimensions(roots)
+    unknown = sorted(set(sizes).difference(known))
+    if unknown:
+        are = "are no dimensions" if unknown[1:] else "is no dimension"
+        listed = ", ".join(known) or "it has none"
+        raise TypeError(f"{', '.join(unknown)} {are} of the expression ({listed})")

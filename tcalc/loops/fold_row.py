@@ -25,6 +25,7 @@ from .body import Body
 from .checkpoints import in_stretches
 from .derivatives import loop_pullback, loop_pushforward
 from .hoisting import hoisted
+from .rows_of_steps import rows_inside
 from .sums_of_steps import summed_inside
 
 __all__: list[str] = []
@@ -113,6 +114,6 @@ FOLD = Loop(
     Kernels(_run_steps, host=True),
     Spelling(r"\operatorname{{fold}}"),
     tangents=loop_pushforward, cotangents=loop_pullback, batched=batched_loop, iteration=_iteration,
-    hoisted=hoisted, summed=summed_inside, stretched=in_stretches,
+    hoisted=hoisted, summed=summed_inside, stretched=in_stretches, rows=rows_inside,
     parts=("fold", "fold_after", "fold_before", "fold_steps"),
 )  # fmt: skip

@@ -2,19 +2,21 @@
 
 A step on small arrays costs its calls, not its operations; what depends on slices alone takes one
 call for all steps. Its values are held for all steps, so they must not be larger than the slices.
-Where a call costs less than to hold them, products are hoisted, which are quicker for all steps.
+Where a call costs less than to hold them, products are hoisted that are quicker for all steps:
+those of small rows with what is the same in all steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from ..graph.applications import rewritten
-from ..graph.extents import Coef, extent_of
+from ..graph.extents import Coef, Extent, extent_of
 from ..graph.nodes import Add, Apply, Einsum, Expr, Var, postorder
 from ..graph.normal import add, scale
 from ..graph.products import indicates
+from ..support.machine import Machine
 from .body import body_variable, loop_invariants
 from .derivatives import Primal, at_all_steps
 from .normal_form import LoopOperands, normal_form_loop
@@ -25,14 +27,14 @@ __all__: list[str] = []
 MOST, TIMES = 1 << 24, 4
 
 
-def hoisted(node: Apply, sizes: Mapping[str, int], call: int) -> tuple[Expr, ...] | None:
+def hoisted(node: Apply, sizes: Mapping[str, int], machine: Machine) -> tuple[Expr, ...] | None:
     """All outputs of the loop with a smaller step; None where nothing is hoisted.
 
-    Entrywise computations of up to `call` entries are worth it.
+    Entrywise computations of up to `machine.call` entries are worth it.
     """
     if node.params[0].frugal:
         return None
-    found = _Hoisting(node, sizes, call)
+    found = _Hoisting(node, sizes, machine)
     body, primal = found.primal.body, found.primal
     outputs = found.singles(found.sums(list(body.outputs)))
     if not found.made:
@@ -46,18 +48,18 @@ def hoisted(node: Apply, sizes: Mapping[str, int], call: int) -> tuple[Expr, ...
 class _Hoisting:
     """Variables for what is hoisted, as long as there is room for its values."""
 
-    def __init__(self, node: Apply, sizes: Mapping[str, int], call: int) -> None:
+    def __init__(self, node: Apply, sizes: Mapping[str, int], machine: Machine) -> None:
         self.primal = Primal.of(node)
-        self.sizes, self.call = sizes, call
+        self.sizes, self.machine = sizes, machine
         self.made: dict[Var, Expr] = {}
         self.known: dict[int, Var] = {}
         steps = self.primal.body.steps
-        count = max(1, extent_of(self.primal.steps.length, sizes))
+        self.count = max(1, extent_of(self.primal.steps.length, sizes))
         self.width = {v: self.entries(v) for v in steps}
-        self.room = min(TIMES * sum(self.width.values()), MOST // count)
+        self.room = min(TIMES * sum(self.width.values()), MOST // self.count)
 
     def entries(self, e: Expr) -> int:
-        return prod([extent_of(x, self.sizes) for x in e.shape])
+        return self._size(e.shape)
 
     def variable(self, e: Expr) -> Var | None:
         """The variable for an expression that is hoisted; None where it is too large."""
@@ -66,7 +68,7 @@ class _Hoisting:
             size = self.entries(e)
             if not slices or size > min(self.room, sum([self.width[v] for v in slices])):
                 return None
-            if size > self.call and not _multiplies(e):
+            if size > self.machine.call and not self._quicker(e):
                 return None
             self.room -= size
             self.known[id(e)] = v = body_variable(f"h{len(self.made)}", e.shape)
@@ -103,12 +105,40 @@ class _Hoisting:
                 change[id(e)] = v
         return rewritten(outputs, lambda new, old: change.get(id(old), new))
 
+    def _quicker(self, e: Expr) -> bool:
+        """Are there products, or operators on matrices, in it that are quicker for all steps?
 
-def _multiplies(e: Expr) -> bool:
-    """Is there a sum of products, or an operator on matrices, in it?"""
-    return any(
-        sum([not indicates(arg) for arg in node.args]) > 1 and node.summed
-        if isinstance(node, Einsum)
-        else isinstance(node, Apply) and not node.op.elementwise and bool(node.args)
-        for node in postorder([e])
-    )
+        A large array of products that read nothing again is better made row by row in the steps.
+        """
+        large = self.count * self.entries(e) >= self.machine.large
+        moving, found = set(map(id, self.width)), False
+        for node in postorder([e]):
+            moves = [id(arg) in moving for arg in node.args]
+            if any(moves):
+                moving.add(id(node))
+            if isinstance(node, Apply):
+                found = found or (not node.op.elementwise and bool(node.args))
+            elif isinstance(node, Einsum) and node.summed:
+                several = sum([not indicates(arg) for arg in node.args]) > 1
+                if several and any(moves) and large and not self._rereads(node, moves):
+                    return False
+                found = found or several
+        return found
+
+    def _rereads(self, e: Einsum, moves: Sequence[bool]) -> bool:
+        return rereads(e, moves, lambda word: self._size([e.extents[i] for i in word]))
+
+    def _size(self, extents: Sequence[Extent]) -> int:
+        return prod([extent_of(x, self.sizes) for x in extents])
+
+
+def rereads(e: Einsum, moves: Sequence[bool], size: Callable[[Sequence[int]], int]) -> bool:
+    """Do steps read more of what is the same in all of them than of their own?
+
+    Of the operands those that `moves` has are a step's own; `size` is of labels. Then one product
+    for all steps is quicker, which reads the others once.
+    """
+    read = [0, size(e.out)]
+    for own, word in zip(moves, e.labels, strict=True):
+        read[own] += size(word)
+    return read[0] > read[1]

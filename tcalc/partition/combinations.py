@@ -37,7 +37,8 @@ class Combination(NamedTuple):
     words : str
         What is said of it in plans.
     combine : callable
-        Of two parts, in the order of their rows, the part that both are.
+        ``combine(one, other, own)``: of two parts, in the order of their rows, the part that both
+        are. Where `own` is true the arrays of the first may be overwritten.
     parts : callable or None
         ``parts(node, operands)`` are the expressions of a part, given the operands' own rows; by
         default the operator itself.
@@ -46,7 +47,7 @@ class Combination(NamedTuple):
     """
 
     words: str
-    combine: Callable[[Part, Part], Part]
+    combine: Callable[[Part, Part, bool], Part]
     parts: Callable[[Apply, Sequence[Expr]], tuple[Expr, ...]]
     finish: Callable[[tuple[Expr, ...]], Expr]
 
@@ -56,9 +57,11 @@ def _by_itself(node: Apply, operands: Sequence[Expr]) -> tuple[Expr, ...]:
 
 
 def _elementwise(words: str, ufunc: Callable[..., Any]) -> Combination:
-    def combine(one: Part, other: Part) -> Part:
+    def combine(one: Part, other: Part, own: bool) -> Part:
+        # New pages for each of many large parts cost more than adding them does.
+        outs = [a if own and type(a) is np.ndarray else None for a in one]
         with np.errstate(all="ignore"):
-            return tuple([ufunc(a, b) for a, b in zip(one, other, strict=True)])
+            return tuple([ufunc(a, b, out=out) for a, b, out in zip(one, other, outs, strict=True)])
 
     return Combination(words, combine, _by_itself, lambda parts: parts[0])
 
@@ -74,7 +77,7 @@ def _shifted_parts(node: Apply, operands: Sequence[Expr]) -> tuple[Expr, ...]:
     return top, arithmetic.sum(b * exp(x - along(shift, x)), axes)
 
 
-def _shifted(one: Part, other: Part) -> Part:
+def _shifted(one: Part, other: Part, own: bool) -> Part:
     with np.errstate(all="ignore"):
         top = np.maximum(one[0], other[0])
         shift = np.where(np.isfinite(top), top, 0).astype(top.dtype)

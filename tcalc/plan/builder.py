@@ -51,6 +51,8 @@ class Builder:
         self.outer_sums: dict[int, OuterSum] = {}
         #: Views at affine places of an array: the array.
         self.windows: dict[int, int] = {}
+        #: Results of a kernel that has several, each an array of its own.
+        self.parts: set[int] = set()
         #: Transposed views of matrices.
         self.turned: set[int] = set()
         self._known: dict[Any, int] = {}
@@ -93,6 +95,8 @@ class Builder:
             spend("steps", PLANNED)
             made = Step(kind, found, args, words, shape, as_float(flops), params, self.names)
             self.steps.append(made)
+            if kind == "part":
+                self.parts.add(found)
             if not row.cheap and self.fixed.issuperset(args):
                 self.fixed.add(found)
         return found
@@ -167,7 +171,7 @@ class Builder:
         """Merged or split axes; of a buffer the same memory under another shape."""
         if self.shapes[slot] == shape:
             return slot
-        if self.origin[slot] is VIEW:
+        if self.origin[slot] is VIEW and slot not in self.parts:
             word = tuple(range(len(self.shapes[slot])))
             slot = self.emit("copy", (slot,), self.shapes[slot], (word, word))
         if self.origin[slot] is not BUFFER:
@@ -200,6 +204,8 @@ class Builder:
     def _broadcastable(self, operand: tuple[int, Word], target: Word, entries: int) -> int:
         """An operand aligned; a small one that is read across its rows many times is copied."""
         slot, word = operand
+        if word == target:
+            return slot
         order = tuple([label for label in target if label in word])
         many, smaller = self.machine.many, self.machine.smaller
         if order != word and smaller * prod(self.shapes[slot]) <= entries and entries >= many:

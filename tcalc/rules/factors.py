@@ -38,7 +38,7 @@ def _is_inverse_factor(e: Expr) -> bool:
     return isinstance(e, Apply) and e.op is TRI_INVERSE and _is_factor(e.args[0])
 
 
-class _OpenedProduct:
+class OpenedProduct:
     """A contraction some of whose operands, products themselves, are inlined: one set of labels."""
 
     def __init__(self, e: Einsum) -> None:
@@ -72,8 +72,8 @@ def _contracted_pair(
 ) -> Expr | None:
     """Two equal factors contracted over one label, at `axis` of both, replaced by one matrix."""
     assert isinstance(e, Einsum)
-    for label in _OpenedProduct(e).summed if e.summed else ():
-        whole = _OpenedProduct(e)
+    for label in OpenedProduct(e).summed if e.summed else ():
+        whole = OpenedProduct(e)
         chosen = whole.places(label)
         if len(chosen) != 2:
             continue
@@ -101,15 +101,26 @@ def _matrix_from_factors(e: Expr) -> Expr | None:
     return _contracted_pair(e, _is_factor, -1, lambda factor: factor.args[0])
 
 
-def _log_diagonal(e: Expr) -> Expr | None:
-    """The sum of log(diag(chol(A))), over the diagonal and perhaps batch axes."""
-    assert isinstance(e, Einsum)
-    if not e.summed or len(e.args) != 1:
+def log_diagonal(
+    e: Expr, holds: Callable[[Expr], bool], made: Callable[[Expr], Expr]
+) -> Expr | None:
+    """The sum of log(diag(L)), over the diagonal and perhaps batch axes, for an L that `holds`.
+
+    It is `made` of L in its place.
+    """
+    if not isinstance(e, Einsum) or len(e.args) != 1:
         return None
     (inner,), (word,) = e.args, e.labels
+    if not e.summed:
+        found = log_diagonal(inner, holds, made)
+        return (
+            None
+            if found is None
+            else einsum([found], [word], e.out, e.coef, dict(enumerate(e.extents)))
+        )
     if isinstance(inner, Add):
         terms = distribute(e, {0: inner.args})
-        halves = [_log_diagonal(t) if isinstance(t, Einsum) else None for t in terms]
+        halves = [log_diagonal(t, holds, made) for t in terms]
         if all(half is None for half in halves):
             return None
         return add([t if half is None else half for half, t in zip(halves, terms, strict=True)])
@@ -120,10 +131,15 @@ def _log_diagonal(e: Expr) -> Expr | None:
         return None
     (factor,), (axes,) = read.args, read.labels
     n = factor.ndim - 2
-    if not _is_factor(factor) or axes != (*range(n), n, n) or read.out != tuple(range(n + 1)):
+    if not holds(factor) or axes != (*range(n), n, n) or read.out != tuple(range(n + 1)):
         return None
-    found = scale(logdet_definite(factor.args[0]), Coef(0.5))
-    return einsum([found], [word[:-1]], e.out, e.coef, dict(enumerate(e.extents)))
+    return einsum([made(factor)], [word[:-1]], e.out, e.coef, dict(enumerate(e.extents)))
+
+
+def _log_diagonal(e: Expr) -> Expr | None:
+    return log_diagonal(
+        e, _is_factor, lambda factor: scale(logdet_definite(factor.args[0]), Coef(0.5))
+    )
 
 
 def _cancelled(e: Expr) -> Expr | None:
@@ -142,7 +158,7 @@ def _cancelled(e: Expr) -> Expr | None:
 
 def _without_inverse(e: Einsum, k: int, axis: int) -> Expr | None:
     """The product without the inverse at place k and the matrix that it meets at its `axis`."""
-    whole, (inverse, word) = _OpenedProduct(e), (e.args[k], e.labels[k])
+    whole, (inverse, word) = OpenedProduct(e), (e.args[k], e.labels[k])
     (matrix,) = inverse.args
     label, other = word[axis], word[-3 - axis]
     places = whole.places(label)

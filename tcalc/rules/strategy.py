@@ -21,7 +21,7 @@ from inspect import signature
 from itertools import combinations, permutations
 
 from ..graph.applications import rewritten
-from ..graph.extents import number
+from ..graph.extents import ONE, number
 from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import einsum, scale
 from ..graph.products import is_number
@@ -59,6 +59,9 @@ class Rule:
         ``match(node)`` gives the replacement or None, for patterns over whole axes.
     shape : tuple
         Shape of the wildcards when the rule is sampled.
+    heads : set of str
+        Operators that the factors of a pattern are, where it is a product: of a node too, or the
+        rule is not tried.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Rule:
     finite: bool = False
     wildcards: list[Var] = field(default_factory=list, compare=False)
     pattern: list[Expr] = field(default_factory=list, compare=False)
+    heads: set[str] = field(default_factory=set, compare=False)
 
     def sides(self, *values: Expr) -> tuple[Expr, Expr]:
         return self.left(*values), self.right(*values)
@@ -84,6 +88,10 @@ class Rule:
         if not self.pattern:
             self.wildcards.extend(var(f"wildcard{k}") for k in range(self.arity()))
             self.pattern.append(self.left(*self.wildcards))
+            factors = self.pattern[0].args if isinstance(self.pattern[0], Einsum) else ()
+            if self.match is None and len(factors) > 1:
+                assert all(isinstance(factor, Apply) for factor in factors)
+                self.heads.update(map(_root, factors))
         return self.pattern[0]
 
     def root(self) -> str:
@@ -110,8 +118,7 @@ class Rule:
     def _in_product(self, pattern: Einsum, node: Expr) -> Expr | None:
         """The product with matching factors, under the same labels, replaced; None without such."""
         assert isinstance(node, Einsum)
-        heads = {_root(p) for p in pattern.args}
-        fitting = [k for k, arg in enumerate(node.args) if _root(arg) in heads]
+        fitting = [k for k, arg in enumerate(node.args) if _root(arg) in self.heads]
         if not len(pattern.args) <= len(fitting) <= MAX_FACTORS:
             return None
         for chosen in combinations(fitting, len(pattern.args)):
@@ -150,6 +157,9 @@ def unify(pattern: Expr, node: Expr, found: Bindings) -> Iterator[Bindings]:
         if is_number(node) and isinstance(node, Einsum) and node.coef.key() == pattern.coef.key():
             yield found
     elif isinstance(pattern, Einsum) and len(pattern.args) == 1:
+        coef = node.coef if isinstance(node, Einsum) else ONE
+        if not isinstance(pattern.args[0], Var) and coef != pattern.coef:
+            return
         yield from unify(pattern.args[0], scale(node, number(1 / pattern.coef.value)), found)
     elif isinstance(pattern, Einsum) and isinstance(node, Einsum) and not node.summed:
         whole = all(word == node.out for word in node.labels)
@@ -236,22 +246,38 @@ def simplified(roots: Sequence[Expr], fired: Counter[str] | None = None) -> list
 
 
 def _one_pass(roots: Sequence[Expr], counts: Counter[str], settled: dict[int, Expr]) -> list[Expr]:
-    """Rules tried on every node once, but for those on which none fires, which are `settled`."""
+    """Rules tried on every node once, but for those on which none fires, which are `settled`.
+
+    A node remembers that none fires on it or below: facts are of variables, which do not change.
+    """
+    rules = len(ALL_RULES)
 
     def change(new: Expr, old: Expr) -> Expr:
-        if id(new) in settled:
+        if new._settled == rules:
             return new
+        if id(new) not in settled:
+            found = fire(new)
+            if found is not None:
+                return found
+            settled[id(new)] = new
+        if all(arg._settled == rules for arg in new.args):
+            new._settled = rules
+        return new
+
+    def fire(new: Expr) -> Expr | None:
         if len(new.args) > FEW:
             spend("steps", OPERAND * len(new.args))
+        roots = set(map(_root, new.args))
         for candidate in RULES_BY_ROOT.get(_root(new), ()):
+            if not roots.issuperset(candidate.heads):
+                continue
             found = candidate.try_on(new)
             if found is not None and found is not new:
                 counts[candidate.name] += 1
                 return found
-        settled[id(new)] = new
-        return new
+        return None
 
-    return rewritten(roots, change)
+    return rewritten(roots, change, lambda node: node._settled == rules)
 
 
 def substitute(e: Expr, values: dict[Var, Expr]) -> Expr:

@@ -21,6 +21,7 @@ from ..plan.schedule.memory import allowed, check_fits
 from ..plan.steps import Plan
 from ..rules.strategy import simplify
 from ..support.arrays import Array
+from ..support.collector import resting_collector
 from ..support.errors import LinAlgError
 from ..support.namespaces import is_sparse, on_device
 from .binding import (
@@ -183,6 +184,7 @@ class Engine:
                 found.append((declared, array.shape, "weak" if is_weak(value) else array.dtype))
         return found
 
+    @resting_collector()
     def _bind(self, roots: Roots, key: list[Any], arrays: list[Array], unused: list[str]) -> Bound:
         """The program for these extents and dtypes, made now and kept."""
         dims = ExtentBinding()
@@ -287,6 +289,7 @@ class Engine:
         dims.bind_given(bound, self.variables, self.dimensions)
         return dims
 
+    @resting_collector()
     def plan_for(self, roots: Roots, data: Values, shapes: Mapping[str, Any]) -> Plan:
         dims = self.extents(data)
         dims.bind_given(shapes, self.variables, self.dimensions)

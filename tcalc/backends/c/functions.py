@@ -20,6 +20,7 @@ from .loop_memory import LoopMemory
 from .matrices import Frame, StridedArray
 from .objects import HEAD, INTEGER, spelled
 from .outlining import marked
+from .rows import in_vectors
 from .sharing import NAME, Shared
 from .source import Source, read_by_others
 from .together import Compute, Together
@@ -257,7 +258,9 @@ class CompiledSteps(CFunction):
     @property
     def worthwhile(self) -> bool:
         """Is there anything to fuse, or a loop or routine of our own?"""
-        return len(self.steps) > 1 or self.steps[0].kind in _BETTER
+        only = self.steps[0]
+        better = only.kind in _BETTER or (only.kind == "ufunc" and in_vectors(only.params[0]))
+        return better or len(self.steps) > 1
 
     @property
     def loops(self) -> dict[int, EmbeddedLoop]:

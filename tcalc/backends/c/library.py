@@ -24,7 +24,7 @@ from .compiler import CONTRACTED, MOST, QUICK, loaded
 from .outlining import outlined
 from .pool import spread
 from .powers import FUNCTIONS as POWERS
-from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, VECTORS
+from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, RENAMED, VECTORS
 from .sharing import NAME
 
 #: Parts of one text, of which later ones use earlier ones.
@@ -58,12 +58,19 @@ typedef int (*Body)(char **, long, long);
 _VECTORS = """
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define VECTOR __attribute__((simd("notinbranch")))
-{}
-#if __GLIBC_PREREQ(2, 35)
-{}
+/* Functions of vectors take as long for all lanes as for half of them, which compilers prefer. */
+#if defined(__AVX512DQ__)
+#pragma GCC target("prefer-vector-width=512")
 #endif
+{vectors}
+#if __GLIBC_PREREQ(2, 35)
+{later}
+#endif
+{renamed}
 #endif
 """
+_RENAMED = """VECTOR __attribute__((const)) real {name}(real) __asm__("{symbol}");
+#define {symbol} {name}"""
 
 
 @cache
@@ -105,9 +112,10 @@ def heading(char: str) -> str:
         ])
         for single, pairs in VECTORS
     ]  # fmt: skip
-    written = (
-        prelude(char) + _VECTORS.format(*vectors) + ENTRY_FUNCTIONS + REDUCTION_FUNCTIONS + POWERS
-    )
+    suffix = "f" if char == "f" else ""
+    renamed = [_RENAMED.format(name=name, symbol=f + suffix) for f, name in RENAMED.items()]
+    vectored = _VECTORS.format(vectors=vectors[0], later=vectors[1], renamed="\n".join(renamed))
+    written = prelude(char) + vectored + ENTRY_FUNCTIONS + REDUCTION_FUNCTIONS + POWERS
     return written + "\n".join([*declared, *bind])
 
 

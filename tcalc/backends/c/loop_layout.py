@@ -111,7 +111,10 @@ class Layout:
         self.integral = integral(plan)
         self._lay()
         self.frame = Frame(
-            plan, {k: strided(a) for k, a in self.arrays.items()}, places=self._apart
+            plan,
+            {k: strided(a) for k, a in self.arrays.items()},
+            places=self._apart,
+            in_steps=True,
         )
 
     def kind(self, slot: int) -> str:

@@ -33,6 +33,8 @@ class Frame:
         Sums that are added to what is there.
     places : mapping
         What tells memory apart that the plan does not place.
+    in_steps : bool
+        Is it a step of a loop?
     """
 
     def __init__(
@@ -42,15 +44,23 @@ class Frame:
         cleared: Collection[int] = (),
         adding: Collection[int] = (),
         places: Mapping[int, Any] | None = None,
+        in_steps: bool = False,
     ) -> None:
         self.plan, self.arrays = plan, arrays
         self.cleared, self.adding, self.places = cleared, adding, places or {}
+        self._in_steps = in_steps
+        self._loops = {step.out for step in plan.steps if step.kind == "loop"}
 
     def memory(self, slot: int) -> Any:
         """What tells memory apart: a block of the workspace, an output, or an array."""
         owner = self.plan.owner[slot]
         home = self.plan.home[owner]
         return self.places.get(owner, ("array", owner)) if home is None else home
+
+    def product(self, step: Step) -> str:
+        """The routine that multiplies, another one in steps and for what steps left."""
+        left = self._loops.intersection([self.plan.owner[a] for a in step.args])
+        return "product_of_step" if self._in_steps or left else "product"
 
     def shape(self, step: Step) -> Sizes:
         return self.arrays[step.out].shape
@@ -114,7 +124,7 @@ def _product(frame: Frame, step: Step) -> str:
     adding = step.out in frame.adding
     if mirror and m == n and m > 1 and not adding and _same_start(frame, a, b):
         return f"symmetric_square(p{a}, {_strides(one)}, p{step.out}, {m}, {k});"
-    return f"product(1, {given}, {int(adding)}, p{step.out}, {ld}, {m}, {k}, {n});"
+    return f"{frame.product(step)}(1, {given}, {int(adding)}, p{step.out}, {ld}, {m}, {k}, {n});"
 
 
 def _gram(frame: Frame, step: Step) -> str:
@@ -178,7 +188,8 @@ def _matmul(frame: Frame, step: Step) -> str:
     ]
     ld = found.strides[-2] if m > 1 else int(n)
     given = ", ".join([f"{at}, {_strides(x)}" for at, x in zip(starts, inner, strict=False)])
-    return f"{over_all(lead)}product(1, {given}, 0, {starts[-1]}, {ld}, {m}, {k}, {n});"
+    called = f"{frame.product(step)}(1, {given}, 0, {starts[-1]}, {ld}, {m}, {k}, {n});"
+    return over_all(lead) + called
 
 
 def start_of(slot: int, strides: Sizes) -> str:

@@ -115,9 +115,9 @@ class CompiledRuns:
     def _loop(self, loop: TiledLoop) -> list[Run]:
         workspaces = self._workspaces
         if not tileable(workspaces.plan, loop, self._integers):
-            found, self._alone = self.finish(), False
-            return [*found, *self._others.runs(loop)]
-        found = self._finished(beside=True)
+            self._alone = False
+            return [*self.finish(), *self._others.runs(loop)]
+        found = self.finish()
         tiling = Tiling(workspaces.plan, loop)
         births = [run for step in tiling.kept for run in workspaces.lives.ready(step)]
         for step in tiling.views:  # others read those of the workspace, too
@@ -158,15 +158,14 @@ class CompiledRuns:
         return self.finish() if part.idle >= FREED else []
 
     def finish(self) -> list[Run]:
-        """Ends the function that steps are collected for."""
-        return self._finished(beside=bool(self._parts))
+        """Ends the function that steps are collected for.
 
-    def _finished(self, beside: bool) -> list[Run]:
-        """The same, where one entry may call it `beside` others."""
+        Where C has done all so far, a call may be one entry, which costs less than one step.
+        """
         part, self._open = self._open, None
         if part is None:
             return []
-        if part.worthwhile or (beside and self._alone):
+        if part.worthwhile or self._alone:
             part.place = self._workspaces.place(part.addresses)
             part.join(self._together)
             self._parts.append(part)

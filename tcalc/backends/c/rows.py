@@ -217,6 +217,22 @@ VECTORS = (
         ("atan2", "hypot"),
     ),
 )  # fmt: skip
+#: Of these, what compilers would join with another function of the same number into one that has
+#: no vectors: names that they do not know.
+RENAMED = {"cos": "cosine"}
+_VECTOR_NAMES = frozenset([name for one, two in VECTORS for name in (*one, *two)])
+
+
+@cache
+def in_vectors(row: Op) -> bool:
+    """Is an entry of an elementwise row's result a function that GNU has for vectors, and no more?
+
+    NumPy has some of them for one entry at a time only.
+    """
+    name, suffix, _ = ENTRIES.get(row.name, "").partition("{f}")
+    return bool(suffix) and name in _VECTOR_NAMES
+
+
 #: Rows that have a function of whole matrices of their name.
 ROUTINES = frozenset(
     {"cholesky", "cholesky_pullback", "column_signs", "inverse_definite", "tri_inverse"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,10 +12,11 @@ from ...plan.failures import without_entries
 from ...plan.kinds.kind import Result
 from ...plan.kinds.table import KINDS
 from ...plan.steps import Plan, Step
+from ...support.namespaces import NUMPY, ArrayNamespace
 from ..c.forms import integral
 from .conditions import Conditions
 from .kernels import FINISHED, KERNELS, OF_HOST, ROWS, Kernel
-from .library import CuPy
+from .library import BY_HOST, CuPy
 
 #: Arrays by slot.
 Values = dict[int, Any]
@@ -63,7 +65,7 @@ class Layout:
         """Does it hold integers?"""
         return self.holder(slot) in self._integral
 
-    def read(self, xp: CuPy, values: Values, slot: int) -> Any:
+    def read(self, xp: ArrayNamespace, values: Values, slot: int) -> Any:
         if slot in self._held:
             return values[slot]
         return xp.reshape(values[self.plan.owner[slot]], self.plan.shapes[slot])
@@ -89,13 +91,17 @@ class SingleStep:
         self._integers = [a in layout.plan.integers and step.kind not in OF_HOST for a in step.args]
 
     def run(self, values: Values, conditions: Conditions) -> None:
-        step, xp, params = self.step, self._xp, self.step.params
+        values[self.step.out] = self.made(self._xp, values, conditions)
+
+    def made(self, xp: ArrayNamespace, values: Values, conditions: Conditions) -> Any:
+        """What it makes of arrays of a namespace, this one's or NumPy's."""
+        step, params = self.step, self.step.params
         arrays = [self._layout.read(xp, values, a) for a in step.args]
         arrays = [xp.asarray(a) if n else a for a, n in zip(arrays, self._integers, strict=True)]
         if self.inner is not None:
             params = (*params[:-1], self.inner.stepper(conditions, params[-3]))
         try:
-            values[step.out] = self._kernel(xp, self._result, params, *arrays)
+            return self._kernel(xp, self._result, params, *arrays)
         except np.linalg.LinAlgError:
             raise
         except ValueError as error:
@@ -103,6 +109,57 @@ class SingleStep:
             if empty is None:
                 raise
             raise empty from error
+
+
+class HostSteps:
+    """Steps that the host computes, one after the other: what they read comes in one wait."""
+
+    def __init__(self, steps: Sequence[SingleStep], xp: CuPy) -> None:
+        self.steps, self._xp = steps, xp
+        self.step = steps[0].step
+        self.makes = {one.step.out for one in steps}
+        self.reads = {slot for one in steps for slot in one.reads} - self.makes
+
+    def run(self, values: Values, conditions: Conditions) -> None:
+        slots = sorted(self.reads)
+        held = dict(zip(slots, self._xp.on_host([values[k] for k in slots]), strict=True))
+        for one in self.steps:
+            conditions.at(one.step)
+            found = held[one.step.out] = one.made(NUMPY, held, conditions)
+            several = isinstance(found, tuple)
+            asarray = self._xp.asarray
+            values[one.step.out] = tuple(map(asarray, found)) if several else asarray(found)
+
+
+def together(pieces: Sequence[Piece], xp: CuPy) -> list[Piece]:
+    """The pieces in an order in which what the host computes waits as seldom as it can.
+
+    A piece comes after as many waits as what it reads needs; those of the host then come last.
+    """
+    makers: dict[int, tuple[int, bool]] = {}
+    waits: list[tuple[int, bool]] = []
+    for piece in pieces:
+        host = isinstance(piece, SingleStep) and of_host(piece.step)
+        before = [makers[slot] for slot in piece.reads if slot in makers]
+        least = max([n + (made and not host) for n, made in before], default=0)
+        waits.append((least, host))
+        makers |= dict.fromkeys(piece.makes, waits[-1])
+    found: list[Piece] = []
+    order = sorted(range(len(pieces)), key=waits.__getitem__)
+    for (_, host), numbers in groupby(order, waits.__getitem__):
+        group = [pieces[k] for k in numbers]
+        singles = [piece for piece in group if host and isinstance(piece, SingleStep)]
+        found += [HostSteps(singles, xp)] if singles else group
+    return found
+
+
+def of_host(step: Step) -> bool:
+    """Is it a step that needs NumPy's arrays, or a function of entries that only SciPy has?"""
+    if not KINDS[step.kind].operator or step.kind in ("factor", "loop"):
+        return False
+    op = step.params[0]
+    own = op.kernels.host and op.kernels.portable is None and op.name not in ROWS
+    return own or op.name in BY_HOST
 
 
 def kernel_of(step: Step) -> Kernel:

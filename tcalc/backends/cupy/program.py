@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ...plan.failures import StepError
-from ...plan.kinds.table import KINDS
 from ...plan.steps import INPUT, Output, Plan, Step
 from ...support.arrays import AnyArray
 from ...support.conditions import collecting
@@ -24,9 +23,8 @@ from ..interface import BackEnd
 from .conditions import Conditions
 from .factorisations import Doubt
 from .fusion import FusedSteps, FusedSum, KernelText
-from .kernels import ROWS
-from .library import BY_HOST, CuPy, available, free_memory, library
-from .pieces import Layout, Piece, SingleStep, Values
+from .library import CuPy, available, free_memory, library
+from .pieces import Layout, Piece, SingleStep, Values, of_host, together
 from .schedule import Schedule
 from .sparse import uploaded
 
@@ -62,7 +60,7 @@ class DeviceProgram:
 
     def _pieces(self, steps: Sequence[Step], returned: set[int]) -> list[Piece]:
         schedule = Schedule(self._layout, self.dtype, self.xp, self._single, returned)
-        return schedule.of(steps)
+        return together(schedule.of(steps), self.xp)
 
     def _single(self, step: Step) -> SingleStep:
         loop = step.kind == "loop"
@@ -211,11 +209,8 @@ def hosted(plan: Plan) -> list[str]:
     for step in plan.steps:
         if step.kind == "loop":
             found |= dict.fromkeys(hosted(step.params[-1]))
-        elif KINDS[step.kind].operator and step.kind != "factor":
-            op = step.params[0]
-            own = op.kernels.host and op.kernels.portable is None and op.name not in ROWS
-            if own or op.name in BY_HOST:
-                found[op.name] = None
+        elif of_host(step):
+            found[step.params[0].name] = None
     return list(found)
 
 

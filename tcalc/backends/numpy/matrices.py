@@ -23,8 +23,12 @@ Maker = Callable[[Step, "np.dtype[Any]"], Run]
 _LARGE, _SHALLOW = 1 << 13, 16
 #: Rows from which half a product is faster than the whole one, and of one panel of it.
 HALVED, PANEL = 160, 96
+#: Rows of a panel of a product that is written over its operand.
+ROWS = 256
 #: Rows of triangles that are solved by blocks of so many rows, which LAPACK takes longer for.
 SWEPT, BLOCK = range(160, 1000), 64
+#: Columns up to which a block of them takes all that was solved from itself.
+FEW = 16
 
 
 def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
@@ -58,6 +62,21 @@ def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
             mirrored(out)
 
     return panels if half and step.shape[0] >= HALVED else whole
+
+
+def _dot_over(step: Step, dtype: np.dtype[Any]) -> Run:
+    """A matrix product, by panels of rows where it is written over the first operand."""
+    (a, b), o = step.args, step.out
+
+    def run(v: Slots) -> None:
+        x, y, out = v[a], v[b], v[o]
+        if not np.may_share_memory(x, out):
+            np.dot(x, y, out)
+            return
+        for low in range(0, len(x), ROWS):
+            out[low : low + ROWS] = np.dot(x[low : low + ROWS], y)
+
+    return run
 
 
 def _finish(step: Step, dtype: np.dtype[Any]) -> Run:
@@ -125,9 +144,9 @@ def _trisolve(step: Step, dtype: np.dtype[Any]) -> Run:
             raise LinAlgError(f"{name}: a zero on the diagonal")
         if v[b] is not x:
             np.copyto(x, v[b])
-        (trsm,) = scipy.linalg.get_blas_funcs(("trsm",), (x,))
+        trsm, gemm = scipy.linalg.get_blas_funcs(("trsm", "gemm"), (x,))
         if len(matrix) in SWEPT:
-            _by_blocks(trsm, matrix, x, trans)
+            _by_blocks(trsm, gemm, matrix, x, trans)
         elif x.size:
             # Row-major memory is the transpose in column-major order: solve from the other side.
             trsm(1, matrix.T, x.T, side=1, lower=0, trans_a=int(trans), overwrite_b=1)
@@ -135,16 +154,22 @@ def _trisolve(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
-def _by_blocks(trsm: Any, matrix: Array, x: Array, trans: bool) -> None:
-    """Solve in place with a lower triangle or its transpose, most of it by matrix products."""
-    starts = range(0, len(matrix), BLOCK)
+def _by_blocks(trsm: Any, gemm: Any, matrix: Array, x: Array, trans: bool) -> None:
+    """Solve in place with a lower triangle or its transpose, most of it by matrix products.
+
+    What a block solves is taken from all that is left, in place; where columns are few, copies of
+    the triangle's panels would take longer, and a block takes what was solved from itself.
+    """
+    starts, few = range(0, len(matrix), BLOCK), prod(x.shape[1:]) <= FEW
     for low in reversed(starts) if trans else starts:
-        high = low + BLOCK
-        own, rest = slice(low, high), slice(high, None) if trans else slice(low)
-        known = matrix[rest, own].T if trans else matrix[own, rest]
-        if known.size:
-            x[own] -= known @ x[rest]
+        above, own, below = slice(low), slice(low, low + BLOCK), slice(low + BLOCK, None)
+        before, after = (below, above) if trans else (above, below)
+        if few:
+            x[own] -= (matrix[before, own].T if trans else matrix[own, before]) @ x[before]
         trsm(1, matrix[own, own].T, x[own].T, side=1, lower=0, trans_a=int(trans), overwrite_b=1)
+        if not few and x[after].size:
+            known = matrix[own, after] if trans else matrix[after, own].T
+            gemm(-1, x[own].T, known, 1, x[after].T, overwrite_c=1)
 
 
 def _triangle(step: Step, dtype: np.dtype[Any]) -> Run:
@@ -212,6 +237,7 @@ def _weighted(step: Step, dtype: np.dtype[Any]) -> Run:
 #: How each kind of step is run.
 MATRICES: dict[str, Maker] = {
     "dot": _dot,
+    "dot_over": _dot_over,
     "gram": _gram,
     "weighted": _weighted,
     "triangle": _triangle,

@@ -72,6 +72,8 @@ def applied_row(row: RowCall, operands: Sequence[Expr], params: Sequence[Any]) -
         Where one is none of this row; ShapeError where operands do not fit.
     """
     op = row.op
+    if not (params or op.spelling.parameters or not op.params):
+        (params, *_) = op.params  # formulas do not write them
     if len(operands) != len(op.core):
         raise ValueError(f"it has {len(op.core)} operands, not {len(operands)}")
     for e, core in zip(operands, op.core, strict=True):

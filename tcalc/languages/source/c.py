@@ -15,13 +15,16 @@ from ...integers.affine import Congruence, Constraint, factors_of
 from . import infix
 from .c_check import check_text
 from .c_contractions import by_factor, by_lags, by_product, einsum, product
+from .c_correlations import by_windows, strided
 from .c_folds import folded
-from .c_module import RESERVED, function_lines, module_text, number_function, routines
+from .c_function import function_lines
+from .c_module import RESERVED, module_text, number_function, routines
 from .c_nests import Array, Line, Node, atom, nest
 from .c_operators import entry, real
 from .c_orders import along_rows, cheap, ordered
-from .c_places import embed, pad, place, segment_sum, take
+from .c_places import embed, onto_diagonal, pad, place, segment_sum, take
 from .c_routines import routine_call
+from .c_stacks import by_stacks
 from .c_values import (
     Value,
     affine,
@@ -51,7 +54,10 @@ class C(Writer):
     start = "v"
     width = 68
     own_words: frozenset[str] = frozenset(["ahead"])
-    forms: ClassVar[tuple[Callable[..., Value | None], ...]] = (by_lags, by_product, by_factor)
+    embedding_axes = 2
+    forms: ClassVar[tuple[Callable[..., Value | None], ...]] = (
+        by_lags, by_windows, by_product, by_stacks, by_factor,
+    )  # fmt: skip
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:
         super().__init__(scope, integers)
@@ -202,6 +208,12 @@ class C(Writer):
     def embed(self, c: Code, out: Sequence[int], shape: Shape) -> Code:
         return embed(self, c, out, shape)
 
+    def overwritable(self, total: Code, shape: Shape, several: bool) -> Code | None:
+        return self.filled(self.shape(shape), value(total))
+
+    def embed_onto(self, onto: Code, c: Code, out: Sequence[int]) -> None:
+        self.emit(*onto_diagonal(self, value(onto), value(c), out, "+="))
+
     # --- places that are affine in indices ---
 
     def window(self, c: Code, whole: Shape, view: View) -> Code:
@@ -213,11 +225,13 @@ class C(Writer):
                 affine(start, steps, index) for start, steps in zip(starts, view.steps, strict=True)
             ],
         )
-        overlaps = sum([any(steps) for steps in view.steps]) < len(view.shape)
-        return replace(
-            found,
-            overlaps=overlaps or any(len([s for s in steps if s]) > 1 for steps in view.steps),
-        )
+        few = sum([any(steps) for steps in view.steps]) < len(view.shape)
+        overlaps = few or any(len([s for s in steps if s]) > 1 for steps in view.steps)
+        lying = strided(v, starts, view)
+        if overlaps:
+            return replace(found, overlaps=True, windows=lying)
+        forward = all(step in (0, 1) for steps in view.steps for step in steps)
+        return replace(found, memory=lying) if forward else found
 
     def pad(self, c: Code, shape: Shape, margins: Sequence[tuple[Extent, Extent]]) -> Code:
         return pad(self, c, shape, margins)
@@ -344,7 +358,7 @@ class C(Writer):
         return []
 
     def module(self, functions: Sequence[list[str]]) -> str:
-        self.text = module_text(functions)
+        self.text = module_text(functions, self.scope.known.values())
         return self.text
 
     def check(self, check: Check) -> str:

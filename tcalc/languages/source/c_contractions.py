@@ -9,7 +9,7 @@ from math import prod
 from . import infix
 from .c_nests import Call, Line, Node, atom, nest
 from .c_orders import as_they_lie, operations, window
-from .c_values import Value, entry_of, in_memory, value
+from .c_values import Value, entry_of, in_memory, transposed, value
 from .c_writer import Writer
 from .language import Code
 
@@ -67,7 +67,12 @@ def by_product(
         return None
     if any(v.memory is not None and not _matrix(v, w, own, summed) for v, w, own in sides):
         return None
-    a, b = (_lying(language, v, w, own, summed) for v, w, own in sides)
+    half = _alike(sides, summed)
+    a = _lying(language, values[0], p, left, summed)
+    if half:
+        b = transposed(a, [p.index(left[right.index(k)] if k in right else k) for k in q])
+    else:
+        b = _lying(language, values[1], q, right, summed)
     (m, ai), (k, ak) = _matrix(a, p, left, summed)
     (n, bj), (other, bk) = _matrix(b, q, right, summed)
     if k != other or "1" not in (ai, ak) or "1" not in (bk, bj) or "0" in (ai, ak, bk, bj):
@@ -77,10 +82,21 @@ def by_product(
     extents = [v.shape[w.index(x)] for v, w, part in ((a, p, left), (b, q, right)) for x in part]
     array, result = language.storage(tuple(extents))
     given = f"{a.memory.pointer}, {ai}, {ak}, {b.memory.pointer}, {bk}, {bj}"
-    language.emit(
-        Call(f"product({m}, {n}, {k}, {given}, {array.name})", (array.name,)), made=[array]
-    )
+    name = f"symmetric_product({m}, {k}" if half else f"product({m}, {n}, {k}"
+    language.emit(Call(f"{name}, {given}, {array.name})", (array.name,)), made=[array])
     return result
+
+
+def _alike(
+    sides: Sequence[tuple[Value, Sequence[int], Sequence[int]]], summed: Sequence[int]
+) -> bool:
+    """Are both operands the same array, with its own axes and those that are summed?"""
+    texts = []
+    for v, word, own in sides:
+        names = {k: f"_{n}" for n, k in enumerate([*own, *summed])}
+        extents = [v.shape[word.index(k)] for k in names]
+        texts.append((v.entry([names[k] for k in word]).text, extents))
+    return texts[0] == texts[1]
 
 
 def _matrix(

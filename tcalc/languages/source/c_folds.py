@@ -122,7 +122,7 @@ def _operand(
 ) -> str:
     """The name under which a step reads a slice or what all steps share."""
     if shape and not (c.name and by_rows(c)):
-        c = language.filled(c.shape, c, kind=kind, rows=True)
+        c = _rows(language, c, kind)
     if shape and not turn:
         return c.text
     local: str = language.scope.fresh()
@@ -133,6 +133,15 @@ def _operand(
     else:
         head.append(Line(local, "=", entry_of(c, index).text, f"const {kind}"))
     return local
+
+
+def _rows(language: Writer, c: Value, kind: str) -> Value:
+    """The array row by row in memory, once for all loops that read it so."""
+    text = entry_of(c, language.index(len(c.shape))).text
+    key = ("rows", text, kind, *c.shape)
+    if key not in language.copies:
+        language.copies[key] = language.filled(c.shape, c, kind=kind, rows=True)
+    return language.copies[key]
 
 
 def _renamed(text: str, names: dict[str, str]) -> str:

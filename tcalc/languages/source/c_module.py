@@ -13,24 +13,18 @@ from ...graph.nodes import Var
 from .c_fusion import Fusion, live, localised
 from .c_memory import narrowed, reused
 from .c_nests import Array, Line, Node, Statement, atom, flat, lettered, lines, replaced, texts
-from .c_rows import by_rows_together
+from .c_rows import by_rows_together, turned_ahead
+from .c_tiles import by_parts
 from .c_values import Value, value
 from .c_words import KEYWORDS, LIBRARY, OWN
 from .c_writer import Writer
 from .language import FunctionText
-from .scope import unlike
 
 #: Files of `routines/`, of which later ones call earlier ones.
 ROUTINES = (
-    "numbers.c", "special.c", "bessel.c", "products.c", "windows.c", "rows.c", "factors.c",
-    "spectral.c", "matrices.c", "roots.c", "minors.c", "differences.c",
+    "numbers.c", "special.c", "bessel.c", "products.c", "windows.c", "correlations.c", "rows.c",
+    "factors.c", "spectral.c", "matrices.c", "roots.c", "minors.c", "differences.c",
 )  # fmt: skip
-
-
-#: Extents from which loops cost less than what compilers make of them for one extent.
-FEW = 4
-#: Lines of a function that is compiled for such extents too.
-WRITTEN_TWICE = 500
 
 
 @cache
@@ -133,10 +127,12 @@ def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
     nodes = localised(Fusion(arrays, alone).fused(nodes), arrays, outputs)
     if alone:
         nodes = by_rows_together(narrowed(nodes, arrays, outputs), arrays)
+        nodes = turned_ahead(nodes, arrays, taken, language.index(2), language.length)
+        nodes = by_parts(nodes, arrays, outputs, language.length)
     nodes = reused(nodes, arrays, outputs)
     nodes = lettered(nodes, {*f.parameters, *scope.sizes.values(), *outputs})
     declared = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}
-    named = _words(texts(nodes))
+    named = words_of(texts(nodes))
     stored = [a for n, a in arrays.items() if n in named - declared and n not in outputs]
     about = [f"{p}: {_shown(language.shape(v.shape))}" for p, v in f.parameters.items()]
     about += [f"{out}: {_shown(leaf.shape)}" for out, leaf in results]
@@ -146,61 +142,7 @@ def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
     return Prepared(f, nodes, results, stored, sizes, comment)
 
 
-def function_lines(language: Writer, f: FunctionText) -> list[str]:
-    """A function of the module, after the one that tells its workspace."""
-    found = prepared(language, f)
-    body = lines(found.nodes)
-    extents = [f"ptrdiff_t {n}" for n in found.sizes]
-    head = [parameter(p, v) for p, v in f.parameters.items()] + extents
-    head += [f"real *restrict {out}" for out in found.outputs] + ["void *restrict work"]
-    storage, total = storage_text(found.stored)
-    named = _words([*storage, *body])
-    unused = sorted({*f.parameters, *found.sizes, "work"} - named)
-    function = [
-        *[f"    {line}" for line in storage],
-        *[f"    (void){n};" for n in unused],
-        *[line if line.startswith("#") else f"    {line}" for line in body],
-        "    return 0;",
-    ]
-    few = _few(language, found.sizes) if len(body) <= WRITTEN_TWICE else {}
-    inner = unlike(f"{f.name}_sized", {*language.scope.taken, *found.sizes}, "_")
-    return [
-        *[line for own in language.scope.functions for line in [*own, ""]],
-        *comment(found.about),
-        *headed(f"size_t {f.name}_workspace", extents or ["void"]),
-        "{",
-        *[f"    (void){n};" for n in found.sizes if n not in _words([total])],
-        f"    return {total};",
-        "}",
-        "",
-        *([*headed(f"static int {inner}", head), "{", *function, "}", ""] if few else []),
-        *headed(f"int {f.name}", head),
-        "{",
-        *(_chosen(inner, head, few) if few else function),
-        "}",
-    ]
-
-
-def _few(language: Writer, names: Sequence[str]) -> dict[str, int]:
-    """The extents that are to be fast and so few that a loop costs less written out."""
-    scope = language.scope
-    known = {text: scope.known.get(dim, 0) for dim, text in scope.sizes.items()}
-    return {n: known[n] for n in names if 0 < known.get(n, 0) < FEW}
-
-
-def _chosen(name: str, head: Sequence[str], few: Mapping[str, int]) -> list[str]:
-    """The call of a function of which compilers make another one for these extents."""
-    given = [re.split(r"\W+", p)[-1] for p in head]
-    numbers = [str(few.get(n, n)) for n in given]
-    return [
-        f"    if ({' && '.join([f'{n} == {value}' for n, value in few.items()])})",
-        "        /* compilers write such loops out */",
-        *[f"        {line}" for line in headed(f"return {name}", numbers, ";")],
-        *[f"    {line}" for line in headed(f"return {name}", given, ";")],
-    ]
-
-
-def _words(texts: Iterable[str]) -> set[str]:
+def words_of(texts: Iterable[str]) -> set[str]:
     return set(re.findall(r"\w+", "\n".join(texts)))
 
 
@@ -290,20 +232,37 @@ _INCLUDES = """
 """.strip()
 
 
-def module_text(functions: Sequence[list[str]]) -> str:
-    """The file: its header, then what is behind it."""
+def module_text(functions: Sequence[list[str]], sizes: Iterable[int] = ()) -> str:
+    """The file, fast at some sizes: its header, then what is behind it."""
     bodies = ["\n".join(lines_) for lines_ in functions]
     declared = [declared_lines(lines_) for lines_ in functions]
     helpers = called(bodies, routines())
     (name,) = re.findall(r"^int (\w+)\(", bodies[0], re.MULTILINE)
     extra = ["stdlib.h"] if "malloc(" in bodies[-1] else []
-    extra += ["complex.h"] if "complex" in _words(helpers) else []
+    extra += ["complex.h"] if "complex" in words_of(helpers) else []
     more = "".join([f"\n#include <{header}>" for header in extra])
     guard = f"{name.upper()}_H"
     header = [f"#ifndef {guard}", f"#define {guard}", "", _TYPES, "", *declared, "", HEADER_END]
-    vectors = _vectors("\n".join([*helpers, *bodies]))
+    vectors = _hints("\n".join(bodies)) + _vectors(
+        "\n".join([*helpers, *bodies]), min(sizes, default=REGISTER) >= REGISTER
+    )
     parts = ["\n".join(header), _INCLUDES + vectors + more, *helpers, *bodies]
     return "\n\n".join(parts) + "\n"
+
+
+#: Parts for few extents, whose loops compilers write out, and the same for all others.
+_HINTS = """
+#if defined(__GNUC__)
+#define INLINED inline __attribute__((always_inline))
+#define SELDOM __attribute__((cold, noinline))
+#else
+#define INLINED inline
+#define SELDOM
+#endif"""
+
+
+def _hints(text: str) -> str:
+    return _HINTS if "static INLINED" in text else ""
 
 
 #: Functions of numbers of which GNU's library has vectors, and those since version 2.35.
@@ -315,10 +274,21 @@ VECTORS = (
     ),
 )  # fmt: skip
 PAIRS = {"pow", "atan2", "hypot"}
+#: What stands before them. Compilers take half of a register where it can be had whole, which suits
+#: few entries; these functions take most of a loop's time, and as long for twice as many.
+VECTORISED = (
+    "#if defined(__AVX512DQ__)",
+    '#pragma GCC target("prefer-vector-width=512")',
+    "#endif",
+)
 
 
-def _vectors(text: str) -> str:
-    """Declarations by which loops call functions of vectors."""
+#: Numbers in a register: loops of fewer entries would call functions of one number.
+REGISTER = 8
+
+
+def _vectors(text: str, wide: bool) -> str:
+    """Declarations by which loops call functions of vectors, of `wide` registers."""
     called_ = set(re.findall(r"\b\w+(?=\()", text))
     found = [
         [f"VECTOR double {f}({'double, double' if f in PAIRS else 'double'});" for f in row]
@@ -329,7 +299,7 @@ def _vectors(text: str) -> str:
     later = ["#if __GLIBC_PREREQ(2, 35)", *found[1], "#endif"] if found[1] else []
     known = "defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__) && defined(__x86_64__)"
     head = [f"\n#if {known}", '#define VECTOR __attribute__((simd("notinbranch")))']
-    return "\n".join([*head, *found[0], *later, "#endif"])
+    return "\n".join([*head, *(VECTORISED if wide else ()), *found[0], *later, "#endif"])
 
 
 def header_of(source: str) -> str:
@@ -364,10 +334,10 @@ def number_function(f: FunctionText, name: str) -> list[str]:
     """A function of one number, which routines are handed."""
     statements = [line for line in f.body if isinstance(line, Statement)]
     found = value(f.result).entry(()).text
-    body = lines(live([n for s in statements for n in s.nodes], sorted(_words([found]))))
+    body = lines(live([n for s in statements for n in s.nodes], sorted(words_of([found]))))
     body.append(f"return {found};")
     (given,) = f.parameters
-    body = body if given in _words(body) else [f"(void){given};", *body]
+    body = body if given in words_of(body) else [f"(void){given};", *body]
     return [f"static real {name}(real {given})", "{", *[f"    {line}" for line in body], "}"]
 
 

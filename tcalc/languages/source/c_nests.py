@@ -55,11 +55,15 @@ class Line:
 
 @dataclass
 class Call:
-    """A routine that fills arrays; one that may fail returns a status that is handed on."""
+    """A routine that fills arrays; one that may fail returns a status that is handed on.
+
+    It is called only `when` something holds, if that is said.
+    """
 
     text: str
     writes: tuple[str, ...]
     status: str = ""
+    when: str = ""
 
 
 @dataclass
@@ -107,6 +111,8 @@ class Statement(str):
 
 def atom(text: str) -> str:
     """The text, in parentheses where it is a sum or a product."""
+    if text.isidentifier() or text.isdecimal():
+        return text
     depth = 0
     for k, character in enumerate(text):
         depth += (character in "([") - (character in ")]")
@@ -157,6 +163,8 @@ def texts(nodes: Sequence[Node]) -> Iterator[str]:
             yield from (node.extent, node.going)
         else:
             yield node.text
+            if isinstance(node, Call) and node.when:
+                yield node.when
 
 
 def words(node: Node) -> frozenset[str]:
@@ -193,7 +201,7 @@ def mapped(node: Node, text: Mapping[str, str] | object) -> Node:
         return Loop(text(node.index), text(node.extent), body, node.plain, node.backward, going)
     if isinstance(node, Call):
         written = tuple([str(text(name)) for name in node.writes])
-        return Call(text(node.text), written, node.status)
+        return Call(text(node.text), written, node.status, node.when and text(node.when))
     return Line(text(node.target), node.sign, text(node.value), node.kind)
 
 
@@ -219,11 +227,10 @@ def lines(nodes: Sequence[Node], vectors: bool = True) -> list[str]:
         if isinstance(node, Line):
             found.append(node.text)
         elif isinstance(node, Call):
-            found += (
-                [f"if ({node.text})", f"    return {node.status};"]
-                if node.status
-                else [f"{node.text};"]
-            )
+            status = [f"if ({node.text})", f"    return {node.status};"]
+            called = status if node.status else [f"{node.text};"]
+            when = [f"if ({node.when})"] if node.when else []
+            found += [*when, *[f"    {line}" if when else line for line in called]]
         else:
             found += _loop(node, vectors)
     return found

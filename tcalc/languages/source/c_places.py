@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...graph.extents import Extent, Shape
-from .c_nests import Line, atom, nest
+from .c_nests import Line, Node, atom, nest
 from .c_values import Value, added, affine, common_shape, entry_of, value, viewed
 from .c_writer import Writer
 from .language import Code
@@ -13,14 +13,20 @@ from .places import View
 
 
 def embed(language: Writer, c: Code, out: Sequence[int], shape: Shape) -> Value:
-    v, extents = value(c), language.shape(shape)
-    found = language.zeros(extents)
+    found = language.zeros(language.shape(shape))
+    language.emit(*onto_diagonal(language, found, value(c), out, "="))
+    return found
+
+
+def onto_diagonal(
+    language: Writer, array: Value, c: Value, out: Sequence[int], sign: str
+) -> list[Node]:
+    """A nest that writes, or adds, entries onto the diagonal that repeated labels are."""
     labels = list(dict.fromkeys(out))
     index = language.index(len(labels))
-    target = found.entry([index[labels.index(label)] for label in out]).text
-    over = [extents[out.index(label)] for label in labels]
-    language.emit(*nest(index, over, [Line(target, "=", entry_of(v, index).text)]))
-    return found
+    target = array.entry([index[labels.index(label)] for label in out]).text
+    over = [array.shape[out.index(label)] for label in labels]
+    return nest(index, over, [Line(target, sign, entry_of(c, index).text)])
 
 
 def pad(language: Writer, c: Code, shape: Shape, margins: Sequence[tuple[Extent, Extent]]) -> Value:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 
-from .c_nests import Array, Call, Line, Loop, Node, mapped, place, words
+from .c_nests import Array, Call, Line, Loop, Node, mapped, nest, place, words
+from .scope import unlike
+
+#: Entries of a row for which a sum along it costs more than its terms, where they fill a register.
+SHORT = range(8, 65)
 
 
 def by_rows_together(nodes: Sequence[Node], arrays: Mapping[str, Array]) -> list[Node]:
@@ -81,3 +86,55 @@ def _added(loop: Loop, arrays: Mapping[str, Array]) -> list[Node]:
     line = Line(f"{x}[{loop.index}]", "=", factor.value)
     call = f"add_rows({loop.extent}, {extent}, {given['a']}, {x}, {y[1]})"
     return [loop.around([*before, line]), Call(call, (y[1],))]
+
+
+def turned_ahead(
+    nodes: Sequence[Node],
+    arrays: MutableMapping[str, Array],
+    taken: Collection[str],
+    index: Sequence[str],
+    length: Callable[[str], int],
+) -> list[Node]:
+    """Matrices that all steps of a loop multiply by, with short rows, by columns: copied before it.
+
+    Then entries of a result are sums side by side, and none is along a row.
+    """
+    found: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Loop) and not node.plain:
+            copies: dict[str, Array] = {}
+            named = {*taken, *arrays}
+            node = node.around(_by_columns(node.body, node.writes, copies, named, length))
+            for name, copy in copies.items():
+                arrays[copy.name] = copy
+                to, source = place(index, copy.shape), place(index[::-1], copy.shape[::-1])
+                line = Line(f"{copy.name}[{to}]", "=", f"{name}[{source}]")
+                found += nest(index, copy.shape, [line])
+        found.append(node)
+    return found
+
+
+def _by_columns(
+    nodes: Sequence[Node],
+    written: Collection[str],
+    copies: dict[str, Array],
+    taken: set[str],
+    length: Callable[[str], int],
+) -> list[Node]:
+    found: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Loop):
+            node = node.around(_by_columns(node.body, written, copies, taken, length))
+        elif isinstance(node, Call) and (given := _ROWS.fullmatch(node.text)):
+            m, n, a, x, y = given.groups()
+            if not {a, *words(Line("", "", f"{m} {n}"))} & {*written} and length(n) in SHORT:
+                if a not in copies:
+                    copies[a] = Array(unlike(f"{a}_columns", taken, "_"), (n, m))
+                    taken.add(copies[a].name)
+                name = copies[a].name
+                node = replace(node, text=f"multiply_columns({n}, {m}, {name}, {x}, {y})")
+        found.append(node)
+    return found
+
+
+_ROWS = re.compile(r"multiply_rows\(([^,]+), ([^,]+), (\w+), (\w+), (\w+)\)")

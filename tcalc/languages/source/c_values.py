@@ -46,6 +46,8 @@ class Value(Code):
         The text of one entry.
     memory : Strided or None
         Where the entries lie, if they do.
+    windows : Strided or None
+        Where the entries of windows that overlap lie.
     parts : tuple of Value
         Several results.
     labels : tuple of str
@@ -61,6 +63,7 @@ class Value(Code):
     shape: tuple[str, ...] = ()
     entry: Entry = field(default=lambda index: Code(""), repr=False)
     memory: Strided | None = None
+    windows: Strided | None = None
     parts: tuple[Value, ...] = ()
     labels: tuple[str, ...] = ()
     extent: str = ""
@@ -165,10 +168,12 @@ def transposed(v: Value, perm: Sequence[int]) -> Value:
         [v.shape[k] for k in perm],
         lambda index: [index[perm.index(k)] for k in range(len(perm))],
     )
-    if v.memory is None:
-        return found
-    strides = tuple([v.memory.strides[k] for k in perm])
-    return replace(found, memory=replace(v.memory, strides=strides), factor=v.factor)
+    memory, windows = (
+        at and replace(at, strides=tuple([at.strides[k] for k in perm]))
+        for at in (v.memory, v.windows)
+    )
+    found = replace(found, memory=memory, windows=windows, overlaps=v.overlaps)
+    return found if memory is None else replace(found, factor=v.factor)
 
 
 def by_columns(text: str, i: str, j: str) -> bool:

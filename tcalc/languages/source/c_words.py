@@ -27,4 +27,4 @@ LIBRARY = (
     "puts", "read", "write", "open", "close", "stat", "time", "clock", "rand", "srand",
     "system", "getenv", "atexit",
 )  # fmt: skip
-OWN = ("real", "work", "status", "REAL_EPSILON", "SINGLE", "CBLAS", "COMPLEX")
+OWN = ("real", "work", "status", "REAL_EPSILON", "SINGLE", "CBLAS", "COMPLEX", "INLINED", "SELDOM")

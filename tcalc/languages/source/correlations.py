@@ -103,13 +103,16 @@ def _over_few(windows, other, axes):
     shape, left = windows.shape[:axes], other.shape[: other.ndim - windows.ndim + axes]
     matrix = other.reshape(math.prod(left), -1)
     windows = np.moveaxis(windows, range(axes), range(-axes, 0))
-    found = np.empty((len(matrix), *shape), windows.dtype)
-    step, all_few = max(1, 16384 * shape[0] // windows.size), (slice(None),) * (windows.ndim - axes)
+    found = np.empty((len(matrix), math.prod(shape)), windows.dtype)
+    step, rest = max(1, 28672 * shape[0] // windows.size), math.prod(shape[1:])
+    space = np.empty((*windows.shape[:-axes], min(step, shape[0]), *shape[1:]), windows.dtype)
+    all_few = (slice(None),) * (windows.ndim - axes)
     for k in range(0, shape[0], step):
         part = windows[(*all_few, slice(k, k + step))]
-        found[:, k : k + step] = (matrix @ part.reshape(matrix.shape[1], -1)).reshape(
-            len(matrix), -1, *shape[1:]
-        )
+        copy = space[(*all_few, slice(part.shape[-axes]))]
+        np.copyto(copy, part)
+        out = found[:, k * rest : (k + step) * rest]
+        np.matmul(matrix, copy.reshape(matrix.shape[1], -1), out=out)
     return found.reshape(*left, *shape)
 ''',
     '''
@@ -118,9 +121,14 @@ def _over_many(windows, other, axes):
     shape, left = windows.shape[:axes], other.shape[: other.ndim - windows.ndim + axes]
     found = np.zeros((math.prod(left), math.prod(shape)), windows.dtype)
     same = _same(windows, other)
-    step = max(1, 16384 * windows.shape[axes] // windows.size)
+    step = max(1, 28672 * windows.shape[axes] // windows.size)
+    high, width = min(step, windows.shape[axes]), windows.shape[axes + 1 :]
+    space, all_few = np.empty((*shape, high, *width), windows.dtype), (slice(None),) * axes
     for k in range(0, windows.shape[axes], step):
-        part = windows[(*[slice(None)] * axes, slice(k, k + step))].reshape(found.shape[1], -1)
+        part = windows[(*all_few, slice(k, k + step))]
+        copy = space[(*all_few, slice(part.shape[axes]))]
+        np.copyto(copy, part)
+        part = copy.reshape(found.shape[1], -1)
         rows = part if same else other[(*[slice(None)] * len(left), slice(k, k + step))]
         found += rows.reshape(len(found), -1) @ part.T
     return found.reshape(*left, *shape)

@@ -23,6 +23,8 @@ FORGOTTEN = 8
 class InPlace(ArrayLanguage):
     """An array language whose arrays are overwritten where nothing reads them any more."""
 
+    embedding_axes = 3  # a matrix with a diagonal is a sum with np.diag
+
     def add(self, terms: Sequence[Code]) -> Code:
         whole = [c for c in terms if c.fresh]
         others = [c for c in terms if not c.core]
@@ -66,6 +68,10 @@ class InPlace(ArrayLanguage):
     def embed(self, c: Code, out: Sequence[int], shape: Shape) -> Code:
         found = super().embed(c, out, shape)
         return replace(found, core=c.text) if tuple(out) == (0, 0) else found
+
+    def overwritable(self, total: Code, shape: Shape, several: bool) -> Code | None:
+        new = several and not (total.name or total.view or total.weak)
+        return Code(self.held(total), name=True) if total.fresh or new else None
 
     def embed_onto(self, onto: Code, c: Code, out: Sequence[int]) -> None:
         labels = {label: k for k, label in enumerate(dict.fromkeys(out))}

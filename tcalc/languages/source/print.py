@@ -7,9 +7,9 @@ from operator import index
 from typing import Any
 
 from ...calculus.transforms import jacobian
-from ...graph.nodes import Derivative, Expr, check_sizes
+from ...graph.nodes import Derivative, Expr
 from ...graph.trees import leaves
-from ...graph.variables import canonical_name
+from ...graph.variables import canonical_name, check_sizes
 from .program import SourceProgram
 from .registry import LANGUAGES
 from .selfcheck import difference_check, shape_check

@@ -22,7 +22,7 @@ from .language import Code, Language, Operator, named, short_enough
 from .placed import PlacedProducts
 from .solves import Solves
 from .squares import weighted_square
-from .values import Embedding, Narrow, NodeCodes, Operand
+from .values import Embedding, Narrow, NodeCodes, Operand, moved_axes
 
 MIN_NAMED = 12
 #: Steps of the text of a product of two operands, and of each of their labels.
@@ -350,7 +350,7 @@ class Products(PlacedProducts):
             return language.inner(self.arranged(a, a[1]), self.arranged(b, a[1]))
         if out == (*[k for k in b[1] if k in right], *[k for k in a[1] if k in left]):
             a, b, left, right = b, a, right, left
-        if not (left and right) and _moved(b[1], a[1], summed) < _moved(a[1], b[1], summed):
+        if not (left and right) and moved_axes(b[1], a[1], summed) < moved_axes(a[1], b[1], summed):
             a, b, left, right = b, a, right, left
         stack = "matmul_stacks" in language.own_words
         if stack and self.values.often and len(summed) == 1 and min(len(a[1]), len(b[1])) < 3:
@@ -358,7 +358,7 @@ class Products(PlacedProducts):
         if stack and len(b[1]) == len(summed) == 1 and a[1][-2] in summed:
             kept = tuple([k for k in a[1] if k in left])
             return self.arranged((language.matmul(b[0], a[0]), kept), out)
-        if stack and not (left and right) and _moved(a[1], b[1], summed):
+        if stack and not (left and right) and moved_axes(a[1], b[1], summed):
             return language.einsum([a[0], b[0]], [a[1], b[1]], out)
         axes = ([a[1].index(k) for k in summed], [b[1].index(k) for k in summed])
         order = [k for k in a[1] if k in left] + [k for k in b[1] if k in right]
@@ -382,19 +382,19 @@ class Products(PlacedProducts):
         return self.language.multiply(factors)
 
     def batched(self, a: Operand, b: Operand, out: Labels, groups: tuple[list[int], ...]) -> Code:
+        """A product of matrices for every place along axes that both operands and `out` have."""
         language = self.language
         batch, left, right, summed = groups
-        if len(left) == len(right) == len(summed) == 1:
-            found = language.matmul(
-                self.arranged(a, [*batch, *left, *summed]),
-                self.arranged(b, [*batch, *summed, *right]),
+        if left and len(left) < len(right):
+            a, b, left, right = b, a, right, left
+        stacks = len(left) > 1 and "matmul_stacks" in language.own_words
+        if not (len(right) == len(summed) == 1 and (stacks or len(left) == 1)):
+            return language.einsum([a[0], b[0]], [a[1], b[1]], out)
+        first, more = self.arranged(a, [*batch, *left, *summed]), left[1:]
+        second = self.arranged(b, [*batch, *summed, *right])
+        if more:
+            second = language.expand(
+                second, [k not in more for k in (*batch, *more, *summed, *right)]
             )
-            order = [*batch, *left, *right]
-            return language.transpose(found, [order.index(k) for k in out])
-        return language.einsum([a[0], b[0]], [a[1], b[1]], out)
-
-
-def _moved(first: Labels, second: Labels, summed: Sequence[int]) -> int:
-    """The axes of operands that are copied for a product of matrices, as summed ones lie apart."""
-    n = len(summed)
-    return (first[-n:] != tuple(summed)) * len(first) + (second[:n] != tuple(summed)) * len(second)
+        order = [*batch, *left, *right]
+        return language.transpose(language.matmul(first, second), [order.index(k) for k in out])

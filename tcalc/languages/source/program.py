@@ -119,8 +119,11 @@ class SourceProgram(Sums):
         self.uses.subtract({matrix: count - 1 for matrix, count in again.items()})
         self.integers = self.of_integers() if around is None else self
         self.waiting |= read_once(self.nodes, self.uses) | placed_once(self.nodes, self.uses)
-        embeds = isinstance(self.language, Embedding)
-        self.units = embedded_once(self.nodes, self.uses) if embeds else set()
+        self.units = (
+            embedded_once(self.nodes, self.uses, self.language.embedding_axes)
+            if isinstance(self.language, Embedding)
+            else set()
+        )
         self.waiting |= self.units
         self.opened = self.nested()
         self.unmade = {id(n) for n in self.nodes if solvable(language, n, self.shared(n))}

@@ -15,8 +15,8 @@ from .products import Products
 from .values import Embedding, Narrow, unscaled
 
 
-def embedded_once(nodes: Sequence[Expr], uses: Counter[int]) -> set[int]:
-    """Unit tensors of more than two axes that one sum reads: they are written onto the others.
+def embedded_once(nodes: Sequence[Expr], uses: Counter[int], axes: int) -> set[int]:
+    """Unit tensors of so many axes at least that one sum reads: they are written onto the others.
 
     None where there are constants, which may be of higher precision.
     """
@@ -25,7 +25,7 @@ def embedded_once(nodes: Sequence[Expr], uses: Counter[int]) -> set[int]:
     return {
         id(term)
         for node in nodes
-        if isinstance(node, Add) and node.ndim > 2
+        if isinstance(node, Add) and node.ndim >= axes
         for term in node.args
         if isinstance(term, Einsum)
         and len(set(term.out)) < term.ndim
@@ -87,9 +87,11 @@ class Sums(Ownership):
                 self.inner(term)
         codes = self.entrywise(node, others)
         total = language.add(codes) if codes[1:] else codes[0] if codes else None
-        new = total is not None and (total.fresh or not (total.name or total.view or total.weak))
-        if total is not None and new and (codes[1:] or total.fresh):
-            target, total = Code(language.held(total), name=True), None
+        target = (
+            language.overwritable(total, node.shape, len(codes) > 1) if total is not None else None
+        )
+        if target is not None:
+            total = None
         else:
             target = self.products.unit(units.pop(0))
         for term in units:

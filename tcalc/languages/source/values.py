@@ -91,6 +91,12 @@ def unscaled(e: Expr) -> tuple[Coef, Expr]:
     return ONE, e
 
 
+def moved_axes(first: Labels, second: Labels, summed: Sequence[int]) -> int:
+    """The axes of operands that are copied for a product of matrices, as summed ones lie apart."""
+    n = len(summed)
+    return (first[-n:] != tuple(summed)) * len(first) + (second[:n] != tuple(summed)) * len(second)
+
+
 class Placed(NamedTuple):
     """Entries of a product, and where they stand among zeros of a shape; None: everywhere."""
 
@@ -101,10 +107,21 @@ class Placed(NamedTuple):
 
 @runtime_checkable
 class Embedding(Protocol):
-    """A language whose arrays take further terms on a diagonal."""
+    """A language whose arrays take further terms on a diagonal.
 
-    def held(self, c: Code) -> str:
-        """The name of an array that will be overwritten."""
+    Attributes
+    ----------
+    embedding_axes : int
+        Sums of fewer axes are written as sums.
+    """
+
+    embedding_axes: int
+
+    def overwritable(self, total: Code, shape: Shape, several: bool) -> Code | None:
+        """An array of these entries under a name, to be overwritten, perhaps the array itself.
+
+        None where a name for it would not be a new array. `several` says that it is a sum.
+        """
 
     def embed_onto(self, onto: Code, c: Code, out: Sequence[int]) -> None:
         """The statement that adds c to the diagonal that repeated labels of `out` are."""

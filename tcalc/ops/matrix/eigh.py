@@ -87,8 +87,7 @@ def _gaps(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
     """1 / (w_j - w_i), 0 on the diagonal, equal eigenvalues as the caller asked."""
     n = w.shape[-1]
     difference = w[..., None, :] - w[..., :, None]
-    rounding = max(n, FEW) * xp.finfo(w.dtype).eps * largest(xp, w)
-    least = least_gap(params[0])
+    rounding, least = _rounding(xp, w), least_gap(params[0])
     if not least and known(w[..., 1:] - w[..., :-1] > rounding):
         return 1 / xp.where(difference == 0, xp.inf, difference)
     off = ~xp.eye(n, dtype=bool)
@@ -107,6 +106,21 @@ def _gaps(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
     return xp.asarray(xp.where(off, 1 / xp.where(off, difference, 1), 0), w.dtype)
 
 
+def _rounding(xp: Any, w: Any) -> Any:
+    """Up to which eigenvalues that are computed may differ where they are equal."""
+    return max(w.shape[-1], FEW) * xp.finfo(w.dtype).eps * largest(xp, w)
+
+
+def _gaps_in_place(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
+    """The same on the memory of the result, where no eigenvalues are equal."""
+    apart = known(w[..., 1:] - w[..., :-1] > _rounding(xp, w))
+    if not apart or least_gap(params[0]):
+        return _gaps(xp, params, w)
+    difference = w[..., None, :] - w[..., :, None]
+    np.einsum("...ii->...i", difference)[...] = np.inf
+    return np.divide(1, difference, difference)
+
+
 def _gaps_partial(w: Expr, f: Expr) -> Expr:
     """dF_ij = -F_ij^2 (dw_j - dw_i)."""
     n = w.ndim - 1
@@ -119,7 +133,7 @@ def _gaps_partial(w: Expr, f: Expr) -> Expr:
 GAPS = Op(
     "gaps", (1,),
     Meaning((_gaps_partial,), shape=lambda params, s: (*s, s[-1])),
-    Kernels(_gaps, flops=for_each_row(2)),
+    Kernels(_gaps_in_place, host=True, portable=_gaps, flops=for_each_row(2)),
     Spelling(r"\operatorname{{gaps}}({0})"),
     params=tuple([(kind,) for kind in (*DEGENERATE, 1e-8)]),
 )  # fmt: skip

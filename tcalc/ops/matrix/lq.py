@@ -10,6 +10,8 @@ from functools import partial
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ...graph.applications import apply, apply_all
 from ...graph.extents import ONE, Coef, Shape, least_extent, show_shape
 from ...graph.nodes import Apply, Expr
@@ -18,6 +20,7 @@ from ...graph.operators import Kernels, Meaning, Op, Spelling
 from ...support.errors import ShapeError
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, labels, refuse, without_upper
+from .directional_rows import member
 from .results import QRResult
 from .triangular import lower_half, tri_inverse
 
@@ -26,7 +29,19 @@ __all__ = ["gelqf", "lq", "qr"]
 FIRST = "first"
 
 
-def _kernel(orthogonal: Callable[[Any, Any], Any], xp: Any, params: Any, a: Any) -> Any:
+def _checked(xp: Any, params: Any, a: Any, factor: Any) -> Any:
+    """The signs of the diagonal; a LinAlgError where rows depend on those before them."""
+    name, lines = params
+    diagonal = xp.diagonal(factor, 0, -2, -1)
+    # What is left of a row beside the rows before it, at the size of the row's rounding errors.
+    rounding = a.shape[-1] * xp.finfo(a.dtype).eps * xp.sqrt(xp.einsum("...ij,...ij->...i", a, a))
+    dependent = (xp.abs(diagonal) <= rounding).any(axis=-1)
+    refuse(f"{name}: the {lines} are linearly dependent", dependent)
+    return xp.sign(diagonal)
+
+
+def _wide(params: Any, a: Any) -> None:
+    """Refuse a matrix with fewer columns than rows."""
     name, lines = params
     m, n = a.shape[-2:]
     if m > n:
@@ -36,17 +51,23 @@ def _kernel(orthogonal: Callable[[Any, Any], Any], xp: Any, params: Any, a: Any)
             f"{name} needs at least as many {more} as {less}, as is assumed of named dimensions, "
             f"not {shown}"
         )
+
+
+def _kernel(orthogonal: Callable[[Any, Any], Any], xp: Any, params: Any, a: Any) -> Any:
+    _wide(params, a)
     q, factor = orthogonal(xp, a)
-    diagonal = xp.diagonal(factor, 0, -2, -1)
-    # What is left of a row beside the rows before it, at the size of the row's rounding errors.
-    rounding = n * xp.finfo(a.dtype).eps * xp.sqrt(xp.einsum("...ij,...ij->...i", a, a))
-    dependent = (xp.abs(diagonal) <= rounding).any(axis=-1)
-    refuse(f"{name}: the {lines} are linearly dependent", dependent)
-    sign = xp.sign(diagonal)
+    sign = _checked(xp, params, a, factor)
     # Arrays of our own: in place where arrays can be written to.
     factor *= sign[..., None, :]
     q *= sign[..., :, None]
     return factor, q
+
+
+def _triangle(reflected: Callable[[Any, Any], Any], xp: Any, params: Any, a: Any) -> Any:
+    _wide(params, a)
+    factor = reflected(xp, a)
+    factor *= _checked(xp, params, a, factor)[..., None, :]
+    return factor
 
 
 def _turned(xp: Any, a: Any) -> tuple[Any, Any]:
@@ -61,13 +82,31 @@ def _reflected(xp: Any, a: Any) -> tuple[Any, Any]:
         return _turned(xp, a)
     import scipy.linalg
 
+    (orgqr,) = scipy.linalg.get_lapack_funcs(("orgqr",), (a,))
+    reflectors, scales, factor = _reflectors(a)
+    return orgqr(reflectors, scales, lwork=LARGE * len(a), overwrite_a=1)[0].T, factor
+
+
+def _reflectors(a: Any) -> tuple[Any, Any, Any]:
+    """Householder's reflectors of the transpose, their scales, and the triangle.
+
+    By panels that are halved again and again, so that most of the work is products of matrices.
+    """
+    import scipy.linalg
+
     m = len(a)
-    geqrf, orgqr = scipy.linalg.get_lapack_funcs(("geqrf", "orgqr"), (a,))
+    panel = min(m, LARGE)
+    (geqrt,) = scipy.linalg.get_lapack_funcs(("geqrt",), (a,))
     # Row-major memory is the transpose in column-major order, so that the rows are the columns.
-    reflectors, scales, _, _ = geqrf(a.T, lwork=LARGE * m)
+    reflectors, triangles, _ = geqrt(panel, a.T)
     factor = reflectors[:m].T.copy()
     without_upper(factor)
-    return orgqr(reflectors, scales, lwork=LARGE * m, overwrite_a=1)[0].T, factor
+    places = np.arange(m)
+    return reflectors, triangles[places % panel, places], factor
+
+
+def _reflected_triangle(xp: Any, a: Any) -> Any:
+    return _turned(xp, a)[1] if a.ndim > 2 or not a.size else _reflectors(a)[2]
 
 
 def _flops(shape: Sequence[int]) -> float:
@@ -148,6 +187,32 @@ LQ = Op(
     parts=("lq_l", "lq_q"),
     params=(("lq", "rows"), ("qr", "columns")),
 )  # fmt: skip
+
+
+def solved_rows(a: Expr, factor: Expr) -> Expr:
+    """Q as inv(L) A: of L's condition, where reflectors give it to rounding."""
+    b, i, j, k, *_ = labels(a)
+    return einsum([tri_inverse(factor), a], [(*b, i, k), (*b, k, j)], (*b, i, j))
+
+
+def lq_triangle_row() -> Op:
+    """The row of L alone, without the work that Q takes: for plans only."""
+    name = "lq_triangle"
+    return member(name, lambda: Op(
+        name, (2,),
+        Meaning(
+            (lambda a, factor: _lq_partial_l(a, factor, solved_rows(a, factor)),),
+            shape=lambda params, s: (*s[:-1], s[-2]), triangular=True, positive_diagonal=True,
+        ),
+        Kernels(
+            partial(_triangle, _reflected_triangle), host=True,
+            portable=partial(_triangle, lambda xp, a: _turned(xp, a)[1]),
+            flops=lambda shape: _flops(shape) / 2,
+        ),
+        Spelling(r"L_{{\mathrm{{lq}}}}({0})", parameters=False),
+        params=LQ.params, family=(lq_triangle_row,),
+    ))  # fmt: skip
+
 
 UPPER_ONES = Op(
     "upper_ones", (),

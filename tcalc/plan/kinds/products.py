@@ -148,6 +148,11 @@ PRODUCTS = [
         },
         shape=_dotted, flops=_multiply_adds, speed="gemm", reference=_matmul, tiles=tiles.product,
     ),
+    # By panels of rows where the result lies in the memory of the first operand.
+    Kind(
+        name="dot_over",
+        shape=_dotted, flops=_multiply_adds, speed="gemm", reference=_matmul, in_place="first",
+    ),
     Kind(
         name="einsum", params={"spec": "labels of both operands and of the result"},
         shape=_spelled, flops=_every_term, reference=_einsum, tiles=tiles.spelled,

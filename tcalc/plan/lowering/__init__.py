@@ -1,4 +1,5 @@
 """Expressions to steps at concrete sizes: which of several equal forms, every node once.
 
-Reads integers, graph, contraction, ops, ops.matrix, plan.kinds, plan, plan.products, plan.schedule.
+Reads integers, graph, contraction, ops, ops.matrix, rules, plan.kinds, plan, plan.products,
+plan.schedule.
 """

@@ -27,6 +27,7 @@ from ..products.sparse import sparse_input
 from ..products.strided import opened, placed
 from ..steps import BUFFER, INPUT, RESULT, Output, SlotWord
 from .operators import Operators, Planner
+from .orders import hoped_orders
 from .spellings import LoweringChoice
 from .sums import Sums, Value
 
@@ -45,6 +46,7 @@ class Lowering:
         way: LoweringChoice,
         inner: Planner,
         sparse: Mapping[str, int],
+        placed: bool = False,
     ) -> None:
         self.b, self.sizes = b, b.sizes
         self.values: dict[int, Value] = {}
@@ -52,6 +54,7 @@ class Lowering:
         b.dense_inverses = way.dense_inverses
         self.taken: set[int] = set()
         nodes = postorder(roots)
+        self.orders = hoped_orders(roots, nodes) if placed else {}
         variables = {node.name: node for node in nodes if isinstance(node, Var)}
         self.inputs = sorted(variables)
         for name in self.inputs:
@@ -135,7 +138,7 @@ class Lowering:
                 guards += conditions(bound(arg.params, self.sizes), word)
                 continue
             value = self.values[id(arg)]
-            if len(set(value.axes)) < len(value.axes):
+            if word and len(set(value.axes)) < len(value.axes):
                 value = self.sums.written(value, self.shape(arg))
             coef *= value.coef
             if value.slot >= 0:
@@ -156,7 +159,8 @@ class Lowering:
             slot, word = factors[0]
         elif factors:
             extents = {label: extent_of(whole.extents[label], self.sizes) for label in standing}
-            core = tuple([label for label in dict.fromkeys(e.out) if label in standing])
+            hoped = [e.out[axis] for axis in self.orders.get(id(e), range(e.ndim))]
+            core = tuple([label for label in dict.fromkeys(hoped) if label in standing])
             coef = self._absorb(factors, coef, prod([extents[label] for label in core]))
             slot, word = product(self.b, factors, core, extents)
         value = Value.of((slot, word), e.out, coef)

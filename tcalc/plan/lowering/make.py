@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 from ...graph.extents import NOMINAL
 from ...graph.nodes import Einsum, Expr, dimensions, postorder
 from ...graph.normal import bare
+from ...rules.row_spaces import by_triangles
 from ...support.machine import NOMINAL_MACHINE, Machine
 from ..builder import Builder
 from ..kinds.table import KINDS
+from ..products.tall import over_rows
 from ..products.triangular_halves import halved, masked
 from ..schedule.memory import assign
 from ..schedule.tiling import grouped
-from ..steps import Output, Plan, Step
+from ..steps import VIEW, Output, Plan, Step
 from .factoring import factored
 from .fusion import fused
 from .lower import Lowering
 from .operators import Planner
-from .spellings import LoweringChoice, ahead, multiplied_out, summed_inside
+from .orthonormal import orthonormal
+from .spellings import LoweringChoice, ahead, multiplied_out, rows_inside, summed_inside
 from .traces import traced
 from .wraps import unwrapped
 
@@ -30,7 +34,7 @@ SAVED = 0.99
 FEW = 64
 WAYS = [LoweringChoice(shared, dense) for shared in (False, True) for dense in (False, True)]
 #: What finds other spellings of roots, which may take less time.
-SPELLINGS = (multiplied_out, factored, traced)
+SPELLINGS = (multiplied_out, factored, traced, orthonormal)
 #: Values whose times as spelled are this close may change places where other spellings are tried,
 #: which they are where a root takes this part of the time of all.
 CLOSE, NOTABLE = 2.0, 0.05
@@ -51,6 +55,8 @@ def make_plan(
     machine: Machine = NOMINAL_MACHINE,
     sparse: Mapping[str, int] | None = None,
     respelled: Respelled | None = None,
+    times: int = 1,
+    placed: bool = False,
 ) -> Plan:
     """The plan that computes the roots, given extents of all dimensions.
 
@@ -59,9 +65,11 @@ def make_plan(
     `lent`, an output that is one of them, or its transpose, is no copy of it. The `machine` decides
     between plans of equal results. `sparse` names variables that are sparse matrices, and about how
     many entries they hold; then roots are lowered as they are spelled. `respelled` finds roots that
-    equal these in quite another spelling; it is asked where there is enough work to choose.
+    equal these in quite another spelling; it is asked where there is enough work to choose. All is
+    run so many `times`; outputs are `placed` where they are written into rows of arrays.
     """
-    given = _given(sizes, itemsize, fixed, choose, lent, machine)._replace(sparse=sparse or {})
+    given = _given(sizes, itemsize, fixed, choose, lent, machine, times)
+    given = given._replace(sparse=sparse or {}, placed=placed)
     if choose and not sparse:
         best = _prepared(roots, given)
         if respelled is not None and best.lowered.worth(len(postorder(best.roots))):
@@ -72,6 +80,7 @@ def make_plan(
         lowering, outputs, *_ = _lowered(roots, given)
     b = lowering.b
     results = [o.slot for o in outputs]
+    over_rows(b, results)
     units = grouped(b, results)
     memory = assign(b, units, outputs, itemsize)
     return Plan(
@@ -103,6 +112,8 @@ class _Given(NamedTuple):
     lent: bool
     machine: Machine
     inner: Planner
+    times: int = 1
+    placed: bool = False
     sparse: Mapping[str, int] = {}
     #: Are kernels looked for in what is tried, or were they before?
     unfused: bool = False
@@ -115,34 +126,54 @@ def _given(
     choose: bool = True,
     lent: bool = False,
     machine: Machine = NOMINAL_MACHINE,
+    times: int = 1,
 ) -> _Given:
     steps: dict[tuple[int, ...], Plan] = {}
 
-    def inner(step: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str]) -> Plan:
-        key = tuple(map(id, step))
+    def inner(
+        step: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str], count: int
+    ) -> Plan:
+        key = count, *map(id, step)
         if key not in steps:
             steps[key] = make_plan(
-                step, sizes, itemsize, fixed=fixed, choose=choose, machine=machine
-            )
+                step, sizes, itemsize, fixed=fixed, choose=choose, machine=machine,
+                times=max(1, times * count), placed=True,
+            )  # fmt: skip
         return steps[key]
 
-    return _Given(sizes, fixed, lent, machine, inner)
+    return _Given(sizes, fixed, lent, machine, inner, times)
 
 
 class Lowered(NamedTuple):
     """Steps for roots as they are spelled, the predicted time of them all and that of loops.
 
-    However what is around it is lowered, a loop is the same.
+    However what is around it is lowered, a loop is the same. `times` is how often all run, where
+    they are the steps of a loop.
     """
 
     lowering: Lowering
     outputs: list[Output]
     time: float
     loops: float
+    times: int = 1
 
     def worth(self, nodes: int) -> bool:
         """Is there enough work to choose?"""
-        return self.time - self.loops >= self.lowering.b.machine.worth_choosing * nodes
+        least = self.lowering.b.machine.worth_choosing * nodes
+        return self.times * (self.time - self.loops) >= least
+
+    @property
+    def whole(self) -> float:
+        """The time with that of loops by their steps' kernels, and of what is held in memory.
+
+        Large results go there and back.
+        """
+        b = self.lowering.b
+        loops = [step.params for step in b.steps if step.kind == "loop"]
+        steps: float = sum([n * predicted_time(plan, b.machine) for *_, n, _, plan in loops])
+        made = [prod(step.shape) for step in b.steps if b.origin[step.out] is not VIEW]
+        moved = sum([entries for entries in made if entries >= b.machine.large])
+        return self.time - self.loops + steps + (b.machine.read + b.machine.write) * moved
 
 
 class Tried(NamedTuple):
@@ -156,7 +187,7 @@ class Tried(NamedTuple):
 def _lowered(roots: Sequence[Expr], given: _Given, way: LoweringChoice = WAYS[0]) -> Lowered:
     b = Builder(given.sizes, given.machine)
     roots = fused(roots) if given.unfused else roots
-    lowering = Lowering(roots, b, given.fixed, way, given.inner, given.sparse)
+    lowering = Lowering(roots, b, given.fixed, way, given.inner, given.sparse, given.placed)
     outputs = [lowering.output(root, k, given.lent) for k, root in enumerate(roots)]
     results = [o.slot for o in outputs]
     b.drop_unused(results)
@@ -164,13 +195,28 @@ def _lowered(roots: Sequence[Expr], given: _Given, way: LoweringChoice = WAYS[0]
     masked(b, results)
     often = [s for s in b.steps if s.out not in b.fixed]
     loops = [s for s in often if s.kind == "loop"]
-    return Lowered(lowering, outputs, _time(often, b.machine), _time(loops, b.machine))
+    return Lowered(lowering, outputs, _time(often, b.machine), _time(loops, b.machine), given.times)
 
 
 def _prepared(roots: Sequence[Expr], given: _Given) -> Tried:
     """The best way to lower the roots, with what only plans have in them."""
     roots = summed_inside(_unwrapped(roots, given), given.sizes, given.machine)
-    return _cheapest(ahead(fused(roots), given.sizes, given.machine), given)
+    tried = [
+        _cheapest(ahead(fused(spelling), given.sizes, given.machine), given)
+        for spelling in _stepwise(roots, given)
+    ]
+    return min(tried, key=lambda t: t.lowered.whole) if tried[1:] else tried[0]
+
+
+def _stepwise(roots: Sequence[Expr], given: _Given) -> list[Sequence[Expr]]:
+    """The roots with large rows made in the steps of loops.
+
+    Of sums of products behind a loop that have a factor in common its steps hold one array.
+    """
+    found = rows_inside(roots, given.sizes, given.machine)
+    if found is roots:
+        return [roots]
+    return [found, rows_inside(factored(roots), given.sizes, given.machine)]
 
 
 def _unwrapped(roots: Sequence[Expr], given: _Given) -> Sequence[Expr]:
@@ -203,7 +249,10 @@ def _spelled(roots: Sequence[Expr], lowered: Lowered, given: _Given) -> list[Tri
     """The roots as they stand, and in other spellings where there is enough work to choose."""
     tried = [Tried(lowered, roots)]
     if lowered.worth(len(postorder(roots))):
-        for other in _others(roots, [spelled(roots) for spelled in SPELLINGS]):
+        spellings = [spelled(roots) for spelled in SPELLINGS]
+        if not given.unfused:
+            spellings += map(by_triangles, [roots, *spellings])
+        for other in _others(roots, spellings):
             tried.append(Tried(_lowered(other, given), other))
     return tried
 
@@ -226,7 +275,13 @@ def _others(roots: Sequence[Expr], spellings: Sequence[list[Expr]]) -> list[list
 
 def _time(steps: Sequence[Step], machine: Machine) -> float:
     """Predicted time of steps in units of one elementwise operation."""
-    return sum([step.flops / machine.speed(KINDS[step.kind].speed) for step in steps])
+    return sum([step.flops / machine.speed(_speed(step)) for step in steps])
+
+
+def _speed(step: Step) -> str:
+    """The speed of its kind; a kernel of matrices for NumPy only is a call of LAPACK."""
+    matrices = step.kind == "kernel" and 2 in step.params[0].core
+    return "factorisation" if matrices and step.params[0].kernels.host else KINDS[step.kind].speed
 
 
 def predicted_time(plan: Plan, machine: Machine) -> float:
@@ -299,13 +354,16 @@ def _best(values: Sequence[Expr], given: _Given, total: float) -> int:
     return times.index(min(times))
 
 
-def operations(e: Expr) -> float:
-    """Predicted operations as spelled, NOMINAL for every dimension."""
-    root = bare(e)
-    known = dict.fromkeys(dimensions([root]), NOMINAL)
-    return sum(
-        [step.flops for step in _lowered([root], _given(known, choose=False)).lowering.b.steps]
-    )
+def by_operations(options: Sequence[Expr]) -> list[Expr]:
+    """The options, that of the fewest predicted operations first; NOMINAL for every dimension.
+
+    As they are spelled. Loops that several of them have in common are planned once.
+    """
+    roots = list(map(bare, options))
+    given = _given(dict.fromkeys(dimensions(roots), NOMINAL), choose=False)
+    steps = [_lowered([root], given).lowering.b.steps for root in roots]
+    counts = [sum([step.flops for step in made]) for made in steps]
+    return [options[k] for k in sorted(range(len(options)), key=counts.__getitem__)]
 
 
 def operations_by_node(roots: Sequence[Expr], sizes: Mapping[str, int]) -> dict[int, float]:

@@ -30,7 +30,7 @@ from .powers import powers
 from .sums import Sums, Value
 
 #: The plan of one step of a loop, at extents of its dimensions, with what is the same in all.
-Planner = Callable[[Sequence[Expr], Mapping[str, int], Collection[str]], Plan]
+Planner = Callable[[Sequence[Expr], Mapping[str, int], Collection[str], int], Plan]
 
 
 class Operators:
@@ -205,7 +205,8 @@ class Operators:
         count = extent_of(step.times, self.sizes)
         read = tuple(sorted(self.read[id(e)]))
         fixed = [v.name for v in step.fixed]
-        plan = self.inner(list(step.following.values()), self.sizes, fixed)
+        times = count if step.entries(self.sizes) >= self.b.machine.large else 1
+        plan = self.inner(list(step.following.values()), self.sizes, fixed, times)
         shape = (step.entries(self.sizes) + plan.peak_bytes // plan.itemsize,)
         words = (*[tuple(range(len(self.b.shapes[a]))) for a in args], ())
         key = (e.op.name, repr(e.params), read)

@@ -51,11 +51,26 @@ def summed_inside(
     roots: Sequence[Expr], sizes: Mapping[str, int], machine: Machine
 ) -> Sequence[Expr]:
     """The roots with sums over the steps of loops made in them, where that saves histories."""
-    nodes = postorder(roots)
-    for node in [n for n in nodes if isinstance(n, Apply) and isinstance(n.op, Loop)][::-1]:
+    for node in _loops(roots):
         assert isinstance(node.op, Loop)
         roots = node.op.summed(node, roots, sizes, machine.call) or roots
     return roots
+
+
+def rows_inside(
+    roots: Sequence[Expr], sizes: Mapping[str, int], machine: Machine
+) -> Sequence[Expr]:
+    """The roots with rows of large arrays made in the steps of the loops that read or hold them."""
+    for node in _loops(roots):
+        assert isinstance(node.op, Loop)
+        roots = node.op.rows(node, roots, sizes, machine) or roots
+    return roots
+
+
+def _loops(roots: Sequence[Expr]) -> list[Apply]:
+    """The loops below the roots, those that read others first."""
+    nodes = postorder(roots)
+    return [n for n in nodes if isinstance(n, Apply) and isinstance(n.op, Loop)][::-1]
 
 
 def ahead(roots: Sequence[Expr], sizes: Mapping[str, int], machine: Machine) -> list[Expr]:
@@ -66,7 +81,7 @@ def ahead(roots: Sequence[Expr], sizes: Mapping[str, int], machine: Machine) -> 
         if isinstance(new, Part) and id(new.args[0]) in several:
             return several[id(new.args[0])][new.index]
         if isinstance(new, Apply) and isinstance(new.op, Loop):
-            found = new.op.hoisted(new, sizes, machine.call)
+            found = new.op.hoisted(new, sizes, machine)
             if found is not None:
                 several[id(new)] = found
         return new

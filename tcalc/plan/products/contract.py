@@ -151,7 +151,7 @@ def pointwise(b: Builder, members: Sequence[SlotWord]) -> SlotWord:
         found = times(b, members[0], members[1], members[0][1])
     else:
         found = _powers(b, counts, members[0][1])
-    if len({word for _, word in members}) == 1:
+    if (b.symmetries or b.antisymmetries) and len({word for _, word in members}) == 1:
         _note_symmetries(b, found[0], counts)
     return found
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from ...integers.affine import Affine, Constraint, Guard
-from ...integers.boxes import Box, number
+from ...integers.boxes import Box, Places, number
 from ...ops.indicator import INDICATOR
 from ..builder import Builder
 from ..slot_facts import Placement
@@ -18,6 +19,8 @@ from ..steps import SlotWord, Word
 from .gathers import written
 
 IndexRange = tuple[int, int]
+#: Products whose conditions are remembered solved.
+MAX_PLACES = 4096
 
 
 @dataclass
@@ -60,27 +63,45 @@ def opened(
     extents : mapping
         Of all labels.
     """
-    box = Box(out, extents)
-    chosen = {word[-1] for slot, word in factors if slot in b.selections}
-    if not box.solved(guards, chosen):
+    chosen = frozenset([word[-1] for slot, word in factors if slot in b.selections])
+    words = tuple([word for _, word in factors])
+    found = _places(out, tuple(extents.items()), tuple(guards), chosen, words)
+    if found is None:
         return None
-    while box.banded():
-        if not box.tightened():
-            return None
-    found = box.places([word for _, word in factors])
     read = [
         _window(b, slot, forms, found.extents)
         for (slot, _), forms in zip(factors, found.words, strict=True)
     ]
     read += _masks(b, found.masks, found.extents)
     if found.out is None:
-        return Opened(read, found.extents, found.core, None)
+        return Opened(read, dict(found.extents), found.core, None)
     spelled = [
         (form.constant, tuple([form.coefficient(f"#{label}") for label in found.core]))
         for form in found.out
     ]
     where = Placement(tuple([found.extents[label] for label in found.core]), tuple(spelled))
-    return Opened(read, found.extents, found.core, where)
+    return Opened(read, dict(found.extents), found.core, where)
+
+
+@lru_cache(MAX_PLACES)
+def _places(
+    out: Word,
+    extents: tuple[tuple[int, int], ...],
+    guards: tuple[Guard, ...],
+    chosen: frozenset[int],
+    words: tuple[Word, ...],
+) -> Places | None:
+    """The product of operands under these labels, its conditions solved; None where it is zero.
+
+    Found once for products alike: spellings of one expression, and its derivatives, repeat them.
+    """
+    box = Box(out, dict(extents))
+    if not box.solved(guards, chosen):
+        return None
+    while box.banded():
+        if not box.tightened():
+            return None
+    return box.places(words)
 
 
 def _window(b: Builder, slot: int, forms: Sequence[Affine], extents: Mapping[int, int]) -> SlotWord:

@@ -88,12 +88,13 @@ def _passing(unit: Unit, slot: int) -> bool:
 def _overwritten(b: Builder, unit: Unit, place: int, last: dict[int, int], time: int) -> int | None:
     """The owner of an operand that this step may overwrite with its result."""
     steps = steps_of(unit)
-    step, later = steps[place], steps[place + 1 :]
+    step = steps[place]
     candidates = KINDS[step.kind].written_over(len(step.args))
     if not candidates:
         return None
+    later = steps[place + 1 :]
     owners = [b.owner[slot] for slot in step.args]
-    read_later = {b.owner[slot] for other in later for slot in other.args}
+    read_later = {b.owner[slot] for other in later for slot in other.args} if later else ()
     for slot, owner in [(step.args[k], owners[k]) for k in candidates]:
         if (
             b.origin[slot] is BUFFER

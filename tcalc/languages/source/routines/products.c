@@ -3,6 +3,11 @@ static inline ptrdiff_t larger(ptrdiff_t a, ptrdiff_t b)
     return a > b ? a : b;
 }
 
+static inline ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < b ? a : b;
+}
+
 static inline real dot(ptrdiff_t n, const real *x, const real *y)
 {
     real sum = 0;
@@ -33,6 +38,35 @@ static void multiply_rows(ptrdiff_t m, ptrdiff_t n, const real *a, const real *x
     }
     for (; i < m; i++)
         y[i] = dot(n, a + i * n, x);
+}
+
+/* y = a' x for m rows of n entries: a few entries of y at a time, held while two rows pass by. */
+static void multiply_columns(ptrdiff_t m, ptrdiff_t n, const real *restrict a,
+                             const real *restrict x, real *restrict y)
+{
+    enum { HELD = 16 };
+    ptrdiff_t i = 0, j;
+    for (; i + HELD <= n; i += HELD) {
+        real even[HELD] = {0}, odd[HELD] = {0};
+        for (j = 0; j + 2 <= m; j += 2) {
+            const real *a0 = a + j * n + i, *a1 = a0 + n;
+#pragma omp simd
+            for (ptrdiff_t q = 0; q < HELD; q++) {
+                even[q] += a0[q] * x[j];
+                odd[q] += a1[q] * x[j + 1];
+            }
+        }
+        for (; j < m; j++)
+            for (ptrdiff_t q = 0; q < HELD; q++)
+                even[q] += a[j * n + i + q] * x[j];
+        for (ptrdiff_t q = 0; q < HELD; q++)
+            y[i + q] = even[q] + odd[q];
+    }
+    for (ptrdiff_t q = i; q < n; q++)
+        y[q] = 0;
+    for (j = 0; i < n && j < m; j++)
+        for (ptrdiff_t q = i; q < n; q++)
+            y[q] += a[j * n + q] * x[j];
 }
 
 /* y += a' x for m rows of n entries, four rows at a time. */
@@ -134,16 +168,17 @@ static void multiply_half(ptrdiff_t n, ptrdiff_t k, real alpha, const real *a, p
                           ptrdiff_t ak, const real *b, ptrdiff_t bk, ptrdiff_t bj, real beta,
                           real *c, ptrdiff_t ci, int upper)
 {
+    enum { FEW = 32, SOME = 192 }; /* rows from which half is less work, by a library or by loops */
     ptrdiff_t h = n / 2;
 #ifdef CBLAS
     const int turned = ak != 1;
-    if (n && a == b && ai == bj && ak == bk) {
+    if (n > FEW && a == b && ai == bj && ak == bk) {
         CBLAS_SYRK(CblasRowMajor, upper ? CblasUpper : CblasLower, turned ? CblasTrans : CblasNoTrans,
                    n, k, alpha, a, larger(larger(turned ? ak : ai, turned ? n : k), 1), beta, c, ci);
         return;
     }
 #endif
-    if (n <= 192) {
+    if (n <= SOME) {
         multiply(n, n, k, alpha, a, ai, ak, b, bk, bj, beta, c, ci);
         return;
     }

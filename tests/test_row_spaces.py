@@ -1,0 +1,186 @@
+"""Functions of LQ factors that depend on the rows' space only: derived and planned without Q."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import tcalc as tc
+from benchmarks.problems.linear_regression import LQ, simulated
+from tcalc.graph.normal import bare
+from tcalc.plan.steps import Plan
+from tests.test_operators import differences
+
+L = tc.linalg
+M, t, C, y = tc.var("M", ("n", "k")), tc.var("t", "k"), tc.var("C", ("n", "k")), tc.var("y", "n")
+
+
+def lq_and_inverse(a: tc.Expr) -> tuple[tc.Expr, tc.Expr, tc.Expr]:
+    factor, q = L.lq(a)
+    return factor, q, L.tri_inverse(factor)
+
+
+def of_qr(a: tc.Expr) -> tc.Expr:
+    q, r = L.qr(a.T)
+    return tc.sum(tc.log(tc.diag(r))) - tc.sum((q.T @ t) ** 2)
+
+
+def of_lq(build: Callable[[tc.Expr, tc.Expr, tc.Expr], tc.Expr]) -> Callable[[tc.Expr], tc.Expr]:
+    return lambda a: build(*lq_and_inverse(a))
+
+
+#: Spellings of functions of the rows' space.
+INVARIANT: dict[str, Callable[[tc.Expr], tc.Expr]] = {
+    "log of the diagonal": of_lq(lambda l, q, x: L.sumlogdiag(l)),
+    "the same, multiplied out": of_lq(lambda l, q, x: tc.sum(3 * tc.log(tc.diag(l)) + 1)),
+    "projection": of_lq(lambda l, q, x: (q @ t) @ (q @ t)),
+    "squares of a projection": of_lq(lambda l, q, x: tc.sum((q @ t) ** 2) ** 2),
+    "residual": of_lq(lambda l, q, x: tc.sum((t - q.T @ (q @ t)) ** 2)),
+    "solution of least norm": of_lq(lambda l, q, x: tc.sum(tc.sin(q.T @ (x @ y)))),
+    "quadratic form": of_lq(lambda l, q, x: tc.sum((x @ y) ** 2)),
+    "solves": of_lq(lambda l, q, x: tc.sum(L.solve_triangular(l, y, lower=True) ** 2)),
+    "leverages": of_lq(lambda l, q, x: tc.sum(tc.exp(tc.sum(q * q, axis=0)) * t)),
+    "dual basis": of_lq(lambda l, q, x: tc.sum(C * (x.T @ q) ** 2)),
+    "by qr": of_qr,
+}
+
+
+def data(*names: str, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    shapes = {"M": (3, 5), "t": (5,), "C": (3, 5), "y": (3,)}
+    return {name: rng.normal(size=shapes[name]) for name in shapes if name in names}
+
+
+@pytest.mark.parametrize("name", INVARIANT)
+def test_derivatives_are_those_of_the_values(name: str) -> None:
+    f = INVARIANT[name](M)
+    at = data(*f.variables)
+    moved = lambda e: lambda a: e(**{**at, "M": a})  # noqa: E731
+    gradient = tc.grad(f, M)
+    wanted = differences(moved(f), at["M"], 1e-2 / 4)
+    np.testing.assert_allclose(gradient(**at), wanted, rtol=1e-7, atol=1e-7 * abs(wanted).max())
+    wanted = differences(moved(gradient), at["M"], 1e-2 / 4)
+    for mode in ("reverse", "forward", "cross-country"):
+        found = tc.hessian(f, M, mode)(**at)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6 * abs(wanted).max())
+    np.testing.assert_allclose(
+        tc.hvp(f, M, M)(**at), np.tensordot(wanted, at["M"], 2), atol=1e-5 * abs(wanted).max()
+    )
+
+
+@pytest.mark.parametrize("name", INVARIANT)
+def test_derivatives_hold_no_mask(name: str) -> None:
+    """The pullback through a triangle masks it; of what an orthogonal matrix leaves nothing is."""
+    f = INVARIANT[name](M)
+    for e in (tc.grad(f, M), tc.hessian(f, M)):
+        assert "lower_half" not in str(e)
+        assert "tril" not in tc.to_latex(e)
+
+
+def test_batches_have_the_derivatives_of_their_items() -> None:
+    N, at = tc.var("N", (4, 3, 5)), data("t")["t"]
+    factor, q = L.lq(N)
+    volumes = tc.sum(tc.log(tc.diagonal(factor, 0, -2, -1)), axis=-1)
+    f = tc.sum(tc.sin(volumes)) + tc.sum((q @ at) ** 2)
+    one, rows = L.lq(M)
+    g = tc.grad(tc.sin(L.sumlogdiag(one)) + tc.sum((rows @ t) ** 2), M)
+    items = np.random.default_rng(1).normal(size=(4, 3, 5))
+    wanted = np.stack([g(M=item, t=at) for item in items])
+    np.testing.assert_allclose(tc.grad(f, N)(N=items), wanted, rtol=1e-10, atol=1e-12)
+
+
+# --- digits ---------------------------------------------------------------------------------------
+
+
+def regression(design: tc.Expr, a: tc.Expr, b: tc.Expr) -> tc.Expr:
+    """Of the design with columns scaled by exp(a r + b (1 - r))."""
+    r = tc.var("r", "k")
+    q, factor = L.gelqf(design * tc.exp(a * r + b * (1 - r)))
+    return L.sumlogdiag(factor) - (q @ t) @ (q @ t) / 2
+
+
+def test_a_badly_conditioned_matrix_keeps_its_digits() -> None:
+    """Errors are of the matrix's condition, 1e7, where those by way of M M' would be of its square.
+
+    Against 60 digits, where M M' has enough of them.
+    """
+    rng = np.random.default_rng(5)
+    n, k, condition = 4, 9, 1e7
+    left, right = np.linalg.qr(rng.normal(size=(n, n)))[0], np.linalg.qr(rng.normal(size=(k, n)))[0]
+    design = left * np.geomspace(1, 1 / condition, n) @ right.T
+    r, target = rng.uniform(size=k), rng.normal(size=k)
+
+    def exact(a: Any, b: Any) -> Any:
+        scales = [mp.exp(a * x + b * (1 - x)) for x in map(mp.mpf, r.tolist())]
+        rows = mp.matrix(design.tolist()) * mp.diag(scales)
+        gram, right = rows * rows.T, rows * mp.matrix(target.tolist())
+        return mp.log(mp.det(gram)) / 2 - (right.T * mp.lu_solve(gram, right))[0] / 2
+
+    a, b = tc.var("a"), tc.var("b")
+    f = regression(tc.var("D", ("n", "k")), a, b)
+    at = {"D": design, "r": r, "t": target, "a": np.array(0.3), "b": np.array(-0.4)}
+    wanted = {"value": f, "by a": tc.grad(f, a), "by a and b": tc.hessian(f, (a, b))[0][1]}
+    orders = {"value": (0, 0), "by a": (1, 0), "by a and b": (1, 1)}
+    with mp.workdps(60):
+        for backend in ("numpy", "c"):
+            found = tc.compile(wanted, backend=backend)(**at)
+            for name, order in orders.items():
+                point = (mp.mpf("0.3"), mp.mpf("-0.4"))
+                true = mp.diff(exact, point, order) if sum(order) else exact(*point)
+                assert abs(float(found[name] - true)) < 1e-8 * max(1, abs(float(true))), name
+
+
+# --- operations -----------------------------------------------------------------------------------
+
+N_ROWS = 120
+FULL = simulated(N_ROWS).load(np.random.default_rng(0))
+
+
+def plan_of(e: Any, backend: str = "numpy") -> Plan:
+    function = tc.compile(e, backend=backend)
+    leaf = bare(e) if isinstance(e, tc.Expr) else None
+    names = leaf.variables if leaf is not None else LQ.expression({}).variables
+    shapes = {name: np.shape(a) for name, a in FULL.items() if name in names}
+    return function.plan_for(**shapes)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "most"), [("value", 1.05), ("gradient", 1.6), ("hessian", 2.1)]
+)
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_regression_takes_about_the_operations_of_code_by_hand(
+    quantity: str, most: float, backend: str
+) -> None:
+    """One factorisation without Q, inv(L) M, and one weighted product of it with itself."""
+    f, wrt = LQ.expression({}), tuple(map(tc.var, LQ.wrt))
+    e = {"value": f, "gradient": tc.value_and_grad(f, wrt), "hessian": tc.hessian(f, wrt)}[quantity]
+    plan = plan_of(e, backend)
+    by_hand = LQ.hand[quantity][""].flops({"n": N_ROWS, "m": 4 * N_ROWS})
+    assert plan.flops <= most * by_hand
+    made = [step.params[0].name for step in plan.steps if step.kind in ("kernel", "kernels")]
+    assert made.count("lq_triangle") == 1
+    assert "lq" not in made
+    large = N_ROWS * 5 * N_ROWS
+    assert max(int(np.prod(step.shape)) for step in plan.steps) <= large
+
+
+def test_arrays_keep_the_digits_of_reflectors() -> None:
+    """A small residual and a least-squares solution have less error than inv(L) M would give."""
+    rng = np.random.default_rng(2)
+    n, k = 80, 160
+    left = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    right = np.linalg.qr(rng.normal(size=(k, n)))[0]
+    rows, x = left * np.geomspace(1, 1e-9, n) @ right.T, rng.normal(size=n)
+    target = rows.T @ x
+    q, factor = L.gelqf(M)
+    found_q, _ = tc.compile((q, L.sumlogdiag(factor)))(M=rows)
+    assert abs(found_q @ found_q.T - np.eye(n)).max() < 1e-13
+    residual = tc.compile(t - q.T @ (q @ t))(M=rows, t=target)
+    assert abs(residual).max() < 1e-13 * np.linalg.norm(x)
+    wanted = np.linalg.lstsq(rows.T, target, rcond=None)[0]
+    solved = tc.compile(L.tri_inverse(factor).T @ (q @ t))(M=rows, t=target)
+    assert abs(solved - x).max() < 10 * abs(wanted - x).max()
