@@ -11,6 +11,11 @@ random modes are compared with jets, dense derivatives without any of tcalc's co
 * printed as LaTeX, whose braces match, and as MathML, whose elements are read;
 * in float32, pickled, with other variables in place of its own, and as a batch.
 
+All of this takes a quarter of a second a program. With ``--every 40``, of each 40 pieces of 25 seeds
+the first has all of it, and a program of the others has its value and one derivative, planned three
+ways and in one other comparison without C, both drawn by its seed. ``--log`` names a file in which
+each piece is a line that tells which seeds were compared where; pieces that it has are not run again.
+
 What differs is told with the seed that repeats it, after the smallest program found that differs in
 the same place, as `random_corpus` holds such programs; the exit status is 1 where anything did.
 """
@@ -19,13 +24,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
+import json
+import random
 import signal
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from multiprocessing import TimeoutError as NoResult
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +68,25 @@ class Mismatch(NamedTuple):
     what: str
 
 
+class Tier(NamedTuple):
+    """Which derivatives of a program are compared, and where."""
+
+    orders: tuple[int, ...] = (0, 1, 2)
+    checks: tuple[str, ...] = (*CHECKS, *TOGETHER)
+
+
+#: In one of these each program is compared that is not compared in all.
+OTHERS = tuple([where for where in CHECKS if where != "planned three ways"])
+
+
+def tier(seed: int, every: int) -> Tier:
+    """Everything for one piece of so many, and for the others what their seeds draw."""
+    if seed // PIECE % every == 0:
+        return Tier()
+    draw = random.Random(seed)
+    return Tier((0, draw.choice((1, 1, 2))), ("planned three ways", draw.choice(OTHERS)))
+
+
 class Draw(NamedTuple):
     """What programs are drawn from besides a seed."""
 
@@ -71,6 +99,7 @@ def case(
     program: Program | None = None,
     draw: Draw = Draw(),  # noqa: B008
     choice: Choice | None = None,
+    orders: Collection[int] = Tier().orders,
 ) -> Case | None:
     """A program, that of the seed; None where its numbers are too large to compare."""
     generator = drawn(seed, *draw) if program is None else holding(program, seed, *draw)
@@ -102,13 +131,15 @@ def case(
         names = [generator.pick(list(variables)) for _ in range(3)]
         choice = Choice(names, [generator.pick(MODES) for _ in range(3)])
     (x, y, z), (mode, inner, outer) = choice
-    by = tc.jacobian(e, variables[x], mode=mode)
-    both = tc.jacobian(tc.jacobian(e, variables[y], mode=inner), variables[z], mode=outer)
-    outputs = [
-        Output("value", e, example.jet.v),
-        Output(f"d/d{x} {mode}", by, example.first(x)),
-        Output(f"d/d{y} {inner}, d/d{z} {outer}", both, example.second(y, z)),
-    ]
+    outputs = []
+    if 0 in orders:
+        outputs.append(Output("value", e, example.jet.v))
+    if 1 in orders:
+        by = tc.jacobian(e, variables[x], mode=mode)
+        outputs.append(Output(f"d/d{x} {mode}", by, example.first(x)))
+    if 2 in orders:
+        both = tc.jacobian(tc.jacobian(e, variables[y], mode=inner), variables[z], mode=outer)
+        outputs.append(Output(f"d/d{y} {inner}, d/d{z} {outer}", both, example.second(y, z)))
     known = {v.name: v for v in [*variables.values(), *integers.values()]}
     return Case(seed, example, known, bind, outputs, choice)
 
@@ -169,29 +200,70 @@ class Work(NamedTuple):
     count: int
     without: Collection[str] = ()
     draw: Draw = Draw()
+    every: int = 1
 
 
-def piece(work: Work) -> tuple[int, Counter[str], list[Mismatch]]:
-    """How many programs were compared, how often where, what differed."""
-    cases, mismatches, done = [], [], Counter[str]()
+class Done(NamedTuple):
+    """How many programs were compared, the seeds of those compared somewhere, what differed."""
+
+    programs: int
+    seeds: dict[str, list[int]]
+    mismatches: list[Mismatch]
+
+
+def piece(work: Work) -> Done:
+    cases: dict[str, list[Case]] = defaultdict(list)
+    programs, mismatches = 0, []
     for seed in range(work.first, work.first + work.count):
+        orders, checks = tier(seed, work.every)
         try:
             with at_most(SECONDS):
-                found = case(seed, draw=work.draw)
+                found = case(seed, draw=work.draw, orders=orders)
         except Exception as error:
             told = f"{type(error).__name__}: {error!s:.600}"
             mismatches.append(Mismatch(seed, "building", told))
             continue
         if found is None:
             continue
-        cases.append(found)
-        for where in CHECKS.keys() - set(work.without):
-            mismatches += compared(found, where)
-            done[where] += len(found.outputs)
-    for where in TOGETHER.keys() - set(work.without):
-        mismatches += together(cases, where)
-        done[where] += sum(len(found.outputs) for found in cases)
-    return len(cases), done, mismatches
+        programs += 1
+        for where in checks:
+            if where not in work.without:
+                cases[where].append(found)
+                mismatches += compared(found, where) if where in CHECKS else []
+    for where in TOGETHER:
+        mismatches += together(cases[where], where) if where in cases else []
+    seeds = {where: [c.seed for c in some] for where, some in cases.items()}
+    return Done(programs, seeds, mismatches)
+
+
+def settle() -> None:
+    """What was imported is not looked through for cycles again and again: a third of the time."""
+    gc.collect()
+    gc.freeze()
+
+
+# --- pieces that are done -------------------------------------------------------------------------
+
+
+class Log:
+    """A file with a line for each piece that is done, if there is a file."""
+
+    def __init__(self, path: Path | None, options: Mapping[str, Any]) -> None:
+        self.path, self.options = path, {**options}
+        lines = path.read_text().splitlines() if path is not None and path.exists() else []
+        rows = [json.loads(line) for line in lines]
+        #: By the first seed of each piece that was drawn as it would be now.
+        self.done = {
+            row["first"]: Done(*[row[key] for key in Done._fields])
+            for row in rows
+            if {key: row[key] for key in self.options} == self.options
+        }
+
+    def write(self, first: int, done: Done) -> None:
+        if self.path is not None:
+            row = {"first": first, **self.options, **done._asdict()}
+            with self.path.open("a") as file:
+                file.write(json.dumps(row) + "\n")
 
 
 # --- the smallest program -------------------------------------------------------------------------
@@ -233,29 +305,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--boost", action="append", default=[], choices=list(FAMILIES), help="more steps of these"
     )
+    parser.add_argument(
+        "--every", type=int, default=1, help="all comparisons for one piece of so many"
+    )
+    parser.add_argument("--log", type=Path, help="a file that tells what was compared")
     parser.add_argument("--zeros", action="store_true", help="data at zeros and ties")
     options = parser.parse_args(argv)
     draw = Draw(tuple(options.boost), options.zeros)
+    told = {"every": options.every, "without": options.without, "draw": [options.boost, draw.zeros]}
+    log = Log(options.log, told)
     done: Counter[str] = Counter()
     programs, wrong, start, seed = 0, 0, time.perf_counter(), options.seed
-    with get_context("spawn").Pool(options.jobs, maxtasksperchild=40) as pool:
+    with get_context("spawn").Pool(options.jobs, settle, maxtasksperchild=200) as pool:
         while programs < options.count:
             # Some programs have numbers too large to compare: so many more are drawn.
             missing = options.count - programs
             pieces = min(-(-missing // PIECE), 40 * options.jobs)
-            work = [Work(seed + PIECE * k, PIECE, options.without, draw) for k in range(pieces)]
+            firsts = [seed + PIECE * k for k in range(pieces)]
             seed += PIECE * pieces
+            for first in log.done.keys() & set(firsts):
+                programs += log.done[first].programs
+                wrong += len(log.done[first].mismatches)
+            work = [
+                Work(first, PIECE, options.without, draw, options.every)
+                for first in firsts
+                if first not in log.done
+            ]
             results = pool.imap(piece, work)
             for first, *_ in work:
                 try:
-                    count, where, mismatches = results.next(timeout=LONGEST)
+                    found = results.next(timeout=LONGEST)
                 except NoResult:
                     # A process that crashes tells nothing, and takes the later results with it.
                     print(f"no result of the {PIECE} seeds from {first} on", flush=True)
                     return 1
-                programs, wrong = programs + count, wrong + len(mismatches)
-                done.update(where)
-                for mismatch in mismatches:
+                log.write(first, found)
+                programs, wrong = programs + found.programs, wrong + len(found.mismatches)
+                done.update({where: len(seeds) for where, seeds in found.seeds.items()})
+                for mismatch in found.mismatches:
                     print(f"seed {mismatch.seed}, {mismatch.where}: {mismatch.what}", flush=True)
                     smallest = shrunk(mismatch.seed, still_differs(mismatch, draw), draw)
                     print(f"    {smallest!r}", flush=True)
