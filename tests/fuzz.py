@@ -11,10 +11,10 @@ random modes are compared with jets, dense derivatives without any of tcalc's co
 * printed as LaTeX, whose braces match, and as MathML, whose elements are read;
 * in float32, pickled, with other variables in place of its own, and as a batch.
 
-All of this takes a quarter of a second a program. With ``--every 40``, of each 40 pieces of 25 seeds
-the first has all of it, and a program of the others has its value and one derivative, planned three
-ways and in one other comparison without C, both drawn by its seed. ``--log`` names a file in which
-each piece is a line that tells which seeds were compared where; pieces that it has are not run again.
+All of this takes a quarter of a second a program. With ``--every 40``, the first of each 40 pieces
+of 25 seeds has all of it; a program of the others has its value and one derivative, planned three
+ways and in one other comparison without C, as its seed draws. ``--log`` names a file in which each
+piece is a line that tells which seeds were compared where; pieces that it has are not run again.
 
 What differs is told with the seed that repeats it, after the smallest program found that differs in
 the same place, as `random_corpus` holds such programs; the exit status is 1 where anything did.

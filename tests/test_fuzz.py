@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.fuzz import (
     CHECKS,
+    PIECE,
     TOGETHER,
     Draw,
+    Log,
     Mismatch,
     Work,
     case,
     compared,
+    main,
     piece,
     still_differs,
+    tier,
     together,
 )
 from tests.random_corpus import CORPUS
@@ -22,9 +29,10 @@ from tests.random_programs import FAMILIES, Program, drawn, shrunk
 
 @pytest.mark.parametrize("first", [0, 1_000_000, 1_000_300])
 def test_random_programs_agree_with_jets_everywhere(first: int) -> None:
-    compared, done, mismatches = piece(Work(first, 22, without=TOGETHER))
+    compared, seeds, mismatches = piece(Work(first, 22, without=TOGETHER))
     assert compared >= 18
-    assert done.keys() == CHECKS.keys()
+    assert seeds.keys() == CHECKS.keys()
+    assert {len(some) for some in seeds.values()} == {compared}
     assert not mismatches, "\n".join(map(str, mismatches))
 
 
@@ -34,6 +42,59 @@ def test_programs_with_more_steps_of_a_family_agree_too(family: str, zeros: bool
     compared, _, mismatches = piece(Work(0, 6, TOGETHER, Draw((family,), zeros)))
     assert compared >= 5
     assert not mismatches, "\n".join(map(str, mismatches))
+
+
+# --- programs that are compared in part -----------------------------------------------------------
+
+
+def test_one_piece_of_so_many_is_compared_everywhere() -> None:
+    everywhere = {*CHECKS, *TOGETHER}
+    seeds = range(400 * PIECE)
+    full = {seed // PIECE for seed in seeds if set(tier(seed, 40).checks) == everywhere}
+    assert full == set(range(0, 400, 40))
+    assert all(set(tier(seed, 1).checks) == everywhere for seed in seeds)
+
+
+def test_the_others_are_planned_and_every_check_and_order_is_drawn_for_some() -> None:
+    drawn_for = [tier(seed, 40) for seed in range(PIECE, 40 * PIECE)]
+    assert all("planned three ways" in t.checks and len(t.checks) == 2 for t in drawn_for)
+    assert {where for t in drawn_for for where in t.checks} == {*CHECKS}
+    assert {t.orders for t in drawn_for} == {(0, 1), (0, 2)}
+
+
+def test_outputs_of_a_part_are_those_of_the_whole() -> None:
+    """The smallest program is looked for among whole ones."""
+    for seed in range(PIECE, PIECE + 8):
+        whole, part = case(seed), case(seed, orders=tier(seed, 40).orders)
+        assert whole is not None
+        assert part is not None
+        assert len(part.outputs) == 2
+        assert {o.what: o.expression for o in part.outputs}.items() <= {
+            o.what: o.expression for o in whole.outputs
+        }.items()
+
+
+def test_a_log_tells_where_each_seed_was_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = piece(Work(PIECE, 6, every=40))
+    assert done.seeds["planned three ways"] == list(range(PIECE, PIECE + 6))
+    others = [where for where in done.seeds if where != "planned three ways"]
+    assert (
+        sorted(seed for where in others for seed in done.seeds[where])
+        == (done.seeds["planned three ways"])
+    )
+    options = {"every": 40, "without": [], "draw": [[], False]}
+    wrong = done._replace(mismatches=[Mismatch(PIECE + 1, "numpy", "told before")])
+    Log(tmp_path / "log", options).write(PIECE, wrong)
+    (line,) = (tmp_path / "log").read_text().splitlines()
+    assert json.loads(line)["seeds"] == done.seeds
+    assert Log(tmp_path / "log", {**options, "every": 1}).done == {}
+    # What stands there is not run again, and what was wrong stays wrong.
+    asked = ["--seed", str(PIECE), "--count", "6", "--every", "40", "--log", str(tmp_path / "log")]
+    assert main(asked) == 1
+    assert "6 programs, 1 mismatches" in capsys.readouterr().out
+    assert len((tmp_path / "log").read_text().splitlines()) == 1
 
 
 def test_what_differs_is_made_small() -> None:
