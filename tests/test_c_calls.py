@@ -199,6 +199,26 @@ def test_models_are_called_by_entry(name: str) -> None:
     agree(step(**given), tc.compile(outputs, backend="numpy")(**given), 1e-7)
 
 
+def test_places_that_integers_say_are_checked_by_entry() -> None:
+    at, to = tc.var("at", "k", integer=True), tc.var("to", "k", integer=True)
+    e = tc.sum(tc.exp(X[at]) @ w) * tc.sum(A[at, to] * c)
+    outputs = [*tc.value_and_grad(e, w), tc.grad(e, X)]
+    given = {**of(e), "at": np.array([0, 3, -1]), "to": np.array([1, -4, 1])}
+    step = entered(outputs, given)
+    plain = tc.compile(outputs, backend="numpy")
+    for integers in ([0, 3, -1], [-4, 2, 2], [3, 0, 1]):
+        there = {**given, "at": np.array(integers)}
+        assert functions_called(functools.partial(step, **there))["call"] == 1
+        agree(step(**there), plain(**there))
+    for wrong in ({"at": np.array([0, 4, 0])}, {"to": np.array([0, -5, 0])}):
+        with pytest.raises(tc.ShapeError) as wanted:
+            plain(**{**given, **wrong})
+        with pytest.raises(IndexError) as found:
+            step(**{**given, **wrong})
+        assert str(found.value) == str(wanted.value)
+    agree(step(**given), plain(**given))
+
+
 def test_results_are_new_writable_and_nobody_elses() -> None:
     step = entered(ALONE["nests"], of(ALONE["nests"]))
     found = [leaves(step(**of(ALONE["nests"]))) for _ in range(3)]

@@ -25,7 +25,7 @@ from .objects import INTEGER, NUMBERS, ArrayObject, calls
 from .together import unmade
 
 #: Bytes of a workspace up to which an entry has one of its own.
-KEPT_BYTES = 1 << 20
+KEPT_BYTES = 1 << 24
 #: Calls that may be left to Python, one after the other, before an entry is not tried any more.
 TRUST = 8
 NOTHING = ()

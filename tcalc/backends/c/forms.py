@@ -20,9 +20,12 @@ PLAIN = frozenset({
 }) - {"factor"}  # fmt: skip
 
 
+#: Kinds that make the integers which index, after a look whether they are in range.
+_INTEGERS = frozenset({"index", "joint"})
+
 #: Kinds that a tile does not do, as they begin with zeros or may fail.
 _WHOLE = frozenset({
-    "embed", "embed_add", "fill", "trisolve", "solve", "over", "pad", "triangle",
+    "embed", "embed_add", "fill", "trisolve", "solve", "over", "pad", "triangle", *_INTEGERS,
 })  # fmt: skip
 
 
@@ -51,8 +54,10 @@ def tileable(plan: Plan, loop: TiledLoop, integers: Collection[int]) -> bool:
 
 def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
     """Has the step a form in C, for arrays that lie as most do, those of integers being known?"""
-    if not all(prod(plan.shapes[a]) for a in (step.out, *step.args)) or step.out in integers:
+    if not all(prod(plan.shapes[a]) for a in (step.out, *step.args)):
         return False
+    if step.out in integers:
+        return step.kind in _INTEGERS
     if any(a in integers for a in step.args):
         return step.kind in READING
     if step.kind in PLAIN:

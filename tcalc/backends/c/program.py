@@ -137,7 +137,7 @@ class CompiledRuns:
         if step.out in self._inside:
             self._workspaces.hold(step.out, self._inside[step.out].memory)
         elif plan.origin[step.out] is RESULT:
-            dtype = self._workspaces.dtype
+            dtype = part.kind(step.out)
             part.before.append(allocation(step.out, plan.shapes, (), np.empty, dtype))
         else:
             birth, home = lives.birth(step), plan.home[step.out]
