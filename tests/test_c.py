@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -56,6 +57,54 @@ def test_entries(name: str, dtype: type) -> None:
     np.testing.assert_allclose(found, wanted, rtol=64 * np.finfo(dtype).eps, atol=1e-300)
     zero = (found == 0) & (wanted == 0)
     np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(wanted[zero]))
+
+
+#: Functions made of exp(-|x|), by mpmath with enough digits for a sum of 1 and the least number.
+OF_DECAY: dict[str, Any] = {
+    "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
+    "softplus": lambda x: mp.log1p(mp.exp(x)),
+    "sech": mp.sech,
+    "tanh": mp.tanh,
+}
+
+
+@pytest.mark.parametrize("name", OF_DECAY)
+def test_functions_of_an_exponential_are_right_to_three_units(name: str) -> None:
+    """Near 0, where pieces of polynomials meet, and down to numbers below normal ones."""
+    rng = np.random.default_rng(5)
+    sizes = np.array([5e-324, 1e-310, 1e-300, 1e-17, 36.7, 708.4, 709.8, 720.3, 744.4, 745.2, 1e10])
+    meet = np.log([2**0.5, 2**0.5 - 1, 2**1.5, 0.5])
+    near = np.add.outer(meet, rng.normal(size=20) * 1e-3).ravel()
+    drawn = np.concatenate([rng.normal(size=60) * scale for scale in (1e-3, 0.1, 1, 4, 40)])
+    points = np.concatenate([sizes, near, drawn])
+    points = np.concatenate([points, -points])
+    found = compiled(apply(TABLE[name], tc.var("x", "n")))(x=points)
+    with mp.workprec(1200):
+        for x, value in zip(points, found, strict=True):
+            wanted = OF_DECAY[name](mp.mpf(float(x)))
+            assert abs(float(value) - wanted) <= 3 * np.spacing(abs(float(wanted))), (x, value)
+
+
+def test_hyperbolic_tangents_do_not_pass_1() -> None:
+    x = tc.var("x", "n")
+    points = np.linspace(-25, 25, 100_001)
+    tanh = compiled(tc.tanh(x))
+    found = tanh(x=points)
+    assert np.abs(found).max() == 1
+    assert (np.diff(found) >= 0).all()
+    np.testing.assert_array_equal(found, -tanh(x=-points))
+
+
+def test_functions_of_an_exponential_are_the_same_alone_and_together() -> None:
+    """Whatever they share, and wherever an entry stands in a vector."""
+    x = tc.var("x", "n")
+    outputs = [tc.sigmoid(x), tc.sigmoid(-x), tc.softplus(x), tc.sech(x), tc.tanh(x)]
+    points = np.random.default_rng(6).normal(size=67) * 3
+    together = compiled(outputs)(x=points)
+    for output, whole in zip(outputs, together, strict=True):
+        alone = compiled(output)
+        np.testing.assert_array_equal(alone(x=points), whole)
+        np.testing.assert_array_equal(np.concatenate([alone(x=p[None]) for p in points]), whole)
 
 
 def test_products_are_rounded_before_they_are_added() -> None:

@@ -32,6 +32,8 @@ C_SOURCES = (
     "products.c", "triangles.c", "general.c", "factors.c", "distances.c", "correlations.c",
     "columns.c",
 )  # fmt: skip
+#: What entries of doubles are made of in every program.
+EXPONENTIALS = "exponentials.c"
 #: What Python asks of the routines.
 ROUTINES = ("tcalc_give", "tcalc_give_lapack", "tcalc_try", "tcalc_routines")
 #: Functions of BLAS and of LAPACK in the order in which the routines take them.
@@ -53,6 +55,7 @@ _PRELUDE = """
 typedef {real} real;
 typedef double wide;
 typedef int (*Body)(char **, long, long);
+#define ALWAYS static inline __attribute__((always_inline))
 #define F(name) {function}
 """
 _VECTORS = """
@@ -82,8 +85,11 @@ def prelude(char: str) -> str:
 
 @cache
 def _source() -> str:
-    folder = Path(__file__).with_name("routines")
-    return "\n".join([(folder / name).read_text(encoding="utf-8") for name in C_SOURCES])
+    return "\n".join(map(_text, C_SOURCES))
+
+
+def _text(name: str) -> str:
+    return (Path(__file__).with_name("routines") / name).read_text(encoding="utf-8")
 
 
 def _names() -> list[str]:
@@ -115,7 +121,10 @@ def heading(char: str) -> str:
     suffix = "f" if char == "f" else ""
     renamed = [_RENAMED.format(name=name, symbol=f + suffix) for f, name in RENAMED.items()]
     vectored = _VECTORS.format(vectors=vectors[0], later=vectors[1], renamed="\n".join(renamed))
-    written = prelude(char) + vectored + ENTRY_FUNCTIONS + REDUCTION_FUNCTIONS + POWERS
+    # Loops that call what is not inlined are not made of vectors.
+    entries = ENTRY_FUNCTIONS.replace("static inline", "ALWAYS")
+    entries = (_text(EXPONENTIALS) if char == "d" else "") + entries
+    written = prelude(char) + vectored + entries + REDUCTION_FUNCTIONS + POWERS
     return written + "\n".join([*declared, *bind])
 
 

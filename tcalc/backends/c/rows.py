@@ -15,7 +15,7 @@ from ...graph.operators import Op
 #: Rows that C's library has under the same name, and under another one.
 _SAME = (
     "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh",
-    "cosh", "tanh", "floor", "ceil", "rint", "cbrt", "erf", "erfc",
+    "cosh", "floor", "ceil", "rint", "cbrt", "erf", "erfc",
 )  # fmt: skip
 _OTHER = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh",
@@ -26,6 +26,8 @@ _COMPARED = {
     "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==",
     "not_equal": "!=",
 }  # fmt: skip
+#: What is made of exp(-|x|), once for all of one entry.
+OF_DECAY = ("sigmoid", "softplus", "sech", "tanh")
 _ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 ENTRIES: dict[str, str] = {
@@ -40,6 +42,7 @@ ENTRIES: dict[str, str] = {
     "ndtr": "(erfc{f}({0} * (real)-0x1.6a09e667f3bcdp-1) / 2)",
     "gammaln": "({0} == -INFINITY ? {0} : lgamma{f}({0}))",
     "logaddexp": "_logaddexp({0}, {1})",
+    **{name: f"_{name}({{0}})" for name in OF_DECAY},
     "xlogy": "({0} == 0 && {1} == {1} ? 0 : {0} * log{f}({1}))",
     "sign": "({0} > 0 ? 1 : {0} < 0 ? -1 : {0} == 0 ? 0 : {0})",
     "mod": "_mod({0}, {1})",
@@ -82,9 +85,26 @@ static inline real _mod(real a, real b) {
     return r != 0 && (r < 0) != (b < 0) ? r + b : r == 0 ? F(copysign)((real)0, b) : r;
 }
 
+#ifndef EXPONENTIALS
+static inline real _decay(real x) { return F(exp)(-F(fabs)(x)); }
+static inline real _log1p_of_part(real x) { return F(log1p)(x); }
+static inline real _where_negative(real x, real a, real b) { return x < 0 ? a : b; }
+static inline real _tanh(real x) { return F(tanh)(x); }
+static inline real _sech(real x) { return 1 / F(cosh)(x); }
+#endif
+
+static inline real _sigmoid(real x) {
+    real e = _decay(x), share = 1 / (1 + e);
+    return _where_negative(x, e * share, share);
+}
+
+static inline real _softplus(real x) {
+    return _where_negative(x, 0, x) + _log1p_of_part(_decay(x));
+}
+
 static inline real _logaddexp(real a, real b) {
     real high = a > b ? a : b;
-    return a == b ? a + (real)0.69314718055994530942 : high + F(log1p)(F(exp)(-F(fabs)(a - b)));
+    return a == b ? a + (real)0.69314718055994530942 : high + _log1p_of_part(_decay(a - b));
 }
 """
 
@@ -225,12 +245,12 @@ _VECTOR_NAMES = frozenset([name for one, two in VECTORS for name in (*one, *two)
 
 @cache
 def in_vectors(row: Op) -> bool:
-    """Is an entry of an elementwise row's result a function that GNU has for vectors, and no more?
+    """Is an entry of an elementwise row's result one function that is there for vectors, no more?
 
     NumPy has some of them for one entry at a time only.
     """
     name, suffix, _ = ENTRIES.get(row.name, "").partition("{f}")
-    return bool(suffix) and name in _VECTOR_NAMES
+    return row.name in OF_DECAY or (bool(suffix) and name in _VECTOR_NAMES)
 
 
 #: Rows that have a function of whole matrices of their name.
