@@ -103,7 +103,10 @@ def case(
 ) -> Case | None:
     """A program, that of the seed; None where its numbers are too large to compare."""
     generator = drawn(seed, *draw) if program is None else holding(program, seed, *draw)
-    example = evaluated(generator.program, generator.arrays())
+    try:
+        example = evaluated(generator.program, generator.arrays())
+    except np.linalg.LinAlgError:  # a singular matrix, which has a condition without bound
+        return None
     if not example.largest < LARGEST:
         return None
 

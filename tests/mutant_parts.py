@@ -71,6 +71,17 @@ PARTS: dict[str, Part] = {
               "open_contractions", "gather_compressed", "low_rank", "sparse_patterns", "paper",
               "structured_hostile"),
     ),
+    "plans": Part(
+        files("tcalc/plan/products/*.py", "tcalc/plan/lowering/*.py", "tcalc/contraction/*.py"),
+        tests("plan", "gather", "correlations", "layouts", "merged_axes", "spellings", "wraps",
+              "chains", "solvers", "fuzz"),
+    ),
+    "loops": Part(
+        files("tcalc/loops/*.py"),
+        tests("fold_sums", "fold_rows", "fold_lengths", "fold_integers", "fold_reductions",
+              "fold_until", "fold_checkpoints", "fold_arrays", "fold_forms", "folding", "fold",
+              "comprehensions", "nests"),
+    ),
     "kernels": Part(
         files("tcalc/backends/c/rows.py", "tcalc/backends/c/spelling.py",
               "tcalc/backends/c/powers.py", "tcalc/backends/c/moves.py",

@@ -134,6 +134,8 @@ def idle(node: ast.AST) -> bool:
             return name in UNREAD
         case ast.Call(func=ast.Name(id=name)):
             return name in WORDLESS or name.endswith(("Error", "Warning"))
+        case ast.keyword(arg=name):
+            return name == "strict"  # of zip: like an assertion
     return False
 
 

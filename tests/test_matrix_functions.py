@@ -339,3 +339,42 @@ def test_constant_and_linear_functions_need_no_eigenvectors() -> None:
     assert tc.simplify(tc.sum(w)) is tc.trace(A)
     assert tc.simplify((V * w) @ V.T) is (A + A.T) / 2
     assert tc.grad(tc.sum(w * w), A).args[0] is tc.simplify(A + A.T)
+
+
+#: Contractions of two matrices of eigenvectors with a function of the eigenvalues, over k.
+CONTRACTIONS = [
+    "ak,k,bk->ab", "ak,k,bk->b", "ak,k,bk->", "ak,k,ak->a", "ak,k,ak->", "a,ak,k,bk->b",
+    "b,ak,k,bk->", "a,ak,k,ak->", "ak,k,bk->aab", "a,b,ak,k,bk->",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", CONTRACTIONS)
+def test_contractions_with_functions_of_eigenvalues(spec: str) -> None:
+    """Gradients by Daleckii and Krein's formula, from those by the function of the matrix."""
+    words, _, out = spec.partition("->")
+    *vectors, one, _, two = words.split(",")
+    x, (w, V) = tc.var("x", "n"), la.eigh(A)
+    s = tc.sum(tc.einsum(spec, *[x] * len(vectors), V, tc.tanh(w), V) ** 2)
+    rng = np.random.default_rng(3)
+    data, v = rng.normal(size=(3, 3)), rng.normal(size=3)
+    values, U = np.linalg.eigh(data + data.T)
+    g = np.tanh(values)
+
+    def contracted(matrix: np.ndarray) -> np.ndarray:
+        """Without the unit tensor of an axis that stands twice, which adds zeros."""
+        kept = "".join(dict.fromkeys(out))
+        left = ",".join([*vectors, one[0] + two[0]])
+        return np.einsum(f"{left}->{kept}", *[v] * len(vectors), matrix)
+
+    found = contracted((U * g) @ U.T)
+    bar = np.array(
+        [[2 * np.sum(found * contracted(np.outer(i, j))) for j in np.eye(3)] for i in np.eye(3)]
+    )
+    with np.errstate(all="ignore"):
+        divided = (g[:, None] - g) / (values[:, None] - values)
+    np.fill_diagonal(divided, 1 - g**2)
+    wanted = U @ (divided * (U.T @ (bar + bar.T) @ U)) @ U.T / 2
+    bind = {"A": data + data.T, "x": v}
+    close(s(bind), np.sum(found**2), 1e-12)
+    for mode in MODES:
+        close(tc.jacobian(s, A, mode=mode)(bind), wanted, 1e-11)

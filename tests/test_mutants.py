@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests import mutant_parts, mutants
+from tests import mutant_parts, mutant_programs, mutants
+from tests.fuzz import CHECKS, Draw
 from tests.mutations import Faults, meaning
+from tests.random_programs import FAMILIES
 
 #: A module, and lines that faults put in place of one of its own.
 MODULE = '''
@@ -56,7 +59,15 @@ def test_faults_change_one_line_and_what_it_means() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["import a", "__all__ = [1, 2]", '"""a + b"""', "x: list[1] = y", "raise E(1 + 2)"]
+    "text",
+    [
+        "import a",
+        "__all__ = [1, 2]",
+        '"""a + b"""',
+        "x: list[1] = y",
+        "raise E(1 + 2)",
+        "y = zip(*a, strict=True)",
+    ],
 )
 def test_what_nothing_computes_with_has_no_faults(text: str) -> None:
     assert not Faults(text, texts=True).all
@@ -129,3 +140,88 @@ def test_a_run_catches_faults_and_goes_on(
     assert log.read_text().count("\n") == 3
     assert all(line["tests"] == 1 for line in lines)
     assert {line["answer"].partition(" ")[0] for line in lines} <= {"failed", "passed"}
+
+
+# --- faults that random programs look for ---------------------------------------------------------
+
+SMALL = """
+from functools import lru_cache
+
+def f(n):
+    return 3 * n + 1
+
+def outer(k):
+    def inner(n):
+        return k * n
+    return inner
+
+made = outer(5)
+rows = {"g": lambda n: n - 2, "h": lambda n: n - 2}
+
+@lru_cache
+def held(n):
+    return n * 7
+"""
+#: What is called, and the line of its function.
+CALLS = {"f(2)": 5, "made(2)": 9, "outer(5)(2)": 9, "rows['g'](2)": 13, "held(2)": 17}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_fault_is_planted_in_functions_of_a_fork(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In functions that were made before, and in those that are made later."""
+    (tmp_path / "small.py").write_text(SMALL, encoding="utf-8")
+    monkeypatch.setattr(mutant_programs, "ROOT", tmp_path)
+
+    def imported(source: str) -> dict[str, Any]:
+        scope: dict[str, Any] = {}
+        exec(compile(source, str(tmp_path / "small.py"), "exec"), scope)
+        return scope
+
+    here, faults = imported(SMALL), Faults(SMALL)
+    plain, count = eval(call, here), 0
+    for fault in faults.all:
+        source = faults.planted(fault)
+        if fault.line == CALLS[call] and source is not None:
+            mutant = mutants.Mutant("", "small.py", fault, source)
+            wanted = repr(eval(call, imported(source)))
+
+            def work(mutant: mutants.Mutant = mutant) -> str:
+                return repr(eval(call, here)) if mutant_programs.plant(mutant) else "not planted"
+
+            assert mutant_programs.forked(work, 5) == wanted
+            count += wanted != repr(plain)
+    assert count > 1
+    assert eval(call, here) == plain
+
+
+def test_what_hangs_or_dies_in_a_fork_is_told() -> None:
+    def endless() -> str:
+        while True:
+            pass
+
+    assert mutant_programs.forked(endless, 1) == "hangs"
+    assert mutant_programs.forked(lambda: str(1 / 0), 5) == "died"
+    assert mutant_programs.forked(lambda: "x" * 9000, 5) == "x" * 4000
+
+
+def test_random_programs_see_a_fault_in_what_they_enter() -> None:
+    """A derivative's sign; each kind of comparison is measured for some programs."""
+    units = list(mutant_programs.units(200))
+    assert {where for unit in units for where in unit.checks} == {*CHECKS}
+    assert {unit.draw for unit in units} >= {Draw((family,)) for family in FAMILIES}
+    module = "tcalc/ops/elementwise.py"
+    faults = Faults((mutants.ROOT / module).read_text(encoding="utf-8"))
+    known = mutant_programs.measured(10)
+    lines = {line for file, line in known if file == module}
+    told = []
+    for fault in faults.all:
+        source = (
+            faults.planted(fault) if fault.functions[:1] and fault.functions[0] in lines else None
+        )
+        if source is not None and " * " in fault.what and len(told) < 4:
+            mutant = mutants.Mutant("derivatives", module, fault, source)
+            told.append(mutant_programs.verdict(mutant, known))
+    assert told
+    assert any(line["answer"].startswith("differs") for line in told), told
