@@ -14,7 +14,7 @@ import numpy as np
 
 from .arraylike import OPEN, Operation
 from .captures import captured
-from .nodes import Expr, variables
+from .nodes import Expr, Var, postorder, variables
 
 #: Operations of a function that are kept; where there are more, they begin anew.
 MOST = 1 << 14
@@ -114,7 +114,9 @@ def _told(value: Any, held: list[Expr]) -> tuple[Any, Any]:
 def _is_of(result: Any, held: list[Expr]) -> bool:
     """Are these expressions that read nothing else than the operands do?"""
     found = result if type(result) is tuple else (result,)
-    return (
-        all(isinstance(e, Expr) for e in found)
-        and variables(found).keys() <= variables(held).keys()
-    )
+    if not all(isinstance(e, Expr) for e in found):
+        return False
+    below = {id(e) for e in held}.union(*[map(id, e.args) for e in held])
+    nodes = postorder(found, lambda e: id(e) in below)
+    names = {e.name for e in nodes if isinstance(e, Var) and id(e) not in below}
+    return not names or names <= variables(held).keys()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -20,13 +20,14 @@ import numpy as np
 from ..calculus.batching import with_batch_axis
 from ..graph import trees
 from ..graph.bound_variables import Scope, refuse_strays
-from ..graph.captures import Captures, without_captures
+from ..graph.captures import Captures, current, without_captures
 from ..graph.extents import Extent
 from ..graph.nodes import Expr, Var, variables
 from ..graph.normal import bare, view
 from ..graph.retracing import Retrace
 from ..graph.variables import is_masked
 from ..loops.build import body_results
+from ..loops.rolling import rolled
 from ..ops.arithmetic import as_expr, check_axis
 from ..ops.indexing import index_expr
 from ..rules.strategy import substitute
@@ -92,12 +93,15 @@ class Traced(NamedTuple):
     names : set-like of str
         The variables of the outputs.
     compiled : Compiled
+    stacks : list of sequences of Var
+        Captured arrays that it reads as one.
     """
 
     nodes: list[Expr]
     outputs: Any
     names: Set[str]
     compiled: Compiled
+    stacks: list[Sequence[Var]]
 
 
 class TransformedFunction(ABC):
@@ -165,15 +169,35 @@ class TransformedFunction(ABC):
             key = (repr(shape), inputs.key, tuple(map(id, exprs)))
             if key not in self._kept:
                 refuse_strays(exprs)
+                stacks = _Stacks()
                 with without_captures():
-                    outputs = self.transformed(inputs, trees.rebuild(shape, exprs))
+                    steps = exprs if scope.depth else rolled(exprs, stacks)
+                    outputs = self.transformed(inputs, trees.rebuild(shape, steps))
                 if len(self._kept) >= MAX_TRACES:
                     self._kept.pop(next(iter(self._kept)), None)
                 nodes = [*exprs, *inputs.values]
                 names = variables(trees.leaves(outputs)).keys()
                 compiled = Compiled(outputs, None, None, None, None, True)
-                self._kept[key] = Traced(nodes, outputs, names, compiled)
-            return inputs, self._kept[key]
+                self._kept[key] = Traced(nodes, outputs, names, compiled, stacks.made)
+            found = self._kept[key]
+            _Stacks().make(found.stacks)
+            return inputs, found
+
+
+class _Stacks:
+    """Arrays that are captured in the steps of a loop, as one."""
+
+    def __init__(self) -> None:
+        self._captures = current()
+        self.made: list[Sequence[Var]] = []
+
+    def __call__(self, rows: Sequence[Var]) -> Var | None:
+        self.made.append(rows)
+        return None if self._captures is None else self._captures.stacked(rows)
+
+    def make(self, stacks: Iterable[Sequence[Var]]) -> None:
+        for rows in stacks:
+            self(rows)
 
 
 def _substituted(outputs: Any, values: Mapping[Var, Any]) -> Any:

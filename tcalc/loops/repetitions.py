@@ -1,0 +1,359 @@
+"""Steps that repeat in an expression: two are laid side by side, then all before them.
+
+What Python's loop computes in one step looks as the step before it, but for what differs from step
+to step. So two steps are compared node by node, from their results down, later nodes first: where
+both are the same node they read something from outside; where the earlier one stands for what the
+later one has read already, that is a state; and numbers, constants and places at which arrays are
+read may differ (anti-unification, Plotkin 1970). The steps before are matched with what was found,
+each beginning with the states that the step after it has read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+from ..graph.captures import is_captured
+from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
+from ..graph.operators import Indicator
+from ..integers.affine import Affine, Constraint
+from ..integers.boxes import index
+
+#: Nodes of one step, how many of them may be told apart later than between the last two steps, and
+#: how deep nodes are looked into to tell those alike.
+MAX_NODES, MAX_OPENED, DEPTH = 4096, 32, 4
+
+Step = dict[int, Expr]
+
+
+class Hole(NamedTuple):
+    """What differs from step to step in a node: ``kind`` is what its values are."""
+
+    node: Expr
+    kind: str
+
+
+class Steps(NamedTuple):
+    """Equal steps, the last one first.
+
+    Attributes
+    ----------
+    results : mapping
+        Of the last step: the node of each state, by id -> the state after the step.
+    inside : list of Expr
+        The nodes that it computes, later ones first.
+    holes : list of Hole
+        What differs from step to step.
+    each : list of mapping
+        Of every step: the node that stands in place of each node of the last, by id.
+    values : list of list
+        Of every step: what stands in the holes.
+    """
+
+    results: Mapping[int, Expr]
+    inside: list[Expr]
+    holes: list[Hole]
+    each: list[Step]
+    values: list[list[Any]]
+
+    def moving(self) -> list[Expr]:
+        """The nodes inside that depend on a state, later ones first."""
+        known = set(self.results)
+        for node in reversed(self.inside):
+            if not known.isdisjoint(map(id, node.args)):
+                known.add(id(node))
+        return [node for node in self.inside if id(node) in known]
+
+
+def signatures(nodes: Sequence[Expr]) -> dict[int, int]:
+    """A number for every node: equal for those that look alike some steps down.
+
+    Numbers, and places at which arrays are read, look alike.
+    """
+    numbers: dict[Any, int] = {}
+    looks = {id(n): _look(n) for n in nodes}
+    found = {at: numbers.setdefault(look, len(numbers)) for at, look in looks.items()}
+    for _ in range(DEPTH):
+        numbers = {}
+        found = {
+            id(n): numbers.setdefault((looks[id(n)], *_below(n, found)), len(numbers))
+            for n in nodes
+        }
+    return found
+
+
+def _below(node: Expr, found: Mapping[int, int]) -> list[int]:
+    """The numbers of the operands; in sums and products their order says nothing."""
+    below = [found[id(arg)] for arg in node.args]
+    return below if isinstance(node, Apply | Part) else sorted(below)
+
+
+def _look(node: Expr) -> Any:
+    """What tells the node from those that do not look alike, operands apart."""
+    if isinstance(node, Einsum):
+        return Einsum, node.shape, node.coef.times, node.coef.over, len(node.extents)
+    if isinstance(node, Const):
+        return Const, node.shape, node._dtype
+    if isinstance(node, Apply):
+        params = "a place" if place_of(node) is not None else id(node.op), repr(node.params)
+        return Apply, params[: 1 if params[0] == "a place" else 2], node.shape
+    if isinstance(node, Var) and is_captured(node):
+        return Var, node.shape, node.properties
+    return (type(node), *(node.meta if isinstance(node, Part | Var) else node.shape))
+
+
+def place_of(node: Expr) -> int | None:
+    """The place that an indicator picks of one axis; None for other nodes."""
+    if not (isinstance(node, Apply) and isinstance(node.op, Indicator) and node.ndim == 1):
+        return None
+    _, guards, accesses = node.params
+    if accesses or len(guards) != 1 or not isinstance(guards[0], Constraint):
+        return None
+    form: Affine = guards[0].form
+    away = form - index(0)
+    return -away.constant if guards[0].equality and not away.terms else None
+
+
+def repeated(
+    last: Expr, before: Expr, place: Mapping[int, int], alike: Mapping[int, int], least: int
+) -> Steps | None:
+    """The steps of which these nodes are part, where there are at least so many.
+
+    Parameters
+    ----------
+    last, before : Expr
+        One result of the last step, and of the step before it.
+    place : mapping
+        Node, by id -> its place among all, operands before consumers.
+    alike : mapping
+        Node, by id -> its signature.
+    """
+    best: Steps | None = None
+    opened: set[int] = set()
+    for _ in range(MAX_OPENED):
+        found, differs = _steps(last, before, place, alike, opened)
+        if found is not None and (best is None or len(found.each) > len(best.each)):
+            best = found
+        if differs is None or differs in opened:
+            break
+        opened.add(differs)
+    return best if best is not None and len(best.each) >= least else None
+
+
+def _steps(
+    last: Expr,
+    before: Expr,
+    place: Mapping[int, int],
+    alike: Mapping[int, int],
+    opened: Collection[int],
+) -> tuple[Steps | None, int | None]:
+    """The steps that are equal; and what the step before reads another of, where it is that."""
+    found = _two_steps(last, before, place, alike, opened)
+    if found is None:
+        return None, None
+    while isinstance(step := _matched(found, found.each[-1], alike), tuple):
+        found.each.append(step[0])
+        found.values.append(step[1])
+    differ = [
+        not all(same(v[k], found.values[0][k]) for v in found.values)
+        for k in range(len(found.holes))
+    ]
+    holes = [hole for hole, each in zip(found.holes, differ, strict=True) if each]
+    values = [[v for v, each in zip(row, differ, strict=True) if each] for row in found.values]
+    return found._replace(holes=holes, values=values), step
+
+
+def _two_steps(
+    last: Expr,
+    before: Expr,
+    place: Mapping[int, int],
+    alike: Mapping[int, int],
+    opened: Collection[int],
+) -> Steps | None:
+    pairs: Step = {id(last): before}
+    later: Step = {id(before): last}  # an earlier node -> the one in its place in the last step
+    results: Step = {}
+    inside: list[Expr] = []
+    holes: list[Hole] = []
+    waiting = [(-place[id(last)], id(last), last)]
+    while waiting:
+        _, at, node = heappop(waiting)
+        other = pairs[at]
+        if node is other and at not in opened:
+            continue
+        if at in later:
+            if later[at].shape != node.shape:
+                return None
+            results[at] = later[at]
+            continue
+        below = _laid_beside(node, other, alike)
+        if below is None or len(inside) == MAX_NODES:
+            return None
+        kind = _difference(node, other) or (_kind(node) if at in opened else "")
+        if kind:
+            holes.append(Hole(node, kind))
+        inside.append(node)
+        later.setdefault(id(other), node)
+        for one, two in below:
+            if id(one) not in pairs:
+                pairs[id(one)] = two
+                heappush(waiting, (-place[id(one)], id(one), one))
+            elif pairs[id(one)] is not two:
+                return None
+    if not results:
+        return None
+    needed = {id(node) for node in postorder(results.values(), lambda n: id(n) in results)}
+    inside = [node for node in inside if id(node) in needed]
+    holes = [hole for hole in holes if id(hole.node) in needed]
+    operands = {id(arg): arg for node in inside for arg in node.args}
+    first: Step = {id(node): node for node in inside} | {at: operands[at] for at in results}
+    second: Step = {at: pairs[at] for at in first}
+    values = [[_value(step[id(h.node)], h.kind) for h in holes] for step in (first, second)]
+    return Steps(results, inside, holes, [first, second], values)
+
+
+def _matched(
+    found: Steps, after: Step, alike: Mapping[int, int]
+) -> tuple[Step, list[Any]] | int | None:
+    """The step before one, where it is equal, and what stands in its holes.
+
+    Else what it does not read, where all steps behind it do; None where there is more to it.
+    """
+    given: Step = {}
+    for at, result in found.results.items():
+        if given.setdefault(id(result), after[at]) is not after[at]:
+            return None
+    first = found.each[0]
+    kinds = {id(hole.node): hole.kind for hole in found.holes}
+    for node in found.inside:
+        other = given.get(id(node))
+        if other is None:
+            return None
+        below = _laid_beside(node, other, alike)
+        if below is None:
+            return None
+        if _difference(node, other) not in ("", kinds.get(id(node), "")):
+            return id(node)
+        for one, two in below:
+            if given.setdefault(id(one), two) is not two:
+                return None
+            if one is not two and id(one) not in first:
+                return id(one)
+    step = {at: given[at] for at in first if at in given}
+    if len(step) < len(first):
+        return None
+    return step, [_value(step[id(h.node)], h.kind) for h in found.holes]
+
+
+# --- two nodes ------------------------------------------------------------------------------------
+
+
+def _kind(node: Expr) -> str:
+    """What may differ between such nodes from step to step, operands apart."""
+    if isinstance(node, Einsum):
+        return "coefficient"
+    if isinstance(node, Const):
+        return "constant"
+    if isinstance(node, Var):
+        return "array" if is_captured(node) else ""
+    return "" if place_of(node) is None else "place"
+
+
+def _difference(node: Expr, other: Expr) -> str:
+    """What differs between two nodes but for their operands."""
+    kind = _kind(node)
+    return "" if not kind or same(_value(node, kind), _value(other, kind)) else kind
+
+
+def same(one: Any, two: Any) -> bool:
+    """Are these the same in a hole?"""
+    return one is two if isinstance(one, Expr) else bool(one == two)
+
+
+def _value(node: Expr, kind: str) -> Any:
+    """What stands in a hole: a number, a place, or a node."""
+    if isinstance(node, Einsum):
+        return node.coef.value
+    return place_of(node) if kind == "place" else node
+
+
+def _laid_beside(
+    node: Expr, other: Expr, alike: Mapping[int, int]
+) -> list[tuple[Expr, Expr]] | None:
+    """The operands of two nodes that compute the same, in pairs; None where they do not."""
+    if type(node) is not type(other) or node.shape != other.shape:
+        return None
+    if len(node.args) != len(other.args):
+        return None
+    if isinstance(node, Einsum) and isinstance(other, Einsum):
+        if (node.coef.times, node.coef.over) != (other.coef.times, other.coef.over):
+            return None
+        labels = dict(zip(node.out, other.out, strict=True))
+        if [labels[x] for x in node.out] != list(other.out):
+            return None
+        return next(_factors_beside(node, other, 0, labels, (), alike), None)
+    if isinstance(node, Add):
+        return _terms_beside(node, other, alike)
+    if isinstance(node, Apply) and isinstance(other, Apply):
+        same = node.op is other.op and repr(node.params) == repr(other.params)
+        places = place_of(node) is not None and place_of(other) is not None
+        if not same and not (places and node.op is other.op):
+            return None
+    elif isinstance(node, Part):
+        if node.meta != other.meta:
+            return None
+    elif isinstance(node, Var) and isinstance(other, Var):
+        if node.properties != other.properties or not (is_captured(node) and is_captured(other)):
+            return None
+    elif not (isinstance(node, Const) and isinstance(other, Const) and node._dtype == other._dtype):
+        return None
+    return list(zip(node.args, other.args, strict=True))
+
+
+def _terms_beside(
+    node: Expr, other: Expr, alike: Mapping[int, int]
+) -> list[tuple[Expr, Expr]] | None:
+    left = list(other.args)
+    found = []
+    for arg in sorted(node.args, key=lambda a: all(a is not b for b in other.args)):
+        best = min(left, key=lambda b: _unlike(arg, b, alike))
+        left = [b for b in left if b is not best]
+        found.append((arg, best))
+    return found
+
+
+def _unlike(one: Expr, two: Expr, alike: Mapping[int, int]) -> tuple[bool, bool, bool, bool]:
+    """How far two nodes are from being a pair: the least are taken."""
+    return (
+        one is not two, alike.get(id(one)) != alike.get(id(two)),
+        _difference(one, two) != "" if type(one) is type(two) else True,
+        one.shape != two.shape,
+    )  # fmt: skip
+
+
+def _factors_beside(
+    node: Einsum,
+    other: Einsum,
+    k: int,
+    labels: Mapping[int, int],
+    taken: tuple[int, ...],
+    alike: Mapping[int, int],
+) -> Iterator[list[tuple[Expr, Expr]]]:
+    """The factors in pairs, from factor k on, so that the labels of one are those of the other."""
+    if k == len(node.args):
+        yield [(node.args[i], other.args[j]) for i, j in enumerate(taken)]
+        return
+    free = [j for j in range(len(other.args)) if j not in taken]
+    for j in sorted(free, key=lambda j: _unlike(node.args[k], other.args[j], alike)):
+        if len(node.labels[k]) != len(other.labels[j]):
+            continue
+        more = dict(labels)
+        pairs = zip(node.labels[k], other.labels[j], strict=True)
+        if all(more.setdefault(x, y) == y for x, y in pairs) and _same_extents(node, other, more):
+            yield from _factors_beside(node, other, k + 1, more, (*taken, j), alike)
+
+
+def _same_extents(node: Einsum, other: Einsum, labels: Mapping[int, int]) -> bool:
+    injective = len(set(labels.values())) == len(labels)
+    return injective and all(node.extents[x] == other.extents[y] for x, y in labels.items())

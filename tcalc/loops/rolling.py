@@ -1,0 +1,159 @@
+"""Loops of Python over traced values as loops: equal steps are one fold.
+
+A function that is traced gives every step of its loops as nodes of their own. Where enough of them
+are equal they are put into a fold, whose body is one step; so a thousand steps are derived and
+planned as one is. Steps at the beginning may look otherwise, as a state that is 0 leaves its
+products; they stay as they are. Values of steps that are read from outside of the loop are read
+from its history.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..graph.applications import rewritten, with_args
+from ..graph.extents import ONE
+from ..graph.nodes import Apply, Const, Einsum, Expr, Var, postorder
+from ..graph.normal import einsum
+from ..graph.products import zeros_node
+from ..ops.arithmetic import const
+from ..ops.indexing import getitem, index_expr
+from ..ops.selection import selection
+from .fold import fold
+from .repetitions import Steps, repeated, signatures
+
+#: Steps that are a loop; nodes that they have together; loops that are looked for in one trace.
+LEAST_STEPS, LEAST_NODES, MOST_LOOPS = 16, 64, 16
+#: Kinds of nodes that are tried as results of a step, and results of a step that look alike.
+TRIED, PER_STEP = 12, 4
+
+
+Stack = Callable[[Sequence[Var]], Expr | None]
+
+
+def rolled(roots: Sequence[Expr], stack: Stack) -> list[Expr]:
+    """The roots with folds in place of steps that repeat.
+
+    Parameters
+    ----------
+    roots : sequence of Expr
+    stack : callable
+        The variable for the arrays of several variables along a leading axis; None where these do
+        not stand for arrays.
+    """
+    found = list(roots)
+    for _ in range(MOST_LOOPS):
+        nodes = postorder(found)
+        if len(nodes) < LEAST_NODES:
+            break
+        steps = _longest(nodes)
+        looped = None if steps is None else _as_fold(found, steps, stack)
+        if looped is None:
+            break
+        found = looped
+    return found
+
+
+def _longest(nodes: Sequence[Expr]) -> Steps | None:
+    """Steps that repeat, of those whose last one stands latest; None where no loop is long."""
+    alike = signatures(nodes)
+    place = {id(node): k for k, node in enumerate(nodes)}
+    groups: defaultdict[int, list[Expr]] = defaultdict(list)
+    for node in nodes:
+        if node.args:
+            groups[alike[id(node)]].append(node)
+    long = [group for group in groups.values() if len(group) >= LEAST_STEPS]
+    long.sort(key=lambda group: -place[id(group[-1])])
+    for group in long[:TRIED]:
+        for each in range(1, PER_STEP + 1):
+            found = repeated(group[-1], group[-1 - each], place, alike, LEAST_STEPS)
+            if found is not None and len(found.each) * len(found.inside) >= LEAST_NODES:
+                return found
+    return None
+
+
+def _as_fold(roots: Sequence[Expr], steps: Steps, stack: Stack) -> list[Expr] | None:
+    """The roots with a fold for these steps; None where what a step reads is made by another."""
+    moving = steps.moving()
+    made = {id(step[id(node)]): (k, node) for k, step in enumerate(steps.each) for node in moving}
+    outside = [step[at] for step in steps.each[-1:] for at in steps.results]
+    outside += [arg for node in steps.inside for arg in node.args if id(arg) not in steps.each[0]]
+    if any(id(node) in made for node in postorder(outside)):
+        return None
+    read = [n for n in postorder(roots, lambda n: id(n) in made) if id(n) in made]
+    wanted = {id(made[id(n)][1]): made[id(n)][1] for n in read}
+    ends = all(made[id(n)][0] == 0 for n in read)
+    sequences = [
+        _sequence(hole.kind, [values[k] for values in reversed(steps.values)], stack)
+        for k, hole in enumerate(steps.holes)
+    ]
+    if any(each is None for each in sequences):
+        return None
+    values = _folded(steps, sequences, list(wanted.values()), not ends, stack)
+    known = dict(zip(wanted, values, strict=True))
+    last = len(steps.each) - 1
+
+    def value(n: Expr) -> Expr:
+        k, node = made[id(n)]
+        whole = known[id(node)]
+        return whole if ends else getitem(whole, last - k)
+
+    given = {id(n): value(n) for n in read}
+    return rewritten(roots, lambda new, old: given.get(id(old), new), lambda n: id(n) in made)
+
+
+def _folded(
+    steps: Steps, sequences: Sequence[Any], wanted: Iterable[Expr], history: bool, stack: Stack
+) -> list[Expr]:
+    """What these nodes of a step are after the loop, or after every step."""
+    results = list(steps.results.values())
+    more = [node for node in wanted if all(node is not result for result in results)]
+    before = [steps.each[-1][at] for at in steps.results] + [zeros_node(n.shape) for n in more]
+
+    def body(state: tuple[Expr, ...], i: Expr) -> tuple[Expr, ...]:
+        new = dict(zip(steps.results, state, strict=False))
+        fill = {id(h.node): (h.kind, each) for h, each in zip(steps.holes, sequences, strict=True)}
+        for node in reversed(steps.inside):
+            at = id(node)
+            if at in fill:
+                new[at] = _filled(node, *fill[at], new, i)
+            else:
+                new[at] = with_args(node, [new.get(id(arg), arg) for arg in node.args])
+        return tuple(rolled([new[id(node)] for node in (*results, *more)], stack))
+
+    found = fold(body, tuple(before), len(steps.each), history)
+    of = {id(node): value for node, value in zip((*results, *more), found, strict=True)}
+    return [of[id(node)] for node in wanted]
+
+
+def _sequence(kind: str, values: list[Any], stack: Stack) -> Any:
+    """What stands in a hole at every step: a first place and a stride, or an array."""
+    if kind == "array":
+        return stack(values)
+    if kind == "place":
+        strides = set(np.diff(values).tolist())
+        if len(strides) == 1:
+            return values[0], strides.pop()
+        return index_expr(np.array(values))
+    return const(np.array([v.value if isinstance(v, Const) else float(v) for v in values]))
+
+
+def _filled(node: Expr, kind: str, each: Any, new: Mapping[int, Expr], i: Expr) -> Expr:
+    """The node with what stands in its hole at step i."""
+    if kind in ("constant", "array"):
+        return getitem(each, i)
+    if kind == "coefficient":
+        assert isinstance(node, Einsum)
+        coef = ONE._replace(times=node.coef.times, over=node.coef.over)
+        args = [new.get(id(arg), arg) for arg in node.args]
+        return einsum(
+            [*args, getitem(each, i)], [*node.labels, ()], node.out, coef,
+            dict(enumerate(node.extents)),
+        )  # fmt: skip
+    assert isinstance(node, Apply)
+    place = each[0] + each[1] * i if isinstance(each, tuple) else getitem(each, i)
+    return selection(index_expr(place), node.shape[0])
