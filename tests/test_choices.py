@@ -9,7 +9,7 @@ import tcalc as tc
 from tcalc.graph.normal import bare, einsum
 from tcalc.graph.variables import var
 from tcalc.ops.matrix.triangular import lower_ones
-from tcalc.plan.lowering import make as planning
+from tcalc.plan.lowering import candidates, make
 from tcalc.plan.lowering.make import make_plan
 from tcalc.run.compile import compile
 
@@ -108,13 +108,14 @@ def test_choosing_lowers_a_bounded_number_of_times(n: int, most: int, monkeypatc
     """Once to see how much there is to save, once for the plan, and more only where it pays."""
     compiled = compile(gaussian_process())
     calls = []
-    lowered = planning._lowered
+    lowered = make.lowered_in
 
     def counting(*args):
         calls.append(args)
         return lowered(*args)
 
-    monkeypatch.setattr(planning, "_lowered", counting)
+    for module in (make, candidates):
+        monkeypatch.setattr(module, "lowered_in", counting)
     compiled.plan_for(n=n, d=4)
     assert len(calls) <= most
 
@@ -125,7 +126,7 @@ def test_candidates_are_chosen_by_the_sizes() -> None:
     jacobian = tc.jacobian(tc.exp(W @ tc.sin(V @ x)), "q")
     values = [bare(tc.jacobian(jacobian.of, "q", mode=mode)) for mode in ("forward", "reverse")]
     for sizes in ({"m": 900, "k": 800, "n": 700, "p": 2}, {"m": 2, "k": 700, "n": 800, "p": 900}):
-        found = [make_plan([value], sizes).flops for value in planning.chosen([values], sizes)]
+        found = [make_plan([value], sizes).flops for value in candidates.chosen([values], sizes)]
         assert found == [min(make_plan([value], sizes).flops for value in values)]
         assert compile(jacobian).plan_for(**sizes).flops == found[0]
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gc
 
+import numpy as np
 import pytest
 
 import tcalc as tc
 from tcalc import Expr
 from tcalc.accumulation import loops_once
+from tcalc.calculus import transforms
 from tcalc.graph.products import split_coef
 from tcalc.integers.boxes import Box
 from tcalc.loops import derivatives
-from tcalc.plan.lowering import make
+from tcalc.plan.lowering import candidates, make
 from tcalc.rules.strategy import Rule, simplify
 from tcalc.support.collector import resting_collector
 
@@ -151,8 +153,34 @@ def test_orders_of_accumulation_share_the_derivatives_of_loops(
 def test_a_loop_in_several_candidates_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     e = recurrence()
     made = calls(monkeypatch, make, "make_plan")
-    assert make.by_operations([tc.exp(e) * e, e]) == [e, tc.exp(e) * e]
+    assert candidates.by_operations([tc.exp(e) * e, e]) == [e, tc.exp(e) * e]
     assert len(made) == 1
+
+
+def test_what_takes_much_longer_is_lowered_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first product of the dear one is too much already; values that are close are made."""
+    A, x = tc.var("A", ("n", "n")), tc.var("x", "n")
+    cheap, close, dear = tc.sin(A @ x), tc.cos(A @ x), tc.exp(A @ A @ A) @ x
+    given = make.given_for({"n": 100})
+    found = make.compared([[cheap], [close], [dear]], given)
+    assert [lowered is None for lowered in found] == [False, False, True]
+    assert not any(lowered is None for lowered in make.compared([[dear], [cheap]], given))
+    assert candidates.by_operations([cheap, dear, close])[2] is dear
+    plan = make.make_plan(candidates.chosen([[cheap, dear], [dear, cheap]], {"n": 100}), {"n": 100})
+    assert plan.flops == make.cost([cheap, cheap], {"n": 100})[0]
+
+
+def test_modes_that_take_much_more_work_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may take as much as those before it together, and a little; the values are the same."""
+    x = tc.var("x", 3)
+    function = tc.sum(tc.exp(tc.sin(x) * tc.sum(x)) / (1 + x * x))
+    many = tc.hessian(function, x)
+    assert len(many.candidates) > 1
+    monkeypatch.setattr(transforms, "EFFORT", -(10**9))
+    one = tc.hessian(function, x)
+    assert one.candidates == ()
+    point = np.array([0.3, -1.2, 0.7])
+    np.testing.assert_allclose(one(x=point), many(x=point), rtol=1e-12)
 
 
 def test_conditions_on_indices_are_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,8 @@ from ..graph.nodes import Derivative, Expr, Var, dimensions, postorder
 from ..graph.normal import bare
 from ..graph.variables import canonical_name, check_sizes
 from ..partition.split import row_axes, split
-from ..plan.lowering.make import chosen, make_plan
+from ..plan.lowering.candidates import chosen
+from ..plan.lowering.make import make_plan
 from ..rules.strategy import simplify
 from ..run.backends import backend_row
 from ..run.binding import argument_names, checked_extent

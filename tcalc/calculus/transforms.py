@@ -7,6 +7,7 @@ mode names, simplify the result, and mark its root with where it comes from.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,16 @@ from ..graph.nodes import Derivative, Expr, Var, declaration, postorder, variabl
 from ..graph.normal import bare, view
 from ..graph.variables import canonical_name
 from ..ops.arithmetic import as_expr
-from ..plan.lowering.make import by_operations
+from ..plan.lowering.candidates import by_operations
 from ..rules.row_spaces import by_row_spaces, of_factors
 from ..rules.strategy import substitute
 from ..support.collector import resting_collector
 from ..support.errors import ShapeError
+from ..support.limits import attempted, counted
 from .projection import as_root, as_roots, derivative_root
+
+#: Steps that every mode may take that "auto" compares, beyond those of the modes before it.
+EFFORT = 100_000
 
 #: Far above the 64 axes that arrays can have.
 MAX_ORDER = 256
@@ -292,13 +297,28 @@ def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
     if isinstance(root, Derivative) and root.wrt:
         of, before = root.of, root.wrt
     names = [mode] if mode != "auto" else _candidate_modes(value, wrt)
-    results = of_factors([part for name in names for part in MODES[name](value, wrt)])
+    results = of_factors(_accumulated(value, wrt, names))
     found = []
     for k, target in enumerate(wrt):
         options = _distinct(results[k :: len(wrt)])
         if len(options) > 1:
             options = by_operations(options)
         found.append(_mark(options, of, (*before, target)))
+    return found
+
+
+def _accumulated(value: Expr, wrt: list[Var], names: list[str]) -> list[Expr]:
+    """The derivatives by all variables, by one mode after the other.
+
+    A mode that takes more work than those before it together is given up: what takes so much longer
+    to find is longer, and computes more.
+    """
+    found, spent = counted(partial(MODES[names[0]], value, wrt))
+    for name in names[1:]:
+        order = partial(counted, partial(MODES[name], value, wrt))
+        more, steps = attempted(order, spent + EFFORT) or ([], 0)
+        found = [*found, *more]
+        spent += steps
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,13 @@ from ..support.whole_numbers import as_float
 from .kinds.sparse import TAKING_SPARSE
 from .kinds.table import KINDS
 from .slot_facts import Inverse, OuterSum, Placement
-from .steps import BUFFER, CONST, RESULT, VIEW, ProductKey, Step, Word
+from .steps import BUFFER, CONST, RESULT, VIEW, ProductKey, Step, Word, speed_name
 
 PLANNED = 50  #: What a step of a plan counts among the steps of a budget.
+
+
+class TooSlow(Exception):
+    """The steps so far take longer than they may."""
 
 
 class Builder:
@@ -25,6 +29,8 @@ class Builder:
 
     def __init__(self, sizes: Mapping[str, int], machine: Machine = NOMINAL_MACHINE) -> None:
         self.sizes, self.machine = sizes, machine
+        #: Predicted time of the steps that were made, and the longest that they may take.
+        self.time, self.longest = 0.0, inf
         self.fixed: set[int] = set()
         self.shapes: list[Sizes] = []
         self.origin: list[str] = []
@@ -99,6 +105,10 @@ class Builder:
                 self.parts.add(found)
             if not row.cheap and self.fixed.issuperset(args):
                 self.fixed.add(found)
+            elif made.flops:
+                self.time += made.flops / self.machine.speed(speed_name(made))
+                if self.time > self.longest:
+                    raise TooSlow
         return found
 
     def drop_unused(self, results: Sequence[int]) -> None:

@@ -120,6 +120,12 @@ def steps_of(unit: Unit) -> tuple[Step, ...]:
     return unit.steps if isinstance(unit, TiledLoop) else (unit,)
 
 
+def speed_name(step: Step) -> str:
+    """The speed of its kind; a kernel of matrices for NumPy only is a call of LAPACK."""
+    matrices = step.kind == "kernel" and 2 in step.params[0].core
+    return "factorisation" if matrices and step.params[0].kernels.host else KINDS[step.kind].speed
+
+
 class Output(NamedTuple):
     """A slot that is returned, its axes in the order `perm` (None: as they are)."""
 

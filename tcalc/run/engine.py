@@ -16,7 +16,8 @@ from ..graph.extents import NOMINAL
 from ..graph.nodes import Const, Derivative, Expr, dimensions, postorder, variables
 from ..graph.subspaces import projected
 from ..plan.failures import StepError, explained
-from ..plan.lowering.make import chosen, make_plan
+from ..plan.lowering.candidates import chosen
+from ..plan.lowering.make import make_plan
 from ..plan.schedule.memory import allowed, check_fits
 from ..plan.steps import Plan
 from ..rules.strategy import simplify

@@ -236,6 +236,16 @@ def attempted(work: Callable[[], _Result], steps: int) -> _Result | None:
         return None
 
 
+def counted(work: Callable[[], _Result]) -> tuple[_Result, int]:
+    """What some work finds, and the steps that it takes."""
+    budget = Budget({}, _active.get())
+    token = _active.set(budget)
+    try:
+        return work(), budget.spent["steps"]
+    finally:
+        _active.reset(token)
+
+
 def exhausted() -> bool:
     """Is a limit around passed, so that what was attempted might be found at another time?"""
     around = _active.get()

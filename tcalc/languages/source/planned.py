@@ -14,7 +14,7 @@ from ...contraction.nested import Admits
 from ...contraction.shared_products import shared_products
 from ...graph.extents import NOMINAL, nominal
 from ...graph.nodes import Derivative, Expr, dimensions, postorder, variables
-from ...plan.lowering.make import planned
+from ...plan.lowering.candidates import planned
 from ...support.errors import ShapeError
 from .nodes import stable
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import product
-from math import prod
-from typing import Any, NamedTuple
+from math import inf, prod
+from typing import NamedTuple
 
 from ...graph.extents import NOMINAL
-from ...graph.nodes import Einsum, Expr, dimensions, postorder
+from ...graph.nodes import Expr, dimensions, postorder
 from ...graph.normal import bare
 from ...rules.row_spaces import by_triangles
 from ...support.machine import NOMINAL_MACHINE, Machine
-from ..builder import Builder
-from ..kinds.table import KINDS
+from ..builder import Builder, TooSlow
 from ..products.tall import over_rows
 from ..products.triangular_halves import halved, masked
 from ..schedule.memory import assign
 from ..schedule.tiling import grouped
-from ..steps import VIEW, Output, Plan, Step
+from ..steps import VIEW, Output, Plan, Step, speed_name
 from .factoring import factored
 from .fusion import fused
 from .lower import Lowering
@@ -35,9 +34,10 @@ FEW = 64
 WAYS = [LoweringChoice(shared, dense) for shared in (False, True) for dense in (False, True)]
 #: What finds other spellings of roots, which may take less time.
 SPELLINGS = (multiplied_out, factored, traced, orthonormal)
-#: Values whose times as spelled are this close may change places where other spellings are tried,
-#: which they are where a root takes this part of the time of all.
-CLOSE, NOTABLE = 2.0, 0.05
+#: Windows may take this many times as long as what they stand for.
+CLOSE = 2.0
+#: Roots are given up that take so much longer than others, before steps are dropped or halved.
+BEYOND = 4.0
 
 
 #: Finds roots that equal others, if there are any.
@@ -68,16 +68,16 @@ def make_plan(
     equal these in quite another spelling; it is asked where there is enough work to choose. All is
     run so many `times`; outputs are `placed` where they are written into rows of arrays.
     """
-    given = _given(sizes, itemsize, fixed, choose, lent, machine, times)
+    given = given_for(sizes, itemsize, fixed, choose, lent, machine, times)
     given = given._replace(sparse=sparse or {}, placed=placed)
     if choose and not sparse:
         best = _prepared(roots, given)
         if respelled is not None and best.lowered.worth(len(postorder(best.roots))):
             others = respelled()
-            best = best if others is None else _least([best, _prepared(others, given)])
+            best = best if others is None else least_time([best, _prepared(others, given)])
         lowering, outputs, *_ = best.lowered
     else:
-        lowering, outputs, *_ = _lowered(roots, given)
+        lowering, outputs, *_ = lowered_in(roots, given)
     b = lowering.b
     results = [o.slot for o in outputs]
     over_rows(b, results)
@@ -104,7 +104,7 @@ def make_plan(
     )
 
 
-class _Given(NamedTuple):
+class Given(NamedTuple):
     """What all ways to lower the roots have in common; `inner` plans what loops repeat."""
 
     sizes: Mapping[str, int]
@@ -119,7 +119,7 @@ class _Given(NamedTuple):
     unfused: bool = False
 
 
-def _given(
+def given_for(
     sizes: Mapping[str, int],
     itemsize: int = 8,
     fixed: Collection[str] = (),
@@ -127,7 +127,7 @@ def _given(
     lent: bool = False,
     machine: Machine = NOMINAL_MACHINE,
     times: int = 1,
-) -> _Given:
+) -> Given:
     steps: dict[tuple[int, ...], Plan] = {}
 
     def inner(
@@ -141,7 +141,7 @@ def _given(
             )  # fmt: skip
         return steps[key]
 
-    return _Given(sizes, fixed, lent, machine, inner, times)
+    return Given(sizes, fixed, lent, machine, inner, times)
 
 
 class Lowered(NamedTuple):
@@ -156,6 +156,11 @@ class Lowered(NamedTuple):
     time: float
     loops: float
     times: int = 1
+
+    @property
+    def made(self) -> float:
+        """The time of all steps that were made, before some were dropped or halved."""
+        return self.lowering.b.time
 
     def worth(self, nodes: int) -> bool:
         """Is there enough work to choose?"""
@@ -184,8 +189,35 @@ class Tried(NamedTuple):
     way: LoweringChoice = WAYS[0]
 
 
-def _lowered(roots: Sequence[Expr], given: _Given, way: LoweringChoice = WAYS[0]) -> Lowered:
+def _within(
+    longest: float, roots: Sequence[Expr], given: Given, way: LoweringChoice = WAYS[0]
+) -> Lowered | None:
+    """The roots lowered, or None where that is beyond this time."""
+    try:
+        return lowered_in(roots, given, way, longest)
+    except TooSlow:
+        return None
+
+
+def compared(spellings: Iterable[Sequence[Expr]], given: Given) -> list[Lowered | None]:
+    """Spellings lowered; those are given up that take much longer than one before them."""
+    found, longest = [], inf
+    for roots in spellings:
+        lowered = _within(longest, roots, given)
+        found.append(lowered)
+        if lowered is not None:
+            longest = min(longest, BEYOND * lowered.made)
+    return found
+
+
+def lowered_in(
+    roots: Sequence[Expr],
+    given: Given,
+    way: LoweringChoice = WAYS[0],
+    longest: float = inf,
+) -> Lowered:
     b = Builder(given.sizes, given.machine)
+    b.longest = longest
     roots = fused(roots) if given.unfused else roots
     lowering = Lowering(roots, b, given.fixed, way, given.inner, given.sparse, given.placed)
     outputs = [lowering.output(root, k, given.lent) for k, root in enumerate(roots)]
@@ -198,17 +230,17 @@ def _lowered(roots: Sequence[Expr], given: _Given, way: LoweringChoice = WAYS[0]
     return Lowered(lowering, outputs, _time(often, b.machine), _time(loops, b.machine), given.times)
 
 
-def _prepared(roots: Sequence[Expr], given: _Given) -> Tried:
+def _prepared(roots: Sequence[Expr], given: Given) -> Tried:
     """The best way to lower the roots, with what only plans have in them."""
-    roots = summed_inside(_unwrapped(roots, given), given.sizes, given.machine)
+    roots = summed_inside(with_windows(roots, given), given.sizes, given.machine)
     tried = [
-        _cheapest(ahead(fused(spelling), given.sizes, given.machine), given)
+        cheapest(ahead(fused(spelling), given.sizes, given.machine), given)
         for spelling in _stepwise(roots, given)
     ]
     return min(tried, key=lambda t: t.lowered.whole) if tried[1:] else tried[0]
 
 
-def _stepwise(roots: Sequence[Expr], given: _Given) -> list[Sequence[Expr]]:
+def _stepwise(roots: Sequence[Expr], given: Given) -> list[Sequence[Expr]]:
     """The roots with large rows made in the steps of loops.
 
     Of sums of products behind a loop that have a factor in common its steps hold one array.
@@ -219,33 +251,35 @@ def _stepwise(roots: Sequence[Expr], given: _Given) -> list[Sequence[Expr]]:
     return [found, rows_inside(factored(roots), given.sizes, given.machine)]
 
 
-def _unwrapped(roots: Sequence[Expr], given: _Given) -> Sequence[Expr]:
+def with_windows(roots: Sequence[Expr], given: Given) -> Sequence[Expr]:
     """The roots with windows for places that wrap around, where that is not much dearer."""
     other = unwrapped(roots, given.sizes)
     if all(a is b for a, b in zip(roots, other, strict=True)):
         return roots
-    times = [_lowered(fused(spelling), given).time for spelling in (roots, other)]
+    times = [lowered_in(fused(spelling), given).time for spelling in (roots, other)]
     return other if times[1] <= CLOSE * times[0] else roots
 
 
-def _cheapest(roots: Sequence[Expr], given: _Given) -> Tried:
+def cheapest(roots: Sequence[Expr], given: Given) -> Tried:
     """The best of a few ways to lower the roots, where there is enough work to choose.
 
     First the best spelling is taken, then the best way for it; of few nodes all pairs are tried.
     """
     nodes = len(postorder(roots))
-    tried = _spelled(roots, _lowered(roots, given), given)
-    best = _least(tried)
+    tried = spelled_otherwise(roots, lowered_in(roots, given), given)
+    best = least_time(tried)
     if not best.lowered.worth(nodes):
         return best
     spelling, inverses = best.roots, bool(best.lowered.lowering.b.inverses)
     for other, way in product([t.roots for t in tried] if nodes <= FEW else [spelling], WAYS[1:]):
         if inverses or not way.dense_inverses:
-            best = _least([best, Tried(_lowered(other, given, way), other, way)])
+            lowered = _within(BEYOND * best.lowered.made, other, given, way)
+            if lowered is not None:
+                best = least_time([best, Tried(lowered, other, way)])
     return best
 
 
-def _spelled(roots: Sequence[Expr], lowered: Lowered, given: _Given) -> list[Tried]:
+def spelled_otherwise(roots: Sequence[Expr], lowered: Lowered, given: Given) -> list[Tried]:
     """The roots as they stand, and in other spellings where there is enough work to choose."""
     tried = [Tried(lowered, roots)]
     if lowered.worth(len(postorder(roots))):
@@ -253,11 +287,13 @@ def _spelled(roots: Sequence[Expr], lowered: Lowered, given: _Given) -> list[Tri
         if not given.unfused:
             spellings += map(by_triangles, [roots, *spellings])
         for other in _others(roots, spellings):
-            tried.append(Tried(_lowered(other, given), other))
+            found = _within(BEYOND * lowered.made, other, given)
+            if found is not None:
+                tried.append(Tried(found, other))
     return tried
 
 
-def _least(tried: Sequence[Tried]) -> Tried:
+def least_time(tried: Sequence[Tried]) -> Tried:
     """The one that takes the least time; a later one only where it saves something."""
     best = tried[0]
     for other in tried[1:]:
@@ -275,95 +311,12 @@ def _others(roots: Sequence[Expr], spellings: Sequence[list[Expr]]) -> list[list
 
 def _time(steps: Sequence[Step], machine: Machine) -> float:
     """Predicted time of steps in units of one elementwise operation."""
-    return sum([step.flops / machine.speed(_speed(step)) for step in steps])
-
-
-def _speed(step: Step) -> str:
-    """The speed of its kind; a kernel of matrices for NumPy only is a call of LAPACK."""
-    matrices = step.kind == "kernel" and 2 in step.params[0].core
-    return "factorisation" if matrices and step.params[0].kernels.host else KINDS[step.kind].speed
+    return sum([step.flops / machine.speed(speed_name(step)) for step in steps])
 
 
 def predicted_time(plan: Plan, machine: Machine) -> float:
     """Predicted time of a call, without what is kept, in units of one elementwise operation."""
     return _time([step for step in plan.steps if step.out not in plan.fixed], machine)
-
-
-def chosen(
-    options: Sequence[Sequence[Expr]],
-    sizes: Mapping[str, int],
-    machine: Machine = NOMINAL_MACHINE,
-) -> list[Expr]:
-    """Of the values that every root may have, the one that takes the least time at these sizes.
-
-    As much care is taken as there is time to be saved in calls: none for a small problem, and for
-    roots that take a fraction of the time of all only a look at each value as it is spelled.
-    """
-    first = [values[0] for values in options]
-    if all(len(values) == 1 for values in options):
-        return first
-    given = _given(sizes, machine=machine)
-    total = _lowered(first, given).time
-    if total < machine.worth_comparing * len(postorder(first)):
-        return first
-    places: dict[Any, int] = {}  # a block and its transpose are found once, and alike
-    found = []
-    for values in options:
-        key = tuple(map(_made_of, values))
-        if key not in places:
-            places[key] = _best(values, given, total)
-        found.append(values[places[key]])
-    return found
-
-
-def planned(
-    options: Sequence[Sequence[Expr]],
-    sizes: Mapping[str, int],
-    machine: Machine = NOMINAL_MACHINE,
-) -> tuple[list[Expr], LoweringChoice]:
-    """What a plan computes of the values that every root may have, as expressions to be written.
-
-    Which value, in which spelling, and the way in which it is lowered. Kernels that stand for
-    several nodes are none of it: they are for plans only.
-    """
-    given = _given(sizes, machine=machine)._replace(unfused=True)
-    best = _cheapest(chosen(options, sizes, machine), given)
-    return list(best.roots), best.way
-
-
-def _made_of(e: Expr) -> Any:
-    """A key that a value and its transposes have in common."""
-    if isinstance(e, Einsum) and not e.summed:
-        return (*map(id, e.args), len(e.extents), e.coef.key())
-    return id(e)
-
-
-def _best(values: Sequence[Expr], given: _Given, total: float) -> int:
-    """The place of one value: of those that are close, the one whose best spelling takes least."""
-    if len(values) == 1:
-        return 0
-    spellings = [fused(_unwrapped([value], given)) for value in values]
-    found = [_lowered(roots, given) for roots in spellings]
-    least = min([lowered.time for lowered in found])
-    times = []
-    for roots, lowered in zip(spellings, found, strict=True):
-        close = lowered.time <= CLOSE * least and least >= NOTABLE * total
-        times.append(
-            _least(_spelled(roots, lowered, given)).lowered.time if close else lowered.time
-        )
-    return times.index(min(times))
-
-
-def by_operations(options: Sequence[Expr]) -> list[Expr]:
-    """The options, that of the fewest predicted operations first; NOMINAL for every dimension.
-
-    As they are spelled. Loops that several of them have in common are planned once.
-    """
-    roots = list(map(bare, options))
-    given = _given(dict.fromkeys(dimensions(roots), NOMINAL), choose=False)
-    steps = [_lowered([root], given).lowering.b.steps for root in roots]
-    counts = [sum([step.flops for step in made]) for made in steps]
-    return [options[k] for k in sorted(range(len(options)), key=counts.__getitem__)]
 
 
 def operations_by_node(roots: Sequence[Expr], sizes: Mapping[str, int]) -> dict[int, float]:
@@ -372,7 +325,7 @@ def operations_by_node(roots: Sequence[Expr], sizes: Mapping[str, int]) -> dict[
     As the roots are spelled. A node that others' steps compute with adds none: a product in a
     product, or a transpose. What only writes results is counted for the last node.
     """
-    lowering = _lowered(roots, _given(sizes, choose=False)).lowering
+    lowering = lowered_in(roots, given_for(sizes, choose=False)).lowering
     steps = sorted(lowering.b.steps, key=lambda step: step.out, reverse=True)
     found = dict.fromkeys(lowering.values, 0.0)
     for key, value in lowering.values.items():  # in the order in which slots were made

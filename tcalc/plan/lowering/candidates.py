@@ -1,0 +1,111 @@
+"""Which of several equal values is planned, or printed: by predicted time, or by operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any
+
+from ...graph.extents import NOMINAL
+from ...graph.nodes import Einsum, Expr, dimensions, postorder
+from ...graph.normal import bare
+from ...support.machine import NOMINAL_MACHINE, Machine
+from .fusion import fused
+from .make import (
+    Given,
+    cheapest,
+    compared,
+    given_for,
+    least_time,
+    lowered_in,
+    spelled_otherwise,
+    with_windows,
+)
+from .spellings import LoweringChoice
+
+#: Values whose times as spelled are this close may change places where other spellings are tried,
+#: which they are where a root takes this part of the time of all.
+CLOSE, NOTABLE = 2.0, 0.05
+
+
+def chosen(
+    options: Sequence[Sequence[Expr]],
+    sizes: Mapping[str, int],
+    machine: Machine = NOMINAL_MACHINE,
+) -> list[Expr]:
+    """Of the values that every root may have, the one that takes the least time at these sizes.
+
+    As much care is taken as there is time to be saved in calls: none for a small problem, and for
+    roots that take a fraction of the time of all only a look at each value as it is spelled.
+    """
+    first = [values[0] for values in options]
+    if all(len(values) == 1 for values in options):
+        return first
+    given = given_for(sizes, machine=machine)
+    total = lowered_in(first, given).time
+    if total < machine.worth_comparing * len(postorder(first)):
+        return first
+    places: dict[Any, int] = {}  # a block and its transpose are found once, and alike
+    found = []
+    for values in options:
+        key = tuple(map(_made_of, values))
+        if key not in places:
+            places[key] = _best(values, given, total)
+        found.append(values[places[key]])
+    return found
+
+
+def planned(
+    options: Sequence[Sequence[Expr]],
+    sizes: Mapping[str, int],
+    machine: Machine = NOMINAL_MACHINE,
+) -> tuple[list[Expr], LoweringChoice]:
+    """What a plan computes of the values that every root may have, as expressions to be written.
+
+    Which value, in which spelling, and the way in which it is lowered. Kernels that stand for
+    several nodes are none of it: they are for plans only.
+    """
+    given = given_for(sizes, machine=machine)._replace(unfused=True)
+    best = cheapest(chosen(options, sizes, machine), given)
+    return list(best.roots), best.way
+
+
+def _made_of(e: Expr) -> Any:
+    """A key that a value and its transposes have in common."""
+    if isinstance(e, Einsum) and not e.summed:
+        return (*map(id, e.args), len(e.extents), e.coef.key())
+    return id(e)
+
+
+def _best(values: Sequence[Expr], given: Given, total: float) -> int:
+    """The place of one value: of those that are close, the one whose best spelling takes least."""
+    if len(values) == 1:
+        return 0
+    spellings = [fused(with_windows([value], given)) for value in values]
+    found = compared(spellings, given)
+    least = min([lowered.time for lowered in found if lowered is not None])
+    times = []
+    for roots, lowered in zip(spellings, found, strict=True):
+        if lowered is None:
+            times.append(inf)
+            continue
+        if lowered.time <= CLOSE * least and least >= NOTABLE * total:
+            lowered = least_time(spelled_otherwise(roots, lowered, given)).lowered
+        times.append(lowered.time)
+    return times.index(min(times))
+
+
+def by_operations(options: Sequence[Expr]) -> list[Expr]:
+    """The options, that of the fewest predicted operations first; NOMINAL for every dimension.
+
+    As they are spelled. Loops that several of them have in common are planned once. Those that take
+    much longer than one before them come last.
+    """
+    roots = list(map(bare, options))
+    given = given_for(dict.fromkeys(dimensions(roots), NOMINAL), choose=False)
+    found = compared([[root] for root in roots], given)
+    counts = [
+        inf if lowered is None else sum([step.flops for step in lowered.lowering.b.steps])
+        for lowered in found
+    ]
+    return [options[k] for k in sorted(range(len(options)), key=counts.__getitem__)]
