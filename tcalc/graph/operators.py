@@ -171,6 +171,9 @@ class Kernels:
     over : callable or None
         ``over(xp, params, array)`` turns an array that holds the operand (of `finish`, where there
         is one: the factor) into the result, in place, and so for NumPy only.
+    into : callable or None
+        ``into(xp, params, out, *arrays)`` writes the result into memory that the plan has for it,
+        and so for NumPy only.
     """
 
     compute: Callable[..., Any]
@@ -182,6 +185,7 @@ class Kernels:
     factor: Op | Factorisation | None = None
     finish: Callable[..., Any] | None = None
     over: Callable[..., None] | None = None
+    into: Callable[..., None] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,8 +76,8 @@ def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
     if step.kind == "kernel" and step.params[0].name in PAIRWISE:
         return len(step.shape) == 2
     if step.kind in ("over", "kernel"):
-        return step.params[0].name in ROUTINES or spread(step) is not None
-    return False
+        return step.params[0].name in ROUTINES
+    return step.kind == "into" and spread(step) is not None
 
 
 def in_loops(step: Step) -> bool:

@@ -327,7 +327,7 @@ def _alike(one: Sizes, two: Sizes) -> bool:
 
 
 def spread(step: Step) -> Any:
-    if step.kind != "kernel" or len(step.params) != 2 or len(step.shape) != 2:
+    if step.kind != "into" or len(step.params) != 2 or len(step.shape) != 2:
         return None
     op, kind = step.params
     return SPREAD.get((op.name, kind))

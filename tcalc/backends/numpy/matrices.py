@@ -98,6 +98,16 @@ def _factor(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
+def _into(step: Step, dtype: np.dtype[Any]) -> Run:
+    """What an operator writes into the memory of its result."""
+    args, o, (op, *params) = step.args, step.out, step.params
+
+    def run(v: Slots) -> None:
+        op.kernels.into(NUMPY, params, v[o], *[v[a] for a in args])
+
+    return run
+
+
 def _over(step: Step, dtype: np.dtype[Any]) -> Run:
     """In place: over the operand where the plan gives it the same memory, else over a copy."""
     (a,), o, (op, *params) = step.args, step.out, step.params
@@ -246,4 +256,5 @@ MATRICES: dict[str, Maker] = {
     "factor": _factor,
     "finish": _finish,
     "over": _over,
+    "into": _into,
 }

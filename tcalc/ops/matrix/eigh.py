@@ -111,14 +111,15 @@ def _rounding(xp: Any, w: Any) -> Any:
     return max(w.shape[-1], FEW) * xp.finfo(w.dtype).eps * largest(xp, w)
 
 
-def _gaps_in_place(xp: Any, params: tuple[Any, ...], w: Any) -> Any:
-    """The same on the memory of the result, where no eigenvalues are equal."""
+def _gaps_into(xp: Any, params: tuple[Any, ...], out: Any, w: Any) -> None:
+    """The same in memory that is there, and in no other where no eigenvalues are equal."""
     apart = known(w[..., 1:] - w[..., :-1] > _rounding(xp, w))
     if not apart or least_gap(params[0]):
-        return _gaps(xp, params, w)
-    difference = w[..., None, :] - w[..., :, None]
-    np.einsum("...ii->...i", difference)[...] = np.inf
-    return np.divide(1, difference, difference)
+        out[...] = _gaps(xp, params, w)
+        return
+    np.subtract(w[..., None, :], w[..., :, None], out)
+    np.einsum("...ii->...i", out)[...] = np.inf
+    np.divide(1, out, out)
 
 
 def _gaps_partial(w: Expr, f: Expr) -> Expr:
@@ -133,7 +134,7 @@ def _gaps_partial(w: Expr, f: Expr) -> Expr:
 GAPS = Op(
     "gaps", (1,),
     Meaning((_gaps_partial,), shape=lambda params, s: (*s, s[-1])),
-    Kernels(_gaps_in_place, host=True, portable=_gaps, flops=for_each_row(2)),
+    Kernels(_gaps, into=_gaps_into, flops=for_each_row(2)),
     Spelling(r"\operatorname{{gaps}}({0})"),
     params=tuple([(kind,) for kind in (*DEGENERATE, 1e-8)]),
 )  # fmt: skip

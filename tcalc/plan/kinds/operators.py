@@ -102,6 +102,7 @@ OPERATORS = [
         shape=_made, flops=None, reference=_kernel, tiles=tiles.operator,
         allocates=True, may_return=True,
     ),
+    Kind(name="into", params=OPERATOR, shape=_made, flops=None, reference=_kernel),
     # The result is a tuple of arrays, which steps of the kind `part` read.
     Kind(
         name="kernels", params=OPERATOR,

@@ -156,6 +156,8 @@ class Operators:
             kind, args = "finish", [self._factor(factor, args[0], words[:1])]
         elif factor is not None:
             flops += operations(factor, *shapes)
+        if e.op.kernels.into is not None:
+            kind = "into"
         if e.op.kernels.over is not None:
             kind = "over"
             args[0] = self.b.floating(args[0])

@@ -6,7 +6,7 @@ And what a call may take: the memory of the machine, or a limit that somebody se
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -67,8 +67,11 @@ def assign(b: Builder, units: Sequence[Unit], outputs: Sequence[Output], itemsiz
         owner = b.owner[output.slot]
         if owner in group:
             homes[group[owner]] = -1 - number
-    waiting = _waiting(b, units, group, homes)
-    blocks = _blocks(b, units, group, until, homes, waiting, itemsize)
+    placed = [
+        _blocks(b, units, group, until, homes, _waiting(b, units, group, homes), itemsize, least)
+        for least in range(2)
+    ]
+    homes, blocks = min(placed, key=lambda found: sum(found[1]))
     home: list[int | None] = [None] * len(b.shapes)
     for slot, owner in enumerate(b.owner):
         if owner in group and b.origin[slot] is BUFFER:
@@ -169,23 +172,26 @@ def _blocks(
     units: Sequence[Unit],
     group: dict[int, int],
     until: dict[int, int],
-    place: dict[int, int],
+    homes: Mapping[int, int],
     waiting: Sequence[_Waiting],
     itemsize: int,
-) -> tuple[int, ...]:
-    """Best fit, else where an output will be, else the largest free block grows, else a new one."""
-    blocks: list[int] = []
+    least: int,
+) -> tuple[dict[int, int], tuple[int, ...]]:
+    """Homes and blocks: best fit, else where an output will be, where so many blocks are as large
+    at least, else the largest free block grows, else a new one.
+    """
+    place, blocks = dict(homes), list[int]()
     free: list[tuple[int, int]] = []
     ends: dict[int, list[int]] = {}
     for time, unit in enumerate(units):
         for step in steps_of(unit):
             head = group.get(step.out)
             if head == step.out and head not in place:
-                size = prod(step.shape)
-                need = -(-size * itemsize // _ALIGN) * _ALIGN
+                entries = prod(step.shape)
+                need = -(-entries * itemsize // _ALIGN) * _ALIGN
                 at = bisect_left(free, (need, -1))
-                if at == len(free):
-                    here = next((w for w in waiting if w.takes(size, time, until[head])), None)
+                if at == len(free) and sum([size >= need for size in blocks]) >= least:
+                    here = next((w for w in waiting if w.takes(entries, time, until[head])), None)
                     if here is not None:
                         place[head] = here.place
                         continue
@@ -199,7 +205,7 @@ def _blocks(
                 ends.setdefault(until[head], []).append(block)
         for block in ends.pop(time, ()):
             insort(free, (blocks[block], block))
-    return tuple(blocks)
+    return place, tuple(blocks)
 
 
 def _other_peak(b: Builder, units: Sequence[Unit], last: dict[int, int], itemsize: int) -> int:

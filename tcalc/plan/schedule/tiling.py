@@ -13,7 +13,7 @@ from math import prod
 from ..builder import Builder
 from ..kinds.kind import StepAccess
 from ..kinds.table import KINDS
-from ..steps import VIEW, Step, TiledLoop
+from ..steps import BUFFER, VIEW, Step, TiledLoop
 
 #: Postponed steps that are looked past for more steps of one loop.
 WINDOW = 64
@@ -136,8 +136,25 @@ class _Growing:
             tuple(self.steps),
             self.modes,
             frozenset(self.sums),
-            frozenset(self.owners & read),
+            frozenset(self._kept(self.owners & read)),
         )
+
+    def _kept(self, kept: set[int]) -> set[int]:
+        """What is read elsewhere, and what one of these is written over: it needs no tile."""
+        owner, readers = self.b.owner, dict[int, list[Step]]()
+        for step in self.steps:
+            for slot in {owner[a] for a in step.args}:
+                readers.setdefault(slot, []).append(step)
+        for step in reversed(self.steps):
+            found = readers.get(step.out, [])
+            if self.b.origin[step.out] is BUFFER and len(found) == 1 and found[0].out in kept:
+                (reader,) = found
+                over = [reader.args[k] for k in KINDS[reader.kind].written_over(len(reader.args))]
+                once = [owner[a] for a in reader.args].count(step.out) == 1
+                same = self.modes.get(step.out) == self.modes.get(reader.out)
+                if step.out in over and once and same and step.shape == reader.shape:
+                    kept.add(step.out)
+        return kept
 
 
 # --- grouping -------------------------------------------------------------------------------------
