@@ -61,7 +61,7 @@ LEFT_ROWS = {
 
 def test_every_kind_of_step_has_a_form_or_a_reason() -> None:
     """Kernels of operators have one by their operator."""
-    formed = {*PLAIN, *READING, "ufunc", "kernel", "over"}
+    formed = {*PLAIN, *READING, "ufunc", "kernel", "into", "over"}
     assert not formed & LEFT.keys()
     assert KINDS.keys() <= formed | LEFT.keys()
     assert LEFT.keys() <= KINDS.keys()

@@ -22,7 +22,7 @@ BY_PYTHON = {
     "sparse_inner": "no loop has sparse operands",
 }
 #: Kinds that are nests of loops of their own kind, or no work.
-OTHERWISE = {"ufunc", "sum", "vecdot", "einsum", "correlate", "loop", "scratch"}
+OTHERWISE = {"ufunc", "into", "sum", "vecdot", "einsum", "correlate", "loop", "scratch"}
 
 
 def test_kinds_without_c_are_listed() -> None:

@@ -77,6 +77,7 @@ def products() -> tuple[Any, dict[str, Any]]:
     L = tc.linalg.cholesky(A)
     squares = tc.grad(tc.sum(tc.linalg.trmm(A, B) ** 2), A)
     X, Y, T = tc.var("X", (170, 20)), tc.var("Y", (170, 20)), tc.var("T", (420, 170))
+    V = tc.var("V", (170, 4, 170))
     weighted = tc.einsum("nk,nkl->kl", A, X[:, None] - Y)
     e = [
         weighted,
@@ -86,6 +87,8 @@ def products() -> tuple[Any, dict[str, Any]]:
         (A @ B) * L,
         (L @ B) * L.T,
         tc.exp(T) @ B,
+        tc.einsum("ipj,jqi->pq", V, V),
+        tc.einsum("ipj,iqj->pq", V, V[::-1].transpose(2, 1, 0)),
         tc.linalg.logdet(B),
         tc.linalg.solve(B, d),
         tc.linalg.inv(B),
@@ -98,6 +101,7 @@ def products() -> tuple[Any, dict[str, Any]]:
         "X": rng.normal(size=(170, 20)),
         "Y": rng.normal(size=(170, 20)),
         "T": rng.normal(size=(420, 170)),
+        "V": rng.normal(size=(170, 4, 170)),
     }
 
 

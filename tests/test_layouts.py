@@ -111,3 +111,39 @@ def test_half_a_product_of_rows_of_a_loop(n, backend):
     expected = ((a * np.exp(z).sum(1)[:, None]) @ b) * root
     found = step(Z=z, A=a, B=b, M=root @ root.T)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * abs(expected).max())
+
+
+#: Two operands that hold two summed labels in opposite orders, at tails of blocks and none.
+CROSSED = ("ipj,jqi->pq", "ipj,iqj->qp", "pij,jqri->prq", "jpi,iqj->pq", "ijp,jqi->pq")
+EXTENTS = {"i": 150, "j": 256, "p": 3, "q": 5, "r": 2}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c", "functional"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("spec", CROSSED)
+def test_products_over_axes_in_opposite_orders(spec, dtype, backend):
+    rng = np.random.default_rng(5)
+    words = spec.partition("->")[0].split(",")
+    data = {
+        name: rng.normal(size=tuple([EXTENTS[k] for k in word])).astype(dtype)
+        for name, word in zip("xy", words, strict=True)
+    }
+    x, y = [tc.var(name, a.shape) for name, a in data.items()]
+    step = tc.compile(tc.einsum(spec, x, y), backend=backend)
+    crossed = "crossed" in {s.kind for s in step.plan_for().steps}
+    assert crossed == (spec in ("ipj,jqi->pq", "jpi,iqj->pq", "pij,jqri->prq"))
+    right = np.einsum(spec, *[a.astype(np.float64) for a in data.values()])
+    tolerance = 400 * np.finfo(dtype).eps * 200
+    np.testing.assert_allclose(step(**data), right, atol=tolerance, rtol=0)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("n", [256, 259, 320])
+def test_products_with_the_same_array_turned(n, backend):
+    """Blocks on one side of the diagonal are enough."""
+    a = np.random.default_rng(6).normal(size=(n, 3, n))
+    x = tc.var("x", a.shape)
+    for spec in ("ipj,jqi->pq", "jpi,iqj->qp"):
+        step = tc.compile(tc.einsum(spec, x, x), backend=backend)
+        assert "crossed" in {s.kind for s in step.plan_for().steps}
+        np.testing.assert_allclose(step(x=a), np.einsum(spec, a, a, optimize=True), atol=1e-9)

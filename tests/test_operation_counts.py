@@ -59,6 +59,7 @@ CLOSED: dict[str, list[Counted]] = {
         ((B, M, K), ("bij,bjk->bik",), [(B, M, N), (B, N, K)], 2 * B * M * N * K),
         ((M, N), ("i,j->ij",), [(M,), (N,)], 2 * M * N),
     ],
+    "crossed": [((M, K), (), [(N, M, B), (B, K, N)], 2 * N * M * B * K)],
     "weighted": [((M, K), (1.0, -1.0), [(M, N), (N, K), (M, K)], 3 * M * N * K)],
     "gram": [
         ((M, M), (), [(N, M), (N,), (N, M)], N * M * (M + 2)),

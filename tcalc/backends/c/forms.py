@@ -16,7 +16,7 @@ from .spelling import ENTRIES
 #: Kinds of which every step has a form.
 PLAIN = frozenset({
     *ENTRIES, "sum", "vecdot", "einsum", "dot", "matmul", "trisolve", "embed", "embed_add",
-    "place", "place_add", "pad", "triangle", "powers", "weighted", "correlate",
+    "place", "place_add", "pad", "triangle", "powers", "weighted", "crossed", "correlate",
 }) - {"factor"}  # fmt: skip
 
 

@@ -29,8 +29,8 @@ from .sharing import NAME
 
 #: Parts of one text, of which later ones use earlier ones.
 C_SOURCES = (
-    "products.c", "triangles.c", "general.c", "factors.c", "distances.c", "correlations.c",
-    "columns.c",
+    "products.c", "triangles.c", "general.c", "factors.c", "distances.c", "crossed.c",
+    "correlations.c", "columns.c",
 )  # fmt: skip
 #: What entries of doubles are made of in every program.
 EXPONENTIALS = "exponentials.c"

@@ -159,6 +159,17 @@ def _weighted(frame: Frame, step: Step) -> str:
     return f"weighted({given}, {int(step.out in frame.adding)}, {m}, {n}, {k});"
 
 
+def _crossed(frame: Frame, step: Step) -> str:
+    """The sum over i and j of x_ilj y_jki."""
+    (a, b), (one, two) = step.args, [frame.arrays[a] for a in step.args]
+    (m, p, n), q = one.shape, two.shape[1]
+    given = [
+        f"p{a}, {', '.join(map(str, x.strides))}"
+        for a, x in zip(step.args, (one, two), strict=True)
+    ]
+    return f"crossed({', '.join(given)}, p{step.out}, {m}, {p}, {n}, {q}, {int(a == b)});"
+
+
 def _step(out: StridedArray) -> int:
     """From one entry of a column to the next."""
     return out.strides[0] if out.shape and out.shape[0] > 1 else 1
@@ -381,5 +392,6 @@ CALLS: dict[str, Callable[[Frame, Step], str]] = {
     "finish": _general,
     "gram": _gram,
     "weighted": _weighted,
+    "crossed": _crossed,
     "solve": _solve,
 }

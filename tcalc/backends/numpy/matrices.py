@@ -226,6 +226,31 @@ def _gram(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
+#: Rows and columns of a block of products whose operands hold two summed axes in opposite orders.
+CROSSED = 64
+
+
+def _crossed(step: Step, dtype: np.dtype[Any]) -> Run:
+    (a, b), o = step.args, step.out
+
+    def run(v: Slots) -> None:
+        x, y, out = v[a], v[b], v[o]
+        (m, p, n), q = x.shape, y.shape[1]
+        out.fill(0)
+        for low in range(0, m, CROSSED):
+            rows = slice(low, low + CROSSED)
+            for left in range(0, low + 1 if a == b else n, CROSSED):
+                columns = slice(left, left + CROSSED)
+                one = x[rows, :, columns].transpose(1, 0, 2).reshape(p, -1)
+                two = y[columns, :, rows].transpose(1, 2, 0).reshape(q, -1)
+                part = one @ two.T
+                out += part
+                if a == b and left < low:
+                    out += part.T
+
+    return run
+
+
 #: Entries of sums that are made at a time.
 SUMS = 1 << 15
 
@@ -250,6 +275,7 @@ MATRICES: dict[str, Maker] = {
     "dot_over": _dot_over,
     "gram": _gram,
     "weighted": _weighted,
+    "crossed": _crossed,
     "triangle": _triangle,
     "trisolve": _trisolve,
     "solve": _solve,

@@ -124,6 +124,18 @@ def _weighted(
     return xp.einsum("jn,jnl->jl", w, first * a + second * c[:, None])
 
 
+def _between(shape: Sizes, params: Params, first: Sizes, second: Sizes) -> Sizes:
+    return (first[1], second[1])
+
+
+def _crossed_flops(shape: Sizes, params: Params, first: Sizes, second: Sizes) -> float:
+    return 2 * prod(first) * second[1]
+
+
+def _crossed(xp: Any, result: Result, params: Params, x: AnyArray, y: AnyArray) -> AnyArray:
+    return xp.einsum("ilj,jki->lk", x, y)
+
+
 def _like_last(shape: Sizes, params: Params, *shapes: Sizes) -> Sizes:
     return shapes[-1]
 
@@ -162,6 +174,8 @@ PRODUCTS = [
         name="weighted", params={"first": "the sign of a", "second": "and that of c"},
         shape=_like_last, flops=_weighted_flops, reference=_weighted, tiles=tiles.weighted,
     ),
+    # The sum over i and j of x_ilj y_jki: neither operand is turned as a whole.
+    Kind(name="crossed", shape=_between, flops=_crossed_flops, reference=_crossed),
     # X' diag(d) X; the third operand is memory for as many entries as X has.
     Kind(name="gram", shape=_square, flops=_gram_flops, speed="gemm", reference=_gram),
     # Many operands are copied for one product.

@@ -78,6 +78,8 @@ def _contracted(b: Builder, x: SlotWord, y: SlotWord, keep: set[int], want: Word
     batch = tuple([label for label in batch if label in keep])
     if prod(b.shapes[x[0]]) < prod(b.shapes[y[0]]):
         summed = tuple([label for label in y[1] if label in summed])
+    if _crosses(b, x, y, (left, summed, right)):
+        return _crossed(b, x, y, left, right)
     outside = _leading(b, x, y, summed)
     if outside is not None:
         found = contract(b, x, y, keep | {outside}, ())
@@ -116,6 +118,36 @@ def _leading(b: Builder, x: SlotWord, y: SlotWord, summed: Word) -> int | None:
     if len(summed) < 2 or word[0] not in summed:
         return None
     return None if _adjacent(word, tuple([i for i in word if i in summed])) else word[0]
+
+
+def _crosses(b: Builder, x: SlotWord, y: SlotWord, groups: tuple[Word, Word, Word]) -> bool:
+    """Do large operands hold two summed labels in opposite orders, and few others?
+
+    Then one of them would be turned to be multiplied with, which takes longer than to multiply.
+    """
+    left, summed, right = groups
+    (one, two), sizes = (x[1], y[1]), sized(b, x, y)
+    few = [prod([sizes[label] for label in group]) for group in (left, right)]
+    return (
+        len(summed) == 2
+        and len(one) == len(left) + 2 > 2 < len(two) == len(right) + 2
+        and {one[-1], two[-1]} == set(summed)
+        and max(few) <= b.machine.tiny
+        and min([prod(b.shapes[slot]) for slot, _ in (x, y)]) >= b.machine.large
+    )
+
+
+def _crossed(b: Builder, x: SlotWord, y: SlotWord, left: Word, right: Word) -> SlotWord:
+    """Each operand as one summed axis, its own labels, and the other summed axis."""
+    sizes, (j, i) = sized(b, x, y), (x[1][-1], y[1][-1])
+    args = []
+    for (slot, word), first, own, last in ((x, i, left, j), (y, j, right, i)):
+        slot, word = merged(b, slot, word, [own], (first, *own, last))
+        args.append(b.transpose(slot, tuple([word.index(k) for k in (first, own[0], last)])))
+    words = ((0, 1, 2), (2, 3, 0), (1, 3))
+    shape = tuple([prod([sizes[label] for label in group]) for group in (left, right)])
+    slot = b.emit("crossed", tuple(args), shape, words)
+    return b.reshape(slot, tuple([sizes[label] for label in left + right])), left + right
 
 
 def _broadcast_order(b: Builder, x: SlotWord, y: SlotWord, want: Word) -> Word:

@@ -84,6 +84,6 @@ void *const tcalc_routines[] = {
     cholesky_pullback,
     eigen_gaps_close, column_signs, inverse_definite, tri_inverse, identities,
     solve_general, inv, logdet, det, det_sign, adj, logdet_definite,
-    eigh, lq, squared_distances, weighted, by_columns, columns_of,
+    eigh, lq, squared_distances, weighted, crossed, by_columns, columns_of,
     windows_over_few, windows_over_many,
 };
