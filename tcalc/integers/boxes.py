@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from itertools import product
+from math import gcd
 from typing import Any, NamedTuple
 
 from .affine import Affine, Congruence, Constraint, Guard
@@ -26,6 +29,8 @@ Word = tuple[int, ...]
 #: An end of an interval: an integer, or whatever a subclass of `Box` computes with.
 Bound = Any
 Interval = tuple[Bound, Bound]
+#: A label and its coefficient.
+Term = tuple[str, int]
 
 
 def index(label: int) -> Affine:
@@ -38,7 +43,7 @@ def number(name: str) -> int:
     return int(name[1:])
 
 
-def terms(form: Affine) -> list[tuple[str, int]]:
+def terms(form: Affine) -> list[Term]:
     """The terms of a form in labels."""
     return [term for term in form.terms if term[0].startswith("#")]
 
@@ -109,10 +114,14 @@ class Box:
         known: bool = bound >= 0
         return known
 
+    def about(self, bound: Bound) -> int:
+        """About what a bound is."""
+        return int(bound)
+
     def count(self, name: str) -> int:
         """About how many values a label takes."""
         low, high = self.intervals[name]
-        return int(high - low + 1)
+        return self.about(high - low + 1)
 
     # --- what is known ---
 
@@ -157,7 +166,7 @@ class Box:
         self.intervals = {f"#{label}": (n * 0, n - 1) for label, n in self.extents.items()}
         self.conditions = [g for g in guards if isinstance(g, Constraint) and not g.equality]
         late = {f"#{label}" for label in chosen}
-        return self._equal(guards, late) and self.tightened()
+        return self._equal(guards, late) and self.phased(chosen) and self.tightened()
 
     # --- equalities ---
 
@@ -221,9 +230,8 @@ class Box:
 
     def tightened(self) -> bool:
         """Shorten intervals by the conditions; drop those that hold. False if nothing is left."""
-        for name in self.free():
-            if name not in self.intervals and not self.bounded(name):
-                return False
+        if not self._all_bounded():
+            return False
         for _ in range(ROUNDS):
             before = dict(self.intervals)
             for c in self.conditions:
@@ -244,6 +252,9 @@ class Box:
         kept = {c for c in self.conditions if not self.never_negative(self.reach(c.form)[0])}
         self.conditions = sorted(kept)
         return True
+
+    def _all_bounded(self) -> bool:
+        return all(name in self.intervals or self.bounded(name) for name in self.free())
 
     def bounded(self, name: str) -> bool:
         """The interval of a new label, by the conditions on those that it stands for."""
@@ -267,21 +278,16 @@ class Box:
         best: tuple[int, str, Affine, Interval] | None = None
         for c in self.conditions:
             part = Affine(tuple(t for t in c.form.terms if t[0] in outer))
-            if len(part.terms) < 2:
+            ends = self._ends(part, outer) if len(part.terms) > 1 else None
+            if ends is None:
                 continue
-            low = -self.reach(c.form - part)[1]
-            for d in self.conditions:
-                other = Affine(tuple(t for t in d.form.terms if t[0] in outer))
-                if other + part != Affine():
-                    continue
-                high = self.reach(d.form - other)[1]
-                count = high - low + 1
-                for name, a in part.terms:
-                    if abs(a) == 1 and NARROW * count <= self.count(name):
-                        ends = (low, high) if a > 0 else (-high, -low)
-                        option = (count, name, part * a, ends)
-                        if best is None or option[:2] < best[:2]:
-                            best = option
+            low, high = ends
+            count = high - low + 1
+            for name, a in part.terms:
+                if abs(a) == 1 and NARROW * count <= self.count(name):
+                    option = (count, name, part * a, (low, high) if a > 0 else (-high, -low))
+                    if best is None or option[:2] < best[:2]:
+                        best = option
         if best is None:
             return False
         _, name, part, interval = best
@@ -289,6 +295,64 @@ class Box:
         self.intervals[new] = interval
         self.substitute({name: Affine.of(new) - (part - Affine.of(name))})
         return True
+
+    def phased(self, chosen: Collection[int] = ()) -> bool:
+        """Sum over few values where a label of the result less steps of a summed one takes few.
+
+        Of a kernel that moves in steps of s, r - s t lies in a narrow band: r is s q + p and t is
+        q - b, for phases p < s and few b. False where nothing is left. Labels in `chosen` stay.
+        """
+        fixed = {name for label in chosen for name, _ in terms(self.value(label))}
+        given = {f"#{label}" for label in self.extents}
+        while self._all_bounded():
+            found = self._steps(fixed)
+            if found is None:
+                return True
+            (name, c), (other, s), (low, high) = found
+            for label in {name, other} - given:
+                del self.intervals[label]  # which conditions say as well
+            p, b, q = self.new(), self.new(), self.new()
+            self.intervals[p], self.intervals[b] = (low * 0, low * 0 + s - 1), (low, high)
+            self.substitute({
+                name: Affine.of(q) * s + Affine.of(p),
+                other: Affine.of(q) * c - Affine.of(b),
+            })  # fmt: skip
+        return False
+
+    def _steps(self, fixed: Collection[str]) -> tuple[Term, Term, Interval] | None:
+        """A label of the result and a summed one, with c and s of c r - s t, and the ends of b.
+
+        These are coprime, and s is 2 or more. As c (s q + p) - s (c q - b) is c p + s b, the ends
+        of b follow from those of the band.
+        """
+        outer = self.outer()
+        options = []
+        for form in [c.form for c in self.conditions]:
+            for (name, c), (other, d) in product(terms(form), repeat=2):
+                summed = other not in outer and not {name, other} & {*fixed}
+                if name not in outer or not summed or d > -2 or gcd(c, d) > 1:
+                    continue
+                ends = self._ends(Affine(((name, c), (other, d))), {name, other})
+                if ends is not None:
+                    low, high = ends[0] - max(0, c * (-d - 1)), ends[1] - min(0, c * (-d - 1))
+                    interval = -self.floor(-low, -d), self.floor(high, -d)
+                    count = self.about(interval[1] - interval[0] + 1)
+                    if NARROW * count <= self.count(other):
+                        options.append((count, (name, c), (other, -d), interval))
+        return min(options, key=lambda option: option[:3])[1:] if options else None
+
+    def _ends(self, part: Affine, names: Collection[str]) -> Interval | None:
+        """What conditions leave of a form in some labels, which are all they have of these."""
+        ends: list[list[Bound]] = [[], []]
+        for c in self.conditions:
+            own = Affine(tuple(t for t in c.form.terms if t[0] in names))
+            if own == part:
+                ends[0].append(-self.reach(c.form - own)[1])
+            elif own + part == Affine():
+                ends[1].append(self.reach(c.form - own)[1])
+        if not all(ends):
+            return None
+        return reduce(self.larger, ends[0]), reduce(self.smaller, ends[1])
 
     # --- what is read and written ---
 

@@ -98,11 +98,9 @@ class NamedBox(Box):
         """The least value of a product of dimensions."""
         return math.prod([self.least.get(factor, 0) for factor in factors_of(name)])
 
-    def count(self, name: str) -> int:
-        low, high = self.intervals[name]
-        form = high - low + 1
-        names = extent_names([extent_from(form)])
-        return value_of(form, {n: self.sizes.get(n, NOMINAL) for n in names})
+    def about(self, bound: Affine) -> int:
+        names = extent_names([extent_from(bound)])
+        return value_of(bound, {n: self.sizes.get(n, NOMINAL) for n in names})
 
     def excess(self, form: Affine) -> Affine:
         """How far a form is above 0."""
