@@ -296,7 +296,7 @@ def _svd_reciprocal(s, degenerate):
 """,
     """
 def _window(a, starts, steps, shape):
-    strides = [sum(n * s for n, s in zip(step, a.strides)) for step in zip(*steps)]
+    strides = [sum([n * s for n, s in zip(step, a.strides) if n]) for step in zip(*steps)]
     first = a[tuple([slice(start, None) for start in starts])]
     return np.lib.stride_tricks.as_strided(first, shape, strides)
 """,

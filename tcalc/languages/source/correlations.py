@@ -6,31 +6,24 @@ a line are a filter's; of others parts are copied that stay in cache, as plans d
 
 HELPERS = (
     '''
-def _correlate(subscripts, windows, other):
-    """An einsum of windows that overlap, which is a filter or products of parts of them."""
-    words, out = subscripts.split("->")
-    word, right = words.split(",")
-    own, summed = [k for k in word if k in out], [k for k in word if k not in out]
-    left = [k for k in right if k not in summed]
-    batched = {*own} & {*left} or len(left + summed) != len(right)
-    if not own or not windows.size * other.size or batched:
-        return np.einsum(subscripts, windows, other)
-    views = windows.transpose([word.index(k) for k in own + summed])
-    rights = other.transpose([right.index(k) for k in left + summed])
-    line = len(own) == len(summed) == 1 and abs(views.strides[0]) == abs(views.strides[1])
-    if line and views.strides[0] != views.strides[1]:
-        views, rights = views[:, ::-1], rights[..., ::-1]
+def _correlate(windows, other, axes):
+    """Windows that overlap, of which so many axes are kept, times the last axes of an array."""
+    line = axes == 1 and windows.ndim == 2 and abs(windows.strides[0]) == abs(windows.strides[1])
+    if not windows.size * other.size:
+        summed = range(axes, windows.ndim)
+        return np.tensordot(other, windows, [[k - windows.ndim for k in summed], summed])
+    if line and windows.strides[0] != windows.strides[1]:
+        windows, other = windows[:, ::-1], other[..., ::-1]
+    left = other.ndim + axes - windows.ndim
     if line and not left:
-        found = _filtered(_line(views), rights)
-    elif line and _alike(views, rights):
-        found = _lags(views, rights)
-    elif math.prod(views.shape[: len(own)]) >= math.prod(views.shape[len(own) :]):
-        found = _over_few(views, rights, len(own))
-    elif left:
-        found = _over_many(views, rights, len(own))
-    else:
-        return np.einsum(subscripts, windows, other)
-    return np.einsum("".join(left + own) + "->" + out, found)
+        return _filtered(_line(windows), other)
+    if line and _alike(windows, other):
+        return _lags(windows, other)
+    if math.prod(windows.shape[:axes]) >= math.prod(windows.shape[axes:]):
+        return _over_few(windows, other, axes)
+    if left:
+        return _over_many(windows, other, axes)
+    return np.einsum(windows, [*range(windows.ndim)], other, [*range(axes, windows.ndim)])
 ''',
     '''
 def _line(windows):
@@ -102,9 +95,9 @@ def _over_few(windows, other, axes):
     """Products with parts of windows, of whose first axes many entries are kept."""
     shape, left = windows.shape[:axes], other.shape[: other.ndim - windows.ndim + axes]
     matrix = other.reshape(math.prod(left), -1)
-    windows = np.moveaxis(windows, range(axes), range(-axes, 0))
+    windows = windows.transpose(*range(axes, windows.ndim), *range(axes))
     found = np.empty((len(matrix), math.prod(shape)), windows.dtype)
-    step, rest = max(1, 28672 * shape[0] // windows.size), math.prod(shape[1:])
+    step, rest = max(1, 65536 * shape[0] // windows.size), math.prod(shape[1:])
     space = np.empty((*windows.shape[:-axes], min(step, shape[0]), *shape[1:]), windows.dtype)
     all_few = (slice(None),) * (windows.ndim - axes)
     for k in range(0, shape[0], step):
@@ -121,7 +114,7 @@ def _over_many(windows, other, axes):
     shape, left = windows.shape[:axes], other.shape[: other.ndim - windows.ndim + axes]
     found = np.zeros((math.prod(left), math.prod(shape)), windows.dtype)
     same = _same(windows, other)
-    step = max(1, 28672 * windows.shape[axes] // windows.size)
+    step = max(1, 65536 * windows.shape[axes] // windows.size)
     high, width = min(step, windows.shape[axes]), windows.shape[axes + 1 :]
     space, all_few = np.empty((*shape, high, *width), windows.dtype), (slice(None),) * axes
     for k in range(0, windows.shape[axes], step):

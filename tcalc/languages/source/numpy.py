@@ -9,7 +9,7 @@ from ...graph.extents import Extent, Shape
 from . import correlations
 from .array_operators import Template
 from .in_place import InPlace
-from .infix import letters, subscripts
+from .infix import letters
 from .language import Code
 from .solves import WORDS
 
@@ -109,9 +109,17 @@ def _logsumexp(a, axis):
         first = next((k for k, c in enumerate(factors) if c.overlaps), None)
         if first is None or len(factors) != 2:
             return super().einsum(factors, words, out)
-        order = [first, 1 - first]
-        signature = subscripts([words[k] for k in order], out)
-        return Code(f"_correlate('{signature}', {', '.join([factors[k].text for k in order])})")
+        (windows, other), (word, right) = (
+            [pair[first], pair[1 - first]] for pair in (factors, words)
+        )
+        own, summed = [k for k in word if k in out], [k for k in word if k not in out]
+        left = [k for k in right if k not in word]
+        if not own or not summed or not _once(word, right, left + summed):
+            return super().einsum(factors, words, out)
+        views = self.transpose(windows, [word.index(k) for k in own + summed])
+        rights = self.transpose(other, [right.index(k) for k in left + summed])
+        found = Code(f"_correlate({views.text}, {rights.text}, {len(own)})")
+        return Code(self.transpose(found, [(left + own).index(k) for k in out]).text)
 
     def result(self, c: Code, shape: Shape) -> Code:
         made = super().result(c, shape)
@@ -122,3 +130,8 @@ def _logsumexp(a, axis):
         names: dict[int, str] = {}
         places, kept = letters(word, names), letters(sorted(set(word)), names)
         return f"np.einsum('{places}->{kept}', {whole.text})"
+
+
+def _once(word: Sequence[int], right: Sequence[int], labels: Sequence[int]) -> bool:
+    """Are no labels repeated, and those of the right side just these?"""
+    return len({*word}) == len(word) and sorted(right) == sorted(labels)
