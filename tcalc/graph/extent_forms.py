@@ -311,8 +311,11 @@ def _atom_bound(atom: Floor | Least, c: int, form: Affine) -> Affine | None:
             named = all(f.terms and f == Affine.of(f.names[0]) for f in atom.forms)
             return Affine() if named else None
         return max(atom.forms, key=lambda f: sum(n in form.names for n in f.names)) * c
-    if c % atom.divisor or not all(map(str.isidentifier, atoms_in(atom.form))):
+    if not all(map(str.isidentifier, atoms_in(atom.form))):
         return None
+    if c % atom.divisor:
+        positive = c > 0 and min(atom.form.constant, *[k for _, k in atom.form.terms]) >= 0
+        return Affine() if positive else None
     return (atom.form - (atom.divisor - 1) if c > 0 else atom.form) * (c // atom.divisor)
 
 

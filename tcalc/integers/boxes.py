@@ -82,6 +82,8 @@ class Box:
         Distinct labels of the result.
     extents : mapping
         Of all labels.
+    phases : bool
+        May labels of the result be taken by phases?
     """
 
     out: Word
@@ -90,6 +92,7 @@ class Box:
     intervals: dict[str, Interval] = field(default_factory=dict)
     conditions: list[Constraint] = field(default_factory=list)
     fresh: int = 0
+    phases: bool = True
 
     # --- arithmetic of bounds ---
 
@@ -305,7 +308,7 @@ class Box:
         fixed = {name for label in chosen for name, _ in terms(self.value(label))}
         given = {f"#{label}" for label in self.extents}
         while self._all_bounded():
-            found = self._steps(fixed)
+            found = self._steps(fixed) if self.phases else None
             if found is None:
                 return True
             (name, c), (other, s), (low, high) = found

@@ -109,9 +109,8 @@ def _logsumexp(a, axis):
         first = next((k for k, c in enumerate(factors) if c.overlaps), None)
         if first is None or len(factors) != 2:
             return super().einsum(factors, words, out)
-        (windows, other), (word, right) = (
-            [pair[first], pair[1 - first]] for pair in (factors, words)
-        )
+        windows, other = factors[first], factors[1 - first]
+        word, right = words[first], words[1 - first]
         own, summed = [k for k in word if k in out], [k for k in word if k not in out]
         left = [k for k in right if k not in word]
         if not own or not summed or not _once(word, right, left + summed):

@@ -11,7 +11,7 @@ from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.products import indicates, selects
 from ...ops.indicator import accesses, conditions
 from .language import Code, Language, named
-from .places import Opened, Window, opened
+from .places import Opened, View, Window, opened
 from .values import NodeCodes, Operand, Placed
 
 
@@ -87,8 +87,18 @@ class PlacedProducts(ABC):
         for members, word in found.masks:
             shape = tuple([found.extents[label] for label in word])
             operands.append((self.language.indicator(shape, members), word))
-        code = self.written(operands, coef, found)
-        return Placed(code, tuple([extents[label] for label in out]), found.where)
+        code, shape = self.written(operands, coef, found), tuple([extents[label] for label in out])
+        if found.where is None or found.whole == shape:
+            return Placed(code, shape, found.where)
+        whole = self.language.place(code, found.whole, found.where)
+        steps = tuple(
+            [tuple([int(k == axis) for k in range(len(out))]) for axis in range(len(out))]
+        )
+        return Placed(
+            self.language.window(whole, found.whole, View((0,) * len(out), steps, shape)),
+            shape,
+            None,
+        )
 
     def read(self, c: Code, shape: Shape, w: Window) -> Operand:
         """An operand at its places."""

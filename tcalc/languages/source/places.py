@@ -103,12 +103,15 @@ class NamedBox(Box):
         return value_of(bound, {n: self.sizes.get(n, NOMINAL) for n in names})
 
     def excess(self, form: Affine) -> Affine:
-        """How far a form is above 0."""
+        """How far a form is above 0, or a number that is as much at least."""
         if self.never_negative(-form):
             return Affine()
         if self.never_negative(form):
             return form
-        raise Undecided
+        most = never_larger(-form)
+        if most is None or most.terms or most.constant > 0:
+            raise Undecided
+        return -most
 
     def bounded(self, name: str) -> bool:
         """The interval of a new label, by conditions on it and labels with intervals."""
@@ -182,6 +185,8 @@ class Opened(NamedTuple):
         The labels of the result.
     where : View or None
         Where entries stand among zeros; None: everywhere, in order.
+    whole : Shape
+        Of these, of which the result are the first ones.
     """
 
     windows: list[Window]
@@ -189,6 +194,7 @@ class Opened(NamedTuple):
     extents: Mapping[int, Extent]
     core: Word
     where: View | None
+    whole: Shape
 
 
 def opened(
@@ -220,32 +226,43 @@ def opened(
     accesses = list(accesses)
     if any(_multiplied(item.form) for item in (*guards, *accesses)):
         return None
-    box = NamedBox(out, {label: form_of(extent) for label, extent in extents.items()})
-    try:
-        box.suppose(accesses, others)
-        if not box.solved(guards):
-            return None
-        found = box.places(words)
-        if not all(map(box.never_negative, found.extents.values())):
-            return None
-        if not all(terms(c.form) for c in found.masks):
-            return None
-        box.learn([n - 1 for n in found.extents.values() if n.terms])  # else nothing is summed
-        free = {k: extent_from(n) for k, n in found.extents.items()}
-        windows = [
-            _window(box, shape, forms, found.extents)
-            for shape, forms in zip(shapes, found.words, strict=True)
-        ]
-        where = None
-        if found.out is not None:
-            for form, label in zip(found.out, out, strict=True):
-                low, high = _reach(form, found.extents)
-                ends = low, box.extents[label] - 1 - high
-                if not all(map(box.never_negative, ends)):
-                    return None
-            where = _view(found.out, found.core, free)
-    except Undecided:
+    for phases in (True, False):
+        box = NamedBox(out, {k: form_of(n) for k, n in extents.items()}, phases=phases)
+        try:
+            box.suppose(accesses, others)
+            found = _opened(box, shapes, words, guards)
+        except Undecided:
+            found = None
+        if found is not None:
+            return found
+    return None
+
+
+def _opened(
+    box: NamedBox, shapes: Sequence[Shape], words: Sequence[Word], guards: Sequence[Guard]
+) -> Opened | None:
+    """The product in a box of which all is known but the conditions."""
+    if not box.solved(guards):
         return None
+    found = box.places(words)
+    if not all(map(box.never_negative, found.extents.values())):
+        return None
+    if not all(terms(c.form) for c in found.masks):
+        return None
+    box.learn([n - 1 for n in found.extents.values() if n.terms])  # else nothing is summed
+    free = {k: extent_from(n) for k, n in found.extents.items()}
+    windows = [
+        _window(box, shape, forms, found.extents)
+        for shape, forms in zip(shapes, found.words, strict=True)
+    ]
+    where, whole = None, [box.extents[label] for label in box.out]
+    if found.out is not None:
+        for k, form in enumerate(found.out):
+            low, high = _reach(form, found.extents)
+            if not box.never_negative(low):
+                return None
+            whole[k] += box.excess(high + 1 - whole[k])
+        where = _view(found.out, found.core, free)
     groups: dict[Word, list[Constraint]] = {}
     for c in sorted(found.masks):
         word = tuple(sorted([number(name) for name, _ in terms(c.form)]))
@@ -254,7 +271,7 @@ def opened(
     for word, members in groups.items():
         names = {f"#{label}": index(axis) for axis, label in enumerate(word)}
         masks.append(([c.substitute(names) for c in members], word))
-    return Opened(windows, masks, free, found.core, where)
+    return Opened(windows, masks, free, found.core, where, tuple(map(extent_from, whole)))
 
 
 def _multiplied(form: Affine) -> bool:
