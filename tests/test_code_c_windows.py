@@ -250,9 +250,23 @@ def test_short_lines_of_known_length_stay_loops() -> None:
     assert "correlate(" not in tc.to_code(e, "c")
 
 
-def test_products_of_windows_with_themselves_copy_them_once() -> None:
-    image = CASES["an image"].e
-    source = tc.to_code(tc.hessian(tc.sum(image**2) / 2, "w"), "c")
-    body = source[source.rindex("int f(") :]
-    assert "symmetric_product(" in body
-    assert body.count("real *t") == 1
+def of_squares(a: Arrays) -> np.ndarray:
+    x, (p, q) = a["x"], a["w"].shape
+    m, n = x.shape[0] - p + 1, x.shape[1] - q + 1
+    parts = np.array([x[k : k + m, l : l + n] for k, l in product(range(p), range(q))])
+    return np.tensordot(parts, parts, ([1, 2], [1, 2])).reshape(p, q, p, q)
+
+
+@pytest.mark.parametrize(("m", "n"), [(12, 20), (40, 33), (3, 700), (5, 520), (60, 2)])
+def test_products_of_windows_with_themselves_copy_parts_of_them(
+    m: int, n: int, tmp_path: Path
+) -> None:
+    hessian = tc.hessian(tc.sum(CASES["an image"].e ** 2) / 2, "w")
+    source = tc.to_code(hessian, "c", "f0", sizes={"m": 40, "n": 40, "p": 3, "q": 3})
+    assert source.count("windows_square(") > 1
+    rng, sizes = np.random.default_rng(m), {"m": m, "n": n, "p": 3, "q": min(n, 4)}
+    arrays: Arrays = {"x": rng.normal(size=(m, n)), "w": rng.normal(size=(3, sizes["q"]))}
+    job = Job("f", hessian, arrays, sizes)
+    status, (found,) = called(built(source, tmp_path, "-O2"), source, "f0", job)
+    assert status == 0
+    np.testing.assert_allclose(found, of_squares(arrays), atol=1e-11)

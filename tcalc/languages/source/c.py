@@ -15,7 +15,7 @@ from ...integers.affine import Congruence, Constraint, factors_of
 from . import infix
 from .c_check import check_text
 from .c_contractions import by_factor, by_lags, by_product, einsum, product
-from .c_correlations import by_windows, strided
+from .c_correlations import by_own_windows, by_windows, strided
 from .c_folds import folded
 from .c_function import function_lines
 from .c_module import RESERVED, module_text, number_function, routines
@@ -56,7 +56,7 @@ class C(Writer):
     own_words: frozenset[str] = frozenset(["ahead"])
     embedding_axes = 2
     forms: ClassVar[tuple[Callable[..., Value | None], ...]] = (
-        by_lags, by_windows, by_product, by_stacks, by_factor,
+        by_lags, by_windows, by_own_windows, by_product, by_stacks, by_factor,
     )  # fmt: skip
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 
-from .c_contractions import merged
+from .c_contractions import BLOCK, merged
 from .c_nests import Array, Call, Line, atom
 from .c_values import Strided, Value, transposed
 from .c_writer import Writer
 from .places import View
 
-#: Most axes of a kind that the routine takes, and the fewest entries of a line that are worth it.
+#: Most axes of a kind that the routines take, and the fewest entries of a line that are worth it.
 MOST, SHORT = 8, 8
+#: Terms of a product of windows that are copied at a time.
+DEPTH = 512
 
 
 def strided(v: Value, starts: Sequence[str], view: View) -> Strided | None:
@@ -88,6 +91,41 @@ def by_windows(
     call = f"correlate({lines}, {apart_lines}, {lead}, {axes}, {arrays})"
     language.emit(Call(call, (array.name,)), made=[array])
     return found if stored == [*out] else transposed(found, [stored.index(k) for k in out])
+
+
+def by_own_windows(
+    language: Writer, values: Sequence[Value], words: Sequence[Sequence[int]], out: Sequence[int]
+) -> Value | None:
+    """Windows that overlap, times themselves: copied by parts, for products of matrices."""
+    if len(values) != 2 or language.integers:
+        return None
+    (view, other), (word, right) = values, words
+    if out[:1] and out[0] in right:
+        word, right = right, word
+    windows, summed = view.windows, [k for k in word if k in right]
+    if windows is None or (windows, view.shape) != (other.windows, other.shape):
+        return None
+    own, twins = ([k for k in labels if k not in summed] for labels in (word, right))
+    own.sort(key=lambda k: out.index(k) if k in out else -1)
+    pairs = [right[word.index(k)] for k in own]
+    alike = all(right[word.index(k)] == k for k in summed) and sorted(pairs) == sorted(twins)
+    if not own or not summed or not alike or [*own, *pairs] != [*out]:
+        return None
+    sizes = dict(zip(word, view.shape, strict=True))
+    lengths = [prod([language.length(sizes[k]) for k in labels]) for labels in (own, summed)]
+    if min(lengths) < BLOCK or max(len(own), len(summed)) > MOST:
+        return None
+    apart = dict(zip(word, windows.strides, strict=True))
+    summed.sort(key=lambda k: apart[k] == "1")
+    tables = [_table(language, [(sizes[k], apart[k], "0") for k in part]) for part in (own, summed)]
+    rows, terms = (" * ".join([atom(sizes[k]) for k in part]) for part in (own, summed))
+    array, found = language.storage([*[sizes[k] for k in own]] * 2)
+    depth = f"smaller({DEPTH}, {terms})"
+    space, _ = language.storage([rows, depth])
+    axes = f"{len(own)}, {tables[0]}, {len(summed)}, {tables[1]}"
+    call = f"windows_square({axes}, {windows.pointer}, {depth}, {space.name}, {array.name})"
+    language.emit(Call(call, (array.name, space.name)), made=[array, space])
+    return found
 
 
 def _worth(

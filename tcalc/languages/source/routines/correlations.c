@@ -57,6 +57,16 @@ static inline void to_next(ptrdiff_t axes, const ptrdiff_t axis[][3], ptrdiff_t 
     }
 }
 
+/* Where the next entries of some axes are in both arrays. */
+static void list_places(ptrdiff_t axes, const ptrdiff_t axis[][3], ptrdiff_t count, ptrdiff_t *next,
+                        ptrdiff_t *at, ptrdiff_t *of)
+{
+    for (ptrdiff_t k = 0; k < count; k++, to_next(axes, axis, next)) {
+        at[k] = next[0];
+        of[k] = next[1];
+    }
+}
+
 /* c_j = s_j, or c_j + s_j where it is not the first part of a sum, but for entries in a gap, which
    have it already. */
 static INLINED void put(int first, ptrdiff_t wide, ptrdiff_t gap, const real *s, real *c)
@@ -145,10 +155,7 @@ static void windows_over_few(ptrdiff_t lines, ptrdiff_t apart, ptrdiff_t lead, p
         memset(c, 0, (size_t)(lines * size) * sizeof(real));
     for (ptrdiff_t start = 0; start < terms; start += count) {
         count = terms - start < LISTED ? terms - start : LISTED;
-        for (ptrdiff_t k = 0; k < count; k++, to_next(summed, in, term)) {
-            at[k] = term[0];
-            of[k] = term[1];
-        }
+        list_places(summed, in, count, term, at, of);
         for (ptrdiff_t l = 0; l < lines; l += 2) {
             const int two = l + 1 < lines;
             ptrdiff_t row[AXES + 2] = {0};
@@ -222,10 +229,7 @@ static void windows_over_many(ptrdiff_t lines, ptrdiff_t apart, ptrdiff_t lead, 
     memset(c, 0, (size_t)(lines * size) * sizeof(real));
     for (ptrdiff_t start = 0; start < rows; start += count) {
         count = rows - start < high ? rows - start : high;
-        for (ptrdiff_t i = 0; i < count; i++, to_next(summed - 1, in, row)) {
-            at[i] = row[0];
-            of[i] = row[1];
-        }
+        list_places(summed - 1, in, count, row, at, of);
         for (ptrdiff_t j = 0; j < n; j += NEAR) {
             const ptrdiff_t m = n - j < NEAR ? n - j : NEAR;
             ptrdiff_t entry[AXES + 2] = {0}, own;
@@ -233,10 +237,7 @@ static void windows_over_many(ptrdiff_t lines, ptrdiff_t apart, ptrdiff_t lead, 
                 const ptrdiff_t some = size - k <= FEW ? FEW : most;
                 ptrdiff_t place[9] = {0}, to[9];
                 own = size - k < some ? size - k : some;
-                for (ptrdiff_t i = 0; i < own; i++, to_next(kept, out, entry)) {
-                    place[i] = entry[0];
-                    to[i] = entry[1];
-                }
+                list_places(kept, out, own, entry, place, to);
                 for (ptrdiff_t l = 0; l < lines; l += 2) {
                     const int two = l + 1 < lines;
                     const real *x = a + j, *y = b + l * apart + j;
@@ -276,4 +277,34 @@ static void correlate(ptrdiff_t lines, ptrdiff_t apart, ptrdiff_t lead, ptrdiff_
         windows_over_many(lines, apart, lead, kept, out, summed, in, a, b, c);
     else
         windows_over_few(lines, apart, lead, kept, out, summed, in, a, b, c);
+}
+
+/* c = a a' for windows of a, which overlap, and of which `depth` entries are copied at a time. Axes are
+   those of `correlate`. */
+static void windows_square(ptrdiff_t kept, const ptrdiff_t out[][3], ptrdiff_t summed,
+                           const ptrdiff_t in[][3], const real *a, ptrdiff_t depth, real *part,
+                           real *c)
+{
+    const ptrdiff_t m = entries(kept, out), rows = entries(summed - 1, in), n = in[summed - 1][0];
+    const ptrdiff_t apart = in[summed - 1][1];
+    ptrdiff_t row[AXES + 2] = {0}, filled = 0;
+    real first = 0;
+    memset(c, 0, (size_t)(m * m) * sizeof(real));
+    for (ptrdiff_t i = 0; i < rows; i++, to_next(summed - 1, in, row))
+        for (ptrdiff_t j = 0, count; j < n; j += count) {
+            ptrdiff_t window[AXES + 2] = {0};
+            count = n - j < depth - filled ? n - j : depth - filled;
+            for (ptrdiff_t k = 0; k < m; k++, to_next(kept, out, window)) {
+                const real *x = a + row[0] + window[0] + j * apart;
+                for (ptrdiff_t u = 0; u < count; u++)
+                    part[k * depth + filled + u] = x[u * apart];
+            }
+            filled += count;
+            if (filled < depth && (i + 1 < rows || j + count < n))
+                continue;
+            multiply_half(m, filled, 1, part, depth, 1, part, 1, depth, first, c, m, 0);
+            first = 1;
+            filled = 0;
+        }
+    mirror(m, c, m, 1, c, m, 1);
 }
