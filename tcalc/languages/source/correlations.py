@@ -97,7 +97,7 @@ def _over_few(windows, other, axes):
     matrix = other.reshape(math.prod(left), -1)
     windows = windows.transpose(*range(axes, windows.ndim), *range(axes))
     found = np.empty((len(matrix), math.prod(shape)), windows.dtype)
-    step, rest = max(1, 65536 * shape[0] // windows.size), math.prod(shape[1:])
+    step, rest = max(1, 28672 * shape[0] // windows.size), math.prod(shape[1:])
     space = np.empty((*windows.shape[:-axes], min(step, shape[0]), *shape[1:]), windows.dtype)
     all_few = (slice(None),) * (windows.ndim - axes)
     for k in range(0, shape[0], step):
@@ -114,7 +114,7 @@ def _over_many(windows, other, axes):
     shape, left = windows.shape[:axes], other.shape[: other.ndim - windows.ndim + axes]
     found = np.zeros((math.prod(left), math.prod(shape)), windows.dtype)
     same = _same(windows, other)
-    step = max(1, 65536 * windows.shape[axes] // windows.size)
+    step = max(1, 28672 * windows.shape[axes] // windows.size)
     high, width = min(step, windows.shape[axes]), windows.shape[axes + 1 :]
     space, all_few = np.empty((*shape, high, *width), windows.dtype), (slice(None),) * axes
     for k in range(0, windows.shape[axes], step):
