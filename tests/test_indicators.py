@@ -13,6 +13,7 @@ from tcalc.graph.extents import ONE, Extent, extent_from, form_of
 from tcalc.integers.affine import Affine, Congruence, Constraint, Guard
 from tcalc.integers.boxes import index
 from tcalc.ops.indicator import CheckedAccess, indicator
+from tests.shared import run_source
 
 SEEDS = 60
 PER_SEED = 10
@@ -188,6 +189,52 @@ def test_correlations(n: tuple[int, ...], k: tuple[int, ...], step: int) -> None
         difference = gradient(shifted[0]) - gradient(shifted[1])
         numeric[(..., *at)] = difference / 2e-6
     np.testing.assert_allclose(mixed, numeric, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize(("count", "k", "step", "apart", "behind"), [
+    (200, 3, 2, 1, 0), (200, 3, 2, 1, 1), (150, 7, 3, 1, 0), (90, 3, 4, 1, 2), (100, 4, 2, 3, 0),
+    (100, 5, 3, 2, 1), (120, 3, 2, 2, 0), (1, 1, 2, 1, 0), (5, 7, 3, 2, 0), (9, 9, 2, 1, 5),
+])  # fmt: skip
+def test_pullbacks_of_kernels_in_steps(
+    count: int, k: int, step: int, apart: int, behind: int, channels: int
+) -> None:
+    """Along two axes, one of which has no steps: few products more than there are terms."""
+    n = step * (count - 1) + apart * (k - 1) + 1 + behind
+    text = f"sum[c,a,b](w[o,c,a,b]*x[c,{step}*i+{apart}*a,j+b])"
+    e = tc.parse_index(f"y[o=0..1,i=0..{count - 1},j=0..3] = {text}",
+                       x=(channels, n, 5), w=(2, channels, k, 2))  # fmt: skip
+    rng = np.random.default_rng(count)
+    data = {"u": rng.normal(size=(2, count, 4)), "w": rng.normal(size=(2, channels, k, 2))}
+    wanted = np.zeros((channels, n, 5))
+    for i, a, b in np.ndindex(count, k, 2):
+        wanted[:, step * i + apart * a, b : b + 4] += data["w"][:, :, a, b].T @ data["u"][:, i]
+    pullback = tc.vjp(e, "x", tc.var("u", e.shape))
+    for backend in ("numpy", "c", "functional"):
+        found = tc.compile(pullback, backend=backend)
+        np.testing.assert_allclose(found(data), wanted, rtol=1e-12, atol=1e-12)
+        plan = found.plan_for(**{name: a.shape for name, a in data.items()})
+        assert plan.flops <= 8 * (channels * 2 * count * k * 8 + wanted.size + 200)
+    printed = run_source(pullback, {**data, "x": wanted})
+    np.testing.assert_allclose(printed, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("step", "apart"), [(2, 1), (3, 1), (2, 3), (3, 2)])
+@pytest.mark.parametrize(("m", "p"), [(50, 3), (2, 5), (1, 1), (9, 8)])
+def test_printed_pullbacks_of_kernels_in_steps_are_right_for_all_extents(
+    step: int, apart: int, m: int, p: int
+) -> None:
+    text = f"y[i=0..m-1] = sum[k](w[k]*x[{step}*i+{apart}*k])"
+    e = tc.parse_index(text, x=f"{step}*m+{apart}*p-{step + apart - 1}", w="p")
+    rng = np.random.default_rng(m)
+    data = {"u": rng.normal(size=m), "w": rng.normal(size=p)}
+    wanted = np.zeros(step * (m - 1) + apart * (p - 1) + 1)
+    for i, k in np.ndindex(m, p):
+        wanted[step * i + apart * k] += data["u"][i] * data["w"][k]
+    pullback = tc.vjp(e, "x", tc.var("u", "m"))
+    data["x"] = np.zeros(len(wanted))
+    found = run_source(pullback, {name: data[name] for name in pullback.variables})
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
 def test_hessians_of_correlations_stay_narrow() -> None:
