@@ -1,8 +1,8 @@
 """Do the random programs notice planted faults? ``python -m tests.mutant_programs [--part NAME]``.
 
 A quick first look, without tests: functions with a fault take the place of those without in a
-fork of this process, in which random programs run that enter them, up to the first that differs.
-Which program enters which functions is measured first. Faults outside of functions, which only a
+fork of this process, in which random programs run that reach them, up to the first that differs.
+Which program reaches which lines is measured first. Faults outside of functions, which only a
 new process would import, are left to `mutants`; what was made when the package was imported stays.
 """
 
@@ -30,12 +30,12 @@ from tests.mutants import UNREACHED, Mutant, drawn, report, tell
 from tests.mutations import instructions
 from tests.random_programs import FAMILIES
 
-#: Seconds of the processor that the programs of one mutant may take without the fault, and
-#: those after which they hang.
-BUDGET, HANGS = 3.0, 30
+#: Seconds of the processor that the programs of one mutant may take while lines are noted, some
+#: six times as many as without, and those after which they hang.
+BUDGET, HANGS = 12.0, 30
 Cached = type(functools.cache(lambda: None))
-#: A function: its file from the repository's root, and its first line.
-Function = tuple[str, int]
+#: A line: its file from the repository's root, and its number.
+Line = tuple[str, int]
 
 
 class Unit(NamedTuple):
@@ -58,7 +58,7 @@ def wrong(unit: Unit) -> str:
     return ""
 
 
-# --- what programs enter --------------------------------------------------------------------------
+# --- what programs run ----------------------------------------------------------------------------
 
 
 def units(count: int) -> Iterator[Unit]:
@@ -69,37 +69,43 @@ def units(count: int) -> Iterator[Unit]:
         yield Unit(k, draws[k % len(draws)], ("numpy", "planned three ways", *sorted(some)))
 
 
-def entered(unit: Unit) -> tuple[float, set[Function]]:
-    """The seconds that a program takes, and the functions of the package that it enters."""
-    codes: dict[int, CodeType] = {}
+def reached(unit: Unit) -> tuple[float, set[Line]]:
+    """The seconds that a program takes, and the lines of the package that it runs."""
+    found: dict[str, set[int]] = defaultdict(set)
+    inside = f"{ROOT}/tcalc/"
 
-    def enter(frame: FrameType, event: str, value: Any) -> None:
-        if event == "call":
-            codes[id(frame.f_code)] = frame.f_code
+    def enter(frame: FrameType, event: str, value: Any) -> Any:
+        lines = found[frame.f_code.co_filename]
+
+        def step(frame: FrameType, event: str, value: Any) -> Any:
+            lines.add(frame.f_lineno)
+            return step
+
+        return step if frame.f_code.co_filename.startswith(inside) else None
 
     start = time.process_time()
-    sys.setprofile(enter)
+    sys.settrace(enter)
     try:
         assert not wrong(unit), unit
     finally:
-        sys.setprofile(None)
-    inside = f"{ROOT}/tcalc/"
-    functions = {
-        (str(Path(code.co_filename).relative_to(ROOT)), code.co_firstlineno)
-        for code in codes.values()
-        if code.co_filename.startswith(inside)
+        sys.settrace(None)
+    places = {
+        (str(Path(file).relative_to(ROOT)), line)
+        for file, lines in found.items()
+        for line in lines
+        if file.startswith(inside)
     }
-    return time.process_time() - start, functions
+    return time.process_time() - start, places
 
 
-def measured(count: int) -> dict[Function, list[tuple[float, Unit]]]:
-    """By function: programs that enter it, quick ones first."""
-    found: dict[Function, list[tuple[float, Unit]]] = defaultdict(list)
+def measured(count: int) -> dict[Line, list[tuple[float, Unit]]]:
+    """By line: programs that run it, quick ones first."""
+    found: dict[Line, list[tuple[float, Unit]]] = defaultdict(list)
     for unit in units(count):
-        seconds, functions = entered(unit)
-        for function in functions:
-            found[function].append((seconds, unit))
-    return {function: sorted(rows, key=lambda row: row[0]) for function, rows in found.items()}
+        seconds, places = reached(unit)
+        for place in places:
+            found[place].append((seconds, unit))
+    return {place: sorted(rows, key=lambda row: row[0]) for place, rows in found.items()}
 
 
 # --- faults in place ------------------------------------------------------------------------------
@@ -160,15 +166,14 @@ def forked(work: Callable[[], str], seconds: int) -> str:
     return told
 
 
-def verdict(mutant: Mutant, known: dict[Function, list[tuple[float, Unit]]]) -> dict[str, Any]:
+def verdict(mutant: Mutant, known: dict[Line, list[tuple[float, Unit]]]) -> dict[str, Any]:
     """The line of the log."""
     chosen: list[Unit] = []
     left = BUDGET
-    for line in mutant.fault.functions[:1]:
-        for seconds, unit in known.get((mutant.module, line), ()):
-            left -= seconds
-            if left > 0 or not chosen:
-                chosen.append(unit)
+    for seconds, unit in known.get((mutant.module, mutant.fault.line), ()):
+        left -= seconds
+        if left > 0 or not chosen:
+            chosen.append(unit)
 
     def work() -> str:
         if not plant(mutant):
@@ -198,7 +203,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--log", type=Path, help="a file to which a line a mutant is written")
     options = parser.parse_args(arguments)
     known = measured(options.programs)
-    tell(f"{len(known)} functions are entered")
+    tell(f"{len(known)} lines are run")
     lines = []
     for name in options.part or PARTS:
         for mutant in drawn(name, options.count, options.seed):
