@@ -90,7 +90,7 @@ static inline real _decay(real x) { return F(exp)(-F(fabs)(x)); }
 static inline real _log1p_of_part(real x) { return F(log1p)(x); }
 static inline real _where_negative(real x, real a, real b) { return x < 0 ? a : b; }
 static inline real _tanh(real x) { return F(tanh)(x); }
-static inline real _sech(real x) { return 1 / F(cosh)(x); }
+static inline real _sech(real x) { real e = _decay(x); return 2 * e / (1 + e * e); }
 #endif
 
 static inline real _sigmoid(real x) {
