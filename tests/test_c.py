@@ -96,7 +96,7 @@ def test_hyperbolic_tangents_do_not_pass_1() -> None:
 
 
 def test_functions_of_an_exponential_are_the_same_alone_and_together() -> None:
-    """Whatever they share. Where one stands in a vector only matters to C's library, by a rounding."""
+    """Whatever they share; in a vector C's library may round another way."""
     x = tc.var("x", "n")
     outputs = [tc.sigmoid(x), tc.sigmoid(-x), tc.softplus(x), tc.sech(x), tc.tanh(x)]
     points = np.random.default_rng(6).normal(size=67) * 3

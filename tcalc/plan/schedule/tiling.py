@@ -7,7 +7,7 @@ Large arrays that are cheap to make from small ones are made again in every loop
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from math import prod
 
 from ..builder import Builder
@@ -152,9 +152,16 @@ class _Growing:
                 over = [reader.args[k] for k in KINDS[reader.kind].written_over(len(reader.args))]
                 once = [owner[a] for a in reader.args].count(step.out) == 1
                 same = self.modes.get(step.out) == self.modes.get(reader.out)
-                if step.out in over and once and same and step.shape == reader.shape:
+                whole = [a for a in over if a != step.out and self._is_whole(a, reader, kept)]
+                if step.out in over and once and same and not whole and step.shape == reader.shape:
                     kept.add(step.out)
         return kept
+
+    def _is_whole(self, slot: int, reader: Step, kept: Set[int]) -> bool:
+        """Could a step be written over this slot instead, which a block holds in any case?"""
+        home = self.b.owner[slot]
+        held = home in kept or home not in self.owners
+        return held and self.b.origin[slot] is BUFFER and self.b.shapes[slot] == reader.shape
 
 
 # --- grouping -------------------------------------------------------------------------------------
