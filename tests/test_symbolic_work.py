@@ -10,6 +10,7 @@ import pytest
 import tcalc as tc
 from tcalc import Expr
 from tcalc.accumulation import loops_once
+from tcalc.accumulation.orders import loops_apart
 from tcalc.calculus import transforms
 from tcalc.graph.products import split_coef
 from tcalc.integers.boxes import Box
@@ -142,6 +143,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, where: object, name: str) -> list[str
 def test_orders_of_accumulation_share_the_derivatives_of_loops(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(transforms, "loops_apart", lambda *_: False)  # all three are compared
     made = calls(monkeypatch, derivatives, "normal_form_loop")
     shared = tc.hessian(recurrence(), "A")
     times = len(made)
@@ -181,6 +183,22 @@ def test_modes_that_take_much_more_work_are_given_up(monkeypatch: pytest.MonkeyP
     assert one.candidates == ()
     point = np.array([0.3, -1.2, 0.7])
     np.testing.assert_allclose(one(x=point), many(x=point), rtol=1e-12)
+
+
+def test_modes_are_compared_where_a_loop_may_be_derived_in_fewer_directions() -> None:
+    """Cross-country elimination takes a loop by its operands: by one number, or by all of x."""
+    x, z = tc.var("x", "n"), tc.var("z", "m")
+    by_number = z * tc.fold(lambda s, t: tc.sin(s), tc.sum(x * x), 9)
+    by_all = tc.fold(lambda s, t: tc.sin(s) * x, x, 9)
+    assert not loops_apart(by_number, [x])
+    assert loops_apart(by_all, [x])
+    assert not loops_apart(z * tc.sum(x * x), [x])
+    point = {"x": np.array([0.3, -0.2]), "z": np.array([1.0, 2.0, 3.0])}
+    (used,) = {v.name for v in by_all.variables.values()}
+    for e in (by_number, by_all):
+        given = {name: point[name] for name in e.variables}
+        wanted = tc.jacobian(e, used, mode="cross-country")(**given)
+        np.testing.assert_allclose(tc.jacobian(e, used)(**given), wanted, rtol=1e-12)
 
 
 def test_conditions_on_indices_are_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:

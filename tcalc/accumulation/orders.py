@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from ..graph.applications import application, parts
-from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var, postorder
+from ..graph.extents import NOMINAL, extent_of
+from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var, dimensions, postorder
 from ..graph.normal import add, einsum
 from ..graph.operators import Loop
 from ..graph.products import zeros_node
@@ -144,6 +146,31 @@ def cross_country(e: Expr, wrt: Sequence[Var]) -> list[Expr]:
 
 #: Orders of accumulation by name.
 MODES = {"forward": forward, "reverse": reverse, "cross-country": cross_country}
+
+
+def loops_apart(e: Expr, wrt: Sequence[Var]) -> bool:
+    """Would cross-country elimination derive a loop in more directions than another order?
+
+    It takes a loop by every operand, or for every output, apart; forward mode by all of wrt at
+    once, reverse mode for all of e. Extents count as NOMINAL.
+    """
+    sizes = dict.fromkeys(dimensions([e, *wrt]), NOMINAL)
+
+    def entries(node: Expr) -> int:
+        return prod([extent_of(n, sizes) for n in node.shape])
+
+    nodes = dependent([e], wrt)
+    inside = set(map(id, nodes))
+    taken: dict[int, dict[int, int]] = {}
+    for node in nodes:
+        if isinstance(node, Part) and loop_operator(node.args[0]):
+            directions = taken.setdefault(id(node.args[0]), {})
+            for arg in operands_of(node):
+                if id(arg) in inside:
+                    chosen = node if node.ndim < arg.ndim else arg
+                    directions[id(chosen)] = entries(chosen)
+    least = min(entries(e), sum(map(entries, wrt)))
+    return any(sum(found.values()) >= least for found in taken.values())
 
 
 class _VertexElimination:

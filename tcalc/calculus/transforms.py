@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..accumulation.loops_once import sharing_loops
-from ..accumulation.orders import MODES
+from ..accumulation.orders import MODES, loops_apart
 from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.bound_variables import readable
@@ -327,7 +327,8 @@ def _candidate_modes(value: Expr, wrt: list[Var]) -> list[str]:
     if not value.ndim:
         return ["reverse"]
     if len(postorder([value])) <= COMPARED:
-        return list(AUTO_MODES)
+        apart = loops_apart(value, wrt)
+        return [name for name in AUTO_MODES if name != "cross-country" or not apart]
     return ["reverse" if value.ndim < max(v.ndim for v in wrt) else "forward"]
 
 
