@@ -170,7 +170,7 @@ def loops_apart(e: Expr, wrt: Sequence[Var]) -> bool:
                     chosen = node if node.ndim < arg.ndim else arg
                     directions[id(chosen)] = entries(chosen)
     least = min(entries(e), sum(map(entries, wrt)))
-    return any(sum(found.values()) >= least for found in taken.values())
+    return any(sum(found.values()) > least for found in taken.values())
 
 
 class _VertexElimination:
