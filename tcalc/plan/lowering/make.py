@@ -20,6 +20,7 @@ from ..schedule.tiling import grouped
 from ..steps import VIEW, Output, Plan, Step, speed_name
 from .factoring import factored
 from .fusion import fused
+from .gathered import gathered
 from .lower import Lowering
 from .operators import Planner
 from .orthonormal import orthonormal
@@ -232,7 +233,8 @@ def lowered_in(
 
 def _prepared(roots: Sequence[Expr], given: Given) -> Tried:
     """The best way to lower the roots, with what only plans have in them."""
-    roots = summed_inside(with_windows(roots, given), given.sizes, given.machine)
+    roots = _gathered(with_windows(roots, given), given)
+    roots = summed_inside(roots, given.sizes, given.machine)
     tried = [
         cheapest(ahead(fused(spelling), given.sizes, given.machine), given)
         for spelling in _stepwise(roots, given)
@@ -258,6 +260,14 @@ def with_windows(roots: Sequence[Expr], given: Given) -> Sequence[Expr]:
         return roots
     times = [lowered_in(fused(spelling), given).time for spelling in (roots, other)]
     return other if times[1] <= CLOSE * times[0] else roots
+
+
+def _gathered(roots: Sequence[Expr], given: Given) -> Sequence[Expr]:
+    """The roots with few rows taken before others are computed, where that saves something."""
+    spellings = [roots, *_others(roots, [gathered(roots, given.sizes)])]
+    if len(spellings) == 1:
+        return roots
+    return least_time([Tried(lowered_in(fused(one), given), one) for one in spellings]).roots
 
 
 def cheapest(roots: Sequence[Expr], given: Given) -> Tried:
