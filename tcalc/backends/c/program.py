@@ -15,7 +15,7 @@ import numpy as np
 from ...plan.kinds.table import KINDS
 from ...plan.steps import RESULT, VIEW, Plan, Step, TiledLoop, Unit
 from ...plan.tiles import Tiling
-from ...support.machine import Machine
+from ...support.machine import COMPILED_MACHINE
 from ..host.program import Binder, HostProgram
 from ..host.slots import Run, allocation, cleared, dropped
 from ..host.tiles import temporaries
@@ -40,7 +40,7 @@ MOST = 400
 #: Bytes that nobody reads any more with which a function ends.
 FREED = 1 << 20
 
-MACHINE = Machine(call=1)
+MACHINE = COMPILED_MACHINE
 
 
 def bind(

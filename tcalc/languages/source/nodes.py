@@ -15,15 +15,15 @@ from ...graph.trees import leaves
 from ...plan.lowering.spellings import ahead
 from ...rules.strategy import simplify
 from ...support.errors import ShapeError
-from ...support.machine import NOMINAL_MACHINE
+from ...support.machine import Machine
 from .values import places, unscaled
 
 
-def hoisted(roots: list[Expr], sizes: Mapping[str, int]) -> list[Expr]:
+def hoisted(roots: list[Expr], sizes: Mapping[str, int], machine: Machine) -> list[Expr]:
     """The roots with as much of their loops ahead of them as fits at these, or NOMINAL, extents."""
     try:
         known = {**dict.fromkeys(dimensions(roots), NOMINAL), **sizes}
-        return ahead(roots, known, NOMINAL_MACHINE)
+        return ahead(roots, known, machine)
     except ShapeError:  # extents are others less more than that
         return roots
 

@@ -16,6 +16,7 @@ from ...graph.extents import NOMINAL, nominal
 from ...graph.nodes import Derivative, Expr, dimensions, postorder, variables
 from ...plan.lowering.candidates import planned
 from ...support.errors import ShapeError
+from ...support.machine import NOMINAL_MACHINE, Machine
 from .nodes import stable
 
 #: Extents by the names of dimensions.
@@ -24,7 +25,9 @@ Known = tuple[tuple[str, int], ...]
 COMPARED = 500
 
 
-def written_form(results: Sequence[Any], sizes: Mapping[str, int]) -> list[Expr]:
+def written_form(
+    results: Sequence[Any], sizes: Mapping[str, int], machine: Machine = NOMINAL_MACHINE
+) -> list[Expr]:
     """The results as they are written, products that several of their parts need as one node.
 
     They stay as they are where they are large, or extents are others less more than they are.
@@ -34,15 +37,15 @@ def written_form(results: Sequence[Any], sizes: Mapping[str, int]) -> list[Expr]
         return roots
     known = {**dict.fromkeys(dimensions(roots), NOMINAL), **sizes}
     options = [_values(leaf, root, known) for leaf, root in zip(results, roots, strict=True)]
-    return list(_chosen(_Same(options, tuple(known.items()))))
+    return list(_chosen(_Same(options, tuple(known.items()), machine)))
 
 
 class _Same:
-    """Values of results, and extents: the same where the expressions are."""
+    """Values of results, extents and what runs them: the same where the expressions are."""
 
-    def __init__(self, options: list[list[Expr]], sizes: Known) -> None:
-        self.options, self.sizes = options, sizes
-        self.key = (tuple([tuple(map(id, values)) for values in self.options]), self.sizes)
+    def __init__(self, options: list[list[Expr]], sizes: Known, machine: Machine) -> None:
+        self.options, self.sizes, self.machine = options, sizes, machine
+        self.key = (tuple([tuple(map(id, values)) for values in options]), sizes, machine)
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -56,7 +59,7 @@ def _chosen(given: _Same) -> list[Expr]:
     """The form of the results; of several languages the first one finds it."""
     known = dict(given.sizes)
     try:
-        found, way = planned(given.options, known)
+        found, way = planned(given.options, known, given.machine)
     except ShapeError:
         return [values[0] for values in given.options]
 

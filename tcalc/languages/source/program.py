@@ -9,9 +9,11 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from ...contraction.nested import flatten
+from ...contraction.paths import path_of
 from ...graph.applications import parts
 from ...graph.extents import Extent, extent_names, nominal
 from ...graph.formulas import recorded
@@ -31,6 +33,7 @@ from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves, unflatten
 from ...ops.matrix.divided_differences import Scalar, X
 from ...support.limits import spend
+from ...support.machine import COMPILED_MACHINE, NOMINAL_MACHINE
 from ..writing.notation import takes_condition
 from .blocks import ROWS, Blocks, Blockwise, read_by_blocks
 from .formulas import applied, condition, given, unknown, written
@@ -57,6 +60,8 @@ from .values import Embedding
 
 #: Arrays of so many times fewer entries than the largest are not large.
 LARGE = 2
+#: Part of the time of a product and of scaling it that scaling ahead may take.
+AHEAD = 0.9
 #: Steps that the text of a node takes.
 WRITTEN = 150
 
@@ -90,9 +95,12 @@ class SourceProgram(Sums):
     ) -> None:
         self.sizes = sizes or {}
         results, whole = leaves(tree), names is None and around is None
-        self.roots = written_form(results, self.sizes) if whole else list(map(stable, results))
+        machine = COMPILED_MACHINE if "ahead" in language.own_words else NOMINAL_MACHINE
+        self.roots = (
+            written_form(results, self.sizes, machine) if whole else list(map(stable, results))
+        )
         if "ahead" in language.own_words:
-            self.roots = hoisted(self.roots, self.sizes)
+            self.roots = hoisted(self.roots, self.sizes, machine)
         self.tree = unflatten(tree, iter(self.roots))
         self.nodes = postorder(self.roots)
         self.variables = parameters_of(tree)
@@ -263,11 +271,26 @@ class SourceProgram(Sums):
             if id(node) not in needed:
                 continue
             below: Iterable[Expr] = self.entries(node)
-            if isinstance(node, Einsum) and contracts(node):
+            if isinstance(node, Einsum) and (contracts(node) or self.scales_ahead(node)):
                 self.whole[id(node)] = whole = flatten(node, self.opens, self.extent)
                 below = [op for op, _ in whole.operands]
             needed.update(map(id, below))
         return {id(node) for node in self.nodes} - needed
+
+    def scales_ahead(self, node: Einsum) -> bool:
+        """Is a contraction quicker whose operands are scaled, than one whose result is?"""
+        inner = [arg for arg in node.args if isinstance(arg, Einsum) and self.opens(arg)]
+        plain = len(inner) == 1 and not any(map(indicates, node.args))
+        if not plain or len(set(node.out)) < node.ndim or {*node.out} - {*chain(*node.labels)}:
+            return False
+        parts = [flatten(e, self.opens, self.extent) for e in (node, inner[0])]
+        whole, product, scaling = [self.time(e) for e in (*parts, factors_of(node))]
+        return whole < AHEAD * (product + scaling)
+
+    def time(self, product: Factors) -> float:
+        """Predicted, of pairs of operands."""
+        extents = {label: self.extent(n) for label, n in product.extents.items()}
+        return path_of([word for _, word in product.operands], product.out, extents).time
 
     def visit(self, node: Expr) -> None:
         spend("steps", WRITTEN)
@@ -299,8 +322,8 @@ class SourceProgram(Sums):
         if isinstance(node, Part):
             return self.language.part(self.code(node.args[0]), node.index)
         assert isinstance(node, Einsum)
-        if node.summed:
-            return self.products.contraction(node, node.out)
+        if node.summed or id(node) in self.whole:
+            return self.products.contraction(node, node.out, node.coef)
         code, narrow = self.products.outer(node)
         if narrow is not None:
             self.narrow[id(node)] = narrow

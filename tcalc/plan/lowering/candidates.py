@@ -13,12 +13,12 @@ from ...support.machine import NOMINAL_MACHINE, Machine
 from .fusion import fused
 from .make import (
     Given,
-    cheapest,
     compared,
     given_for,
     least_time,
     lowered_in,
     spelled_otherwise,
+    stepwise,
     with_windows,
 )
 from .spellings import LoweringChoice
@@ -62,11 +62,11 @@ def planned(
 ) -> tuple[list[Expr], LoweringChoice]:
     """What a plan computes of the values that every root may have, as expressions to be written.
 
-    Which value, in which spelling, and the way in which it is lowered. Kernels that stand for
-    several nodes are none of it: they are for plans only.
+    Which value, in which spelling, and the way in which it is lowered; what loops make in their
+    steps. Kernels that stand for several nodes are none of it: they are for plans only.
     """
     given = given_for(sizes, machine=machine)._replace(unfused=True)
-    best = cheapest(chosen(options, sizes, machine), given)
+    best = stepwise(chosen(options, sizes, machine), given)
     return list(best.roots), best.way
 
 

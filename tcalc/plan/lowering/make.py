@@ -43,6 +43,8 @@ BEYOND = 4.0
 
 #: Finds roots that equal others, if there are any.
 Respelled = Callable[[], Sequence[Expr] | None]
+#: What else is done to roots before they are lowered.
+Prepared = Callable[[Sequence[Expr]], Sequence[Expr]]
 
 
 def make_plan(
@@ -234,23 +236,21 @@ def lowered_in(
 def _prepared(roots: Sequence[Expr], given: Given) -> Tried:
     """The best way to lower the roots, with what only plans have in them."""
     roots = _gathered(with_windows(roots, given), given)
-    roots = summed_inside(roots, given.sizes, given.machine)
-    tried = [
-        cheapest(ahead(fused(spelling), given.sizes, given.machine), given)
-        for spelling in _stepwise(roots, given)
-    ]
-    return min(tried, key=lambda t: t.lowered.whole) if tried[1:] else tried[0]
+    return stepwise(roots, given, lambda e: ahead(fused(e), given.sizes, given.machine))
 
 
-def _stepwise(roots: Sequence[Expr], given: Given) -> list[Sequence[Expr]]:
-    """The roots with large rows made in the steps of loops.
+def stepwise(roots: Sequence[Expr], given: Given, prepared: Prepared = list) -> Tried:
+    """The best way to lower the roots, with sums over steps and large rows made inside of loops.
 
     Of sums of products behind a loop that have a factor in common its steps hold one array.
     """
+    roots = summed_inside(roots, given.sizes, given.machine)
     found = rows_inside(roots, given.sizes, given.machine)
-    if found is roots:
-        return [roots]
-    return [found, rows_inside(factored(roots), given.sizes, given.machine)]
+    spellings = [found]
+    if found is not roots:
+        spellings.append(rows_inside(factored(roots), given.sizes, given.machine))
+    tried = [cheapest(prepared(spelling), given) for spelling in spellings]
+    return min(tried, key=lambda t: t.lowered.whole) if tried[1:] else tried[0]
 
 
 def with_windows(roots: Sequence[Expr], given: Given) -> Sequence[Expr]:
