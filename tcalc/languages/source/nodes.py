@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
+from ...contraction.nested import Admits, Size, flatten
+from ...contraction.paths import path_of
 from ...graph.extents import NOMINAL
 from ...graph.nodes import Add, Apply, Const, Derivative, Einsum, Expr, Var, dimensions, variables
 from ...graph.normal import bare
 from ...graph.operators import Loop
-from ...graph.products import indicates, selects
+from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves
 from ...plan.lowering.spellings import ahead
 from ...rules.strategy import simplify
 from ...support.errors import ShapeError
 from ...support.machine import Machine
 from .values import places, unscaled
+
+#: Part of the time of a product and of scaling it that scaling ahead may take.
+AHEAD = 0.9
 
 
 def hoisted(roots: list[Expr], sizes: Mapping[str, int], machine: Machine) -> list[Expr]:
@@ -46,6 +52,23 @@ def below(e: Expr, written: Container[int]) -> list[Expr]:
 def contracts(e: Einsum) -> bool:
     """Is e a contraction of arrays?"""
     return e.summed and not any(selects(arg) or indicates(arg) for arg in e.args)
+
+
+def scaled_ahead(e: Einsum, opens: Admits, size: Size) -> bool:
+    """Is a contraction quicker whose operand is scaled than one whose result is?"""
+    inner = [arg for arg in e.args if isinstance(arg, Einsum) and opens(arg)]
+    plain = len(inner) == 1 and not any(map(indicates, e.args))
+    if not plain or len(set(e.out)) < e.ndim or {*e.out} - {*chain(*e.labels)}:
+        return False
+    parts = [flatten(inner[0], opens, size), factors_of(e)]
+    whole, *apart = [_time(f, size) for f in (flatten(e, opens, size), *parts)]
+    return whole < AHEAD * sum(apart)
+
+
+def _time(product: Factors, size: Size) -> float:
+    """Predicted, of pairs of operands."""
+    extents = {label: size(n) for label, n in product.extents.items()}
+    return path_of([word for _, word in product.operands], product.out, extents).time
 
 
 def stable(leaf: Any) -> Expr:

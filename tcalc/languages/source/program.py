@@ -9,11 +9,9 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from ...contraction.nested import flatten
-from ...contraction.paths import path_of
 from ...graph.applications import parts
 from ...graph.extents import Extent, extent_names, nominal
 from ...graph.formulas import recorded
@@ -48,6 +46,7 @@ from .nodes import (
     parameters_of,
     placed_once,
     read_once,
+    scaled_ahead,
     stable,
 )
 from .planned import written_form
@@ -60,8 +59,6 @@ from .values import Embedding
 
 #: Arrays of so many times fewer entries than the largest are not large.
 LARGE = 2
-#: Part of the time of a product and of scaling it that scaling ahead may take.
-AHEAD = 0.9
 #: Steps that the text of a node takes.
 WRITTEN = 150
 
@@ -264,33 +261,20 @@ class SourceProgram(Sums):
         return self.uses[id(e)] == 1 and contracts(e)
 
     def nested(self) -> set[int]:
-        """Contractions that one other contraction reads: as in plans, they are part of that one."""
+        """Contractions that one other product reads: as in plans, they are part of that one."""
         counted = [arg for node in self.nodes if counts(node) for arg in node.args]
         needed = {id(e) for e in [*self.roots, *counted]}
         for node in reversed(self.nodes):
             if id(node) not in needed:
                 continue
             below: Iterable[Expr] = self.entries(node)
-            if isinstance(node, Einsum) and (contracts(node) or self.scales_ahead(node)):
+            if isinstance(node, Einsum) and (
+                contracts(node) or scaled_ahead(node, self.opens, self.extent)
+            ):
                 self.whole[id(node)] = whole = flatten(node, self.opens, self.extent)
                 below = [op for op, _ in whole.operands]
             needed.update(map(id, below))
         return {id(node) for node in self.nodes} - needed
-
-    def scales_ahead(self, node: Einsum) -> bool:
-        """Is a contraction quicker whose operands are scaled, than one whose result is?"""
-        inner = [arg for arg in node.args if isinstance(arg, Einsum) and self.opens(arg)]
-        plain = len(inner) == 1 and not any(map(indicates, node.args))
-        if not plain or len(set(node.out)) < node.ndim or {*node.out} - {*chain(*node.labels)}:
-            return False
-        parts = [flatten(e, self.opens, self.extent) for e in (node, inner[0])]
-        whole, product, scaling = [self.time(e) for e in (*parts, factors_of(node))]
-        return whole < AHEAD * (product + scaling)
-
-    def time(self, product: Factors) -> float:
-        """Predicted, of pairs of operands."""
-        extents = {label: self.extent(n) for label, n in product.extents.items()}
-        return path_of([word for _, word in product.operands], product.out, extents).time
 
     def visit(self, node: Expr) -> None:
         spend("steps", WRITTEN)
