@@ -158,6 +158,12 @@ class C(Writer):
     def transpose(self, c: Code, perm: Sequence[int]) -> Code:
         return c if list(perm) == list(range(len(perm))) else transposed(value(c), perm)
 
+    def turned_array(self, c: Code, perm: Sequence[int]) -> Code:
+        found = transposed(value(c), perm)
+        return (
+            found if found.memory is None else replace(found, name=True, text=c.text, fresh=c.fresh)
+        )
+
     def expand(self, c: Code, present: Sequence[bool]) -> Code:
         start = present.index(True) if True in present else len(present)
         kept = [k for k, p in enumerate(present[start:]) if p]
@@ -209,7 +215,8 @@ class C(Writer):
         return embed(self, c, out, shape)
 
     def overwritable(self, total: Code, shape: Shape, several: bool) -> Code | None:
-        return self.filled(self.shape(shape), value(total))
+        v = value(total)
+        return v if v.fresh and v.memory is not None else self.filled(self.shape(shape), v)
 
     def embed_onto(self, onto: Code, c: Code, out: Sequence[int]) -> None:
         self.emit(*onto_diagonal(self, value(onto), value(c), out, "+="))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
@@ -26,7 +27,7 @@ def product(language: Writer, a: Value, b: Value) -> Value:
     name = "symmetric_product" if half else "product"
     call = f"{name}({sizes}, {left}, {ai}, {ak}, {right}, {bk}, {bj}, {array.name})"
     language.emit(Call(call, (array.name,)), made=[array])
-    return found
+    return replace(found, fresh=True)
 
 
 def merged(v: Value, axes: Sequence[int]) -> tuple[str, str] | None:
@@ -84,7 +85,7 @@ def by_product(
     given = f"{a.memory.pointer}, {ai}, {ak}, {b.memory.pointer}, {bk}, {bj}"
     name = f"symmetric_product({m}, {k}" if half else f"product({m}, {n}, {k}"
     language.emit(Call(f"{name}, {given}, {array.name})", (array.name,)), made=[array])
-    return result
+    return replace(result, fresh=True)
 
 
 def _alike(

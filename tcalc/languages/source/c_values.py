@@ -190,6 +190,16 @@ def along_last(text: str, index: Indices) -> bool:
     return any(place.issuperset(index[:-1]) for place in places)
 
 
+def lying(text: str, index: Indices) -> list[int]:
+    """The order in which all arrays with all indices in the text of an entry lie, if it is one."""
+    found = {
+        tuple(words)
+        for place in re.findall(r"\[([^\[\]]*)\]", text)
+        if sorted(words := re.findall(r"(?<!\w)_\d+(?!\w)", place)) == sorted(index)
+    }
+    return [index.index(i) for i in found.pop()] if len(found) == 1 else []
+
+
 def affine(start: str, steps: Sequence[int], index: Indices) -> str:
     """A place that is affine in indices."""
     terms = [

@@ -12,7 +12,17 @@ from ...support.limits import spend
 from .c_extents import extent_text
 from .c_nests import Array, Line, Node, Statement, atom, nest, place
 from .c_routine_rows import ROUTINES, Routine
-from .c_values import Value, along_last, by_columns, entry_of, in_memory, scalar, transposed, value
+from .c_values import (
+    Value,
+    along_last,
+    by_columns,
+    entry_of,
+    in_memory,
+    lying,
+    scalar,
+    transposed,
+    value,
+)
 from .language import Code
 from .scope import FunctionScope
 
@@ -136,10 +146,12 @@ class Writer(ABC):
     def _order(
         self, text: str, index: Sequence[str], shape: Sequence[str], rows: bool
     ) -> Sequence[int]:
-        """Of axes in memory: a matrix lies as its operands do, a short axis is not the last one."""
+        """Of axes in memory: as operands lie, and a short axis is not the last one."""
         natural = range(len(shape))
         if not rows and len(shape) == 2:
             return [1, 0] if by_columns(text, *index) else natural
+        if not rows and len(shape) > 2 and (order := lying(text, index)):
+            return order
         short = not rows and len(shape) > 2 and self.length(shape[-1]) < SHORT
         if not short or max(map(self.length, shape)) < SHORT or along_last(text, index):
             return natural

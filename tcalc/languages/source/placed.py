@@ -12,7 +12,7 @@ from ...graph.products import indicates, selects
 from ...ops.indicator import accesses, conditions
 from .language import Code, Language, named
 from .places import Opened, View, Window, opened
-from .values import NodeCodes, Operand, Placed
+from .values import AnyOrder, NodeCodes, Operand, Placed
 
 
 class PlacedProducts(ABC):
@@ -30,6 +30,19 @@ class PlacedProducts(ABC):
         self, operands: Sequence[Operand], extents: Mapping[int, Extent], out: Labels
     ) -> Code:
         """The product of operands, labels that are not in `out` summed."""
+
+    @abstractmethod
+    def contraction(self, node: Einsum, order: Sequence[int], coef: Coef = ONE) -> Code:
+        """A product with summed labels, result axes in this order of `out`."""
+
+    def as_read(self, node: Einsum, order: Sequence[int], coef: Coef = ONE) -> Code:
+        """The same, in memory as its reader lies where the language has a choice."""
+        hoped, language = self.values.orders.get(id(node)), self.language
+        if hoped is None or not isinstance(language, AnyOrder):
+            return self.contraction(node, order, coef)
+        lying = [node.out[axis] for axis in hoped]
+        code = self.contraction(node, lying, coef)
+        return language.turned_array(code, [lying.index(label) for label in order])
 
     def indicator(self, e: Expr) -> Code:
         """An array of conditions."""

@@ -149,7 +149,7 @@ class Products(PlacedProducts):
     def aligned(self, arg: Expr, word: Labels, order: list[int], coef: Coef = ONE) -> Code:
         """An operand, scaled, with its axes in this order of labels."""
         if self.values.turned(arg) and isinstance(arg, Einsum):
-            turned = self.contraction(arg, [word.index(k) for k in order], coef)
+            turned = self.as_read(arg, [word.index(k) for k in order], coef)
             return short_enough(self.language, turned)
         return self.arranged((self.values.code(arg), word), order)
 

@@ -30,6 +30,7 @@ from ...graph.operators import Loop
 from ...graph.products import Factors, factors_of, indicates, selects
 from ...graph.trees import leaves, unflatten
 from ...ops.matrix.divided_differences import Scalar, X
+from ...plan.lowering.orders import hoped_orders
 from ...support.limits import spend
 from ...support.machine import COMPILED_MACHINE, NOMINAL_MACHINE
 from ..writing.notation import takes_condition
@@ -100,6 +101,7 @@ class SourceProgram(Sums):
             self.roots = hoisted(self.roots, self.sizes, machine)
         self.tree = unflatten(tree, iter(self.roots))
         self.nodes = postorder(self.roots)
+        self.orders = hoped_orders(self.roots, self.nodes)
         self.variables = parameters_of(tree)
         free = parameters(self.variables, language.reserved, language.start)
         self.names = free if names is None else names
@@ -307,7 +309,7 @@ class SourceProgram(Sums):
             return self.language.part(self.code(node.args[0]), node.index)
         assert isinstance(node, Einsum)
         if node.summed or id(node) in self.whole:
-            return self.products.contraction(node, node.out, node.coef)
+            return self.products.as_read(node, node.out, node.coef)
         code, narrow = self.products.outer(node)
         if narrow is not None:
             self.narrow[id(node)] = narrow

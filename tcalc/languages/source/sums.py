@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...graph.nodes import Add, Const, Einsum, Expr
+from ...graph.nodes import Add, Const, Einsum, Expr, Labels
 from ...graph.products import indicates, selects
 from .language import Code
 from .ownership import Ownership
 from .products import Products
-from .values import Embedding, Narrow, unscaled
+from .values import AnyOrder, Embedding, Narrow, unscaled
 
 
 def embedded_once(nodes: Sequence[Expr], uses: Counter[int], axes: int) -> set[int]:
@@ -43,10 +43,13 @@ class Sums(Ownership):
     products : Products
     units : set
         Unit tensors that are written onto the other terms of a sum.
+    orders : mapping
+        In which order axes of nodes are hoped for, where they have one in memory.
     """
 
     products: Products
     units: set[int]
+    orders: Mapping[int, Labels]
 
     @abstractmethod
     def code(self, e: Expr) -> Code:
@@ -87,9 +90,7 @@ class Sums(Ownership):
                 self.inner(term)
         codes = self.entrywise(node, others)
         total = language.add(codes) if codes[1:] else codes[0] if codes else None
-        target = (
-            language.overwritable(total, node.shape, len(codes) > 1) if total is not None else None
-        )
+        target = None if total is None else self.overwritten(total, node, len(codes) > 1)
         if target is not None:
             total = None
         else:
@@ -98,6 +99,17 @@ class Sums(Ownership):
             self.products.unit(term, target)
         found = replace(target, fresh=True)
         return found if total is None else language.add([found, replace(total, fresh=False)])
+
+    def overwritten(self, total: Code, node: Add, several: bool) -> Code | None:
+        """A new array for a sum, or None; as its reader's lies, where the language has a choice."""
+        language, order = self.language, self.orders.get(id(node))
+        assert isinstance(language, Embedding)
+        if order is None or total.fresh or not isinstance(language, AnyOrder):
+            return language.overwritable(total, node.shape, several)
+        shape = tuple([node.shape[axis] for axis in order])
+        found = language.overwritable(language.transpose(total, order), shape, several)
+        back = [order.index(axis) for axis in range(node.ndim)]
+        return None if found is None else language.turned_array(found, back)
 
     def entrywise(self, node: Expr, args: Sequence[Expr]) -> list[Code]:
         """Operands of an entrywise node, not repeated along axes that others among them have."""

@@ -22,6 +22,8 @@ class NodeCodes(Protocol):
     forms: Collection[Extent]
     #: Is it a function that is called for every step of a loop?
     often: bool
+    #: In which order axes of nodes are hoped for, where they have one in memory.
+    orders: Mapping[int, Labels]
 
     def code(self, e: Expr) -> Code:
         """An operand, which is written already."""
@@ -125,3 +127,11 @@ class Embedding(Protocol):
 
     def embed_onto(self, onto: Code, c: Code, out: Sequence[int]) -> None:
         """The statement that adds c to the diagonal that repeated labels of `out` are."""
+
+
+@runtime_checkable
+class AnyOrder(Protocol):
+    """A language whose arrays lie in memory with their axes in any order."""
+
+    def turned_array(self, c: Code, perm: Sequence[int]) -> Code:
+        """A new array with its axes in another order, under its name."""
