@@ -13,9 +13,8 @@ from .c_writer import Writer
 from .language import FunctionText
 from .scope import unlike
 
-#: Extents from which loops cost less than what compilers make of them for one extent: in short
-#: functions, most of whose work is in a few of them, and in those of parts.
-FEW, FEW_IN_PARTS = 4, 8
+#: Extents from which loops cost less than what compilers make of them for one extent.
+FEW = 8
 
 
 def function_lines(language: Writer, f: FunctionText) -> list[str]:
@@ -35,7 +34,7 @@ def function_lines(language: Writer, f: FunctionText) -> list[str]:
     head = [*given.values(), "void *restrict work"]
     unused = sorted({*f.parameters, *found.sizes, "work"} - words_of([*storage, *body]))
     function = _body([*storage, *[f"(void){n};" for n in unused], *body, "return 0;"])
-    few = _few(language, found.sizes, FEW_IN_PARTS if parts else FEW)
+    few = _few(language, found.sizes)
     inner = unlike(f"{f.name}_sized", taken, "_")
     whole = few and not parts
     return [
@@ -84,11 +83,11 @@ def _part(
     ]
 
 
-def _few(language: Writer, names: Sequence[str], limit: int) -> dict[str, int]:
+def _few(language: Writer, names: Sequence[str]) -> dict[str, int]:
     """The extents that are to be fast and so few that a loop costs less written out."""
     scope = language.scope
     known = {text: scope.known.get(dim, 0) for dim, text in scope.sizes.items()}
-    return {n: known[n] for n in names if 0 < known.get(n, 0) < limit}
+    return {n: known[n] for n in names if 0 < known.get(n, 0) < FEW}
 
 
 def _chosen(name: str, head: Sequence[str], few: Mapping[str, int]) -> list[str]:

@@ -124,7 +124,7 @@ def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
             nodes.append(Line(f"*{out}", "=", leaf.entry(()).text))
     outputs = [out for out, _ in results]
     nodes = live(replaced(nodes, names), outputs)
-    nodes = localised(Fusion(arrays, alone).fused(nodes), arrays, outputs)
+    nodes = live(localised(Fusion(arrays, alone).fused(nodes), arrays, outputs), outputs)
     if alone:
         nodes = by_rows_together(narrowed(nodes, arrays, outputs), arrays)
         nodes = turned_ahead(nodes, arrays, taken, language.index(2), language.length)

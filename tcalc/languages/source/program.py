@@ -101,7 +101,7 @@ class SourceProgram(Sums):
             self.roots = hoisted(self.roots, self.sizes, machine)
         self.tree = unflatten(tree, iter(self.roots))
         self.nodes = postorder(self.roots)
-        self.orders = hoped_orders(self.roots, self.nodes)
+        self.orders = hoped_orders(self.roots, self.nodes) if not whole else {}
         self.variables = parameters_of(tree)
         free = parameters(self.variables, language.reserved, language.start)
         self.names = free if names is None else names
