@@ -169,6 +169,20 @@ def test_few_rows_are_written_out_by_the_compiler() -> None:
     assert "f_sized" not in header_of(made[2]) + made[16] + tc.to_code(value, "c")
 
 
+def test_large_rows_are_made_in_steps() -> None:
+    """As in plans: of all arrays with a row for every step two are held, as steps leave them."""
+    source = tc.to_code(tc.hessian(LAST @ LAST, W), "c", sizes={"n": 64, "k": 16})
+    (total,) = re.findall(r"return \(size_t\)\((.*)\) \* sizeof", source)
+    assert [sorted(size.split(" * ")) for size in total.split(" + ")].count(list("kkkn")) == 2
+
+
+def test_steps_make_states_as_they_lie() -> None:
+    """No step copies a state to where its axes have another order."""
+    source = tc.to_code(tc.hessian(LAST @ LAST, W), "c", sizes={"n": 64, "k": 16})
+    assert "product(k * k, k, k, t" in source
+    assert "[(l * k + i) * k + j];" not in source
+
+
 def test_what_several_loops_read_row_by_row_is_copied_once() -> None:
     """The Hessian's loops read the slopes of all steps; they are made by columns."""
     source = tc.to_code(tc.hessian(LAST @ LAST, W), "c")
