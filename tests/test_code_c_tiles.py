@@ -31,8 +31,7 @@ def printed(name: str) -> str:
 
 
 def body(name: str) -> str:
-    source = printed(name)
-    return source[source.rindex("int f(") :]
+    return printed(name).rpartition("_workspace(")[2]
 
 
 @needs_compiler

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -166,17 +168,25 @@ def held(n):
 CALLS = {"f(2)": 5, "made(2)": 9, "outer(5)(2)": 9, "rows['g'](2)": 13, "held(2)": 17}
 
 
+def spawned(check: Callable[..., None], *given: Any) -> None:
+    """Run a check in a new process: threads that libraries have started here may hang its forks."""
+    with get_context("spawn").Pool(1) as pool:
+        pool.apply(check, given)
+
+
 @pytest.mark.parametrize("call", CALLS)
-def test_a_fault_is_planted_in_functions_of_a_fork(
-    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_is_planted_in_functions_of_a_fork(call: str, tmp_path: Path) -> None:
     """In functions that were made before, and in those that are made later."""
     (tmp_path / "small.py").write_text(SMALL, encoding="utf-8")
-    monkeypatch.setattr(mutant_programs, "ROOT", tmp_path)
+    spawned(planted_in_forks, call, tmp_path)
+
+
+def planted_in_forks(call: str, folder: Path) -> None:
+    mutant_programs.ROOT = folder
 
     def imported(source: str) -> dict[str, Any]:
         scope: dict[str, Any] = {}
-        exec(compile(source, str(tmp_path / "small.py"), "exec"), scope)
+        exec(compile(source, str(folder / "small.py"), "exec"), scope)
         return scope
 
     here, faults = imported(SMALL), Faults(SMALL)
@@ -190,13 +200,18 @@ def test_a_fault_is_planted_in_functions_of_a_fork(
             def work(mutant: mutants.Mutant = mutant) -> str:
                 return repr(eval(call, here)) if mutant_programs.plant(mutant) else "not planted"
 
-            assert mutant_programs.forked(work, 5) == wanted
+            found = mutant_programs.forked(work, 5)
+            assert found == wanted, (found, wanted)
             count += wanted != repr(plain)
     assert count > 1
     assert eval(call, here) == plain
 
 
 def test_what_hangs_or_dies_in_a_fork_is_told() -> None:
+    spawned(hanging_and_dying)
+
+
+def hanging_and_dying() -> None:
     def endless() -> str:
         while True:
             pass
@@ -208,6 +223,10 @@ def test_what_hangs_or_dies_in_a_fork_is_told() -> None:
 
 def test_random_programs_see_a_fault_that_they_reach() -> None:
     """A derivative's sign; each kind of comparison is measured for some programs."""
+    spawned(seen_by_programs)
+
+
+def seen_by_programs() -> None:
     units = list(mutant_programs.units(200))
     assert {where for unit in units for where in unit.checks} == {*CHECKS}
     assert {unit.draw for unit in units} >= {Draw((family,)) for family in FAMILIES}

@@ -27,8 +27,7 @@ JAX = ArrayNamespace("jax.numpy", "jax.scipy.special")
 
 #: Rows that need NumPy's arrays and have a portable form beside it.
 FASTER = {
-    "cholesky_pullback", "eigh", "eigh_epsilon", "eigh_nan", "gaps", "lq", "norm2",
-    "squared_distances",
+    "cholesky_pullback", "eigh", "eigh_epsilon", "eigh_nan", "lq", "norm2", "squared_distances",
 }  # fmt: skip
 #: Rows that run on NumPy's arrays wherever they run; a loop's steps are run by the back end itself.
 HOST = {"adj", "expm", "logm", "sqrtm", "matrix_function", "fold"}

@@ -60,9 +60,11 @@ def scaled_ahead(e: Einsum, opens: Admits, size: Size) -> bool:
     plain = len(inner) == 1 and not any(map(indicates, e.args))
     if not plain or len(set(e.out)) < e.ndim or {*e.out} - {*chain(*e.labels)}:
         return False
-    parts = [flatten(inner[0], opens, size), factors_of(e)]
-    whole, *apart = [_time(f, size) for f in (flatten(e, opens, size), *parts)]
-    return whole < AHEAD * sum(apart)
+    joined = flatten(e, opens, size)
+    if any(op is inner[0] for op, _ in joined.operands):
+        return False
+    apart = [flatten(inner[0], opens, size), factors_of(e)]
+    return _time(joined, size) < AHEAD * sum([_time(product, size) for product in apart])
 
 
 def _time(product: Factors, size: Size) -> float:
