@@ -96,8 +96,9 @@ def _look(node: Expr) -> Any:
     if isinstance(node, Const):
         return Const, node.shape, node._dtype
     if isinstance(node, Apply):
-        params = "a place" if place_of(node) is not None else id(node.op), repr(node.params)
-        return Apply, params[: 1 if params[0] == "a place" else 2], node.shape
+        if place_of(node) is not None:
+            return Apply, "a place", node.shape
+        return Apply, id(node.op), repr(node.params), node.shape
     if isinstance(node, Var) and is_captured(node):
         return Var, node.shape, node.properties
     return (type(node), *(node.meta if isinstance(node, Part | Var) else node.shape))
