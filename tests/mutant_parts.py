@@ -35,7 +35,7 @@ PARTS: dict[str, Part] = {
               "tcalc/calculus/projection.py", "tcalc/ops/elementwise.py", "tcalc/ops/special.py",
               "tcalc/ops/bessel.py", "tcalc/ops/guard.py", "tcalc/ops/reductions.py",
               "tcalc/ops/ordering.py", "tcalc/ops/incomplete.py"),
-        tests("operators", "derivatives", "kinks", "special_functions", "directional", "properties",
+        tests("operators", "operation_counts", "derivatives", "kinks", "special_functions", "directional", "properties",
               "stability", "rules", "guards", "choices", "degenerate", "bad_input",
               "numpy_names"),
     ),
@@ -49,12 +49,12 @@ PARTS: dict[str, Part] = {
         files("tcalc/graph/normal.py", "tcalc/graph/products.py", "tcalc/graph/sums.py",
               "tcalc/graph/inlining.py", "tcalc/graph/orientation.py", "tcalc/graph/canonical.py",
               "tcalc/graph/retracing.py", "tcalc/graph/bound_variables.py"),
-        tests("normal_form", "sums", "powers_of_one_base", "retracing", "paper",
+        tests("normal_form", "operation_counts", "sums", "powers_of_one_base", "retracing", "paper",
               "derivatives", "expand", "constants", "spellings", "text_reads_back", "operators"),
     ),
     "simplification": Part(
         files("tcalc/rules/*.py"),
-        tests("rules", "stable_sums", "facts", "expand", "distances", "spellings",
+        tests("rules", "operation_counts", "stable_sums", "facts", "expand", "distances", "spellings",
               "stable_functions", "linalg", "domains", "matrix_spellings"),
     ),
     "index solving": Part(
@@ -73,12 +73,12 @@ PARTS: dict[str, Part] = {
     ),
     "plans": Part(
         files("tcalc/plan/products/*.py", "tcalc/plan/lowering/*.py", "tcalc/contraction/*.py"),
-        tests("plan", "gather", "correlations", "layouts", "merged_axes", "spellings", "wraps",
+        tests("plan", "operation_counts", "gather", "correlations", "layouts", "merged_axes", "spellings", "wraps",
               "chains", "solvers", "fuzz"),
     ),
     "loops": Part(
         files("tcalc/loops/*.py"),
-        tests("fold_sums", "fold_rows", "fold_lengths", "fold_integers", "fold_reductions",
+        tests("fold_sums", "operation_counts", "fold_rows", "fold_lengths", "fold_integers", "fold_reductions",
               "fold_until", "fold_checkpoints", "fold_arrays", "fold_forms", "folding", "fold",
               "comprehensions", "nests"),
     ),
