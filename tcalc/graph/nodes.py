@@ -22,7 +22,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -347,12 +347,12 @@ def postorder(roots: Iterable[Expr], stop: Callable[[Expr], bool] | None = None)
     """
     seen: set[Expr] = set()
     found: list[Expr] = []
-    waiting: list[Expr | None] = list(roots)[::-1]  # None: the one below it has its operands
+    waiting: list[Any] = list(roots)[::-1]  # None: the one below it has its operands
     take, see, put = waiting.pop, seen.add, found.append
     while waiting:
         node = take()
         if node is None:
-            put(cast("Expr", take()))
+            put(take())
         elif node not in seen:
             see(node)
             args = node.args

@@ -295,7 +295,11 @@ def _laid_beside(
         labels = dict(zip(node.out, other.out, strict=True))
         if [labels[x] for x in node.out] != list(other.out):
             return None
-        if node.labels == other.labels and node.extents == other.extents and _one_moved(node, other):
+        if (
+            node.labels == other.labels
+            and node.extents == other.extents
+            and _one_moved(node, other)
+        ):
             return list(zip(node.args, other.args, strict=True))
         return next(_factors_beside(node, other, 0, labels, (), alike), None)
     if isinstance(node, Add):
