@@ -25,6 +25,27 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 #: What stands behind the workspace, and is not written to.
 CANARY, BEHIND = 0xA5, 64
 
+#: A CBLAS of one function, which counts its calls.
+COUNTING = """
+enum { CblasRowMajor, CblasNoTrans, CblasTrans, CblasUpper, CblasLower };
+int calls;
+static void cblas_dgemm(int order, int turn_a, int turn_b, int m, int n, int k, double alpha,
+                        const double *a, int lda, const double *b, int ldb, double beta, double *c,
+                        int ldc)
+{
+    (void)order;
+    calls++;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = 0;
+            for (int l = 0; l < k; l++)
+                sum += (turn_a == CblasTrans ? a[l * lda + i] : a[i * lda + l])
+                       * (turn_b == CblasTrans ? b[j * ldb + l] : b[l * ldb + j]);
+            c[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * c[i * ldc + j]);
+        }
+}
+"""
+
 
 class Job(NamedTuple):
     """Expressions in one function, and what it is called with.

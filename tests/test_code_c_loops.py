@@ -12,33 +12,12 @@ import pytest
 
 import tcalc as tc
 from tcalc.languages.source.c_module import header_of
-from tests.c_programs import Job, built, called, needs_compiler, printed
+from tests.c_programs import COUNTING, Job, built, called, needs_compiler, printed
 
 pytestmark = needs_compiler
 
 W, U, X = tc.var("W", ("k", "k")), tc.var("U", ("k", "k")), tc.var("X", ("n", "k"))
 LAST = tc.fold(lambda s, t: tc.tanh(W @ s + U @ X[t]), tc.zeros("k"), "n")
-
-#: A CBLAS of one function, which counts its calls.
-COUNTING = """
-enum { CblasRowMajor, CblasNoTrans, CblasTrans, CblasUpper, CblasLower };
-int calls;
-static void cblas_dgemm(int order, int turn_a, int turn_b, int m, int n, int k, double alpha,
-                        const double *a, int lda, const double *b, int ldb, double beta, double *c,
-                        int ldc)
-{
-    (void)order;
-    calls++;
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < n; j++) {
-            double sum = 0;
-            for (int l = 0; l < k; l++)
-                sum += (turn_a == CblasTrans ? a[l * lda + i] : a[i * lda + l])
-                       * (turn_b == CblasTrans ? b[j * ldb + l] : b[l * ldb + j]);
-            c[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : beta * c[i * ldc + j]);
-        }
-}
-"""
 
 
 def steps(source: str) -> list[str]:
@@ -186,7 +165,30 @@ def test_steps_make_states_as_they_lie() -> None:
 def test_what_several_loops_read_row_by_row_is_copied_once() -> None:
     """The Hessian's loops read the slopes of all steps; they are made by columns."""
     source = tc.to_code(tc.hessian(LAST @ LAST, W), "c")
-    (slope,) = re.findall(r"const real (\w+) = sech\(", source)
+    (slope,) = re.findall(r"const real (\w+) = vector_sech\(", source)
     stored = re.findall(rf"(\w+)\[i \* n \+ j\] = {slope};", source)
     copied = re.findall(rf"\w+\[i \* k \+ j\] = ({'|'.join(stored)})\[j \* n \+ i\];", source)
     assert len(copied) == 1
+
+
+@pytest.mark.parametrize(("n", "k"), [(7, 3), (7, 16), (3, 64)])
+def test_steps_are_right_where_extents_are_said(n: int, k: int, tmp_path: Path) -> None:
+    """Few rows are written out; short ones go by columns, forward and back; no state is copied."""
+    value, sizes = LAST @ LAST, {"n": n, "k": k}
+    tree = (value, tc.grad(value, (W, U)), *([tc.hessian(value, W)] if k < 4 else []))
+    source = tc.to_code(tree, "c", "f0", sizes=sizes)
+    rng = np.random.default_rng(n)
+    arrays = {"W": rng.normal(size=(k, k)) / k**0.5, "U": rng.normal(size=(k, k)) / k}
+    job = Job("steps", tree, arrays | {"X": rng.normal(size=(n, k))}, sizes)
+    for flags in (), ("-O3", "-march=native", "-fopenmp-simd"):
+        status, found = called(built(source, tmp_path, *flags), source, "f0", job)
+        assert status == 0
+        for mine, expected in zip(found, job.expected(), strict=True):
+            np.testing.assert_allclose(mine, expected, rtol=1e-11, atol=1e-12)
+    first, *_, last = steps(source)
+    if k < 8:
+        assert "product(" not in first + last
+    else:
+        assert first.count("multiply_columns(") == last.count("multiply_columns(") == 1
+        assert "add_rows(" not in source
+        assert first.count("for (") == 2  # the steps, and what a step does entry by entry

@@ -347,3 +347,24 @@ def test_registers_are_filled_unless_loops_are_shorter() -> None:
     e = tc.sum(tc.tanh(A @ tc.var("x", "n")))
     for sizes, whole in (({}, True), ({"n": 100}, True), ({"n": 4}, False)):
         assert ("prefer-vector-width=512" in tc.to_code(e, "c", sizes=sizes)) == whole
+
+
+@pytest.mark.parametrize("flags", [(), ("-O3", "-march=native"), ("-march=native", "-DSINGLE")])
+def test_functions_of_vectors_are_right_over_the_whole_range(
+    flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    """tanh and its slope, by instructions that a processor may have, beside NumPy's."""
+    real = np.float32 if "-DSINGLE" in flags else np.float64
+    edges = [0.0, -0.0, 1e-300, 1e-8, 0.3, 0.5, 1, 5, 18.9, 22, 300, 709, 746, 1e300, np.inf]
+    with np.errstate(over="ignore"):
+        at = np.array([*edges, *np.negative(edges), np.nan], real).astype(np.float64)
+    job = Job("tanh", (tc.tanh(w), tc.sech(w)), {"w": at}, {"n": len(at)})
+    source = printed(job, 0)
+    status, found = called(built(source, tmp_path, *flags), source, "f0", job, real)
+    assert status == 0
+    with np.errstate(over="ignore"):
+        expected = np.tanh(at), 2 / (np.exp(np.abs(at)) + np.exp(-np.abs(at)))
+    for mine, wanted in zip(found, expected, strict=True):
+        near = 8 * np.finfo(real).eps
+        np.testing.assert_allclose(mine, wanted, rtol=near, atol=np.finfo(real).tiny)
+    assert np.signbit(found[0][[1, 15]]).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import tcalc as tc
 from benchmarks.printed_c import scipy_cblas
-from tests.c_programs import Job, built, called, needs_compiler
+from tests.c_programs import COUNTING, Job, built, called, needs_compiler
 
 LARGE = {"m": 1000, "n": 300, "k": 5}
 T, W = tc.var("T", ("m", "n")), tc.var("W", ("m", "n"))
@@ -70,3 +71,23 @@ def test_others_are_made_as_a_whole() -> None:
     assert "i % 64" not in tc.to_code(SQUARES, "c")  # it may have many terms
     assert "i % 64" not in tc.to_code(SQUARES, "c", sizes={"m": 30, "n": 30, "k": 5})
     assert "out_0[i % 64" not in body("rows of an array that is a result")
+
+
+@needs_compiler
+def test_products_that_a_library_would_rearrange_go_by_pieces(tmp_path: Path) -> None:
+    """Of large ones, and of rows with rows: some columns and some terms at a time, all of them."""
+    (tmp_path / "cblas.h").write_text(COUNTING)
+    crossed, large = U @ V.T, T.T @ (2 * W)
+    program = built(tc.to_code((crossed, large), "c"), tmp_path, "-DCBLAS", f"-I{tmp_path}")
+    source, count = tc.to_code((crossed, large), "c"), ctypes.c_int.in_dll(program, "calls")
+    rng = np.random.default_rng(0)
+    for (m, n, k), calls in {(7, 3, 5): 1, (40, 33, 9): 3, (300, 70, 2): 12}.items():
+        shapes = {"T": (m, n), "W": (m, n), "U": (m, k), "V": (n, k)}
+        arrays = {v: rng.normal(size=s) for v, s in shapes.items()}
+        job = Job("products", (crossed, large), arrays, {"m": m, "n": n, "k": k})
+        count.value = 0
+        status, found = called(program, source, "f", job)
+        assert status == 0
+        assert count.value == calls
+        np.testing.assert_allclose(found[0], arrays["U"] @ arrays["V"].T, atol=1e-12)
+        np.testing.assert_allclose(found[1], 2 * arrays["T"].T @ arrays["W"], atol=1e-11)

@@ -19,6 +19,7 @@ from weakref import finalize
 
 import numpy as np
 
+from ...support.c_text import routines
 from .cache import closed
 from .compiler import CONTRACTED, MOST, QUICK, loaded
 from .outlining import outlined
@@ -32,8 +33,13 @@ C_SOURCES = (
     "products.c", "triangles.c", "general.c", "factors.c", "distances.c", "crossed.c",
     "correlations.c", "columns.c",
 )  # fmt: skip
-#: What entries of doubles are made of in every program.
-EXPONENTIALS = "exponentials.c"
+#: What entries of doubles are made of, where a product and a sum are one instruction.
+_EXPONENTIALS = f"""
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define EXPONENTIALS
+{routines("exponentials.c")}
+#endif
+"""
 #: What Python asks of the routines.
 ROUTINES = ("tcalc_give", "tcalc_give_lapack", "tcalc_try", "tcalc_routines")
 #: Functions of BLAS and of LAPACK in the order in which the routines take them.
@@ -49,13 +55,14 @@ _LOCK = threading.Lock()
 
 _PRELUDE = """
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef {real} real;
 typedef double wide;
 typedef int (*Body)(char **, long, long);
-#define ALWAYS static inline __attribute__((always_inline))
+#define INLINED inline __attribute__((always_inline))
 #define F(name) {function}
 """
 _VECTORS = """
@@ -85,7 +92,7 @@ def prelude(char: str) -> str:
 
 @cache
 def _source() -> str:
-    return "\n".join(map(_text, C_SOURCES))
+    return "\n".join([_text("blas.c"), routines("pieces.c"), *map(_text, C_SOURCES)])
 
 
 def _text(name: str) -> str:
@@ -122,8 +129,8 @@ def heading(char: str) -> str:
     renamed = [_RENAMED.format(name=name, symbol=f + suffix) for f, name in RENAMED.items()]
     vectored = _VECTORS.format(vectors=vectors[0], later=vectors[1], renamed="\n".join(renamed))
     # Loops that call what is not inlined are not made of vectors.
-    entries = ENTRY_FUNCTIONS.replace("static inline", "ALWAYS")
-    entries = (_text(EXPONENTIALS) if char == "d" else "") + entries
+    entries = ENTRY_FUNCTIONS.replace("static inline", "static INLINED")
+    entries = (_EXPONENTIALS if char == "d" else "") + entries
     written = prelude(char) + vectored + entries + REDUCTION_FUNCTIONS + POWERS
     return written + "\n".join([*declared, *bind])
 

@@ -42,7 +42,7 @@ ENTRIES: dict[str, str] = {
     "ndtr": "(erfc{f}({0} * (real)-0x1.6a09e667f3bcdp-1) / 2)",
     "gammaln": "({0} == -INFINITY ? {0} : lgamma{f}({0}))",
     "logaddexp": "_logaddexp({0}, {1})",
-    **{name: f"_{name}({{0}})" for name in OF_DECAY},
+    **{name: f"quick_{name}({{0}})" for name in OF_DECAY},
     "xlogy": "({0} == 0 && {1} == {1} ? 0 : {0} * log{f}({1}))",
     "sign": "({0} > 0 ? 1 : {0} < 0 ? -1 : {0} == 0 ? 0 : {0})",
     "mod": "_mod({0}, {1})",
@@ -86,25 +86,25 @@ static inline real _mod(real a, real b) {
 }
 
 #ifndef EXPONENTIALS
-static inline real _decay(real x) { return F(exp)(-F(fabs)(x)); }
-static inline real _log1p_of_part(real x) { return F(log1p)(x); }
-static inline real _where_negative(real x, real a, real b) { return x < 0 ? a : b; }
-static inline real _tanh(real x) { return F(tanh)(x); }
-static inline real _sech(real x) { real e = _decay(x); return 2 * e / (1 + e * e); }
+static inline real decay(real x) { return F(exp)(-F(fabs)(x)); }
+static inline real log1p_of_part(real x) { return F(log1p)(x); }
+static inline real where_negative(real x, real a, real b) { return x < 0 ? a : b; }
+static inline real quick_tanh(real x) { return F(tanh)(x); }
+static inline real quick_sech(real x) { real e = decay(x); return 2 * e / (1 + e * e); }
 #endif
 
-static inline real _sigmoid(real x) {
-    real e = _decay(x), share = 1 / (1 + e);
-    return _where_negative(x, e * share, share);
+static inline real quick_sigmoid(real x) {
+    real e = decay(x), share = 1 / (1 + e);
+    return where_negative(x, e * share, share);
 }
 
-static inline real _softplus(real x) {
-    return _where_negative(x, 0, x) + _log1p_of_part(_decay(x));
+static inline real quick_softplus(real x) {
+    return where_negative(x, 0, x) + log1p_of_part(decay(x));
 }
 
 static inline real _logaddexp(real a, real b) {
     real high = a > b ? a : b;
-    return a == b ? a + (real)0.69314718055994530942 : high + _log1p_of_part(_decay(a - b));
+    return a == b ? a + (real)0.69314718055994530942 : high + log1p_of_part(decay(a - b));
 }
 """
 

@@ -55,6 +55,8 @@ class C(Writer):
     width = 68
     own_words: frozenset[str] = frozenset(["ahead"])
     embedding_axes = 2
+    #: Operators that have a function of the processor's vectors.
+    quick: ClassVar[Mapping[str, str]] = {"tanh": "vector_tanh", "sech": "vector_sech"}
     forms: ClassVar[tuple[Callable[..., Value | None], ...]] = (
         by_lags, by_windows, by_own_windows, by_product, by_stacks, by_factor,
     )  # fmt: skip
@@ -311,7 +313,7 @@ class C(Writer):
     # --- operators ---
 
     def call(self, op: Operator, args: Sequence[Code]) -> Code | None:
-        written = entry(op.name, self.integers)
+        written = entry(self.quick.get(op.name, op.name), self.integers)
         if written is None:
             return routine_call(self, op, [value(a) for a in args])
         return lifted(written, self.mixed(args))

@@ -8,19 +8,23 @@ from itertools import pairwise
 from math import prod
 
 from . import infix
-from .c_nests import Call, Line, Node, atom, nest
+from .c_nests import Call, Line, Loop, Node, atom, nest
 from .c_orders import as_they_lie, operations, window
 from .c_values import Value, entry_of, in_memory, transposed, value
-from .c_writer import Writer
+from .c_writer import FEW, Writer
 from .language import Code
 
 #: Rows and columns of a product that is worth making its operands.
 BLOCK = 8
+#: Most terms of a product of so few rows, columns and terms each that compilers write it out.
+WRITTEN_OUT = 1024
 
 
 def product(language: Writer, a: Value, b: Value) -> Value:
     """A product of matrices; of a symmetric one half is computed."""
     half = symmetric(a, b)
+    if not half and _few(language, [*a.shape, b.shape[1]]):
+        return einsum(language, [a, b], [(0, 1), (1, 2)], (0, 2))
     (left, ai, ak), (right, bk, bj) = matrix(language, a), matrix(language, b)
     array, found = language.storage((a.shape[0], b.shape[1]))
     sizes = f"{a.shape[0]}, {a.shape[1]}" if half else f"{a.shape[0]}, {b.shape[1]}, {a.shape[1]}"
@@ -28,6 +32,12 @@ def product(language: Writer, a: Value, b: Value) -> Value:
     call = f"{name}({sizes}, {left}, {ai}, {ak}, {right}, {bk}, {bj}, {array.name})"
     language.emit(Call(call, (array.name,)), made=[array])
     return replace(found, fresh=True)
+
+
+def _few(language: Writer, extents: Sequence[str]) -> bool:
+    """Are the extents of a product so few that it is sooner written out than a routine called?"""
+    lengths = [language.length(n) for n in extents]
+    return max(lengths) < FEW and prod(lengths) <= WRITTEN_OUT
 
 
 def merged(v: Value, axes: Sequence[int]) -> tuple[str, str] | None:
@@ -59,6 +69,8 @@ def by_product(
         or sorted([*left, *summed]) != sorted(p)
         or sorted([*summed, *right]) != sorted(q)
     ):
+        return None
+    if _few(language, [*values[0].shape, *[values[1].shape[q.index(k)] for k in right]]):
         return None
     sides = [(v, w, own) for v, w, own in zip(values, (p, q), (left, right), strict=True)]
     lengths = [prod([language.length(v.shape[w.index(k)]) for k in own]) for v, w, own in sides]
@@ -272,6 +284,8 @@ def adding(
     order = language.ordered(body, target, rows, [i for i in over if i not in rows], over)
     if not language.integers:
         body = language.turned(body, order[-1], over, made)
+    short = _short(language, order, rows, over)
+    order = short or order
     depth = next((k for k, i in enumerate(order) if i not in rows), len(order))
     outer, inner = order[:depth], order[depth:]
     own = [i for i in inner if i in rows]
@@ -283,4 +297,27 @@ def adding(
         inner = inner[:-1]
     start = nest(own, [over[i] for i in own], [Line(target, "=", "0")])
     add = nest(inner, [over[i] for i in inner], last)
+    add = [_written_out(node) for node in add] if short else add
     return nest(outer, [over[i] for i in outer], [*start, *add])
+
+
+def _short(
+    language: Writer, order: Sequence[str], rows: Sequence[str], over: Mapping[str, str]
+) -> list[str]:
+    """The loops with those of a sum innermost, where these and the last other one are so short that
+    compilers write them out, and make vectors of what is next to each other then; else none.
+
+    Entries of the result are numbers while they are added to, which they are in no other order.
+    """
+    sums = [i for i in order if i not in rows]
+    if not sums or order[-1] not in rows:
+        return []
+    few = [language.length(over[i]) for i in (order[-1], *sums)]
+    return [*[i for i in order if i in rows], *sums] if max(few) < FEW > prod(few) // FEW else []
+
+
+def _written_out(node: Node) -> Node:
+    """A nest of loops that compilers write out."""
+    if not isinstance(node, Loop):
+        return node
+    return replace(node, body=[_written_out(inner) for inner in node.body], short=True)

@@ -9,12 +9,9 @@ from dataclasses import replace
 from .c_module import Prepared, comment, headed, parameter, prepared, storage_text, words_of
 from .c_nests import lines
 from .c_parts import WHOLE, Part, parted
-from .c_writer import Writer
+from .c_writer import FEW, Writer
 from .language import FunctionText
 from .scope import unlike
-
-#: Extents from which loops cost less than what compilers make of them for one extent.
-FEW = 8
 
 
 def function_lines(language: Writer, f: FunctionText) -> list[str]:

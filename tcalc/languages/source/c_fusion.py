@@ -112,7 +112,7 @@ class Fusion:
         needed = _needed(between, node)
         rest = [n for n in between if all(n is not m for m in needed)]
         body = [*other.body, *_named_alike(node, other).body]
-        merged = Loop(other.index, other.extent, body)
+        merged = other.around(body)
         return [*self._with([*out[:at], *needed], merged), *rest]
 
     def _partner(self, out: list[Node], node: Loop) -> int | None:
@@ -180,7 +180,7 @@ def _apart(loop: Loop) -> list[Loop]:
     calls = any(re.search(r"\b(?!index_)\w+\(", text) for text in texts(rest))
     if not loop.plain or local or not calls:
         return [loop]
-    return [Loop(loop.index, loop.extent, body) for body in (first, rest)]
+    return [loop.around(body) for body in (first, rest)]
 
 
 def _named_alike(node: Loop, other: Loop) -> Loop:

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from ...graph.nodes import Var
+from ...support.c_text import routines as shared
 from .c_fusion import Fusion, live, localised
 from .c_memory import narrowed, reused
 from .c_nests import Array, Line, Node, Statement, atom, flat, lettered, lines, replaced, texts
@@ -20,11 +21,13 @@ from .c_words import KEYWORDS, LIBRARY, OWN
 from .c_writer import Writer
 from .language import FunctionText
 
-#: Files of `routines/`, of which later ones call earlier ones.
+#: Files of `routines/`, of which later ones call earlier ones, and those that plans share.
 ROUTINES = (
-    "numbers.c", "special.c", "bessel.c", "products.c", "windows.c", "correlations.c", "rows.c",
-    "factors.c", "spectral.c", "matrices.c", "roots.c", "minors.c", "differences.c",
+    "numbers.c", "exponentials.c", "quick.c", "special.c", "bessel.c", "blas.c", "pieces.c",
+    "products.c", "windows.c", "correlations.c", "rows.c", "factors.c", "spectral.c", "matrices.c",
+    "roots.c", "minors.c", "differences.c",
 )  # fmt: skip
+SHARED = frozenset({"exponentials.c", "pieces.c"})
 
 
 @cache
@@ -33,7 +36,8 @@ def loaded(files: Sequence[str]) -> dict[str, str]:
     folder = Path(__file__).with_name("routines")
     found: dict[str, str] = {}
     for name in files:
-        text = (folder / name).read_text(encoding="utf-8")
+        own = name not in SHARED
+        text = (folder / name).read_text(encoding="utf-8") if own else shared(name)
         for part in re.split(r"\n\n(?=/\*|static|#|template)", text.strip()):
             named = _NAMED.search(part)
             if named:
@@ -124,9 +128,12 @@ def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
             nodes.append(Line(f"*{out}", "=", leaf.entry(()).text))
     outputs = [out for out, _ in results]
     nodes = live(replaced(nodes, names), outputs)
-    nodes = live(localised(Fusion(arrays, alone).fused(nodes), arrays, outputs), outputs)
+    nodes = _fused(nodes, arrays, outputs, alone)
     if alone:
-        nodes = by_rows_together(narrowed(nodes, arrays, outputs), arrays)
+        nodes = narrowed(nodes, arrays, outputs)
+        split = by_rows_together(nodes, arrays)
+        # What stood in a loop with a product may be one with what follows.
+        nodes = nodes if split == nodes else _fused(split, arrays, outputs, alone)
         nodes = turned_ahead(nodes, arrays, taken, language.index(2), language.length)
         nodes = by_parts(nodes, arrays, outputs, language.length)
     nodes = reused(nodes, arrays, outputs)
@@ -140,6 +147,13 @@ def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
     sizes = sorted(scope.sizes.values())
     comment = [f.doc, *shown, f"Row by row: {'; '.join(about)}."]
     return Prepared(f, nodes, results, stored, sizes, comment)
+
+
+def _fused(
+    nodes: list[Node], arrays: Mapping[str, Array], outputs: Sequence[str], alone: bool
+) -> list[Node]:
+    """Nests fused, entries that one turn of a loop fills and reads as numbers."""
+    return live(localised(Fusion(arrays, alone).fused(nodes), arrays, outputs), outputs)
 
 
 def words_of(texts: Iterable[str]) -> set[str]:
@@ -250,19 +264,17 @@ def module_text(functions: Sequence[list[str]], sizes: Iterable[int] = ()) -> st
     return "\n\n".join(parts) + "\n"
 
 
-#: Parts for few extents, whose loops compilers write out, and the same for all others.
+#: Parts for all extents but the few whose loops compilers write out.
 _HINTS = """
 #if defined(__GNUC__)
-#define INLINED inline __attribute__((always_inline))
 #define SELDOM __attribute__((cold, noinline))
 #else
-#define INLINED inline
 #define SELDOM
 #endif"""
 
 
 def _hints(text: str) -> str:
-    return _HINTS if "static INLINED" in text else ""
+    return _HINTS if "static SELDOM" in text else ""
 
 
 #: Functions of numbers of which GNU's library has vectors, and those since version 2.35.

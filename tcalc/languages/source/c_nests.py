@@ -70,7 +70,7 @@ class Call:
 class Loop:
     """A loop over an index from 0 on; `plain` ones may be fused.
 
-    It goes on only while `going` holds, if it is said.
+    It goes on only while `going` holds, if it is said. A sum in `short` ones is written out.
     """
 
     index: str
@@ -79,6 +79,7 @@ class Loop:
     plain: bool = True
     backward: bool = False
     going: str = ""
+    short: bool = False
 
     def around(self, body: list[Node]) -> Loop:
         """The loop with another body."""
@@ -198,7 +199,8 @@ def mapped(node: Node, text: Mapping[str, str] | object) -> Node:
     if isinstance(node, Loop):
         body = [mapped(inner, text) for inner in node.body]
         going = text(node.going) if node.going else ""
-        return Loop(text(node.index), text(node.extent), body, node.plain, node.backward, going)
+        index, extent = text(node.index), text(node.extent)
+        return replace(node, index=index, extent=extent, body=body, going=going)
     if isinstance(node, Call):
         written = tuple([str(text(name)) for name in node.writes])
         return Call(text(node.text), written, node.status, node.when and text(node.when))
@@ -249,7 +251,7 @@ def _loop(node: Loop, vectors: bool) -> list[str]:
         for line in node.body
         if isinstance(line, Line) and line.sign == "+=" and line.target.isidentifier()
     ]
-    straight = vectors and all(isinstance(line, Line) for line in node.body)
+    straight = vectors and not node.short and all(isinstance(line, Line) for line in node.body)
     pragma = [f"#pragma omp simd reduction(+: {', '.join(summed)})"] if summed and straight else []
     inside = [line if line.startswith("#") else f"    {line}" for line in body]
     return [*pragma, head, *inside] if one else [*pragma, f"{head} {{", *inside, "}"]

@@ -25,7 +25,7 @@ _OWN = (
     "betainc", "betaln", "digamma", "erfcinv", "erfinv", "gammainc", "gammaincc",
     "gammaln", "gammasgn", "log_ndtr", "logaddexp", "logcosh", "logit", "maximum", "minimum", "mod",
     "ndtr", "ndtri", "polygamma", "reciprocal0", "relu", "rgamma", "sech", "sigmoid", "sign",
-    "softplus", "stdtr", "xlogy", "inverse_mills",
+    "softplus", "stdtr", "xlogy", "inverse_mills", "vector_sech", "vector_tanh",
 )  # fmt: skip
 
 #: Templates of entries, as `infix.filled` reads them.

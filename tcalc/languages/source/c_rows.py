@@ -97,7 +97,8 @@ def turned_ahead(
 ) -> list[Node]:
     """Matrices that all steps of a loop multiply by, with short rows, by columns: copied before it.
 
-    Then entries of a result are sums side by side, and none is along a row.
+    Then entries of a result are sums side by side, and none is along a row. Those of a transposed
+    matrix are so as it lies: they need no zeros to begin with.
     """
     found: list[Node] = []
     for node in nodes:
@@ -133,8 +134,28 @@ def _by_columns(
                     taken.add(copies[a].name)
                 name = copies[a].name
                 node = replace(node, text=f"multiply_columns({n}, {m}, {name}, {x}, {y})")
+        elif isinstance(node, Call) and (given := _ADDED.fullmatch(node.text)):
+            begun = _begun(found, given[5], given[2]) if length(given[2]) in SHORT else None
+            if begun is not None:
+                found, text = begun, node.text.replace("add_rows", "multiply_columns")
+                node = replace(node, text=text)
         found.append(node)
     return found
 
 
+def _begun(nodes: Sequence[Node], y: str, extent: str) -> list[Node] | None:
+    """The nodes without the loop that fills an array with zeros, where none names it since."""
+    named = [k for k, node in enumerate(nodes) if y in words(node)]
+    loop = nodes[named[-1]] if named else None
+    if not isinstance(loop, Loop) or loop.extent != extent:
+        return None
+    lines = [n for n in loop.body if isinstance(n, Line) and y not in words(n)]
+    zero = Line(f"{y}[{loop.index}]", "=", "0")
+    if len(lines) != len(loop.body) - 1 or zero not in loop.body:
+        return None
+    rest = [loop.around([*lines])] if lines else []
+    return [*nodes[: named[-1]], *rest, *nodes[named[-1] + 1 :]]
+
+
+_ADDED = re.compile(r"add_rows\(([^,]+), ([^,]+), (\w+), (\w+), (\w+)\)")
 _ROWS = re.compile(r"multiply_rows\(([^,]+), ([^,]+), (\w+), (\w+), (\w+)\)")

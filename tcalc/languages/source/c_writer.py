@@ -30,6 +30,8 @@ from .scope import FunctionScope
 EMITTED = 60
 #: Turns of an innermost loop that cost less than its other parts.
 SHORT = 8
+#: Extents from which loops cost less than what compilers make of them for one extent.
+FEW = 8
 
 
 class Writer(ABC):

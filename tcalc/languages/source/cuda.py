@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from ...graph.extents import Extent
 from .c import C
@@ -29,6 +30,7 @@ class Cuda(C):
 
     name = "CUDA"
     reserved = RESERVED
+    quick: ClassVar[Mapping[str, str]] = {}
     forms = (by_product, by_batches, by_factor)
     routines = ROUTINES
 

@@ -1,11 +1,10 @@
 /* Dense linear algebra on row-major matrices: a pointer and the strides of rows and of columns.
 
-   `real` and F(name) come from a prelude. Most work is handed to gemm; what is written out here are
-   small triangles, which LAPACK and BLAS are slow at, and copies between triangles. Routines that
-   return an int return 0, or 1 where the caller has to do it another way or to raise an error. */
+   Most work is handed to gemm; what is written out here are small triangles, which LAPACK and BLAS
+   are slow at, and copies between triangles. Routines that return an int return 0, or 1 where the
+   caller has to do it another way or to raise an error. */
 
 #include <float.h>
-#include <string.h>
 #ifdef __SSE2__
 #include <xmmintrin.h>
 #endif
@@ -25,41 +24,8 @@ enum { TILE = 32 };
    takes longer than gemm. */
 enum { TINY = 64, FEW = 1000000 };
 
-/* Most multiplications of a piece of a product, its extents, and rows of which all pieces go
-   before others, so that they stay in cache. */
-enum { PIECE = 1000000, DEEP = 128, THIN = 32, TALL = 1000 };
-
-static void (*gemm_)(const char *, const char *, const int *, const int *, const int *,
-                     const real *, const real *, const int *, const real *, const int *,
-                     const real *, real *, const int *);
-static void (*gemv_)(const char *, const int *, const int *, const real *, const real *,
-                     const int *, const real *, const int *, const real *, real *, const int *);
-static void (*syrk_)(const char *, const char *, const int *, const int *, const real *,
-                     const real *, const int *, const real *, real *, const int *);
-
-/* Multiplications up to which a product goes by pieces. */
-static double pieces_until;
-
-/* gemm, gemv and syrk of the precision of `real`, and what the caller measured. */
-void tcalc_give(void **found, double until)
-{
-    memcpy(&gemm_, found + 0, sizeof gemm_);
-    memcpy(&gemv_, found + 1, sizeof gemv_);
-    memcpy(&syrk_, found + 2, sizeof syrk_);
-    pieces_until = until;
-}
-
-static long smaller(long a, long b) { return a < b ? a : b; }
-static long larger(long a, long b) { return a > b ? a : b; }
-
-/* Fortran sees row-major memory as the transpose. 'N' if the rows of an operand are contiguous, so
-   that it is the transpose, else 'T'; `lead` is the distance between what is contiguous. */
-static char flag(long rows, long columns, long row, long column, int *lead)
-{
-    int by_rows = (column == 1 || columns == 1) && (row >= columns || rows == 1);
-    *lead = (int)larger(1, by_rows ? larger(row, columns) : larger(column, rows));
-    return by_rows ? 'N' : 'T';
-}
+/* Rows of which all pieces go before others, so that they stay in cache. */
+enum { TALL = 1000 };
 
 static void scaled(real beta, real *out, long ldo, long m, long n)
 {
@@ -76,43 +42,6 @@ static void tiny_product(real alpha, const real *x, long xr, long xc, const real
             real c = alpha * x[i * xr + p * xc];
             for (long j = 0; j < n; j++)
                 out[i * ldo + j] += c * y[p * yr + j * yc];
-        }
-}
-
-static void whole(real alpha, const real *x, long xr, long xc, const real *y, long yr, long yc,
-                  real beta, real *out, long ldo, long m, long k, long n)
-{
-    int mi = (int)m, ki = (int)k, ni = (int)n, ldx, ldy, ld = (int)larger(ldo, n);
-    char fx = flag(m, k, xr, xc, &ldx), fy = flag(k, n, yr, yc, &ldy);
-    gemm_(&fy, &fx, &ni, &mi, &ki, &alpha, y, &ldy, x, &ldx, &beta, out, &ld);
-}
-
-/* One of the fewest parts of equal length that are not longer than `most`. */
-static long part(long extent, long most)
-{
-    long count = (extent + most - 1) / most;
-    return (extent + count - 1) / count;
-}
-
-/* The product by pieces that OpenBLAS multiplies as they lie: its way of rearranging larger ones
-   first costs more. Only those of y, a few columns each, are copied. */
-static void pieces(real alpha, const real *x, long xr, long xc, const real *y, long yr, long yc,
-                   real beta, real *out, long ldo, long m, long k, long n)
-{
-    real held[DEEP * THIN];
-    long thin = THIN, deep = part(k, DEEP), high = part(m, PIECE / (deep * thin));
-    for (long j = 0; j < n; j += thin)
-        for (long p = 0; p < k; p += deep) {
-            long columns = smaller(thin, n - j), depth = smaller(deep, k - p);
-            const real *piece = y + p * yr + j * yc;
-            for (long a = 0; a < depth && yc == 1; a++)
-                memcpy(held + a * columns, piece + a * yr, (size_t)columns * sizeof(real));
-            for (long b = 0; b < columns && yc != 1; b++)
-                for (long a = 0; a < depth; a++)
-                    held[a * columns + b] = piece[a * yr + b * yc];
-            for (long i = 0; i < m; i += high)
-                whole(alpha, x + i * xr + p * xc, xr, xc, held, columns, 1, p ? 1 : beta,
-                      out + i * ldo + j, ldo, smaller(high, m - i), depth, columns);
         }
 }
 
@@ -151,9 +80,8 @@ static void product(real alpha, const real *x, long xr, long xc, const real *y, 
         gemv_(&turned, fx == 'N' ? &ki : &mi, fx == 'N' ? &mi : &ki, &alpha, x, &ldx, y, &step,
               &beta, out, &to);
     } else {
-        int copied = work > PIECE || (fx == 'N' && fy == 'T' && m > THIN);
-        (work <= pieces_until && copied ? pieces : whole)(alpha, x, xr, xc, y, yr, yc, beta, out, ldo,
-                                                          m, k, n);
+        int copied = work <= pieces_until && in_pieces(work, fx == 'N' && fy == 'T', m);
+        (copied ? pieces : whole)(alpha, x, xr, xc, y, yr, yc, beta, out, ldo, m, k, n);
     }
 }
 

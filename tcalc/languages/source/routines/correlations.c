@@ -1,10 +1,3 @@
-/* For functions that are fast where their numbers are known. */
-#ifdef __GNUC__
-#define INLINED inline __attribute__((always_inline))
-#else
-#define INLINED inline
-#endif
-
 /* How many numbers are worked on at once: those of a vector register. */
 #ifdef __AVX512F__
 #define LANES ((ptrdiff_t)(64 / sizeof(real)))
@@ -20,18 +13,6 @@
 
 /* Most axes of windows that are kept, or summed. */
 #define AXES 8
-
-/* a b + c, rounded once where that is as fast. */
-static INLINED real add_product(real a, real b, real c)
-{
-#if defined(SINGLE) && defined(FP_FAST_FMAF)
-    return fmaf(a, b, c);
-#elif !defined(SINGLE) && defined(FP_FAST_FMA)
-    return fma(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
 
 /* How many entries some axes have. */
 static inline ptrdiff_t entries(ptrdiff_t axes, const ptrdiff_t axis[][3])

@@ -1,3 +1,22 @@
+/* For functions that are fast where their numbers are known. */
+#ifdef __GNUC__
+#define INLINED inline __attribute__((always_inline))
+#else
+#define INLINED inline
+#endif
+
+/* a b + c, rounded once where that is as fast. */
+static INLINED real add_product(real a, real b, real c)
+{
+#if defined(SINGLE) && defined(FP_FAST_FMAF)
+    return fmaf(a, b, c);
+#elif !defined(SINGLE) && defined(FP_FAST_FMA)
+    return fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
 #define REAL_EPSILON (sizeof(real) == sizeof(float) ? FLT_EPSILON : DBL_EPSILON)
 
 static inline ptrdiff_t index_abs(ptrdiff_t a)
