@@ -192,3 +192,28 @@ def test_steps_are_right_where_extents_are_said(n: int, k: int, tmp_path: Path) 
         assert first.count("multiply_columns(") == last.count("multiply_columns(") == 1
         assert "add_rows(" not in source
         assert first.count("for (") == 2  # the steps, and what a step does entry by entry
+
+
+def test_states_are_made_in_the_rows_that_keep_them(tmp_path: Path) -> None:
+    """Several states, forward and back, any number of steps, one of them a copy of another."""
+    A, x = tc.var("A", ("k", "k")), tc.var("x", ("k", "k"))
+    made = tc.fold(lambda s, t: (A @ s[0] * X[t], s[0], s[2] + s[0] @ s[1]), (x, 2 * x, A), "n")
+    value = tc.sum(made[0] * made[1]) + tc.sum(made[2] ** 2)
+    tree = (value, tc.grad(value, (A, x)), made)
+    source = tc.to_code(tree, "c", "f0")
+    kept = re.findall(r"real \*\w+ = \w+(?: \+ 1 < n)? \? &(\w+)\[.*\] : (\w+);", source)
+    assert len(kept) >= 2
+    assert all(
+        f"{state}[" not in step
+        for _, state in kept
+        for step in steps(source)
+        if f": {state};" in step
+    )
+    rng, library = np.random.default_rng(0), built(source, tmp_path, "-O1")
+    for n, k in [(0, 2), (1, 3), (2, 2), (6, 3)]:
+        arrays = {"A": rng.normal(size=(k, k)), "x": rng.normal(size=(k, k))}
+        job = Job("states", tree, arrays | {"X": rng.normal(size=(n, k))}, {"n": n, "k": k})
+        status, found = called(library, source, "f0", job)
+        assert status == 0
+        for mine, expected in zip(found, job.expected(), strict=True):
+            np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-10)

@@ -12,6 +12,7 @@ from pathlib import Path
 from ...graph.nodes import Var
 from ...support.c_text import routines as shared
 from .c_fusion import Fusion, live, localised
+from .c_histories import kept_in_place
 from .c_memory import narrowed, reused
 from .c_nests import Array, Line, Node, Statement, atom, flat, lettered, lines, replaced, texts
 from .c_rows import by_rows_together, turned_ahead
@@ -128,6 +129,9 @@ def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
             nodes.append(Line(f"*{out}", "=", leaf.entry(()).text))
     outputs = [out for out, _ in results]
     nodes = live(replaced(nodes, names), outputs)
+    if alone:
+        most = max([len(a.shape) for a in arrays.values()], default=0)
+        nodes = kept_in_place(nodes, arrays, outputs, language.index(most + 1), scope.fresh)
     nodes = _fused(nodes, arrays, outputs, alone)
     if alone:
         nodes = narrowed(nodes, arrays, outputs)

@@ -140,6 +140,9 @@ def nest(index: Sequence[str], extents: Sequence[str], body: list[Node]) -> list
 
 
 def targets(node: Line | Call) -> tuple[str, ...]:
+    """What is written to; where a pointer is made that others write by, what it points to too."""
+    if isinstance(node, Line) and node.kind == "real *":
+        return (node.written, *re.findall(r"(?<=&)\w+|(?<= : )\w+$", node.value))
     return node.writes if isinstance(node, Call) else (node.written,)
 
 
