@@ -162,6 +162,12 @@ def test_steps_make_states_as_they_lie() -> None:
     assert "[(l * k + i) * k + j];" not in source
 
 
+def test_steps_are_written_in_the_form_of_least_work() -> None:
+    """As in plans: V W + Z W is one product."""
+    source = tc.to_code(tc.hessian(LAST @ LAST, W), "c", sizes={"n": 64, "k": 16})
+    assert max(step.count("product(k * k") for step in steps(source)) == 2
+
+
 def test_what_several_loops_read_row_by_row_is_copied_once() -> None:
     """The Hessian's loops read the slopes of all steps; they are made by columns."""
     source = tc.to_code(tc.hessian(LAST @ LAST, W), "c")

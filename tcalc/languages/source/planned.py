@@ -26,26 +26,32 @@ COMPARED = 500
 
 
 def written_form(
-    results: Sequence[Any], sizes: Mapping[str, int], machine: Machine = NOMINAL_MACHINE
+    results: Sequence[Any],
+    sizes: Mapping[str, int],
+    machine: Machine = NOMINAL_MACHINE,
+    times: int = 1,
 ) -> list[Expr]:
     """The results as they are written, products that several of their parts need as one node.
 
-    They stay as they are where they are large, or extents are others less more than they are.
+    They stay as they are where they are large, or extents are others less more than they are. Those
+    of a loop's step are made so many `times`, and those that are made 0 times stay too.
     """
     roots = [stable(leaf) for leaf in results]
-    if len(postorder(roots)) > COMPARED:
+    if not times or len(postorder(roots)) > COMPARED:
         return roots
     known = {**dict.fromkeys(dimensions(roots), NOMINAL), **sizes}
     options = [_values(leaf, root, known) for leaf, root in zip(results, roots, strict=True)]
-    return list(_chosen(_Same(options, tuple(known.items()), machine)))
+    return list(_chosen(_Same(options, tuple(known.items()), machine, times)))
 
 
 class _Same:
     """Values of results, extents and what runs them: the same where the expressions are."""
 
-    def __init__(self, options: list[list[Expr]], sizes: Known, machine: Machine) -> None:
-        self.options, self.sizes, self.machine = options, sizes, machine
-        self.key = (tuple([tuple(map(id, values)) for values in options]), sizes, machine)
+    def __init__(
+        self, options: list[list[Expr]], sizes: Known, machine: Machine, times: int
+    ) -> None:
+        self.options, self.sizes, self.machine, self.times = options, sizes, machine, times
+        self.key = (tuple([tuple(map(id, values)) for values in options]), sizes, machine, times)
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -59,7 +65,7 @@ def _chosen(given: _Same) -> list[Expr]:
     """The form of the results; of several languages the first one finds it."""
     known = dict(given.sizes)
     try:
-        found, way = planned(given.options, known, given.machine)
+        found, way = planned(given.options, known, given.machine, given.times)
     except ShapeError:
         return [values[0] for values in given.options]
 

@@ -48,7 +48,6 @@ from .nodes import (
     placed_once,
     read_once,
     scaled_ahead,
-    stable,
 )
 from .planned import written_form
 from .products import Products
@@ -80,6 +79,8 @@ class SourceProgram(Sums):
         The program of whose function this one writes the integers that index, nothing else.
     sizes : mapping, optional
         Extents of dimensions, by which forms are chosen.
+    times : int, optional
+        How often it runs, of a step; 0 where forms stay as they are.
     """
 
     def __init__(
@@ -90,13 +91,12 @@ class SourceProgram(Sums):
         prefix: str = "t",
         around: SourceProgram | None = None,
         sizes: Mapping[str, int] | None = None,
+        times: int = 0,
     ) -> None:
         self.sizes = sizes or {}
         results, whole = leaves(tree), names is None and around is None
         machine = COMPILED_MACHINE if "ahead" in language.own_words else NOMINAL_MACHINE
-        self.roots = (
-            written_form(results, self.sizes, machine) if whole else list(map(stable, results))
-        )
+        self.roots = written_form(results, self.sizes, machine, 1 if whole else times)
         if "ahead" in language.own_words:
             self.roots = hoisted(self.roots, self.sizes, machine)
         self.tree = unflatten(tree, iter(self.roots))
@@ -378,17 +378,18 @@ class SourceProgram(Sums):
             for letter, group in zip("sxc", (loop.states, loop.slices, loop.fixed), strict=True)
             for k, v in enumerate(group)
         }
-        name = self.inside("step", tuple(loop.following.values()), names)
+        times = self.extent(loop.times) if "ahead" in self.language.own_words else 0
+        name = self.inside("step", tuple(loop.following.values()), names, times)
         n, m = len(loop.states), len(loop.states) + len(loop.slices)
         args = [self.operand(node, k) for k in range(len(node.args))]
         return self.language.fold(name, (args[:n], args[n:m], args[m:]), Turns.of(loop))
 
-    def inside(self, stem: str, tree: Any, names: Mapping[str, Var]) -> str:
+    def inside(self, stem: str, tree: Any, names: Mapping[str, Var], times: int = 0) -> str:
         self.nestings += 1
         name = f"{unlike(stem, self.scope.taken, '_')}{self.nestings}"
         given = {v.name: p for p, v in names.items()}
         prefix = f"{self.scope.prefix}{self.nestings}_"
-        inner = SourceProgram(type(self.language), tree, given, prefix, sizes=self.sizes)
+        inner = SourceProgram(type(self.language), tree, given, prefix, None, self.sizes, times)
         inner.scope.within(self.scope)
         result = inner.walked()
         for dim, size in inner.scope.sizes.items():

@@ -59,13 +59,14 @@ def planned(
     options: Sequence[Sequence[Expr]],
     sizes: Mapping[str, int],
     machine: Machine = NOMINAL_MACHINE,
+    times: int = 1,
 ) -> tuple[list[Expr], LoweringChoice]:
     """What a plan computes of the values that every root may have, as expressions to be written.
 
     Which value, in which spelling, and the way in which it is lowered; what loops make in their
     steps. Kernels that stand for several nodes are none of it: they are for plans only.
     """
-    given = given_for(sizes, machine=machine)._replace(unfused=True)
+    given = given_for(sizes, machine=machine, times=times)._replace(unfused=True)
     best = stepwise(chosen(options, sizes, machine), given)
     return list(best.roots), best.way
 
