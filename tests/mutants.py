@@ -1,48 +1,41 @@
-"""Do the tests notice planted faults? ``python -m tests.mutants [--part NAME] [--count N]``.
+"""Are planted faults noticed? ``python -m tests.mutants [--part NAME] [--count N] [--seed N]``.
 
-Faults (`mutations`) are drawn from the modules of each part (`mutant_parts`), planted one at a time
-in a copy of the repository, and the part's tests are run that enter the function with the fault,
-quick ones first, up to the first that fails. Which test enters which functions is measured once for
-every test file (`--map`, outside the repository; a changed file is measured again). Every mutant is
-a line of `--log`; those that stand there are not run again, so that a stopped run goes on.
+Faults (`mutations`) are drawn from the modules of each part (`mutant_parts`) and planted in forks
+of this process, one at a time (`planted`). Random programs that ask for the place of a fault run
+first; a fault that none of them notices goes on to the tests that ask for its place, test file by
+test file, quick tests first, up to the first that fails. What only runs when a module is imported
+is imported anew. Every fault is a line of `--log`; those that stand there are not run again, so
+that a stopped run goes on; `--again` runs those again that were not noticed, with other tests or
+more time.
 
-Exit status 1 where fewer than `GOAL` of a part's mutants were caught.
+Exit status 1 where fewer than `GOAL` of a part's faults were caught.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import json
 import os
 import random
-import shutil
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.documents import ROOT
-from tests.mutant_parts import PARTS, REASONS, Part
+from tests.mutant_parts import PARTS, REASONS
 from tests.mutations import Faults, Mutation
+from tests.planted import Seen, Trial, caught, plant, seen
 
 GOAL = 0.98
-#: Seconds that the tests of one mutant may take without a fault, altogether and in one file.
-BUDGET, IN_FILE = 40.0, 12.0
-#: Tests that take so many times as long as without the fault, and some seconds, hang; by the
-#: processor's time. On a busy machine they may take so many times as long by the clock.
-PATIENCE, GRACE, BUSY = 5.0, 20.0, 100.0
-COPIED = ("tcalc", "tests", "docs", "README.md", "pyproject.toml", "web", "benchmarks")
-
-#: Functions that a test enters, as [file, first line], and the seconds it takes.
-Entered = dict[str, tuple[float, list[list[Any]]]]
+#: Seconds that the trials of one fault may take without it, altogether and of one file.
+BUDGET, IN_FILE = 40.0, 8.0
+PROGRAMS = "programs"
+UNREACHED = "nothing that ran asks for it"
 
 
 class Mutant(NamedTuple):
@@ -59,232 +52,218 @@ class Mutant(NamedTuple):
         return f"{self.module}:{self.fault.line}:{digest}"
 
 
-# --- what tests enter -----------------------------------------------------------------------------
-
-
-def measured(
-    part: Part, tree: Path, path: Path, seconds: float, count: int | None = None
-) -> dict[str, Entered]:
-    """Test file -> test -> what it enters; measured where it is not known for this text."""
-    known = json.loads(path.read_text()) if path.exists() else {}
-    for file in part.tests[:count]:
-        digest = hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
-        if known.get(file, {}).get("digest") == digest:
-            continue
-        tell(f"measuring {file}")
-        out = tree / "entered.json"
-        out.unlink(missing_ok=True)
-        worked(
-            tree, {"tests": [[file]], "entered": str(out), "seconds": seconds}, 10 * seconds + 60
-        )
-        entered = json.loads(out.read_text()) if out.exists() else {}
-        known[file] = {"digest": digest, "tests": entered}
-        path.write_text(json.dumps(known))
-    return {file: known[file]["tests"] for file in part.tests[:count]}
-
-
-def chosen(mutant: Mutant, entered: dict[str, Entered], budget: float) -> tuple[list[Any], float]:
-    """Tests to run by file, in the part's order, and the seconds that they take together.
-
-    A fault outside functions is in a table that is read when the module is imported: tests that
-    enter anything of the module read it.
-    """
-    of_module = {(mutant.module, line) for line in mutant.fault.functions[:1]}
-    files, total = [], 0.0
-    for tests in entered.values():
-        names, spent = [], 0.0
-        for name, (seconds, functions) in sorted(tests.items(), key=lambda item: item[1][0]):
-            if of_module:
-                fits = any(tuple(f) in of_module for f in functions)
-            else:
-                fits = any(f[0] == mutant.module for f in functions)
-            if fits and spent + seconds <= IN_FILE and total + spent + seconds <= budget:
-                names.append(name)
-                spent += seconds
-        if names:
-            files.append(names)
-            total += spent
-    return files, total
-
-
-# --- running --------------------------------------------------------------------------------------
-
-
-def worked(tree: Path, task: dict[str, Any], limit: float) -> str:
-    """What a process of the copied tree answers: `passed`, `failed`, ..., or `hangs`.
-
-    Raises
-    ------
-    TimeoutError
-        Where the machine does not let it have its seconds of the processor.
-    """
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(tree),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "TCALC_CACHE": str(tree / "compiled"),
-        "XDG_CACHE_HOME": str(tree / "compiled"),
-    }
-    command = [sys.executable, "-m", "tests.mutant_worker", json.dumps({**task, "limit": limit})]
-    process = subprocess.Popen(
-        command, cwd=tree, env=environment, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    try:
-        told, _ = process.communicate(timeout=BUSY * limit)
-    except subprocess.TimeoutExpired as error:
-        raise TimeoutError(f"{BUSY * limit:.0f} s were not enough for {limit:.0f} s") from error
-    finally:
-        stop(process)
-    if process.returncode == -signal.SIGXCPU:
-        return "hangs"
-    return told.rpartition("\n== ")[2].strip() if "\n== " in told else "died"
-
-
-def stop(process: subprocess.Popen[str]) -> None:
-    """End a process and what it started."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, 9)
-    process.wait()
-
-
-def verdict(mutant: Mutant, tree: Path, entered: dict[str, Entered], budget: float) -> dict:
-    """The line of the log."""
-    files, seconds = chosen(mutant, entered, budget)
-    start, answer = time.monotonic(), UNREACHED
-    if files:
-        path = tree / mutant.module
-        plain = path.read_bytes()
-        path.write_text(mutant.source, encoding="utf-8")
-        try:
-            answer = worked(tree, {"tests": files}, PATIENCE * seconds + GRACE)
-        finally:
-            path.write_bytes(plain)
-    return {
-        "key": mutant.key,
-        "part": mutant.part,
-        "at": f"{mutant.module}:{mutant.fault.line}",
-        "what": mutant.fault.what,
-        "caught": answer not in ("passed", UNREACHED),
-        "answer": answer,
-        "tests": sum(map(len, files)),
-        "seconds": round(time.monotonic() - start, 1),
-    }
-
-
-# --- which mutants --------------------------------------------------------------------------------
+@functools.cache
+def faults(module: str, texts: bool) -> Faults:
+    return Faults((ROOT / module).read_text(encoding="utf-8"), texts)
 
 
 def drawn(name: str, count: int, seed: int) -> Iterator[Mutant]:
-    """Mutants of a part in an order that the seed gives, without those that mean the same."""
+    """Faults of a part in an order that the seed gives, without those that mean the same."""
     part = PARTS[name]
-    faults = {
-        module: Faults((ROOT / module).read_text(encoding="utf-8"), part.texts)
-        for module in part.modules
-    }
-    places = [(module, k) for module, f in faults.items() for k in range(len(f.all))]
+    places = [
+        (module, k) for module in part.modules for k in range(len(faults(module, part.texts).all))
+    ]
     random.Random(f"{name} {seed}").shuffle(places)
     found = 0
     for module, k in places:
         if found == count:
             return
-        fault = faults[module].all[k]
-        source = faults[module].planted(fault)
+        of_module = faults(module, part.texts)
+        source = of_module.planted(of_module.all[k])
         if source is not None:
             found += 1
-            yield Mutant(name, module, fault, source)
+            yield Mutant(name, module, of_module.all[k], source)
 
 
-def copied() -> Path:
-    """A copy of the repository in which faults are planted."""
-    tree = Path(tempfile.mkdtemp(prefix="mutants-"))
-    for name in COPIED:
-        if (ROOT / name).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "_build", "results")
-            shutil.copytree(ROOT / name, tree / name, ignore=ignored)
-        else:
-            shutil.copy2(ROOT / name, tree / name)
-    return tree
+# --- the log --------------------------------------------------------------------------------------
+
+
+def line(mutant: Mutant, answer: str, count: int) -> dict[str, Any]:
+    """What is told of a fault: the answer of the trial that noticed it, or how many did not."""
+    missed = f"passed {count}" if count else UNREACHED
+    return {
+        "key": mutant.key,
+        "part": mutant.part,
+        "at": f"{mutant.module}:{mutant.fault.line}",
+        "what": mutant.fault.what,
+        "caught": bool(answer),
+        "answer": answer or missed,
+        "trials": count,
+    }
+
+
+class Log:
+    """Lines of a file, if there is one, and of this run; the last that tells of a fault counts."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        told = path.read_text().splitlines() if path is not None and path.exists() else []
+        self.lines: dict[str, dict[str, Any]] = {row["key"]: row for row in map(json.loads, told)}
+
+    def write(self, row: dict[str, Any]) -> None:
+        self.lines[row["key"]] = row
+        tell(f"{row['answer']}: {row['at']}: {row['what']}")
+        if self.path is not None:
+            with self.path.open("a") as file:
+                print(json.dumps(row), file=file)
+
+
+def tell(words: str) -> None:
+    print(words, file=sys.__stderr__, flush=True)
+
+
+# --- the run --------------------------------------------------------------------------------------
+
+
+class Run:
+    """Faults that nothing has noticed yet, and what each has left of its budget."""
+
+    def __init__(self, mutants: Sequence[Mutant], log: Log, budget: float) -> None:
+        self.log, self.budget = log, budget
+        self.left = {mutant.key: mutant for mutant in mutants}
+        self.spent: Counter[str] = Counter()
+        self.trials: Counter[str] = Counter()
+        modules: dict[str, tuple[Faults, dict[str, Mutation]]] = {}
+        for m in mutants:
+            found = faults(m.module, PARTS[m.part].texts)
+            modules.setdefault(m.module, (found, {}))[1][m.key] = m.fault
+        #: Those that stand in functions.
+        self.planted: Collection[str] = plant(modules)
+
+    def found(self, key: str, answer: str) -> None:
+        self.log.write(line(self.left.pop(key), answer, self.trials[key]))
+
+    def look(self, name: str, trials: Sequence[Trial], seconds: float) -> None:
+        """Run trials with each of the faults that they ask for."""
+        waiting = [key for key in self.left if key in self.planted]
+        if not waiting:
+            return
+        rows = seen(trials, seconds)
+        asked = frozenset[str]().union(*(row.faults for row in rows))
+        for key in waiting:
+            chosen = self.chosen(key, rows) if key in asked else []
+            if chosen and (answer := caught(key, chosen)):
+                self.found(key, f"{name}: {answer}")
+        tell(f"{name}: {len(rows)} of {len(trials)} measured, {len(self.left)} left")
+
+    def chosen(self, key: str, rows: Sequence[Seen]) -> list[Seen]:
+        """Quick trials first, as long as the fault has time."""
+        some, spent = [], 0.0
+        for row in rows:
+            if key in row.faults:
+                spent += row.seconds
+                if some and (spent > IN_FILE or self.spent[key] + spent > self.budget):
+                    break
+                if self.spent[key] > self.budget:
+                    break
+                some.append(row)
+                self.spent[key] += row.seconds
+        self.trials[key] += len(some)
+        return some
+
+    def anew(self, seconds: float, count: int | None) -> None:
+        """Import the modules of those anew that stand outside of functions."""
+        from tests.mutant_tests import imported_anew
+
+        for key in [key for key in self.left if key not in self.planted]:
+            m = self.left[key]
+            self.trials[key] += 1
+            answer = imported_anew(m.module, m.source, PARTS[m.part].tests[:count], seconds)
+            if answer:
+                self.found(key, f"imported anew: {answer}")
+
+    def end(self) -> None:
+        for key in [*self.left]:
+            self.found(key, "")
 
 
 # --- the report -----------------------------------------------------------------------------------
 
-UNREACHED = "no measured test enters it"
 
-
-def report(lines: list[dict[str, Any]]) -> int:
-    """Caught and survived by part; survivors with the reason where one is known."""
+def report(lines: Sequence[Mapping[str, Any]]) -> int:
+    """Caught and left by part, with the reason where one is known; where most are left."""
     status = 0
-    for name in PARTS:
-        rows = [line for line in lines if line["part"] == name]
-        unreached = sum(line["answer"] == UNREACHED for line in rows)
-        left = [line for line in rows if not line["caught"] and line["answer"] != UNREACHED]
-        reasons = [REASONS.get((line["at"].partition(":")[0], line["what"])) for line in left]
-        idle = sum(reason is not None for reason in reasons)
-        counted = len(rows) - unreached - idle
+    left: list[Mapping[str, Any]] = []
+    for name in [*PARTS, ""]:
+        rows = [row for row in lines if name in ("", row["part"])]
         if not rows:
             continue
-        caught = counted + idle - len(left)
-        ways = Counter(line["answer"].partition(" ")[0] for line in rows if line["caught"])
-        share = f"{caught} of {counted} caught" + (f" ({caught / counted:.1%})" if counted else "")
-        told = ", ".join(f"{n} {way}" for way, n in ways.most_common())
-        print(f"{name}: {share}; {told}; {idle} make no difference, {unreached} not reached")
-        for line, reason in zip(left, reasons, strict=True):
-            print(f"  {line['at']}: {line['what']} ({reason or line['answer']})")
-        status |= caught < GOAL * counted
+        missed = [row for row in rows if not row["caught"]]
+        reasons = [REASONS.get((module(row), row["what"])) for row in missed]
+        idle = sum(reason is not None for reason in reasons)
+        counted, caught = len(rows) - idle, len(rows) - len(missed)
+        programs = sum(row["caught"] and row["answer"].startswith(PROGRAMS) for row in rows)
+        unreached = sum(row["answer"] == UNREACHED for row in missed)
+        share = f" ({caught / counted:.1%})" if counted else ""
+        print(
+            f"{name or 'all'}: {caught} of {counted} caught{share}, {programs} by programs; "
+            f"{idle} make no difference, {unreached} not reached"
+        )
+        if name:
+            for row, reason in zip(missed, reasons, strict=True):
+                print(f"  {row['at']}: {row['what']} ({reason or row['answer']})")
+            left += [row for row, reason in zip(missed, reasons, strict=True) if reason is None]
+            status |= caught < GOAL * counted
+    for path, count in Counter(map(module, left)).most_common(10):
+        print(f"  {count} left in {path}")
     return status
 
 
-def tell(words: str) -> None:
-    print(words, file=sys.stderr, flush=True)
+def module(row: Mapping[str, Any]) -> str:
+    path: str = row["at"].partition(":")[0]
+    return path
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--part", action="append", choices=list(PARTS), help="default: all")
-    parser.add_argument("--count", type=int, default=50, help="mutants of each part")
+    parser.add_argument("--count", type=int, default=50, help="faults of each part")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--programs", type=int, default=150, help="random programs that run")
+    parser.add_argument("--files", type=int, help="the first test files of a part; default: all")
     parser.add_argument("--budget", type=float, default=BUDGET, metavar="SECONDS")
-    parser.add_argument("--measure", type=float, default=60.0, metavar="SECONDS")
     parser.add_argument(
-        "--files", type=int, help="run the first test files of a part; default: all"
-    )
-    parser.add_argument("--again", action="store_true", help="run the survivors of the log again")
-    folder = Path(tempfile.gettempdir())
-    parser.add_argument("--log", type=Path, default=folder / "mutants.jsonl")
-    parser.add_argument("--map", type=Path, default=folder / "mutants-map.json")
+        "--measure", type=float, default=60.0, metavar="SECONDS",
+        help="in which the tests of a file are run once without faults",
+    )  # fmt: skip
+    parser.add_argument("--again", action="store_true", help="run those again that were missed")
+    parser.add_argument("--log", type=Path, help="a file with a line for each fault")
     options = parser.parse_args(arguments)
-    lines: dict[str, dict[str, Any]] = {}
-    if options.log.exists():
-        told = options.log.read_text().splitlines()
-        lines = {line["key"]: line for line in map(json.loads, told)}
-    trees = [copied() for _ in range(options.jobs)]
-    try:
-        for name in options.part or PARTS:
-            entered = measured(PARTS[name], trees[0], options.map, options.measure, options.files)
-            todo = [
-                m for m in drawn(name, options.count, options.seed)
-                if m.key not in lines or (options.again and not lines[m.key]["caught"])
-            ]  # fmt: skip
-            free = list(trees)
+    log = Log(options.log)
+    names = options.part or [*PARTS]
+    mutants = [
+        m
+        for name in names
+        for m in drawn(name, options.count, options.seed)
+        if m.key not in log.lines or (options.again and not log.lines[m.key]["caught"])
+    ]
+    if mutants:
+        # Libraries start no threads, and what is compiled stands beside no user's.
+        os.environ |= {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["TCALC_CACHE"] = folder
+            noticed(mutants, log, options)
+    return report(list(log.lines.values()))
 
-            def one(mutant: Mutant, entered: Any = entered, free: Any = free) -> dict[str, Any]:
-                tree = free.pop()
-                try:
-                    return verdict(mutant, tree, entered, options.budget)
-                finally:
-                    free.append(tree)
 
-            with ThreadPoolExecutor(options.jobs) as pool, options.log.open("a") as log:
-                for line in pool.map(one, todo):
-                    lines[line["key"]] = line
-                    print(json.dumps(line), file=log, flush=True)
-                    tell(f"{line['answer']}: {line['at']}: {line['what']}")
-    finally:
-        for tree in trees:
-            shutil.rmtree(tree)
-    return report(list(lines.values()))
+def noticed(mutants: Sequence[Mutant], log: Log, options: argparse.Namespace) -> None:
+    """Write of each fault what noticed it."""
+    from tests import mutant_programs  # these read the environment
+    from tests.mutant_tests import each_file
+
+    run = Run(mutants, log, options.budget)
+    run.look(PROGRAMS, mutant_programs.trials(options.programs), options.measure)
+    parts = {m.part: None for m in run.left.values()}
+    files = {file: None for part in parts for file in PARTS[part].tests[: options.files]}
+
+    def work(found: Mapping[str, Sequence[Trial]]) -> None:
+        for file, trials in found.items():
+            run.look(file, trials, options.measure)
+
+    if files:
+        each_file([*files], work)
+        run.anew(IN_FILE, options.files)
+    run.end()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 `Faults(source).all` has them in a fixed order. What changes no meaning is left out: docstrings,
 type hints, the text of errors, decorators, imports, `__all__` and `__slots__`, and whatever
-compiles to the same instructions.
+compiles to the same instructions. So are estimates of how long something takes: they decide among
+plans of equal results, and tests of plans hold them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ CHARACTERS = {
 UNREAD = {"__all__", "__slots__"}
 #: Calls of which the arguments change how fast something is, or what is told, and no result.
 WORDLESS = {"cache", "lru_cache", "cast", "TypeVar", "Refused"}
-
+#: Names of functions, variables and fields that are estimates.
+ESTIMATES = re.compile(r"(\w*_)?(flops|time|cost)")
 
 Change = tuple[str, ast.AST | None]  # None: the statement goes
 #: Where a node stands: its parent, the field, the place in the field's list.
@@ -131,7 +133,9 @@ def idle(node: ast.AST) -> bool:
         case ast.If(test=test):
             return ast.unparse(test).endswith("TYPE_CHECKING")
         case ast.Assign(targets=[ast.Name(id=name)]):
-            return name in UNREAD
+            return name in UNREAD or ESTIMATES.fullmatch(name) is not None
+        case ast.FunctionDef(name=name) | ast.keyword(arg=str(name)) if ESTIMATES.fullmatch(name):
+            return True
         case ast.Call(func=ast.Name(id=name)):
             return name in WORDLESS or name.endswith(("Error", "Warning"))
         case ast.keyword(arg=name):

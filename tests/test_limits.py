@@ -36,12 +36,10 @@ def chain(kind: str, x: Expr, length: int) -> Expr:
     return e
 
 
-@pytest.mark.parametrize(
-    ("kind", "length"), [("product", LONG), ("sin", LONG // 10), ("sum", LONG // 10)]
-)
-def test_a_long_chain(kind: str, length: int) -> None:
+@pytest.mark.parametrize("kind", ["product", "sin", "sum"])
+def test_a_long_chain(kind: str) -> None:
     """Built, differentiated and evaluated at the default recursion limit."""
-    x, limit = tc.var("x"), sys.getrecursionlimit()
+    x, limit, length = tc.var("x"), sys.getrecursionlimit(), LONG
     e = chain(kind, x, length)
     gradient = tc.grad(e, x, mode="reverse")
     assert len(postorder([gradient])) <= 5 * length + 100

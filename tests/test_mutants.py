@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
@@ -11,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests import mutant_parts, mutant_programs, mutants
+from tests import mutant_parts, mutant_programs, mutants, planted
 from tests.fuzz import CHECKS, Draw
 from tests.mutations import Faults, meaning
 from tests.random_programs import FAMILIES
@@ -69,6 +73,9 @@ def test_faults_change_one_line_and_what_it_means() -> None:
         "x: list[1] = y",
         "raise E(1 + 2)",
         "y = zip(*a, strict=True)",
+        "y = row(a, flops=1 + 2)",
+        "flops = 1 + 2",
+        "def _path_time(a): return a + 1",
     ],
 )
 def test_what_nothing_computes_with_has_no_faults(text: str) -> None:
@@ -108,43 +115,137 @@ def test_reasons_are_of_faults_that_there_are() -> None:
         assert what in {fault.what for fault in faults.all}, (module, what)
 
 
-def test_a_run_catches_faults_and_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+SMALL_REPOSITORY = {
+    "tcalc/__init__.py": "",
+    "tcalc/small.py": """
+LIMIT = 3
+
+def f(n):
+    return LIMIT * n + 1 if n else 1
+
+def unread(n):
+    return -n
+""",
+    "tests/__init__.py": "",
+    "tests/test_small.py": """
+from tcalc.small import f
+
+def test_f():
+    assert f(2) == 7
+""",
+    "tests/mutant_programs.py": """
+from tcalc.small import f
+from tests.planted import Trial
+
+def trials(count):
+    return [Trial("one", lambda: "" if f(1) > 2 else "f(1) is small")]
+""",
+    "tests/mutant_parts.py": """
+from typing import NamedTuple
+
+class Part(NamedTuple):
+    modules: tuple
+    tests: tuple
+    texts: bool = False
+
+PARTS = {"small": Part(("tcalc/small.py",), ("tests/test_small.py",))}
+REASONS = {}
+""",
+    "pyproject.toml": "",
+}
+
+
+def test_a_run_goes_from_programs_to_tests_and_goes_on(tmp_path: Path) -> None:
     """In a small repository, of which no file is changed; what is in the log is not run again."""
-    files = {
-        "tcalc/__init__.py": "",
-        "tcalc/small.py": "def f(n):\n    return 3 * n + 1 if n else 1\n",
-        "tests/__init__.py": "",
-        "tests/test_small.py": "from tcalc.small import f\n\ndef test_f():\n    assert f(2) == 7\n",
-        "pyproject.toml": "",
-    }
-    for name in ("documents", "mutant_worker"):
+    files = {**SMALL_REPOSITORY}
+    for name in ("documents", "mutants", "mutant_tests", "mutations", "planted"):
         files[f"tests/{name}.py"] = (mutants.ROOT / f"tests/{name}.py").read_text(encoding="utf-8")
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    part = mutant_parts.Part(("tcalc/small.py",), ("tests/test_small.py",))
-    monkeypatch.setattr(mutants, "ROOT", tmp_path)
-    monkeypatch.setattr(mutants, "COPIED", ("tcalc", "tests", "pyproject.toml"))
-    monkeypatch.setattr(mutants, "PARTS", {"small": part})
     log = tmp_path / "log.jsonl"
-    arguments = ["--log", str(log), "--map", str(tmp_path / "map.json"), "--count", "3"]
-    status = mutants.main(arguments)
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert len(lines) == 3
-    assert (tmp_path / "tcalc/small.py").read_text() == files["tcalc/small.py"]
-    said = capsys.readouterr().out
-    caught = sum(line["caught"] for line in lines)
-    assert f"small: {caught} of 3 caught" in said
-    assert status == (caught < 3)
-    mutants.main(arguments)
-    assert log.read_text().count("\n") == 3
-    assert all(line["tests"] == 1 for line in lines)
-    assert {line["answer"].partition(" ")[0] for line in lines} <= {"failed", "passed"}
+    command = [sys.executable, "-m", "tests.mutants", "--log", str(log), "--count", "20"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    ran = [
+        subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        for _ in range(2)
+    ]
+    assert [r.returncode for r in ran] == [1, 1], ran[0].stderr
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    product = "LIMIT * n"
+    file = "tests/test_small.py"
+    assert sorted((r["what"], r["answer"].partition(":")[0]) for r in rows) == sorted([
+        ("3 -> 4", "imported anew"),
+        ("if n -> if not", "programs"),
+        (f"{product} + 1 -> {product} - 1", "programs"),
+        (f"{product} + 1 -> {product}", file),
+        (f"{product} -> LIMIT + n", file),
+        (f"{product} -> LIMIT", file),
+        (f"{product} -> 1.001 * ({product})", file),
+        ("1 -> 2", file),
+        ("1 -> 2", mutants.UNREACHED),
+        ("-n -> n", mutants.UNREACHED),
+    ])  # fmt: skip
+    told = "small: 8 of 10 caught (80.0%), 2 by programs; 0 make no difference, 2 not reached"
+    assert all(told in r.stdout for r in ran)
+    assert all((tmp_path / name).read_text(encoding="utf-8") == files[name] for name in files)
 
 
-# --- faults that random programs look for ---------------------------------------------------------
+# --- faults behind a switch -----------------------------------------------------------------------
+
+SWITCHED = """
+def f(a, b, c=1):
+    if a < b and not c:
+        return f"{a + 1}: {2 * b:.{c + 2}f}"
+    total = a - b * c
+    total += 0.5
+    for k in range(a):
+        if k:
+            continue
+        total = max(total, k - b)
+    match a:
+        case 3:
+            return [x[k - 1] for x in [(a, b)] if x is not c], total
+    return (lambda x, y: x / y)(total, a + b * 2)
+"""
+
+
+def outcome(scope: dict[str, Any], arguments: tuple[Any, ...]) -> str:
+    try:
+        return repr(scope["f"](*arguments))
+    except Exception as error:
+        return repr(error)
+
+
+def test_a_fault_that_is_on_computes_what_its_source_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them stand behind one switch; constants of patterns have no place for it."""
+    faults = Faults(SWITCHED, texts=True)
+    everything = {str(k): fault for k, fault in enumerate(faults.all)}
+    assert planted.switched(faults, everything, "") is None
+    single = {k: f for k, f in everything.items() if planted.switched(faults, {k: f}, "")}
+    assert 0 < len(everything) - len(single) < 3
+    code = planted.switched(faults, single, "")
+    assert code is not None
+    switch = planted.Switch()
+    scope: dict[str, Any] = {planted.NAME: switch}
+    plain: dict[str, Any] = {}
+    exec(code, scope)
+    exec(SWITCHED, plain)
+    changed = 0
+    for arguments in [(1, 2, 0), (1, 2, 3), (3, 2), (4, 5, 1), (0, 1)]:
+        wanted = outcome(plain, arguments)
+        assert outcome(scope, arguments) == wanted
+        for key, fault in single.items():
+            source, other = faults.planted(fault), dict[str, Any]()
+            if source is not None and fault.line > 2:
+                exec(source, other)
+                switch.on = key
+                assert outcome(scope, arguments) == outcome(other, arguments), fault
+                changed += outcome(other, arguments) != wanted
+        switch.on = ""
+    assert changed > 40
+    assert ast.unparse(faults.tree) == ast.unparse(ast.parse(SWITCHED))
+
 
 SMALL = """
 from functools import lru_cache
@@ -174,15 +275,14 @@ def spawned(check: Callable[..., None], *given: Any) -> None:
         pool.apply(check, given)
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_a_fault_is_planted_in_functions_of_a_fork(call: str, tmp_path: Path) -> None:
+def test_faults_are_on_in_functions_of_a_fork(tmp_path: Path) -> None:
     """In functions that were made before, and in those that are made later."""
     (tmp_path / "small.py").write_text(SMALL, encoding="utf-8")
-    spawned(planted_in_forks, call, tmp_path)
+    spawned(on_in_forks, tmp_path)
 
 
-def planted_in_forks(call: str, folder: Path) -> None:
-    mutant_programs.ROOT = folder
+def on_in_forks(folder: Path) -> None:
+    planted.ROOT = folder
 
     def imported(source: str) -> dict[str, Any]:
         scope: dict[str, Any] = {}
@@ -190,21 +290,23 @@ def planted_in_forks(call: str, folder: Path) -> None:
         return scope
 
     here, faults = imported(SMALL), Faults(SMALL)
-    plain, count = eval(call, here), 0
-    for fault in faults.all:
-        source = faults.planted(fault)
-        if fault.line == CALLS[call] and source is not None:
-            mutant = mutants.Mutant("", "small.py", fault, source)
-            wanted = repr(eval(call, imported(source)))
-
-            def work(mutant: mutants.Mutant = mutant) -> str:
-                return repr(eval(call, here)) if mutant_programs.plant(mutant) else "not planted"
-
-            found = mutant_programs.forked(work, 5)
-            assert found == wanted, (found, wanted)
-            count += wanted != repr(plain)
-    assert count > 1
-    assert eval(call, here) == plain
+    before = {call: eval(call, here) for call in CALLS}
+    everything = {str(k): fault for k, fault in enumerate(faults.all)}
+    inside = planted.plant({"small.py": (faults, everything)})
+    assert inside == {k for k, fault in everything.items() if fault.functions}
+    trials = [planted.Trial(call, lambda call=call: repr(eval(call, here))) for call in CALLS]
+    assert planted.seen(trials, 5) == []  # all tell something
+    count = 0
+    for trial in trials:
+        for key, fault in everything.items():
+            source = faults.planted(fault)
+            if fault.line == CALLS[trial.name] and source is not None:
+                wanted = repr(eval(trial.name, imported(source)))
+                found = planted.caught(key, [planted.Seen(trial, 1.0, frozenset())])
+                assert found == f"{trial.name}: {wanted}", (found, wanted)
+                count += wanted != repr(before[trial.name])
+    assert count > 5
+    assert {call: eval(call, here) for call in CALLS} == before
 
 
 def test_what_hangs_or_dies_in_a_fork_is_told() -> None:
@@ -212,13 +314,21 @@ def test_what_hangs_or_dies_in_a_fork_is_told() -> None:
 
 
 def hanging_and_dying() -> None:
-    def endless() -> str:
+    def endless(tell: Callable[[str], None]) -> None:
+        tell("begun")
         while True:
             pass
 
-    assert mutant_programs.forked(endless, 1) == "hangs"
-    assert mutant_programs.forked(lambda: str(1 / 0), 5) == "died"
-    assert mutant_programs.forked(lambda: "x" * 9000, 5) == "x" * 4000
+    assert planted.forked(endless, 0.5) == (["begun"], "hangs")
+    assert planted.forked(lambda tell: tell(str(1 / 0)), 5) == ([], "died")
+    assert planted.forked(lambda tell: tell("x" * 900_000), 5) == (["x" * 900_000], "")
+    waiting = threading.Event()
+    thread = threading.Thread(target=waiting.wait)
+    thread.start()
+    with pytest.raises(RuntimeError, match="2 threads would be lost"):
+        planted.forked(lambda tell: None, 5)
+    waiting.set()
+    thread.join()
 
 
 def test_random_programs_see_a_fault_that_they_reach() -> None:
@@ -232,12 +342,10 @@ def seen_by_programs() -> None:
     assert {unit.draw for unit in units} >= {Draw((family,)) for family in FAMILIES}
     module = "tcalc/ops/elementwise.py"
     faults = Faults((mutants.ROOT / module).read_text(encoding="utf-8"))
-    known = mutant_programs.measured(3)
-    told = []
-    for fault in faults.all:
-        source = faults.planted(fault) if (module, fault.line) in known else None
-        if source is not None and fault.functions and " * " in fault.what and len(told) < 4:
-            mutant = mutants.Mutant("derivatives", module, fault, source)
-            told.append(mutant_programs.verdict(mutant, known))
-    assert told
-    assert any(line["answer"].startswith("differs") for line in told), told
+    some = {str(k): f for k, f in enumerate(faults.all) if f.functions and " * " in f.what}
+    assert planted.plant({module: (faults, some)}) == {*some}
+    rows = planted.seen(mutant_programs.trials(3), 60)
+    assert len(rows) == 3
+    asked = sorted(frozenset[str]().union(*(row.faults for row in rows)))[:4]
+    told = [planted.caught(key, [row for row in rows if key in row.faults]) for key in asked]
+    assert any("program" in answer for answer in told), told

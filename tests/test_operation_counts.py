@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -12,6 +13,7 @@ import tcalc as tc
 from tcalc.graph.operators import TABLE, operations
 from tcalc.plan.kinds.kind import nothing
 from tcalc.plan.kinds.table import KINDS
+from tests import random_costs
 
 M, N, K, B = 5, 700, 3, 4
 
@@ -212,3 +214,18 @@ def test_a_triangle_times_a_column() -> None:
     A, b = tc.var("A", (1000, 1000)), tc.var("b", 1000)
     for side in (tc.linalg.trmm(A, b), tc.linalg.trmm(A, b, transpose=True)):
         assert flops(side) == 2 * 1000**2
+
+
+@pytest.mark.parametrize("kind", random_costs.DRAWS)
+def test_random_programs_cost_no_more_than_they_did(kind: str) -> None:
+    """Nodes, operations and memory: forms that are no longer found are seen here alone."""
+    recorded = json.loads(random_costs.FILE.read_text(encoding="utf-8"))[kind]
+    found = dict(random_costs.costs(kind))
+    assert found.keys() == recorded.keys()
+    grown = {
+        seed: (now, before)
+        for seed, rows in found.items()
+        for now, before in zip(rows, recorded[seed], strict=True)
+        if any(a > b for a, b in zip(now, before, strict=True))
+    }
+    assert not grown

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -209,3 +211,133 @@ def test_steps_that_differ_stay_as_they_are() -> None:
         s = (tc.tanh, tc.sin, tc.cos)[int(MARKS[t])](w @ s)
     (found,) = rolled([s], lambda rows: None)
     np.testing.assert_allclose(found(W=W, s=ROWS[0]), s(W=W, s=ROWS[0]), rtol=1e-12)
+
+
+# --- deep expressions that no trace made ----------------------------------------------------------
+
+DEEP_STEPS = 700
+NUMBERS = RNG.uniform(0.6, 1.4, (2, DEEP_STEPS))
+
+
+def swings(xp: Any, x: Any, w: Any) -> list[Any]:
+    s = x
+    for _ in range(DEEP_STEPS):
+        s = xp.sin(s) * x
+    return [s]
+
+
+def by_numbers(xp: Any, x: Any, w: Any) -> list[Any]:
+    s = x
+    for a, b in NUMBERS.T:
+        s = a * xp.sin(s) + b
+    return [s]
+
+
+def in_threes(xp: Any, x: Any, w: Any) -> list[Any]:
+    s = x
+    for k in range(DEEP_STEPS):
+        s = (xp.tanh(s) + w, xp.cos(s * w), s * x)[k % 3]
+    return [s]
+
+
+def with_ends(xp: Any, x: Any, w: Any) -> list[Any]:
+    """What comes before the loop and after it is something else."""
+    s = xp.exp(xp.sin(x) - w) + x
+    for _ in range(DEEP_STEPS):
+        s = xp.cos(s) + w * x
+    return [xp.log(1 + s * s) * w - x]
+
+
+def left_behind(xp: Any, x: Any, w: Any) -> list[Any]:
+    """Two states, and what they are after some of the steps."""
+    p, q, found = x, w, []
+    for k in range(DEEP_STEPS):
+        p, q = xp.sin(q) + 0.5 * p, xp.cos(p) * w
+        if k % 300 == 299:
+            found += [p, q * p]
+    return [*found, p]
+
+
+def of_arrays(xp: Any, x: Any, w: Any) -> list[Any]:
+    s = x * xp.array([1.0, 2.0, 3.0])
+    for _ in range(DEEP_STEPS):
+        s = xp.tanh(xp.array(W) @ s + w)
+    return [xp.sum(s * s)]
+
+
+DEEP_PROGRAMS = [swings, by_numbers, in_threes, with_ends, left_behind, of_arrays]
+POINT = {"x": 1.3, "w": 0.7}
+
+
+def deep(program: Callable[..., Any]) -> tuple[list[Any], tuple[Any, Any]]:
+    x, w = tc.var("x"), tc.var("w")
+    return program(tc.numpy, x, w), (x, w)
+
+
+def slopes(program: Callable[..., Any]) -> np.ndarray:
+    """Derivatives of all results by x and by w, by steps along the imaginary axis."""
+    steps = [(1.3 + 1e-30j, 0.7), (1.3, 0.7 + 1e-30j)]
+    return np.transpose([np.imag(program(np, *at)) * 1e30 for at in steps])
+
+
+@pytest.mark.parametrize("program", DEEP_PROGRAMS, ids=lambda p: p.__name__)
+def test_deep_expressions_are_computed_as_loops(program: Callable[..., Any]) -> None:
+    """Their values and derivatives; the expressions stay as they were written."""
+    results, wrt = deep(program)
+    values, wanted = program(np, 1.3, 0.7), slopes(program)
+    for e, value in zip(results, values, strict=True):
+        assert float(e(POINT)) == pytest.approx(value, rel=1e-12)
+    compiled = tc.compile((results, [tc.grad(e, wrt) for e in results]), backend="numpy")
+    assert len(compiled.plan.units) < DEEP_STEPS
+    found, gradients = compiled(**POINT)
+    np.testing.assert_allclose(found, values, rtol=1e-12)
+    for mode in ("reverse", "forward", "cross-country"):
+        jacobian = tc.jacobian(results, wrt, mode=mode)
+        assert any(loops_in(part.inner) for part in jacobian[-1])
+        np.testing.assert_allclose(tc.compile(jacobian)(**POINT), wanted, rtol=1e-9, atol=1e-200)
+    np.testing.assert_allclose(gradients, wanted, rtol=1e-9, atol=1e-200)
+    assert not any(map(loops_in, results))
+    assert not any("fold" in str(e) for e in results)
+
+
+@pytest.mark.parametrize("program", DEEP_PROGRAMS, ids=lambda p: p.__name__)
+def test_transforms_of_deep_expressions(program: Callable[..., Any]) -> None:
+    """Along directions, of second order, over a batch, and in single precision."""
+    results, (x, w) = deep(program)
+    e, wanted = results[-1], slopes(program)[-1]
+    along = tc.jvp(e, (x, w), (0.3, -1.2))
+    np.testing.assert_allclose(along(POINT), wanted @ [0.3, -1.2], rtol=1e-9, atol=1e-200)
+    np.testing.assert_allclose(tc.vjp(e, w, 2.0)(POINT), 2 * wanted[1], rtol=1e-9, atol=1e-200)
+    below, above = (program(np, 1.3 + 1e-30j, 0.7 + d)[-1].imag * 1e30 for d in (-1e-5, 1e-5))
+    scale = max(abs(wanted)) + 1e-200
+    second = (above - below) / 2e-5
+    assert tc.jacobian(tc.grad(e, x), w)(POINT) == pytest.approx(second, rel=1e-4, abs=1e-6 * scale)
+    rows = np.linspace(0.5, 1.0, 4)
+    batch = tc.vmap(e, {"x": 0})(x=rows, w=0.7)
+    np.testing.assert_allclose(batch, [program(np, at, 0.7)[-1] for at in rows], rtol=1e-12)
+    single = {name: np.float32(value) for name, value in POINT.items()}
+    value = program(np, *single.values())[-1]
+    assert tc.compile(e, backend="numpy")(**single) == pytest.approx(value, rel=1e-3)
+
+
+def test_deep_expressions_of_unequal_steps_stay_as_they_are() -> None:
+    kinds = RNG.integers(0, 3, DEEP_STEPS)
+    x = tc.var("x")
+    s, value = x, 0.9 + 1e-30j
+    for k in kinds:
+        s = (tc.sin, tc.cos, tc.tanh)[k](s) + x
+        value = (np.sin, np.cos, np.tanh)[k](value) + (0.9 + 1e-30j)
+    gradient = tc.grad(s, x)
+    assert not loops_in(gradient.inner)
+    assert float(s(x=0.9)) == pytest.approx(value.real, rel=1e-12)
+    assert float(gradient(x=0.9)) == pytest.approx(value.imag * 1e30, rel=1e-9)
+
+
+def test_loops_of_deep_expressions_go_with_them() -> None:
+    (e,), (x, _) = deep(swings)
+    kept = weakref.ref(e), weakref.ref(tc.grad(e, x).inner)
+    e(x=0.9)
+    tc.grad(e, x)(x=0.9)
+    del e
+    gc.collect()
+    assert [ref() for ref in kept] == [None, None]

@@ -14,6 +14,7 @@ from ..graph.variables import canonical_name, check_extent, var
 from ..support.errors import ShapeError
 from ..support.whole_numbers import whole_number
 from .batching import with_batch_axis
+from .deep_expressions import shortened
 from .projection import as_root, keeping_variables
 
 
@@ -56,7 +57,7 @@ def vmap(e: Any, in_axes: Mapping[Any, int | None], size: Extent | None = None) 
     H[i,j,k] = C1[i,k] * delta[i,j]   shape (B, B, n)
       C1 = x*(A + A')  (B, n)
     """
-    roots = [as_root(leaf) for leaf in trees.leaves(e)]
+    roots = shortened([as_root(leaf) for leaf in trees.leaves(e)])
     known = variables(roots)
     extent = _size(size, roots)
     items: dict[Var, Expr] = {}

@@ -18,6 +18,7 @@ from ..graph.properties import slots_of
 from ..ops.arithmetic import as_expr
 from ..rules.row_spaces import by_row_spaces, of_factors
 from ..support.errors import ShapeError
+from .deep_expressions import shortened
 from .projection import as_root, keeping_variables, project
 from .transforms import (
     check_mode,
@@ -66,7 +67,7 @@ def jvp(e: Any, x: Any, v: Any, mode: str = "auto") -> Expr:
     if len({s.shape[t.ndim :] for t, s in seeds.items()}) > 1:
         raise ShapeError("jvp: all directions need the same further axes")
     if mode in ("auto", "forward"):
-        found = pushforward(by_row_spaces([unprojected(root)])[0], seeds)
+        found = pushforward(by_row_spaces(shortened([unprojected(root)]))[0], seeds)
     else:
         found = add([_along(derivative(root, t, 1, mode), s, t.ndim) for t, s in seeds.items()])
     value = project(of_factors([found])[0], _slots(root, 0))
@@ -108,7 +109,7 @@ def vjp(e: Any, x: Any, u: Any, mode: str = "auto") -> Any:
     targets = variables_named(x, root)
     wrt = trees.leaves(targets)
     if mode in ("auto", "reverse"):
-        found = pullback(by_row_spaces([unprojected(root)])[0], seed, wrt)
+        found = pullback(by_row_spaces(shortened([unprojected(root)]))[0], seed, wrt)
     else:
         found = [_against(derivative(root, t, 1, mode), seed, root.ndim) for t in wrt]
     parts = [

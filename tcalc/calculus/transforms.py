@@ -28,6 +28,7 @@ from ..rules.strategy import substitute
 from ..support.collector import resting_collector
 from ..support.errors import ShapeError
 from ..support.limits import attempted, counted
+from .deep_expressions import shortened
 from .projection import as_root, as_roots, derivative_root
 
 #: Steps that every mode may take that "auto" compares, beyond those of the modes before it.
@@ -80,6 +81,7 @@ def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
     check_mode(mode)
     targets = variables_named(x, root) if check_order(order) else ()
     wrt = trees.leaves(targets)
+    root = trees.rebuild(root, shortened(trees.leaves(root))) if order else root
 
     def of_one(part: Expr) -> Any:
         result: Any = part

@@ -345,24 +345,22 @@ def postorder(roots: Iterable[Expr], stop: Callable[[Expr], bool] | None = None)
 
     Nothing below a node for which `stop` holds is visited.
     """
-    seen: set[int] = set()
+    seen: set[Expr] = set()
     found: list[Expr] = []
-    stack: list[Any] = [iter(tuple(roots))]
-    path: list[Expr | None] = [None]
-    while stack:
-        for node in stack[-1]:
-            if id(node) not in seen:
-                seen.add(id(node))
-                if node.args and (stop is None or not stop(node)):
-                    stack.append(iter(node.args))
-                    path.append(node)
-                    break
-                found.append(node)
-        else:
-            stack.pop()
-            done = path.pop()
-            if done is not None:
-                found.append(done)
+    waiting: list[Any] = list(roots)[::-1]  # None: the one below it has its operands
+    take, see, put = waiting.pop, seen.add, found.append
+    while waiting:
+        node = take()
+        if node is None:
+            put(take())
+        elif node not in seen:
+            see(node)
+            args = node.args
+            if args and (stop is None or not stop(node)):
+                waiting += (node, None)
+                waiting += args[::-1]
+            else:
+                put(node)
     spend("steps", len(found))
     return found
 

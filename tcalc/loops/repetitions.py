@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from operator import is_not
 from typing import Any, NamedTuple
 
 from ..graph.captures import is_captured
@@ -19,6 +20,7 @@ from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
 from ..graph.operators import Indicator
 from ..integers.affine import Affine, Constraint
 from ..integers.boxes import index
+from ..support.limits import spend
 
 #: Nodes of one step, how many of them may be told apart later than between the last two steps, and
 #: how deep nodes are looked into to tell those alike.
@@ -71,22 +73,22 @@ def signatures(nodes: Sequence[Expr]) -> dict[int, int]:
 
     Numbers, and places at which arrays are read, look alike.
     """
+    place = {id(n): k for k, n in enumerate(nodes)}
+    operands = [[place[id(arg)] for arg in n.args] for n in nodes]
+    # In sums and products the order of operands says nothing.
+    sums = [len(n.args) > 1 and isinstance(n, Add | Einsum) for n in nodes]
     numbers: dict[Any, int] = {}
-    looks = {id(n): _look(n) for n in nodes}
-    found = {at: numbers.setdefault(look, len(numbers)) for at, look in looks.items()}
+    looks = [numbers.setdefault(_look(n), len(numbers)) for n in nodes]
+    found = looks
     for _ in range(DEPTH):
+        spend("steps", len(nodes))
         numbers = {}
-        found = {
-            id(n): numbers.setdefault((looks[id(n)], *_below(n, found)), len(numbers))
-            for n in nodes
-        }
-    return found
-
-
-def _below(node: Expr, found: Mapping[int, int]) -> list[int]:
-    """The numbers of the operands; in sums and products their order says nothing."""
-    below = [found[id(arg)] for arg in node.args]
-    return below if isinstance(node, Apply | Part) else sorted(below)
+        below = [[found[k] for k in each] for each in operands]
+        found = [
+            numbers.setdefault((look, *(sorted(each) if among else each)), len(numbers))
+            for look, each, among in zip(looks, below, sums, strict=True)
+        ]
+    return dict(zip(place, found, strict=True))
 
 
 def _look(node: Expr) -> Any:
@@ -293,6 +295,12 @@ def _laid_beside(
         labels = dict(zip(node.out, other.out, strict=True))
         if [labels[x] for x in node.out] != list(other.out):
             return None
+        if (
+            node.labels == other.labels
+            and node.extents == other.extents
+            and _one_moved(node, other)
+        ):
+            return list(zip(node.args, other.args, strict=True))
         return next(_factors_beside(node, other, 0, labels, (), alike), None)
     if isinstance(node, Add):
         return _terms_beside(node, other, alike)
@@ -312,9 +320,16 @@ def _laid_beside(
     return list(zip(node.args, other.args, strict=True))
 
 
+def _one_moved(node: Expr, other: Expr) -> bool:
+    """Are all operands but one the same, in their order?"""
+    return sum(map(is_not, node.args, other.args)) == 1
+
+
 def _terms_beside(
     node: Expr, other: Expr, alike: Mapping[int, int]
 ) -> list[tuple[Expr, Expr]] | None:
+    if _one_moved(node, other):
+        return list(zip(node.args, other.args, strict=True))
     left = list(other.args)
     found = []
     for arg in sorted(node.args, key=lambda a: all(a is not b for b in other.args)):

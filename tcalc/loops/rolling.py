@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..calculus.deep_expressions import rolls
 from ..graph.applications import rewritten, with_args
 from ..graph.extents import ONE
 from ..graph.nodes import Apply, Const, Einsum, Expr, Var, postorder
@@ -157,3 +158,6 @@ def _filled(node: Expr, kind: str, each: Any, new: Mapping[int, Expr], i: Expr) 
     assert isinstance(node, Apply)
     place = each[0] + each[1] * i if isinstance(each, tuple) else getitem(each, i)
     return selection(index_expr(place), node.shape[0])
+
+
+rolls.append(lambda roots: rolled(roots, lambda variables: None))

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..calculus.deep_expressions import shortened
 from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.extents import show_shape
@@ -47,8 +48,9 @@ class Compiled:
         own = OwnData.of(data)
         options = args, backend, own, memory_limit, check, threads, compute, lent
         self._options, self._outputs = options, outputs
-        self._roots = _leaves(outputs)
         row = backend_named(backend, threads, compute)
+        roots = _leaves(outputs)
+        self._roots = roots if row.engine else shortened(roots)
         self._engine: Engine = (row.engine or Engine)(
             self._roots, row._replace(engine=None), read_bytes(memory_limit), check, lent
         )
@@ -116,26 +118,32 @@ def evaluate(e: Any, /, *mapping: Values, **values: Any) -> Any:
     if len(mapping) > 1 or (mapping and not isinstance(mapping[0], Mapping)):
         raise TypeError("values are given by keyword or in one mapping; see compile(args=)")
     roots = _leaves(e)
-    results = _engine_of(roots).run(roots, by_name(mapping[0]) | values if mapping else values)
+    engine, planned = _engine_of(roots)
+    results = engine.run(planned, by_name(mapping[0]) | values if mapping else values)
     return results[0] if isinstance(e, Expr) else trees.unflatten(e, iter(results))
 
 
 surface["evaluate"] = evaluate
 
 
-_engines: dict[tuple[int, ...], tuple[Any, Engine]] = {}
+#: By the ids of roots: what sees them go, their engine, and what is planned in place of those that
+#: are very deep.
+_engines: dict[tuple[int, ...], tuple[Any, Engine, list[Expr | None]]] = {}
 
 
-def _engine_of(roots: Roots) -> Engine:
-    """The engine of these roots; it goes when one of them goes."""
+def _engine_of(roots: Roots) -> tuple[Engine, Roots]:
+    """The engine of these roots, which goes when one of them goes; and the roots that it plans."""
     key = tuple(map(id, roots))
     found = _engines.get(key)
     if found is None:
-        engine = Engine(roots, backend_named("numpy"), None, True)
+        planned = shortened(roots)
+        engine = Engine(planned, backend_named("numpy"), None, True)
         forget = _engines.pop  # bound now: at interpreter exit the module's names are gone
         watch = [weakref.ref(root, lambda _: forget(key, None)) for root in roots]
-        _engines[key] = found = (watch, engine)
-    return found[1]
+        others = [None if e is root else e for root, e in zip(roots, planned, strict=True)]
+        _engines[key] = found = (watch, engine, others)
+    _, engine, others = found
+    return engine, [root if e is None else e for root, e in zip(roots, others, strict=True)]
 
 
 def _leaves(outputs: Any) -> list[Expr]:

@@ -68,8 +68,8 @@ def assign(b: Builder, units: Sequence[Unit], outputs: Sequence[Output], itemsiz
         if owner in group:
             homes[group[owner]] = -1 - number
     placed = [
-        _blocks(b, units, group, until, homes, _waiting(b, units, group, homes), itemsize, least)
-        for least in range(2)
+        _blocks(b, units, group, until, homes, _waiting(b, units, group, homes), itemsize, first)
+        for first in (True, False)
     ]
     homes, blocks = min(placed, key=lambda found: sum(found[1]))
     home: list[int | None] = [None] * len(b.shapes)
@@ -175,12 +175,13 @@ def _blocks(
     homes: Mapping[int, int],
     waiting: Sequence[_Waiting],
     itemsize: int,
-    least: int,
+    first: bool,
 ) -> tuple[dict[int, int], tuple[int, ...]]:
-    """Homes and blocks: best fit, else where an output will be, where so many blocks are as large
-    at least, else the largest free block grows, else a new one.
+    """Homes and blocks: best fit, else where an output will be, the first array too or only where
+    a block is as large at least, else the largest free block grows, else a new one.
     """
     place, blocks = dict(homes), list[int]()
+    largest = 0
     free: list[tuple[int, int]] = []
     ends: dict[int, list[int]] = {}
     for time, unit in enumerate(units):
@@ -190,7 +191,7 @@ def _blocks(
                 entries = prod(step.shape)
                 need = -(-entries * itemsize // _ALIGN) * _ALIGN
                 at = bisect_left(free, (need, -1))
-                if at == len(free) and sum([size >= need for size in blocks]) >= least:
+                if at == len(free) and (first or need <= largest):
                     here = next((w for w in waiting if w.takes(entries, time, until[head])), None)
                     if here is not None:
                         place[head] = here.place
@@ -201,6 +202,7 @@ def _blocks(
                 else:
                     block = len(blocks)
                     blocks.append(need)
+                largest = max(largest, need)
                 place[head] = block
                 ends.setdefault(until[head], []).append(block)
         for block in ends.pop(time, ()):
