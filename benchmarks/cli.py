@@ -227,7 +227,7 @@ def fit_problems(options: argparse.Namespace) -> int:
 
 def first_numbers(options: argparse.Namespace) -> int:
     problems = chosen(options.problems, CURVED, "problem with a Hessian")
-    with progress(len(problems) * 2 * options.repeat) as (tell, step):
+    with progress(len(problems) * len(first.CONTESTANTS) * options.repeat) as (tell, step):
         results = first.measure(problems, options.threads, options.repeat, tell, step)
     print(report.first(results))
     return 0

@@ -1,14 +1,20 @@
 """From text to the first Hessian in a fresh process, for tcalc and for a jitted `jax.hessian`.
 
+tcalc runs as it is where nobody names a back end; on NumPy alone; and as it is where nothing has
+ever been compiled, which must cost the first call next to nothing: compilers run behind it.
+
 Nothing is loaded before the clock starts, so NumPy counts to the import of either; the data are
 drawn while the clock stands. What either imports only when it is needed counts to its import too.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -19,13 +25,24 @@ from . import processes
 if TYPE_CHECKING:
     from .problem import Task
 
-IMPORTS = {"tcalc": ("tcalc",), "jax": ("jax", "jax.numpy")}
+#: A contestant whose libraries were never compiled finds an empty folder under this name.
+CACHE = "TCALC_CACHE"
 
 
 def run(problem: str, label: str) -> dict[str, Any]:
+    """What the contestant of this label takes (`opened`)."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty:
+        if label == "tcalc, nothing compiled":
+            os.environ[CACHE] = empty
+        return opened(problem, *CONTESTANTS[label])
+
+
+def opened(
+    problem: str, imports: Sequence[str], ready: Callable[[Task], Callable[[], Any]]
+) -> dict[str, Any]:
     """Seconds of the import, of everything up to the first number, and of the next call."""
     start = time.perf_counter()
-    for name in IMPORTS[label]:
+    for name in imports:
         import_module(name)
     imported = time.perf_counter() - start
 
@@ -35,7 +52,7 @@ def run(problem: str, label: str) -> dict[str, Any]:
     task = Task.of(PROBLEMS[problem], PROBLEMS[problem].cases["small"][0])
     with ImportClock() as clock:
         start = time.perf_counter()
-        call = {"tcalc": by_tcalc, "jax": by_jax}[label](task)
+        call = ready(task)
         call()
         first = time.perf_counter() - start - clock.seconds
     start = time.perf_counter()
@@ -85,11 +102,11 @@ class ImportClock:
         return run
 
 
-def by_tcalc(task: Task) -> Callable[[], Any]:
+def by_tcalc(task: Task, backend: str = "auto") -> Callable[[], Any]:
     import tcalc as tc
 
     expression = task.problem.expression(task.case.sizes)
-    step = tc.compile(tc.hessian(expression, task.problem.wrt))
+    step = tc.compile(tc.hessian(expression, task.problem.wrt), backend=backend)
     arrays = {name: task.data[name] for name in expression.variables}
     return lambda: step(**arrays)
 
@@ -106,6 +123,15 @@ def by_jax(task: Task) -> Callable[[], Any]:
     return lambda: jax.block_until_ready(hessian(variable, dict(task.data)))
 
 
+#: By label: what is imported, and what makes the function that is called.
+CONTESTANTS: dict[str, tuple[tuple[str, ...], Callable[[Task], Callable[[], Any]]]] = {
+    "tcalc": (("tcalc",), by_tcalc),
+    "tcalc numpy": (("tcalc",), partial(by_tcalc, backend="numpy")),
+    "tcalc, nothing compiled": (("tcalc",), by_tcalc),
+    "jax": (("jax", "jax.numpy"), by_jax),
+}
+
+
 def measure(
     problems: list[str],
     threads: int,
@@ -116,13 +142,14 @@ def measure(
     """Best of several fresh processes for every problem and contestant."""
     results = []
     for problem in problems:
-        for label in IMPORTS:
-            runs = []
-            for _ in range(repeat):
+        runs: dict[str, list[dict[str, Any]]] = {label: [] for label in CONTESTANTS}
+        for _ in range(repeat):  # in turns
+            for label, own in runs.items():
                 job = {"problem": problem, "label": label}
-                runs.append(processes.run("first", job, threads, tell))
+                own.append(processes.run("first", job, threads, tell))
                 step()
-            best = {key: min(run[key] for run in runs) for key in runs[0]}
+        for label, own in runs.items():
+            best = {key: min(run[key] for run in own) for key in own[0]}
             results.append({"problem": problem, "label": label, **best})
     return results
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import sources, suite
+from .. import first, sources, suite
 from ..problems import PROBLEMS
 from .jobs import Job
 
@@ -198,7 +198,7 @@ def opened(selection: Selection) -> list[Job]:
     return [
         Job("first", {"problem": name, "label": label}, turn=turn)
         for name in names
-        for label in ("tcalc", "jax")
+        for label in first.CONTESTANTS
         for turn in range({"tiny": 1, "usual": 2, "full": 5}[selection.reach])
     ]
 
