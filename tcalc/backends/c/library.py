@@ -30,7 +30,7 @@ from .sharing import NAME
 
 #: Parts of one text, of which later ones use earlier ones.
 C_SOURCES = (
-    "products.c", "triangles.c", "general.c", "factors.c", "distances.c", "crossed.c",
+    "vectors.c", "products.c", "triangles.c", "general.c", "factors.c", "distances.c", "crossed.c",
     "correlations.c", "columns.c",
 )  # fmt: skip
 #: What entries of doubles are made of, where a product and a sum are one instruction.
@@ -61,6 +61,8 @@ _PRELUDE = """
 
 typedef {real} real;
 typedef double wide;
+typedef {same} same;
+#define EACH(word, given) {each}
 typedef int (*Body)(char **, long, long);
 #define INLINED inline __attribute__((always_inline))
 #define F(name) {function}
@@ -87,7 +89,10 @@ _RENAMED = """VECTOR __attribute__((const)) real {name}(real) __asm__("{symbol}"
 def prelude(char: str) -> str:
     """Types, for a dtype of NumPy by its character."""
     real, function = ("float", "name##f") if char == "f" else ("double", "name")
-    return _PRELUDE.format(real=real, function=function)
+    lanes = 64 // np.dtype(char).itemsize
+    each = ", ".join(f"word({lane}, given)" for lane in range(lanes))
+    same = "int" if char == "f" else "long long"
+    return _PRELUDE.format(real=real, function=function, same=same, each=each)
 
 
 @cache

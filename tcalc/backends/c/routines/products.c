@@ -70,6 +70,10 @@ static void product(real alpha, const real *x, long xr, long xc, const real *y, 
     }
     int mi = (int)m, ki = (int)k, ni = (int)n, ldx, ldy, one = 1;
     char fx = flag(m, k, xr, xc, &ldx), fy = flag(k, n, yr, yc, &ldy);
+    if (m == 1 && !small_times(alpha, y, yc, yr, x, xc, out, 1, n, k))
+        return;
+    if (n == 1 && !small_times(alpha, x, xr, xc, y, yr, out, ldo, m, k))
+        return;
     if (m == 1) {
         int step = (int)xc;
         gemv_(&fy, fy == 'N' ? &ni : &ki, fy == 'N' ? &ki : &ni, &alpha, y, &ldy, x, &step, &beta,
@@ -111,43 +115,6 @@ static void product_of_step(real alpha, const real *x, long xr, long xc, const r
     product(alpha, x, xr, xc, y, yr, yc, beta, out, ldo, m, k, n);
     if (flushed)
         restored(before);
-}
-
-/* Entries of a column that one instruction takes, or a few of them. */
-typedef real lanes __attribute__((vector_size(64), aligned(sizeof(real)), may_alias));
-enum { LANE = 64 / sizeof(real) };
-
-/* out = a x, of which m rows, for a with columns next to each other, `apart` from one to the next:
-   for matrices so small that calling gemv takes as long as reading them. */
-static void by_columns(const real *a, long apart, const real *x, real *out, long m, long k)
-{
-    long i = 0;
-    for (; i + 4 * LANE <= m; i += 4 * LANE) {
-        lanes s[4] = {{0}};
-        for (long p = 0; p < k; p++) {
-            const lanes *column = (const lanes *)(a + p * apart + i);
-            s[0] += x[p] * column[0], s[1] += x[p] * column[1];
-            s[2] += x[p] * column[2], s[3] += x[p] * column[3];
-        }
-        memcpy(out + i, s, sizeof s);
-    }
-    for (; i + LANE <= m; i += LANE) {
-        lanes s[4] = {{0}};
-        long p = 0;
-        for (; p + 4 <= k; p += 4)
-            for (int q = 0; q < 4; q++)
-                s[q] += x[p + q] * *(const lanes *)(a + (p + q) * apart + i);
-        for (; p < k; p++)
-            s[0] += x[p] * *(const lanes *)(a + p * apart + i);
-        s[0] += s[1] + s[2] + s[3];
-        memcpy(out + i, s, sizeof *s);
-    }
-    for (; i < m; i++) {
-        real s = 0;
-        for (long p = 0; p < k; p++)
-            s += x[p] * a[p * apart + i];
-        out[i] = s;
-    }
 }
 
 /* b = a', contiguous, for a of m rows and n columns. */
