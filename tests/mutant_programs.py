@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tests import random_costs
 from tests.fuzz import OTHERS, Draw, case, compared
 from tests.planted import Trial
 from tests.random_programs import FAMILIES
@@ -37,5 +38,18 @@ def units(count: int) -> Iterator[Unit]:
         yield Unit(k, draws[k % len(draws)], ("numpy", "planned three ways", *sorted(some)))
 
 
+def costs(kind: str, seed: int, before: random_costs.Costs | None) -> str:
+    now = random_costs.costs(kind, seed)
+    return f"{before} -> {now}" if random_costs.grown(now, before) else ""
+
+
 def trials(count: int) -> list[Trial]:
-    return [Trial(f"program {unit.seed}", unit.wrong) for unit in units(count)]
+    """Programs that are compared, and what others cost."""
+    recorded = [
+        (kind, seed, programs.get(str(seed)))
+        for kind, programs in random_costs.recorded().items()
+        for seed in random_costs.SEEDS
+    ]
+    compare = [Trial(f"program {unit.seed}", unit.wrong) for unit in units(count)]
+    cost = [Trial(f"cost {row[0]} {row[1]}", lambda row=row: costs(*row)) for row in recorded]
+    return [*compare, *cost]

@@ -1,13 +1,15 @@
-"""Tests as trials of planted faults: collected once, and run one by one in forks."""
+"""Tests as trials of planted faults: collected once, run one by one in forks or a new process."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
-import random
+import resource
+import signal
+import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType
 from typing import Any
@@ -15,10 +17,12 @@ from typing import Any
 import pytest
 
 from tests.documents import ROOT
-from tests.planted import GRACE, PATIENCE, Trial, forked
+from tests.planted import BUSY, DIED, HANGS, PATIENCE, Trial, processor
 
 OPTIONS = ("-x", "-p", "no:cacheprovider", "-p", "no:doctest",
            "-p", "no:terminal", "--capture=sys", "-o", "addopts=")  # fmt: skip
+#: Seconds in which tests are collected in a new process; what its answer follows.
+COLLECTING, TOLD = 120.0, "\n\x1etold "
 
 
 class First:
@@ -37,28 +41,30 @@ class First:
 
 
 class Loop(First):
-    """In place of running the tests that were collected, some work has them as trials by file."""
+    """In place of running the tests that were collected, some work has them as trials."""
 
-    def __init__(self, work: Callable[[Mapping[str, Sequence[Trial]]], None]) -> None:
+    def __init__(self, work: Callable[[Sequence[Trial]], None]) -> None:
         super().__init__()
         self.work = work
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         assert not self.failed, self.failed
-        found: dict[str, list[Trial]] = {}
+        found: list[Trial] = []
         for item in session.items:
+            if item.get_closest_marker("gpu"):  # what stands in for devices
+                continue
 
             def run(item: pytest.Item = item) -> str:
                 self.failed = ""
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
                 return self.failed
 
-            found.setdefault(item.nodeid.partition("::")[0], []).append(Trial(item.nodeid, run))
+            found.append(Trial(item.nodeid, run))
         self.work(found)
         return True
 
 
-def each_file(files: Sequence[str], work: Callable[[Mapping[str, Sequence[Trial]]], None]) -> None:
+def with_tests(files: Sequence[str], work: Callable[[Sequence[Trial]], None]) -> None:
     """Collect tests, and have some work done with them."""
     status = pytest.main([*OPTIONS, *files], plugins=[Loop(work)])
     assert status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED), status
@@ -83,39 +89,65 @@ class Faulty(SourceFileLoader):
         return importlib.util.spec_from_file_location(name, self.path, loader=self)
 
 
-class Some(First):
-    """Tests in an order by chance, as many as begin within some seconds."""
+class Chosen(First):
+    """Of the tests that are collected those with some names run, in this order, within a time."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, names: Sequence[str], seconds: float) -> None:
         super().__init__()
-        self.seconds = seconds
+        self.rank = {name: k for k, name in enumerate(names)}
+        self.seconds, self.passed = seconds, 0
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        random.Random(0).shuffle(items)
-        self.end = time.process_time() + self.seconds
+        items[:] = [item for item in items if item.nodeid in self.rank]
+        items.sort(key=lambda item: self.rank[item.nodeid])
+        self.end = processor() + self.seconds
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         if self.failed:
             self.failed = f"{nodeid}: {self.failed}"
             raise pytest.exit.Exception(self.failed)
-        if time.process_time() > self.end:
+        self.passed += 1
+        if processor() > self.end:
             raise pytest.exit.Exception("enough")
 
 
-def imported_anew(module: str, text: str, files: Sequence[str], seconds: float) -> str:
-    """What the first test tells that fails where a module of the package has another text."""
+def imported_anew(module: str, text: str, names: Sequence[str], seconds: float) -> tuple[str, int]:
+    """What the first of some tests tells that fails in a new process; how many passed.
 
-    def work(tell: Callable[[str], None]) -> None:
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-        for name in list(sys.modules):
-            if name.split(".")[0] in ("tcalc", "tests") and name != "tests":
-                del sys.modules[name]
-        name = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        sys.meta_path.insert(0, Faulty(name, str(ROOT / module), text))
-        first = Some(seconds)
-        status = pytest.main([*OPTIONS, *files], plugins=[first])
-        if status not in (0, pytest.ExitCode.INTERRUPTED) or first.failed:
-            tell(first.failed or f"ended with {int(status)}")
+    There a module of the package has another text when it is imported.
+    """
+    given = json.dumps([module, text, [*names], seconds])
+    command = [sys.executable, "-m", "tests.mutant_tests"]
+    limit = BUSY * seconds
+    try:
+        ran = subprocess.run(command, input=given, capture_output=True, text=True, cwd=ROOT,
+                             timeout=limit, preexec_fn=lambda: limited(seconds))  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return HANGS, 0
+    told = ran.stdout.rpartition(TOLD)[2] if TOLD in ran.stdout else ""
+    if not told:
+        return (HANGS if ran.returncode == -signal.SIGXCPU else DIED), 0
+    failed, passed = json.loads(told)
+    return failed, passed
 
-    lines, end = forked(work, PATIENCE * seconds + 2 * GRACE)
-    return next(iter(lines), "") or end
+
+def limited(seconds: float) -> None:
+    """Collecting tests takes some time too."""
+    cpu = int(PATIENCE * seconds + COLLECTING)
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+
+
+def main() -> None:
+    module, text, names, seconds = json.load(sys.stdin)
+    name = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    sys.meta_path.insert(0, Faulty(name, str(ROOT / module), text))
+    chosen = Chosen(names, seconds)
+    files = {name.partition("::")[0]: None for name in names}
+    status = pytest.main([*OPTIONS, *files], plugins=[chosen])
+    if status not in (0, pytest.ExitCode.INTERRUPTED) and not chosen.failed:
+        chosen.failed = f"ended with {int(status)}"
+    os.write(1, f"{TOLD}{json.dumps([chosen.failed, chosen.passed])}".encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,12 +1,12 @@
 """Are planted faults noticed? ``python -m tests.mutants [--part NAME] [--count N] [--seed N]``.
 
-Faults (`mutations`) are drawn from the modules of each part (`mutant_parts`) and planted in forks
-of this process, one at a time (`planted`). Random programs that ask for the place of a fault run
-first; a fault that none of them notices goes on to the tests that ask for its place, test file by
-test file, quick tests first, up to the first that fails. What only runs when a module is imported
-is imported anew, where tests pass with the plain module imported so. Every fault is a line of
-`--log`; those that stand there are not run again, so that a stopped run goes on; `--again` runs
-those again that were not noticed, with other tests or more time.
+What every test and random program enters is measured once (`reach`), and kept with `--reach` for
+other runs. Faults (`mutations`) are drawn from the modules of each part (`mutant_parts`) and
+planted in forks of this process, one at a time (`planted`); there the tests and programs that enter
+the block of a fault run, quick ones first, up to the first that fails and passes without the fault.
+What runs when a module is imported, and what passed them all, is imported anew in another process.
+Every fault is a line of `--log`; those that stand there are not run again, so that a stopped run
+goes on; `--again` runs those again that were not noticed, with other tests or more time.
 
 Exit status 1 where fewer than `GOAL` of a part's faults were caught.
 """
@@ -22,20 +22,24 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.documents import ROOT
-from tests.mutant_parts import PARTS, REASONS
-from tests.mutations import Faults, Mutation
-from tests.planted import Seen, Trial, caught, plant, seen
+from tests.mutant_parts import PARTS, REASONS, tests
+from tests.mutant_tests import imported_anew, with_tests
+from tests.mutations import Faults, Mutation, held
+from tests.planted import Trial, caught, plant
+from tests.reach import Reach, Source, blocks_of, light, measured
 
 GOAL = 0.98
-#: Seconds that the trials of one fault may take without it, altogether and of one file.
-BUDGET, IN_FILE = 40.0, 8.0
-PROGRAMS = "programs"
-UNREACHED = "nothing that ran asks for it"
+#: Seconds that the trials of one fault may take without it.
+BUDGET = 40.0
+PROGRAMS, ANEW = ("program ", "cost "), "imported anew"
+#: Test files that a new process collects.
+FILES = 12
+UNREACHED = "nothing that ran enters it"
 
 
 class Mutant(NamedTuple):
@@ -116,74 +120,107 @@ def tell(words: str) -> None:
 
 
 class Run:
-    """Faults that nothing has noticed yet, and what each has left of its budget."""
+    """Trials, what they enter, and faults that nothing has noticed yet."""
 
-    def __init__(self, mutants: Sequence[Mutant], log: Log, budget: float) -> None:
-        self.log, self.budget = log, budget
-        self.left = {mutant.key: mutant for mutant in mutants}
-        self.spent: Counter[str] = Counter()
-        self.trials: Counter[str] = Counter()
-        modules: dict[str, tuple[Faults, dict[str, Mutation]]] = {}
-        for m in mutants:
-            found = faults(m.module, PARTS[m.part].texts)
-            modules.setdefault(m.module, (found, {}))[1][m.key] = m.fault
-        #: Those that stand in functions.
-        self.planted: Collection[str] = plant(modules)
+    def __init__(self, log: Log, reach: Reach, trials: Sequence[Trial], budget: float) -> None:
+        self.log, self.reach, self.budget = log, reach, budget
+        self.trials = {trial.name: trial for trial in trials}
+        self.sources = {
+            module: Source(module, (ROOT / module).read_text(encoding="utf-8"))
+            for part in PARTS.values()
+            for module in part.modules
+        }
 
-    def found(self, key: str, answer: str) -> None:
-        self.log.write(line(self.left.pop(key), answer, self.trials[key]))
-
-    def look(self, name: str, trials: Sequence[Trial], seconds: float) -> None:
-        """Run trials with each of the faults that they ask for."""
-        waiting = [key for key in self.left if key in self.planted]
-        if not waiting:
+    def measure(self, seconds: float) -> None:
+        """Run the trials of each file that nothing is known of, in a fork of its own."""
+        groups: dict[str, list[Trial]] = {}
+        for name, trial in self.trials.items():
+            if not self.reach.known(name):
+                groups.setdefault(file_of(name), []).append(trial)
+        if not groups:
             return
-        rows = seen(trials, seconds)
-        asked = frozenset[str]().union(*(row.faults for row in rows))
-        for key in waiting:
-            chosen = self.chosen(key, rows) if key in asked else []
-            if chosen and (answer := caught(key, chosen)):
-                self.found(key, f"{name}: {answer}")
-        tell(f"{name}: {len(rows)} of {len(trials)} measured, {len(self.left)} left")
+        self.reach.now(light(self.sources, {module: str(ROOT / module) for module in self.sources}))
+        for file, trials in groups.items():
+            count = 0
+            for trial, row in measured(trials, seconds):
+                self.reach.add(trial.name, row)
+                count += row is not None
+            tell(f"{file}: {count} of {len(trials)} measured")
 
-    def chosen(self, key: str, rows: Sequence[Seen]) -> list[Seen]:
-        """Quick trials first, as long as the fault has time."""
-        some, spent = [], 0.0
-        for row in rows:
-            if key in row.faults:
-                spent += row.seconds
-                if some and (spent > IN_FILE or self.spent[key] + spent > self.budget):
-                    break
-                if self.spent[key] > self.budget:
-                    break
-                some.append(row)
-                self.spent[key] += row.seconds
-        self.trials[key] += len(some)
-        return some
+    def plant(self, mutants: Sequence[Mutant]) -> None:
+        modules: dict[str, tuple[Faults, dict[str, Mutation]]] = {}
+        for module in self.sources:
+            texts = any(module in part.modules and part.texts for part in PARTS.values())
+            modules[module] = faults(module, texts), {}
+        for m in mutants:
+            modules[m.module][1][m.key] = m.fault
+        #: Those that stand in functions.
+        self.planted = plant(modules)
 
-    def anew(self, seconds: float, count: int | None) -> None:
-        """Import the modules of those anew that stand outside of functions."""
-        from tests.mutant_tests import imported_anew
+    def meeting(self, mutant: Mutant) -> list[tuple[Trial, float]]:
+        """Trials that enter the fault's block as long as there is time.
 
-        @functools.cache
-        def sound(module: str, files: tuple[str, ...]) -> bool:
-            """Do these tests pass after the module as it is was imported anew?"""
-            text = (ROOT / module).read_text(encoding="utf-8")
-            return not imported_anew(module, text, files, seconds)
+        The quick first: of a function's cases those of the third place have three times to wait.
+        """
+        blocks = blocks_of(mutant.module, held(mutant.fault.place), self.sources)
+        functions: dict[str, list[tuple[float, str]]] = {}
+        for name, seconds in self.reach.entering(blocks).items():
+            if name in self.trials:
+                functions.setdefault(name.partition("[")[0], []).append((seconds, name))
+        ranked = [
+            (seconds * place, seconds, name)
+            for cases in functions.values()
+            for place, (seconds, name) in enumerate(sorted(cases), 1)
+        ]
+        found, spent = [], 0.0
+        for _, seconds, name in sorted(ranked):
+            if spent + seconds <= self.budget or not found:
+                found.append((self.trials[name], seconds))
+                spent += seconds
+        return found
 
-        for key in [key for key in self.left if key not in self.planted]:
-            m = self.left[key]
-            files = PARTS[m.part].tests[:count]
-            if not sound(m.module, files):
-                continue
-            self.trials[key] += 1
-            answer = imported_anew(m.module, m.source, files, seconds)
-            if answer:
-                self.found(key, f"imported anew: {answer}")
+    def look(self, mutant: Mutant) -> None:
+        """Write what notices a fault."""
+        trials = self.meeting(mutant)
+        answer, passed = "", 0
+        if mutant.key in self.planted:
+            answer, passed = self.in_forks(mutant.key, trials)
+        if not answer:
+            answer, also = self.anew(mutant, trials)
+            passed = max(passed, also)
+        self.log.write(line(mutant, answer, passed))
 
-    def end(self) -> None:
-        for key in [*self.left]:
-            self.found(key, "")
+    def in_forks(self, key: str, trials: Sequence[tuple[Trial, float]]) -> tuple[str, int]:
+        done = 0
+        while done < len(trials):
+            answer, passed = caught(key, trials[done:])
+            if not answer or not caught("", trials[done : done + passed + 1])[0]:
+                return answer, done + passed
+            done += passed + 1  # goes wrong without the fault too
+        return "", done
+
+    def anew(self, mutant: Mutant, trials: Sequence[tuple[Trial, float]]) -> tuple[str, int]:
+        """Tests in a new process, of not more files than can be collected quickly."""
+        files: set[str] = set()
+        names = []
+        for name in (trial.name for trial, _ in trials if "::" in trial.name):
+            if file_of(name) in files or len(files) < FILES:
+                files.add(file_of(name))
+                names.append(name)
+        if not names:
+            return "", 0
+        answer, passed = imported_anew(mutant.module, mutant.source, names, self.budget)
+        if answer:
+            plain = (ROOT / mutant.module).read_text(encoding="utf-8")
+            if imported_anew(mutant.module, plain, names[: passed + 1], self.budget)[0]:
+                return "", passed
+            answer = f"{ANEW}: {answer}"
+        return answer, passed
+
+
+def file_of(name: str) -> str:
+    """The file of a test, or the kind of a program."""
+    return name.partition("::")[0] if "::" in name else name.partition(" ")[0]
 
 
 # --- the report -----------------------------------------------------------------------------------
@@ -229,12 +266,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=50, help="faults of each part")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", type=int, default=150, help="random programs that run")
-    parser.add_argument("--files", type=int, help="the first test files of a part; default: all")
     parser.add_argument("--budget", type=float, default=BUDGET, metavar="SECONDS")
     parser.add_argument(
         "--measure", type=float, default=60.0, metavar="SECONDS",
         help="in which the tests of a file are run once without faults",
     )  # fmt: skip
+    parser.add_argument("--reach", type=Path, help="a file of what tests enter, to be gone on with")
     parser.add_argument("--again", action="store_true", help="run those again that were missed")
     parser.add_argument("--log", type=Path, help="a file with a line for each fault")
     options = parser.parse_args(arguments)
@@ -257,22 +294,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 def noticed(mutants: Sequence[Mutant], log: Log, options: argparse.Namespace) -> None:
     """Write of each fault what noticed it."""
-    from tests import mutant_programs  # these read the environment
-    from tests.mutant_tests import each_file
+    from tests import mutant_programs  # this reads the environment
 
-    run = Run(mutants, log, options.budget)
-    run.look(PROGRAMS, mutant_programs.trials(options.programs), options.measure)
-    parts = {m.part: None for m in run.left.values()}
-    files = {file: None for part in parts for file in PARTS[part].tests[: options.files]}
+    def work(trials: Sequence[Trial]) -> None:
+        everything = [*mutant_programs.trials(options.programs), *trials]
+        run = Run(log, Reach(options.reach), everything, options.budget)
+        run.measure(options.measure)
+        run.plant(mutants)
+        for mutant in mutants:
+            run.look(mutant)
 
-    def work(found: Mapping[str, Sequence[Trial]]) -> None:
-        for file, trials in found.items():
-            run.look(file, trials, options.measure)
-
-    if files:
-        each_file([*files], work)
-        run.anew(IN_FILE, options.files)
-    run.end()
+    with_tests(tests(), work)
 
 
 if __name__ == "__main__":

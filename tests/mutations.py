@@ -33,6 +33,10 @@ CHARACTERS = {
 UNREAD = {"__all__", "__slots__"}
 #: Calls of which the arguments change how fast something is, or what is told, and no result.
 WORDLESS = {"cache", "lru_cache", "cast", "TypeVar", "Refused"}
+#: Functions of which the arguments have no order.
+SYMMETRIC = {"max", "min", "gcd", "lcm"}
+#: Numbers below are tolerances: a thousandth more is nothing that results show.
+TOLERANCE, LOOSER = 1e-6, 1e4
 #: Names of functions, variables and fields that are estimates.
 ESTIMATES = re.compile(r"(\w*_)?(flops|time|cost)")
 
@@ -204,11 +208,14 @@ def of_number(node: ast.Constant) -> Iterator[Change]:
     elif isinstance(value, int):
         yield told(node, ast.Constant(value + 1))
     elif isinstance(value, float):
-        yield told(node, ast.Constant(value * 1.001 if value else 1.0))
+        factor = LOOSER if 0 < value < TOLERANCE else 1.001
+        yield told(node, ast.Constant(value * factor if value else 1.0))
 
 
 def of_call(node: ast.Call) -> Iterator[Change]:
-    """The first two arguments swapped."""
+    """The first two arguments swapped, where their order is one."""
+    if isinstance(node.func, ast.Name) and node.func.id in SYMMETRIC:
+        return
     if len(node.args) >= 2 and not any(isinstance(a, ast.Starred) for a in node.args[:2]):
         first, second, *rest = node.args
         yield told(node, ast.Call(node.func, [second, first, *rest], node.keywords))

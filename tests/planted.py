@@ -2,9 +2,8 @@
 
 `plant` puts all faults of a run into the functions of the package at once: each place where one
 was drawn asks a switch whether the fault or what stood there is computed. Nothing is on in this
-process; `seen` runs trials in a fork and notes which places they ask for, `caught` runs in another
-fork, with one fault on, those that ask for it. A fork has no threads of its parent, so that the
-parent must have none.
+process; `caught` runs trials in a fork, with one fault on. A fork has no threads of its parent, so
+that the parent must have none.
 """
 
 from __future__ import annotations
@@ -13,12 +12,11 @@ import ast
 import builtins
 import functools
 import gc
-import json
 import os
-import random
 import resource
 import select
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +35,8 @@ HANGS, DIED = "hangs", "died"
 Cached = type(functools.cache(lambda: None))
 #: The name of the switch where faults stand.
 NAME = "_fault"
+#: What modules of the package remember in tables of their own.
+TABLES = (("tcalc.run.compiled", "_engines"), ("tcalc.calculus.deep_expressions", "_known"))
 
 
 class Trial(NamedTuple):
@@ -46,22 +46,13 @@ class Trial(NamedTuple):
     run: Callable[[], str]
 
 
-class Seen(NamedTuple):
-    """A trial, the seconds of the processor that it takes, and the faults whose places it asks."""
-
-    trial: Trial
-    seconds: float
-    faults: frozenset[str]
-
-
 class Switch:
-    """Which fault is on, and which were asked for."""
+    """Which fault is on."""
 
     def __init__(self) -> None:
-        self.on, self.asked = "", set[str]()
+        self.on = ""
 
     def __call__(self, key: str) -> bool:
-        self.asked.add(key)
         return key == self.on
 
 
@@ -126,7 +117,7 @@ def plant(modules: Mapping[str, tuple[Faults, Mapping[str, Mutation]]]) -> set[s
     The others stand in what only runs when the module is imported.
     """
     setattr(builtins, NAME, SWITCH)
-    become: dict[str, dict[object, CodeType]] = {}
+    codes: dict[str, CodeType] = {}
     known: set[str] = set()
     for module, (faults, drawn) in modules.items():
         path = str(ROOT / module)
@@ -135,26 +126,56 @@ def plant(modules: Mapping[str, tuple[Faults, Mapping[str, Mutation]]]) -> set[s
             single = {k: f for k, f in drawn.items() if switched(faults, {k: f}, path) is not None}
             code = switched(faults, single, path)
         assert code is not None
-        become[path] = {place(c): c for c in functions(code)}
+        codes[path] = code
         known |= {*drawn}
-    found: set[str] = set()
+    return known & set[str]().union(*map(keys, replace(codes)))
+
+
+def replace(modules: Mapping[str, CodeType]) -> list[CodeType]:
+    """Have the functions of modules, by their paths, run what other code of these has for them."""
+    become = {path: {place(c): c for c in functions(code)} for path, code in modules.items()}
+    found: list[CodeType] = []
+    gc.unfreeze()
     for f in gc.get_objects():
         if isinstance(f, FunctionType) and f.__code__.co_filename in become:
             code = become[f.__code__.co_filename].get(place(f.__code__))
             if code is not None and code.co_freevars == f.__code__.co_freevars:
                 f.__code__ = code
-                found |= keys(code)
-    return found & known
+                found.append(code)
+    remembering()  # before what follows
+    gc.freeze()  # forks leave alone what is here now
+    return found
+
+
+@functools.cache
+def remembering() -> list[Callable[[], object]]:
+    """What empties the memories of this process: of the package, and of what tests it."""
+    found = [
+        f.cache_clear
+        for f in gc.get_objects()
+        if isinstance(f, Cached) and f is not remembering and ours(getattr(f, "__module__", ""))
+    ]
+    tables = [getattr(sys.modules.get(module), name, None) for module, name in TABLES]
+    return found + [table.clear for table in tables if table is not None]
+
+
+def ours(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in ("tcalc", "tests")
 
 
 def forget() -> None:
-    """Empty what functions of this process remember."""
-    for f in gc.get_objects():
-        if isinstance(f, Cached):
-            f.cache_clear()
+    """Empty what this process remembers of results."""
+    for empty in remembering():
+        empty()
 
 
 # --- forks ----------------------------------------------------------------------------------------
+
+
+def processor() -> float:
+    """Seconds of this process, and of those that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
 
 
 def threads() -> int:
@@ -207,46 +228,31 @@ def forked(work: Callable[[Callable[[str], None]], None], seconds: float) -> tup
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)  # what it has started
     lines = told.decode(errors="replace").split("\n")[:-1]
-    if late or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
+    if late or (
+        os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGVTALRM)
+    ):
         return lines, HANGS
     return lines, DIED if status else ""
 
 
-def seen(trials: Sequence[Trial], seconds: float) -> list[Seen]:
-    """What trials ask for, of as many as end in these seconds, quick ones first.
+def caught(key: str, trials: Sequence[tuple[Trial, float]]) -> tuple[str, int]:
+    """What the first trial tells that goes wrong with the fault, `hangs`, `died`, or nothing.
 
-    They run in an order by chance; those that go wrong without a fault are left out.
+    Each has some times the seconds that it takes without; and the number of those that ended.
     """
-    order = list(range(len(trials)))
-    random.Random(0).shuffle(order)
 
     def work(tell: Callable[[str], None]) -> None:
-        for k in order:
-            SWITCH.asked.clear()
-            start = time.process_time()
-            wrong = trials[k].run()
-            if not wrong:
-                tell(json.dumps([k, time.process_time() - start, sorted(SWITCH.asked)]))
-            if time.process_time() > seconds:
-                return
-
-    lines, _ = forked(work, 3 * seconds + 60)
-    found = [Seen(trials[k], spent, frozenset(asked)) for k, spent, asked in map(json.loads, lines)]
-    return sorted(found, key=lambda row: row.seconds)
-
-
-def caught(key: str, trials: Sequence[Seen]) -> str:
-    """What the first trial tells that goes wrong with the fault, `hangs`, `died`, or nothing."""
-
-    def work(tell: Callable[[str], None]) -> None:
-        gc.unfreeze()
         forget()
         SWITCH.on = key
-        for row in trials:
-            wrong = row.trial.run()
+        for trial, seconds in trials:
+            signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE * seconds + GRACE)
+            wrong = trial.run()
+            tell(f"{trial.name}: {' '.join(wrong.split()):.200}" if wrong else "")
             if wrong:
-                tell(f"{row.trial.name}: {' '.join(wrong.split()):.200}")
                 return
 
-    lines, end = forked(work, PATIENCE * sum(row.seconds for row in trials) + GRACE)
-    return next(iter(lines), "") or end
+    lines, end = forked(work, PATIENCE * sum(s for _, s in trials) + GRACE * (1 + len(trials)))
+    passed = len([line for line in lines if not line])
+    if end and passed < len(trials):
+        return f"{trials[passed][0].name}: {end}", passed
+    return next((line for line in lines if line), ""), passed

@@ -9,7 +9,6 @@ grow on purpose writes the file again, and says why.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -22,35 +21,47 @@ from tests.random_programs import FAMILIES
 
 FILE = ROOT / "tests" / "random_costs.json"
 DRAWS = {"": Draw(), **{family: Draw((family,)) for family in FAMILIES}}
-#: Programs of each kind, the seed of the first, and what plans take dimensions for.
-COUNT, FIRST, EXTENT = 100, 5000, 100
+#: The seeds of the programs of each kind, and what plans take dimensions for.
+SEEDS, EXTENT = range(5000, 5100), 100
 
 #: By output: nodes, operations, bytes.
 Costs = list[list[float]]
 
 
-def costs(kind: str) -> Iterator[tuple[str, Costs]]:
-    """Programs of a kind by their seeds."""
-    for seed in range(FIRST, FIRST + COUNT):
-        found = case(seed, draw=DRAWS[kind])
-        if found is None:
-            continue
-        sizes = {name: EXTENT for name, value in found.bind.items() if np.ndim(value) == 0}
-        rows = []
-        for output in found.outputs:
-            flops, peak = cost(output.expression, sizes)
-            rows.append([len(postorder([output.expression])), round(flops), peak])
-        yield str(seed), rows
+def costs(kind: str, seed: int) -> Costs | None:
+    """Of one program; None where the seed has none."""
+    found = case(seed, draw=DRAWS[kind])
+    if found is None:
+        return None
+    sizes = {name: EXTENT for name, value in found.bind.items() if np.ndim(value) == 0}
+    rows = []
+    for output in found.outputs:
+        flops, peak = cost(output.expression, sizes)
+        rows.append([len(postorder([output.expression])), round(flops), peak])
+    return rows
+
+
+def recorded() -> dict[str, dict[str, Costs]]:
+    """By kind and seed."""
+    found: dict[str, dict[str, Costs]] = json.loads(FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def grown(now: Costs | None, before: Costs | None) -> bool:
+    """Are there other outputs, or is some number larger?"""
+    if now is None or before is None or len(now) != len(before):
+        return now != before
+    return any(a > b for rows in zip(now, before, strict=True) for a, b in zip(*rows, strict=True))
 
 
 def main() -> None:
     with tc.limits(seconds=600):
-        found = {kind: dict(costs(kind)) for kind in DRAWS}
+        drawn = {kind: {seed: costs(kind, seed) for seed in SEEDS} for kind in DRAWS}
     lines = [
         f'"{kind}": {{\n'
-        + ",\n".join(f'"{seed}": {json.dumps(rows)}' for seed, rows in programs.items())
+        + ",\n".join(f'"{seed}": {json.dumps(rows)}' for seed, rows in programs.items() if rows)
         + "\n}"
-        for kind, programs in found.items()
+        for kind, programs in drawn.items()
     ]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

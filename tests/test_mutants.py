@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests import mutant_parts, mutant_programs, mutants, planted
+from tests import mutant_parts, mutant_programs, mutants, planted, reach
 from tests.fuzz import CHECKS, Draw
-from tests.mutations import Faults, meaning
+from tests.mutations import Faults, held, meaning
 from tests.random_programs import FAMILIES
 
 #: A module, and lines that faults put in place of one of its own.
@@ -73,6 +73,7 @@ def test_faults_change_one_line_and_what_it_means() -> None:
         "x: list[1] = y",
         "raise E(1 + 2)",
         "y = zip(*a, strict=True)",
+        "y = min(a, b)",
         "y = row(a, flops=1 + 2)",
         "flops = 1 + 2",
         "def _path_time(a): return a + 1",
@@ -98,9 +99,9 @@ def test_text_that_is_compiled_has_faults_too() -> None:
 
 
 @pytest.mark.parametrize("name", mutant_parts.PARTS)
-def test_parts_have_modules_and_tests(name: str) -> None:
+def test_parts_have_modules(name: str) -> None:
     part = mutant_parts.PARTS[name]
-    for path in (*part.modules, *part.tests):
+    for path in part.modules:
         assert (mutants.ROOT / path).exists(), path
     assert len(part.modules) > 4
     first, again = ([m.key for m in mutants.drawn(name, 2, seed=3)] for _ in range(2))
@@ -138,18 +139,20 @@ from tcalc.small import f
 from tests.planted import Trial
 
 def trials(count):
-    return [Trial("one", lambda: "" if f(1) > 2 else "f(1) is small")]
+    return [Trial("program 1", lambda: "" if f(1) > 2 else "f(1) is small")]
 """,
     "tests/mutant_parts.py": """
 from typing import NamedTuple
 
 class Part(NamedTuple):
     modules: tuple
-    tests: tuple
     texts: bool = False
 
-PARTS = {"small": Part(("tcalc/small.py",), ("tests/test_small.py",))}
+PARTS = {"small": Part(("tcalc/small.py",))}
 REASONS = {}
+
+def tests():
+    return ["tests/test_small.py"]
 """,
     "pyproject.toml": "",
 }
@@ -158,7 +161,7 @@ REASONS = {}
 def test_a_run_goes_from_programs_to_tests_and_goes_on(tmp_path: Path) -> None:
     """In a small repository, of which no file is changed; what is in the log is not run again."""
     files = {**SMALL_REPOSITORY}
-    for name in ("documents", "mutants", "mutant_tests", "mutations", "planted"):
+    for name in ("documents", "mutants", "mutant_tests", "mutations", "planted", "reach"):
         files[f"tests/{name}.py"] = (mutants.ROOT / f"tests/{name}.py").read_text(encoding="utf-8")
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -176,17 +179,17 @@ def test_a_run_goes_from_programs_to_tests_and_goes_on(tmp_path: Path) -> None:
     file = "tests/test_small.py"
     assert sorted((r["what"], r["answer"].partition(":")[0]) for r in rows) == sorted([
         ("3 -> 4", "imported anew"),
-        ("if n -> if not", "programs"),
-        (f"{product} + 1 -> {product} - 1", "programs"),
+        ("if n -> if not", "program 1"),
+        (f"{product} + 1 -> {product} - 1", "program 1"),
         (f"{product} + 1 -> {product}", file),
         (f"{product} -> LIMIT + n", file),
         (f"{product} -> LIMIT", file),
         (f"{product} -> 1.001 * ({product})", file),
         ("1 -> 2", file),
-        ("1 -> 2", mutants.UNREACHED),
+        ("1 -> 2", "passed 2"),
         ("-n -> n", mutants.UNREACHED),
     ])  # fmt: skip
-    told = "small: 8 of 10 caught (80.0%), 2 by programs; 0 make no difference, 2 not reached"
+    told = "small: 8 of 10 caught (80.0%), 2 by programs; 0 make no difference, 1 not reached"
     assert all(told in r.stdout for r in ran)
     assert all((tmp_path / name).read_text(encoding="utf-8") == files[name] for name in files)
 
@@ -285,7 +288,7 @@ def on_in_forks(folder: Path) -> None:
     planted.ROOT = folder
 
     def imported(source: str) -> dict[str, Any]:
-        scope: dict[str, Any] = {}
+        scope: dict[str, Any] = {"__name__": "tcalc.small"}
         exec(compile(source, str(folder / "small.py"), "exec"), scope)
         return scope
 
@@ -295,15 +298,14 @@ def on_in_forks(folder: Path) -> None:
     inside = planted.plant({"small.py": (faults, everything)})
     assert inside == {k for k, fault in everything.items() if fault.functions}
     trials = [planted.Trial(call, lambda call=call: repr(eval(call, here))) for call in CALLS]
-    assert planted.seen(trials, 5) == []  # all tell something
     count = 0
     for trial in trials:
         for key, fault in everything.items():
             source = faults.planted(fault)
             if fault.line == CALLS[trial.name] and source is not None:
                 wanted = repr(eval(trial.name, imported(source)))
-                found = planted.caught(key, [planted.Seen(trial, 1.0, frozenset())])
-                assert found == f"{trial.name}: {wanted}", (found, wanted)
+                found = planted.caught(key, [(trial, 1.0)])
+                assert found == (f"{trial.name}: {wanted}", 0), (found, wanted)
                 count += wanted != repr(before[trial.name])
     assert count > 5
     assert {call: eval(call, here) for call in CALLS} == before
@@ -341,11 +343,87 @@ def seen_by_programs() -> None:
     assert {where for unit in units for where in unit.checks} == {*CHECKS}
     assert {unit.draw for unit in units} >= {Draw((family,)) for family in FAMILIES}
     module = "tcalc/ops/elementwise.py"
-    faults = Faults((mutants.ROOT / module).read_text(encoding="utf-8"))
+    source = (mutants.ROOT / module).read_text(encoding="utf-8")
+    sources = {module: reach.Source(module, source)}
+    faults = Faults(source)
     some = {str(k): f for k, f in enumerate(faults.all) if f.functions and " * " in f.what}
+    kept = reach.Reach(None)
+    kept.now(reach.light(sources, {module: str(mutants.ROOT / module)}))
+    trials = mutant_programs.trials(6)[:6]
+    for trial, row in reach.measured(trials, 60):
+        kept.add(trial.name, row)
+    meeting = {
+        key: kept.entering(reach.blocks_of(module, held(fault.place), sources)).keys()
+        for key, fault in some.items()
+    }
     assert planted.plant({module: (faults, some)}) == {*some}
-    rows = planted.seen(mutant_programs.trials(3), 60)
-    assert len(rows) == 3
-    asked = sorted(frozenset[str]().union(*(row.faults for row in rows)))[:4]
-    told = [planted.caught(key, [row for row in rows if key in row.faults]) for key in asked]
+    asked = [key for key, names in meeting.items() if names][:6]
+    told = [
+        planted.caught(key, [(trial, 5.0) for trial in trials if trial.name in meeting[key]])[0]
+        for key in asked
+    ]
     assert any("program" in answer for answer in told), told
+
+
+# --- what tests enter -----------------------------------------------------------------------------
+
+BLOCKS = '''
+def f(n):
+    """Words."""
+    if n > 2:
+        return [g(k) for k in range(n)]
+    else:
+        n += 1
+    return rows["twice"](n)
+
+def g(k, more=3):
+    return k + more
+
+def unread():
+    return LIMIT
+
+LIMIT = 4
+rows = {"twice": lambda n: 2 * n,
+        "fifth": lambda n: n / 5}
+'''
+
+
+def test_trials_enter_blocks(tmp_path: Path) -> None:
+    spawned(entered, tmp_path)
+
+
+def entered(folder: Path) -> None:
+    path = str(folder / "small.py")
+    here: dict[str, Any] = {"__name__": "tcalc.small"}
+    exec(compile(BLOCKS, path, "exec"), here)
+    sources = {"small.py": reach.Source("small.py", BLOCKS)}
+    names = reach.light(sources, {"small.py": path})
+    wanted = {"f(3)": {"f:0", "f:1", "g:0"}, "f(1)": {"f:0", "f:2", "lambda:0"}, "g(1)": {"g:0"}}
+    trials = [planted.Trial(call, lambda call=call: eval(call, here) and "") for call in wanted]
+    kept = reach.Reach(folder / "reach.jsonl")
+    kept.now(names)
+    wrong = planted.Trial("wrong", lambda: "wrong")
+    for trial, row in reach.measured([*trials, wrong], 60):
+        assert (row is None) == (trial is wrong)
+        kept.add(trial.name, row)
+    again = reach.Reach(folder / "reach.jsonl")
+    assert all(again.known(name) for name in (*wanted, "wrong"))
+    for name in names:
+        calls = {call for call, blocks in wanted.items() if name.partition(":")[2] in blocks}
+        assert again.entering({name}).keys() == calls, name
+    # Where faults are: what runs there, or what reads it.
+    found = {
+        fault.what: {
+            name.partition(":")[2]
+            for name in reach.blocks_of("small.py", held(fault.place), sources)
+        }
+        for fault in Faults(BLOCKS).all
+    }
+    assert found["n > 2 -> n >= 2"] == {"f:0"}
+    assert found["1 -> 2"] == {"f:2"}
+    assert found["3 -> 4"] == {"g:0"}  # a default
+    assert found["4 -> 5"] == {"unread:0"}
+    assert found["2 * n -> 2 + n"] == {"lambda:0"}
+    # Rows of another version of the modules stay known by the names of their blocks.
+    again.now(["small.py:g:0", "small.py:new:0"])
+    assert again.entering({"small.py:g:0"}).keys() == {"f(3)", "g(1)"}
