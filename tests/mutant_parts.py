@@ -73,7 +73,7 @@ OUTSIDE = re.compile(
     "api|auto|autograd_names|benchmarks.*|c_calls|c_loop.*|c_outlining|cli|code.*|cupy.*|dask.*"
     "|docs|dot|einsum_language|examples|fold_lengths|fuzz|gallery|guided|hostile_.*|layers"
     "|libraries|limits|long_traces|machines|mathml|mutants|namespaces|notebooks|numpy_named|nvrtc"
-    "|package|peaks|plan_memory|public_names|random|readme|reliability|scipy_names|source_.*"
+    "|package|peaks|plan_memory|planted|public_names|random|readme|reliability|scipy_names|source_.*"
     "|symbolic_work|threads|web.*|words_of_formulas"
 )
 

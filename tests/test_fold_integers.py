@@ -241,3 +241,27 @@ def test_numbers_of_steps_are_variables_of_one_number() -> None:
             _decay(wrong)
     with pytest.raises(TypeError, match="say limit="):
         _decay(count + 1)
+
+
+@pytest.mark.parametrize("states", [1, 2, 3])
+def test_numbers_of_steps_that_a_condition_leaves_are_indices(states: int) -> None:
+    """Of every number of states: the entry that is picked, and its derivative."""
+    first = (x[0], *[0.5 + k for k in range(1, states)])
+    ending = tc.fold(
+        lambda s, i: tuple(2 * value for value in s), first, until=lambda s: s[0] > 2.5, limit=3
+    )
+    picked = tc.sin(x[ending.steps]) * x[1]
+    g = tc.grad(picked, x)
+    reached = set()
+    for start in (0.2, 0.4, 0.7, 1.3, 3.0):
+        at = np.array([start, 0.3, 0.8, 1.1])
+        steps = next((k for k in range(3) if start * 2**k > 2.5), 3)
+        reached.add(steps)
+        np.testing.assert_allclose(picked(x=at), np.sin(at[steps]) * at[1], rtol=1e-14)
+        wanted = np.zeros(4)
+        wanted[steps] += np.cos(at[steps]) * at[1]
+        wanted[1] += np.sin(at[steps])
+        np.testing.assert_allclose(g(x=at), wanted, rtol=1e-13)
+    assert reached == {0, 1, 2, 3}
+    with pytest.raises(TypeError, match="integer"):
+        x[ending.state[0]]
