@@ -146,6 +146,20 @@ def test_solves_that_come_again_are_functions_of_the_cores(name: str) -> None:
         np.testing.assert_allclose(found.ravel(), np.linalg.solve(H, flat), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("backend", ["auto", "c"])
+def test_by_default_the_second_solve_is_a_function_already(backend: str) -> None:
+    step, right = tc.compile(tc.hessian(COSINES, w), structured=True, backend=backend), VALUES["c"]
+    found = [step(**of(COSINES)).solve(right)]
+    assert not functions(step)
+    found.append(step(**of(COSINES)).solve(right))
+    assert len(functions(step)) == 1
+    tc.wait_for_compiler()
+    found += [step(**of(COSINES)).solve(right) for _ in range(3)]
+    wanted = np.linalg.solve(tc.hessian(COSINES, w)(**of(COSINES)), right)
+    for x in found:
+        np.testing.assert_allclose(x, wanted, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.usefixtures("soon")
 def test_a_second_solve_with_one_tensor_makes_factors() -> None:
     step = tc.compile(tc.hessian(COSINES, w), structured=True, backend="numpy")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import tcalc as tc
@@ -11,22 +12,25 @@ from ..problem import Task
 from . import Entry
 from .own import entries
 
+#: Calls after which all is asked for: a function is made for solves that come again, and one is
+#: compiled that is called again.
+CALLS = 3
+
 
 def make(task: Task) -> Iterator[Entry]:
-    return entries(task, "tcalc auto", Settled)
+    return entries(task, "tcalc auto", partial(tc.compile, backend="auto"), Settled)
 
 
 class Settled:
-    """A compiled function whose first call waits for what is compiled in the background."""
+    """What is done again and again: the first time waits for what is compiled in the background."""
 
-    def __init__(self, outputs: Any, **options: Any) -> None:
-        self._step, self._called = tc.compile(outputs, backend="auto", **options), False
-        self.plan_for = self._step.plan_for
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call, self._called = call, False
 
-    def __call__(self, **arrays: Any) -> Any:
+    def __call__(self) -> Any:
         if not self._called:
             self._called = True
-            for _ in range(2):
-                self._step(**arrays)
+            for _ in range(CALLS):
+                self._call()
             tc.wait_for_compiler()
-        return self._step(**arrays)
+        return self._call()

@@ -13,12 +13,24 @@ from ..problem import Array, Task
 from . import Entry
 
 
+Call = Callable[[], Any]
+
+
 def make(task: Task) -> Iterator[Entry]:
     return entries(task, "tcalc", partial(tc.compile, backend="numpy"))
 
 
-def entries(task: Task, label: str, step_of: Callable[..., Any]) -> Iterator[Entry]:
-    """What functions that ``step_of(outputs, structured=)`` compiles compute."""
+def as_it_is(call: Call) -> Call:
+    return call
+
+
+def entries(
+    task: Task, label: str, step_of: Callable[..., Any], settled: Callable[[Call], Call] = as_it_is
+) -> Iterator[Entry]:
+    """What functions that ``step_of(outputs, structured=)`` compiles compute.
+
+    Calls are timed as `settled` makes them.
+    """
     problem, quantities = task.problem, task.case.quantities
     expression = problem.expression(task.case.sizes)
     arrays = {name: task.data[name] for name in expression.variables}
@@ -35,14 +47,14 @@ def entries(task: Task, label: str, step_of: Callable[..., Any]) -> Iterator[Ent
     for quantity, wish in wishes.items():
         if quantity in wished:
             step = wish()
-            plan, call = step.plan_for(**shapes), bind(step, arrays)
+            plan, call = step.plan_for(**shapes), settled(bind(step, arrays))
             yield Entry(quantity, label, "tcalc", call, times, plan.flops, plan.peak_bytes)
     if "newton" in wished:
         step = wishes["core"]()
-        yield Entry("newton", label, "tcalc", newton(step, arrays, task.rhs))
+        yield Entry("newton", label, "tcalc", settled(newton(step, arrays, task.rhs)))
 
 
-def bind(step: Callable[..., Any], arrays: dict[str, Array]) -> Callable[[], Any]:
+def bind(step: Callable[..., Any], arrays: dict[str, Array]) -> Call:
     return lambda: step(**arrays)
 
 

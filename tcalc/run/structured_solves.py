@@ -18,8 +18,9 @@ from .backends import CHOICE, DEFAULT
 from .compiled import Compiled
 
 #: Back ends whose functions take arrays of this process, and the solves of one structure from which
-#: on one is made: planning takes as long as hundreds of solves.
-REPEATED = {"c": 2, "auto": 256, "numpy": 256}
+#: on one is made. Planning takes a quarter of what the first call of the cores took, and as long as
+#: a hundred solves: on NumPy, where a function saves less of each, many have to come.
+REPEATED = {"c": 2, "auto": 2, "numpy": 256}
 #: Predicted operations above which most of the time is LAPACK's anyway.
 FEW = 1e6
 _MAX_KEPT = 64
