@@ -12,7 +12,6 @@ from ..nests import Nest
 from ..problem import Array, Task
 from . import Entry
 
-
 Call = Callable[[], Any]
 
 

@@ -86,10 +86,11 @@ class DaskEngine:
         limit: int | None,
         check: bool,
         lent: bool = False,
+        ordered: bool = False,
         threads: int = 1,
         compute: bool = True,
     ) -> None:
-        self.here = Engine(roots, backend, limit, check, lent)
+        self.here = Engine(roots, backend, limit, check, lent, ordered)
         self.variables, self.dimensions = self.here.variables, self.here.dimensions
         self._needed = self.here.read(roots)
         self.settings = Settings(limit, check, threads)

@@ -42,13 +42,15 @@ def checked(index: Any, extent: int, what: object) -> np.ndarray[Any, Any]:
     array = array.astype(np.intp, copy=False)
     if not array.size:
         return array
+    if array.view(np.uintp).max() < extent:
+        return array
     low, high = array.min(), array.max()
     if low < -extent or high >= extent:
         place = np.unravel_index(int(((array < -extent) | (array >= extent)).argmax()), array.shape)
         held = f" holds {array[place]}" if str(what) != str(array[place]) else ""
         held += f" at {', '.join(map(str, place))}" if place else ""
         raise RangeError(f"the index {what}{held}, out of range for an axis of extent {extent}")
-    return array if low >= 0 else np.where(array < 0, array + extent, array)
+    return np.where(array < 0, array + extent, array)
 
 
 def in_range(index: Any, extent: int) -> Any:

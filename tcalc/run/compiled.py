@@ -44,15 +44,16 @@ class Compiled:
         threads: int | None = None,
         compute: bool = True,
         lent: bool = False,
+        ordered: bool = False,
     ) -> None:
         own = OwnData.of(data)
-        options = args, backend, own, memory_limit, check, threads, compute, lent
+        options = args, backend, own, memory_limit, check, threads, compute, lent, ordered
         self._options, self._outputs = options, outputs
         row = backend_named(backend, threads, compute)
         roots = _leaves(outputs)
         self._roots = roots if row.engine else shortened(roots)
         self._engine: Engine = (row.engine or Engine)(
-            self._roots, row._replace(engine=None), read_bytes(memory_limit), check, lent
+            self._roots, row._replace(engine=None), read_bytes(memory_limit), check, lent, ordered
         )
         self._args = argument_names(args)
         self._data = self._engine.bound(own)

@@ -51,9 +51,15 @@ class Engine:
     """Programs by extents and dtype, and what binding needs to know; holds no expression."""
 
     def __init__(
-        self, roots: Roots, backend: BackEnd, limit: int | None, check: bool, lent: bool = False
+        self,
+        roots: Roots,
+        backend: BackEnd,
+        limit: int | None,
+        check: bool,
+        lent: bool = False,
+        ordered: bool = False,
     ) -> None:
-        self.backend, self.limit, self.lent = backend, limit, lent
+        self.backend, self.limit, self.lent, self.ordered = backend, limit, lent, ordered
         named = dimensions(roots)
         self.variables = {name: Declared.of(v, named) for name, v in variables(roots).items()}
         values = [_value(root) for root in roots]
@@ -316,12 +322,13 @@ class Engine:
     ) -> Plan:
         others = partial(self._respelled, roots, dims)
         given = self.data, True, self.lent, self.backend.machine, sparse, others
-        plan = make_plan(values, dims.sizes, itemsize, note, *given)
+        planned = partial(make_plan, ordered=self.ordered)
+        plan = planned(values, dims.sizes, itemsize, note, *given)
         return within(
             plan,
             allowed(self.limit, self._memory()),
             partial(self._respelled, roots, dims, checkpoints=True),
-            lambda saving: make_plan(saving, dims.sizes, itemsize, note, *given[:-1]),
+            lambda saving: planned(saving, dims.sizes, itemsize, note, *given[:-1]),
         )
 
     def _memory(self) -> int | None:

@@ -28,6 +28,7 @@ from .backends import backend_named
 from .binding import OwnData
 from .compiled import Compiled
 from .derivative_nests import hessian_over, jacobian_over
+from .joined_cores import CoreOutputs, Place, joined
 from .signatures import signature_table
 from .structured_solves import CompiledSolves
 
@@ -40,8 +41,8 @@ class _CompiledForms(NamedTuple):
     Attributes
     ----------
     forms : list of Compressed
-    cores : list of Expr
-        The distinct cores of all forms.
+    cores : CoreOutputs
+        The distinct cores of all forms, and what is computed for them.
     places : list of list of int
         For each form, the numbers of its cores.
     program : Compiled
@@ -50,7 +51,7 @@ class _CompiledForms(NamedTuple):
     """
 
     forms: list[Compressed]
-    cores: list[Expr]
+    cores: CoreOutputs
     places: list[list[int]]
     program: Compiled
     extents: list[str]
@@ -82,6 +83,7 @@ class CompiledStructured:
         self._outputs = outputs
         self._options = args, backend, OwnData.of(data), memory_limit, check, threads, compute
         self._leaves: list[Expr] = []
+        self._rows: list[range] = []  # of blocks of Jacobians
         self._make = self._planned(outputs)
         self._forms = [compress(leaf) for leaf in self._leaves]
         self._slots = [leaf.slots if isinstance(leaf, Derivative) else [] for leaf in self._leaves]
@@ -102,8 +104,10 @@ class CompiledStructured:
         }
         self._sizes = Compiled(self._extents, *self._options)
         self._variants: dict[tuple[int, ...], _CompiledForms] = {}
-        self._known: dict[Any, tuple[_CompiledForms, list[tuple[Any, Any]], dict[str, int]]] = {}
-        numbers = {"cores": self._default.cores, "extents": self._extents}
+        self._known: dict[
+            Any, tuple[_CompiledForms, list[tuple[Any, Any]], list[Place], dict[str, int]]
+        ] = {}
+        numbers = {"cores": self._default.cores.cores, "extents": self._extents}
         self._unread = _variables_and_dimensions(trees.leaves(outputs)) - _variables_and_dimensions(
             trees.leaves(numbers)
         )
@@ -113,9 +117,10 @@ class CompiledStructured:
         known = self._known.get(key) if key is not None else None
         if known is None:
             known = self._known_at(key, self._sizes(*arguments, **values))
-        variant, layouts, sizes = known
+        variant, layouts, found, sizes = known
         values |= {name: sizes[name] for name in variant.extents if name not in values}
-        cores = [self._array(core) for core in variant.program(*arguments, **values)]
+        outputs = [self._array(output) for output in variant.program(*arguments, **values)]
+        cores = [place.of(outputs) for place in found]
         made, limit = [], self._memory()
         for slots, form, places, (layout, coefs) in zip(
             self._slots, variant.forms, variant.places, layouts, strict=True
@@ -157,11 +162,12 @@ class CompiledStructured:
         sizes = {name: int(extent) for name, extent in extents.items()}
         variant = self._variant_at(sizes)
         layouts = [form.layout(sizes) for form in variant.forms]
+        places = variant.cores.places(sizes)
         if len(self._known) >= _MAX_KEPT:
             self._known.clear()
         if key is not None:
-            self._known[key] = variant, layouts, sizes
-        return variant, layouts, sizes
+            self._known[key] = variant, layouts, places, sizes
+        return variant, layouts, places, sizes
 
     @property
     def plan(self) -> Any:
@@ -179,7 +185,7 @@ class CompiledStructured:
 
     def _whole(self, variant: _CompiledForms) -> Compiled:
         """The program of cores and extents: these may read variables that the cores do not."""
-        numbers = {"cores": variant.cores, "extents": self._extents}
+        numbers = {"cores": variant.cores.outputs, "extents": self._extents}
         return Compiled(numbers, *self._options)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -215,8 +221,11 @@ class CompiledStructured:
         cores, places = self._cores_of(forms)
         bound = extent_names([n for v in variables(cores).values() for n in v.shape])
         free = [name for name in dimensions(cores) if name not in bound]
-        program = Compiled(cores, *self._options, lent=True)
-        return _CompiledForms(forms, cores, places, program, free)
+        made = joined(cores, [[forms[k] for k in row] for row in self._rows])
+        # What has tables multiplies as a sparse matrix, and becomes one, whose data lie in C-order.
+        ordered = bool(made.rows) or any(form.tables for form in forms)
+        program = Compiled(made.outputs, *self._options, lent=True, ordered=ordered)
+        return _CompiledForms(forms, made, places, program, free)
 
     def _cores_of(self, forms: list[Compressed]) -> tuple[list[Expr], list[list[int]]]:
         place: dict[int, int] = {}
@@ -257,6 +266,7 @@ class CompiledStructured:
         start, columns = len(self._leaves), len(trees.leaves(inputs))
         self._leaves += trees.leaves(tree)
         stop = len(self._leaves)
+        self._rows += [range(k, k + columns) for k in range(start, stop, columns)]
 
         def make(made: Sequence[Structured]) -> BlockJacobian:
             rows = [made[k : k + columns] for k in range(start, stop, columns)]

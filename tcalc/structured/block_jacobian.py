@@ -220,7 +220,7 @@ class BlockJacobian:
         """A scipy.sparse array where the blocks are sparse, otherwise a LinearOperator."""
         from scipy.sparse.linalg import LinearOperator
 
-        held = sum([entry_count(block.terms) for block in self._all()])
+        held = sum([entry_count(block.terms.layout) for block in self._all()])
         if 2 * held <= prod(self.shape) and not self._projected():
             rows = [[block.unprojected().on_host() for block in row] for row in self.rows]
             return assembled(rows)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from math import prod
 from typing import Any
-
-import numpy as np
 
 from ..graph import trees
 from ..graph.extents import show_shape
@@ -32,7 +31,7 @@ class FlatPytree:
         self.names = [str(name) for name in trees.leaves(template)]
         self.shapes = list(shapes)
         self.sizes = [prod(shape) for shape in self.shapes]
-        self._ends = np.cumsum([0, *self.sizes]).tolist()
+        self._ends = list(accumulate(self.sizes, initial=0))
 
     @property
     def size(self) -> int:

@@ -228,10 +228,11 @@ class Lowering:
 
     # --- outputs ----------------------------------------------------------------------------------
 
-    def output(self, root: Expr, number: int, lent: bool) -> Output:
+    def output(self, root: Expr, number: int, lent: bool, ordered: bool = False) -> Output:
         """A slot that nobody else returns, with all entries of the root.
 
-        Where inputs are `lent`, one that is the root as it stands is returned itself.
+        Where inputs are `lent`, one that is the root as it stands is returned itself. The entries
+        of others lie in C-order where they are to be `ordered`.
         """
         value, shape, b = self.values[id(root)], self.shape(root), self.b
         axes = tuple(range(len(shape)))
@@ -247,8 +248,9 @@ class Lowering:
             kept = b.owner[slot] in self.taken or slot in b.fixed
             own = b.origin[slot] in (BUFFER, RESULT) and not kept
             given = lent and b.origin[slot] is INPUT and slot not in b.integers
-            if not (whole and (own or given)):
-                target = word if whole else axes
+            turned = ordered and not given and word != axes
+            if turned or not (whole and (own or given)):
+                target = word if whole and not turned else axes
                 view = b.aligned(slot, word, target)
                 sizes = tuple([shape[k] for k in target])
                 slot = b.emit("copy", (view,), sizes, (target, target), key=number)

@@ -60,6 +60,7 @@ def make_plan(
     respelled: Respelled | None = None,
     times: int = 1,
     placed: bool = False,
+    ordered: bool = False,
 ) -> Plan:
     """The plan that computes the roots, given extents of all dimensions.
 
@@ -69,10 +70,11 @@ def make_plan(
     between plans of equal results. `sparse` names variables that are sparse matrices, and about how
     many entries they hold; then roots are lowered as they are spelled. `respelled` finds roots that
     equal these in quite another spelling; it is asked where there is enough work to choose. All is
-    run so many `times`; outputs are `placed` where they are written into rows of arrays.
+    run so many `times`; outputs are `placed` where they are written into rows of arrays, and
+    `ordered` where their entries lie in C-order, however that is best for the steps before.
     """
     given = given_for(sizes, itemsize, fixed, choose, lent, machine, times)
-    given = given._replace(sparse=sparse or {}, placed=placed)
+    given = given._replace(sparse=sparse or {}, placed=placed, ordered=ordered)
     if choose and not sparse:
         best = _prepared(roots, given)
         if respelled is not None and best.lowered.worth(len(postorder(best.roots))):
@@ -117,6 +119,7 @@ class Given(NamedTuple):
     inner: Planner
     times: int = 1
     placed: bool = False
+    ordered: bool = False
     sparse: Mapping[str, int] = {}
     #: Are kernels looked for in what is tried, or were they before?
     unfused: bool = False
@@ -223,7 +226,7 @@ def lowered_in(
     b.longest = longest
     roots = fused(roots) if given.unfused else roots
     lowering = Lowering(roots, b, given.fixed, way, given.inner, given.sparse, given.placed)
-    outputs = [lowering.output(root, k, given.lent) for k, root in enumerate(roots)]
+    outputs = [lowering.output(root, k, given.lent, given.ordered) for k, root in enumerate(roots)]
     results = [o.slot for o in outputs]
     b.drop_unused(results)
     halved(b, results)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 
 from ...support.arrays import Array
 from ...support.namespaces import NUMPY, ArrayNamespace
 from ..terms.numeric_terms import Terms
+from ..terms.tensor_layout import TensorLayout
 from .base import BlockRows
 
 #: Share of nonzero entries below which an off-diagonal block is held sparse.
@@ -21,14 +23,15 @@ def variable_sizes(rows: BlockRows) -> list[int]:
     return [row[k].layout.size for k, row in enumerate(rows)]
 
 
-def entry_count(terms: Terms) -> int:
+@lru_cache(1024)
+def entry_count(layout: TensorLayout) -> int:
     """Entries that the terms set, an upper bound of the nonzero ones."""
-    return sum([t.entries() for t in terms.layout.terms])
+    return sum([term.entries() for term in layout.terms])
 
 
 def is_sparse(terms: Terms) -> bool:
     """Whether few entries of a block differ from zero."""
-    return entry_count(terms) <= SPARSE_SHARE * prod(terms.layout.shape)
+    return entry_count(terms.layout) <= SPARSE_SHARE * prod(terms.layout.shape)
 
 
 def namespace_of_rows(rows: BlockRows) -> ArrayNamespace:

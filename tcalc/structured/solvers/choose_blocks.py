@@ -60,7 +60,7 @@ def elimination_groups(rows: BlockRows, itemsize: int) -> list[EliminationGroup]
         found.append(EliminationGroup((k,), None, best.flops, best.bytes, best.text))
     for tie in tied_variables(rows):
         b, n = tie.sizes(rows)
-        count = sum([entry_count(rows[i][j]) for i in tie.places for j in tie.places])
+        count = sum([entry_count(rows[i][j].layout) for i in tie.places for j in tie.places])
         text = f"block diagonal together: {b} blocks of {n} x {n}, Cholesky"
         flops = b * (n**3 / 3 + 2.0 * n * n) + 2.0 * count
         found.append(EliminationGroup(tie.places, tie, flops, 2.0 * b * n * n * itemsize, text))
@@ -138,7 +138,7 @@ def _cost(rows: BlockRows, gone: Sequence[EliminationGroup], itemsize: int) -> t
     count, rest = sum([counts[k] for k in out]), sum([counts[k] for k in left])
     cross = [rows[i][j] for i in out for j in left]
     sparse = namespace_of_rows(rows) is NUMPY and all(is_sparse(t) for t in cross)
-    held = sum([entry_count(t) for t in cross]) if sparse else count * rest
+    held = sum([entry_count(t.layout) for t in cross]) if sparse else count * rest
     flops = sum([group.flops for group in gone]) + 2.0 * held * held / max(1, count) + rest**3 / 3
     bytes_ = sum([group.bytes for group in gone]) + itemsize * (3.0 * held + 3.0 * rest * rest)
     return flops, bytes_

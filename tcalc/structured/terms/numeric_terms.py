@@ -25,6 +25,8 @@ from .tensor_layout import (
     without_tables,
 )
 
+_DOUBLE = np.dtype(np.float64)
+
 
 @lru_cache(1024)
 def _multipliers(
@@ -107,7 +109,8 @@ class Terms:
         self.layout, self.cores = layout, tuple(cores)
         self.coefs = tuple(map(float, coefs))
         kinds = {core.dtype for core in self.cores if core.dtype.kind == "f"}
-        self.dtype: np.dtype[Any] = np.result_type(*kinds) if kinds else np.dtype(np.float64)
+        one = kinds.pop() if len(kinds) == 1 else None
+        self.dtype: np.dtype[Any] = one or np.result_type(*kinds or {_DOUBLE})
         self._sparse: dict[int, Any] = {}
         self._transpose_of: Terms | None = None
 
@@ -121,6 +124,8 @@ class Terms:
 
     def on_host(self) -> Terms:
         """The same with arrays of NumPy's."""
+        if self.xp is NUMPY:
+            return self
         return Terms(self.layout, list(map(on_host, self.cores)), self.coefs)
 
     def __repr__(self) -> str:

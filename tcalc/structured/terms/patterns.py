@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from ...graph.nodes import Labels
 from ...support.arrays import Array
 from .numeric_terms import Terms
-from .tensor_layout import TableIndex, TensorLayout
+from .tensor_layout import CoreProduct, TableIndex, TensorLayout
 
 #: A row of blocks of a matrix below the other.
 Grid = Sequence[Sequence[Terms]]
@@ -32,6 +32,8 @@ class Places(NamedTuple):
 
     Attributes
     ----------
+    core : int, optional
+        The core that has all its entries, along the axes of these labels.
     labels : tuple of int
         Of its entries' axes.
     extents : tuple of int
@@ -42,6 +44,7 @@ class Places(NamedTuple):
         Are no two entries at one place?
     """
 
+    core: int | None
     labels: Labels
     extents: tuple[int, ...]
     start: int
@@ -73,7 +76,7 @@ class Pattern:
         self.starts = np.searchsorted(rows, np.arange(self.shape[0] + 1)).astype(index)
         ends = np.cumsum([0, *[len(at) for _, at in made]])
         self.places = [
-            _places(term.labels(), term.extents, where[first:last], self.whole)
+            _places(term, where[first:last], self.whole)
             for (term, _), first, last in zip(made, ends, ends[1:], strict=False)
         ]
 
@@ -83,16 +86,32 @@ class Pattern:
 
         blocks = [block for row in grid for block in row]
         dtype = np.result_type(*[block.dtype for block in blocks])
-        data = (np.empty if self.whole else np.zeros)(len(self.indices), dtype)
         terms = [(block, k) for block in blocks for k in range(len(block.layout.terms))]
+        found = []
         for (block, k), places in zip(terms, self.places, strict=True):
-            held, coef = block.unscaled(k, places.labels), block.coefs[k]
-            values = held if coef == 1 else held * coef
-            self._put(data, np.broadcast_to(values, places.extents), places)
+            found.append(_values(block, k, places))
+        data = self._standing(found, dtype)
+        if data is None:
+            data = (np.empty if self.whole else np.zeros)(len(self.indices), dtype)
+            for values, places in zip(found, self.places, strict=True):
+                self._put(data, values, places)
         whole = data, self.indices.copy(), self.starts.copy()
         made = scipy.sparse.csr_array(whole, shape=self.shape, copy=False)
         made.has_canonical_format = True
         return made
+
+    def _standing(self, found: Sequence[Array], dtype: np.dtype[Any]) -> Array | None:
+        """A copy of what holds all entries as they stand among the data, if it does."""
+        if not (self.whole and found and all(p.steps is not None for p in self.places)):
+            return None
+        first = _address(found[0]) - self.places[0].start * dtype.itemsize
+        for values, places in zip(found, self.places, strict=True):
+            steps = tuple([n * dtype.itemsize for n in places.steps or ()])
+            at = first + places.start * dtype.itemsize
+            if (values.strides, values.dtype, _address(values)) != (steps, dtype, at):
+                return None
+        entry = next(v for v, p in zip(found, self.places, strict=True) if p.start == 0)
+        return as_strided(entry, (len(self.indices),), (dtype.itemsize,)).copy()
 
     def _put(self, data: Array, values: Array, places: Places) -> None:
         if places.steps is not None:
@@ -110,11 +129,29 @@ class Pattern:
             np.add.at(data, places.each, values.ravel())
 
 
-def _places(labels: Labels, extents: Sequence[int], each: Array, whole: bool) -> Places:
-    shape = tuple([extents[label] for label in labels])
+def _address(values: Array) -> int:
+    address: int = values.__array_interface__["data"][0]
+    return address
+
+
+def _values(block: Terms, k: int, places: Places) -> Array:
+    """The entries of a term."""
+    coef = block.coefs[k]
+    if places.core is not None:
+        core: Array = block.cores[places.core]
+        return core if coef == 1 else core * coef
+    held = block.unscaled(k, places.labels)
+    return np.broadcast_to(held if coef == 1 else held * coef, places.extents)
+
+
+def _places(term: CoreProduct, each: Array, whole: bool) -> Places:
+    labels = term.labels()
+    shape = tuple([term.extents[label] for label in labels])
+    first = term.factors[0] if len(term.factors) == 1 else None
+    core = first[0] if first is not None and first[1] == labels else None
     distinct = whole or len(np.unique(each)) == len(each)
     if not len(each):
-        return Places(labels, shape, 0, None, each, True)
+        return Places(core, labels, shape, 0, None, each, True)
     spread = each.reshape(shape)
     start, steps = int(each[0]), []
     even = np.full(shape, start)
@@ -124,8 +161,8 @@ def _places(labels: Labels, extents: Sequence[int], each: Array, whole: bool) ->
         line = np.arange(n) * steps[-1]
         even += line.reshape((-1,) + (1,) * (len(shape) - 1 - axis))
     if distinct and np.array_equal(spread, even):
-        return Places(labels, shape, start, tuple(steps), each[:0], True)
-    return Places(labels, shape, 0, None, each, distinct)
+        return Places(core, labels, shape, start, tuple(steps), each[:0], True)
+    return Places(core, labels, shape, 0, None, each, distinct)
 
 
 class _Held:
