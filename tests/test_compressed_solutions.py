@@ -5,6 +5,8 @@ The oracle is NumPy on the dense tensor.
 
 from __future__ import annotations
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -123,7 +125,10 @@ def test_what_has_no_formula_is_said() -> None:
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(structured_solves, "REPEATED", {"numpy": 2})
+    monkeypatch.setitem(structured_solves.REPEATED, "numpy", 2)
+
+
+by_all = pytest.mark.parametrize("backend", ["numpy", "c", "auto"])
 
 
 def functions(step: Any) -> list[Any]:
@@ -131,33 +136,29 @@ def functions(step: Any) -> list[Any]:
     return list(step._solves._functions.values())
 
 
+@by_all
 @pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("name", STRUCTURES)
-def test_solves_that_come_again_are_functions_of_the_cores(name: str) -> None:
+def test_solves_that_come_again_are_functions_of_the_cores(name: str, backend: str) -> None:
     f, wrt = STRUCTURES[name]
-    step = tc.compile(tc.hessian(f, wrt), structured=True, backend="numpy")
+    step = tc.compile(tc.hessian(f, wrt), structured=True, backend=backend)
     g = tc.grad(f, wrt)(**of(f))
-    first = step(**of(f)).solve(g)
+    found = [step(**of(f)).solve(g)]
     assert not functions(step)
-    others = [step(**of(f)).solve(g) for _ in range(3)]
-    assert len(functions(step)) == 1
+    for _ in range(3):
+        found.append(step(**of(f)).solve(g))
+        assert len(functions(step)) == 1
+        tc.wait_for_compiler()
     H, flat = dense(name)
-    for found in (first, *others):
-        np.testing.assert_allclose(found.ravel(), np.linalg.solve(H, flat), rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("backend", ["auto", "c"])
-def test_by_default_the_second_solve_is_a_function_already(backend: str) -> None:
-    step, right = tc.compile(tc.hessian(COSINES, w), structured=True, backend=backend), VALUES["c"]
-    found = [step(**of(COSINES)).solve(right)]
-    assert not functions(step)
-    found.append(step(**of(COSINES)).solve(right))
-    assert len(functions(step)) == 1
-    tc.wait_for_compiler()
-    found += [step(**of(COSINES)).solve(right) for _ in range(3)]
-    wanted = np.linalg.solve(tc.hessian(COSINES, w)(**of(COSINES)), right)
     for x in found:
-        np.testing.assert_allclose(x, wanted, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(x.ravel(), np.linalg.solve(H, flat), rtol=1e-9, atol=1e-12)
+
+
+def test_on_numpy_many_solves_have_to_come() -> None:
+    step = tc.compile(tc.hessian(COSINES, w), structured=True, backend="numpy")
+    for _ in range(20):
+        step(**of(COSINES)).solve(VALUES["c"])
+    assert not functions(step)
 
 
 @pytest.mark.usefixtures("soon")
@@ -171,15 +172,17 @@ def test_a_second_solve_with_one_tensor_makes_factors() -> None:
     assert "factored" in held.explain()
 
 
+@by_all
 @pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("function", [lambda x: x**3, lambda x: x**3 / 3 + x * 1e-13])
-def test_numbers_that_a_formula_does_not_suit_are_looked_at(function: Any) -> None:
+def test_numbers_that_a_formula_does_not_suit_are_looked_at(function: Any, backend: str) -> None:
     """A zero, or nearly one, in the diagonal below a vector: Woodbury would lose all digits."""
     f = tc.sum(function(w)) + tc.sum(w) ** 2
-    step = tc.compile(tc.hessian(f, w), structured=True, backend="numpy")
+    step = tc.compile(tc.hessian(f, w), structured=True, backend=backend)
     good = np.arange(1.0, 6.0)
     for _ in range(3):
         step(w=good).solve(good)
+        tc.wait_for_compiler()
     assert functions(step) != [None]
     for least in (0.0, 1e-14, 1e-9):
         bad = np.array([least, 1.0, 2.0, 3.0, 4.0])
@@ -187,26 +190,89 @@ def test_numbers_that_a_formula_does_not_suit_are_looked_at(function: Any) -> No
         np.testing.assert_allclose(step(w=bad).solve(good), wanted, rtol=1e-8)
 
 
+@by_all
 @pytest.mark.usefixtures("soon")
-def test_singular_numbers_are_the_same_error() -> None:
+def test_singular_numbers_are_the_same_error(backend: str) -> None:
     f = tc.sum((T - U @ V.T) ** 2)
-    step = tc.compile(tc.hessian(f, U), structured=True, backend="numpy")
-    data = of(f)
-    for _ in range(3):
-        step(**data).solve(data["U"])
+    step, data = tc.compile(tc.hessian(f, U), structured=True, backend=backend), of(f)
     flat = {**data, "V": np.ones_like(data["V"])}
-    with pytest.raises(tc.LinAlgError, match="singular"):
-        step(**flat).solve(data["U"])
     nothing = {**data, "V": np.full_like(data["V"], np.nan)}
-    with pytest.raises(tc.LinAlgError, match="not finite"):
-        step(**nothing).solve(data["U"])
+    said = []
+    for _ in range(4):  # by the solvers; by a function; by one in C
+        for bad, match in ((flat, "singular"), (nothing, "not finite")):
+            with pytest.raises(tc.LinAlgError, match=match) as error:
+                step(**bad).solve(data["U"])
+            said.append((type(error.value), str(error.value)))
+        step(**data).solve(data["U"])
+        tc.wait_for_compiler()
+    assert functions(step) != [None]
+    assert len(set(said)) == 2
 
 
+@by_all
 @pytest.mark.usefixtures("soon")
-def test_float32_and_other_shapes_are_solved_as_before() -> None:
-    step = tc.compile(tc.hessian(COSINES, w), structured=True, backend="numpy")
-    single = {name: x.astype(np.float32) for name, x in of(COSINES).items()}
+def test_singular_diagonals_are_the_same_error(backend: str) -> None:
+    f = tc.sum(w**3)
+    step, right = tc.compile(tc.hessian(f, w), structured=True, backend=backend), VALUES["c"]
+    with pytest.raises(tc.LinAlgError) as first:
+        step(w=np.zeros(7)).solve(right)
+    for _ in range(3):
+        np.testing.assert_allclose(step(w=right).solve(right), np.full(7, 1 / 6))
+        with pytest.raises(type(first.value)) as again:
+            step(w=np.zeros(7)).solve(right)
+        assert str(again.value) == str(first.value)
+        tc.wait_for_compiler()
+
+
+@by_all
+@pytest.mark.usefixtures("soon")
+def test_float32_and_other_shapes_are_solved_as_before(backend: str) -> None:
+    step = tc.compile(tc.hessian(COSINES, w), structured=True, backend=backend)
+    dense, single = (
+        tc.hessian(COSINES, w),
+        {k: x.astype(np.float32) for k, x in of(COSINES).items()},
+    )
+    fewer = {name: x[:5] for name, x in of(COSINES).items()}
     for _ in range(4):
         assert step(**single).solve(single["c"]).dtype == np.float32
-        assert step(**of(COSINES)).solve(np.eye(7)).shape == (7, 7)
+        for data, right in (
+            (of(COSINES), np.eye(7)),
+            (fewer, fewer["c"]),
+            (of(COSINES), VALUES["c"]),
+        ):
+            wanted = np.linalg.solve(dense(**data), right)
+            np.testing.assert_allclose(step(**data).solve(right), wanted, rtol=1e-9, atol=1e-12)
+        tc.wait_for_compiler()
+    assert len(functions(step)) == 3
+
+
+@by_all
+@pytest.mark.usefixtures("soon")
+def test_threads_solve_with_one_function_at_once(backend: str) -> None:
+    step, dense = (tc.compile(tc.hessian(COSINES, w), **o) for o in (
+        {"structured": True, "backend": backend}, {}))  # fmt: skip
+
+    def solved(seed: int) -> None:
+        draw = np.random.default_rng(seed)
+        for _ in range(20):
+            at, right = draw.uniform(0.2, 1.2, 7), draw.normal(size=7)
+            wanted = np.linalg.solve(dense(w=at, c=VALUES["c"]), right)
+            found = step(w=at, c=VALUES["c"]).solve(right)
+            np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-11)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(solved, range(16)))
     assert len(functions(step)) == 1
+
+
+@by_all
+@pytest.mark.usefixtures("soon")
+def test_solutions_are_not_written_over_and_functions_pickle(backend: str) -> None:
+    step, kept = tc.compile(tc.hessian(COSINES, w), structured=True, backend=backend), []
+    for k in range(5):
+        data = of(COSINES) | {"w": VALUES["w"] + k / 10}
+        kept.append((step(**data).solve(VALUES["c"]), tc.hessian(COSINES, w)(**data)))
+        tc.wait_for_compiler()
+        step = pickle.loads(pickle.dumps(step)) if k == 2 else step
+    for x, H in kept:
+        np.testing.assert_allclose(H @ x, VALUES["c"], rtol=1e-9)

@@ -16,7 +16,12 @@ import tcalc as tc
 from tcalc.structured.tensor import Structured
 from tcalc.structured.terms.numeric_terms import Terms
 from tcalc.support.namespaces import on_device, on_host
-from tests import test_solvers_several, test_structured, test_structured_blocks
+from tests import (
+    test_solvers_several,
+    test_sparse_patterns,
+    test_structured,
+    test_structured_blocks,
+)
 from tests.cupy_device import DEVICE
 from tests.cupy_stand_in import has_device, some_device
 from tests.test_solvers import close, dense_of, structures
@@ -168,6 +173,20 @@ def test_several_variables(build: Callable[[], test_solvers_several.Problem], wa
     for found, other in ((held, wanted), (held.inverse(), wanted.inverse())):
         np.testing.assert_allclose(flat(downloaded(found.diagonal())), flat(other.diagonal()), 1e-8)
         np.testing.assert_allclose(downloaded(found.todense()), other.todense(), 1e-8, 1e-8)
+
+
+@pytest.mark.parametrize("name", test_sparse_patterns.MODELS)
+def test_jacobians_over_several_variables(name: str) -> None:
+    model = test_sparse_patterns.MODELS[name]
+    step = test_sparse_patterns.compiled(model, backend="cupy")
+    for seed in range(2):
+        data = test_sparse_patterns.drawn(seed)
+        found, wanted = step(data), test_sparse_patterns.slopes(model, data)
+        assert all(map(on_device, found.cores))
+        near = {"rtol": 1e-12, "atol": 1e-12}
+        np.testing.assert_allclose(downloaded(found.todense()), wanted, **near)
+        columns = wanted.shape[1]
+        np.testing.assert_allclose(found.to_scipy() @ np.eye(columns), wanted, **near)
 
 
 # --- what the host does, what is waited for, errors -----------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
-from tests import row_models
+from tests import row_models, test_sparse_patterns
 from tests.dask_blocks import da, dask, in_blocks, of_objective
 from tests.row_models import CASES, COLUMNS, OBJECTIVES, X, y
 
@@ -55,6 +55,19 @@ def test_compressed_hessians_solve_as_those_of_one_machine(name: str) -> None:
     np.testing.assert_allclose(found.todense(), wanted.todense(), rtol=1e-12, atol=1e-12)
     slopes = tc.grad(f, by)(**start, **known)
     np.testing.assert_allclose(found.solve(slopes), wanted.solve(slopes), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name", ["tables", "another order", "reversed within rows", "slopes of one"]
+)
+def test_jacobians_over_several_variables_are_those_of_one_machine(name: str) -> None:
+    model, data = test_sparse_patterns.MODELS[name], test_sparse_patterns.drawn(2)
+    step = test_sparse_patterns.compiled(model, backend="dask")
+    lazy = {k: da.from_array(data[k], (5, *data[k].shape[1:])) for k in "ijuZ"}
+    found = step({k: v for k, v in (data | lazy).items() if k in step._taken()})
+    wanted = test_sparse_patterns.slopes(model, data)
+    np.testing.assert_allclose(found.todense(), wanted, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.to_scipy().toarray(), wanted, rtol=1e-12, atol=1e-12)
 
 
 def test_unknowns_by_rows_are_fitted_with_blocks_of_data() -> None:

@@ -1,14 +1,21 @@
-"""Compressed tensors as SciPy's sparse arrays: entries where they belong, structure found once."""
+"""Compressed tensors as SciPy's sparse arrays: entries where they belong, structure found once.
+
+What is over several variables is compared with complex steps through the same functions on NumPy.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import pickle
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import tcalc as tc
 from tcalc.structured.terms import patterns
+from tcalc.structured.terms.numeric_terms import Terms
+from tcalc.structured.terms.tensor_layout import CoreProduct, TableIndex, TensorLayout
 
 RNG = np.random.default_rng(0)
 x, A, u = tc.var("x", "n"), tc.var("A", ("n", 3)), tc.var("u", "m")
@@ -95,3 +102,214 @@ def test_places_in_equal_steps_are_one_strided_copy() -> None:
     step, data = of(*MAPS["several variables"], structured=True)
     grid = [[block.unprojected() for block in row] for row in step(data).rows]
     assert all(places.steps is not None for places in patterns.Pattern(grid).places)
+
+
+def test_entries_that_lie_from_the_last_to_the_first_are_turned() -> None:
+    """One core over rows b, i and columns b, at[j], for places from the last to the first."""
+    core, at = RNG.normal(size=(6, 2, 3)), np.array([2, 1, 0])
+    term = CoreProduct(((0, (0, 1, 2)),), (0, 1, 0, TableIndex(1, (2,))), (6, 2, 3))
+    layout = TensorLayout((6, 2, 6, 3), 2, [term])
+    wanted = np.zeros((6, 2, 6, 3))
+    for b in range(6):
+        wanted[b, :, b] = core[b][:, ::-1]
+    for held in (core, core[:, :, ::-1].copy()[:, :, ::-1], core[::-1].copy()[::-1]):
+        found = patterns.assembled([[Terms(layout, [held, at], [1.0])]])
+        np.testing.assert_array_equal(found.toarray(), wanted.reshape(12, 18))
+
+
+# --- Jacobians over several variables, whose cores lie side by side -------------------------------
+
+
+class Model(NamedTuple):
+    """A function of arrays of NumPy's or expressions, and how many rows have joined cores."""
+
+    of: Callable[[Any, Any], Any]
+    wrt: tuple[str, ...]
+    joined: int
+
+
+def projected(xp: Any, v: Any) -> Any:
+    """Of every observation two numbers, of the rows of A and B that it takes and of its weight."""
+    a, b = v["A"][v["i"]], v["B"][v["j"]]
+    pairs = a[:, None, :, None] * b[:, None, None, :] * v["Z"][:, :, None, None]
+    return v["u"][:, None] * xp.sum(xp.sin(pairs), axis=(2, 3))
+
+
+MODELS = {
+    "tables": Model(projected, ("A", "B", "u"), 1),
+    "another order": Model(projected, ("u", "B", "A"), 1),
+    "one table for two": Model(lambda xp, v: xp.sin(v["x"][v["i"]] * v["C"][v["i"], 0]), "xC", 1),
+    "entries that stand alone": Model(lambda xp, v: v["x"] * xp.exp(v["y"] * v["x"]), "xy", 1),
+    "blocks that share nothing": Model(
+        lambda xp, v: xp.sum(xp.sin(v["C"] * v["y"][:, None]), axis=1) + xp.exp(v["x"]), "xCy", 1
+    ),
+    "a core that lacks an axis": Model(
+        lambda xp, v: (xp.sin(v["x"])[:, None] * v["C"]) * xp.exp(v["y"])[:, None], "xCy", 0
+    ),
+    "a factor in all entries": Model(lambda xp, v: v["x"] * xp.exp(v["y"]) * v["c"], "xy", 0),
+    "from the last to the first": Model(
+        lambda xp, v: v["x"][::-1] * xp.exp(v["y"]) + v["C"][::-1, 0] ** 2, "xyC", 1
+    ),
+    "slices in steps": Model(lambda xp, v: v["x"][6:0:-2] * v["y"][1:7:2] ** 2, "xy", 1),
+    "reversed within rows": Model(
+        lambda xp, v: xp.sum(v["C"][v["i"]][:, ::-1] ** 3, axis=1) * v["u"], ("C", "u"), 1
+    ),
+    "one that is not read": Model(lambda xp, v: xp.sin(v["x"] * v["c"]) * v["y"], "xyA", 0),
+    "several terms": Model(
+        lambda xp, v: xp.sin(v["x"][v["i"]]) * v["x"][v["j"]] + v["u"] ** 2, "xu", 0
+    ),
+    "one slope for two": Model(lambda xp, v: xp.sin(v["x"] + v["y"]), "xy", 0),
+    "slopes of one": Model(lambda xp, v: v["x"][v["i"]] + xp.exp(v["u"]), "xu", 0),
+    "several outputs": Model(
+        lambda xp, v: {"a": xp.sin(v["A"][v["i"], 0]) * v["u"], "b": v["u"] * v["A"][v["i"], 1]},
+        "Au", 2,
+    ),
+}  # fmt: skip
+SHAPES = {"x": "n", "y": "n", "A": ("n", 3), "B": ("m", 2), "C": ("n", 3), "u": "o", "Z": ("o", 2)}
+VARIABLES = {name: tc.var(name, shape) for name, shape in SHAPES.items()}
+VARIABLES |= {name: tc.var(name, "o", integer=True) for name in "ij"} | {"c": tc.var("c")}
+
+
+def drawn(seed: int, n: int = 8, m: int = 8, o: int = 12) -> dict[str, Any]:
+    draw, sizes = np.random.default_rng(seed), {"n": n, "m": m, "o": o}
+    shapes = {k: v.shape for k, v in VARIABLES.items() if k in SHAPES}
+    made = {k: draw.normal(size=[sizes.get(e, e) for e in shape]) for k, shape in shapes.items()}
+    tables = {"i": draw.integers(0, max(n, 1), o), "j": draw.integers(0, max(min(m, n), 1), o)}
+    return {**made, **tables, "c": np.float64(0.7)}
+
+
+def slopes(model: Model, data: dict[str, Any]) -> np.ndarray:
+    """The Jacobian as one matrix, column by column by complex steps through NumPy."""
+    wide = {k: v.astype(float) if v.dtype.kind == "f" else v for k, v in data.items()}
+    columns = []
+    for name in model.wrt:
+        for k in range(data[name].size):
+            step = np.zeros(data[name].size, complex)
+            step[k] = 1e-30j
+            found = model.of(np, wide | {name: wide[name] + step.reshape(data[name].shape)})
+            parts = list(found.values()) if isinstance(found, dict) else [found]
+            columns.append(np.concatenate([part.imag.ravel() for part in parts]) / 1e-30)
+    whole = model.of(np, wide)
+    rows = sum(np.size(part) for part in (whole.values() if isinstance(whole, dict) else [whole]))
+    return np.array(columns).reshape(len(columns), rows).T
+
+
+def compiled(model: Model, **options: Any) -> Any:
+    made = tc.jacobian(model.of(tc, VARIABLES), tuple(VARIABLES[name] for name in model.wrt))
+    return tc.compile(made, structured=True, **options)
+
+
+def agrees(found: Any, wanted: np.ndarray, rtol: float = 1e-12) -> None:
+    near = {"rtol": rtol, "atol": rtol}
+    np.testing.assert_allclose(found.todense(), wanted, **near)
+    sparse = found.to_scipy()
+    np.testing.assert_allclose(sparse @ np.eye(wanted.shape[1]), wanted, **near)
+    right = np.random.default_rng(1).normal(size=wanted.shape[1])
+    np.testing.assert_allclose(sparse @ right, wanted @ right, **near)
+    if hasattr(sparse, "indices"):
+        held = sparse.copy()
+        held.has_canonical_format = held.has_sorted_indices = False
+        held.sum_duplicates()
+        np.testing.assert_array_equal(held.indices, sparse.indices)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "functional", "c", "auto"])
+@pytest.mark.parametrize("name", MODELS)
+def test_joined_cores_are_the_slopes_call_by_call(name: str, backend: str) -> None:
+    model = MODELS[name]
+    step, kept = compiled(model, backend=backend), []
+    for seed in range(3):
+        data = drawn(seed)
+        found, wanted = step(data), slopes(model, data)
+        agrees(found, wanted)
+        kept.append((found, found.to_scipy(), wanted))
+        tc.wait_for_compiler()
+    for found, sparse, wanted in kept:  # nothing is written over by the calls that follow
+        agrees(found, wanted)
+        np.testing.assert_allclose(sparse @ np.eye(wanted.shape[1]), wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_cores_of_a_row_lie_side_by_side(name: str) -> None:
+    model = MODELS[name]
+    step = compiled(model, backend="numpy")
+    assert len(step._default.cores.rows) == model.joined
+    found = step(drawn(0))
+    rows = found.rows if model.joined else []
+    for row in rows:
+        bases = {id(block.terms.cores[0].base) for block in row}
+        assert len(bases) == 1, name
+        for block in row:
+            assert not any(
+                np.shares_memory(block.terms.cores[0], other.terms.cores[0])
+                for other in row
+                if other is not block
+            )
+
+
+@pytest.mark.parametrize("name", ["tables", "another order", "blocks that share nothing"])
+def test_what_lies_in_order_is_the_data_of_the_matrix(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patterns.Pattern, "_put", lambda *_: pytest.fail("entries were moved"))
+    data = drawn(4)
+    agrees(compiled(MODELS[name])(data), slopes(MODELS[name], data))
+
+
+@pytest.mark.parametrize(
+    "sizes", [(8, 8, 0), (0, 8, 0), (1, 1, 1), (0, 0, 0), (8, 1, 5), (1, 8, 5)]
+)
+@pytest.mark.parametrize("name", ["tables", "blocks that share nothing", "several outputs"])
+def test_joined_cores_of_any_extents(name: str, sizes: tuple[int, int, int]) -> None:
+    step = compiled(MODELS[name], backend="numpy")
+    for at in (sizes, (8, 8, 12), sizes):
+        data = drawn(5, *at)
+        agrees(step(data), slopes(MODELS[name], data))
+
+
+@pytest.mark.parametrize("narrow", ["ABCxyuZc", "Au", "x"])
+@pytest.mark.parametrize("name", ["tables", "blocks that share nothing", "several outputs"])
+def test_joined_cores_of_narrow_data(name: str, narrow: str) -> None:
+    model, data = MODELS[name], drawn(6)
+    data |= {k: data[k].astype(np.float32) for k in narrow}
+    for backend in ("numpy", "c"):
+        found = compiled(model, backend=backend)(data)
+        read = set(model.of(tc, VARIABLES).variables) if name != "several outputs" else {"A", "u"}
+        kinds = {data[k].dtype for k in read - {"i", "j"}}
+        assert found.dtype == np.result_type(*kinds)
+        assert found.to_scipy().dtype == found.dtype
+        agrees(found, slopes(model, data), 1e-5 if found.dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("name", ["tables", "several outputs"])
+def test_joined_cores_pickle(name: str) -> None:
+    data = drawn(7)
+    step = compiled(MODELS[name])
+    again = pickle.loads(pickle.dumps(step))
+    agrees(again(data), slopes(MODELS[name], data))
+    agrees(pickle.loads(pickle.dumps(step(data))), slopes(MODELS[name], data))
+
+
+@pytest.mark.parametrize("name", ["tables", "blocks that share nothing"])
+def test_data_of_any_order_in_memory_and_data_that_are_bound(name: str) -> None:
+    data, model = drawn(8), MODELS[name]
+    wanted, turned = slopes(model, data), {}
+    for k, v in data.items():
+        back = (slice(None, None, -1),) * np.ndim(v)
+        turned[k] = np.asfortranarray(v[back])[back] if np.ndim(v) else v
+    step = compiled(model)
+    agrees(step(turned), wanted)
+    agrees(step(data), wanted)
+    bound = compiled(model, data={k: data[k] for k in "Ai" if k in step._taken()})
+    agrees(bound({k: v for k, v in data.items() if k not in "Ai"}), wanted)
+
+
+def test_other_results_may_read_what_is_joined() -> None:
+    model, data = MODELS["tables"], drawn(9)
+    e, wrt = model.of(tc, VARIABLES), tuple(VARIABLES[name] for name in model.wrt)
+    outputs = {"J": tc.jacobian(e, wrt), "e": e, "by one": tc.jacobian(e, wrt[0])}
+    found = tc.compile(outputs, structured=True)(data)
+    wanted = slopes(model, data)
+    agrees(found["J"], wanted)
+    np.testing.assert_allclose(found["by one"].tomatrix(), wanted[:, :24], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found["e"].todense(), projected(np, data), rtol=1e-12)

@@ -42,7 +42,7 @@ def checked(index: Any, extent: int, what: object) -> np.ndarray[Any, Any]:
     array = array.astype(np.intp, copy=False)
     if not array.size:
         return array
-    if array.view(np.uintp).max() < extent:
+    if array.view(np.uintp).max() < extent:  # read so, those below zero are above all extents
         return array
     low, high = array.min(), array.max()
     if low < -extent or high >= extent:

@@ -45,6 +45,8 @@ class _CompiledForms(NamedTuple):
         The distinct cores of all forms, and what is computed for them.
     places : list of list of int
         For each form, the numbers of its cores.
+    ordered : bool
+        Whether what is computed lies in C-order, as the data of a sparse matrix do.
     program : Compiled
     extents : list of str
         Dimensions that no argument of the program has.
@@ -53,6 +55,7 @@ class _CompiledForms(NamedTuple):
     forms: list[Compressed]
     cores: CoreOutputs
     places: list[list[int]]
+    ordered: bool
     program: Compiled
     extents: list[str]
 
@@ -186,7 +189,7 @@ class CompiledStructured:
     def _whole(self, variant: _CompiledForms) -> Compiled:
         """The program of cores and extents: these may read variables that the cores do not."""
         numbers = {"cores": variant.cores.outputs, "extents": self._extents}
-        return Compiled(numbers, *self._options)
+        return Compiled(numbers, *self._options, ordered=variant.ordered)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._outputs, *self._options)
@@ -222,10 +225,10 @@ class CompiledStructured:
         bound = extent_names([n for v in variables(cores).values() for n in v.shape])
         free = [name for name in dimensions(cores) if name not in bound]
         made = joined(cores, [[forms[k] for k in row] for row in self._rows])
-        # What has tables multiplies as a sparse matrix, and becomes one, whose data lie in C-order.
+        # What has tables multiplies as a sparse matrix, and becomes one.
         ordered = bool(made.rows) or any(form.tables for form in forms)
         program = Compiled(made.outputs, *self._options, lent=True, ordered=ordered)
-        return _CompiledForms(forms, made, places, program, free)
+        return _CompiledForms(forms, made, places, ordered, program, free)
 
     def _cores_of(self, forms: list[Compressed]) -> tuple[list[Expr], list[list[int]]]:
         place: dict[int, int] = {}

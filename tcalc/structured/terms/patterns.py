@@ -102,7 +102,8 @@ class Pattern:
 
     def _standing(self, found: Sequence[Array], dtype: np.dtype[Any]) -> Array | None:
         """A copy of what holds all entries as they stand among the data, if it does."""
-        if not (self.whole and found and all(p.steps is not None for p in self.places)):
+        starts = [p.start for p in self.places if p.steps is not None]
+        if not self.whole or len(starts) < len(found) or 0 not in starts:
             return None
         first = _address(found[0]) - self.places[0].start * dtype.itemsize
         for values, places in zip(found, self.places, strict=True):
@@ -110,7 +111,7 @@ class Pattern:
             at = first + places.start * dtype.itemsize
             if (values.strides, values.dtype, _address(values)) != (steps, dtype, at):
                 return None
-        entry = next(v for v, p in zip(found, self.places, strict=True) if p.start == 0)
+        entry = found[starts.index(0)]
         return as_strided(entry, (len(self.indices),), (dtype.itemsize,)).copy()
 
     def _put(self, data: Array, values: Array, places: Places) -> None:
