@@ -14,11 +14,13 @@ from ..graph import trees
 from ..graph.extents import NOMINAL, Coef, Shape, extent_names, extent_of, show_shape
 from ..graph.nodes import Derivative, Expr, Var, dimensions, variables
 from ..graph.products import filled
+from ..graph.subspaces import Slot
 from ..ops.selection import checked
 from ..structured.block_jacobian import BlockJacobian
 from ..structured.blocks import BlockStructured
 from ..structured.tensor import Structured
 from ..structured.terms.numeric_terms import Terms
+from ..structured.terms.tensor_layout import TensorLayout
 from ..support.arrays import AnyArray
 from ..support.byte_counts import read_bytes, show_bytes
 from ..support.errors import MemoryLimitError
@@ -58,6 +60,37 @@ class _CompiledForms(NamedTuple):
     ordered: bool
     program: Compiled
     extents: list[str]
+
+
+class _Leaf(NamedTuple):
+    """A tensor of the outputs at known sizes: what its cores, by their numbers, are put into."""
+
+    slots: list[Slot]
+    form: Compressed
+    numbers: list[int]
+    layout: TensorLayout
+    coefs: tuple[float, ...]
+
+
+class _Known(NamedTuple):
+    """What is known of a call by its shapes.
+
+    Attributes
+    ----------
+    program : Compiled
+    extents : dict
+        What the program is told beside the arguments.
+    places : list of Place, optional
+        Of the cores, where these are not what the program returns, one by one.
+    leaves : list of _Leaf
+    sizes : dict
+    """
+
+    program: Compiled
+    extents: dict[str, int]
+    places: list[Place] | None
+    leaves: list[_Leaf]
+    sizes: dict[str, int]
 
 
 class CompiledStructured:
@@ -107,9 +140,7 @@ class CompiledStructured:
         }
         self._sizes = Compiled(self._extents, *self._options)
         self._variants: dict[tuple[int, ...], _CompiledForms] = {}
-        self._known: dict[
-            Any, tuple[_CompiledForms, list[tuple[Any, Any]], list[Place], dict[str, int]]
-        ] = {}
+        self._known: dict[Any, _Known] = {}
         numbers = {"cores": self._default.cores.cores, "extents": self._extents}
         self._unread = _variables_and_dimensions(trees.leaves(outputs)) - _variables_and_dimensions(
             trees.leaves(numbers)
@@ -120,22 +151,22 @@ class CompiledStructured:
         known = self._known.get(key) if key is not None else None
         if known is None:
             known = self._known_at(key, self._sizes(*arguments, **values))
-        variant, layouts, found, sizes = known
-        values |= {name: sizes[name] for name in variant.extents if name not in values}
-        outputs = [self._array(output) for output in variant.program(*arguments, **values)]
-        cores = [place.of(outputs) for place in found]
+        values = known.extents | values
+        cores = [self._array(output) for output in known.program(*arguments, **values)]
+        if known.places is not None:
+            cores = [place.of(cores) for place in known.places]
         made, limit = [], self._memory()
-        for slots, form, places, (layout, coefs) in zip(
-            self._slots, variant.forms, variant.places, layouts, strict=True
-        ):
-            held = [cores[k] for k in places]
+        for slots, form, numbers, layout, coefs in known.leaves:
+            held = [cores[k] for k in numbers]
             if form.tables:
-                held = _with_tables(form, held, sizes)
+                held = _with_tables(form, held, known.sizes)
             made.append(Structured(Terms(layout, held, coefs), slots, limit, self._solves))
         return self._make(made)
 
     def _array(self, core: Any) -> AnyArray:
         """A core as an array, where it lies; factors of low rank may be sparse data."""
+        if isinstance(core, np.ndarray):
+            return core
         if not is_sparse(core):
             return core if on_device(core) else np.asarray(core)
         need = prod(core.shape) * core.dtype.itemsize
@@ -160,17 +191,22 @@ class CompiledStructured:
                 return None
         return tuple(found)
 
-    def _known_at(self, key: Any, extents: Mapping[str, Any]) -> Any:
-        """The compiled forms, their layouts and sizes, cached by key."""
+    def _known_at(self, key: Any, extents: Mapping[str, Any]) -> _Known:
+        """What is known at these extents, cached by key."""
         sizes = {name: int(extent) for name, extent in extents.items()}
         variant = self._variant_at(sizes)
-        layouts = [form.layout(sizes) for form in variant.forms]
-        places = variant.cores.places(sizes)
+        places = variant.cores.places(sizes) if variant.cores.rows else None
+        leaves = [
+            _Leaf(slots, form, numbers, *form.layout(sizes))
+            for slots, form, numbers in zip(self._slots, variant.forms, variant.places, strict=True)
+        ]
+        told = {name: sizes[name] for name in variant.extents}
+        found = _Known(variant.program, told, places, leaves, sizes)
         if len(self._known) >= _MAX_KEPT:
             self._known.clear()
         if key is not None:
-            self._known[key] = variant, layouts, places, sizes
-        return variant, layouts, places, sizes
+            self._known[key] = found
+        return found
 
     @property
     def plan(self) -> Any:
