@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 
@@ -27,8 +28,17 @@ def least(xp: Any, a: Any, axis: int) -> Any:
 
 
 def logsumexp(xp: Any, v: Any) -> Any:
-    """Over the last axis, by its largest entries, as every library can say it."""
-    top = xp.amax(v, -1, keepdims=True) if xp.__name__ == "torch" else xp.max(v, -1, keepdims=True)
+    """Over the last axis: a library's own, or by its largest entries as tcalc is given it.
+
+    Derivatives of the latter take what the largest entries cancel for more than it is, which the
+    libraries' own functions know.
+    """
+    if xp.__name__ == "torch":
+        return xp.logsumexp(v, -1)
+    own = {"jax.numpy": "jax.nn", "autograd.numpy": "autograd.scipy.special"}.get(xp.__name__)
+    if own:
+        return import_module(own).logsumexp(v, -1)
+    top = xp.max(v, -1, keepdims=True)
     return top[..., 0] + xp.log(xp.sum(xp.exp(v - top), -1))
 
 

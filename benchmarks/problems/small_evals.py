@@ -1,8 +1,8 @@
 """Three small functions of GradBench: the `llsq`, `lse` and `det` evals.
 
 `least-squares` fits a polynomial with the coefficients x to the signs of t on [-1, 1]; its powers
-are written as such. `log-sum-exp` is written out, by the largest entry. `determinant` is a
-library's own, where the suite's program expands by minors.
+are written as such. `log-sum-exp` is written out by the largest entry where a library has no own.
+`determinant` is a library's own, where the suite's program expands by minors.
 """
 
 from __future__ import annotations
