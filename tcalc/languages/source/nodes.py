@@ -51,13 +51,18 @@ def below(e: Expr, written: Container[int]) -> list[Expr]:
 
 def contracts(e: Einsum) -> bool:
     """Is e a contraction of arrays?"""
-    return e.summed and not any(selects(arg) or indicates(arg) for arg in e.args)
+    return e.summed and _ordinary(e)
+
+
+def _ordinary(e: Einsum) -> bool:
+    """Are all operands arrays, so that no gather and no indicator is to be written?"""
+    return not any(selects(arg) or indicates(arg) for arg in e.args)
 
 
 def scaled_ahead(e: Einsum, opens: Admits, size: Size) -> bool:
     """Is a contraction quicker whose operand is scaled than one whose result is?"""
     inner = [arg for arg in e.args if isinstance(arg, Einsum) and opens(arg)]
-    plain = len(inner) == 1 and not any(map(indicates, e.args))
+    plain = len(inner) == 1 and _ordinary(e)
     if not plain or len(set(e.out)) < e.ndim or {*e.out} - {*chain(*e.labels)}:
         return False
     joined = flatten(e, opens, size)
