@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,9 @@ import pytest
 import tcalc as tc
 from tcalc.backends.c import compiler, together
 from tcalc.backends.c.background import BACKGROUND, Background
+from tcalc.calculus import modes
 from tcalc.run.backends import BACKENDS, backend_named
+from tcalc.run.engine import Engine
 from tests.shared import called
 
 x = tc.var("x", "n")
@@ -60,6 +65,78 @@ def test_c_takes_over_after_the_second_call(compiled: list[int]) -> None:
             np.testing.assert_allclose(found, known, rtol=1e-13)
         assert tc.wait_for_compiler(60)
         assert compiled == ([] if calls < 2 else [1])
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Is added to whenever all modes are compared."""
+    made: list[int] = []
+    search = modes.Accumulated._by_all_modes
+
+    def counted(self: modes.Accumulated) -> Any:
+        made.append(len(self.wrt))
+        return search(self)
+
+    monkeypatch.setattr(modes.Accumulated, "_by_all_modes", counted)
+    return made
+
+
+def gaussian_process(n: int) -> tuple[Any, dict[str, np.ndarray]]:
+    """A function with Hessians that modes make differently; of a declared size, which is new."""
+    A, s = tc.var("A", (n, n)), tc.var("s", "k")
+    kernel = A @ A.T + tc.exp(s @ s) * tc.eye(n)
+    f = tc.linalg.logdet(kernel) + tc.sum(tc.linalg.inv(kernel) ** 2)
+    rng = np.random.default_rng(n)
+    return tc.hessian(f, s), {"A": rng.normal(size=(n, n)), "s": rng.normal(size=3) / 3}
+
+
+def test_modes_are_compared_at_the_second_call(searches: list[int]) -> None:
+    hessian, data = gaussian_process(5)
+    step = tc.compile(hessian, backend="auto")
+    first = step(**data)
+    assert searches == []
+    again = [step(**data) for _ in range(3)]
+    assert searches == [1]
+    wanted = tc.compile(hessian, backend="numpy")(**data)
+    for found in (first, *again):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "functional"])
+def test_other_back_ends_compare_modes_at_once(backend: str, searches: list[int]) -> None:
+    hessian, data = gaussian_process(6)
+    step = tc.compile(hessian, backend=backend)
+    np.testing.assert_array_equal(step(**data), step(**data))
+    assert searches == [1]
+
+
+def test_a_first_call_that_takes_longer_than_comparing_is_planned_with_care(
+    searches: list[int],
+) -> None:
+    """Nor is what is found quickly run where it takes more memory than it may."""
+    hessian, data = gaussian_process(7)
+    row = backend_named("auto")
+    roots, longest = [hessian], replace(row.machine, worth_searching=0)
+    for given, limit in ((row._replace(machine=longest), None), (row, 200)):
+        searches.clear()
+        engine = Engine(roots, given, limit, True)
+        with suppress(tc.MemoryLimitError):
+            engine.run(roots, data)
+        assert len(searches) == (limit is None)
+        assert [bound.once for bound in engine.programs.values()] == [False] * (limit is None)
+
+
+def test_modes_are_compared_after_pickling_too() -> None:
+    hessian, _ = gaussian_process(8)
+    wanted = hessian.values
+    again = pickle.loads(pickle.dumps(hessian))
+    assert again is hessian
+    assert len(wanted) > 1
+    text = pickle.dumps(hessian)
+    del hessian, again
+    found = pickle.loads(text)
+    assert found.ways is not None
+    assert all(one is other for one, other in zip(found.values, wanted, strict=True))
 
 
 def test_no_call_waits_for_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:

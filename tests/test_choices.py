@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.graph import trees
 from tcalc.graph.normal import bare, einsum
 from tcalc.graph.variables import var
 from tcalc.ops.matrix.triangular import lower_ones
@@ -106,7 +107,9 @@ def gaussian_process():
 @pytest.mark.parametrize(("n", "most"), [(2, 2), (1000, 30)])
 def test_choosing_lowers_a_bounded_number_of_times(n: int, most: int, monkeypatch) -> None:
     """Once to see how much there is to save, once for the plan, and more only where it pays."""
-    compiled = compile(gaussian_process())
+    hessian = gaussian_process()
+    assert all(leaf.values for leaf in trees.leaves(hessian))  # in their order
+    compiled = compile(hessian)
     calls = []
     lowered = make.lowered_in
 

@@ -16,13 +16,21 @@ from ..graph.operators import Loop
 
 Differentials = Sequence[Expr | None]
 
-_known: ContextVar[dict[Any, tuple[Differentials, Any]] | None] = ContextVar("_known", default=None)
+#: Derivatives of loops by what they are derivatives of, which is held as long as they are.
+Derived = dict[Any, tuple[Differentials, Any]]
+
+_known: ContextVar[Derived | None] = ContextVar("_known", default=None)
+
+
+def derived_loops() -> Derived | None:
+    """Those that were derived around, for modes that are asked for later."""
+    return _known.get()
 
 
 @contextmanager
-def sharing_loops() -> Iterator[None]:
+def sharing_loops(known: Derived | None = None) -> Iterator[None]:
     """Inside, a loop is derived once for the same tangents or cotangents."""
-    token = _known.set({})
+    token = _known.set({} if known is None else known)
     try:
         yield
     finally:
@@ -48,6 +56,6 @@ def _once(
     if known is None:
         return derive(node, given, *wanted)
     key = (id(node), tuple(map(id, given)), *map(tuple, wanted))
-    if key not in known:  # what ids stand for is held as long as they are
+    if key not in known:
         known[key] = derive(node, given, *wanted), (node, given)
     return known[key][0]

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from ..calculus.modes import AUTO_MODES
 from ..calculus.respelling import respelled
-from ..calculus.transforms import AUTO_MODES, check_order, derivative
+from ..calculus.transforms import check_order, derivative
 from ..graph import trees
 from ..graph.extents import NOMINAL, show_shape
 from ..graph.nodes import Derivative, Expr, Var, dimensions, postorder

@@ -150,6 +150,9 @@ class BackEnd(NamedTuple):
         Waits so many seconds, or as long as it takes, for what is still being compiled; is it done?
     bind_lent : callable, optional
         As `bind`, for results that nobody is going to hold as they are: on a device they stay.
+    once : callable, optional
+        As `bind`, for a plan that is quick to find and may not be the best: who calls once gets no
+        other. None where all calls are to give the same digits.
     engine : callable, optional
         Makes what is asked in place of an `Engine` of `tcalc.run.engine`, for a back end that does
         not run one plan: given the same, and as `threads` how many one plan may use, as `compute`
@@ -164,4 +167,5 @@ class BackEnd(NamedTuple):
     remark: Callable[[Plan], str] = lambda plan: ""
     wait: Callable[[float | None], bool] = lambda seconds: True
     bind_lent: Bind | None = None
+    once: Bind | None = None
     engine: Callable[..., Any] | None = None

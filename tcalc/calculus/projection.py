@@ -6,7 +6,7 @@ inside keeps its unit tensors and its number of terms at every order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..graph import trees
@@ -42,12 +42,11 @@ def derivative_root(
     value: Expr,
     of: Expr,
     wrt: Sequence[Var] = (),
-    candidates: Sequence[Expr] = (),
+    ways: Callable[[], Sequence[Expr]] | None = None,
     kept: Sequence[Var] = (),
 ) -> Derivative:
     """The root that marks a value as the derivative of `of` by `wrt` (see `Derivative`)."""
-    meta = (len(wrt), len(candidates), project)
-    made: Derivative = intern(Derivative, meta, (value, of, *wrt, *candidates, *kept))
+    made: Derivative = intern(Derivative, (len(wrt), project, ways), (value, of, *wrt, *kept))
     return made
 
 

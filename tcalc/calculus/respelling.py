@@ -31,7 +31,8 @@ from ..plan.lowering.spellings import summed_inside
 from ..rules.distances import by_differences
 from ..rules.strategy import simplify
 from ..support.machine import Machine
-from .transforms import COMPARED, derivative
+from .modes import COMPARED
+from .transforms import derivative
 
 #: Parts of one variable up to which blocks are derived one by one.
 MAX_PARTS = 8
@@ -200,7 +201,7 @@ def _derived(
 
 
 def _values(e: Expr) -> Sequence[Expr]:
-    return (e.candidates or (e.inner,)) if isinstance(e, Derivative) else (e,)
+    return e.values if isinstance(e, Derivative) else (e,)
 
 
 def _read(values: Sequence[Expr], parts: Sequence[_Part]) -> list[Expr]:

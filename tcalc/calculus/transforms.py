@@ -13,36 +13,25 @@ from typing import Any
 import numpy as np
 
 from ..accumulation.loops_once import sharing_loops
-from ..accumulation.orders import MODES, loops_apart
+from ..accumulation.orders import MODES
 from ..graph import trees
 from ..graph.arraylike import surface
 from ..graph.bound_variables import readable
 from ..graph.extents import Shape, show_shape
-from ..graph.nodes import Derivative, Expr, Var, declaration, postorder, variables
+from ..graph.nodes import Derivative, Expr, Var, declaration, variables
 from ..graph.normal import bare, view
 from ..graph.variables import canonical_name
 from ..ops.arithmetic import as_expr
-from ..plan.lowering.candidates import by_operations
-from ..rules.row_spaces import by_row_spaces, of_factors
+from ..rules.row_spaces import by_row_spaces
 from ..rules.strategy import substitute
 from ..support.collector import resting_collector
 from ..support.errors import ShapeError
-from ..support.limits import attempted, counted
 from .deep_expressions import shortened
+from .modes import Accumulated
 from .projection import as_root, as_roots, derivative_root
-
-#: Steps that every mode may take that "auto" compares, beyond those of the modes before it.
-EFFORT = 100_000
 
 #: Far above the 64 axes that arrays can have.
 MAX_ORDER = 256
-
-#: The modes that "auto" chooses from; of equal cost, the first is taken.
-AUTO_MODES = ("reverse", "forward", "cross-country")
-
-#: The most nodes of an expression, such as loops of Python leave behind, that "auto" accumulates
-#: by several modes.
-COMPARED = 500
 
 
 @resting_collector()
@@ -58,8 +47,9 @@ def derivative(e: Any, x: Any, order: int = 1, mode: str = "auto") -> Any:
         Each order appends the axes of x: the result has shape ``e.shape + order * x.shape``.
     mode : {"auto", "forward", "reverse", "cross-country"}
         Order in which partial derivatives are multiplied (Laue et al. 2020, section 3). "auto"
-        takes the one with the fewest predicted operations; ties go to reverse. Of expressions with
-        hundreds of nodes it takes forward mode, or reverse mode where x has more axes.
+        takes the one with the fewest predicted operations, which is found out when it is shown,
+        derived or computed more than once; ties go to reverse. Of expressions with hundreds of
+        nodes it takes forward mode, or reverse mode where x has more axes.
 
     Returns
     -------
@@ -288,8 +278,12 @@ def _mirrored(root: Derivative) -> Derivative:
     first = root.ndim - one.ndim - two.ndim
     middle = first + one.ndim
     perm = (*range(first), *range(middle, root.ndim), *range(first, middle))
-    options = [view(value, perm) for value in root.candidates or (root.inner,)]
-    return _mark(options, root.of, (*before, two, one))
+    ways = partial(_turned, root, perm) if root.ways else None
+    return derivative_root(view(root.first, perm), root.of, (*before, two, one), ways)
+
+
+def _turned(root: Derivative, perm: tuple[int, ...]) -> list[Expr]:
+    return [view(value, perm) for value in root.values]
 
 
 def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
@@ -298,48 +292,11 @@ def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:
     before: tuple[Var, ...] = ()
     if isinstance(root, Derivative) and root.wrt:
         of, before = root.of, root.wrt
-    names = [mode] if mode != "auto" else _candidate_modes(value, wrt)
-    results = of_factors(_accumulated(value, wrt, names))
-    found = []
-    for k, target in enumerate(wrt):
-        options = _distinct(results[k :: len(wrt)])
-        if len(options) > 1:
-            options = by_operations(options)
-        found.append(_mark(options, of, (*before, target)))
-    return found
-
-
-def _accumulated(value: Expr, wrt: list[Var], names: list[str]) -> list[Expr]:
-    """The derivatives by all variables, by one mode after the other.
-
-    A mode that takes more work than those before it together is given up: what takes so much longer
-    to find is longer, and computes more.
-    """
-    found, spent = counted(partial(MODES[names[0]], value, wrt))
-    for name in names[1:]:
-        order = partial(counted, partial(MODES[name], value, wrt))
-        more, steps = attempted(order, spent + EFFORT) or ([], 0)
-        found = [*found, *more]
-        spent += steps
-    return found
-
-
-def _candidate_modes(value: Expr, wrt: list[Var]) -> list[str]:
-    """The modes whose results are compared: of large graphs one, as comparing takes the longest."""
-    if not value.ndim:
-        return ["reverse"]
-    if len(postorder([value])) <= COMPARED:
-        apart = loops_apart(value, wrt)
-        return [name for name in AUTO_MODES if name != "cross-country" or not apart]
-    return ["reverse" if value.ndim < max(v.ndim for v in wrt) else "forward"]
-
-
-def _distinct(options: list[Expr]) -> list[Expr]:
-    return list({id(option): option for option in options}.values())
-
-
-def _mark(options: list[Expr], of: Expr, wrt: tuple[Var, ...]) -> Derivative:
-    return derivative_root(options[0], of, wrt, options if len(options) > 1 else ())
+    found = Accumulated(value, wrt, mode)
+    return [
+        derivative_root(first, of, (*before, v), partial(found.by, k) if found.several else None)
+        for k, (first, v) in enumerate(zip(found.first, wrt, strict=True))
+    ]
 
 
 surface.update(differentiate=derivative, subs=subs)

@@ -10,9 +10,7 @@ Apply       an operator (a row of `graph.operators`) on operands with batch and 
 Part        one output of an operator that has several
 Derivative  a root only: a value that remembers what was differentiated, and by what
 
-Nodes are immutable. `intern` is the only place that makes them: equal constructions are one object,
-so `is` is equality. What a node means is decided here; which of several equal forms is built is
-decided in `graph.normal`.
+Nodes are immutable, and only `intern` makes them: equal ones are one object, so `is` is equality.
 """
 
 from __future__ import annotations
@@ -85,7 +83,7 @@ class Expr(ArrayMethods):
         return variables((self,))
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in _UNKNOWN and name not in ("_projected", "_plain"):
+        if name not in _UNKNOWN and name not in ("_projected", "_plain", "_values"):
             raise AttributeError(f"expressions are immutable; {name} cannot be set")
         object.__setattr__(self, name, value)
 
@@ -181,34 +179,44 @@ class Derivative(Expr):
 
     Attributes
     ----------
-    inner : Expr
-        The value before projection, which is differentiated further.
+    first : Expr
+        The value before projection, as one mode of accumulation found it.
+    ways : callable, optional
+        Finds it by all modes that are compared, that of the fewest operations first.
     project : callable
-        ``project(inner, slots)`` is the value in every slot projected onto the subspace of its
-        variable; made when it is asked for, as numbers are projected without it.
+        ``project(inner, slots)`` is it projected onto the subspaces of the variables of all slots.
     of : Expr
         What was differentiated (through all orders).
     wrt : tuple of Var
-        One variable per order; `shape` is of.shape and then the shapes of these. Empty where the
-        root only keeps variables.
-    candidates : tuple of Expr
-        The same value as accumulated by other modes, for a choice when sizes are known.
+        One per order, with `shape` of.shape and then theirs; none where it only keeps others.
     kept : tuple of Var
         Variables that cancelled: their arrays may be passed, and bind dimensions.
     """
 
-    __slots__ = ("_projected", "candidates", "inner", "kept", "of", "project", "wrt")
-    inner: Expr
+    __slots__ = ("_projected", "_values", "first", "kept", "of", "project", "ways", "wrt")
+    first: Expr
+    ways: Callable[[], Iterable[Expr]] | None
     project: Callable[[Expr, Iterable[Slot]], Expr]
     of: Expr
     wrt: tuple[Var, ...]
-    candidates: tuple[Expr, ...]
     kept: tuple[Var, ...]
-    _projected: Expr | None
+    _values: tuple[Expr, ...]
+    _projected: Expr | None  # as `_values`, once somebody asked
 
     @property
     def meta(self) -> tuple[Any, ...]:
-        return (len(self.wrt), len(self.candidates), self.project)
+        return (len(self.wrt), self.project, self.ways)
+
+    @property
+    def values(self) -> tuple[Expr, ...]:
+        """The value by all modes that are compared, from which sizes choose."""
+        self._values = self._values or tuple(self.ways() if self.ways else [self.first])
+        return self._values
+
+    @property
+    def inner(self) -> Expr:
+        """The best of them, which is printed and differentiated further."""
+        return self.values[0]
 
     @property
     def slots(self) -> list[Slot]:
@@ -217,12 +225,12 @@ class Derivative(Expr):
 
     @property
     def as_written(self) -> bool:
-        """Does the root say nothing but that its value is printed as it is?"""
-        return self.of is self.inner and not self.wrt and not self.kept
+        """Does the root only say that its value is printed as it is?"""
+        return self.of is self.first and not self.wrt and not self.kept
 
     @property
     def projected(self) -> Expr:
-        """What the root means as an operand; made once."""
+        """What the root means as an operand; made once, as numbers are projected without it."""
         if self._projected is None:
             self._projected = self.project(self.inner, self.slots)
         return self._projected
@@ -235,7 +243,7 @@ _FIELDS: dict[type[Expr], tuple[str, ...]] = {
     Einsum: ("labels", "out", "extents", "coef", "shape", "summed", "_plain"),
     Apply: ("op", "params", "shape"),
     Part: ("index", "shape"),
-    Derivative: ("shape", "project", "inner", "of", "wrt", "candidates", "kept", "_projected"),
+    Derivative: ("shape", "project", "ways", "first", "of", "wrt", "kept", "_values", "_projected"),
 }
 NODE_KINDS = tuple(_FIELDS)
 #: Steps that an operand takes, of nodes with more than a few.
@@ -286,10 +294,8 @@ def _given(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...]) -> t
     if kind is Add:
         return (args[0].shape,)
     if kind is Derivative:
-        orders, others, project = meta
-        first, last = 2 + orders, 2 + orders + others
-        roles = (args[0], args[1], args[2:first], args[first:last], args[last:])
-        return (args[0].shape, project, *roles, None)
+        last = 2 + meta[0]
+        return (args[0].shape, *meta[1:], *args[:2], args[2:last], args[last:], (), None)
     return meta
 
 
@@ -310,9 +316,7 @@ def _exact(kind: type[Expr], meta: tuple[Any, ...]) -> Any:
         return (*meta[:3], meta[3].key())
     if kind is Apply:
         return (meta[0].name, tuple([(type(p), repr(p)) for p in meta[1]]), meta[2])
-    if kind is Derivative:
-        return meta[:2]
-    return meta
+    return (meta[0], bool(meta[2])) if kind is Derivative else meta
 
 
 def _order(

@@ -57,7 +57,7 @@ def expand(e: object) -> Expr:
     found = rewritten([start], lambda new, old: _distributed(_repeated(new)))[0]
     if found is start and not isinstance(found, Add):
         return found
-    made: Derivative = intern(Derivative, (0, 0, _itself), (found, found))
+    made: Derivative = intern(Derivative, (0, _itself, None), (found, found))
     return made
 
 

@@ -27,12 +27,20 @@ class Bound:
         That of floats.
     held : list of Array
         Data that were bound before, in this dtype.
+    once : bool
+        Whether it is for one call: another one is made for those that follow.
     """
 
     def __init__(
-        self, program: Program, take: list[int] | None, dtype: np.dtype[Any], held: list[Array]
+        self,
+        program: Program,
+        take: list[int] | None,
+        dtype: np.dtype[Any],
+        held: list[Array],
+        once: bool = False,
     ) -> None:
         self.program, self.take, self.dtype, self.held = program, take, dtype, held
+        self.once = once
         self._calls = self._entries = 0
 
     def entry(self, given: Sequence[Given], unread: Sequence[Given]) -> Entry | None:

@@ -16,7 +16,7 @@ from ..graph.extents import NOMINAL
 from ..graph.nodes import Const, Derivative, Expr, dimensions, postorder, variables
 from ..graph.subspaces import projected
 from ..plan.failures import StepError, explained
-from ..plan.lowering.candidates import chosen
+from ..plan.lowering.candidates import chosen, plan_as_spelled
 from ..plan.lowering.make import make_plan
 from ..plan.schedule.memory import allowed, check_fits
 from ..plan.steps import Plan
@@ -62,7 +62,7 @@ class Engine:
         self.backend, self.limit, self.lent, self.ordered = backend, limit, lent, ordered
         named = dimensions(roots)
         self.variables = {name: Declared.of(v, named) for name, v in variables(roots).items()}
-        values = [_value(root) for root in roots]
+        values = list(map(_first, roots))
         self.needed = [self.variables[name] for name in variables(values)]
         self.optional = [d for d in self.variables.values() if d not in self.needed]
         self.dimensions = [d for d in named if d not in self.variables]
@@ -140,7 +140,7 @@ class Engine:
         if len(values) > len(arrays):
             key += self._further(values)
         bound = self.programs.get(tuple(key))
-        if bound is None:
+        if bound is None or bound.once:
             bound = self._bind(roots, key, arrays + self.held, self._unused(values))
         for k, declared in self.checked:
             check_properties(arrays[k], declared)
@@ -150,7 +150,7 @@ class Engine:
             raise self._explained(error, roots, {**self.data, **values}) from error.__cause__
         for k, slot in self.projections:
             results[k] = projected(results[k], slot, owned=True)
-        if bound.program.entries is not None:
+        if bound.program.entries is not None and not bound.once:
             self._enter(bound, values)
         return results
 
@@ -207,19 +207,26 @@ class Engine:
             _refuse_device(self.needed, arrays)
         with self.lock:
             found = self.programs.get(tuple(key))
-            if found is not None:
+            if found is not None and not found.once:
                 return found
             sparse = {
                 d.name: held_entries(a)
                 for d, a in zip(self.needed, arrays, strict=True)
                 if is_sparse(a)
             }
-            values = list(map(_value, roots)) if sparse else self._chosen(roots, dims)
-            dims.require(dimensions(values), self.variables, unused)
-            plan = self._plan(roots, values, dims, dtype.itemsize, sparse=sparse)
-            check_fits(plan, self.limit, self._memory())
-            lent = self.backend.bind_lent if self.lent else None
-            program = (lent or self.backend.bind)(plan, dtype)
+            bind = (self.backend.bind_lent if self.lent else None) or self.backend.bind
+            dims.require(dimensions(list(map(_first, roots))), self.variables, unused)
+            plan = None
+            if found is None and self.backend.once is not None and not sparse:
+                plan = self._plan_of_one_call(roots, dims, dtype.itemsize)
+                bind = bind if plan is None else self.backend.once
+            once = plan is not None
+            if plan is None:
+                values = list(map(_value, roots)) if sparse else self._chosen(roots, dims)
+                dims.require(dimensions(values), self.variables, unused)
+                plan = self._plan(roots, values, dims, dtype.itemsize, sparse=sparse)
+                check_fits(plan, self.limit, self._memory())
+            program = bind(plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
             take: list[int] | None = [place[name] for name in plan.inputs]
             kinds = {a.dtype for d, a in zip(self.needed, arrays, strict=True) if not d.integer}
@@ -228,13 +235,22 @@ class Engine:
             if len(self.programs) >= _MAX_PROGRAMS:
                 self.programs.pop(next(iter(self.programs)))
             held = [in_dtype(a, dtype) for a in self.held]
-            self.programs[tuple(key)] = found = Bound(program, take, dtype, held)
+            self.programs[tuple(key)] = found = Bound(program, take, dtype, held, once)
         return found
+
+    def _plan_of_one_call(self, roots: Roots, dims: ExtentBinding, itemsize: int) -> Plan | None:
+        """A plan of values as they were found first; None where finding the best is worth it."""
+        if not any(isinstance(root, Derivative) and root.ways for root in roots):
+            return None
+        values, machine = list(map(_first, roots)), self.backend.machine
+        plan = plan_as_spelled(values, dims.sizes, itemsize, self.data, self.lent, machine)
+        most = allowed(self.limit, self._memory())
+        return None if most is not None and plan is not None and plan.peak_bytes > most else plan
 
     def _explained(self, error: StepError, roots: Roots, values: Values) -> LinAlgError:
         """The error with the expression that it is about."""
         given = {**self.sizes(values), **values}
-        computed = [c for root in roots for c in (_value(root), *_candidates(root))]
+        computed = [c for root in roots for c in (*_values(root), _first(root))]
         options = self.backend, self.limit, False
         return explained(error, computed, roots, lambda e: Engine([e], *options).run([e], given))
 
@@ -264,7 +280,7 @@ class Engine:
         def usable(e: Expr) -> bool:
             return names >= variables([e]).keys() and known >= set(dimensions([e]))
 
-        options = [list(filter(usable, _candidates(r))) or [_value(r)] for r in roots]
+        options = [list(filter(usable, _values(r))) or [_first(r)] for r in roots]
         first = [values[0] for values in options]
         complete = known >= set(dimensions(first))  # else others say what is missing
         return chosen(options, dims.sizes, self.backend.machine) if complete else first
@@ -284,7 +300,7 @@ class Engine:
 
     def options(self, roots: Roots, dims: ExtentBinding) -> list[list[Expr]]:
         """What may be computed for the roots: the cheapest at these sizes, then other ways."""
-        values = [(_value(root), *_candidates(root)) for root in roots]
+        values = list(map(_values, roots))
         most = max([len(ways) for ways in values], default=0)
         others = [[ways[min(k, len(ways) - 1)] for ways in values] for k in range(most)]
         return [self._chosen(roots, dims), *others]
@@ -352,5 +368,11 @@ def _value(root: Expr) -> Expr:
     return simplify(root)
 
 
-def _candidates(root: Expr) -> tuple[Expr, ...]:
-    return root.candidates if isinstance(root, Derivative) else ()
+def _first(root: Expr) -> Expr:
+    """What is computed, as it was found first."""
+    return root.first if isinstance(root, Derivative) and root.ways else _value(root)
+
+
+def _values(root: Expr) -> Sequence[Expr]:
+    """What may be computed: of a derivative, its value as several modes accumulate it."""
+    return root.values if isinstance(root, Derivative) and root.ways else (_value(root),)

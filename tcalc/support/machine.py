@@ -74,6 +74,8 @@ class Machine:
     worth_choosing, worth_comparing : float
         Time per node from which other spellings and ways of lowering are tried (each takes a
         fraction of a millisecond a node), and from which values of a root are compared.
+    worth_searching : float
+        Time per node from which all this is done for one call: the time that it takes itself.
     """
 
     gemm: float = 8.0
@@ -109,6 +111,7 @@ class Machine:
     narrow: int = 4
     worth_choosing: float = 1e4
     worth_comparing: float = 1e3
+    worth_searching: float = 1e6
 
     def speed(self, name: str) -> float:
         """The speed of this name."""

@@ -20,7 +20,8 @@ class FromNumpyToC:
     """A plan on NumPy for one call, and from the second on C where there is a compiler.
 
     Functions are compiled in the background; NumPy does their work until they are there. Who calls
-    once pays nothing for C, not even for the modules that write it.
+    once pays nothing for C, not even for the modules that write it, nor for the choice of a plan
+    where another one is found sooner (`once` of a back end).
     """
 
     def __init__(self, plan: Plan, dtype: np.dtype[Any], threads: int = 1) -> None:
@@ -57,4 +58,6 @@ def _wait(seconds: float | None) -> bool:
     return background is None or bool(background.BACKGROUND.wait(seconds))
 
 
-BACKEND = BackEnd(FromNumpyToC, available=lambda: None, machine=NUMPY.machine, wait=_wait)
+BACKEND = BackEnd(
+    FromNumpyToC, available=lambda: None, machine=NUMPY.machine, wait=_wait, once=NUMPY.bind
+)

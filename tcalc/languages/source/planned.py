@@ -77,9 +77,9 @@ def _chosen(given: _Same) -> list[Expr]:
 
 def _values(leaf: Expr, root: Expr, known: Mapping[str, int]) -> list[Expr]:
     """The values that a result may have: of a derivative, as several modes accumulate it."""
-    if not isinstance(leaf, Derivative):
+    if not isinstance(leaf, Derivative) or len(leaf.values) < 2:
         return [root]
-    names, found = variables([root]).keys(), [leaf.project(e, leaf.slots) for e in leaf.candidates]
+    names, found = variables([root]).keys(), [leaf.project(e, leaf.slots) for e in leaf.values]
     return [
         e for e in found if variables([e]).keys() <= names and known.keys() >= {*dimensions([e])}
     ] or [root]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -10,6 +10,7 @@ from ...graph.extents import NOMINAL
 from ...graph.nodes import Einsum, Expr, dimensions, postorder
 from ...graph.normal import bare
 from ...support.machine import NOMINAL_MACHINE, Machine
+from ..steps import Plan
 from .fusion import fused
 from .make import (
     Given,
@@ -17,6 +18,8 @@ from .make import (
     given_for,
     least_time,
     lowered_in,
+    make_plan,
+    predicted_time,
     spelled_otherwise,
     stepwise,
     with_windows,
@@ -69,6 +72,22 @@ def planned(
     given = given_for(sizes, machine=machine, times=times)._replace(unfused=True)
     best = stepwise(chosen(options, sizes, machine), given)
     return list(best.roots), best.way
+
+
+def plan_as_spelled(
+    roots: Sequence[Expr],
+    sizes: Mapping[str, int],
+    itemsize: int,
+    fixed: Collection[str],
+    lent: bool,
+    machine: Machine,
+) -> Plan | None:
+    """A plan without any choice; None where it takes as long as choosing the best one would."""
+    plan = make_plan(
+        fused(roots), sizes, itemsize, "", fixed, choose=False, lent=lent, machine=machine
+    )
+    longest = machine.worth_searching * len(postorder(roots))
+    return plan if predicted_time(plan, machine) <= longest else None
 
 
 def _made_of(e: Expr) -> Any:
