@@ -215,9 +215,9 @@ class Engine:
                 if is_sparse(a)
             }
             bind = (self.backend.bind_lent if self.lent else None) or self.backend.bind
-            dims.require(dimensions(list(map(_first, roots))), self.variables, unused)
             plan = None
             if found is None and self.backend.once is not None and not sparse:
+                dims.require(dimensions(list(map(_first, roots))), self.variables, unused)
                 plan = self._plan_of_one_call(roots, dims, dtype.itemsize)
                 bind = bind if plan is None else self.backend.once
             once = plan is not None
@@ -232,7 +232,7 @@ class Engine:
             kinds = {a.dtype for d, a in zip(self.needed, arrays, strict=True) if not d.integer}
             if kinds <= {dtype} and take == list(range(len(arrays))):
                 take = None
-            if len(self.programs) >= _MAX_PROGRAMS:
+            if found is None and len(self.programs) >= _MAX_PROGRAMS:
                 self.programs.pop(next(iter(self.programs)))
             held = [in_dtype(a, dtype) for a in self.held]
             self.programs[tuple(key)] = found = Bound(program, take, dtype, held, once)
