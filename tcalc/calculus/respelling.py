@@ -201,7 +201,7 @@ def _derived(
 
 
 def _values(e: Expr) -> Sequence[Expr]:
-    return e.values if isinstance(e, Derivative) else (e,)
+    return e.options if isinstance(e, Derivative) else (e,)
 
 
 def _read(values: Sequence[Expr], parts: Sequence[_Part]) -> list[Expr]:

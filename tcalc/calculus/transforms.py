@@ -283,7 +283,7 @@ def _mirrored(root: Derivative) -> Derivative:
 
 
 def _turned(root: Derivative, perm: tuple[int, ...]) -> list[Expr]:
-    return [view(value, perm) for value in root.values]
+    return [view(value, perm) for value in root.options]
 
 
 def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:

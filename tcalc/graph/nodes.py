@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -83,7 +83,7 @@ class Expr(ArrayMethods):
         return variables((self,))
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in _UNKNOWN and name not in ("_projected", "_plain", "_values"):
+        if name not in _UNKNOWN and name not in _ASKED:
             raise AttributeError(f"expressions are immutable; {name} cannot be set")
         object.__setattr__(self, name, value)
 
@@ -182,7 +182,9 @@ class Derivative(Expr):
     first : Expr
         The value before projection, as one mode of accumulation found it.
     ways : callable, optional
-        Finds it by all modes that are compared, that of the fewest operations first.
+        Finds it by all modes that are compared.
+    rank : callable
+        Sorts them, that of the fewest operations first.
     project : callable
         ``project(inner, slots)`` is it projected onto the subspaces of the variables of all slots.
     of : Expr
@@ -193,24 +195,34 @@ class Derivative(Expr):
         Variables that cancelled: their arrays may be passed, and bind dimensions.
     """
 
-    __slots__ = ("_projected", "_values", "first", "kept", "of", "project", "ways", "wrt")
+    __slots__ = (
+        "_options", "_projected", "_values", "first", "kept", "of", "project", "rank", "ways", "wrt",
+    )  # fmt: skip
     first: Expr
     ways: Callable[[], Iterable[Expr]] | None
+    rank: Callable[[Sequence[Expr]], Sequence[Expr]]
     project: Callable[[Expr, Iterable[Slot]], Expr]
     of: Expr
     wrt: tuple[Var, ...]
     kept: tuple[Var, ...]
+    _options: tuple[Expr, ...]  # as the next two, once somebody asked
     _values: tuple[Expr, ...]
-    _projected: Expr | None  # as `_values`, once somebody asked
+    _projected: Expr | None
 
     @property
     def meta(self) -> tuple[Any, ...]:
-        return (len(self.wrt), self.project, self.ways)
+        return (len(self.wrt), self.project, self.rank, self.ways)
+
+    @property
+    def options(self) -> tuple[Expr, ...]:
+        """The value by all modes that are compared, from which sizes choose."""
+        self._options = self._options or tuple(self.ways() if self.ways else [self.first])
+        return self._options
 
     @property
     def values(self) -> tuple[Expr, ...]:
-        """The value by all modes that are compared, from which sizes choose."""
-        self._values = self._values or tuple(self.ways() if self.ways else [self.first])
+        """These, that of the fewest operations first where sizes are not known."""
+        self._values = self._values or tuple(self.rank(self.options))
         return self._values
 
     @property
@@ -243,15 +255,19 @@ _FIELDS: dict[type[Expr], tuple[str, ...]] = {
     Einsum: ("labels", "out", "extents", "coef", "shape", "summed", "_plain"),
     Apply: ("op", "params", "shape"),
     Part: ("index", "shape"),
-    Derivative: ("shape", "project", "ways", "first", "of", "wrt", "kept", "_values", "_projected"),
-}
+    Derivative: (
+        "shape", "project", "rank", "ways", "first", "of", "wrt", "kept",
+        "_options", "_values", "_projected",
+    ),
+}  # fmt: skip
 NODE_KINDS = tuple(_FIELDS)
 #: Steps that an operand takes, of nodes with more than a few.
 OPERAND, FEW = 6, 4
 _RANK = {kind: rank for rank, kind in enumerate(_FIELDS)}
 _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
-#: What is found out about nodes later.
+#: What is found out about nodes of a kind, and about all, when somebody asks.
+_ASKED = ("_options", "_plain", "_projected", "_values")
 _UNKNOWN: dict[str, Any] = {
     "_antisymmetries": (), "_form": False, "_settled": 0, "_symmetries": None, "_tokens": 0,
     "_twice": (0, {}),
@@ -295,7 +311,7 @@ def _given(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...]) -> t
         return (args[0].shape,)
     if kind is Derivative:
         last = 2 + meta[0]
-        return (args[0].shape, *meta[1:], *args[:2], args[2:last], args[last:], (), None)
+        return (args[0].shape, *meta[1:], *args[:2], args[2:last], args[last:], (), (), None)
     return meta
 
 
@@ -316,7 +332,7 @@ def _exact(kind: type[Expr], meta: tuple[Any, ...]) -> Any:
         return (*meta[:3], meta[3].key())
     if kind is Apply:
         return (meta[0].name, tuple([(type(p), repr(p)) for p in meta[1]]), meta[2])
-    return (meta[0], bool(meta[2])) if kind is Derivative else meta
+    return (meta[0], bool(meta[3])) if kind is Derivative else meta
 
 
 def _order(

@@ -17,7 +17,7 @@ from ..graph.nodes import Const, Derivative, Expr, dimensions, postorder, variab
 from ..graph.subspaces import projected
 from ..plan.failures import StepError, explained
 from ..plan.lowering.candidates import chosen, plan_as_spelled
-from ..plan.lowering.make import make_plan
+from ..plan.lowering.make import Known, make_plan
 from ..plan.schedule.memory import allowed, check_fits
 from ..plan.steps import Plan
 from ..rules.strategy import simplify
@@ -222,9 +222,10 @@ class Engine:
                 bind = bind if plan is None else self.backend.once
             once = plan is not None
             if plan is None:
-                values = list(map(_value, roots)) if sparse else self._chosen(roots, dims)
+                known: Known = {}
+                values = list(map(_value, roots)) if sparse else self._chosen(roots, dims, known)
                 dims.require(dimensions(values), self.variables, unused)
-                plan = self._plan(roots, values, dims, dtype.itemsize, sparse=sparse)
+                plan = self._plan(roots, values, dims, known, dtype.itemsize, sparse=sparse)
                 check_fits(plan, self.limit, self._memory())
             program = bind(plan, dtype)
             place = {d.name: k for k, d in enumerate(self.needed)}
@@ -273,23 +274,25 @@ class Engine:
             kinds = {kind for kind in others if isinstance(kind, np.dtype) and kind.kind == "f"}
         return _SINGLE if kinds == {_SINGLE} else _DOUBLE
 
-    def _chosen(self, roots: Roots, dims: ExtentBinding) -> list[Expr]:
+    def _chosen(
+        self, roots: Roots, dims: ExtentBinding, known: Known | None = None
+    ) -> list[Expr]:
         """The values of the roots; of a derivative's candidates the cheapest at these sizes."""
-        names, known = {d.name for d in self.needed}, dims.sizes.keys()
+        names, sized = {d.name for d in self.needed}, dims.sizes.keys()
 
         def usable(e: Expr) -> bool:
-            return names >= variables([e]).keys() and known >= set(dimensions([e]))
+            return names >= variables([e]).keys() and sized >= set(dimensions([e]))
 
         options = [list(filter(usable, _values(r))) or [_first(r)] for r in roots]
         first = [values[0] for values in options]
-        complete = known >= set(dimensions(first))  # else others say what is missing
-        return chosen(options, dims.sizes, self.backend.machine) if complete else first
+        complete = sized >= set(dimensions(first))  # else others say what is missing
+        return chosen(options, dims.sizes, self.backend.machine, known) if complete else first
 
     def _respelled(
-        self, roots: Roots, dims: ExtentBinding, checkpoints: bool = False
+        self, roots: Roots, dims: ExtentBinding, known: Known, checkpoints: bool = False
     ) -> list[Expr] | None:
         """The values of the roots by derivatives of functions that are spelled otherwise."""
-        choose = partial(chosen, sizes=dims.sizes, machine=self.backend.machine)
+        choose = partial(chosen, sizes=dims.sizes, machine=self.backend.machine, known=known)
         found = respelled(roots, dims.sizes, choose, checkpoints)
         read = variables(found or []).keys()
         return found if {d.name for d in self.needed} >= read else None
@@ -321,8 +324,8 @@ class Engine:
         free = [d for d in (*self.dimensions, *counts) if d.isidentifier() and d not in dims.sizes]
         dims.sizes.update(dict.fromkeys(free, NOMINAL))
         note = f"assuming {', '.join(f'{name} = {NOMINAL}' for name in free)}" if free else ""
-        values = self._chosen(roots, dims)
-        plan = self._plan(roots, values, dims, note=note)
+        known: Known = {}
+        plan = self._plan(roots, self._chosen(roots, dims, known), dims, known, note=note)
         remark = self.backend.remark(plan)
         notes = [text for text in (plan.note, remark) if text]
         return replace(plan, note="; ".join(notes)) if remark else plan
@@ -332,19 +335,20 @@ class Engine:
         roots: Roots,
         values: Roots,
         dims: ExtentBinding,
+        known: Known,
         itemsize: int = 8,
         note: str = "",
         sparse: Mapping[str, int] | None = None,
     ) -> Plan:
-        others = partial(self._respelled, roots, dims)
-        given = self.data, True, self.lent, self.backend.machine, sparse, others
+        others = partial(self._respelled, roots, dims, known)
+        given = self.data, True, self.lent, self.backend.machine, sparse
         planned = partial(make_plan, ordered=self.ordered)
-        plan = planned(values, dims.sizes, itemsize, note, *given)
+        plan = planned(values, dims.sizes, itemsize, note, *given, others, known=known)
         return within(
             plan,
             allowed(self.limit, self._memory()),
-            partial(self._respelled, roots, dims, checkpoints=True),
-            lambda saving: planned(saving, dims.sizes, itemsize, note, *given[:-1]),
+            partial(self._respelled, roots, dims, known, checkpoints=True),
+            lambda saving: planned(saving, dims.sizes, itemsize, note, *given),
         )
 
     def _memory(self) -> int | None:
@@ -375,4 +379,4 @@ def _first(root: Expr) -> Expr:
 
 def _values(root: Expr) -> Sequence[Expr]:
     """What may be computed: of a derivative, its value as several modes accumulate it."""
-    return root.values if isinstance(root, Derivative) and root.ways else (_value(root),)
+    return root.options if isinstance(root, Derivative) and root.ways else (_value(root),)

@@ -14,6 +14,7 @@ from ..steps import Plan
 from .fusion import fused
 from .make import (
     Given,
+    Known,
     compared,
     given_for,
     least_time,
@@ -35,16 +36,18 @@ def chosen(
     options: Sequence[Sequence[Expr]],
     sizes: Mapping[str, int],
     machine: Machine = NOMINAL_MACHINE,
+    known: Known | None = None,
 ) -> list[Expr]:
     """Of the values that every root may have, the one that takes the least time at these sizes.
 
     As much care is taken as there is time to be saved in calls: none for a small problem, and for
-    roots that take a fraction of the time of all only a look at each value as it is spelled.
+    roots that take a fraction of the time of all only a look at each value as it is spelled. What
+    it finds out it leaves in `known`, for the plan.
     """
     first = [values[0] for values in options]
     if all(len(values) == 1 for values in options):
         return first
-    given = given_for(sizes, machine=machine)
+    given = given_for(sizes, machine=machine, known=known)
     total = lowered_in(first, given).time
     if total < machine.worth_comparing * len(postorder(first)):
         return first
@@ -119,8 +122,10 @@ def by_operations(options: Sequence[Expr]) -> list[Expr]:
     """The options, that of the fewest predicted operations first; NOMINAL for every dimension.
 
     As they are spelled. Loops that several of them have in common are planned once. Those that take
-    much longer than one before them come last.
+    much longer than one before them come last, and of equal ones the first stays it.
     """
+    if len(options) == 1:
+        return list(options)
     roots = list(map(bare, options))
     given = given_for(dict.fromkeys(dimensions(roots), NOMINAL), choose=False)
     found = compared([[root] for root in roots], given)

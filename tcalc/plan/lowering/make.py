@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import product
 from math import inf, prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...graph.extents import NOMINAL
 from ...graph.nodes import Expr, dimensions, postorder
@@ -45,6 +45,8 @@ BEYOND = 4.0
 Respelled = Callable[[], Sequence[Expr] | None]
 #: What else is done to roots before they are lowered.
 Prepared = Callable[[Sequence[Expr]], Sequence[Expr]]
+#: What was found out at some sizes for a machine, by what else was given.
+Known = dict[Any, tuple[dict[Any, Any], dict[Any, Plan]]]
 
 
 def make_plan(
@@ -61,6 +63,7 @@ def make_plan(
     times: int = 1,
     placed: bool = False,
     ordered: bool = False,
+    known: Known | None = None,
 ) -> Plan:
     """The plan that computes the roots, given extents of all dimensions.
 
@@ -71,9 +74,10 @@ def make_plan(
     many entries they hold; then roots are lowered as they are spelled. `respelled` finds roots that
     equal these in quite another spelling; it is asked where there is enough work to choose. All is
     run so many `times`; outputs are `placed` where they are written into rows of arrays, and
-    `ordered` where their entries lie in C-order, however that is best for the steps before.
+    `ordered` where their entries lie in C-order, however that is best for the steps before. What is
+    `known` of a choice between values is not found out again; it is of use to no other plan after.
     """
-    given = given_for(sizes, itemsize, fixed, choose, lent, machine, times)
+    given = given_for(sizes, itemsize, fixed, choose, lent, machine, times, known)
     given = given._replace(sparse=sparse or {}, placed=placed, ordered=ordered)
     if choose and not sparse:
         best = _prepared(roots, given)
@@ -110,13 +114,17 @@ def make_plan(
 
 
 class Given(NamedTuple):
-    """What all ways to lower the roots have in common; `inner` plans what loops repeat."""
+    """What all ways to lower the roots have in common; `inner` plans what loops repeat.
+
+    `lowered` keeps what was, by roots and way, with the roots themselves, whose ids the keys have.
+    """
 
     sizes: Mapping[str, int]
     fixed: Collection[str]
     lent: bool
     machine: Machine
     inner: Planner
+    lowered: dict[Any, tuple[Lowered, Any]]
     times: int = 1
     placed: bool = False
     ordered: bool = False
@@ -133,8 +141,10 @@ def given_for(
     lent: bool = False,
     machine: Machine = NOMINAL_MACHINE,
     times: int = 1,
+    known: Known | None = None,
 ) -> Given:
-    steps: dict[tuple[int, ...], Plan] = {}
+    settings = itemsize, tuple(sorted(fixed)), choose, lent, times
+    lowered, steps = ({} if known is None else known).setdefault(settings, ({}, {}))
 
     def inner(
         step: Sequence[Expr], sizes: Mapping[str, int], fixed: Collection[str], count: int
@@ -147,7 +157,7 @@ def given_for(
             )  # fmt: skip
         return steps[key]
 
-    return Given(sizes, fixed, lent, machine, inner, times)
+    return Given(sizes, fixed, lent, machine, inner, lowered, times)
 
 
 class Lowered(NamedTuple):
@@ -222,9 +232,15 @@ def lowered_in(
     way: LoweringChoice = WAYS[0],
     longest: float = inf,
 ) -> Lowered:
+    roots = fused(roots) if given.unfused else roots
+    key = (*map(id, roots), way, given.placed, given.ordered, bool(given.sparse))
+    if key in given.lowered:
+        found, _ = given.lowered[key]
+        if found.made > longest:
+            raise TooSlow
+        return found
     b = Builder(given.sizes, given.machine)
     b.longest = longest
-    roots = fused(roots) if given.unfused else roots
     lowering = Lowering(roots, b, given.fixed, way, given.inner, given.sparse, given.placed)
     outputs = [lowering.output(root, k, given.lent, given.ordered) for k, root in enumerate(roots)]
     results = [o.slot for o in outputs]
@@ -233,7 +249,10 @@ def lowered_in(
     masked(b, results)
     often = [s for s in b.steps if s.out not in b.fixed]
     loops = [s for s in often if s.kind == "loop"]
-    return Lowered(lowering, outputs, _time(often, b.machine), _time(loops, b.machine), given.times)
+    times = _time(often, b.machine), _time(loops, b.machine), given.times
+    found = Lowered(lowering, outputs, *times)
+    given.lowered[key] = found, roots
+    return found
 
 
 def _prepared(roots: Sequence[Expr], given: Given) -> Tried:
