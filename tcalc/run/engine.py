@@ -274,9 +274,7 @@ class Engine:
             kinds = {kind for kind in others if isinstance(kind, np.dtype) and kind.kind == "f"}
         return _SINGLE if kinds == {_SINGLE} else _DOUBLE
 
-    def _chosen(
-        self, roots: Roots, dims: ExtentBinding, known: Known | None = None
-    ) -> list[Expr]:
+    def _chosen(self, roots: Roots, dims: ExtentBinding, known: Known | None = None) -> list[Expr]:
         """The values of the roots; of a derivative's candidates the cheapest at these sizes."""
         names, sized = {d.name for d in self.needed}, dims.sizes.keys()
 

@@ -40,23 +40,22 @@ def chosen(
 ) -> list[Expr]:
     """Of the values that every root may have, the one that takes the least time at these sizes.
 
-    As much care is taken as there is time to be saved in calls: none for a small problem, and for
-    roots that take a fraction of the time of all only a look at each value as it is spelled. What
-    it finds out it leaves in `known`, for the plan.
+    As much care is taken as there is time to be saved in calls: a small problem takes values of
+    the fewest steps, and roots that take a fraction of the time of all only a look at each value as
+    it is spelled. What it finds out it leaves in `known`, for the plan.
     """
     first = [values[0] for values in options]
     if all(len(values) == 1 for values in options):
         return first
     given = given_for(sizes, machine=machine, known=known)
     total = lowered_in(first, given).time
-    if total < machine.worth_comparing * len(postorder(first)):
-        return first
+    small = total < machine.worth_comparing * len(postorder(first))
     places: dict[Any, int] = {}  # a block and its transpose are found once, and alike
     found = []
     for values in options:
         key = tuple(map(_made_of, values))
         if key not in places:
-            places[key] = _best(values, given, total)
+            places[key] = _shortest(values, given) if small else _best(values, given, total)
         found.append(values[places[key]])
     return found
 
@@ -98,6 +97,14 @@ def _made_of(e: Expr) -> Any:
     if isinstance(e, Einsum) and not e.summed:
         return (*map(id, e.args), len(e.extents), e.coef.key())
     return id(e)
+
+
+def _shortest(values: Sequence[Expr], given: Given) -> int:
+    """The place of one value: of the one that takes the fewest steps."""
+    if len(values) == 1:
+        return 0
+    found = [lowered_in(fused([value]), given).lowering.b.steps for value in values]
+    return min(range(len(values)), key=lambda k: len(found[k]))
 
 
 def _best(values: Sequence[Expr], given: Given, total: float) -> int:
