@@ -71,7 +71,8 @@ def environment(threads: int, device: bool = False) -> dict[str, str]:
     """The same number of threads for BLAS, OpenMP and XLA; each picks its own instructions.
 
     A kernel family forced upon OpenBLAS would hold back all who compute with it, and not XLA. On a
-    device jax takes no more memory than it needs, for it is not there alone.
+    device jax takes no more memory than it needs, for it is not there alone. Bytecode is kept, as
+    by an installation: else every process would compile what stands in a checkout.
     """
     names = (
         "OPENBLAS_NUM_THREADS",
@@ -86,7 +87,8 @@ def environment(threads: int, device: bool = False) -> dict[str, str]:
     platforms = "cuda,cpu" if device else "cpu"
     fixed = {"XLA_FLAGS": flags, "JAX_PLATFORMS": platforms, "JAX_ENABLE_X64": "1"}
     fixed |= {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"} if device else {}
-    inherited = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
+    dropped = "OPENBLAS_CORETYPE", "PYTHONDONTWRITEBYTECODE"
+    inherited = {k: v for k, v in os.environ.items() if k not in dropped}
     return {**inherited, **fixed, **dict.fromkeys(names, str(threads))}
 
 

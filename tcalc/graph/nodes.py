@@ -196,7 +196,8 @@ class Derivative(Expr):
     """
 
     __slots__ = (
-        "_options", "_projected", "_values", "first", "kept", "of", "project", "rank", "ways", "wrt",
+        "_options", "_projected", "_values", "first", "kept", "of", "project", "rank", "ways",
+        "wrt",
     )  # fmt: skip
     first: Expr
     ways: Callable[[], Iterable[Expr]] | None

@@ -3,47 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections import UserDict
 from functools import partial
-from importlib import import_module
-from typing import Any
 
 from ..backends.interface import BackEnd
+from ..support.late_rows import LateRows
 from ..support.threads import default_threads
 
 #: The variable that names the back end where nothing does, and what it is by default.
 CHOICE, DEFAULT = "TCALC_BACKEND", "auto"
 
-
-class _Rows(UserDict[str, BackEnd]):
-    """Rows by name, each imported when it is first asked for, with all that it needs.
-
-    Parameters
-    ----------
-    modules : dict
-        The module that has a back end's row, `BACKEND`, by the back end's name.
-    """
-
-    def __init__(self, modules: dict[str, str]) -> None:
-        self.data: dict[str, Any] = dict(modules)
-
-    def __getitem__(self, name: str) -> BackEnd:
-        row = self.data[name]
-        if isinstance(row, str):
-            row = self.data[name] = import_module(row, __package__).BACKEND
-        found: BackEnd = row
-        return found
-
-
-BACKENDS = _Rows(
+BACKENDS: LateRows[BackEnd] = LateRows(
+    __package__,
     {
-        "auto": "..backends.auto.program",
-        "numpy": "..backends.numpy.program",
-        "c": "..backends.c.program",
-        "functional": "..backends.functional.program",
-        "cupy": "..backends.cupy.program",
-        "dask": "..cluster.program",
-    }
+        "auto": "..backends.auto.program:BACKEND",
+        "numpy": "..backends.numpy.program:BACKEND",
+        "c": "..backends.c.program:BACKEND",
+        "functional": "..backends.functional.program:BACKEND",
+        "cupy": "..backends.cupy.program:BACKEND",
+        "dask": "..cluster.program:BACKEND",
+    },
 )
 
 

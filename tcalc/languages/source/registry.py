@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from .c import C
-from .cuda import Cuda
-from .cupy import CuPy
-from .jax import Jax
-from .julia import Julia
+from ...support.late_rows import LateRows
 from .language import Language
-from .matlab import Matlab
-from .numpy import NumPy
-from .torch import Torch
 
-LANGUAGES: dict[str, type[Language]] = {
-    "numpy": NumPy,
-    "cupy": CuPy,
-    "jax": Jax,
-    "torch": Torch,
-    "c": C,
-    "cuda": Cuda,
-    "julia": Julia,
-    "matlab": Matlab,
-}
+LANGUAGES: LateRows[type[Language]] = LateRows(
+    __package__,
+    {
+        "numpy": ".numpy:NumPy",
+        "cupy": ".cupy:CuPy",
+        "jax": ".jax:Jax",
+        "torch": ".torch:Torch",
+        "c": ".c:C",
+        "cuda": ".cuda:Cuda",
+        "julia": ".julia:Julia",
+        "matlab": ".matlab:Matlab",
+    },
+)
