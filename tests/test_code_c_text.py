@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 import tcalc as tc
 from tcalc.languages.source.c_module import header_of
@@ -353,17 +354,20 @@ def test_registers_are_filled_unless_loops_are_shorter() -> None:
 def test_functions_of_vectors_are_right_over_the_whole_range(
     flags: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """tanh and its slope, by instructions that a processor may have, beside NumPy's."""
+    """Functions of exp(-|x|), by instructions that a processor may have, beside NumPy's."""
     real = np.float32 if "-DSINGLE" in flags else np.float64
     edges = [0.0, -0.0, 1e-300, 1e-8, 0.3, 0.5, 1, 5, 18.9, 22, 300, 709, 746, 1e300, np.inf]
     with np.errstate(over="ignore"):
         at = np.array([*edges, *np.negative(edges), np.nan], real).astype(np.float64)
-    job = Job("tanh", (tc.tanh(w), tc.sech(w)), {"w": at}, {"n": len(at)})
+    made = tc.tanh(w), tc.sech(w), tc.sigmoid(w), tc.softplus(w), tc.logaddexp(w, -w)
+    job = Job("decays", made, {"w": at}, {"n": len(at)})
     source = printed(job, 0)
     status, found = called(built(source, tmp_path, *flags), source, "f0", job, real)
     assert status == 0
     with np.errstate(over="ignore"):
-        expected = np.tanh(at), 2 / (np.exp(np.abs(at)) + np.exp(-np.abs(at)))
+        hyperbolic = np.tanh(at), 2 / (np.exp(np.abs(at)) + np.exp(-np.abs(at)))
+        sums = np.logaddexp(0, at), np.logaddexp(at, -at)
+        expected = *hyperbolic, scipy.special.expit(at), *sums
     for mine, wanted in zip(found, expected, strict=True):
         near = 8 * np.finfo(real).eps
         np.testing.assert_allclose(mine, wanted, rtol=near, atol=np.finfo(real).tiny)

@@ -133,9 +133,7 @@ def heading(char: str) -> str:
     suffix = "f" if char == "f" else ""
     renamed = [_RENAMED.format(name=name, symbol=f + suffix) for f, name in RENAMED.items()]
     vectored = _VECTORS.format(vectors=vectors[0], later=vectors[1], renamed="\n".join(renamed))
-    # Loops that call what is not inlined are not made of vectors.
-    entries = ENTRY_FUNCTIONS.replace("static inline", "static INLINED")
-    entries = (_EXPONENTIALS if char == "d" else "") + entries
+    entries = (_EXPONENTIALS if char == "d" else "") + ENTRY_FUNCTIONS
     written = prelude(char) + vectored + entries + REDUCTION_FUNCTIONS + POWERS
     return written + "\n".join([*declared, *bind])
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ...graph.formulas import Entry, recorded
 from ...graph.operators import Op
+from ...support.c_text import routines
 
 #: Rows that C's library has under the same name, and under another one.
 _SAME = (
@@ -41,7 +42,7 @@ ENTRIES: dict[str, str] = {
     "reciprocal0": "({0} == 0 ? 0 * {0} : 1 / {0})",
     "ndtr": "(erfc{f}({0} * (real)-0x1.6a09e667f3bcdp-1) / 2)",
     "gammaln": "({0} == -INFINITY ? {0} : lgamma{f}({0}))",
-    "logaddexp": "_logaddexp({0}, {1})",
+    "logaddexp": "quick_logaddexp({0}, {1})",
     **{name: f"quick_{name}({{0}})" for name in OF_DECAY},
     "xlogy": "({0} == 0 && {1} == {1} ? 0 : {0} * log{f}({1}))",
     "sign": "({0} > 0 ? 1 : {0} < 0 ? -1 : {0} == 0 ? 0 : {0})",
@@ -79,34 +80,20 @@ def _written(e: Any) -> str:
 
 
 #: What expressions above call.
-ENTRY_FUNCTIONS = """
-static inline real _mod(real a, real b) {
+ENTRY_FUNCTIONS = f"""
+static INLINED real _mod(real a, real b) {{
     real r = F(fmod)(a, b);
     return r != 0 && (r < 0) != (b < 0) ? r + b : r == 0 ? F(copysign)((real)0, b) : r;
-}
+}}
 
 #ifndef EXPONENTIALS
-static inline real decay(real x) { return F(exp)(-F(fabs)(x)); }
-static inline real log1p_of_part(real x) { return F(log1p)(x); }
-static inline real where_negative(real x, real a, real b) { return x < 0 ? a : b; }
-static inline real quick_tanh(real x) { return F(tanh)(x); }
-static inline real quick_sech(real x) { real e = decay(x); return 2 * e / (1 + e * e); }
+static INLINED real decay(real x) {{ return F(exp)(-F(fabs)(x)); }}
+static INLINED real log1p_of_part(real x) {{ return F(log1p)(x); }}
+static INLINED real where_negative(real x, real a, real b) {{ return x < 0 ? a : b; }}
+static INLINED real quick_tanh(real x) {{ return F(tanh)(x); }}
+static INLINED real quick_sech(real x) {{ real e = decay(x); return 2 * e / (1 + e * e); }}
 #endif
-
-static inline real quick_sigmoid(real x) {
-    real e = decay(x), share = 1 / (1 + e);
-    return where_negative(x, e * share, share);
-}
-
-static inline real quick_softplus(real x) {
-    return where_negative(x, 0, x) + log1p_of_part(decay(x));
-}
-
-static inline real _logaddexp(real a, real b) {
-    real high = a > b ? a : b;
-    return a == b ? a + (real)0.69314718055994530942 : high + log1p_of_part(decay(a - b));
-}
-"""
+{routines("decays.c")}"""
 
 
 #: Reductions: functions of n entries in a row, or (`_across`) of m columns next to each other, of

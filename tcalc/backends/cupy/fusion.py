@@ -23,7 +23,7 @@ from .pieces import Layout, Values
 #: Arrays and statements of one kernel, and pieces that are looked through for one to join.
 MOST_ARRAYS, MOST_STEPS, REACH = 24, 200, 64
 #: What entries call, as functions of the device: C++, and C for who defines the word away.
-FUNCTIONS = ENTRY_FUNCTIONS.replace("static inline", "static inline __device__")
+FUNCTIONS = ENTRY_FUNCTIONS.replace("static INLINED", "static inline __device__")
 #: What stands before a kernel; NVRTC has none of C's headers.
 PREAMBLE = """
 typedef {real} real;

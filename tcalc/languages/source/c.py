@@ -20,7 +20,7 @@ from .c_folds import folded
 from .c_function import function_lines
 from .c_module import RESERVED, module_text, number_function, routines
 from .c_nests import Array, Line, Node, atom, nest
-from .c_operators import entry, real
+from .c_operators import QUICK, entry, real
 from .c_orders import along_rows, cheap, ordered
 from .c_places import embed, onto_diagonal, pad, place, segment_sum, take
 from .c_routines import routine_call
@@ -56,7 +56,7 @@ class C(Writer):
     own_words: frozenset[str] = frozenset(["ahead"])
     embedding_axes = 2
     #: Operators that have a function of the processor's vectors.
-    quick: ClassVar[Mapping[str, str]] = {"tanh": "vector_tanh", "sech": "vector_sech"}
+    quick: ClassVar[Mapping[str, str]] = {name: f"vector_{name}" for name in QUICK}
     forms: ClassVar[tuple[Callable[..., Value | None], ...]] = (
         by_lags, by_windows, by_own_windows, by_product, by_stacks, by_factor,
     )  # fmt: skip

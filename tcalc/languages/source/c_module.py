@@ -24,11 +24,11 @@ from .language import FunctionText
 
 #: Files of `routines/`, of which later ones call earlier ones, and those that plans share.
 ROUTINES = (
-    "numbers.c", "exponentials.c", "quick.c", "special.c", "bessel.c", "blas.c", "pieces.c",
-    "products.c", "windows.c", "correlations.c", "rows.c", "factors.c", "spectral.c", "matrices.c",
-    "roots.c", "minors.c", "differences.c",
+    "numbers.c", "exponentials.c", "decays.c", "quick.c", "special.c", "bessel.c", "blas.c",
+    "pieces.c", "products.c", "windows.c", "correlations.c", "rows.c", "factors.c", "spectral.c",
+    "matrices.c", "roots.c", "minors.c", "differences.c",
 )  # fmt: skip
-SHARED = frozenset({"exponentials.c", "pieces.c"})
+SHARED = frozenset({"exponentials.c", "decays.c", "pieces.c"})
 
 
 @cache

@@ -25,12 +25,16 @@ _OWN = (
     "betainc", "betaln", "digamma", "erfcinv", "erfinv", "gammainc", "gammaincc",
     "gammaln", "gammasgn", "log_ndtr", "logaddexp", "logcosh", "logit", "maximum", "minimum", "mod",
     "ndtr", "ndtri", "polygamma", "reciprocal0", "relu", "rgamma", "sech", "sigmoid", "sign",
-    "softplus", "stdtr", "xlogy", "inverse_mills", "vector_sech", "vector_tanh",
+    "softplus", "stdtr", "xlogy", "inverse_mills",
 )  # fmt: skip
+
+#: Those that `routines/quick.c` has beside others.
+QUICK = ("logaddexp", "sech", "sigmoid", "softplus", "tanh")
 
 #: Templates of entries, as `infix.filled` reads them.
 ENTRIES: dict[str, str] = {
     **{name: f"{name}({{operands}})" for name in (*_SAME, *_OWN)},
+    **{f"vector_{name}": f"vector_{name}({{operands}})" for name in QUICK},
     **{name: f"{other}({{operands}})" for name, other in _OTHER.items()},
     "reciprocal": "1 / {0}",
     "stop_gradient": "{0}",

@@ -24,3 +24,33 @@ static INLINED real vector_sech(real a)
     return 1 / cosh(a);
 #endif
 }
+
+/* 1 / (1 + exp(-a)), of which loops have vectors. */
+static INLINED real vector_sigmoid(real a)
+{
+#if FUSED
+    return quick_sigmoid(a);
+#else
+    return sigmoid(a);
+#endif
+}
+
+/* log(1 + exp(a)), of which loops have vectors. */
+static INLINED real vector_softplus(real a)
+{
+#if FUSED
+    return quick_softplus(a);
+#else
+    return softplus(a);
+#endif
+}
+
+/* log(exp(a) + exp(b)), of which loops have vectors. */
+static INLINED real vector_logaddexp(real a, real b)
+{
+#if FUSED
+    return quick_logaddexp(a, b);
+#else
+    return logaddexp(a, b);
+#endif
+}
