@@ -34,7 +34,7 @@ UNREAD = {"__all__", "__slots__"}
 #: Calls of which the arguments change how fast something is, or what is told, and no result.
 WORDLESS = {"cache", "lru_cache", "cast", "TypeVar", "Refused"}
 #: Functions of which the arguments have no order.
-SYMMETRIC = {"max", "min", "gcd", "lcm"}
+SYMMETRIC = {"max", "min", "gcd", "lcm", "maximum", "minimum", "logaddexp", "hypot"}
 #: Numbers below are tolerances: a thousandth more is nothing that results show.
 TOLERANCE, LOOSER = 1e-6, 1e4
 #: Names of functions, variables and fields that are estimates.

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import special
 
 import tcalc as tc
+from tcalc.graph.nodes import postorder
 
 Condition = Callable[[Any, Any], Any]
 
@@ -74,3 +76,25 @@ def test_a_guard_is_that_of_the_condition_that_answers_for_the_access() -> None:
         lambda i: tc.build("m", lambda j: tc.where(i >= 1, tc.where(j >= 2, product(i, j), 0), 0)),
     )
     assert "x[where(indicator(i=n, i >= 1), iota(n) - 1, 0)]" in str(e)
+
+
+#: Functions of all numbers, and some that are of positive ones only.
+EVERYWHERE = ["sin", "cos", "tan", "arctan", "tanh", "arcsinh", "abs", "floor", "ceil", "rint",
+              "sign", "erf", "erfc"]  # fmt: skip
+SOMEWHERE = ["log", "sqrt", "reciprocal", "log2", "gammaln"]
+
+
+@pytest.mark.parametrize("name", [*EVERYWHERE, *SOMEWHERE])
+def test_only_what_needs_it_is_computed_for_every_entry_of_a_condition(name: str) -> None:
+    """Of a row under a condition on a matrix, as many entries as the row has."""
+    M, x = tc.var("M", ("m", "n")), tc.var("x", "n")
+    function, plain = getattr(tc, name), getattr(np, name, getattr(special, name, None))
+    e = tc.where(M > 0, function(x), 0)
+    of_row = function(x)
+    assert any(node is of_row for node in postorder([e])) == (name in EVERYWHERE)
+    data = {"M": np.array([[1.0, -1.0, 2.0], [-1.0, -2.0, 3.0]]), "x": np.array([0.5, -1.0, 1.5])}
+    with np.errstate(all="raise"):
+        found = e(**data)
+    with np.errstate(all="ignore"):
+        wanted = np.where(data["M"] > 0, plain(data["x"]), 0)
+    np.testing.assert_allclose(found, wanted, rtol=1e-13)

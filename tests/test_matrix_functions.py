@@ -284,8 +284,12 @@ def test_non_square_matrices(name: str) -> None:
 
 def test_functions_that_are_not_scalar() -> None:
     y, v = tc.var("y"), tc.var("v", "n")
+    n = tc.sum(0 * v + 1)
     with pytest.raises(tc.UnsupportedError, match="function of one number"):
         la.matrix_function(A, lambda x: x * y)
+    for sized in (lambda x: n * x, lambda x: x / n, lambda x: 1 + tc.sin(n * x)):
+        with pytest.raises(tc.UnsupportedError, match="function of one number"):
+            la.matrix_function(A, sized)
     with pytest.raises(tc.UnsupportedError, match="from a number to a number"):
         la.matrix_function(A, lambda x: x * v)
 
