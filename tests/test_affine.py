@@ -166,6 +166,8 @@ def check_equations(generator: random.Random) -> None:
     forms = [form(generator, unknowns + "j") for _ in range(generator.randint(0, 3))]
     found = solve_equations(forms, unknowns)
     values = dict(found.values)
+    for label in {*found.labels} & {*unknowns}:  # an unknown that is free is itself
+        assert values[label] == Quotient(Affine.of(label))
     for j_value in range(-3, 4):
         known = {"j": j_value}
         solvable = all(g.holds(known) for g in found.guards)
