@@ -1,7 +1,10 @@
-"""Derivatives of the determinant are signed minors, at singular matrices too, to any order."""
+"""Derivatives of the determinant are signed minors, at singular matrices too, to any order; what is
+computed from factors of a matrix.
+"""
 
 from __future__ import annotations
 
+import math
 from itertools import permutations
 from typing import Any
 
@@ -12,6 +15,8 @@ import pytest
 import tcalc as tc
 from tcalc import linalg as la
 from tcalc.backends.c.functions import CompiledSteps
+from tcalc.graph.operators import TABLE, Factorisation, Op
+from tcalc.support.namespaces import NUMPY
 from tests.shared import run_source
 
 A = tc.var("A", ("n", "n"))
@@ -119,3 +124,44 @@ def test_small_matrices_stay_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CompiledSteps, "_step", lambda self, v, number: left.append(number))
     step(A=RNG.normal(size=(5, 5)) + 3 * np.eye(5))
     assert not left
+
+
+# --- from a matrix, and from its factors ----------------------------------------------------------
+
+
+def det(a: np.ndarray) -> float:
+    return float(derivative_of_det(a, 0))
+
+
+def by_cofactors(a: np.ndarray) -> np.ndarray:
+    return derivative_of_det(a, 1).T / det(a)
+
+
+BY_HAND = {
+    "inv": by_cofactors,
+    "det": det,
+    "logdet": lambda a: math.log(abs(det(a))),
+    "det_sign": lambda a: math.copysign(1, det(a)),
+    "inverse_definite": by_cofactors,
+    "logdet_definite": lambda a: math.log(det(a)),
+}
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in TABLE.values() if op.kernels.finish is not None], ids=lambda op: op.name
+)
+def test_rows_with_factors_have_kernels_of_the_matrix_too(op: Op) -> None:
+    """Plans that share no factor call one or the other, by the back end."""
+    definite = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 2.0]])
+    general = np.array([[1.0, 2.0, 0.5], [3.0, -1.0, 2.0], [0.5, 4.0, 1.0]])
+    assert det(general) < 0 < det(general[[1, 0, 2]])
+    some = [definite, 0.3 * definite]
+    if not op.name.endswith("definite"):
+        some += [general, general[[1, 0, 2]], -general]
+    factor = op.kernels.factor
+    factorised = factor.compute if isinstance(factor, Factorisation) else factor.kernels.compute
+    for a in some:
+        wanted = BY_HAND[op.name](a)
+        np.testing.assert_allclose(op.kernels.compute(NUMPY, (), a), wanted, rtol=1e-12, atol=1e-13)
+        found = op.kernels.finish(NUMPY, (), factorised(NUMPY, (), a))
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
