@@ -14,8 +14,9 @@ from ..support.arrays import Sizes
 
 #: Forms of which a plan has others that compute the same: half a product of a matrix with itself
 #: under weights, sums over overlapping windows by tiles of copies, the wanted half of a product by
-#: panels, and runs of steps over tiles that stay in cache.
-FORMS = frozenset({"gram", "correlate", "half", "tile"})
+#: panels, symmetric matrices between an inverse of a triangle and its transpose, and runs of steps
+#: over tiles that stay in cache.
+FORMS = frozenset({"gram", "correlate", "half", "congruence", "tile"})
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from .schedule import Schedule
 from .sparse import uploaded
 
 #: A device has many more multiply-adds than numbers to read, and no cache that tiles stay in.
-MACHINE = Machine(gemm=16.0, forms=FORMS - {"gram", "half", "tile"})
+MACHINE = Machine(gemm=16.0, forms=FORMS - {"gram", "half", "congruence", "tile"})
 
 
 class DeviceProgram:

@@ -51,11 +51,24 @@ def _trisolve(xp: Any, result: Result, params: Params, a: AnyArray, b: AnyArray)
     transposed, name = params
     if not xp.all(xp.diagonal(a)):
         raise LinAlgError(f"{name}: a zero on the diagonal")
-    upper = xp.transpose(xp.tril(a))
     if transposed:
-        return xp.linalg.solve(upper, b)
+        return xp.linalg.solve(xp.transpose(xp.tril(a)), b)
     # Reversed, the triangle is an upper one too: no row is exchanged, nothing eliminated.
-    return xp.flip(xp.linalg.solve(xp.flip(xp.transpose(upper)), xp.flip(b, 0)), 0)
+    return xp.flip(xp.linalg.solve(xp.flip(xp.tril(a)), xp.flip(b, 0)), 0)
+
+
+def _congruence_flops(shape: Sizes, params: Params, first: Sizes, factor: Sizes) -> float:
+    return factor[0] * prod(shape)
+
+
+def _congruence(xp: Any, result: Result, params: Params, b: AnyArray, a: AnyArray) -> AnyArray:
+    at, name = params
+    left = xp.moveaxis(b, at, 2)
+    columns = xp.reshape(left, (len(a), -1))
+    left = xp.reshape(_trisolve(xp, result, (False, name), a, columns), left.shape)
+    turned = xp.reshape(xp.swapaxes(left, 0, 1), (len(a), -1))
+    found = xp.reshape(_trisolve(xp, result, (False, name), a, turned), left.shape)
+    return xp.moveaxis(found, 2, at)
 
 
 def _solve_flops(shape: Sizes, params: Params, *shapes: Sizes) -> float:
@@ -99,5 +112,13 @@ FACTORISATIONS = [
                 "name": "the row of the inverse, for errors"},
         shape=_columns, flops=_substitution, speed="factorisation", reference=_trisolve,
         in_place="second", inverts=("lower", "positive"), solves="solve_triangular",
+    ),
+    # X B X' of symmetric matrices B, where X is the inverse of the triangle that comes second.
+    Kind(
+        name="congruence",
+        params={"axis": "which axis tells the symmetric matrices apart, 0 or 1 of three",
+                "name": "the row of the inverse, for errors"},
+        shape=kept, flops=_congruence_flops, speed="factorisation", reference=_congruence,
+        in_place="first", waits=True, inverts=("lower",), solves="solve_triangular",
     ),
 ]  # fmt: skip

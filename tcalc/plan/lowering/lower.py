@@ -22,10 +22,11 @@ from ...ops.indicator import bound, check, conditions
 from ...support.arrays import Sizes
 from ..builder import Builder
 from ..products.axis_order import spread
+from ..products.congruences import between, congruent
 from ..products.contract import by_labels, product
 from ..products.sparse import sparse_input
 from ..products.strided import opened, placed
-from ..steps import BUFFER, INPUT, RESULT, Output, SlotWord
+from ..steps import BUFFER, INPUT, RESULT, Output, SlotWord, Word
 from .operators import Operators, Planner
 from .orders import hoped_orders
 from .spellings import LoweringChoice
@@ -162,11 +163,27 @@ class Lowering:
             hoped = [e.out[axis] for axis in self.orders.get(id(e), range(e.ndim))]
             core = tuple([label for label in dict.fromkeys(hoped) if label in standing])
             coef = self._absorb(factors, coef, prod([extents[label] for label in core]))
-            slot, word = product(self.b, factors, core, extents)
+            slot, word = self._contracted(e, whole, factors, core, extents)
         value = Value.of((slot, word), e.out, coef)
         if e.ndim == len(word) == 2 and self.b.shapes[slot][0] >= SQUARE:
             self._note_symmetries(_opened(e, whole), value)
         return value
+
+    def _contracted(
+        self,
+        e: Einsum,
+        whole: Factors,
+        factors: list[SlotWord],
+        core: Word,
+        extents: Mapping[int, int],
+    ) -> SlotWord:
+        """The sum of products; of symmetric matrices between an inverse and its transpose."""
+        found = between(self.b, factors, core, extents) if len(core) == e.ndim else None
+        if found is not None and found.swapped(e.out) in symmetries(_opened(e, whole)):
+            inside = tuple(dict.fromkeys([label for _, word in found.rest for label in word]))
+            wanted = tuple([label for label in inside if label in core or label in found.inner])
+            return congruent(self.b, product(self.b, found.rest, wanted, extents), found)
+        return product(self.b, factors, core, extents)
 
     def _guarded(
         self,

@@ -25,7 +25,7 @@ from .lower import Lowering
 from .operators import Planner
 from .orthonormal import orthonormal
 from .spellings import LoweringChoice, ahead, multiplied_out, rows_inside, summed_inside
-from .traces import traced
+from .traces import traced, traced_by_halves
 from .wraps import unwrapped
 
 #: What another spelling or way of lowering must save.
@@ -318,6 +318,7 @@ def spelled_otherwise(roots: Sequence[Expr], lowered: Lowered, given: Given) -> 
         spellings = [spelled(roots) for spelled in SPELLINGS]
         if not given.unfused:
             spellings += map(by_triangles, [roots, *spellings])
+            spellings.append(traced_by_halves(roots))
         for other in _others(roots, spellings):
             found = _within(BEYOND * lowered.made, other, given)
             if found is not None:

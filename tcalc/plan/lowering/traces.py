@@ -3,15 +3,18 @@
 For P = inv(A), tr(P B P C) is made of P B and P C, and tr(P P C) of P and P C: all that Hessians of
 log|A| and of quadratic forms need of each direction is one product. Lowered as it stands, a sum
 inside such a trace keeps P B P shut, which is two. On the way P S becomes I - P R, where A = S + R.
+
+Where B and C are symmetric so are X B X' and X C X', for X = inv(L) and A = L L': each takes half
+of the operations of P B, and tr(P B P C) is their inner product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from ...graph.applications import core_swap, rewritten
+from ...graph.applications import apply, core_swap, rewritten
 from ...graph.extents import ONE, Coef, Extent
 from ...graph.nodes import Add, Apply, Einsum, Expr, Labels, postorder
 from ...graph.normal import add, distribute, einsum, terms_of
@@ -26,21 +29,35 @@ from ...graph.products import (
     symmetries,
 )
 from ...graph.sums import embeds, flattened
+from ...ops.matrix.cholesky import CHOLESKY
 from ...ops.matrix.definite import INVERSE
+from ...ops.matrix.triangular import tri_inverse
 from .spellings import is_computed
 
 #: Operands of a product, and terms of a sum, up to which traces are looked for; how deep products
 #: inside products are opened for that; and how often new products are reduced once more.
 MAX_OPERANDS, MAX_TERMS, DEPTH, PASSES = 12, 8, 4, 2
 
+#: What is multiplied in the place of both inverses and the matrices between them.
+_Parts = Callable[["_Trace"], list[LabelledExpr]]
+
 
 def traced(roots: Sequence[Expr]) -> list[Expr]:
     """The roots with traces of products with inverses of positive definite matrices in parts."""
+    return _in_parts(roots, _by_products)
+
+
+def traced_by_halves(roots: Sequence[Expr]) -> list[Expr]:
+    """The same, symmetric parts with the inverse of the Cholesky factor on both of their sides."""
+    return _in_parts(roots, _by_halves)
+
+
+def _in_parts(roots: Sequence[Expr], parts: _Parts) -> list[Expr]:
     if not any(_is_inverse(node) for node in postorder(roots)):
         return list(roots)
     for _ in range(PASSES):
         roots = rewritten(roots, lambda new, old: _reduced(new))
-    return rewritten(roots, lambda new, old: _traced(new))
+    return rewritten(roots, lambda new, old: _traced(new, parts))
 
 
 def _is_inverse(e: Expr) -> bool:
@@ -139,11 +156,11 @@ def _product(
 # --- traces ---------------------------------------------------------------------------------------
 
 
-def _traced(e: Expr) -> Expr:
+def _traced(e: Expr, parts: _Parts) -> Expr:
     """The product with traces, those of terms of a sum in it apart, as inner products."""
     if not isinstance(e, Einsum) or not e.summed:
         return e
-    found = _trace(e)
+    found = _trace(e, parts)
     if found is not None:
         return found
     for k, arg in enumerate(e.args):
@@ -153,28 +170,32 @@ def _traced(e: Expr) -> Expr:
             continue
         rest = [t for t in terms if not any(t is other for other in apart)]
         pieces = distribute(e, {k: [*apart, add(rest)] if rest else apart})
-        traces = [_trace(piece) for piece in pieces]
+        traces = [_trace(piece, parts) for piece in pieces]
         diagonal = len(set(e.labels[k])) < arg.ndim  # of a product, it is no product of matrices
         if diagonal or any(trace is not None for trace in traces[: len(apart)]):
             return add(
-                [_traced(p) if t is None else t for p, t in zip(pieces, traces, strict=True)]
+                [
+                    _traced(p, parts) if t is None else t
+                    for p, t in zip(pieces, traces, strict=True)
+                ]
             )
     return e
 
 
-def _trace(e: Expr) -> Expr | None:
+def _trace(e: Expr, parts: _Parts) -> Expr | None:
     whole = _opened(e, 2) if isinstance(e, Einsum) else None
     if whole is None or any(indicates(op) for op, _ in whole.operands):  # what is placed is made
         return None
     reduced = _cancelled(whole)
     if reduced is not None:
-        return add([t if (found := _trace(t)) is None else found for t in reduced])
+        return add([t if (found := _trace(t, parts)) is None else found for t in reduced])
     inverses = [k for k, (op, _) in enumerate(whole.operands) if _is_inverse(op)]
     for k, j in combinations(inverses, 2):
         if whole.operands[k][0] is whole.operands[j][0]:
             found = _between(whole, k, j)
             if found is not None:
-                return found
+                operands = [*found.others, *parts(found)]
+                return _product(operands, whole.out, whole.extents, whole.coef)
     return None
 
 
@@ -202,7 +223,19 @@ def _reaches(e: Einsum, depth: int) -> bool:
     )
 
 
-def _between(whole: Factors, k: int, j: int) -> Expr | None:
+class _Trace(NamedTuple):
+    """P_ab B_bc P_cd C_da, or P_ab P_bd C_da: P, its ends, matrices with theirs, the others.
+
+    Where P and P meet C is the only matrix. Other labels of the matrices come first.
+    """
+
+    inverse: Expr
+    ends: Labels
+    matrices: list[LabelledExpr]
+    others: list[LabelledExpr]
+
+
+def _between(whole: Factors, k: int, j: int) -> _Trace | None:
     """The product where P and P stand between two matrices made of the others, or meet once."""
     (inverse, one), (_, two) = whole.operands[k], whole.operands[j]
     ends, met = {*one, *two}, set(one) & set(two)
@@ -222,22 +255,47 @@ def _between(whole: Factors, k: int, j: int) -> Expr | None:
         sides.append((part, first, second))
     if len(sides) != 2 - len(met):
         return None
-    # P_ab B_bc P_cd C_da is (P B)_ac (P C)_ca, and P_ab P_bd C_da is P_ab (P C)_ba.
     side, a, d = sides[-1]
     (b,) = set(one) - {a}
-    c = b if met else sides[0][2]
-    rest.append(_multiplied(inverse, side, (d, a), c, whole))
-    rest.append((inverse, one) if met else _multiplied(inverse, sides[0][0], (b, c), a, whole))
-    return _product(rest, whole.out, whole.extents, whole.coef)
+    matrices = [_matrix(part, (b, c), whole) for part, _, c in sides[:-1]]
+    return _Trace(inverse, (a, b, d), [*matrices, _matrix(side, (d, a), whole)], rest)
 
 
-def _multiplied(
-    inverse: Expr, side: list[LabelledExpr], ends: tuple[int, int], label: int, whole: Factors
-) -> LabelledExpr:
-    """P B as one node: P's first axis is `label`, its second one the first end of B."""
+def _matrix(side: list[LabelledExpr], ends: Labels, whole: Factors) -> LabelledExpr:
     standing = {k for _, word in side for k in word}
-    lead = tuple([k for k in dict.fromkeys(whole.out) if k in standing])
-    matrix = _product(side, (*lead, *ends), whole.extents, ONE)
-    inner, last = ends
-    found = einsum([inverse, matrix], [(label, inner), (*lead, inner, last)], (*lead, label, last))
-    return found, (*lead, label, last)
+    word = (*[k for k in dict.fromkeys(whole.out) if k in standing], *ends)
+    return _product(side, word, whole.extents, ONE), word
+
+
+def _by_products(found: _Trace) -> list[LabelledExpr]:
+    """(P B)_ac (P C)_ca, or P_ab (P C)_ba."""
+    (a, b, _), p, (*first, last) = found.ends, found.inverse, found.matrices
+    c = first[0][1][-1] if first else b
+    return [
+        _multiplied(p, last, c),
+        *[_multiplied(p, matrix, a) for matrix in first],
+        *([] if first else [(p, (a, b))]),
+    ]
+
+
+def _multiplied(inverse: Expr, matrix: LabelledExpr, label: int) -> LabelledExpr:
+    """P B as one node: P's first axis is `label`, its second one the first end of B."""
+    op, (*lead, inner, last) = matrix
+    word = (*lead, label, last)
+    return einsum([inverse, op], [(label, inner), matrix[1]], word), word
+
+
+def _by_halves(found: _Trace) -> list[LabelledExpr]:
+    """(X B X')_ac (X C X')_ac of symmetric B and C, or (P P)_ad C_da."""
+    (a, b, d), p, (*first, last) = found.ends, found.inverse, found.matrices
+    if not first:
+        return [last, (einsum([p, p], [(a, b), (b, d)], (a, d)), (a, d))]
+    if not all(core_swap(op.ndim) in symmetries(op) for op, _ in found.matrices):
+        return _by_products(found)
+    x = tri_inverse(apply(CHOLESKY, p.args[0]))
+    parts: list[LabelledExpr] = []
+    for op, (*lead, m, n) in found.matrices:
+        i, j = (max(*lead, m, n) + k for k in (1, 2))
+        words = [(i, m), (j, n), (*lead, m, n)]
+        parts.append((einsum([x, x, op], words, (*lead, i, j)), (*lead, a, b)))
+    return parts
