@@ -15,8 +15,9 @@ from .spelling import ENTRIES
 
 #: Kinds of which every step has a form.
 PLAIN = frozenset({
-    *ENTRIES, "sum", "vecdot", "einsum", "dot", "matmul", "trisolve", "embed", "embed_add",
-    "place", "place_add", "pad", "triangle", "powers", "weighted", "crossed", "correlate",
+    *ENTRIES, "sum", "vecdot", "einsum", "dot", "matmul", "trisolve", "congruence", "embed",
+    "embed_add", "place", "place_add", "pad", "triangle", "powers", "weighted", "crossed",
+    "correlate",
 }) - {"factor"}  # fmt: skip
 
 
@@ -25,7 +26,8 @@ _INTEGERS = frozenset({"index", "joint"})
 
 #: Kinds that a tile does not do, as they begin with zeros or may fail.
 _WHOLE = frozenset({
-    "embed", "embed_add", "fill", "trisolve", "solve", "over", "pad", "triangle", *_INTEGERS,
+    "embed", "embed_add", "fill", "trisolve", "congruence", "solve", "over", "pad", "triangle",
+    *_INTEGERS,
 })  # fmt: skip
 
 

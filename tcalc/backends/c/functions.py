@@ -26,7 +26,7 @@ from .source import Source, read_by_others
 from .together import Compute, Together
 
 #: Kinds of which one step alone is better off in C.
-_BETTER = ("kernel", "into", "over", "trisolve", "einsum", "loop", "correlate")
+_BETTER = ("kernel", "into", "over", "trisolve", "congruence", "einsum", "loop", "correlate")
 #: Strides for which one run of steps is compiled; arrays of others are left to NumPy.
 MAX_VARIANTS = 8
 

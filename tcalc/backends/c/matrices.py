@@ -82,7 +82,7 @@ class Frame:
         return Nest(shape, [copy], {step.out}).text()
 
 
-def _lies(a: StridedArray) -> bool:
+def lies(a: StridedArray) -> bool:
     """Can BLAS read the matrix, or the vector as one?"""
     if len(a.shape) == 1:
         return a.shape[0] == 1 or a.strides[0] >= 1
@@ -91,7 +91,7 @@ def _lies(a: StridedArray) -> bool:
     return by_rows or ((m == 1 or r == 1) and (n == 1 or c >= m))
 
 
-def _strides(a: StridedArray) -> str:
+def strides(a: StridedArray) -> str:
     """Row and column strides, where an axis of one entry takes whatever fits."""
     (m, n), (r, c) = a.shape, a.strides
     if (n == 1 or c == 1) and (m == 1 or r >= n):
@@ -102,17 +102,17 @@ def _strides(a: StridedArray) -> str:
 def _product(frame: Frame, step: Step) -> str:
     one, two = [frame.arrays[a] for a in step.args]
     half, short = step.params or ("", False)
-    if not (_lies(one) and _lies(two)) or len(one.shape) > 2 or len(two.shape) > 2:
+    if not (lies(one) and lies(two)) or len(one.shape) > 2 or len(two.shape) > 2:
         return ""
     if len(one.shape) == 1:
         one = StridedArray((1, *one.shape), (one.shape[0] * one.strides[0], *one.strides))
     if len(two.shape) == 1:
         two = StridedArray((*two.shape, 1), (*two.strides, two.shape[0] * two.strides[0]))
-    if not (_lies(one) and _lies(two)):
+    if not (lies(one) and lies(two)):
         return ""
     (m, k), (_, n) = one.shape, two.shape
     a, b = step.args
-    given = f"p{a}, {_strides(one)}, p{b}, {_strides(two)}"
+    given = f"p{a}, {strides(one)}, p{b}, {strides(two)}"
     out = frame.arrays[step.out]
     ld = out.strides[0] if len(out.shape) == 2 and m > 1 else int(n) if n > 1 else _step(out)
     if half:
@@ -123,7 +123,7 @@ def _product(frame: Frame, step: Step) -> str:
     )
     adding = step.out in frame.adding
     if mirror and m == n and m > 1 and not adding and _same_start(frame, a, b):
-        return f"symmetric_square(p{a}, {_strides(one)}, p{step.out}, {m}, {k});"
+        return f"symmetric_square(p{a}, {strides(one)}, p{step.out}, {m}, {k});"
     return f"{frame.product(step)}(1, {given}, {int(adding)}, p{step.out}, {ld}, {m}, {k}, {n});"
 
 
@@ -132,13 +132,13 @@ def _gram(frame: Frame, step: Step) -> str:
     x, d, rows = step.args
     found, (m, n) = frame.arrays[x], frame.arrays[x].shape
     weights = frame.arrays[d].strides[0]
-    if not _lies(found):
+    if not lies(found):
         return ""
     (r, c) = found.strides
     scaled = CStatement(
         COperand(rows, (n, 1)), "({0} * {1})", (COperand(x, (r, c)), COperand(d, (weights, 0)))
     )
-    turned = _strides(StridedArray((n, m), (c, r)))
+    turned = strides(StridedArray((n, m), (c, r)))
     text = Nest((m, n), [scaled], {rows}).text()
     return (
         f"{text} product(1, p{x}, {turned}, p{rows}, {n}, 1, 0, p{step.out}, {n}, {n}, {m}, {n});"
@@ -188,7 +188,7 @@ def _matmul(frame: Frame, step: Step) -> str:
     if len(one.shape) < 2 or len(two.shape) < 2 or len(step.shape) < 3:
         return ""
     inner = [StridedArray(x.shape[-2:], x.strides[-2:]) for x in (one, two)]
-    if not all(map(_lies, inner)):
+    if not all(map(lies, inner)):
         return ""
     (m, k), (_, n) = inner[0].shape, inner[1].shape
     found = frame.arrays[step.out]
@@ -198,7 +198,7 @@ def _matmul(frame: Frame, step: Step) -> str:
         for slot, x in ((a, one), (b, two), (step.out, found))
     ]
     ld = found.strides[-2] if m > 1 else int(n)
-    given = ", ".join([f"{at}, {_strides(x)}" for at, x in zip(starts, inner, strict=False)])
+    given = ", ".join([f"{at}, {strides(x)}" for at, x in zip(starts, inner, strict=False)])
     called = f"{frame.product(step)}(1, {given}, 0, {starts[-1]}, {ld}, {m}, {k}, {n});"
     return over_all(lead) + called
 
@@ -206,16 +206,6 @@ def _matmul(frame: Frame, step: Step) -> str:
 def start_of(slot: int, strides: Sizes) -> str:
     """A pointer to an item of a batch, whose indices are i0, i1 and so on."""
     return " + ".join([f"p{slot}", *[f"i{k} * {s}L" for k, s in enumerate(strides) if s]])
-
-
-def _trisolve(frame: Frame, step: Step) -> str:
-    a, b = step.args
-    matrix, columns = frame.arrays[a], frame.arrays[b]
-    if not _lies(matrix) or len(matrix.shape) != 2 or len(columns.shape) > 2:
-        return ""
-    n, r = (*columns.shape, 1)[:2]
-    given = f"p{a}, {_strides(matrix)}, {int(step.params[0])}, p{step.out}, {r}, {n}, {r}"
-    return f"{frame.copied(b, step)} if (solve_lower({given})) {{ FAIL; }}"
 
 
 def _over(frame: Frame, step: Step) -> str:
@@ -284,7 +274,7 @@ def over_all(lead: Sizes) -> str:
     return items(lead[0], lead[1:]) if lead else ""
 
 
-def _checked(lead: Sizes, call: str) -> str:
+def checked(lead: Sizes, call: str) -> str:
     """A call for every item, which is 1 where the step is left to Python."""
     loops = over_all(lead).removeprefix(BATCH)
     return f"{BATCH}{{ int bad = 0; {loops}bad |= {call}; if (bad) {{ FAIL; }} }}"
@@ -302,7 +292,7 @@ def _general(frame: Frame, step: Step) -> str:
         for slot, x in ((a, found), (step.out, out))
     ]
     call = f"{op.name}({starts[0]}, {r}, {c}, {starts[1]}, {found.shape[-1]})"
-    return _checked(lead, call)
+    return checked(lead, call)
 
 
 def _pair(frame: Frame, step: Step) -> str:
@@ -323,15 +313,7 @@ def _pair(frame: Frame, step: Step) -> str:
     extents = f"{core[0]}" if square else f"{core[0]}, {core[1]}"
     (r, c) = found.strides[-2:]
     call = f"{name}({starts[0]}, {r}, {c}, {starts[1]}, {starts[2]}, {extents})"
-    return _checked(lead, call)
-
-
-def _solve(frame: Frame, step: Step) -> str:
-    (a, b), (transposed, _) = step.args, step.params
-    r, c = frame.arrays[a].strides[::-1] if transposed else frame.arrays[a].strides
-    n, columns = (*frame.shape(step), 1)[:2]
-    call = f"solve_general(p{a}, {r}, {c}, p{step.out}, {n}, {columns})"
-    return f"{frame.copied(b, step)} if ({call}) {{ FAIL; }}"
+    return checked(lead, call)
 
 
 def _routine(frame: Frame, step: Step) -> str:
@@ -348,7 +330,7 @@ def _routine(frame: Frame, step: Step) -> str:
     ]
     given += [start_of(step.out, out.strides[: len(lead)]), f"{m}, {n}"]
     call = f"{op.name}({', '.join(given)})"
-    return _checked(tuple(lead), call)
+    return checked(tuple(lead), call)
 
 
 def _embed(frame: Frame, step: Step) -> str:
@@ -383,7 +365,6 @@ def full(shape: Sizes) -> Sizes:
 CALLS: dict[str, Callable[[Frame, Step], str]] = {
     "dot": _product,
     "matmul": _matmul,
-    "trisolve": _trisolve,
     "over": _over,
     "kernel": _kernel,
     "kernels": _pair,
@@ -393,5 +374,4 @@ CALLS: dict[str, Callable[[Frame, Step], str]] = {
     "gram": _gram,
     "weighted": _weighted,
     "crossed": _crossed,
-    "solve": _solve,
 }

@@ -21,10 +21,11 @@ from .moves import MOVES, packed
 from .powers import powers
 from .rows import PACKED, SPREAD
 from .sharing import BATCH, Shared, alone
+from .solves import SOLVES
 from .spelling import entry_of
 
 #: C for steps, by kind.
-FORMS = {**CALLS, **MOVES, "powers": powers, "correlate": correlate}
+FORMS = {**CALLS, **SOLVES, **MOVES, "powers": powers, "correlate": correlate}
 #: Items of a function that are looked through, from the last, for one that a step may join.
 REACH = 16
 #: Most multiplications of a product that is written out: of matrices, and with a vector.
@@ -84,7 +85,7 @@ class Source:
         before, _, batch = text.rpartition(BATCH)
         if self.shared is not None:
             work = step.flops + prod(step.shape)
-            text = before + self.shared.batch(batch, work, before, step.kind in CALLS)
+            text = before + self.shared.batch(batch, work, before, step.kind in {**CALLS, **SOLVES})
         else:
             text = before + alone(batch, before)
         if "FAIL;" in text:

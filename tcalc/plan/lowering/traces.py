@@ -174,10 +174,7 @@ def _traced(e: Expr, parts: _Parts) -> Expr:
         diagonal = len(set(e.labels[k])) < arg.ndim  # of a product, it is no product of matrices
         if diagonal or any(trace is not None for trace in traces[: len(apart)]):
             return add(
-                [
-                    _traced(p, parts) if t is None else t
-                    for p, t in zip(pieces, traces, strict=True)
-                ]
+                [_traced(p, parts) if t is None else t for p, t in zip(pieces, traces, strict=True)]
             )
     return e
 

@@ -1,7 +1,7 @@
 """Products of tall matrices with square ones, written over the tall ones by panels of rows.
 
 What multiplies several matrices of one size at once, as a Hessian does with the derivatives of a
-covariance, then holds one such array and not two.
+covariance, then holds one such array and not two. So do congruences, which are in place anyway.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ def over_rows(b: Builder, results: Collection[int]) -> None:
     if "half" not in b.machine.forms:
         return
     kept = {b.owner[slot] for slot in results}
-    for step in [s for s in b.steps if s.kind == "dot" and not s.params and _is_tall(b, s)]:
+    for step in [s for s in b.steps if s.kind == "congruence" or _is_tall(b, s)]:
         operand = b.owner[step.args[0]]
         if b.origin[step.args[0]] is BUFFER and not {operand} & (kept | b.fixed):
             b.steps = _last(b, step, operand) or b.steps
 
 
 def _is_tall(b: Builder, step: Step) -> bool:
+    if step.kind != "dot" or step.params:
+        return False
     (one, two), machine = step.args, b.machine
     if len(step.shape) != 2 or b.shapes[one] != step.shape or b.owner[one] == b.owner[two]:
         return False
@@ -51,5 +53,5 @@ def _last(b: Builder, step: Step, operand: int) -> list[Step] | None:
             return None
         made.add(b.owner[other.out])
         after.append(other)
-    moved = step._replace(kind="dot_over")
+    moved = step._replace(kind="dot_over") if step.kind == "dot" else step
     return [*b.steps[:at], *before, moved, *after, *b.steps[readers[-1] + 1 :]]

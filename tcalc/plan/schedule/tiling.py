@@ -232,6 +232,7 @@ def _next_loop(
     before: list[Step] = []
     after: list[Step] = []
     late: set[int] = set()
+    read: set[int] = set()  # what later steps read, which others wait for
     for k, step in enumerate(steps):
         if len(after) > WINDOW:
             return loop, before, after + steps[k:]
@@ -241,9 +242,11 @@ def _next_loop(
         same = not loop.steps or eras[step.out] == eras[loop.steps[0].out]
         if same and wanted and not owners & late and loop.add(step):
             continue
-        if owners & late or inside or (loop.steps and wanted and reading(b, step)):
+        waits = KINDS[step.kind].waits and b.owner[step.args[0]] in read
+        if owners & late or inside or waits or (loop.steps and wanted and reading(b, step)):
             after.append(step)
             late.add(b.owner[step.out])
+            read |= owners
         else:
             before.append(step)
     return loop, before, after

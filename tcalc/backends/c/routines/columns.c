@@ -80,7 +80,7 @@ static int column_signs(const real *v, long vr, long vc, real *out, long n, long
 
 /* What others call, in the order in which these are told apart. */
 void *const tcalc_routines[] = {
-    product, product_of_step, product_half, symmetric_square, solve_lower, cholesky,
+    product, product_of_step, product_half, symmetric_square, solve_lower, congruence, cholesky,
     cholesky_pullback,
     eigen_gaps_close, column_signs, inverse_definite, tri_inverse, identities,
     solve_general, inv, logdet, det, det_sign, adj, logdet_definite,
