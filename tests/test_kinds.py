@@ -79,6 +79,7 @@ def products() -> tuple[Any, dict[str, Any]]:
     X, Y, T = tc.var("X", (170, 20)), tc.var("Y", (170, 20)), tc.var("T", (420, 170))
     V = tc.var("V", (170, 4, 170))
     weighted = tc.einsum("nk,nkl->kl", A, X[:, None] - Y)
+    inverse, W = tc.linalg.tri_inverse(L), V + V.transpose(2, 1, 0)
     e = [
         weighted,
         squares,
@@ -89,6 +90,10 @@ def products() -> tuple[Any, dict[str, Any]]:
         tc.exp(T) @ B,
         tc.einsum("ipj,jqi->pq", V, V),
         tc.einsum("ipj,iqj->pq", V, V[::-1].transpose(2, 1, 0)),
+        inverse @ tc.exp(B + B.T) @ inverse.T,
+        tc.einsum("im,mpn,jn->ipj", inverse, W, inverse),
+        tc.einsum("im,mpn,jn->pij", inverse, tc.sin(W), inverse),
+        tc.einsum("im,pmn,jn->jpi", inverse, tc.cos(W).transpose(1, 0, 2), inverse),
         tc.linalg.logdet(B),
         tc.linalg.solve(B, d),
         tc.linalg.inv(B),

@@ -21,6 +21,7 @@ from tests.shared import plan_for_machine
 A, B = tc.var("A", ("n", "n")), tc.var("B", ("n", "n"))
 X, d, x = tc.var("X", ("m", "n")), tc.var("d", "m"), tc.var("x", "m")
 LINE, WEIGHTS = tc.var("line", 3000), tc.var("weights", 40)
+INVERSE = tc.linalg.tri_inverse(A + 30 * tc.eye("n"))
 RNG = np.random.default_rng(0)
 DATA = {
     "A": RNG.normal(size=(200, 200)),
@@ -33,6 +34,7 @@ DATA = {
 WITH: dict[str, tc.Expr] = {
     "gram": X.T @ (tc.exp(d)[:, None] * X),
     "half": tc.linalg.cholesky(A @ A.T + 300 * tc.eye("n")) * (A @ tc.exp(A)),
+    "congruence": INVERSE @ tc.exp(A + A.T) @ INVERSE.T,
     "correlate": tc.build(2961, lambda i: tc.build(40, lambda k: LINE[i + k]) @ WEIGHTS),
     "tile": tc.sum(tc.exp(tc.sin(X) * d[:, None]) + X * X),
 }

@@ -98,6 +98,10 @@ CLOSED: dict[str, list[Counted]] = {
     ],
     "sparse_gram": [((M, K), (0, 0, 8, 6), [(N, M), (N, K)], 2 * 8 * 6 / N)],
     "sparse_inner": [((), (8,), [(N, M), (N, M)], 16)],
+    "congruence": [
+        ((N, M, N), (1, ""), [(N, M, N), (N, N)], M * N**3),
+        ((M, N, N), (0, ""), [(M, N, N), (N, N)], M * N**3),
+    ],
     "trisolve": [
         ((N, K), (False, ""), [(N, N), (N, K)], N * N * K),
         ((N,), (True, ""), [(N, N), (N,)], N * N),
