@@ -20,15 +20,17 @@ def over_rows(b: Builder, results: Collection[int]) -> None:
     if "half" not in b.machine.forms:
         return
     kept = {b.owner[slot] for slot in results}
-    for step in [s for s in b.steps if s.kind == "congruence" or _is_tall(b, s)]:
+    for step in [s for s in b.steps if s.kind == "congruence" or _is_product(b, s)]:
         operand = b.owner[step.args[0]]
         if b.origin[step.args[0]] is BUFFER and not {operand} & (kept | b.fixed):
             b.steps = _last(b, step, operand) or b.steps
 
 
+def _is_product(b: Builder, step: Step) -> bool:
+    return step.kind == "dot" and not step.params and _is_tall(b, step)
+
+
 def _is_tall(b: Builder, step: Step) -> bool:
-    if step.kind != "dot" or step.params:
-        return False
     (one, two), machine = step.args, b.machine
     if len(step.shape) != 2 or b.shapes[one] != step.shape or b.owner[one] == b.owner[two]:
         return False
