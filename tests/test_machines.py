@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,6 +72,53 @@ def test_forms_that_a_back_end_lacks(
     other = tc.compile(e, backend=backend)
     assert form not in forms(other.plan_for(**shapes))
     np.testing.assert_allclose(other(**given), known(**given), rtol=1e-10, atol=1e-10)
+
+
+#: Where the axes of symmetric matrices stand, among others, in the operand and in the result.
+AXES: dict[str, Any] = {
+    "mn->ij": np.float64,
+    "pmn->pij": np.float32,
+    "mpn->ipj": np.float64,
+    "nmp->jip": np.float32,
+    "pmn->jpi": np.float64,
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("axes", AXES)
+def test_congruences_are_those_with_an_inverse(
+    axes: str, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_for_machine(monkeypatch, half_rows=1)
+    (word, out), dtype, rng = axes.split("->"), AXES[axes], np.random.default_rng(3)
+    for n in (1, 131):
+        sizes = {"m": n, "n": n, "p": 3}
+        shape = tuple([sizes[k] for k in word])
+        swapped = tuple([word.index({"m": "n", "n": "m"}.get(k, k)) for k in word])
+        factor, v = tc.var("A", (n, n)), tc.var("V", shape)
+        x, b = tc.linalg.tri_inverse(factor), tc.cos(v + v.transpose(swapped))
+        known = tc.compile(tc.einsum(f"im,jn,{word}->{out}", x, x, b), backend=backend)
+        kinds = [s.kind for s in known.plan_for(A=(n, n), V=shape).steps]
+        assert kinds.count("congruence") == 1
+        A = (np.tril(rng.normal(size=(n, n))) / n + 2 * np.eye(n)).astype(dtype)
+        V = rng.normal(size=shape).astype(dtype)
+        inverse = np.linalg.inv(A.astype(float))
+        between = np.cos(V + V.transpose(swapped))
+        wanted = np.einsum(f"im,jn,{word}->{out}", inverse, inverse, between)
+        found = known(A=A, V=V)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, wanted, atol=50 * np.finfo(dtype).eps)
+        A[n // 2, n // 2] = 0
+        with pytest.raises(np.linalg.LinAlgError, match="a zero on the diagonal, in tri_inverse"):
+            known(A=A, V=V)
+
+
+def test_thin_matrices_between_inverses_are_multiplied_one_by_one() -> None:
+    """X U U' X' of few columns U takes X U: no symmetric matrix is made for it."""
+    U = tc.var("U", ("n", 3))
+    e = INVERSE @ (U @ U.T) @ INVERSE.T
+    plan = tc.compile(e).plan_for(A=(200, 200), U=(200, 3))
+    assert plan.flops < 200**3 / 4
 
 
 def test_machines_have_the_speeds_of_all_kinds() -> None:

@@ -189,9 +189,9 @@ def _trace(e: Expr, parts: _Parts) -> Expr | None:
     inverses = [k for k, (op, _) in enumerate(whole.operands) if _is_inverse(op)]
     for k, j in combinations(inverses, 2):
         if whole.operands[k][0] is whole.operands[j][0]:
-            found = _between(whole, k, j)
-            if found is not None:
-                operands = [*found.others, *parts(found)]
+            trace = _between(whole, k, j)
+            if trace is not None:
+                operands = [*trace.others, *parts(trace)]
                 return _product(operands, whole.out, whole.extents, whole.coef)
     return None
 

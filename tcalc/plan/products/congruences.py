@@ -31,7 +31,10 @@ class Between(NamedTuple):
 def between(
     b: Builder, operands: Sequence[SlotWord], out: Word, extents: Mapping[int, int]
 ) -> Between | None:
-    """The product, where an inverse of a triangle stands on both sides of all other operands."""
+    """The product, where an inverse of a triangle stands on both sides of all other operands.
+
+    One of these holds a matrix: of thin ones X B is small, and B might never be made.
+    """
     if "congruence" not in b.machine.forms:
         return None
     inverses = [k for k, (slot, _) in enumerate(operands) if _of_triangle(b, slot)]
@@ -40,7 +43,8 @@ def between(
         rest = [operand for place, operand in enumerate(operands) if place not in (i, j)]
         standing = {label for _, word in rest for label in word}
         ends = len({k, m, n, p}) == 4 and {k, n} == {k, m, n, p}.intersection(out)
-        if one == two and ends and {m, p} == {k, m, n, p} & standing:
+        held = any({m, p} <= set(word) for _, word in rest)
+        if one == two and ends and held and not {k, n} & standing:
             return Between(one, rest, (m, p), (k, n)) if extents[k] >= b.machine.half_rows else None
     return None
 
