@@ -29,6 +29,8 @@ ROWS = 256
 SWEPT, BLOCK = range(160, 1000), 64
 #: Columns up to which a block of them takes all that was solved from itself.
 FEW = 16
+#: Rows of a symmetric matrix between inverses of a triangle that LAPACK takes at once.
+LEAF = 128
 
 
 def _dot(step: Step, dtype: np.dtype[Any]) -> Run:
@@ -147,21 +149,26 @@ def _trisolve(step: Step, dtype: np.dtype[Any]) -> Run:
     (a, b), o, (trans, name) = step.args, step.out, step.params
 
     def run(v: Slots) -> None:
-        import scipy.linalg
-
         matrix, x = v[a], v[o]
         if not np.all(matrix.diagonal()):
             raise LinAlgError(f"{name}: a zero on the diagonal")
         if v[b] is not x:
             np.copyto(x, v[b])
-        trsm, gemm = scipy.linalg.get_blas_funcs(("trsm", "gemm"), (x,))
-        if len(matrix) in SWEPT:
-            _by_blocks(trsm, gemm, matrix, x, trans)
-        elif x.size:
-            # Row-major memory is the transpose in column-major order: solve from the other side.
-            trsm(1, matrix.T, x.T, side=1, lower=0, trans_a=int(trans), overwrite_b=1)
+        _substituted(matrix, x, trans)
 
     return run
+
+
+def _substituted(matrix: Array, x: Array, trans: bool) -> None:
+    """Solve in place with a lower triangle or its transpose; `x` is contiguous."""
+    import scipy.linalg
+
+    trsm, gemm = scipy.linalg.get_blas_funcs(("trsm", "gemm"), (x,))
+    if len(matrix) in SWEPT:
+        _by_blocks(trsm, gemm, matrix, x, trans)
+    elif x.size:
+        # Row-major memory is the transpose in column-major order: solve from the other side.
+        trsm(1, matrix.T, x.T, side=1, lower=0, trans_a=int(trans), overwrite_b=1)
 
 
 def _by_blocks(trsm: Any, gemm: Any, matrix: Array, x: Array, trans: bool) -> None:
@@ -183,28 +190,59 @@ def _by_blocks(trsm: Any, gemm: Any, matrix: Array, x: Array, trans: bool) -> No
 
 
 def _congruence(step: Step, dtype: np.dtype[Any]) -> Run:
-    """Each symmetric matrix by LAPACK: half the operations of two solves."""
+    """Each symmetric matrix with the inverse of a triangle on both sides, in place."""
     (a, b), o, (axis, name) = step.args, step.out, step.params
 
     def run(v: Slots) -> None:
-        import scipy.linalg
-
         factor, x = v[b], v[o]
         if not np.all(factor.diagonal()):
             raise LinAlgError(f"{name}: a zero on the diagonal")
         if v[a] is not x:
             np.copyto(x, v[a])
-        (sygst,) = scipy.linalg.get_lapack_funcs(("sygst",), (x,))
-        by_columns = np.asfortranarray(factor)
         for matrix in np.moveaxis(x, axis, 0):
-            square = np.ascontiguousarray(matrix)
-            # Row-major memory is the transpose in column-major order, and the same matrix.
-            sygst(square.T, by_columns, lower=1, overwrite_a=1)
-            mirrored(square.T)
-            if square is not matrix:
-                np.copyto(matrix, square)
+            _by_halves(factor, matrix)
 
     return run
+
+
+def _by_halves(factor: Array, b: Array) -> None:
+    """X B X' over B, of which a quarter is copied, with half the operations of two solves.
+
+    With C = X1 B12, H = L21 X1 B11 X1' / 2, which is kept below the diagonal, and S = L21 (C - H'),
+    X2 stands on both sides of B22 - S - S' in the last half, and beside C - 2 H' above it.
+    """
+    import scipy.linalg
+
+    if len(b) <= LEAF:
+        (sygst,) = scipy.linalg.get_lapack_funcs(("sygst",), (b,))
+        # Row-major memory is the transpose in column-major order: of L an upper factor.
+        square = np.ascontiguousarray(b)
+        sygst(square.T, factor.T, lower=0, overwrite_a=1)
+        mirrored(square)
+        if square is not b:
+            np.copyto(b, square)
+        return
+    first, last = slice(len(b) // 2), slice(len(b) // 2, None)
+    below, half, rest = factor[last, first], b[last, first], b[last, last]
+    _by_halves(factor[first, first], b[first, first])
+    right = b[first, last].copy()
+    _substituted(factor[first, first], right, False)
+    np.matmul(below, b[first, first], out=half)
+    half *= 0.5
+    right -= half.T
+    for low in range(0, len(rest), BLOCK):
+        rows = slice(low, low + BLOCK)
+        share = below[rows] @ right
+        rest[rows] -= share
+        rest[:, rows] -= share.T
+    right -= half.T
+    np.copyto(half, right.T)
+    del right
+    left = half.copy()
+    _substituted(factor[last, last], left, False)
+    b[last, first], b[first, last] = left, left.T
+    del left
+    _by_halves(factor[last, last], rest)
 
 
 def _triangle(step: Step, dtype: np.dtype[Any]) -> Run:
