@@ -108,7 +108,7 @@ def gaussian_process():
 def test_choosing_lowers_a_bounded_number_of_times(n: int, most: int, monkeypatch) -> None:
     """To see how much there is to save, every value, the plan, and more only where it pays."""
     hessian = gaussian_process()
-    assert all(leaf.options for leaf in trees.leaves(hessian))  # found before it is counted
+    assert all(leaf.values for leaf in trees.leaves(hessian))  # found before it is counted
     compiled = compile(hessian)
     calls = []
     lowered = make.lowered_in

@@ -13,6 +13,7 @@ from typing import Any
 from ..accumulation.loops_once import derived_loops, sharing_loops
 from ..accumulation.orders import MODES, loops_apart
 from ..graph.nodes import Expr, Var, postorder
+from ..plan.lowering.candidates import by_operations
 from ..rules.row_spaces import of_factors
 from ..support.collector import resting_collector
 from ..support.limits import attempted, counted
@@ -52,12 +53,17 @@ class Accumulated:
         self._loops = derived_loops()
         self._all: list[Expr] | None = None
 
-    def by(self, k: int) -> list[Expr]:
-        """The derivatives by variable k that differ, in the order of modes."""
+    def by(self, k: int, ranked: bool) -> list[Expr]:
+        """The derivatives by variable k that differ, that of the fewest predicted operations first.
+
+        Dimensions count as NOMINAL; of equal ones that of the first mode is taken. Where they are
+        not `ranked` they are in the order of modes.
+        """
         if self._all is None:
             self._all = self._by_all_modes()
         of_one = self._all[k :: len(self.wrt)]
-        return list({id(option): option for option in of_one}.values())
+        options = list({id(option): option for option in of_one}.values())
+        return by_operations(options) if ranked and len(options) > 1 else options
 
     def _by_all_modes(self) -> list[Expr]:
         """Those by all variables, by one mode after the other.

@@ -16,7 +16,6 @@ from ..graph.normal import add, einsum, scale, view
 from ..graph.subspaces import RELATIONS, Slot
 from ..ops.arithmetic import as_expr
 from ..ops.reductions import arange
-from ..plan.lowering.candidates import by_operations
 
 
 def project(value: Expr, slots: Iterable[Slot]) -> Expr:
@@ -43,13 +42,11 @@ def derivative_root(
     value: Expr,
     of: Expr,
     wrt: Sequence[Var] = (),
-    ways: Callable[[], Sequence[Expr]] | None = None,
+    ways: Callable[[bool], Sequence[Expr]] | None = None,
     kept: Sequence[Var] = (),
 ) -> Derivative:
     """The root that marks a value as the derivative of `of` by `wrt` (see `Derivative`)."""
-    made: Derivative = intern(
-        Derivative, (len(wrt), project, by_operations, ways), (value, of, *wrt, *kept)
-    )
+    made: Derivative = intern(Derivative, (len(wrt), project, ways), (value, of, *wrt, *kept))
     return made
 
 

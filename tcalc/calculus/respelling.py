@@ -201,7 +201,9 @@ def _derived(
 
 
 def _values(e: Expr) -> Sequence[Expr]:
-    return e.options if isinstance(e, Derivative) else (e,)
+    if not isinstance(e, Derivative):
+        return (e,)
+    return e.ways(False) if e.ways else (e.first,)
 
 
 def _read(values: Sequence[Expr], parts: Sequence[_Part]) -> list[Expr]:

@@ -282,8 +282,9 @@ def _mirrored(root: Derivative) -> Derivative:
     return derivative_root(view(root.first, perm), root.of, (*before, two, one), ways)
 
 
-def _turned(root: Derivative, perm: tuple[int, ...]) -> list[Expr]:
-    return [view(value, perm) for value in root.options]
+def _turned(root: Derivative, perm: tuple[int, ...], ranked: bool) -> list[Expr]:
+    values = root.values if ranked or root.ways is None else root.ways(False)
+    return [view(value, perm) for value in values]
 
 
 def _first_order(root: Expr, wrt: list[Var], mode: str) -> list[Derivative]:

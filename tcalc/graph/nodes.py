@@ -83,7 +83,7 @@ class Expr(ArrayMethods):
         return variables((self,))
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in _UNKNOWN and name not in _ASKED:
+        if name not in _UNKNOWN and name not in ("_projected", "_plain", "_values"):
             raise AttributeError(f"expressions are immutable; {name} cannot be set")
         object.__setattr__(self, name, value)
 
@@ -182,9 +182,8 @@ class Derivative(Expr):
     first : Expr
         The value before projection, as one mode of accumulation found it.
     ways : callable, optional
-        Finds it by all modes that are compared.
-    rank : callable
-        Sorts them, that of the fewest operations first.
+        ``ways(True)`` finds it by all modes that are compared, that of the fewest operations first;
+        ``ways(False)`` in the order of modes, for who knows the sizes.
     project : callable
         ``project(inner, slots)`` is it projected onto the subspaces of the variables of all slots.
     of : Expr
@@ -195,35 +194,24 @@ class Derivative(Expr):
         Variables that cancelled: their arrays may be passed, and bind dimensions.
     """
 
-    __slots__ = (
-        "_options", "_projected", "_values", "first", "kept", "of", "project", "rank", "ways",
-        "wrt",
-    )  # fmt: skip
+    __slots__ = ("_projected", "_values", "first", "kept", "of", "project", "ways", "wrt")
     first: Expr
-    ways: Callable[[], Iterable[Expr]] | None
-    rank: Callable[[Sequence[Expr]], Sequence[Expr]]
+    ways: Callable[[bool], Sequence[Expr]] | None
     project: Callable[[Expr, Iterable[Slot]], Expr]
     of: Expr
     wrt: tuple[Var, ...]
     kept: tuple[Var, ...]
-    _options: tuple[Expr, ...]  # as the next two, once somebody asked
     _values: tuple[Expr, ...]
-    _projected: Expr | None
+    _projected: Expr | None  # as `_values`, once somebody asked
 
     @property
     def meta(self) -> tuple[Any, ...]:
-        return (len(self.wrt), self.project, self.rank, self.ways)
-
-    @property
-    def options(self) -> tuple[Expr, ...]:
-        """The value by all modes that are compared, from which sizes choose."""
-        self._options = self._options or tuple(self.ways() if self.ways else [self.first])
-        return self._options
+        return (len(self.wrt), self.project, self.ways)
 
     @property
     def values(self) -> tuple[Expr, ...]:
-        """These, that of the fewest operations first where sizes are not known."""
-        self._values = self._values or tuple(self.rank(self.options))
+        """The value by all modes that are compared, that of the fewest operations first."""
+        self._values = self._values or tuple(self.ways(True) if self.ways else [self.first])
         return self._values
 
     @property
@@ -256,19 +244,15 @@ _FIELDS: dict[type[Expr], tuple[str, ...]] = {
     Einsum: ("labels", "out", "extents", "coef", "shape", "summed", "_plain"),
     Apply: ("op", "params", "shape"),
     Part: ("index", "shape"),
-    Derivative: (
-        "shape", "project", "rank", "ways", "first", "of", "wrt", "kept",
-        "_options", "_values", "_projected",
-    ),
-}  # fmt: skip
+    Derivative: ("shape", "project", "ways", "first", "of", "wrt", "kept", "_values", "_projected"),
+}
 NODE_KINDS = tuple(_FIELDS)
 #: Steps that an operand takes, of nodes with more than a few.
 OPERAND, FEW = 6, 4
 _RANK = {kind: rank for rank, kind in enumerate(_FIELDS)}
 _table: weakref.WeakValueDictionary[Any, Expr] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
-#: What is found out about nodes of a kind, and about all, when somebody asks.
-_ASKED = ("_options", "_plain", "_projected", "_values")
+#: What is found out about nodes later.
 _UNKNOWN: dict[str, Any] = {
     "_antisymmetries": (), "_form": False, "_settled": 0, "_symmetries": None, "_tokens": 0,
     "_twice": (0, {}),
@@ -312,7 +296,7 @@ def _given(kind: type[Expr], meta: tuple[Any, ...], args: tuple[Expr, ...]) -> t
         return (args[0].shape,)
     if kind is Derivative:
         last = 2 + meta[0]
-        return (args[0].shape, *meta[1:], *args[:2], args[2:last], args[last:], (), (), None)
+        return (args[0].shape, *meta[1:], *args[:2], args[2:last], args[last:], (), None)
     return meta
 
 
@@ -333,7 +317,7 @@ def _exact(kind: type[Expr], meta: tuple[Any, ...]) -> Any:
         return (*meta[:3], meta[3].key())
     if kind is Apply:
         return (meta[0].name, tuple([(type(p), repr(p)) for p in meta[1]]), meta[2])
-    return (meta[0], bool(meta[3])) if kind is Derivative else meta
+    return (meta[0], bool(meta[2])) if kind is Derivative else meta
 
 
 def _order(

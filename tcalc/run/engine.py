@@ -377,4 +377,4 @@ def _first(root: Expr) -> Expr:
 
 def _values(root: Expr) -> Sequence[Expr]:
     """What may be computed: of a derivative, its value as several modes accumulate it."""
-    return root.options if isinstance(root, Derivative) and root.ways else (_value(root),)
+    return root.ways(False) if isinstance(root, Derivative) and root.ways else (_value(root),)

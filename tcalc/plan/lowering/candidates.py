@@ -129,10 +129,8 @@ def by_operations(options: Sequence[Expr]) -> list[Expr]:
     """The options, that of the fewest predicted operations first; NOMINAL for every dimension.
 
     As they are spelled. Loops that several of them have in common are planned once. Those that take
-    much longer than one before them come last, and of equal ones the first stays it.
+    much longer than one before them come last.
     """
-    if len(options) == 1:
-        return list(options)
     roots = list(map(bare, options))
     given = given_for(dict.fromkeys(dimensions(roots), NOMINAL), choose=False)
     found = compared([[root] for root in roots], given)
