@@ -243,8 +243,8 @@ class Engine:
         """A plan of values as they were found first; None where finding the best is worth it."""
         if not any(isinstance(root, Derivative) and root.ways for root in roots):
             return None
-        values, machine = list(map(_first, roots)), self.backend.machine
-        plan = plan_as_spelled(values, dims.sizes, itemsize, self.data, self.lent, machine)
+        given = dims.sizes, itemsize, self.data, self.lent, self.ordered, self.backend.machine
+        plan = plan_as_spelled(list(map(_first, roots)), *given)
         most = allowed(self.limit, self._memory())
         return None if most is not None and plan is not None and plan.peak_bytes > most else plan
 

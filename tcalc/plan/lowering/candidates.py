@@ -82,11 +82,12 @@ def plan_as_spelled(
     itemsize: int,
     fixed: Collection[str],
     lent: bool,
+    ordered: bool,
     machine: Machine,
 ) -> Plan | None:
     """A plan without any choice; None where it takes as long as choosing the best one would."""
     plan = make_plan(
-        fused(roots), sizes, itemsize, "", fixed, choose=False, lent=lent, machine=machine
+        fused(roots), sizes, itemsize, "", fixed, False, lent, machine, ordered=ordered
     )
     longest = machine.worth_searching * len(postorder(roots))
     return plan if predicted_time(plan, machine) <= longest else None
