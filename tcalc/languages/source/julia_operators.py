@@ -80,7 +80,7 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "iota": "0:{p[0]} - 1",
     "merge_axes": "merge_axes({0}, {p[0]}, {p[1]})",
     # numbers alone
-    "eye": "Matrix(I, {0}, {0})",
+    "eye": "Matrix(I({0}))",
     "leading_rows": "Matrix(I, {p[0]}, {p[1]})",
     "lower_half": "tril(ones({p[0]}, {p[0]}), -1) + I / 2",
     "lower_ones": "tril(ones({p[0]}, {p[0]}))",

@@ -71,6 +71,9 @@ SHAPES = """
     println("shapes are as expected")
 """.strip("\n")
 
+#: What documents functions.
+COMMENTS = r'(?ms)^ *""".*?"""$'
+
 
 class JuliaProgram(OneBased):
     """The part of the language that writes whole functions."""
@@ -100,12 +103,8 @@ class JuliaProgram(OneBased):
         ]
 
     def module(self, functions: Sequence[list[str]]) -> str:
-        texts = ["\n".join(lines) for lines in functions]
-        whole = "\n\n".join([*texts, *carried(texts, HELPERS, r"[\w!]+", r'(?ms)^ *""".*?"""$')])
-        words = set(re.findall(r"[\w!]+", re.sub(r'"""[\s\S]*?"""', "", whole)))
-        uses = [("LinearAlgebra", LINEAR), ("SpecialFunctions", SPECIAL)]
-        using = [f"using {name}" for name, own in uses if own & words]
-        return "\n".join([*using, *[""] * bool(using), whole]) + "\n"
+        self.text = _with_uses(["\n".join(lines) for lines in functions])
+        return self.text
 
     def check(self, check: Check) -> str:
         lines = []
@@ -132,9 +131,24 @@ class JuliaProgram(OneBased):
                 above=near.format("+"),
                 below=near.format("-"),
             )
-        return CHECK.format(
+        text = CHECK.format(
             name=check.function, samples="\n".join(lines), call=call, compared=compared
         )
+        return _with_uses([text.strip("\n")], self.text)
+
+
+def _with_uses(texts: Sequence[str], known: str = "") -> str:
+    """Texts behind what they use of Julia's modules and of helpers, but what is known by now."""
+    helpers = [n for n in carried(texts, HELPERS, r"[\w!]+", COMMENTS) if n not in known]
+    parts = [*helpers, *texts] if known else [*texts, *helpers]
+    whole = "\n\n".join(parts)
+    words = set(re.findall(r"[\w!]+", re.sub(r'"""[\s\S]*?"""', "", whole)))
+    uses = [("LinearAlgebra", LINEAR), ("SpecialFunctions", SPECIAL)]
+    using = [
+        f"using {name}" for name, own in uses if own & words and f"using {name}\n" not in known
+    ]
+    text = "\n".join([*using, *[""] * bool(using), whole]) + "\n"
+    return f"\n{text}" if known else text
 
 
 def number(value: float) -> str:
