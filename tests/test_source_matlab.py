@@ -123,6 +123,9 @@ CHECKED = {
     "symmetric": tc.hessian(w @ S @ w * tc.sum(S**2), S),
     "of a number": tc.grad(tc.sin(c) * c, c),
     "stack": tc.grad(tc.sum(tc.inv(tc.var("P", ("k", 3, 3), positive_definite=True))), "P"),
+    "what the check alone calls": tc.grad(
+        tc.sum(tc.var("P", ("k", 3, 3), symmetric=True) ** 3), "P"
+    ),
     "shapes": (X @ w, {"a": c * X, "b": (w, y)}),
     "no parameters": tc.eye(3),
 }

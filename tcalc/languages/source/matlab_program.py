@@ -163,6 +163,10 @@ class Several(Code):
     items: tuple[Code, ...] = ()
 
 
+#: What calls functions, and what comments are.
+CALLS = (r"\b(\w+)\(", r"(?m)^\s*%.*$")
+
+
 class MatlabProgram(OneBased):
     """The part of the language that writes whole functions."""
 
@@ -218,7 +222,8 @@ class MatlabProgram(OneBased):
 
     def module(self, functions: Sequence[list[str]]) -> str:
         texts = ["\n".join(lines) for lines in functions]
-        return "\n\n".join([*texts, *carried(texts, HELPERS, r"\b(\w+)\(", r"(?m)^\s*%.*$")]) + "\n"
+        self.text = "\n\n".join([*texts, *carried(texts, HELPERS, *CALLS)]) + "\n"
+        return self.text
 
     def check(self, check: Check) -> str:
         lines = []
@@ -246,7 +251,9 @@ class MatlabProgram(OneBased):
         text = CHECK.format(
             name=check.function, samples="\n".join(lines), left=left, call=call, compared=compared
         )
-        return "\n" + "\n\n".join([text.strip("\n"), *([] if d else [LEAVES.strip("\n")])]) + "\n"
+        texts = [text.strip("\n"), *([] if d else [LEAVES.strip("\n")])]
+        helpers = [n for n in carried(texts, HELPERS, *CALLS) if n not in self.text]
+        return "\n" + "\n\n".join([*texts, *helpers]) + "\n"
 
 
 def number(value: float) -> str:
