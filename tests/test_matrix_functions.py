@@ -382,3 +382,10 @@ def test_contractions_with_functions_of_eigenvalues(spec: str) -> None:
     close(s(bind), np.sum(found**2), 1e-12)
     for mode in MODES:
         close(tc.jacobian(s, A, mode=mode)(bind), wanted, 1e-11)
+
+
+@pytest.mark.parametrize("name", ["expm", "sqrtm", "logm"])
+def test_formulas_of_functions_and_of_their_derivatives(name: str) -> None:
+    e, E = getattr(la, name)(A), tc.var("E", A.shape)
+    assert tc.to_latex(e) == rf"\operatorname{{{name}}}(A)"
+    assert tc.to_latex(tc.jvp(e, A, E)) == rf"\operatorname{{L}}_{{\mathrm{{{name}}}}}(A, E)"
