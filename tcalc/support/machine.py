@@ -17,6 +17,8 @@ from ..support.arrays import Sizes
 #: panels, symmetric matrices between an inverse of a triangle and its transpose, and runs of steps
 #: over tiles that stay in cache.
 FORMS = frozenset({"gram", "correlate", "half", "congruence", "tile"})
+#: Those of which libraries of arrays have all parts: congruences are two solves there.
+COMMON_FORMS = FORMS - {"congruence"}
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Machine:
     write: float = 1.0
     lookup: float = 2.0
     memory: int | None = None
-    forms: frozenset[str] = FORMS
+    forms: frozenset[str] = COMMON_FORMS
     tile: int = 1 << 15
     wide_tile: int = 1 << 17
     large: int = 1 << 16

@@ -7,6 +7,7 @@ again for other strides. Matrices go to routines of our own, on the BLAS that Sc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from ...plan.kinds.table import KINDS
 from ...plan.steps import RESULT, VIEW, Plan, Step, TiledLoop, Unit
 from ...plan.tiles import Tiling
-from ...support.machine import COMPILED_MACHINE
+from ...support.machine import COMPILED_MACHINE, FORMS
 from ..host.program import Binder, HostProgram
 from ..host.slots import Run, allocation, cleared, dropped
 from ..host.tiles import temporaries
@@ -40,7 +41,7 @@ MOST = 400
 #: Bytes that nobody reads any more with which a function ends.
 FREED = 1 << 20
 
-MACHINE = COMPILED_MACHINE
+MACHINE = replace(COMPILED_MACHINE, forms=FORMS)
 
 
 def bind(

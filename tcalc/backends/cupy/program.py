@@ -17,7 +17,7 @@ from ...plan.failures import StepError
 from ...plan.steps import INPUT, Output, Plan, Step
 from ...support.arrays import AnyArray
 from ...support.conditions import collecting
-from ...support.machine import FORMS, Machine
+from ...support.machine import COMMON_FORMS, Machine
 from ...support.namespaces import is_sparse, on_device
 from ..interface import BackEnd
 from .conditions import Conditions
@@ -29,7 +29,7 @@ from .schedule import Schedule
 from .sparse import uploaded
 
 #: A device has many more multiply-adds than numbers to read, and no cache that tiles stay in.
-MACHINE = Machine(gemm=16.0, forms=FORMS - {"gram", "half", "congruence", "tile"})
+MACHINE = Machine(gemm=16.0, forms=COMMON_FORMS - {"gram", "half", "tile"})
 
 
 class DeviceProgram:

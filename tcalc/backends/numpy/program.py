@@ -9,7 +9,7 @@ import numpy as np
 
 from ...plan.steps import Plan, Step, TiledLoop, Unit
 from ...plan.tiles import Tiling
-from ...support.machine import NOMINAL_MACHINE
+from ...support.machine import FORMS, Machine
 from ...support.namespaces import NUMPY
 from ..host.program import HostProgram
 from ..host.slots import Closures, Run, Slots, dropped
@@ -19,7 +19,7 @@ from ..interface import BackEnd, Sweep
 from .kernels import KERNELS
 from .tiles import tiled
 
-MACHINE = NOMINAL_MACHINE
+MACHINE = Machine(forms=FORMS)
 
 
 def bind(plan: Plan, dtype: np.dtype[Any], threads: int = 1, swept: bool = False) -> HostProgram:
