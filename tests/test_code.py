@@ -105,6 +105,8 @@ def cases() -> list[Expr]:
         tc.cumsum(X, axis=0),
         tc.prod(x) * (x < z) * (z <= x + 1),
         tc.erf(x) + tc.softplus(x) - (x == z),
+        tc.where(X > 0, 1, 2),
+        X + tc.where(X > 0, 1, 0),
         tc.einsum("i,i->i", *[tc.einsum("iji->i", Q)] * 2) * 2,
     ]
     return found

@@ -246,7 +246,9 @@ class ArrayLanguage(ArrayPrograms):
         values["dtype"] = self.dtype
         values["first"] = str(-op.core)
         values["axes"] = str(axes[0] if op.core == 1 else axes)
-        return infix.filled(template, values, args, lambda c: named(self, c))
+        found = infix.filled(template, values, args, lambda c: named(self, c))
+        numbers = op.name == "where" and all(c.weak for c in args[1:])  # an array of integers
+        return self.constant(found) if numbers else found
 
     def template(self, op: Operator) -> str | None:
         """How the operator is called in this language's words."""
