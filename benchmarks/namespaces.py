@@ -30,8 +30,8 @@ def least(xp: Any, a: Any, axis: int) -> Any:
 def logsumexp(xp: Any, v: Any) -> Any:
     """Over the last axis: a library's own, or by its largest entries as tcalc is given it.
 
-    Derivatives of the latter take what the largest entries cancel for more than it is, which the
-    libraries' own functions know.
+    In derivatives of the latter what comes by the largest entry cancels, but for rounding errors;
+    the libraries' own functions leave it out.
     """
     if xp.__name__ == "torch":
         return xp.logsumexp(v, -1)

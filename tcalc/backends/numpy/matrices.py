@@ -149,14 +149,19 @@ def _trisolve(step: Step, dtype: np.dtype[Any]) -> Run:
     (a, b), o, (trans, name) = step.args, step.out, step.params
 
     def run(v: Slots) -> None:
-        matrix, x = v[a], v[o]
-        if not np.all(matrix.diagonal()):
-            raise LinAlgError(f"{name}: a zero on the diagonal")
+        matrix, x = _regular(v[a], name), v[o]
         if v[b] is not x:
             np.copyto(x, v[b])
         _substituted(matrix, x, trans)
 
     return run
+
+
+def _regular(triangle: Array, name: str) -> Array:
+    """The triangle, which can be solved with; LinAlgError where it cannot."""
+    if not np.all(triangle.diagonal()):
+        raise LinAlgError(f"{name}: a zero on the diagonal")
+    return triangle
 
 
 def _substituted(matrix: Array, x: Array, trans: bool) -> None:
@@ -194,9 +199,7 @@ def _congruence(step: Step, dtype: np.dtype[Any]) -> Run:
     (a, b), o, (axis, name) = step.args, step.out, step.params
 
     def run(v: Slots) -> None:
-        factor, x = v[b], v[o]
-        if not np.all(factor.diagonal()):
-            raise LinAlgError(f"{name}: a zero on the diagonal")
+        factor, x = _regular(v[b], name), v[o]
         if v[a] is not x:
             np.copyto(x, v[a])
         for matrix in np.moveaxis(x, axis, 0):

@@ -18,8 +18,8 @@ static long with_lanes(long n, long apart, long k)
 }
 
 /* t = sum over n rows of x times the row, `vectors` of it, the last of which starts at `last`. */
-static INLINED void strip(int vectors, long last, const real *a, long apart, const real *x, long step,
-                  long n, real *t)
+static INLINED void strip(int vectors, long last, const real *a, long apart, const real *x,
+                          long step, long n, real *t)
 {
     lanes s[SUMS] = {{0}};
     const int rows = SUMS / vectors;
