@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from benchmarks import spelled
 
 N = 260
 A, B, C = (tc.var(name, (N, N)) for name in "ABC")
@@ -74,3 +75,14 @@ def test_no_constant_triangle_is_held() -> None:
     for f, wrt, _ in CASES.values():
         plan = tc.compile(tc.grad(f, wrt[0])).plan
         assert not any(s.out in plan.fixed and len(s.shape) == 2 for s in plan.steps)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("name", spelled.processes())
+def test_hessians_of_a_gaussian_process_take_ten_matrices_however_it_is_spelled(
+    name: str, backend: str
+) -> None:
+    """Distances of each feature would be four of them, if they were held."""
+    objective, wrt = spelled.processes()[name]
+    plan = tc.compile(tc.hessian(objective, wrt), backend=backend).plan_for(n=1000)
+    assert plan.peak_bytes <= 10 * 8 * 1000**2

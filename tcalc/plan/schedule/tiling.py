@@ -173,6 +173,7 @@ def grouped(b: Builder, results: Sequence[int]) -> list[Step | TiledLoop]:
     large = b.machine.large
     if "tile" not in b.machine.forms or not any(prod(s.shape) >= large for s in b.steps):
         return list(b.steps)
+    _hasten_reductions(b)
     eras = _eras(b)
     wide = [step for step in b.steps if b.machine.is_wide(step.shape)]
     lengths = {step.shape[-1] for step in wide if _large(b, step)}
@@ -291,6 +292,25 @@ def _delay_in_place(b: Builder) -> None:
             if operand in owners:
                 b.steps.insert(k, b.steps.pop(place))
                 place = k
+
+
+def _hasten_reductions(b: Builder) -> None:
+    """What makes something small of a large array runs once that is there, in its loop if it can.
+
+    Later it might meet a loop of another era, and the array would be held until then.
+    """
+    place: dict[int, int] = {}
+    hastened: set[int] = set()
+    for k, step in enumerate(b.steps):
+        place[step.out] = k
+        if prod(step.shape) >= b.machine.large or KINDS[step.kind].waits:
+            continue
+        if _large(b, step) or not hastened.isdisjoint(step.args):
+            made = [place[slot] for a in step.args for slot in (a, b.owner[a]) if slot in place]
+            if made and step.out not in b.fixed:
+                place[step.out] = max(made)
+                hastened.add(step.out)
+    b.steps.sort(key=lambda step: place[step.out])
 
 
 # --- arrays made again ----------------------------------------------------------------------------
