@@ -54,7 +54,8 @@ def samples(rule: Rule) -> np.ndarray:
     rng = np.random.default_rng(11)
     special = [x for x in SPECIAL if inside(rule, x)]
     rows = list(itertools.product(special, repeat=rule.arity()))
-    spread = rng.normal(size=(2000, rule.arity())) * 10.0 ** rng.uniform(-3, 2.5, size=(2000, 1))
+    scale = 10.0 ** rng.uniform(-3, 2.5, size=(5000, 1))
+    spread = rng.normal(size=(5000, rule.arity())) * scale
     rows += [row for row in spread.tolist() if all(inside(rule, x) for x in row)]
     rows += [np.abs(row).tolist() for row in spread if all(inside(rule, x) for x in np.abs(row))]
     return np.array(rows)
