@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from importlib import import_module
 from inspect import getattr_static, getdoc, getsource, isclass, isfunction, signature
 from pkgutil import walk_packages
@@ -127,3 +129,39 @@ def test_functions_of_other_libraries_names_tell_what_they_are(name: str) -> Non
         if not n.startswith("_") and isfunction(f) and f.__module__ == name
     }
     assert not [n for n, f in functions.items() if not (getdoc(f) or "").strip()]
+
+
+def stated_for_type_checkers() -> dict[str, str]:
+    """The names that only type checkers import, and where they stand, as rows that come late."""
+    module = ast.parse(getsource(tc))
+    (apart,) = [node for node in module.body if isinstance(node, ast.If)]
+    return {
+        alias.name: f".{node.module}:{alias.name}"
+        for node in apart.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def test_names_that_are_imported_late_are_those_that_type_checkers_read() -> None:
+    program = "import tcalc; print(dict(tcalc._later.data))"  # here others were named already
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert ast.literal_eval(shown.stdout.decode()) == stated_for_type_checkers()
+    assert set(stated_for_type_checkers()) <= set(dir(tc)) & set(tc.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'to_klingon'"):
+        tc.to_klingon  # noqa: B018
+
+
+def test_numbers_of_an_expression_need_no_parser_printer_or_compressed_tensor() -> None:
+    program = (
+        "import sys, tcalc as tc\n"
+        "x = tc.var('x', 'n')\n"
+        "step = tc.compile(tc.hessian(tc.sum(tc.exp(x)), x), backend='numpy')\n"
+        "assert step(x=[0.0, 0.0])[1, 1] == 1\n"
+        "print(*sorted({m.split('.')[1] for m in sys.modules if m.startswith('tcalc.')}))\n"
+        "assert str(x) == 'x' and x._repr_latex_() and tc.parse('2*y', y='n') is not None"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    loaded = set(done.stdout.decode().split())
+    assert {"graph", "calculus", "backends"} <= loaded
+    assert not loaded & {"app", "compression", "forms", "languages", "minimise", "structured"}

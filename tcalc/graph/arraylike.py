@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..support.errors import TraceError
+from ..support.late_rows import LateRows
 from .extents import Shape, show_shape
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class _Retrace(Protocol):
 OPEN = threading.local()
 
 #: What Python operators, ndarray methods and NumPy calls on expressions mean; upper layers fill it.
-surface: dict[str, Callable[..., Any]] = {}
+surface: LateRows[Callable[..., Any]] = LateRows(__package__, {})
 
 
 def _done(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..forms.choose import chosen
-from ..graph.arraylike import surface
 from ..graph.extents import Extent
 from ..graph.nodes import Expr
 from ..graph.trees import Place, places
@@ -207,6 +206,3 @@ def to_latex(e: Expr, where: bool = False) -> str:
 def repr_latex(e: Expr) -> str:
     """For notebooks."""
     return f"${to_latex(e)}$"
-
-
-surface["repr_latex"] = repr_latex

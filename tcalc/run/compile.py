@@ -10,20 +10,23 @@ import numpy as np
 from ..graph import trees
 from ..graph.declarations import declared
 from ..graph.nodes import Expr, Var, dimensions, variables
+from ..support.late_rows import LateRows
 from ..support.misspelt import closest_name
 from ..support.threads import checked_threads
 from .binding import argument_names
-from .compiled import Compiled
 from .engine import Values
-from .nans import WatchedCompiled, WatchedStructured
-from .structured_results import CompiledStructured
 from .tracing import CompiledFunction
 
 #: What is made: of arrays or compressed tensors, and looked at for the first nan or not.
-MADE: dict[tuple[bool, bool], Callable[..., Any]] = {
-    (False, False): Compiled, (True, False): CompiledStructured,
-    (False, True): WatchedCompiled, (True, True): WatchedStructured,
-}  # fmt: skip
+MADE: LateRows[Callable[..., Any]] = LateRows(
+    __package__,
+    {
+        "": ".compiled:Compiled",
+        "structured": ".structured_results:CompiledStructured",
+        "debug": ".nans:WatchedCompiled",
+        "structured debug": ".nans:WatchedStructured",
+    },
+)
 
 
 def compile(
@@ -105,7 +108,7 @@ def compile(
     if (structured or debug) and not compute:
         raise TypeError("compute=False is for plain results: others are made of numbers")
     options = args, backend, data, memory_limit, check, checked_threads(threads), bool(compute)
-    compiled = MADE[structured, debug]
+    compiled = MADE[" ".join([name for name in ("structured", "debug") if flags[name]])]
     if trees.is_function(outputs):
         return CompiledFunction(outputs, compiled, *options)
     made = compiled(outputs, *options)

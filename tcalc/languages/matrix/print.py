@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...forms.choose import chosen
-from ...graph.arraylike import surface
 from ...graph.nodes import Derivative, Expr
 from ..writing.nests import of_nests
 from ..writing.style import Style
@@ -43,6 +42,3 @@ def _stated(e: Expr) -> set[str]:
     """The dimensions of an expression's variables, without those that have a variable's name."""
     known = e.variables
     return {n for v in known.values() for n in v.shape if isinstance(n, str)} - set(known)
-
-
-surface["str"] = to_text
