@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -331,6 +332,38 @@ def test_tiles_of_numpy(name: str, shape: tuple[int, int], monkeypatch: pytest.M
         for found, other in zip(leaves(step(**arrays)), leaves(wanted), strict=True):
             np.testing.assert_array_equal(found, other)
     assert POOL.shared >= before + 3
+
+
+@pytest.mark.parametrize("name", [*LARGE, "views of what a tile holds"])
+def test_tiles_of_numpy_are_done_by_whoever_has_time(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the thread that calls gets no piece: what it reads behind them is there."""
+    if name in LARGE:
+        outputs, shapes = LARGE[name], {"X": (333, 333), "Y": (333, 333), "u": 333, "v": 333}
+    else:
+        outputs, shapes = hessian_of_kernel(), {"X": (300, 4), "w": 4, "Y": (300, 300)}
+    rng = np.random.default_rng(0)
+    names = {k for e in leaves(outputs) for k in e.variables}
+    arrays = {k: rng.normal(size=shape) / 10 for k, shape in shapes.items() if k in names}
+    wanted = tc.compile(outputs, backend="numpy", threads=1)(**arrays)
+    monkeypatch.setattr(tiles, "LEAST", 1)
+
+    def by_another(piece: Callable[[int, int], None], pieces: int, threads: int) -> None:
+        for k in range(pieces):
+            piece(k, threads - 1)
+
+    monkeypatch.setattr(POOL, "share", by_another)
+    found = tc.compile(outputs, backend="numpy", threads=2)(**arrays)
+    for one, other in zip(leaves(found), leaves(wanted), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def hessian_of_kernel() -> tc.Expr:
+    """Of a plan whose tiles hold squares of differences, which they read in two orders."""
+    X, Y, w = tc.var("X", ("n", "d")), tc.var("Y", ("n", "n")), tc.var("w", "d")
+    kernel = tc.exp(-((X[:, None, :] - X[None, :, :]) ** 2) @ tc.exp(w))
+    return tc.hessian(tc.sum(kernel * Y), w)
 
 
 def test_errors_in_pieces_are_those_of_the_first() -> None:

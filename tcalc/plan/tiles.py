@@ -46,6 +46,8 @@ class Tiling:
     ----------
     views, computing : list of Step
         Steps that only look at memory of others, and the others.
+    read_behind : list of Step
+        Those that look at memory which is there behind the loop.
     kept, passing : list of Step
         Steps whose results others read, and those in buffers for one tile.
     returned : list of int
@@ -62,6 +64,8 @@ class Tiling:
         self.plan, self.loop = plan, loop
         self.views = [s for s in loop.steps if plan.origin[s.out] is VIEW]
         self.computing = [s for s in loop.steps if plan.origin[s.out] is not VIEW]
+        of_tiles = {s.out for s in self.computing if s.out not in loop.kept}
+        self.read_behind = [s for s in self.views if plan.owner[s.out] not in of_tiles]
         self.kept = [s for s in loop.steps if s.out in loop.kept]
         self.passing = [
             s for s in loop.steps if plan.origin[s.out] is BUFFER and s.out not in loop.kept

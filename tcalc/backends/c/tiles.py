@@ -75,9 +75,8 @@ class CompiledTiles(CFunction):
             self.other(v)
             return
         self.called(compute, v)
-        for source, bind in self.views.values():
-            if self.plan.owner[source] not in self.inside:
-                bind(v)
+        for step in self.tiling.read_behind:
+            self.views[step.out][1](v)
 
     def text(self, arrays: Mapping[int, np.ndarray], v: Slots) -> str | None:
         loop, shapes = self.loop, self.plan.shapes

@@ -29,7 +29,7 @@ def tiled(tiling: Tiling, workspaces: Workspaces, scratch: int) -> Run:
     """The loop as one closure; slot `scratch` holds its temporaries."""
     plan, loop, dtype, closure = tiling.plan, tiling.loop, workspaces.dtype, workspaces.closure
     runs = [_run(tiling, step, closure) for step in loop.steps]
-    views = [closure(step) for step in tiling.views]
+    views = [closure(step) for step in tiling.read_behind]
     copied = [(tiling.sliced(slot), plan.shapes[slot]) for slot in tiling.returned]
     outside, sums, rows, tile = tiling.whole, sorted(loop.sums), loop.rows, loop.tile
     work = sum([step.flops + prod(step.shape) for step in tiling.computing])
