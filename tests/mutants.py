@@ -31,7 +31,7 @@ from tests.mutant_parts import PARTS, REASONS, tests
 from tests.mutant_tests import imported_anew, with_tests
 from tests.mutations import Faults, Mutation, held
 from tests.planted import Trial, caught, plant
-from tests.reach import Reach, Source, blocks_of, light, measured
+from tests.reach import Reach, Source, blocks_of, function_of, light, measured
 
 GOAL = 0.98
 #: Seconds that the trials of one fault may take without it.
@@ -134,6 +134,7 @@ class Run:
     def measure(self, seconds: float) -> None:
         """Run the trials of each file that nothing is known of, in a fork of its own."""
         groups: dict[str, list[Trial]] = {}
+        known = [name for name in self.trials if self.reach.known(name)]
         for name, trial in self.trials.items():
             if not self.reach.known(name):
                 groups.setdefault(file_of(name), []).append(trial)
@@ -142,7 +143,7 @@ class Run:
         self.reach.now(light(self.sources, {module: str(ROOT / module) for module in self.sources}))
         for file, trials in groups.items():
             count = 0
-            for trial, row in measured(trials, seconds):
+            for trial, row in measured(trials, seconds, known):
                 self.reach.add(trial.name, row)
                 count += row is not None
             tell(f"{file}: {count} of {len(trials)} measured")
@@ -166,7 +167,7 @@ class Run:
         functions: dict[str, list[tuple[float, str]]] = {}
         for name, seconds in self.reach.entering(blocks).items():
             if name in self.trials:
-                functions.setdefault(name.partition("[")[0], []).append((seconds, name))
+                functions.setdefault(function_of(name), []).append((seconds, name))
         ranked = [
             (seconds * place, seconds, name)
             for cases in functions.values()

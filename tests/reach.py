@@ -11,7 +11,7 @@ import ast
 import builtins
 import json
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType
@@ -161,13 +161,23 @@ def light(sources: Mapping[str, Source], paths: Mapping[str, str]) -> list[str]:
     return names
 
 
-def measured(trials: Sequence[Trial], seconds: float) -> Iterator[tuple[Trial, Row | None]]:
-    """What trials enter, of as many as begin within these seconds, in an order by chance.
+def measured(
+    trials: Sequence[Trial], seconds: float, known: Collection[str] = ()
+) -> Iterator[tuple[Trial, Row | None]]:
+    """What trials enter, of as many as begin within these seconds.
 
-    Those that go wrong have no row.
+    Of each function a first case, by chance, before any second one; those that are `known` count.
+    Trials that go wrong have no row.
     """
     order = list(range(len(trials)))
     random.Random(0).shuffle(order)
+    cases = Counter(map(function_of, known))
+    rank: dict[int, int] = {}
+    for k in order:
+        function = function_of(trials[k].name)
+        rank[k] = cases[function]
+        cases[function] += 1
+    order.sort(key=rank.__getitem__)
 
     def work(tell: Callable[[str], None]) -> None:
         stop = processor() + seconds
@@ -184,6 +194,11 @@ def measured(trials: Sequence[Trial], seconds: float) -> Iterator[tuple[Trial, R
     lines, _ = forked(work, 3 * seconds + 60)
     for k, spent, entered in map(json.loads, lines):
         yield trials[k], Row(spent, int(entered, 16)) if entered else None
+
+
+def function_of(name: str) -> str:
+    """The test function of a case."""
+    return name.partition("[")[0]
 
 
 def bits(numbers: Collection[int]) -> int:

@@ -208,6 +208,20 @@ rows = {"twice": lambda n: 2 * n,
 '''
 
 
+def test_every_function_is_measured_before_further_cases() -> None:
+    spawned(in_turn)
+
+
+def in_turn() -> None:
+    trials = [planted.Trial(f"{f}[{k}]", str) for f in "abc" for k in range(f == "c" or 4)]
+    order = [trial.name for trial, _ in reach.measured(trials, 60, ["a[9]"])]
+    assert sorted(order) == sorted(trial.name for trial in trials)
+    found = [reach.function_of(name) for name in order]
+    assert sorted(found[:2]) == ["b", "c"]
+    assert sorted(found[2:]) == sorted("ab" * 3 + "a")
+    assert sorted(found[2:4]) == ["a", "b"]
+
+
 def test_trials_enter_blocks(tmp_path: Path) -> None:
     spawned(entered, tmp_path)
 
