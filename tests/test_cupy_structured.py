@@ -225,6 +225,30 @@ def test_matrices_without_an_inverse_are_refused_as_on_the_host() -> None:
         held.solve(np.ones(2))
 
 
+def test_definite_matrices_are_told_from_nearly_singular_ones() -> None:
+    """By the pivots of each one, whatever the scale of others in the batch is."""
+    A, X = tc.var("A", ("k", "n", "n")), tc.var("X", ("k", "n"))
+    H = tc.hessian(tc.einsum("ka,kab,kb", X, A, X) / 2, X)
+    tiny = np.finfo(float).eps
+    nearly = np.array([[1.0, 1.0], [1.0, 1.0 + tiny]])
+    good = np.array([[2.0, 1.0], [1.0, 3.0]])
+    for backend in ("numpy", "cupy"):
+        step = tc.compile(H, structured=True, backend=backend)
+        held = step(A=np.stack([good, 1e-9 * good, 1e9 * good]))
+        assert held.factor().definite
+        found = held.solve(np.ones((3, 2)))
+        wanted = np.linalg.solve(good, np.ones(2)) * np.array([[1.0], [1e9], [1e-9]])
+        np.testing.assert_allclose(found, wanted, 1e-12)
+        for bad in ([good, nearly, good], [nearly]):
+            with pytest.raises(tc.LinAlgError, match="singular"):
+                step(A=np.stack(bad)).solve(np.ones((len(bad), 2)))
+    alone = tc.hessian(x @ tc.var("B", ("n", "n")) @ x / 2, x)
+    for backend in ("numpy", "cupy"):
+        held = tc.compile(alone, structured=True, backend=backend)(B=nearly)
+        with pytest.raises(tc.LinAlgError, match="singular"):
+            held.solve(np.ones(2))
+
+
 @stand_in_only
 def test_products_wait_for_nothing_and_nothing_is_uploaded() -> None:
     data = {"X": RNG.normal(size=(8, 3)), "y": np.sign(RNG.normal(size=8)), "w": RNG.normal(size=3)}

@@ -152,6 +152,20 @@ def test_histories_and_last_states_of_integers_are_indices() -> None:
     np.testing.assert_allclose(inner(given(inner)), value)
 
 
+def test_integers_that_a_loop_reads_stay_integers() -> None:
+    """Slices and captured ones; states are held as floats."""
+    at, free = tc.var("at", "m", integer=True), tc.var("free", integer=True)
+    loops = [
+        (tc.fold(lambda s, k: tc.sin(s * s[at[k]]), x, "m"), False),
+        (tc.fold(lambda s, k: tc.sin(s * s[free]), x, 3), False),
+        (tc.fold(lambda s, k: tc.sin(s + tc.sum(s[at])), x, 3), False),
+        (tc.fold(lambda s, k: (after[s[0]], tc.sin(s[1] * x[s[0]])), (start, 0.5), 3)[1], True),
+    ]
+    for e, converted in loops:
+        for root in (e, tc.grad(tc.sum(e), x)):
+            assert ("= integers(" in str(tc.compile(root).plan)) == converted
+
+
 def test_states_as_indices_are_batched() -> None:
     batch = tc.vmap(lambda row: tc.fold(
         lambda s, i: (after[s[0]], tc.sin(s[1] + row[s[0]])), (start, 0.0), 3)[1]

@@ -17,7 +17,7 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.applications import apply, apply_all
-from tcalc.graph.operators import TABLE, Op, Selection
+from tcalc.graph.operators import INFINITE, TABLE, Op, Selection
 from tcalc.ops.elementwise_row import Refused
 from tcalc.ops.matrix_cores import symmetric_part
 from tests import oracle
@@ -209,6 +209,105 @@ def test_core_derivatives_against_differences(row: Op, params: tuple[Any, ...], 
             compute = lambda at: before(**{**arrays, x.name: at})  # noqa: B023, E731
             found = tc.jacobian(before, x, mode=mode)(**arrays)
             close(found, differences(compute, arrays[x.name], 1e-3), 1e-6)
+
+
+# --- what rows say of values ----------------------------------------------------------------------
+
+#: How far inside its range's ends the values of a row are seen, at most.
+SLACK = 0.06
+#: Numbers of all sizes, by chance and not.
+WIDE = np.concatenate(
+    [*(np.random.default_rng(2).normal(size=300) * size for size in (1, 30)), np.arange(-12.0, 13)]
+)
+
+
+def values(row: Op, operands: list[np.ndarray]) -> np.ndarray:
+    variables = [tc.var(f"x{k}", "n") for k in range(len(operands))]
+    e = apply(row, *variables)
+    with np.errstate(all="ignore"):
+        found = e(**{v.name: a for v, a in zip(variables, operands, strict=True)})
+    return found[np.isfinite(found)]
+
+
+@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.meaning.range != INFINITE], ids=str)
+def test_values_fill_the_range_of_the_row(row: Op) -> None:
+    rng, (low, high) = np.random.default_rng(5), row.meaning.range
+    far = values(row, [np.append(rng.permutation(WIDE), [0, np.nan]) for _ in row.domain])
+    near = values(row, [np.append(rng.uniform(*ends, 400), ends) for ends in row.domain])
+    seen = np.concatenate([far, near])
+    assert (low <= seen).all()
+    assert (seen <= high).all()
+    assert np.isinf(low) or seen.min() < low + SLACK
+    assert np.isinf(high) or seen.max() > high - SLACK
+
+
+@pytest.mark.parametrize("row", [r for r in ELEMENTWISE if r.meaning.integral], ids=str)
+def test_integers_have_integers_where_the_row_says_so(row: Op) -> None:
+    operands = list(np.random.default_rng(5).integers(-8, 9, size=(len(row.domain), 300)))
+    found = values(row, [a.astype(float) for a in operands])
+    assert found.size
+    np.testing.assert_array_equal(found, np.rint(found))
+
+
+#: Rows of which something holds that they do not say, since nothing asks it of them.
+UNSAID = {
+    "transposes": {
+        "column_signs", "extractdiag", "logsumexp", "max", "min", "norm2", "prod",
+        "weighted_logsumexp",
+    },
+    "triangular": {"makediag", "maketrian"},
+    "definite": {"cholesky_pullback"},
+    # These read one triangle, or hardly any entry; their operand is any matrix.
+    "symmetric": {
+        "cholesky_pullback", "column_signs", "det_sign", "extractdiag", "extracttrian",
+        "lower_triangle", "max", "min", "tri_inverse",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNSAID)
+def test_rows_say_what_holds_of_matrices(what: str) -> None:
+    said = {row.name for row, _ in APPLIED if getattr(row.meaning, what)}
+    assert not said & UNSAID[what]
+    holds = [(row.name, holding(row, params)[what]) for row, params in APPLIED]
+    assert {name for name, held in holds if held} == said | UNSAID[what]
+    assert all(held for name, held in holds if name in said)
+
+
+def holding(row: Op, params: tuple[Any, ...]) -> dict[str, bool]:
+    """What is seen of the row's first output at one point."""
+    outputs, _, arrays = with_core(row, params)
+    found = outputs[0](**arrays)
+    cores = row.cores(params)
+    turned = {
+        name: np.swapaxes(a, -1, -2) if axes == 2 else a
+        for (name, a), axes in zip(arrays.items(), cores, strict=True)
+    }
+    matrix = found.ndim == 3
+    square = matrix and found.shape[1] == found.shape[2]
+    back = np.swapaxes(found, -1, -2) if matrix else found
+    return {
+        "transposes": {*cores} == {2} and not row.parts and same(outputs[0](**turned), back),
+        "triangular": square and same(found, np.tril(found)),
+        "definite": square and same(found, back) and bool((np.linalg.eigvalsh(found) > 0).all()),
+        "symmetric": 2 in cores[:1] and reads_one_triangle(row, params, [*arrays.values()]),
+    }
+
+
+def reads_one_triangle(row: Op, params: tuple[Any, ...], arrays: list[np.ndarray]) -> bool:
+    """Of its first operand."""
+    first = (arrays[0] + np.swapaxes(arrays[0], -1, -2)) / 2
+
+    def value(a: np.ndarray) -> np.ndarray:
+        found = row.kernels.compute(np, params, a, *arrays[1:])
+        return np.asarray(found[0] if isinstance(found, tuple) else found)
+
+    other = [np.triu(np.ones((3, 3)), 1), np.tril(np.ones((3, 3)), -1)]
+    return any(same(value(first), value(first + a)) for a in other)
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.shape == b.shape and np.allclose(a, b, 1e-8, 1e-8)
 
 
 # --- points where the usual formula fails ---------------------------------------------------------
