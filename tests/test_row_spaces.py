@@ -161,11 +161,60 @@ def test_regression_takes_about_the_operations_of_code_by_hand(
     plan = plan_of(e, backend)
     by_hand = LQ.hand[quantity][""].flops({"n": N_ROWS, "m": 4 * N_ROWS})
     assert plan.flops <= most * by_hand
-    made = [step.params[0].name for step in plan.steps if step.kind in ("kernel", "kernels")]
-    assert made.count("lq_triangle") == 1
+    kinds = ("kernel", "kernels", "over", "finish")
+    made = [step.params[0].name for step in plan.steps if step.kind in kinds]
+    assert made.count("lq_reflected") == made.count("lq_triangle") == 1
     assert "lq" not in made
     large = N_ROWS * 5 * N_ROWS
     assert max(int(np.prod(step.shape)) for step in plan.steps) <= large
+
+
+#: Weights of the first 100 of 300 columns, and of the others; None for different ones.
+WEIGHTS = {
+    "different": (None, None), "ones": (None, 1), "others": (None, -0.3), "zeros": (None, 0),
+    "all": (0.7, 0.7), "one other": (0, 1), "cancelled": (0, 1), "nan": (np.nan, 1),
+}  # fmt: skip
+
+
+@pytest.fixture(params=WEIGHTS)
+def weighted(request: pytest.FixtureRequest) -> dict[str, np.ndarray]:
+    """Rows D, and r and s for their columns; those of weight 1 may be tiny."""
+    rng = np.random.default_rng(0)
+    r, s = rng.normal(size=300), rng.uniform(0.5, 2, 300)
+    for part, number in zip((slice(100), slice(100, None)), WEIGHTS[request.param], strict=True):
+        r[part] = r[part] if number is None else number
+    s[100:] *= 1e-5 if request.param == "cancelled" else 1
+    return {"D": rng.normal(size=(80, 300)), "r": r, "s": s}
+
+
+def noted(function: Any, **shapes: Any) -> list[tuple[Any, int]]:
+    """Parameters and operands of symmetric products."""
+    steps = function.plan_for(**shapes).steps
+    return [(step.params, len(step.args)) for step in steps if step.kind == "gram"]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_columns_of_one_weight_are_told_by_the_others(
+    weighted: dict[str, np.ndarray], backend: str
+) -> None:
+    """Q Q' is the identity; where Q r Q' is much smaller, its digits are not lost to that."""
+    D, r, s, a = tc.var("D", (80, 300)), tc.var("r", 300), tc.var("s", 300), tc.var("a")
+    shapes = {name: array.shape for name, array in weighted.items()}
+    exact, triangle = np.linalg.qr((weighted["D"] * weighted["s"]).T)
+    exact = (exact * np.sign(np.diagonal(triangle))).T
+    wanted = exact * weighted["r"] @ exact.T
+    _, q = L.lq(D * s)
+    square = tc.compile((q * r) @ q.T, backend=backend)
+    assert noted(square, **shapes) == [((True,), 3)]
+    atol = 1e-12 * abs(wanted).max()
+    np.testing.assert_allclose(square(**weighted), wanted, atol=atol, rtol=0)
+
+    volume = L.sumlogdiag(L.lq(D * s * tc.exp(a * r))[0])
+    bend = tc.compile(tc.hessian(volume, a), backend=backend)
+    assert noted(bend, a=(), **shapes) == [((True,), 4)]
+    first, second = np.trace(exact * weighted["r"] ** 2 @ exact.T), (wanted**2).sum()
+    found = bend(**weighted, a=np.array(0.0))
+    np.testing.assert_allclose(found, 2 * (first - second), atol=1e-12 * first, rtol=1e-11)
 
 
 def test_arrays_keep_the_digits_of_reflectors() -> None:

@@ -129,7 +129,7 @@ def _product(frame: Frame, step: Step) -> str:
 
 def _gram(frame: Frame, step: Step) -> str:
     """X' diag(d) X, by way of the rows of diag(d) X."""
-    x, d, rows = step.args
+    x, d, rows, *_ = step.args
     found, (m, n) = frame.arrays[x], frame.arrays[x].shape
     weights = frame.arrays[d].strides[0]
     if not lies(found):

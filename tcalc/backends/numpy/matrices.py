@@ -15,6 +15,7 @@ from ...support.arrays import Array
 from ...support.errors import LinAlgError
 from ...support.namespaces import NUMPY
 from ..host.slots import Run, Slots
+from .grams import gram
 
 Maker = Callable[[Step, "np.dtype[Any]"], Run]
 
@@ -265,70 +266,6 @@ def _triangle(step: Step, dtype: np.dtype[Any]) -> Run:
     return run
 
 
-#: Of rows, the part with a weight up to which it pays to take them apart from the others.
-WEIGHTED = 0.75
-
-
-def _gram(step: Step, dtype: np.dtype[Any]) -> Run:
-    """Xᵀ diag(d) X; NumPy multiplies √d X with its own transpose by a symmetric rank update.
-
-    Where many rows have no weight these are left out, as of data that no constraint is active for.
-    """
-    (a, b, c), o = step.args, step.out
-
-    def run(v: Slots) -> None:
-        x, d, rows, out = v[a], v[b], v[c], v[o]
-        if np.isnan(d).any():
-            np.multiply(x, d[:, None], rows)
-            np.dot(x.T, rows, out)
-            return
-        order, above = _by_weight(x, d)
-        roots = np.sqrt(np.abs(d if order is None else d[order]))
-        # The transpose of what is multiplied, which lies as X does.
-        if x.T.flags.c_contiguous and rows.flags.c_contiguous:
-            left = rows.reshape(-1)[: x.shape[1] * len(roots)].reshape(x.shape[1], len(roots))
-            _scaled(x.T, order, 1, roots, left)
-        else:
-            _scaled(x, order, 0, roots[:, None], rows[: len(roots)])
-            left = rows[: len(roots)].T
-        one, two = left[:, :above], left[:, above:]
-        if above or not two.size:
-            np.dot(one, one.T, out)
-            if two.size:
-                np.subtract(out, np.dot(two, two.T), out)
-        else:
-            np.dot(two, two.T, out)
-            np.negative(out, out)
-
-    return run
-
-
-def _by_weight(x: Array, d: Array) -> tuple[Array | None, int]:
-    """Rows by their weights' sign, None where all come as they lie; and how many come first.
-
-    Those of weight 0 are left out, or come first. They stay where 0 times one of them is no 0.
-    """
-    above, below = int(np.count_nonzero(d > 0)), int(np.count_nonzero(d < 0))
-    if above + below <= WEIGHTED * d.size and _finite(x, d == 0):
-        return np.concatenate([np.flatnonzero(d > 0), np.flatnonzero(d < 0)]), above
-    if below == d.size or not below:
-        return None, d.size - below
-    return np.argsort(d < 0, kind="stable"), d.size - below
-
-
-def _finite(x: Array, chosen: Array) -> bool:
-    """Are the numbers in chosen rows finite, and others no infinity?"""
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(chosen.astype(x.dtype) @ x).all())
-
-
-def _scaled(x: Array, order: Array | None, axis: int, scale: Array, out: Array) -> None:
-    """Items along an axis of x, all or in an order, times their scale."""
-    if order is not None:
-        x = np.take(x, order, axis, out, mode="clip")
-    np.multiply(x, scale, out)
-
-
 #: Rows and columns of a block of products whose operands hold two summed axes in opposite orders.
 CROSSED = 64
 
@@ -376,7 +313,7 @@ def _weighted(step: Step, dtype: np.dtype[Any]) -> Run:
 MATRICES: dict[str, Maker] = {
     "dot": _dot,
     "dot_over": _dot_over,
-    "gram": _gram,
+    "gram": gram,
     "weighted": _weighted,
     "crossed": _crossed,
     "triangle": _triangle,

@@ -19,7 +19,7 @@ from ...graph.normal import add, einsum
 from ...graph.operators import Kernels, Meaning, Op, Spelling
 from ...support.errors import ShapeError
 from ..arithmetic import as_expr, public
-from ..matrix_cores import LARGE, labels, refuse, without_upper
+from ..matrix_cores import LARGE, labels, refuse, same, without_upper
 from .directional_rows import member
 from .results import QRResult
 from .triangular import lower_half, tri_inverse
@@ -29,12 +29,14 @@ __all__ = ["gelqf", "lq", "qr"]
 FIRST = "first"
 
 
-def _checked(xp: Any, params: Any, a: Any, factor: Any) -> Any:
+def _checked(xp: Any, params: Any, columns: int, factor: Any) -> Any:
     """The signs of the diagonal; a LinAlgError where rows depend on those before them."""
     name, lines = params
     diagonal = xp.diagonal(factor, 0, -2, -1)
-    # What is left of a row beside the rows before it, at the size of the row's rounding errors.
-    rounding = a.shape[-1] * xp.finfo(a.dtype).eps * xp.sqrt(xp.einsum("...ij,...ij->...i", a, a))
+    # What is left of a row beside the rows before it, at the size of the row's rounding errors:
+    # rows of the factor are as long as those of the matrix.
+    lengths = xp.sqrt(xp.einsum("...ij,...ij->...i", factor, factor))
+    rounding = columns * xp.finfo(factor.dtype).eps * lengths
     dependent = (xp.abs(diagonal) <= rounding).any(axis=-1)
     refuse(f"{name}: the {lines} are linearly dependent", dependent)
     return xp.sign(diagonal)
@@ -56,18 +58,37 @@ def _wide(params: Any, a: Any) -> None:
 def _kernel(orthogonal: Callable[[Any, Any], Any], xp: Any, params: Any, a: Any) -> Any:
     _wide(params, a)
     q, factor = orthogonal(xp, a)
-    sign = _checked(xp, params, a, factor)
+    sign = _checked(xp, params, a.shape[-1], factor)
     # Arrays of our own: in place where arrays can be written to.
     factor *= sign[..., None, :]
     q *= sign[..., :, None]
     return factor, q
 
 
-def _triangle(reflected: Callable[[Any, Any], Any], xp: Any, params: Any, a: Any) -> Any:
-    _wide(params, a)
-    factor = reflected(xp, a)
-    factor *= _checked(xp, params, a, factor)[..., None, :]
-    return factor
+def _triangle(xp: Any, params: Any, a: Any) -> Any:
+    return _from_reflected(xp, params, _kept_beside(xp, (), a))
+
+
+def _from_reflected(xp: Any, params: Any, reflected: Any) -> Any:
+    """The triangle, with a positive diagonal, from the first columns of `lq_reflected`."""
+    _wide(params, reflected)
+    factor = xp.tril(reflected[..., : reflected.shape[-2]])
+    return factor * _checked(xp, params, reflected.shape[-1], factor)[..., None, :]
+
+
+def _kept_beside(xp: Any, params: Any, a: Any) -> Any:
+    """A triangle in the first columns, zeros in the others."""
+    _, factor = _turned(xp, a)
+    *batch, m, n = a.shape
+    return xp.concatenate([factor, xp.zeros((*batch, m, n - min(m, n)), dtype=a.dtype)], -1)
+
+
+def _reflected_over(xp: Any, params: Any, a: Any) -> None:
+    """In place: reflectors stand where `_kept_beside` has zeros."""
+    if a.ndim > 2 or not a.size:
+        a[...] = _kept_beside(xp, params, a)
+    else:
+        _geqrt(a, over=True)
 
 
 def _turned(xp: Any, a: Any) -> tuple[Any, Any]:
@@ -92,21 +113,23 @@ def _reflectors(a: Any) -> tuple[Any, Any, Any]:
 
     By panels that are halved again and again, so that most of the work is products of matrices.
     """
-    import scipy.linalg
-
     m = len(a)
-    panel = min(m, LARGE)
-    (geqrt,) = scipy.linalg.get_lapack_funcs(("geqrt",), (a,))
-    # Row-major memory is the transpose in column-major order, so that the rows are the columns.
-    reflectors, triangles, _ = geqrt(panel, a.T)
+    reflectors, triangles, panel = _geqrt(a)
     factor = reflectors[:m].T.copy()
     without_upper(factor)
     places = np.arange(m)
     return reflectors, triangles[places % panel, places], factor
 
 
-def _reflected_triangle(xp: Any, a: Any) -> Any:
-    return _turned(xp, a)[1] if a.ndim > 2 or not a.size else _reflectors(a)[2]
+def _geqrt(a: Any, over: bool = False) -> tuple[Any, Any, int]:
+    """Reflectors below the triangle's transpose, their triangles, and the columns of a panel."""
+    import scipy.linalg
+
+    (geqrt,) = scipy.linalg.get_lapack_funcs(("geqrt",), (a,))
+    panel = min(*a.shape, LARGE)
+    # Row-major memory is the transpose in column-major order, so that the rows are the columns.
+    reflectors, triangles, _ = geqrt(panel, a.T, overwrite_a=int(over))
+    return reflectors, triangles, panel
 
 
 def _flops(shape: Sequence[int]) -> float:
@@ -195,20 +218,34 @@ def solved_rows(a: Expr, factor: Expr) -> Expr:
     return einsum([tri_inverse(factor), a], [(*b, i, k), (*b, k, j)], (*b, i, j))
 
 
+def _reflected_partial(a: Expr, y: Expr) -> Expr:
+    b, i, j, k, m, p = labels(a)
+    beside = apply(LEADING_ROWS, params=a.shape[-2:])
+    factor = einsum([y, beside], [(*b, i, k), (j, k)], (*b, i, j))
+    moved = _lq_partial_l(a, factor, solved_rows(a, factor))
+    return einsum([moved, beside], [(*b, i, p, k, m), (p, j)], (*b, i, j, k, m))
+
+
+def lq_reflected_row() -> Op:
+    """The row of what L is read of, in the memory of the matrix: for plans only."""
+    name = "lq_reflected"
+    return member(name, lambda: Op(
+        name, (2,), Meaning((_reflected_partial,), shape=same),
+        Kernels(_kept_beside, flops=lambda shape: _flops(shape) / 2, over=_reflected_over),
+        Spelling(r"L_{{\mathrm{{lq}}}}({0})", parameters=False), family=(lq_reflected_row,),
+    ))  # fmt: skip
+
+
 def lq_triangle_row() -> Op:
     """The row of L alone, without the work that Q takes: for plans only."""
-    name = "lq_triangle"
+    name, reflected = "lq_triangle", lq_reflected_row()
     return member(name, lambda: Op(
         name, (2,),
         Meaning(
             (lambda a, factor: _lq_partial_l(a, factor, solved_rows(a, factor)),),
             shape=lambda params, s: (*s[:-1], s[-2]), triangular=True, positive_diagonal=True,
         ),
-        Kernels(
-            partial(_triangle, _reflected_triangle), host=True,
-            portable=partial(_triangle, lambda xp, a: _turned(xp, a)[1]),
-            flops=lambda shape: _flops(shape) / 2,
-        ),
+        Kernels(_triangle, flops=0, factor=reflected, finish=_from_reflected),
         Spelling(r"L_{{\mathrm{{lq}}}}({0})", parameters=False),
         params=LQ.params, family=(lq_triangle_row,),
     ))  # fmt: skip

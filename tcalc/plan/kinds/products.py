@@ -85,6 +85,7 @@ def _gram(
     x: AnyArray,
     d: AnyArray,
     rows: AnyArray,
+    *scale: AnyArray,
 ) -> AnyArray:
     return xp.matmul(xp.transpose(x), d[:, None] * x)
 
@@ -177,7 +178,14 @@ PRODUCTS = [
     # The sum over i and j of x_ilj y_jki: neither operand is turned as a whole.
     Kind(name="crossed", shape=_between, flops=_crossed_flops, reference=_crossed),
     # X' diag(d) X; the third operand is memory for as many entries as X has.
-    Kind(name="gram", shape=_square, flops=_gram_flops, speed="gemm", reference=_gram),
+    Kind(
+        name="gram",
+        params={
+            "*complete": "nothing, or True where X' diag(c)^2 X is the identity: c is the fourth "
+                         "operand, or 1",
+        },
+        shape=_square, flops=_gram_flops, speed="gemm", reference=_gram,
+    ),
     # Many operands are copied for one product.
     Kind(
         name="correlate",

@@ -13,6 +13,7 @@ from ...graph.normal import bare
 from ...rules.row_spaces import by_triangles
 from ...support.machine import NOMINAL_MACHINE, Machine
 from ..builder import Builder, TooSlow
+from ..products.orthonormal_rows import completed
 from ..products.tall import over_rows
 from ..products.triangular_halves import halved, masked
 from ..schedule.memory import assign
@@ -247,6 +248,7 @@ def lowered_in(
     b.drop_unused(results)
     halved(b, results)
     masked(b, results)
+    completed(b)
     often = [s for s in b.steps if s.out not in b.fixed]
     loops = [s for s in often if s.kind == "loop"]
     times = _time(often, b.machine), _time(loops, b.machine), given.times

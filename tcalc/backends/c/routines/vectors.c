@@ -97,6 +97,25 @@ static INLINED lanes sums_of_lanes(lanes *s)
 #endif
 }
 
+/* The inner product of k contiguous entries. */
+static INLINED real inner_product(const real *x, const real *y, long k)
+{
+    lanes s[SUMS] = {{0}};
+    long p = 0;
+    for (; p + STRIP <= k; p += STRIP)
+        for (int v = 0; v < SUMS; v++)
+            s[v] += *(const lanes *)(x + p + v * LANE) * *(const lanes *)(y + p + v * LANE);
+    for (; p + LANE <= k; p += LANE)
+        s[0] += *(const lanes *)(x + p) * *(const lanes *)(y + p);
+    s[0] += s[1] + s[2] + s[3];
+    real sum = 0;
+    for (int q = 0; q < LANE; q++)
+        sum += s[0][q];
+    for (; p < k; p++)
+        sum += x[p] * y[p];
+    return sum;
+}
+
 /* out[i] += alpha times row i of a, of which k contiguous entries, times x. */
 static void rows_times(real alpha, const real *a, long apart, const real *x, real *out, long step,
                        long m, long k)
@@ -123,12 +142,8 @@ static void rows_times(real alpha, const real *a, long apart, const real *x, rea
         for (int r = 0; r < LANE; r++)
             out[(i + r) * step] += found[r];
     }
-    for (; i < m; i++) {
-        real sum = 0;
-        for (long p = 0; p < k; p++)
-            sum += a[i * apart + p] * x[p];
-        out[i * step] += alpha * sum;
-    }
+    for (; i < m; i++)
+        out[i * step] += alpha * inner_product(a + i * apart, x, k);
 }
 
 /* out += alpha a x, of which m rows, for small a; 1 if its entries do not lie as this needs. */
