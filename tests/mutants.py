@@ -138,7 +138,7 @@ class Run:
         for name, trial in self.trials.items():
             if not self.reach.known(name):
                 groups.setdefault(file_of(name), []).append(trial)
-        if not groups:
+        if not groups or not seconds:
             return
         self.reach.now(light(self.sources, {module: str(ROOT / module) for module in self.sources}))
         for file, trials in groups.items():
@@ -270,7 +270,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--budget", type=float, default=BUDGET, metavar="SECONDS")
     parser.add_argument(
         "--measure", type=float, default=60.0, metavar="SECONDS",
-        help="in which the tests of a file are run once without faults",
+        help="in which the tests of a file are run once without faults; 0: none are",
     )  # fmt: skip
     parser.add_argument("--reach", type=Path, help="a file of what tests enter, to be gone on with")
     parser.add_argument("--again", action="store_true", help="run those again that were missed")
