@@ -191,10 +191,18 @@ def test_divided_differences_at_any_distance(name: str, order: int) -> None:
 
 
 def test_divided_differences_over_a_wide_range() -> None:
-    function = Scalar(tc.log(X), 2)
-    for points in ([1e-8, 1e-8 * (1 + 1e-7), 1.0], [1e-12, 1.0, 1 + 1e-14], [1e-6, 1e-3, 1e3]):
-        with mp.workdps(80):
-            wanted = divided(mp.log, [mp.mpf(x) for x in points])
+    """Small points make a peak of derivatives that all nodes of an integral may miss."""
+    rng = np.random.default_rng(0)
+    some = [
+        np.exp(rng.uniform(-25, 5, 5 if k % 2 else 1)) * (1 + 10.0 ** rng.uniform(-15, 1, 5))
+        for k in range(60)
+    ]
+    given = [[1e-8, 1e-8 * (1 + 1e-7), 1.0], [1e-12, 1.0, 1 + 1e-14], [1e-6, 1e-3, 1e3],
+             [2.63e-11, 6.63e-11, 1.75e-9, 0.269, 109.4]]  # fmt: skip
+    for points in (*given, *map(np.sort, some)):
+        function = Scalar(tc.log(X), len(points) - 1)
+        with mp.workdps(120):
+            wanted = divided(mp.log, [mp.mpf(float(x)) for x in points])
         found = divided_differences(function, np.array([points]))[0]
         assert abs(found - wanted) <= 1e-13 * abs(wanted)
 

@@ -55,7 +55,8 @@ def _divided_differences(g, x):
             points = x[near, i : i + j + 1]
             fine, coarse = (_mean_derivative(g, points, j, m) for m in (9, 8))
             doubt = np.abs(fine - coarse) + 2 * eps * np.abs(fine)
-            better = (doubt < error[near, i]) | ~np.isfinite(d[near, i])
+            better = (doubt < error[near, i]) & (np.abs(fine - d[near, i]) <= 1e3 * error[near, i])
+            better |= ~np.isfinite(d[near, i])
             d[near, i] = np.where(better, fine, d[near, i])
             error[near, i] = np.where(better, doubt, error[near, i])
     return d[:, 0]

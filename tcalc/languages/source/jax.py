@@ -78,7 +78,8 @@ def _divided_differences(g, x):
         )
         near = ~((error <= 9 * eps * jnp.abs(d)) & jnp.isfinite(d))
         doubt = jnp.abs(fine - coarse) + 2 * eps * jnp.abs(fine)
-        better = near & ((doubt < error) | ~jnp.isfinite(d))
+        better = (doubt < error) & (jnp.abs(fine - d) <= 1e3 * error) | ~jnp.isfinite(d)
+        better = near & better
         d, error = jnp.where(better, fine, d), jnp.where(better, doubt, error)
     return d[:, 0]
 """,

@@ -52,7 +52,8 @@ function differences(g, x)
             bound[i] <= 9 * precision * abs(d[i]) && isfinite(d[i]) && continue
             fine = integral_of(g, x[i:i + j], j, 9)
             doubt = abs(fine - integral_of(g, x[i:i + j], j, 8)) + 2 * precision * abs(fine)
-            if doubt < bound[i] || !isfinite(d[i])
+            apart = abs(fine - d[i])
+            if doubt < bound[i] && apart <= 1e3 * bound[i] || !isfinite(d[i])
                 d[i], bound[i] = fine, doubt
             end
         end

@@ -194,7 +194,8 @@ function d = differences(g, x)
       points = x(near, i:i + j);
       fine = integral_of(g, points, j, 9);
       doubt = abs(fine - integral_of(g, points, j, 8)) + 2 * precision * abs(fine);
-      better = doubt < bound(near, i) | ~isfinite(d(near, i));
+      better = doubt < bound(near, i) & abs(fine - d(near, i)) <= 1e3 * bound(near, i);
+      better = better | ~isfinite(d(near, i));
       d(near(better), i) = fine(better);
       bound(near(better), i) = doubt(better);
     end
