@@ -2,8 +2,9 @@
 
 `Faults(source).all` has them in a fixed order. What changes no meaning is left out: docstrings,
 type hints, the text of errors, decorators, imports, `__all__` and `__slots__`, and whatever
-compiles to the same instructions. So are estimates of how long something takes: they decide among
-plans of equal results, and tests of plans hold them.
+compiles to the same instructions. So are estimates of how long something takes, and what is
+computed with them: they decide among plans of equal results, and tests of plans hold them. So are
+the points at which tests sample a row, and the amounts that count towards a limit.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ CHARACTERS = {
 #: Names whose values are read by nothing that computes.
 UNREAD = {"__all__", "__slots__"}
 #: Calls of which the arguments change how fast something is, or what is told, and no result.
-WORDLESS = {"cache", "lru_cache", "cast", "TypeVar", "Refused"}
+WORDLESS = {"cache", "lru_cache", "cast", "TypeVar", "Refused", "spend"}
 #: Functions of which the arguments have no order.
 SYMMETRIC = {"max", "min", "gcd", "lcm", "maximum", "minimum", "logaddexp", "hypot"}
 #: Numbers below are tolerances: a thousandth more is nothing that results show.
 TOLERANCE, LOOSER = 1e-6, 1e4
-#: Names of functions, variables and fields that are estimates.
-ESTIMATES = re.compile(r"(\w*_)?(flops|time|cost)")
+#: Names of functions, variables and fields that are estimates, or what tests sample.
+ESTIMATES = re.compile(r"(\w*_)?(flops|time|cost)|domain")
 
 Change = tuple[str, ast.AST | None]  # None: the statement goes
 #: Where a node stands: its parent, the field, the place in the field's list.
@@ -144,6 +145,18 @@ def idle(node: ast.AST) -> bool:
             return name in WORDLESS or name.endswith(("Error", "Warning"))
         case ast.keyword(arg=name):
             return name == "strict"  # of zip: like an assertion
+        case ast.BinOp(left=one, right=two) | ast.Compare(left=one, comparators=[two]):
+            return estimated(one) or estimated(two)
+    return False
+
+
+def estimated(node: ast.AST) -> bool:
+    """Is the value an estimate, or made of one?"""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Call(func=ast.Name(id=name)):
+            return ESTIMATES.fullmatch(name) is not None
+        case ast.BinOp(left=one, right=two):
+            return estimated(one) or estimated(two)
     return False
 
 

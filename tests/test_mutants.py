@@ -71,6 +71,9 @@ def test_faults_change_one_line_and_what_it_means() -> None:
         "y = row(a, flops=1 + 2)",
         "flops = 1 + 2",
         "def _path_time(a): return a + 1",
+        "y = self.times * (self.time - loops) >= least",
+        "y = row(a, domain=((0, 1), (2, 3)))",
+        "y = spend(name, 2 * n)",
     ],
 )
 def test_what_nothing_computes_with_has_no_faults(text: str) -> None:
