@@ -50,7 +50,7 @@ def _reads(
     """What statements fill, and what they read: the ends of the loops around them too."""
     for node in nodes:
         if isinstance(node, Loop):
-            ends = re.findall(r"[A-Za-z_]\w*", f"{node.extent} {node.going}")
+            ends = re.findall(r"[A-Za-z_]\w*", f"{node.first} {node.extent} {node.going}")
             yield from _reads(node.body, around.union(ends))
         else:
             yield set(targets(node)), words(node) | around
@@ -137,7 +137,7 @@ class Fusion:
             return False
         for name in shared:
             found = [*places(name, [first]), *places(name, [second])]
-            rows = {self._row(name, access) for access in found}
+            rows = {row_of(self.arrays.get(name), access) for access in found}
             if rows == {first.index}:
                 continue
             entries = {self._entry(name, access) for access in found}
@@ -145,15 +145,6 @@ class Fusion:
             if entries or entry is None or first.index not in entry:
                 return False
         return True
-
-    def _row(self, name: str, access: str | None) -> str | None:
-        """The index of the first axis, where that is one loop's index."""
-        array = self.arrays.get(name)
-        if array is None or access is None or not array.shape:
-            return None
-        if len(array.shape) == 1:
-            return access if access.isidentifier() else None
-        return first_index(access, array.shape)
 
     def _entry(self, name: str, access: str | None) -> tuple[str, ...] | None:
         """The indices of all axes, where they are different indices of loops."""
@@ -177,10 +168,14 @@ def _apart(loop: Loop) -> list[Loop]:
     at = ends[-1] + 1 if ends else len(loop.body)
     first, rest = loop.body[:at], loop.body[at:]
     local = any(isinstance(n, Line) and n.kind for n in loop.body)
-    calls = any(re.search(r"\b(?!index_)\w+\(", text) for text in texts(rest))
-    if not loop.plain or local or not calls:
+    if not loop.plain or local or not calls_functions(rest):
         return [loop]
     return [loop.around(body) for body in (first, rest)]
+
+
+def calls_functions(nodes: Sequence[Node]) -> bool:
+    """Are there functions of numbers in it?"""
+    return any(re.search(r"\b(?!index_)\w+\(", text) for text in texts(nodes))
 
 
 def _named_alike(node: Loop, other: Loop) -> Loop:
@@ -249,6 +244,15 @@ def first_index(access: str, shape: Sequence[str]) -> str | None:
     whole = [_factors(n) for n in by] == [_factors(atom(n)) for n in shape[1:]]
     rows = len(by) == 1 and _factors(by[0]) == " * ".join([_factors(atom(n)) for n in shape[1:]])
     return found.group(1) if found and (whole or rows) else None
+
+
+def row_of(array: Array | None, access: str | None) -> str | None:
+    """The index of an array's first axis at a place, where that is one loop's index."""
+    if array is None or access is None or not array.shape:
+        return None
+    if len(array.shape) == 1:
+        return access if access.isidentifier() else None
+    return first_index(access, array.shape)
 
 
 def _factors(text: str) -> str:

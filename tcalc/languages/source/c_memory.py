@@ -77,7 +77,8 @@ def _without_axis(loop: Loop, arrays: dict[str, Array], name: str) -> Loop:
 def reused(nodes: Sequence[Node], arrays: Mapping[str, Array], kept: Sequence[str]) -> list[Node]:
     """Arrays in the memory of others of their size that nothing reads any more.
 
-    Those of one entry each read where the other is written are in place.
+    Those of one entry each read where the other is written are in place. What is `kept` has memory
+    of its own, in which others lie before it is written.
     """
     numbers = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}
     lives: dict[str, list[int]] = {}
@@ -87,18 +88,21 @@ def reused(nodes: Sequence[Node], arrays: Mapping[str, Array], kept: Sequence[st
     names: dict[str, str] = {}
     ends: dict[str, int] = {}
     for name, at in sorted(lives.items(), key=lambda item: (item[1][0], len(item[0]), item[0])):
-        if name in kept:
-            continue
         for owner, end in ends.items():
             mine, other = arrays[name], arrays[owner]
             if (mine.size, mine.kind) != (other.size, other.kind):
                 continue
             if end < at[0] or (end == at[0] and _in_place(nodes[end], owner, name, names)):
-                names[name] = owner
-                ends[owner] = at[-1]
+                if name in kept:
+                    names |= {n: name for n, o in (*names.items(), (owner, owner)) if o == owner}
+                    del ends[owner]
+                else:
+                    names[name] = owner
+                    ends[owner] = at[-1]
                 break
         else:
-            ends[name] = at[-1]
+            if name not in kept:
+                ends[name] = at[-1]
     return _moving(replaced(nodes, names))
 
 

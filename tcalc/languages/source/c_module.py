@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...graph.nodes import Var
 from ...support.c_text import routines as shared
+from .c_blocks import by_blocks
 from .c_fusion import Fusion, live, localised
 from .c_histories import kept_in_place
 from .c_memory import narrowed, reused
@@ -140,6 +141,7 @@ def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
         nodes = nodes if split == nodes else _fused(split, arrays, outputs, alone)
         nodes = turned_ahead(nodes, arrays, taken, language.index(2), language.length)
         nodes = by_parts(nodes, arrays, outputs, language.length)
+        nodes = by_blocks(nodes, arrays, {*taken, *scope.variables, *outputs})
     nodes = reused(nodes, arrays, outputs)
     nodes = lettered(nodes, {*f.parameters, *scope.sizes.values(), *outputs})
     declared = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}

@@ -68,7 +68,7 @@ class Call:
 
 @dataclass
 class Loop:
-    """A loop over an index from 0 on; `plain` ones may be fused.
+    """A loop over an index from `first` on, by steps; `plain` ones may be fused.
 
     It goes on only while `going` holds, if it is said. A sum in `short` ones is written out.
     """
@@ -80,6 +80,8 @@ class Loop:
     backward: bool = False
     going: str = ""
     short: bool = False
+    first: str = "0"
+    step: int = 1
 
     def around(self, body: list[Node]) -> Loop:
         """The loop with another body."""
@@ -164,7 +166,7 @@ def texts(nodes: Sequence[Node]) -> Iterator[str]:
     """All text, extents of loops too."""
     for node in inside(nodes):
         if isinstance(node, Loop):
-            yield from (node.extent, node.going)
+            yield from (node.first, node.extent, node.going)
         else:
             yield node.text
             if isinstance(node, Call) and node.when:
@@ -202,8 +204,8 @@ def mapped(node: Node, text: Mapping[str, str] | object) -> Node:
     if isinstance(node, Loop):
         body = [mapped(inner, text) for inner in node.body]
         going = text(node.going) if node.going else ""
-        index, extent = text(node.index), text(node.extent)
-        return replace(node, index=index, extent=extent, body=body, going=going)
+        index, first, extent = text(node.index), text(node.first), text(node.extent)
+        return replace(node, index=index, first=first, extent=extent, body=body, going=going)
     if isinstance(node, Call):
         written = tuple([str(text(name)) for name in node.writes])
         return Call(text(node.text), written, node.status, node.when and text(node.when))
@@ -244,7 +246,8 @@ def lines(nodes: Sequence[Node], vectors: bool = True) -> list[str]:
 def _loop(node: Loop, vectors: bool) -> list[str]:
     i, n = node.index, node.extent
     going = f" && {node.going}" if node.going else ""
-    head = f"for (ptrdiff_t {i} = 0; {i} < {n}{going}; {i}++)"
+    by = f"{i}++" if node.step == 1 else f"{i} += {node.step}"
+    head = f"for (ptrdiff_t {i} = {node.first}; {i} < {n}{going}; {by})"
     if node.backward:
         head = f"for (ptrdiff_t {i} = {n}; {i}-- > 0;)"
     body = lines(node.body, vectors)

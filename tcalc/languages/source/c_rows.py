@@ -29,18 +29,34 @@ def by_rows_together(nodes: Sequence[Node], arrays: Mapping[str, Array]) -> list
     return found
 
 
+def terms(loop: Loop, inner: Node, x: str) -> list[tuple[Line, re.Match[str]]]:
+    """Lines of a loop in a loop, of which all add entries of a row, times `x`, to something.
+
+    Each with the names of the matrix and of `x`, a pattern in which the inner index may stand.
+    """
+    if not isinstance(inner, Loop) or not inner.plain or inner.backward or inner.going:
+        return []
+    row = re.escape(place([loop.index, inner.index], [loop.extent, inner.extent]))
+    a, x = rf"(?P<a>\w+)\[{row}\]", x.format(inner.index)
+    found: list[tuple[Line, re.Match[str]]] = []
+    for line in inner.body:
+        if not isinstance(line, Line) or line.sign != "+=":
+            return []
+        value = line.value
+        given = re.fullmatch(rf"{a} \* {x}", value) or re.fullmatch(rf"{x} \* {a}", value)
+        if given is None:
+            return []
+        found.append((line, given))
+    return found
+
+
 def _term(loop: Loop, inner: Node | None, x: str) -> tuple[str, Line, re.Match[str]] | None:
     """Of a loop in a loop: its extent, the one line in it, and the names of a matrix and of `x`."""
     lines = [line for line in loop.body if isinstance(line, Line)]
     if not (isinstance(inner, Loop) and loop.plain and len(lines) == len(loop.body) - 1):
         return None
-    (term, *more) = inner.body
-    if more or not isinstance(term, Line) or term.sign != "+=":
-        return None
-    row = re.escape(place([loop.index, inner.index], [loop.extent, inner.extent]))
-    a, x = rf"(?P<a>\w+)\[{row}\]", x.format(inner.index)
-    given = re.fullmatch(rf"{a} \* {x}", term.value) or re.fullmatch(rf"{x} \* {a}", term.value)
-    return (inner.extent, term, given) if given else None
+    found = terms(loop, inner, x)
+    return (inner.extent, *found[0]) if len(found) == 1 else None
 
 
 def _multiplied(loop: Loop) -> list[Node]:
