@@ -244,3 +244,65 @@ def test_mistakes(place: int) -> None:
     call, kind, words = MISTAKES[place]
     with pytest.raises(kind, match=words):
         call()
+
+
+# --- objectives with rounding errors --------------------------------------------------------------
+
+
+def marginal_likelihood(
+    noise: Any, n: int, seed: int, spread: float = 0.1
+) -> tuple[tc.Expr, dict[str, np.ndarray]]:
+    """A Gaussian process of a sine: the negative logarithm, and its data; `th` are logarithms."""
+    rng = np.random.default_rng(seed)
+    inputs = np.sort(rng.uniform(0, 3, n))
+    x, y, th = tc.var("x", "n"), tc.var("y", "n"), tc.var("th", 2)
+    squares = (x[:, None] - x[None, :]) ** 2
+    K = tc.exp(th[0] - squares * tc.exp(-th[1]) / 2) + noise * tc.eye("n")
+    factor = tc.linalg.cholesky(K)
+    white = tc.linalg.solve_triangular(factor, y, lower=True)
+    values = np.sin(inputs) + spread * rng.normal(size=n)
+    return white @ white / 2 + tc.linalg.sumlogdiag(factor), {"x": inputs, "y": values}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("noise", [1e-2, 1e-6, 1e-9])
+def test_newton_finds_the_minimum_of_an_ill_conditioned_likelihood(noise: float, seed: int) -> None:
+    """Its Hessian is symmetric to a few digits less than all, and its values have fewer too."""
+    f, data = marginal_likelihood(noise, 60, seed, noise**0.5)
+    found = tc.newton(f, {"th": np.zeros(2)}, data=data)
+    assert found.success, found.message
+    assert found.nit <= 20
+    s = tc.scipy_functions(f, "th", data=data)
+    other = minimize(s.fun, np.zeros(2), jac=s.jac, hess=s.hess, method="trust-exact")
+    rounding = 1e-15 / noise * abs(other.fun) + 1e-9
+    assert found.fun <= other.fun + rounding
+
+
+@pytest.mark.parametrize("method", ["BFGS", "SLSQP", "trust-constr", "trust-krylov"])
+def test_minimisers_step_back_from_points_without_a_value(method: str) -> None:
+    """The covariance is definite for positive noise only, and nothing else keeps it so."""
+    t = tc.var("t")
+    f, data = marginal_likelihood(t, 40, 0)
+    s = tc.scipy_functions(f, ["th", t], data=data)
+    at = s.pack([np.zeros(2), 0.5])
+    assert np.isfinite(s.fun(at))
+    beside = at - np.array([0, 0, 10])
+    assert s.fun(beside) == np.inf
+    assert np.isnan(s.jac(beside)).all()
+    with pytest.raises(tc.LinAlgError, match="not positive definite"):
+        s.hess(beside)
+    hess = s.hess if method.startswith("trust") else None
+    found = minimize(s.fun, at, jac=s.jac, hess=hess, method=method)
+    best = tc.newton(f, {"th": np.zeros(2), "t": 0.5}, data=data)
+    assert best.success
+    assert found.fun == pytest.approx(best.fun, abs=1e-3)
+
+
+def test_a_start_without_a_value_is_told() -> None:
+    t = tc.var("t")
+    f, data = marginal_likelihood(t, 10, 0)
+    s = tc.scipy_functions(f, ["th", t], data=data)
+    with pytest.raises(tc.LinAlgError, match="not positive definite"):
+        s.fun(s.pack([np.zeros(2), -10.0]))
+    with pytest.raises(tc.LinAlgError, match="not positive definite"):
+        s.hess(s.pack([np.zeros(2), -10.0]))

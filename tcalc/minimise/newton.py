@@ -7,6 +7,7 @@ A step costs what the Hessian's structure costs, not the cube of the number of u
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,18 @@ BEYOND = (8.0, 64.0)
 MAX_DOUBLINGS, ENDLESS = 60, 1e6
 #: Units of rounding of the objective that a step must promise to gain.
 ROUNDINGS = 16
+#: How many times more or less than a quadratic function a step gains where something is wrong.
+UNLIKELY = 4.0
+#: Values along a step of which the noise of the objective is told, and of what orders differences.
+NOISY_VALUES, NOISY_ORDERS = 7, (4, 5, 6)
 
 CONVERGED = "the gradient vanishes"
+ROUNDED = "no step gains more than the rounding errors of the objective"
 INDEFINITE = "a stationary point that is no minimum: the objective falls from there"
 RECEDING = "the gradient vanishes, but steps do not get shorter: there is no minimum near"
 UNBOUNDED = "the objective is unbounded below"
 LOST = "no direction of descent: the Hessian or the gradient is not finite"
-ROUNDED = "no decrease along the step: at rounding errors"
+STUCK = "no decrease along a direction of descent: rounding errors, or a kink"
 NOT_CONVERGED = "no convergence in as many steps as are allowed"
 
 
@@ -65,7 +71,7 @@ class _NewtonSearch:
         self.fun, self.gradient = self.evaluate(self.x)
         self.first_fun, self.last_length = self.fun, np.inf
         self.hess: Any = None
-        self.definite = False
+        self.definite = self.surprised = False
         self.eps = float(np.finfo(self.x[0].dtype).eps)
 
     def named(self, arrays: Any) -> dict[str, Array]:
@@ -131,6 +137,9 @@ class _NewtonSearch:
             point = [x + length * p for x, p in zip(self.x, step, strict=True)]
             value, gradient = self.evaluate_or_inf(point)
             if value <= self.fun + DECREASE * length * along:
+                promised = -along * length * (1 - length / 2)
+                gained = self.fun - value
+                self.surprised = not promised / UNLIKELY <= gained <= promised * UNLIKELY
                 self.x = [np.asarray(p, x.dtype) for p, x in zip(point, self.x, strict=True)]
                 self.fun, self.gradient = value, gradient
                 return True
@@ -162,13 +171,37 @@ class _NewtonSearch:
 
     def falls_beyond(self, step: tuple[Array, ...]) -> bool:
         """Does the objective fall again behind the end of a short step, as x**3 does behind 0?"""
-        least = self.fun - ROUNDINGS * self.eps * max(1.0, abs(self.fun))
         points = [[x + k * p for x, p in zip(self.x, step, strict=True)] for k in BEYOND]
-        return any(self.evaluate_or_inf(point)[0] < least for point in points)
+        gain = self.fun - min([self.evaluate_or_inf(point)[0] for point in points])
+        return gain > 0 and not self.is_noise(gain, step)
 
-    def is_rounded(self, along: float) -> bool:
+    def is_rounded(self, step: tuple[Array, ...], along: float) -> bool:
         """Is what a step could gain lost in the rounding of the objective?"""
-        return self.definite and -along <= ROUNDINGS * self.eps * max(1.0, abs(self.fun))
+        small = -along <= self.eps**0.5 * max(1.0, abs(self.fun))
+        return self.definite and small and self.is_noise(-along, step)
+
+    def is_noise(self, gain: float, step: tuple[Array, ...]) -> bool:
+        """Is a difference of the objective's values one of rounding?"""
+        least = ROUNDINGS * self.eps * max(1.0, abs(self.fun))
+        return gain <= least or gain <= ROUNDINGS * self.noise(step)
+
+    def noise(self, step: tuple[Array, ...]) -> float:
+        """The standard deviation of the objective's rounding errors, by a few values so close to
+        each other that their high differences have nothing else (Moré and Wild 2011, ECnoise).
+        """
+        relative = _largest(self.x) / (_largest(step) or 1.0)
+        apart = max(self.eps**0.5, 64 * self.eps * relative)
+        points = [
+            [x + k * apart * p for x, p in zip(self.x, step, strict=True)]
+            for k in range(NOISY_VALUES)
+        ]
+        values = np.array([self.evaluate_or_inf(point)[0] for point in points])
+        if not np.isfinite(values).all():
+            return 0.0
+        # A difference of order k has the variance of a value times the binomial of 2k over k.
+        return max([
+            float(np.sqrt(np.mean(np.diff(values, k) ** 2) / comb(2 * k, k))) for k in NOISY_ORDERS
+        ])  # fmt: skip
 
     def falls_without_end(self, step: tuple[Array, ...]) -> bool:
         """Does the objective fall along a step that is doubled again and again, ever more?"""
@@ -281,9 +314,11 @@ def _advance(search: _NewtonSearch, tolerance: float, last: bool) -> str:
     step, along = found
     if last:
         return UNBOUNDED if search.falls_without_end(step) else NOT_CONVERGED
+    if search.surprised and search.is_rounded(step, along):
+        return ROUNDED
     if search.line_search(step, along):
         return ""
-    return CONVERGED if search.is_rounded(along) else ROUNDED
+    return ROUNDED if search.is_rounded(step, along) else STUCK
 
 
 def _result(search: _NewtonSearch, steps: int, message: str) -> Any:
@@ -296,6 +331,6 @@ def _result(search: _NewtonSearch, steps: int, message: str) -> Any:
         hess=search.hess,
         nit=steps,
         nfev=search.evaluations,
-        success=message == CONVERGED,
+        success=message in (CONVERGED, ROUNDED),
         message=message,
     )

@@ -159,8 +159,14 @@ class SciPyFunctions:
         """Value and gradient, computed once where minimisers ask for them one after the other."""
         vector = np.array(x, np.float64)
         if self._last is None or not np.array_equal(self._last[0], vector):
-            value, slopes = self._first(self.unpack(vector))
-            self._last = vector, (value, self._unknowns.flat(slopes))
+            try:
+                value, slopes = self._first(self.unpack(vector))
+                found = value, self._unknowns.flat(slopes)
+            except np.linalg.LinAlgError:
+                if self._last is None:  # the start: a minimiser would not say why it went nowhere
+                    raise
+                found = np.inf, np.full(vector.shape, np.nan)
+            self._last = vector, found
         return self._last[1]
 
 
@@ -174,6 +180,10 @@ def scipy_functions(
     f: Expr, wrt: Any, data: Mapping[Any, Any] | None = None, **options: Any
 ) -> SciPyFunctions:
     """An objective and its exact derivatives as ``scipy.optimize`` takes them.
+
+    Points where the objective is not defined (a matrix that is not positive definite) count as
+    infinite, with a gradient of nan, so that line searches and trust regions step back; only the
+    first point that is asked for must be one where it is.
 
     Parameters
     ----------
@@ -198,6 +208,8 @@ def scipy_functions(
     ShapeError
         For a vector of another length, or where extents are not known from the data: pack a start
         first.
+    LinAlgError
+        Of `fun` and `jac`, where the first point has no value; of `hess` and `hessp` at any.
 
     Examples
     --------

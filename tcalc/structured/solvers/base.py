@@ -28,7 +28,7 @@ class Solver(Protocol):
 
     @property
     def definite(self) -> bool:
-        """Is the matrix symmetric and positive definite, as far as its factors show?"""
+        """Is the matrix symmetric, in five digits at least, and positive definite?"""
         ...
 
     def slogdet(self) -> tuple[float, float]:
@@ -93,7 +93,7 @@ class Factored:
 
     @property
     def definite(self) -> bool:
-        """Is the matrix symmetric and positive definite, as far as its factors show?"""
+        """Is the matrix symmetric, in five digits at least, and positive definite?"""
         return bool(self.solver.definite)
 
     def slogdet(self) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...support.arrays import Array
 from ...support.namespaces import namespace_of, on_host
-from .dense import if_regular, is_symmetric, singular_matrix_error
+from .dense import NEARLY, asymmetry, if_regular, is_symmetric, singular_matrix_error
 
 
 class ByNames:
@@ -23,17 +23,17 @@ class ByNames:
         self._factor: Array | None = a if not a.size else None
         self._inverse: Array | None = None
         if a.size and (least or is_symmetric(a)):
-            self._factor = self._cholesky()
+            self._factor = self._cholesky(a)
         self.kind = "LU" if self._factor is None else "Cholesky"
         if self._factor is None:
             self._inverse = self._inverted(what)
 
-    def _cholesky(self) -> Array | None:
+    def _cholesky(self, a: Array) -> Array | None:
         """Factors with pivots that tell no matrix as singular, if there are such."""
         xp = self._xp
         try:
             with xp.errstate(linalg="raise"):
-                factor: Array = xp.linalg.cholesky(self._a)
+                factor: Array = xp.linalg.cholesky(a)
         except np.linalg.LinAlgError:
             return None
         pivots = on_host(xp.diagonal(factor, axis1=-2, axis2=-1))
@@ -76,7 +76,9 @@ class ByNames:
 
     @property
     def definite(self) -> bool:
-        return self._factor is not None
+        if self._factor is not None or not asymmetry(self._a) <= NEARLY:
+            return self._factor is not None
+        return self._cholesky(self._a + self._a.mT) is not None
 
     def slogdet(self) -> tuple[Any, Any]:
         """Sign and logarithm of the absolute value of the determinant; of a batch, one each."""

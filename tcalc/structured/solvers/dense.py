@@ -14,6 +14,11 @@ import numpy as np
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
 
+#: Units of rounding of its largest entry by which a symmetric matrix is not one.
+ROUNDED = 100
+#: The part of it by which Hessians of ill-conditioned functions are not. Such matrices are solved
+#: with as they are, but their signs are told from the symmetric parts.
+NEARLY = 1e-5
 #: Rows up to which a batch is factored entry by entry, vectorised over the matrices.
 VECTORISED = 24
 
@@ -41,11 +46,17 @@ def greatest(a: Array) -> float:
     return float(max(a.max(), -a.min())) if a.size else 0.0
 
 
+def asymmetry(a: Array) -> float:
+    """How far matrices in the last two axes are from symmetric ones, beside the largest entry."""
+    if a.size == 0 or bool((a == a.mT).all()):
+        return 0.0
+    largest = greatest(a)
+    return greatest(a - a.mT) / largest if largest > 0 else float("nan")
+
+
 def is_symmetric(a: Array) -> bool:
     """Whether matrices in the last two axes are symmetric up to rounding."""
-    if a.size == 0 or bool((a == a.mT).all()):
-        return True
-    return greatest(a - a.mT) <= 100 * float(np.finfo(a.dtype).eps) * greatest(a)
+    return asymmetry(a) <= ROUNDED * float(np.finfo(a.dtype).eps)
 
 
 @cache
@@ -67,7 +78,7 @@ class Dense:
         self.n, self.dtype = len(a), a.dtype
         self._call = call = _lapack(a.dtype.char)
         self._half: Array | None = None
-        self.kind = "Cholesky"
+        self.kind, self.definite = "Cholesky", True
         if not self.n:
             self._factor = a
             return
@@ -79,11 +90,12 @@ class Dense:
             if info == 0 and not rcond >= np.finfo(a.dtype).eps:
                 rcond, _ = call["pocon"](self._factor, norm, uplo="L")
             elif info:
-                self.kind = "LDL^T"
+                self.kind, self.definite = "LDL^T", False
                 self._factor, self._pivots, _ = call["sytrf"](a.T, lower=1, lwork=64 * self.n)
                 rcond, _ = call["sycon"](self._factor, self._pivots, norm, lower=1)
         else:
             self.kind = "LU"
+            self.definite = asymmetry(a) <= NEARLY and not call["potrf"](a + a.T, lower=1)[1]
             self._factor, self._pivots, _ = call["getrf"](a)
             rcond, _ = call["gecon"](self._factor, norm, norm="1")
         if not rcond >= np.finfo(a.dtype).eps:
@@ -108,10 +120,6 @@ class Dense:
         assert info == 0
         result: Array = found
         return result
-
-    @property
-    def definite(self) -> bool:
-        return self.kind == "Cholesky"
 
     def slogdet(self) -> tuple[float, float]:
         diagonal = np.diagonal(self._factor).astype(np.float64)

@@ -22,7 +22,7 @@ from ...support.namespaces import namespace_of, on_host
 from ..terms.numeric_terms import Terms, diagonals
 from ..terms.tensor_layout import CoreProduct, TensorLayout
 from .base import Scaling, SolveMethod, Solver, Unsuitable
-from .dense import greatest, singular_matrix_error
+from .dense import NEARLY, greatest, singular_matrix_error
 from .factors import factorise
 from .lowrank_factors import low_rank_split, term_rank, vector_count, vectors_and_couplings
 
@@ -172,14 +172,17 @@ class LowRank:
         return bool((positive.sum(axis=-1) == (signs > 0).sum(axis=-1)).all())
 
     def _is_symmetric(self) -> bool:
-        """Is W C W' symmetric, by two directions? C need not be, where vectors are dependent."""
+        """Is W C W' symmetric in five digits, by two directions?
+
+        C need not be, where vectors are dependent.
+        """
         assert self._c is not None
         c, xp = on_host(self._c), namespace_of(self._u)
         steps = xp.arange(1.0, self._sizes[-1] + 1)
         u, v = (on_host(self._u.mT @ xp.cos(steps * k)) for k in (1, 2))
         across, back = (np.einsum("...i,...ij,...j", x, c, y) for x, y in ((u, v), (v, u)))
         sizes = np.einsum("...i,...ij,...j", np.abs(u), np.abs(c), np.abs(v))
-        bound = 100 * np.finfo(c.dtype).eps * sizes.max(initial=0)
+        bound = NEARLY * sizes.max(initial=0)
         return bool(np.abs(across - back).max(initial=0) <= bound)
 
     def slogdet(self) -> tuple[float, float]:

@@ -46,7 +46,7 @@ class BlockSolver(Protocol):
 
     @property
     def definite(self) -> bool:
-        """Is the matrix symmetric and positive definite, as far as its factors show?"""
+        """Is the matrix symmetric, in five digits at least, and positive definite?"""
         ...
 
     def slogdet(self) -> tuple[float, float]:

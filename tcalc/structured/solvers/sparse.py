@@ -12,7 +12,7 @@ from ..terms.numeric_terms import Terms
 from ..terms.patterns import assembled
 from ..terms.tensor_layout import CoreProduct, TensorLayout
 from .base import SolveMethod
-from .dense import singular_matrix_error
+from .dense import NEARLY, singular_matrix_error
 
 #: Share of entries above which a dense factor is made, and size below which it always is.
 MAX_SHARE, MIN_ROWS = 0.1, 50
@@ -72,10 +72,10 @@ class Sparse:
 
 
 def _symmetric_factor(held: Any) -> Any:
-    """LU of a symmetric matrix with diagonal pivots; None unless it is positive definite."""
+    """LU with diagonal pivots of a definite matrix that is symmetric in five digits; else None."""
     from scipy.sparse.linalg import splu
 
-    if abs(held - held.T).max() > 0:
+    if abs(held - held.T).max() > NEARLY * abs(held).max():
         return None
     try:
         found = splu(held, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
