@@ -35,6 +35,7 @@ STRUCTURES: dict[str, tuple[Any, str]] = {
     "a dense matrix": (tc.sum(tc.exp(V @ (V.T @ w) / 9)) + w @ w, "w"),
     "a diagonal and two vectors": (COSINES, "w"),
     "a diagonal and ones": (tc.sum(tc.exp(w)) + tc.sum(w) ** 2, "w"),
+    "one number and vectors": (tc.sum(tc.exp(V.T @ w)) + w @ w, "w"),
     "a diagonal and a matrix of vectors": (tc.sum(c * tc.exp(w)) + tc.sum((V.T @ w) ** 2), "w"),
     "one block for all rows": (tc.sum((T - U @ V.T) ** 2), "U"),
     "a block for every row": (tc.sum(((T - U @ V.T) * W) ** 2), "U"),
@@ -188,6 +189,49 @@ def test_numbers_that_a_formula_does_not_suit_are_looked_at(function: Any, backe
         bad = np.array([least, 1.0, 2.0, 3.0, 4.0])
         wanted = np.linalg.solve(tc.hessian(f, w)(w=bad), good)
         np.testing.assert_allclose(step(w=bad).solve(good), wanted, rtol=1e-8)
+
+
+def weighted(scale: tc.Expr) -> tc.Expr:
+    """The Hessian diag(scale) + V diag(s) V', whose s may have any sign."""
+    return tc.hessian(tc.sum(scale * w**2) / 2 + tc.var("s", "k") @ (V.T @ w) ** 2 / 2, w)
+
+
+@by_all
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("scale", [tc.var("a"), c], ids=["a number", "a diagonal"])
+@pytest.mark.parametrize("first", [1, -1])
+def test_signs_of_an_update_choose_a_formula_and_may_change(
+    scale: tc.Expr, first: int, backend: str
+) -> None:
+    """Of none below 0 by a Cholesky factor; by one row of code or another the solution holds."""
+    step = tc.compile(weighted(scale), structured=True, backend=backend)
+    at = {"V": VALUES["V"], "a": np.array(0.7), "c": VALUES["c"]}
+    at = {name: at[name] for name in ("V", *scale.variables)}
+    for sign in (first, first, first, -first, 0, first):
+        s = sign * np.array([1.0, 0.3, 0.2]) + (sign == 0) * np.array([1.0, -1.0, 0.0])
+        with pytest.raises(tc.LinAlgError, match="singular"):
+            step(**{**at, scale.name: at[scale.name] * 0, "s": s}).solve(VALUES["c"])
+        for tiny in (1, 1e-7):
+            values = {**at, scale.name: at[scale.name] * tiny, "s": s}
+            H = weighted(scale)(**values)
+            x, g = step(**values).solve(VALUES["c"]), VALUES["c"]
+            size = np.linalg.norm(H, 2) * np.linalg.norm(x) + np.linalg.norm(g)
+            assert np.linalg.norm(H @ x - g) <= 1e-13 * size
+        tc.wait_for_compiler()
+    (function,) = functions(step)
+    assert ("cholesky" in str(function.plan)) == (first > 0)
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("sign", [1, -1])
+def test_updates_of_many_vectors_are_functions_where_they_are_positive(sign: int) -> None:
+    step = tc.compile(weighted(tc.var("a")), structured=True, backend="numpy")
+    rng = np.random.default_rng(0)
+    vectors, s, g = rng.normal(size=(300, 70)), sign * rng.uniform(1, 2, 70), rng.normal(size=300)
+    for _ in range(3):
+        x = step(V=vectors, a=5.0, s=s).solve(g)
+    np.testing.assert_allclose(5 * x + vectors @ (s * (vectors.T @ x)), g, atol=1e-11)
+    assert (functions(step) == [None]) == (sign < 0)
 
 
 @by_all

@@ -17,8 +17,9 @@ from ..graph.normal import add, einsum, scale, view
 from ..integers.affine import Affine
 from ..ops import arithmetic, reductions
 from ..ops.elementwise import abs as absolute
-from ..ops.elementwise import log, maximum
+from ..ops.elementwise import log, maximum, sqrt
 from ..ops.joining import concatenate, widened
+from ..ops.matrix.definite import inverse_definite, logdet_definite
 from ..ops.matrix.inverse import inv, logdet
 from ..ops.reshape import reshape
 from ..structured.solvers.blocks import Blocks, Diagonal, arrangement, block_items
@@ -196,6 +197,66 @@ def _low_rank(terms: SymbolicTerms, low: tuple[int, ...], build: Any) -> Formula
     return Formula(solve, lambda: base.logdet() + _whole_sum(terms, logdet(small), batch), doubt)
 
 
+def positive_formula(terms: SymbolicTerms, low: tuple[int, ...]) -> Formula | None:
+    """The same of positive diagonals D and C by U = D^(-1/2) W C^(1/2) and S = I + U'U.
+
+    S has a Cholesky factor, and no eigenvalue below 1. With one number for D it has the condition
+    of the whole, so that nothing is refined, and it may grow. Numbers that are not positive are
+    doubtful: their roots are nan. None where D or C is no diagonal.
+    """
+    layout, columns, batch = terms.layout, terms.layout.columns, terms.layout.tied
+    rest = terms.only([k for k in range(len(layout.terms)) if k not in low])
+    known = vectors_and_couplings(layout, low)
+    (method, *_) = solve_methods(rest.layout, 8)
+    if method.build is not Diagonal or not all(m.diagonal for m in known.couplings):
+        return None
+    carried, held = arrangement(rest.layout).carried, _assembled(rest)
+    axes, p, q = tuple(range(columns)), columns, columns + 1
+    vectors, scales = _vectors(terms, known), sqrt(arithmetic.as_expr(1) / held)
+    roots = sqrt(_diagonal_couplings(terms, known))
+    w = concatenate(vectors, axis=-1)
+    u = einsum([w, scales, roots], [(*axes, p), carried, (*batch, p)], (*axes, p))
+    square = einsum([u, u], [(*axes, p), (*axes, q)], (*batch, p, q))
+    small = add([square, einsum([], [], (*batch, p, p), ONE, dict(enumerate(w.shape)))])
+
+    def once(b: Expr) -> Expr:
+        further = tuple(range(q + 1, q + 1 + b.ndim - columns))
+        y = einsum([b, scales], [(*axes, *further), carried], (*axes, *further))
+        t = einsum([u, y], [(*axes, p), (*axes, *further)], (*batch, p, *further))
+        words = [(*batch, q, p), (*batch, p, *further)]
+        t = einsum([inverse_definite(small), t], words, (*batch, q, *further))
+        x = y - einsum([u, t], [(*axes, q), (*batch, q, *further)], (*axes, *further))
+        return einsum([x, scales], [(*axes, *further), carried], (*axes, *further))
+
+    def solve(b: Expr) -> Expr:
+        x = once(b)
+        return x + once(b - terms.times(x)) if carried else x
+
+    def doubt() -> Expr:
+        base = _over(maximum(_largest(held), _largest(arithmetic.as_expr(1) / held)), LARGEST)
+        found = maximum(base, _over(_row_sums(small), CONDITION))
+        return maximum(found, _over(_largest(small), GROWTH)) if carried else found
+
+    def logs() -> Expr:
+        base = _whole_sum(rest, log(absolute(held)), carried)
+        return base + _whole_sum(terms, logdet_definite(small), batch)
+
+    return Formula(solve, logs, doubt)
+
+
+def _diagonal_couplings(terms: SymbolicTerms, known: VectorsAndCouplings) -> Expr:
+    """The diagonal of C, one for every item of a batch."""
+    batch, found = len(terms.layout.tied), []
+    for v in known.vectors:
+        blocks = [
+            _merged(terms.product(m.term, middle.factors, m.items, terms.coefs[m.term]), batch,
+                    len(m.items) - batch)
+            for m in known.couplings if m.left is v for middle in m.layout.terms
+        ]  # fmt: skip
+        found.append(add(blocks))
+    return concatenate(found, axis=-1)
+
+
 def _vectors(terms: SymbolicTerms, known: VectorsAndCouplings) -> list[Expr]:
     """The vectors of every group, of the shape of a row and with a column for each."""
     columns, batch = terms.layout.columns, terms.layout.tied
@@ -250,8 +311,12 @@ def _largest(e: Expr) -> Expr:
 
 def _condition(matrix: Expr) -> Expr:
     """The worst condition of some matrices, in the norm of row sums."""
-    norms = [reductions.max(arithmetic.sum(absolute(m), axis=-1)) for m in (matrix, inv(matrix))]
-    return _over(norms[0] * norms[1], CONDITION)
+    return _over(_row_sums(matrix) * _row_sums(inv(matrix)), CONDITION)
+
+
+def _row_sums(matrix: Expr) -> Expr:
+    """The largest norm of some matrices, that of row sums."""
+    return reductions.max(arithmetic.sum(absolute(matrix), axis=-1))
 
 
 #: The formula of a method, given what it is built with besides the terms.

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..compression.solutions import SymbolicTerms, formula
+from ..compression.solutions import SymbolicTerms, formula, positive_formula
 from ..graph.extents import number
 from ..graph.variables import var
+from ..structured.solvers.base import SolveMethod
 from ..structured.solvers.choose import solve_methods
+from ..structured.solvers.lowrank_factors import vectors_and_couplings
 from ..structured.terms.numeric_terms import Terms
 from ..support.arrays import Array
 from ..support.errors import Error, LinAlgError
@@ -21,8 +23,9 @@ from .compiled import Compiled
 #: on one is made. Planning takes a quarter of what the first call of the cores took, and as long as
 #: a hundred solves: on NumPy, where a function saves less of each, many have to come.
 REPEATED = {"c": 2, "auto": 2, "numpy": 256}
-#: Predicted operations above which most of the time is LAPACK's anyway.
-FEW = 1e6
+#: Predicted operations up to which a function is made: by a general formula, which takes more of
+#: them than solvers do that look at their numbers, and by that for positive numbers.
+FEW, POSITIVE = 1e6, 1e9
 _MAX_KEPT = 64
 _DOUBLE = np.dtype(np.float64)
 
@@ -71,15 +74,29 @@ class CompiledSolves:
     def _compiled(self, terms: Terms, shape: tuple[int, ...]) -> Compiled | None:
         layout, cores = terms.layout, terms.cores
         methods = solve_methods(layout, _DOUBLE.itemsize)
-        if not methods or methods[0].flops > FEW:
+        if not methods or methods[0].flops > POSITIVE:
             return None
         arrays = tuple([var(f"c{k}", core.shape) for k, core in enumerate(cores)])
         coefs = tuple([number(coef) for coef in terms.coefs])
         extents = tuple([term.extents for term in layout.terms])
+        symbols = SymbolicTerms(layout, arrays, coefs, extents, layout.row_shape)
+        low = _positive(terms, methods[0])
         try:
-            found = formula(SymbolicTerms(layout, arrays, coefs, extents, layout.row_shape))
+            found = positive_formula(symbols, low) if low else None
+            if found is None and methods[0].flops > FEW:
+                return None
+            found = formula(symbols) if found is None else found
             outputs = found.solve(var("b", shape)), found.doubt()
         except Error:
             return None
         options = None, self._backend, None, None, False, self._threads
         return Compiled(outputs, *options)
+
+
+def _positive(terms: Terms, method: SolveMethod) -> tuple[int, ...]:
+    """The terms of low rank, if none of their numbers is negative: later ones seldom are then."""
+    low: tuple[int, ...] = getattr(method.build, "keywords", {}).get("low", ())
+    if low:
+        w, c = vectors_and_couplings(terms.layout, low).collected(terms)
+        low = low if c.ndim < w.ndim and (c >= 0).all() else ()
+    return low
