@@ -299,8 +299,8 @@ class SourceProgram(Sums):
             code = self.language.variable(self.names[node.name], node.shape)
             return self.language.constant(code) if node.integral or self.around else code
         if isinstance(node, Const):
-            code = self.language.array(node.value)
-            return self.language.constant(code) if node.value.dtype.kind == "i" else code
+            code, counted = self.language.array(node.value), node.value.dtype.kind == "i"
+            return self.language.constant(code) if counted and self.around is None else code
         if isinstance(node, Add):
             return self.sum(node)
         if isinstance(node, Apply):
