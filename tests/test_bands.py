@@ -80,3 +80,44 @@ def test_smoothing_is_solved_as_a_sparse_matrix(difference: Any, roughness: Any)
     assert "sparse" in held.explain()
     goal = rng.normal(size=n)
     np.testing.assert_allclose(held.solve(goal), np.linalg.solve(dense, goal), 1e-10)
+    assert "diagonals, Cholesky" in held.explain()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("level", [4.0, -0.1])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_a_matrix_near_its_diagonal_is_factored_by_diagonals(
+    symmetric: bool, level: float, dtype: Any
+) -> None:
+    x, a = tc.var("x", "n"), tc.var("a", "n")
+    e = tc.hessian(tc.sum(a * tc.cosh(x)) + tc.sum(x[1:] * x[:-1]), x)
+    if not symmetric:
+        flow = "g[i] = a[i]*sinh(x[i]) + where(i > 0, x[i-1]^2, 0) + where(i < n-2, x[i+2], 0)"
+        e = tc.jacobian(tc.parse_index(flow, a=("n",), x=("n",)), "x")
+    rng = np.random.default_rng(3)
+    n = 300
+    data = {"a": level + rng.random(n), "x": rng.normal(size=n) / 2}
+    held = tc.compile(e, structured=True)(**{k: v.astype(dtype) for k, v in data.items()})
+    dense = tc.compile(e)(**data)
+    g = rng.normal(size=(n, 2)).astype(dtype)
+    factor = held.factor()
+    rtol = (1e-13 if dtype is np.float64 else 1e-5) * np.linalg.cond(dense)
+    wanted = np.linalg.solve(dense, g)
+    np.testing.assert_allclose(factor.solve(g), wanted, rtol, rtol * np.abs(wanted).max())
+    assert factor.definite == (symmetric and np.linalg.eigvalsh(dense)[0] > 0)
+    assert factor.definite == (symmetric and level > 0)
+    assert held.slogdet() == pytest.approx(np.linalg.slogdet(dense), rel=rtol)
+    inverse = np.linalg.inv(dense)
+    np.testing.assert_allclose(
+        held.inverse().todense(), inverse, rtol, rtol * np.abs(inverse).max()
+    )
+    kind = "3 diagonals, " + ("Cholesky" if factor.definite else "LU")
+    assert (kind if symmetric else "4 diagonals, LU") in held.explain()
+
+
+def test_diagonals_of_a_singular_matrix_are_told() -> None:
+    x, a = tc.var("x", "n"), tc.var("a", "n")
+    e = tc.hessian(tc.sum(a * x**2) + tc.sum((x[1:] - x[:-1]) ** 4), x)
+    held = tc.compile(e, structured=True)(x=np.zeros(80), a=np.arange(80.0))
+    with pytest.raises(tc.LinAlgError, match=r"sparse 80 x 80 matrix is singular"):
+        held.solve(np.ones(80))

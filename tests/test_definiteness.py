@@ -11,7 +11,7 @@ from tcalc.structured.terms.tensor_layout import CoreProduct, TableIndex, Tensor
 from tests.test_solvers import dense_of
 
 
-@pytest.mark.parametrize("structure", ["dense", "blocks", "low rank", "sparse"])
+@pytest.mark.parametrize("structure", ["dense", "blocks", "low rank", "sparse", "band"])
 @pytest.mark.parametrize("skew", [1e-16, 1e-12, 1e-3])
 @pytest.mark.parametrize("lowest", [1.0, -0.5])
 def test_signs_are_those_of_a_matrix_that_is_symmetric_in_most_digits(
@@ -19,10 +19,10 @@ def test_signs_are_those_of_a_matrix_that_is_symmetric_in_most_digits(
 ) -> None:
     """Rounding leaves Hessians of ill-conditioned functions so; solutions are the matrix's own."""
     rng = np.random.default_rng(3)
-    n = 60 if structure == "sparse" else 5
+    n = 60 if structure in ("sparse", "band") else 5
     Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
     S = (Q * np.linspace(lowest, 4, n)) @ Q.T
-    if structure == "sparse":
+    if n > 5:
         S = np.diag(np.linspace(lowest, 4, n)) + 0.1 * (np.eye(n, k=1) + np.eye(n, k=-1))
     A = S + skew * np.triu(np.sign(S), 1)
     cores: list[np.ndarray] = [A]
@@ -33,9 +33,15 @@ def test_signs_are_those_of_a_matrix_that_is_symmetric_in_most_digits(
         cores.append(np.linalg.qr(rng.normal(size=(400, n)))[0])
         factors = ((1, (0, 1)), (0, (1, 2)), (1, (3, 2)))
         products = [CoreProduct(factors, (0, 3), (400, n, n, 400)), CoreProduct((), (0, 0), (400,))]
-    elif structure == "sparse":
-        near = np.arange(n - 1)
-        cores = [np.diag(A), np.diag(A, 1), np.diag(A, -1), near, near + 1]
+    elif n > 5:
+        order = np.arange(n) if structure == "band" else rng.permutation(n)
+        cores = [
+            np.diag(A)[np.argsort(order)],
+            np.diag(A, 1),
+            np.diag(A, -1),
+            order[:-1],
+            order[1:],
+        ]
         left, right = TableIndex(3, (0,)), TableIndex(4, (0,))
         products = [
             CoreProduct(((0, (0,)),), (0, 0), (n,)),

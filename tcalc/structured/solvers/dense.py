@@ -27,7 +27,7 @@ EXPLICIT_INVERSE = 64
 
 _NAMES = (
     "lange", "potrf", "pocon", "potrs", "sytrf", "sycon", "sytrs", "getrf", "gecon", "getrs",
-    "trtri",
+    "trtri", "pbtrf", "pbtrs", "gbtrf", "gbtrs",
 )  # fmt: skip
 
 
@@ -60,12 +60,12 @@ def is_symmetric(a: Array) -> bool:
 
 
 @cache
-def _lapack(char: str) -> dict[str, Any]:
+def lapack(char: str) -> dict[str, Any]:
     """LAPACK's functions for a dtype by their names without the first letter."""
-    import scipy.linalg.lapack as lapack
+    import scipy.linalg.lapack as named
 
     letter = {"f": "s", "d": "d"}[char]
-    return {name: getattr(lapack, letter + name) for name in _NAMES}
+    return {name: getattr(named, letter + name) for name in _NAMES}
 
 
 class Dense:
@@ -76,7 +76,7 @@ class Dense:
 
     def __init__(self, a: Array, what: str, least: float = 0.0) -> None:
         self.n, self.dtype = len(a), a.dtype
-        self._call = call = _lapack(a.dtype.char)
+        self._call = call = lapack(a.dtype.char)
         self._half: Array | None = None
         self.kind, self.definite = "Cholesky", True
         if not self.n:
@@ -186,7 +186,7 @@ class Batch:
         return if_regular(np.einsum("iib->bi", held))
 
     def _one_by_one(self, a: Array) -> Array | None:
-        potrf = _lapack(a.dtype.char)["potrf"]
+        potrf = lapack(a.dtype.char)["potrf"]
         for block in a:
             factor, info = potrf(block.T, lower=1)
             if info:
@@ -206,7 +206,7 @@ class Batch:
         if self._pivots is None:
             return np.stack([d.solve(c) for d, c in zip(self._each, b, strict=True)])
         if self._factor is None:
-            potrs = _lapack(self._pivots.dtype.char)["potrs"]
+            potrs = lapack(self._pivots.dtype.char)["potrs"]
             pairs = zip(self._lower, b, strict=True)
             return np.stack([potrs(factor, c, lower=1)[0] for factor, c in pairs])
         held = self._factor

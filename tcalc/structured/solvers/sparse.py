@@ -1,4 +1,4 @@
-"""Sparse matrices, such as those of terms with tables, by SuperLU with a fill-reducing order."""
+"""Sparse matrices, such as those of terms with tables: by diagonals, or by SuperLU."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ...support.arrays import Array
 from ..terms.numeric_terms import Terms
 from ..terms.patterns import assembled
 from ..terms.tensor_layout import CoreProduct, TensorLayout
+from .banded import BandFactor, diagonals
 from .base import SolveMethod
 from .dense import NEARLY, singular_matrix_error
 
@@ -19,30 +20,17 @@ MAX_SHARE, MIN_ROWS = 0.1, 50
 
 
 class Sparse:
-    """One sparse matrix, factored by LU."""
-
-    _factor: Any
+    """One sparse matrix, factored by diagonals where these hold little but entries, else by LU."""
 
     def __init__(self, terms: Terms) -> None:
-        from scipy.sparse.linalg import splu
-
         self._layout, self._dtype = terms.layout, terms.dtype
-        n = terms.layout.size
         held = assembled([[terms]]).tocsc()
-        what = f"the sparse {n} x {n} matrix"
+        what = f"the sparse {terms.layout.size} x {terms.layout.size} matrix"
         if not np.isfinite(held.data).all():
             raise singular_matrix_error(what, float("nan"))
-        self._factor, self._symmetric = _symmetric_factor(held), True
-        if self._factor is None:
-            self._symmetric = False
-            try:
-                self._factor = splu(held)
-            except RuntimeError:
-                raise singular_matrix_error(what, 0.0) from None
-        self._pivots = self._factor.U.diagonal()
-        sizes = np.abs(self._pivots)
-        if not sizes.min() > np.finfo(self._dtype).eps * sizes.max():
-            raise singular_matrix_error(what, float(sizes.min() / sizes.max()))
+        found = diagonals(held)
+        self._factor = _SuperLU(held, what) if found is None else BandFactor(found, what)
+        self.text = self._factor.text
 
     def solve(self, b: Array) -> Array:
         flat = np.ascontiguousarray(b.reshape(self._layout.size, b.shape[-1]), self._dtype)
@@ -51,12 +39,10 @@ class Sparse:
 
     @property
     def definite(self) -> bool:
-        return self._symmetric
+        return self._factor.definite
 
     def slogdet(self) -> tuple[float, float]:
-        sign = np.prod(np.sign(self._pivots))
-        sign *= _parity(self._factor.perm_r) * _parity(self._factor.perm_c)
-        return float(sign), float(np.log(np.abs(self._pivots.astype(np.float64))).sum())
+        return self._factor.slogdet()
 
     def inverse(self) -> Terms:
         """Dense, as inverses of sparse matrices are."""
@@ -69,6 +55,36 @@ class Sparse:
             (np.array(core),),
             (1.0,),
         )
+
+
+class _SuperLU:
+    """LU with an order of rows and columns in which little fills in."""
+
+    text = "LU"
+
+    def __init__(self, held: Any, what: str) -> None:
+        from scipy.sparse.linalg import splu
+
+        self._factor = _symmetric_factor(held)
+        self.definite = self._factor is not None
+        if self._factor is None:
+            try:
+                self._factor = splu(held)
+            except RuntimeError:
+                raise singular_matrix_error(what, 0.0) from None
+        self._pivots = self._factor.U.diagonal()
+        sizes = np.abs(self._pivots)
+        if not sizes.min() > np.finfo(held.dtype).eps * sizes.max():
+            raise singular_matrix_error(what, float(sizes.min() / sizes.max()))
+
+    def solve(self, b: Array) -> Array:
+        found: Array = self._factor.solve(b)
+        return found
+
+    def slogdet(self) -> tuple[float, float]:
+        sign = np.prod(np.sign(self._pivots))
+        sign *= _parity(self._factor.perm_r) * _parity(self._factor.perm_c)
+        return float(sign), float(np.log(np.abs(self._pivots.astype(np.float64))).sum())
 
 
 def _symmetric_factor(held: Any) -> Any:
@@ -97,12 +113,12 @@ def _parity(order: Array) -> float:
 
 
 def solve_methods(layout: TensorLayout, itemsize: int) -> list[SolveMethod]:
-    """LU of a sparse matrix, where few entries differ from zero."""
+    """Factors of a sparse matrix, where few entries differ from zero."""
     n = layout.size
     held = sum([term.entries() for term in layout.terms])
     if layout.tied or n < MIN_ROWS or held > MAX_SHARE * n * n:
         return []
-    text = f"sparse: {held} entries of a {n} x {n} matrix, LU"
+    text = f"sparse: {held} entries of a {n} x {n} matrix"
     # What fills in is not known before; a grid in the plane is typical.
     flops, size = 30.0 * held * sqrt(n), 40.0 * held * itemsize
-    return [SolveMethod(text, flops, size, Sparse, host=True)]
+    return [SolveMethod(text, flops, size, Sparse, lambda s: f"{text}, {s.text}", host=True)]
