@@ -11,9 +11,6 @@ from collections.abc import Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
-#: What starts the names of variables that users do not declare.
-INTERNAL = ("$", "@")
-
 _latest: WeakValueDictionary[str, Any] = WeakValueDictionary()
 _alive: WeakValueDictionary[Any, Any] = WeakValueDictionary()
 _doubtful: set[str] = set()
@@ -25,8 +22,8 @@ def declared(name: str) -> list[Any]:
 
 
 def declare(name: str, variable: Any) -> None:
-    """Remember a new variable."""
-    if name.startswith(INTERNAL):
+    """Remember a new variable, unless its name is one that no user gives."""
+    if not name.isidentifier():
         return
     if _latest.get(name, variable) is not variable:
         _doubtful.add(name)
