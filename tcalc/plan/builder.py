@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from math import inf, prod
 from typing import Any
 
@@ -110,6 +111,15 @@ class Builder:
                 if self.time > self.longest:
                     raise TooSlow
         return found
+
+    def apart(self) -> Builder:
+        """The same slots and steps, to which others are added and of which these know nothing."""
+        other = copy(self)
+        for name, held in vars(self).items():
+            if isinstance(held, list | dict | set):
+                setattr(other, name, held.copy())
+        other.steps = [step._replace(names=other.names) for step in self.steps]
+        return other
 
     def drop_unused(self, results: Sequence[int]) -> None:
         """Steps that nobody reads go: an inverse of which only products are wanted."""

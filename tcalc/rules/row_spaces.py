@@ -66,26 +66,32 @@ def of_factors(roots: Sequence[Expr]) -> list[Expr]:
     )
 
 
-def by_triangles(roots: Sequence[Expr]) -> list[Expr]:
-    """The roots with inv(L) A for Q where they are numbers that P, G and the volume are enough for.
+def by_triangles(spellings: Sequence[Sequence[Expr]]) -> list[list[Expr]]:
+    """Roots with inv(L) A for Q where they are numbers that P, G and the volume are enough for.
 
     Their errors are of the condition of A then. Those of arrays may be less, as of a residual that
-    is small, and those of what W is in would be of its square: both keep the Q of reflectors.
+    is small, and those of what W is in would be of its square: both keep the Q of reflectors. What
+    spellings of the same roots have in common is looked at once.
     """
-    numbers = not any(root.ndim for root in roots) and any(map(_letter, postorder(roots)))
-    seen = postorder(_all_seen(roots)) if numbers else []
-    if not numbers or any(_letter(node) or is_row_space(node, DUAL) for node in seen):
-        return list(roots)
+    every = [root for roots in spellings for root in roots]
+    if any(root.ndim for root in every) or not any(map(_letter, postorder(every))):
+        return list(map(list, spellings))
+    seen, changed = _all_seen(every), rewritten(every, _by_triangle)
+    found = []
+    for k, roots in enumerate(spellings):
+        own = slice(k * len(roots), (k + 1) * len(roots))
+        left = any(_letter(e) or is_row_space(e, DUAL) for e in postorder(seen[own]))
+        found.append(list(roots) if left else changed[own])
+    return found
 
-    def change(new: Expr, old: Expr) -> Expr:
-        if _letter(new) not in ("L", "Q"):
-            return new
-        whole = application(new)
-        factor = apply(lq_triangle_row(), *whole.args, params=whole.params)
-        (matrix,) = whole.args
-        return factor if _letter(new) == "L" else solved_rows(matrix, factor)
 
-    return rewritten(roots, change)
+def _by_triangle(e: Expr, _: Expr) -> Expr:
+    if _letter(e) not in ("L", "Q"):
+        return e
+    whole = application(e)
+    factor = apply(lq_triangle_row(), *whole.args, params=whole.params)
+    (matrix,) = whole.args
+    return factor if _letter(e) == "L" else solved_rows(matrix, factor)
 
 
 def _opened(e: Expr) -> Expr:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.interface import Entry, Given, Program
+from ..plan.lowering.make import Known
 from ..support.arrays import Array
 from ..support.errors import MemoryLimitError
 
@@ -29,6 +30,8 @@ class Bound:
         Data that were bound before, in this dtype.
     once : bool
         Whether it is for one call: another one is made for those that follow.
+    known : dict
+        What its plan has in common with that one's (`Known`).
     """
 
     def __init__(
@@ -38,9 +41,10 @@ class Bound:
         dtype: np.dtype[Any],
         held: list[Array],
         once: bool = False,
+        known: Known | None = None,
     ) -> None:
         self.program, self.take, self.dtype, self.held = program, take, dtype, held
-        self.once = once
+        self.once, self.known = once, known or {}
         self._calls = self._entries = 0
 
     def entry(self, given: Sequence[Given], unread: Sequence[Given]) -> Entry | None:

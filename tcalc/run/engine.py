@@ -48,7 +48,10 @@ Values = Mapping[str, Any]
 
 
 class Engine:
-    """Programs by extents and dtype, and what binding needs to know; holds no expression."""
+    """Programs by extents and dtype, and what binding needs to know.
+
+    Of expressions only what a plan for one call and the next one have in common is held between.
+    """
 
     def __init__(
         self,
@@ -216,13 +219,13 @@ class Engine:
             }
             bind = (self.backend.bind_lent if self.lent else None) or self.backend.bind
             plan = None
+            known: Known = {} if found is None else found.known
             if found is None and self.backend.once is not None and not sparse:
                 dims.require(dimensions(list(map(_first, roots))), self.variables, unused)
-                plan = self._plan_of_one_call(roots, dims, dtype.itemsize)
+                plan = self._plan_of_one_call(roots, dims, known, dtype.itemsize)
                 bind = bind if plan is None else self.backend.once
             once = plan is not None
             if plan is None:
-                known: Known = {}
                 values = list(map(_value, roots)) if sparse else self._chosen(roots, dims, known)
                 dims.require(dimensions(values), self.variables, unused)
                 plan = self._plan(roots, values, dims, known, dtype.itemsize, sparse=sparse)
@@ -236,15 +239,20 @@ class Engine:
             if found is None and len(self.programs) >= _MAX_PROGRAMS:
                 self.programs.pop(next(iter(self.programs)))
             held = [in_dtype(a, dtype) for a in self.held]
-            self.programs[tuple(key)] = found = Bound(program, take, dtype, held, once)
+            found = Bound(program, take, dtype, held, once, known if once else {})
+            self.programs[tuple(key)] = found
         return found
 
-    def _plan_of_one_call(self, roots: Roots, dims: ExtentBinding, itemsize: int) -> Plan | None:
+    def _plan_of_one_call(
+        self, roots: Roots, dims: ExtentBinding, known: Known, itemsize: int
+    ) -> Plan | None:
         """A plan of values as they were found first; None where finding the best is worth it."""
-        if not any(isinstance(root, Derivative) and root.ways for root in roots):
+        derivatives = [root for root in roots if isinstance(root, Derivative)]
+        if not derivatives:
             return None
+        several = any(root.ways for root in derivatives)
         given = dims.sizes, itemsize, self.data, self.lent, self.ordered, self.backend.machine
-        plan = plan_as_spelled(list(map(_first, roots)), *given)
+        plan = plan_as_spelled(list(map(_first, roots)), *given, known, several)
         most = allowed(self.limit, self._memory())
         return None if most is not None and plan is not None and plan.peak_bytes > most else plan
 

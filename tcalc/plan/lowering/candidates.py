@@ -7,8 +7,9 @@ from math import inf
 from typing import Any
 
 from ...graph.extents import NOMINAL
-from ...graph.nodes import Einsum, Expr, dimensions, postorder
+from ...graph.nodes import Apply, Einsum, Expr, dimensions, postorder
 from ...graph.normal import bare
+from ...graph.operators import Loop
 from ...support.machine import NOMINAL_MACHINE, Machine
 from ..steps import Plan
 from .fusion import fused
@@ -84,12 +85,26 @@ def plan_as_spelled(
     lent: bool,
     ordered: bool,
     machine: Machine,
+    known: Known,
+    several: bool,
 ) -> Plan | None:
-    """A plan without any choice; None where it takes as long as choosing the best one would."""
+    """A plan without any choice; None where there is none, or to make the best takes no longer.
+
+    Are there `several` values? How it is lowered is left in `known`, but for loops, whose steps are
+    not chosen among either.
+    """
+    nodes, kernels = postorder(roots), fused(roots)
+    loops = any(isinstance(e, Apply) and isinstance(e.op, Loop) for e in nodes)
+    if not several:
+        given = given_for(sizes, itemsize, fixed, True, lent, machine, known=known)
+        given = given._replace(ordered=ordered)
+        if loops or not lowered_in(kernels, given).worth(len(nodes)):
+            return None
+    kept = None if loops else known
     plan = make_plan(
-        fused(roots), sizes, itemsize, "", fixed, False, lent, machine, ordered=ordered
+        kernels, sizes, itemsize, "", fixed, False, lent, machine, ordered=ordered, known=kept
     )
-    longest = machine.worth_searching * len(postorder(roots))
+    longest = machine.worth_searching * len(nodes)
     return plan if predicted_time(plan, machine) <= longest else None
 
 

@@ -26,7 +26,7 @@ from .lower import Lowering
 from .operators import Planner
 from .orthonormal import orthonormal
 from .spellings import LoweringChoice, ahead, multiplied_out, rows_inside, summed_inside
-from .traces import traced, traced_by_halves
+from .traces import traced
 from .wraps import unwrapped
 
 #: What another spelling or way of lowering must save.
@@ -34,8 +34,6 @@ SAVED = 0.99
 #: Nodes up to which every way is tried with every spelling.
 FEW = 64
 WAYS = [LoweringChoice(shared, dense) for shared in (False, True) for dense in (False, True)]
-#: What finds other spellings of roots, which may take less time.
-SPELLINGS = (multiplied_out, factored, traced, orthonormal)
 #: Windows may take this many times as long as what they stand for.
 CLOSE = 2.0
 #: Roots are given up that take so much longer than others, before steps are dropped or halved.
@@ -76,9 +74,10 @@ def make_plan(
     equal these in quite another spelling; it is asked where there is enough work to choose. All is
     run so many `times`; outputs are `placed` where they are written into rows of arrays, and
     `ordered` where their entries lie in C-order, however that is best for the steps before. What is
-    `known` of a choice between values is not found out again; it is of use to no other plan after.
+    `known` of other plans of the same, or of a choice between values, is not found out again.
     """
-    given = given_for(sizes, itemsize, fixed, choose, lent, machine, times, known)
+    alike = choose or known is not None  # what is known has no loops where nothing is chosen
+    given = given_for(sizes, itemsize, fixed, alike, lent, machine, times, known)
     given = given._replace(sparse=sparse or {}, placed=placed, ordered=ordered)
     if choose and not sparse:
         best = _prepared(roots, given)
@@ -88,7 +87,7 @@ def make_plan(
         lowering, outputs, *_ = best.lowered
     else:
         lowering, outputs, *_ = lowered_in(roots, given)
-    b = lowering.b
+    b = lowering.b if known is None else lowering.b.apart()
     results = [o.slot for o in outputs]
     over_rows(b, results)
     units = grouped(b, results)
@@ -317,10 +316,11 @@ def spelled_otherwise(roots: Sequence[Expr], lowered: Lowered, given: Given) -> 
     """The roots as they stand, and in other spellings where there is enough work to choose."""
     tried = [Tried(lowered, roots)]
     if lowered.worth(len(postorder(roots))):
-        spellings = [spelled(roots) for spelled in SPELLINGS]
+        by_products, by_halves = traced(roots)
+        spellings = [multiplied_out(roots), factored(roots), by_products, orthonormal(roots)]
         if not given.unfused:
-            spellings += map(by_triangles, [roots, *spellings])
-            spellings.append(traced_by_halves(roots))
+            spellings += by_triangles([roots, *spellings])
+            spellings.append(by_halves())
         for other in _others(roots, spellings):
             found = _within(BEYOND * lowered.made, other, given)
             if found is not None:

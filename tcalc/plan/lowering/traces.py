@@ -42,21 +42,20 @@ MAX_OPERANDS, MAX_TERMS, DEPTH, PASSES = 12, 8, 4, 2
 _Parts = Callable[["_Trace"], list[LabelledExpr]]
 
 
-def traced(roots: Sequence[Expr]) -> list[Expr]:
-    """The roots with traces of products with inverses of positive definite matrices in parts."""
-    return _in_parts(roots, _by_products)
+def traced(roots: Sequence[Expr]) -> tuple[list[Expr], Callable[[], list[Expr]]]:
+    """The roots with traces of products with inverses of positive definite matrices in parts.
 
-
-def traced_by_halves(roots: Sequence[Expr]) -> list[Expr]:
-    """The same, symmetric parts with the inverse of the Cholesky factor on both of their sides."""
-    return _in_parts(roots, _by_halves)
+    And, for who asks, the same with the inverse of the Cholesky factor on both sides of symmetric
+    parts.
+    """
+    if not any(_is_inverse(node) for node in postorder(roots)):
+        return list(roots), lambda: list(roots)
+    for _ in range(PASSES):
+        roots = rewritten(roots, lambda new, old: _reduced(new))
+    return _in_parts(roots, _by_products), lambda: _in_parts(roots, _by_halves)
 
 
 def _in_parts(roots: Sequence[Expr], parts: _Parts) -> list[Expr]:
-    if not any(_is_inverse(node) for node in postorder(roots)):
-        return list(roots)
-    for _ in range(PASSES):
-        roots = rewritten(roots, lambda new, old: _reduced(new))
     return rewritten(roots, lambda new, old: _traced(new, parts))
 
 
