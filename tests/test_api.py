@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.graph import declarations
 from tests.shared import DATA, A, X, c, same, w, y
 
 RNG = np.random.default_rng(1)
@@ -253,3 +254,11 @@ def test_the_callers_numpy_settings_stay() -> None:
         assert np.isnan(tc.sqrt(c)(c=-1.0))
         assert tc.exp(c)(c=1e4) == np.inf
         assert np.geterr()["over"] == "raise"
+
+
+def test_names_that_no_user_gives_are_not_doubted() -> None:
+    """Bodies of derived loops name their states alike, whatever shapes these have."""
+    A, w = tc.var("A", ("k", "k")), tc.var("w", "k")
+    total = tc.sum(tc.fold(lambda s, t: tc.tanh(A @ s + w), tc.zeros("k"), "n"))
+    tc.hessian(total, (A, w))
+    assert all(map(str.isidentifier, declarations._doubtful))

@@ -20,6 +20,7 @@ import tcalc as tc
 from tcalc.backends.c import compiler, together
 from tcalc.backends.c.background import BACKGROUND, Background
 from tcalc.calculus import modes
+from tcalc.plan.lowering.make import Known
 from tcalc.run.backends import BACKENDS, backend_named
 from tcalc.run.engine import Engine
 from tests.shared import called
@@ -264,3 +265,30 @@ def test_the_environment_says_what_runs_by_default(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("TCALC_BACKEND", "numppy")
     with pytest.raises(ValueError, match="TCALC_BACKEND 'numppy' does not exist; there is 'auto'"):
         tc.compile(F)
+
+
+def test_of_numbers_too_a_first_call_takes_a_plan_that_is_found_quickly() -> None:
+    """Of which no modes are compared; the plan that follows is as if it had been made at once."""
+    X, a, b = tc.var("X", ("m", "n")), tc.var("a"), tc.var("b")
+    matrix = X.T @ X * tc.exp(a) + tc.exp(b) * tc.eye("n")
+    root = tc.derivative(tc.linalg.logdet(matrix) + b, a, 2)
+    data = {"a": 0.1, "b": 0.2}
+    row = backend_named("auto")
+    for n, worth in ((2, False), (100, True)):
+        data["X"] = np.random.default_rng(0).normal(size=(2 * n, n))
+        engine = Engine([root], row, None, True)
+        (first,) = engine.run([root], data)
+        (bound,) = engine.programs.values()
+        assert (bound.once, bool(bound.known)) == (worth, worth)
+        (second,) = engine.run([root], data)
+        (bound,) = engine.programs.values()
+        assert not bound.once
+        assert not bound.known
+        np.testing.assert_allclose(first, second, rtol=1e-9)
+        dims = engine.extents({name: np.asarray(value) for name, value in data.items()})
+        known: Known = {}
+        plans = [engine._plan([root], [root.inner], dims, {})]
+        assert (engine._plan_of_one_call([root], dims, known, 8) is not None) == worth
+        plans.append(engine._plan([root], [root.inner], dims, known))
+        assert len({"\n".join(map(str, plan.steps)) for plan in plans}) == 1
+        assert len({(plan.peak_bytes, plan.flops) for plan in plans}) == 1
