@@ -103,6 +103,32 @@ def test_calls_by_entry_are_calls(name: str) -> None:
         agree(step(**given), plain(**given))
 
 
+@pytest.mark.parametrize("kind", [float, np.float64, np.array])
+@pytest.mark.parametrize("bound", [(), ("X",)])
+def test_cores_that_are_arguments_are_lent_by_entry(bound: tuple[str, ...], kind: Any) -> None:
+    """As they are, transposed, and as numbers; nothing holds an argument longer than a result."""
+    H = tc.hessian(LOSS + c / 2 * w @ w, w)
+    held = of([LOSS, c]) | {"c": kind(0.5)}
+    data = {name: held.pop(name) for name in bound}
+    step, plain = (tc.compile(H, structured=True, backend=b, data=data) for b in ("c", "numpy"))
+    others = {name: kind(0.25) if name == "c" else value + 1 for name, value in held.items()}
+    for _ in range(3):
+        for given in (held, others):
+            found, wanted = step(**given), plain(**given)
+            for one, other in zip(found.cores, wanted.cores, strict=True):
+                assert (one.strides, one.dtype) == (other.strides, other.dtype)
+                np.testing.assert_allclose(one, other, rtol=1e-14)
+                for value in (given | data).values():
+                    assert np.shares_memory(one, value) == np.shares_memory(other, value)
+    (known,) = step._known.values()
+    assert bool(known.program._engine.entries) == (kind is np.array)
+    count = {name: sys.getrefcount(value) for name, value in held.items()}
+    found = [step(**held) for _ in range(100)]
+    del found
+    gc.collect()
+    assert count == {name: sys.getrefcount(value) for name, value in held.items()}
+
+
 def test_a_call_is_one_function_of_python_and_one_of_c() -> None:
     for outputs in (LOSS, tc.value_and_grad(LOSS, w), tc.hessian(LOSS, w)):
         for bound in ((), ("X", "y")):

@@ -40,7 +40,7 @@ class _Argument(ctypes.Structure):
 
 
 class _Result(ctypes.Structure):
-    _fields_ = (("function", _P), ("given", _P), ("stays", _P))
+    _fields_ = (("function", _P), ("given", _P), ("stays", _P), ("argument", _L))
 
 
 class _Part(ctypes.Structure):
@@ -89,7 +89,9 @@ class Entries:
         self.possible = (
             len(self._own) == len(others)
             and len(set(self._results)) == len(self._results)
-            and all(self._fresh(k, slot, made) for k, slot in enumerate(self._results))
+            and all(
+                slot in inputs or self._fresh(k, slot, made) for k, slot in enumerate(self._results)
+            )
             and not any(slot in zeros for slot, perm in plan.outputs if perm)
             and kept + sum(plan.blocks) <= KEPT_BYTES
         )
@@ -120,7 +122,12 @@ class Entries:
             for source in self._reshaped.values()
             if source in self._inputs
         )
-        if make is None or not straight or not all(_readable(one) for one in unread):
+        lent = all(
+            given[slot].name and type(given[slot].value) is np.ndarray
+            for slot in self._inputs
+            if slot in self._results
+        )
+        if make is None or not (straight and lent and all(map(_readable, unread))):
             return None
         base = self._workspaces.take(arrays)
         slots = self._laid(base, arrays)
@@ -144,7 +151,7 @@ class Entries:
         plan, slots = self._plan, base.copy()
         slots[: len(arrays)] = arrays
         for slot in self._results:
-            if not self._copied(slot):
+            if slot not in self._inputs and not self._copied(slot):
                 slots[slot] = unmade(plan.shapes[slot], self._kind(slot))
         for slot in self._own:
             slots[slot] = np.empty(plan.shapes[slot], self._kind(slot))
@@ -180,19 +187,23 @@ class Entries:
             return _Argument(id(name), id(type(value)), id(array.dtype), array.ndim, lies, number)
 
         def result(slot: int, perm: Word | None) -> _Result:
+            if slot in self._inputs:  # lent
+                kept.append(perm)
+                function: Any = None if perm is None else id(np.ndarray.transpose)
+                return _Result(function, id(perm), None, come.index(slot))
             array = slots[slot] if perm is None else slots[slot].transpose(perm)
             if not array.ndim:
                 kept.append(array)
-                return _Result(None, None, id(array))
+                return _Result(None, None, id(array), -1)
             if self._copied(slot):
                 kept.append((array,))
-                return _Result(id(np.array), id(kept[-1]), id(array))
-            function: Any = np.zeros if slot in self._zeros else np.empty
+                return _Result(id(np.array), id(kept[-1]), id(array), -1)
+            function = np.zeros if slot in self._zeros else np.empty
             kept.append((array.shape, array.dtype))
             if perm is not None:
                 function = np.ndarray
                 kept.append((array.shape, array.dtype, None, 0, array.strides))
-            return _Result(id(function), id(kept[-1]), None)
+            return _Result(id(function), id(kept[-1]), None, -1)
 
         def part(one: CFunction, function: Any) -> _Part:
             addresses: Addresses = slots[one.place]

@@ -43,9 +43,11 @@ typedef struct {
 } argument;
 
 /* What a call makes of its function before it computes; or an array that stays, of which it makes
-   the result then, by its function or (none) as a number. */
+   the result then, by its function or (none) as a number; or an argument (-1: none) as it is, as a
+   number if it has no axes, or what its function makes of it and of what is given. */
 typedef struct {
     object *function, *given, *stays;
+    long argument;
 } result;
 
 /* A function, and which of the objects it takes. */
@@ -115,6 +117,27 @@ static int computed(entry *e)
     return !left;
 }
 
+/* A result that is an argument, or a view of one. */
+static object *lent(const entry *e, const result *r, object *a)
+{
+    if (!((array *)a)->axes)
+        return PyObject_GetItem(a, e->nothing);
+    Py_IncRef(a);
+    if (!r->function)
+        return a;
+    object *both = PyTuple_New(2), *made = 0;
+    if (!both) {
+        Py_DecRef(a);
+        return 0;
+    }
+    Py_IncRef(r->given); /* the tuple takes both references over */
+    PyTuple_SetItem(both, 0, a);
+    PyTuple_SetItem(both, 1, r->given);
+    made = PyObject_Call(r->function, both, 0);
+    Py_DecRef(both);
+    return made;
+}
+
 /* A tuple of results, which holds those that are new from the start. */
 static object *results(entry *e)
 {
@@ -123,7 +146,11 @@ static object *results(entry *e)
     for (long k = 0; k < e->results && whole; k++) {
         const result *r = &e->result[k];
         into[k] = r->stays;
-        if (!r->stays) {
+        if (r->argument >= 0) {
+            into[k] = e->objects[r->argument];
+            object *made = lent(e, r, into[k]);
+            whole = made && !PyTuple_SetItem(found, k, made);
+        } else if (!r->stays) {
             into[k] = PyObject_Call(r->function, r->given, 0);
             whole = into[k] && !PyTuple_SetItem(found, k, into[k]);
         }
