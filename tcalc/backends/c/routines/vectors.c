@@ -97,23 +97,31 @@ static INLINED lanes sums_of_lanes(lanes *s)
 #endif
 }
 
-/* The inner product of k contiguous entries. */
-static INLINED real inner_product(const real *x, const real *y, long k)
+/* out[i] += alpha times row i of so many, of which k contiguous entries, times x. */
+static INLINED void few_rows_times(int rows, real alpha, const real *a, long apart, const real *x,
+                                   real *out, long step, long k)
 {
-    lanes s[SUMS] = {{0}};
+    lanes s[2 * SUMS] = {{0}};
+    const int each = 2 * SUMS / rows;
     long p = 0;
-    for (; p + STRIP <= k; p += STRIP)
-        for (int v = 0; v < SUMS; v++)
-            s[v] += *(const lanes *)(x + p + v * LANE) * *(const lanes *)(y + p + v * LANE);
+    for (; p + each * LANE <= k; p += each * LANE)
+        for (int v = 0; v < each; v++)
+            for (int r = 0; r < rows; r++)
+                s[r * each + v] += *(const lanes *)(x + p + v * LANE) *
+                                   *(const lanes *)(a + r * apart + p + v * LANE);
     for (; p + LANE <= k; p += LANE)
-        s[0] += *(const lanes *)(x + p) * *(const lanes *)(y + p);
-    s[0] += s[1] + s[2] + s[3];
-    real sum = 0;
-    for (int q = 0; q < LANE; q++)
-        sum += s[0][q];
-    for (; p < k; p++)
-        sum += x[p] * y[p];
-    return sum;
+        for (int r = 0; r < rows; r++)
+            s[r * each] += *(const lanes *)(x + p) * *(const lanes *)(a + r * apart + p);
+    for (int r = 0; r < rows; r++) {
+        real sum = 0;
+        for (int v = 1; v < each; v++)
+            s[r * each] += s[r * each + v];
+        for (int q = 0; q < LANE; q++)
+            sum += s[r * each][q];
+        for (long q = p; q < k; q++)
+            sum += a[r * apart + q] * x[q];
+        out[r * step] += alpha * sum;
+    }
 }
 
 /* out[i] += alpha times row i of a, of which k contiguous entries, times x. */
@@ -142,8 +150,10 @@ static void rows_times(real alpha, const real *a, long apart, const real *x, rea
         for (int r = 0; r < LANE; r++)
             out[(i + r) * step] += found[r];
     }
+    for (; i + 4 <= m; i += 4)
+        few_rows_times(4, alpha, a + i * apart, apart, x, out + i * step, step, k);
     for (; i < m; i++)
-        out[i * step] += alpha * inner_product(a + i * apart, x, k);
+        few_rows_times(1, alpha, a + i * apart, apart, x, out + i * step, step, k);
 }
 
 /* out += alpha a x, of which m rows, for small a; 1 if its entries do not lie as this needs. */
