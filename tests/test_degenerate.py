@@ -100,6 +100,12 @@ def test_singular_values_are_raised_too() -> None:
     assert np.isclose(np.abs(found).max(), 100)
 
 
+@pytest.mark.parametrize("least", [1, np.int64(1), np.float32(1)])
+def test_sizes_are_any_numbers(least: Any) -> None:
+    B = tc.var("B", (3, 3))
+    assert la.eigh(B, degenerate=least)[1] is la.eigh(B, degenerate=1.0)[1]
+
+
 @pytest.mark.parametrize("function", [la.eigh, la.syevd, la.svd])
 @pytest.mark.parametrize("wrong", [0, -1e-8, np.nan, np.inf, True, "eps", None, (1e-8,)])
 def test_what_is_no_size_is_refused(function: Callable[..., Any], wrong: Any) -> None:
