@@ -121,6 +121,18 @@ def test_accesses_are_checked() -> None:
         e(m=5, n=2)
 
 
+def test_axes_of_one_entry_are_checked_and_those_of_none_are_not() -> None:
+    u = tc.var("u", 5)
+    e = tc.build("m", lambda i: tc.build("n", lambda j: u[i + j]))
+    given = np.arange(5.0)
+    for m, n in ((1, 6), (2, 5), (6, 1)):
+        with pytest.raises(IndexError, match=r"index [56] is out of range"):
+            e(u=given, m=m, n=n)
+    for m, n in ((0, 9), (9, 0), (1, 5), (5, 1)):
+        wanted = np.array([[given[i + j] for j in range(n)] for i in range(m)]).reshape(m, n)
+        np.testing.assert_array_equal(e(u=given, m=m, n=n), wanted)
+
+
 # --- sums of shifted reads ------------------------------------------------------------------------
 
 
