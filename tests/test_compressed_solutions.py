@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tcalc as tc
+from tcalc.backends.c.compiler import command
 from tcalc.graph.trees import leaves
 from tcalc.run import structured_solves
 from tcalc.support.errors import UnsupportedError
@@ -160,6 +161,17 @@ def test_on_numpy_many_solves_have_to_come() -> None:
     for _ in range(20):
         step(**of(COSINES)).solve(VALUES["c"])
     assert not functions(step)
+
+
+def test_without_a_compiler_many_solves_have_to_come_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    tc.wait_for_compiler()  # which others may have started
+    monkeypatch.setitem(structured_solves.REPEATED, "numpy", 9)
+    monkeypatch.setenv("CC", "no-such-compiler")
+    command.cache_clear()
+    step = tc.compile(tc.hessian(COSINES, w), structured=True, backend="auto")
+    for made in [0] * 8 + [1] * 2:
+        step(**of(COSINES)).solve(VALUES["c"])
+        assert len(functions(step)) == made
 
 
 @pytest.mark.usefixtures("soon")

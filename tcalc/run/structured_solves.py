@@ -16,7 +16,7 @@ from ..structured.solvers.lowrank_factors import vectors_and_couplings
 from ..structured.terms.numeric_terms import Terms
 from ..support.arrays import Array
 from ..support.errors import Error, LinAlgError
-from .backends import CHOICE, DEFAULT
+from .backends import CHOICE, DEFAULT, backend_row
 from .compiled import Compiled
 
 #: Back ends whose functions take arrays of this process, and the solves of one structure from which
@@ -38,7 +38,7 @@ class CompiledSolves:
     """
 
     def __init__(self, backend: str | None, threads: int | None) -> None:
-        self._backend = backend or os.environ.get(CHOICE, DEFAULT)
+        self._backend = self._as = backend or os.environ.get(CHOICE, DEFAULT)
         self._threads = threads
         self._counts: dict[Any, int] = {}
         self._functions: dict[Any, Compiled | None] = {}
@@ -66,8 +66,12 @@ class CompiledSolves:
             self._counts.clear()
             self._functions.clear()
         count = self._counts[key] = self._counts.get(key, 0) + 1
-        if count < REPEATED.get(self._backend, count + 1):
+        if count < REPEATED.get(self._as, count + 1):
             return None
+        if self._as == "auto":
+            self._as = "c" if _compiles() else "numpy"
+            if count < REPEATED[self._as]:
+                return None
         function = self._functions[key] = self._compiled(terms, key[-1])
         return function
 
@@ -91,6 +95,15 @@ class CompiledSolves:
             return None
         options = None, self._backend, None, None, False, self._threads
         return Compiled(outputs, *options)
+
+
+def _compiles() -> bool:
+    """Is there a C compiler?"""
+    try:
+        backend_row("c").available()
+    except Error:
+        return False
+    return True
 
 
 def _positive(terms: Terms, method: SolveMethod) -> tuple[int, ...]:
