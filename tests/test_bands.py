@@ -121,3 +121,19 @@ def test_diagonals_of_a_singular_matrix_are_told() -> None:
     held = tc.compile(e, structured=True)(x=np.zeros(80), a=np.arange(80.0))
     with pytest.raises(tc.LinAlgError, match=r"sparse 80 x 80 matrix is singular"):
         held.solve(np.ones(80))
+
+
+SHOWN = {
+    "C1[i] * delta[i,j] + C2[i] * delta[i+1,j]": lambda x: x[1:] ** 2 - x[:-1] ** 3,
+    "C1[i] * delta[n-i-1,j]": lambda x: tc.sin(x[::-1]),
+    "sum[o](C1[o] * delta[o+i,j])": lambda x: tc.parse_index(
+        "c[i=0..n-m] = sum[k](x[i+k]*w[k])", x=x, w=("m",)
+    ),
+    "C1[i] * delta[C2[i],j]": lambda x: x[tc.var("places", "k", integer=True)] ** 2,
+}
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_places_are_shown_as_a_person_writes_them(text: str) -> None:
+    x = tc.var("x", "n")
+    assert str(tc.compress(tc.jacobian(SHOWN[text](x), x))).startswith(f"H[i,j] = {text}   shape")

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..graph.extent_forms import is_nonnegative
-from ..graph.extents import Coef, Extent, form_of, number
-from ..graph.nodes import Expr, Labels
+from ..graph.extents import ONE, Coef, Extent, form_of, number
+from ..graph.nodes import Add, Apply, Einsum, Expr, Labels
 from ..graph.normal import add, einsum
 from ..graph.products import LabelledExpr, filled, indicates
 from ..integers.affine import Affine, Constraint, Guard, factors_of
@@ -25,7 +25,7 @@ from ..ops.indicator import (
     labels_among,
     renamed,
 )
-from ..ops.reductions import arange
+from ..ops.reductions import IOTA, arange
 
 
 class Table(NamedTuple):
@@ -33,6 +33,33 @@ class Table(NamedTuple):
 
     core: Expr
     labels: Labels
+
+    def affine(self) -> list[tuple[Coef, int | None]] | None:
+        """The terms of an affine form of its labels, None for a constant; None for other tables."""
+        found = _affine_terms(self.core)
+        if found is None or any(coef.over for coef, _ in found):
+            return None
+        return [(coef, None if k is None else self.labels[k]) for coef, k in found]
+
+
+def _affine_terms(e: Expr) -> list[tuple[Coef, int | None]] | None:
+    """Factors of the indices of an array that adds these up, by axis, and constants."""
+    if isinstance(e, Apply):
+        return [(ONE, 0)] if e.op is IOTA else None
+    if isinstance(e, Einsum) and not e.args:
+        return [(e.coef, None)]
+    if not isinstance(e, Add) and not (isinstance(e, Einsum) and len(e.args) == 1):
+        return None
+    parts = [_affine_terms(arg) for arg in e.args]
+    if None in parts:
+        return None
+    terms = [term for part in parts for term in part or []]
+    if isinstance(e, Add):
+        return terms
+    (word,) = e.labels
+    if e.summed or len(set(e.out)) < len(e.out):
+        return None
+    return [(e.coef.by(coef), None if k is None else e.out.index(word[k])) for coef, k in terms]
 
 
 class _Solvable(NamedTuple):

@@ -291,8 +291,11 @@ def named_extents(form: Compressed) -> list[str]:
 def _shown(form: Compressed) -> str:
     letters = _AXIS_LETTERS if len(form.shape) <= len(_AXIS_LETTERS) else ""
     axes = [letters[k] if letters else f"i{k}" for k in range(len(form.shape))]
-    numbers = {id(core): f"C{k + 1}" for k, core in enumerate(form.cores)}
-    rows = [f"  {numbers[id(c)]} = {c}  {show_shape(c.shape)}" for c in form.cores]
+    items = [i for term in form.terms for i in term.out if isinstance(i, Table)]
+    said = {id(i.core) for i in items if i.affine() is not None} - set(map(id, form.arrays))
+    named = [core for core in form.cores if id(core) not in said]
+    numbers = {id(core): f"C{k + 1}" for k, core in enumerate(named)}
+    rows = [f"  {numbers[id(c)]} = {c}  {show_shape(c.shape)}" for c in named]
     parts = [_shown_term(term, axes, numbers) for term in form.terms]
     text = parts[0] if parts else "0"
     for part in parts[1:]:
@@ -321,7 +324,9 @@ def _shown_term(term: Term, axes: list[str], numbers: Mapping[int, str]) -> str:
     factors = [indexed(c, w) for c, w in zip(term.cores, term.labels, strict=True)]
     for axis, item in enumerate(term.out):
         if isinstance(item, Table):
-            factors.append(f"delta[{indexed(item.core, item.labels)},{axes[axis]}]")
+            affine = item.affine()
+            place = indexed(item.core, item.labels) if affine is None else _sum(affine, names)
+            factors.append(f"delta[{place},{axes[axis]}]")
         elif first[item] != axes[axis]:
             factors.append(f"delta[{first[item]},{axes[axis]}]")
     value = str(filled(term.coef, ()))
@@ -332,3 +337,15 @@ def _shown_term(term: Term, axes: list[str], numbers: Mapping[int, str]) -> str:
     else:
         text = " * ".join([value, *factors])
     return f"sum[{','.join(names[i] for i in summed)}]({text})" if summed else text
+
+
+def _sum(affine: Iterable[tuple[Coef, int | None]], names: Mapping[int, str]) -> str:
+    """An affine form of indices, such as ``2*i+1`` or ``n-i-1``."""
+    text = ""
+    for coef, label in sorted(affine, key=lambda term: (term[0].value < 0, term[1] is None)):
+        factors = [*coef.times, *([] if label is None else [names[label]])]
+        if abs(coef.value) != 1 or not factors:
+            factors.insert(0, str(abs(coef.value)))
+        sign = "-" if coef.value < 0 else "+" if text else ""
+        text += sign + "*".join(factors)
+    return text or "0"
