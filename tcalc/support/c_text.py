@@ -5,8 +5,12 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+_FOLDER = Path(__file__).with_name("routines")
+#: Files of `support/routines`.
+SHARED = frozenset([path.name for path in _FOLDER.glob("*.c")])
+
 
 @cache
 def routines(name: str) -> str:
     """A file of `support/routines`."""
-    return Path(__file__).with_name("routines").joinpath(name).read_text(encoding="utf-8")
+    return _FOLDER.joinpath(name).read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from weakref import finalize
 
 import numpy as np
 
-from ...support.c_text import routines
+from ...support.c_text import SHARED, routines
 from .cache import closed
 from .compiler import CONTRACTED, MOST, QUICK, loaded
 from .outlining import outlined
@@ -30,8 +30,8 @@ from .sharing import NAME
 
 #: Parts of one text, of which later ones use earlier ones.
 C_SOURCES = (
-    "vectors.c", "products.c", "triangles.c", "congruences.c", "general.c", "factors.c",
-    "distances.c", "crossed.c", "correlations.c", "columns.c",
+    "blas.c", "pieces.c", "vectors.c", "products.c", "triangles.c", "halves.c", "general.c",
+    "factors.c", "distances.c", "crossed.c", "correlations.c", "columns.c",
 )  # fmt: skip
 #: What entries of doubles are made of, where a product and a sum are one instruction.
 _EXPONENTIALS = f"""
@@ -97,10 +97,12 @@ def prelude(char: str) -> str:
 
 @cache
 def _source() -> str:
-    return "\n".join([_text("blas.c"), routines("pieces.c"), *map(_text, C_SOURCES)])
+    return "\n".join(map(_text, C_SOURCES))
 
 
 def _text(name: str) -> str:
+    if name in SHARED:
+        return routines(name)
     return (Path(__file__).with_name("routines") / name).read_text(encoding="utf-8")
 
 

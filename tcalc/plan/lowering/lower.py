@@ -12,17 +12,17 @@ from decimal import Decimal
 from functools import partial
 from math import inf, prod
 
+from ...contraction.congruences import opened as as_one
 from ...contraction.nested import flatten
-from ...graph.extents import ONE, doubles_of, extent_of
+from ...graph.extents import doubles_of, extent_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
-from ...graph.normal import built
 from ...graph.products import Factors, indicates, selects, symmetries
 from ...integers.affine import Guard
 from ...ops.indicator import bound, check, conditions
 from ...support.arrays import Sizes
 from ..builder import Builder
 from ..products.axis_order import spread
-from ..products.congruences import between, congruent
+from ..products.congruences import congruent, found_between
 from ..products.contract import by_labels, product
 from ..products.sparse import sparse_input
 from ..products.strided import opened, placed
@@ -166,7 +166,7 @@ class Lowering:
             slot, word = self._contracted(e, whole, factors, core, extents)
         value = Value.of((slot, word), e.out, coef)
         if e.ndim == len(word) == 2 and self.b.shapes[slot][0] >= SQUARE:
-            self._note_symmetries(_opened(e, whole), value)
+            self._note_symmetries(as_one(e, whole), value)
         return value
 
     def _contracted(
@@ -178,11 +178,11 @@ class Lowering:
         extents: Mapping[int, int],
     ) -> SlotWord:
         """The sum of products; of symmetric matrices between an inverse and its transpose."""
-        found = between(self.b, factors, core, extents) if len(core) == e.ndim else None
-        if found is not None and found.swapped(e.out) in symmetries(_opened(e, whole)):
-            inside = tuple(dict.fromkeys([label for _, word in found.rest for label in word]))
-            wanted = tuple([label for label in inside if label in core or label in found.inner])
-            return congruent(self.b, product(self.b, found.rest, wanted, extents), found)
+        found = found_between(self.b, factors, core) if len(core) == e.ndim else None
+        if found is not None and found.symmetric(e, whole):
+            wanted = found.word([word for _, word in factors], core)
+            inside = product(self.b, [factors[k] for k in found.rest], wanted, extents)
+            return congruent(self.b, factors[found.inverse][0], inside, found)
         return product(self.b, factors, core, extents)
 
     def _guarded(
@@ -278,8 +278,3 @@ class Lowering:
         if value.slot < 0 or value.axes == axes:
             return Output(slot, None)
         return Output(slot, value.axes)
-
-
-def _opened(e: Einsum, whole: Factors) -> Expr:
-    """The product as one node, which may be known to be symmetric where nested ones are not."""
-    return e if len(whole.operands) == len(e.args) else built(whole._replace(coef=ONE))
