@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from ..graph.applications import with_args
 from ..graph.extents import Extent
-from ..graph.nodes import Add, Einsum, Expr, Labels, intern, postorder
+from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
+from ..graph.normal import sum_as_given
 from ..graph.products import (
     Factors,
     LabelledExpr,
@@ -257,12 +258,6 @@ def matrices_last(e: Expr, size: Size) -> Labels:
     if not common or max(extents[k] for k in common) > max(extents[k] for k in others):
         return ()
     return (*common, *others)
-
-
-def sum_as_given(terms: Sequence[Expr]) -> Expr:
-    """A sum with the axes of its terms; sums otherwise choose an order themselves."""
-    node: Expr = intern(Add, (), tuple(sorted(terms, key=lambda term: term.order)))
-    return node
 
 
 def _node(

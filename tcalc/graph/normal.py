@@ -165,10 +165,11 @@ def add(terms: Iterable[Expr]) -> Expr:
         if len(found) < 2:
             return found[0] if found else zeros_node(shape)
         found = step(found)
-    return _intern_add(found)
+    return sum_as_given(found)
 
 
-def _intern_add(terms: list[Expr]) -> Expr:
+def sum_as_given(terms: Sequence[Expr]) -> Expr:
+    """A sum with the axes of its terms, which nothing is taken out of."""
     if len(terms) == 1:
         return terms[0]
     node: Add = intern(Add, (), tuple(sorted(terms, key=lambda t: t.order)))
@@ -307,7 +308,7 @@ def _oriented(terms: list[Expr]) -> list[Expr]:
     perm = canonical_axes(sorted(terms, key=_shape_free_key), ordered=False)
     if perm == tuple(range(len(perm))):
         return terms
-    node = _intern_add([permuted(t, perm) for t in terms])
+    node = sum_as_given([permuted(t, perm) for t in terms])
     return [permuted(node, inverse_permutation(perm))]
 
 

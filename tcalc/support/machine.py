@@ -129,8 +129,8 @@ class Machine:
 
 #: What is assumed where no back end is named: NumPy, on a common processor.
 NOMINAL_MACHINE = Machine()
-#: Where steps are compiled: nothing is called for each of them.
-COMPILED_MACHINE = Machine(call=1)
+#: Where steps are compiled to C: nothing is called for each, and all forms have a routine.
+COMPILED_MACHINE = Machine(call=1, forms=FORMS)
 
 
 # --- memory ---------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ again for other strides. Matrices go to routines of our own, on the BLAS that Sc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from ...plan.kinds.table import KINDS
 from ...plan.steps import RESULT, VIEW, Plan, Step, TiledLoop, Unit
 from ...plan.tiles import Tiling
-from ...support.machine import COMPILED_MACHINE, FORMS
+from ...support.machine import COMPILED_MACHINE
 from ..host.program import Binder, HostProgram
 from ..host.slots import Run, allocation, cleared, dropped
 from ..host.tiles import temporaries
@@ -41,7 +40,7 @@ MOST = 400
 #: Bytes that nobody reads any more with which a function ends.
 FREED = 1 << 20
 
-MACHINE = replace(COMPILED_MACHINE, forms=FORMS)
+MACHINE = COMPILED_MACHINE
 
 
 def bind(

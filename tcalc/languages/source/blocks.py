@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from ...contraction.nested import Size
-from ...contraction.shared_products import matrices_last, sum_as_given
+from ...contraction.shared_products import matrices_last
 from ...graph.extents import Extent, Shape
 from ...graph.nodes import Add, Einsum, Expr, Labels, Var
-from ...graph.normal import built, einsum
+from ...graph.normal import built, einsum, sum_as_given
 from ...graph.products import Factors, indicates, selects
 from ...graph.sums import absent_axes
 from ...graph.variables import var

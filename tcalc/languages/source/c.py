@@ -14,7 +14,7 @@ from ...graph.extents import Extent, Shape
 from ...integers.affine import Congruence, Constraint, factors_of
 from . import infix
 from .c_check import check_text
-from .c_contractions import by_factor, by_lags, by_product, einsum, product
+from .c_contractions import by_lags, by_product, einsum, product
 from .c_correlations import by_own_windows, by_windows, strided
 from .c_folds import folded
 from .c_function import function_lines
@@ -43,6 +43,7 @@ from .c_writer import Writer
 from .language import ATOM, PRODUCT, SUM, Check, Code, FunctionText, Operator, named
 from .places import View
 from .scope import FunctionScope
+from .solves import COMPILED
 from .turns import Turns
 
 
@@ -53,12 +54,12 @@ class C(Writer):
     reserved = RESERVED
     start = "v"
     width = 68
-    own_words: frozenset[str] = frozenset(["ahead"])
+    own_words: frozenset[str] = COMPILED
     embedding_axes = 2
     #: Operators that have a function of the processor's vectors.
     quick: ClassVar[Mapping[str, str]] = {name: f"vector_{name}" for name in QUICK}
     forms: ClassVar[tuple[Callable[..., Value | None], ...]] = (
-        by_lags, by_windows, by_own_windows, by_product, by_stacks, by_factor,
+        by_lags, by_windows, by_own_windows, by_product, by_stacks,
     )  # fmt: skip
 
     def __init__(self, scope: FunctionScope, integers: bool = False) -> None:

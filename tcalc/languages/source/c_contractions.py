@@ -167,26 +167,6 @@ def matrix(language: Writer, v: Value) -> tuple[str, str, str]:
     return v.memory.pointer, rows, columns
 
 
-def by_factor(
-    language: Writer, values: Sequence[Value], words: Sequence[Sequence[int]], out: Sequence[int]
-) -> Value | None:
-    """The inverse of a definite matrix times a vector, by the factor that it was made of."""
-    if len(values) != 2 or language.integers:
-        return None
-    (inverse, vector), word = values, words[1]
-    if vector.factor:
-        (vector, inverse), word = values, words[0]
-    if not inverse.factor or len(word) != 1 or len(out) != 1 or word[0] == out[0]:
-        return None
-    array, found = language.storage(inverse.shape[:1])
-    (i,) = language.index(1)
-    (n,) = array.shape
-    fill = nest([i], [n], [Line(found.entry([i]).text, "=", entry_of(vector, [i]).text)])
-    solve = Call(f"solve_definite({n}, {inverse.factor}, {array.name})", (array.name,))
-    language.emit(*fill, solve, made=[array])
-    return found
-
-
 def by_lags(
     language: Writer, values: Sequence[Value], words: Sequence[Sequence[int]], out: Sequence[int]
 ) -> Value | None:

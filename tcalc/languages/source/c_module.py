@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from ...graph.nodes import Var
+from ...support.c_text import SHARED
 from ...support.c_text import routines as shared
 from .c_blocks import by_blocks
 from .c_fusion import Fusion, live, localised
@@ -23,13 +24,12 @@ from .c_words import KEYWORDS, LIBRARY, OWN
 from .c_writer import Writer
 from .language import FunctionText
 
-#: Files of `routines/`, of which later ones call earlier ones, and those that plans share.
+#: Files of `routines/`, of which later ones call earlier ones; some of them plans share.
 ROUTINES = (
     "numbers.c", "exponentials.c", "decays.c", "quick.c", "special.c", "bessel.c", "blas.c",
-    "pieces.c", "products.c", "windows.c", "correlations.c", "rows.c", "factors.c", "spectral.c",
-    "matrices.c", "roots.c", "minors.c", "differences.c",
+    "pieces.c", "products.c", "triangles.c", "windows.c", "correlations.c", "rows.c", "factors.c",
+    "spectral.c", "matrices.c", "roots.c", "minors.c", "differences.c",
 )  # fmt: skip
-SHARED = frozenset({"exponentials.c", "decays.c", "pieces.c"})
 
 
 @cache

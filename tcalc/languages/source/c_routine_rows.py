@@ -26,6 +26,9 @@ class Routine(NamedTuple):
         The type of what it returns, where that is the result.
     scratch : str
         The type of numbers in scratch memory.
+    over : int, optional
+        The operand that it works on in place: the first result is a copy of it, of which ``{r}``
+        are the columns. Of such operands there may be stacks, and none of the others.
     """
 
     call: str
@@ -34,6 +37,7 @@ class Routine(NamedTuple):
     fails: bool = False
     returns: str = ""
     scratch: str = "real"
+    over: int | None = None
 
 
 _MATRIX, _SQUARE, _PIVOTED = "{n}, {0}, {out}", "{n} * {n}", "{n} * ({n} + 1)"
@@ -62,16 +66,27 @@ ROUTINES: dict[str, Routine] = {
     # matrices
     "extracttrian": Routine("extract_triangle({n}, {0}, {out}, {p[0]}, {p[1]})"),
     "column_signs": Routine("column_signs({m}, {n}, {0}, {out})"),
-    "cholesky": Routine(f"cholesky({_MATRIX})", fails=True),
+    "cholesky": Routine("cholesky({out}, {n})", fails=True, over=0),
     "cholesky_pullback": Routine(
-        "cholesky_pullback({n}, {0}, {1}, {out}, {space})", (2, 2), f"3 * {_SQUARE}", True
+        "cholesky_pullback({0}, {n}, 1, {1}, {n}, 1, {out}, {n}, {n})", (2, 2), fails=True
     ),
-    "tri_inverse": Routine(f"tri_inverse({_MATRIX})", fails=True),
-    "inverse_of_factor": Routine(
-        f"inverse_of_factor({_MATRIX}, {{space}})", space=_SQUARE, fails=True
+    "tri_inverse": Routine("tri_inverse({out}, {n})", fails=True, over=0),
+    "inverse_definite_of_factor": Routine("inverse_definite({out}, {n})", over=0),
+    "logdet_definite_of_factor": Routine(f"logdet_of_factor({_MATRIX})"),
+    "solve_definite": Routine(
+        "solve_definite({0}, {out}, {n}, {r})", (2, -1), fails=True, over=1
+    ),
+    "solve_lower": Routine(
+        "solve_lower({0}, {n}, 1, {p[0]}, {out}, {r}, {n}, {r})", (2, -1), fails=True, over=1
+    ),
+    "congruence": Routine(
+        "congruence({0}, {n}, 1, {out}, {n}, {n})", (2, 2), fails=True, over=1
+    ),
+    "lu": Routine("lu({out}, {n}, {out1})", fails=True, over=0),
+    "solve_lu": Routine(
+        "eliminated({n}, {r}, {0}, {1}, {p[0]}, {out})", (2, 1, -1), over=2
     ),
     "inv": Routine(f"inv({_MATRIX}, {{space}})", space=_PIVOTED, fails=True),
-    "logdet_of_factor": Routine(f"logdet_of_factor({_MATRIX})"),
     **{
         name: Routine(f"{name}({_MATRIX}, {{space}})", space=_PIVOTED)
         for name in ("det", "det_sign", "logdet")

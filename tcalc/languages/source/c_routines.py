@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from .c_nests import Call, Line, Node, atom, nest, place
+from .c_nests import Array, Call, Line, Node, atom, nest, place
 from .c_values import Value, added, by_rows, entry_of, in_memory, pulled, viewed
 from .c_writer import Writer
 from .language import Code, Operator
@@ -25,55 +25,47 @@ def _parameter(op: Operator, text: str) -> str:
     return _TIES.get(text, text)
 
 
-#: What operators of definite matrices make of Cholesky factors.
-OF_FACTOR = {"inverse_definite": "inverse_of_factor", "logdet_definite": "logdet_of_factor"}
-
-
-def _of_factor(language: Writer, op: Operator, a: Value) -> Value | None:
-    """A Cholesky factor, or what is made of it: all operators of one matrix share it."""
-    a = _contiguous(language, a, 2)
-    factor = language.factors.get(a.text)
-    if factor is None:
-        factor = _called(language, Operator("cholesky", (), 2), [a])
-        language.factors[a.text] = factor
-    if op.name not in OF_FACTOR:
-        return factor
-    found = _called(language, op._replace(name=OF_FACTOR[op.name]), [factor])
-    single = op.name == "inverse_definite" and len(a.shape) == 2
-    return replace(found, factor=factor.text) if single else found
-
-
 def routine_call(language: Writer, op: Operator, args: Sequence[Value]) -> Value | None:
     """What an operator makes of arrays; None where C has no word for it."""
     if op.name in READ:
         return READ[op.name](language, op, args)
-    if op.name in OF_FACTOR or op.name == "cholesky":
-        return _of_factor(language, op, args[0])
     return _called(language, op, args) if op.name in language.routines else None
 
 
 def _called(language: Writer, op: Operator, args: Sequence[Value]) -> Value:
     """The results of a routine's call, for every item of a stack."""
     row = language.routines[op.name]
+    first = row.over or 0
     cores = [op.core if c < 0 else c for c in row.core]
     cores += [2] * (len(args) - len(cores))
-    args = [_contiguous(language, a, core) for a, core in zip(args, cores, strict=True)]
-    stack = args[0].shape[: len(args[0].shape) - cores[0]]
-    core = args[0].shape[len(stack) :]
+    if row.over is not None and row.core[first] < 0:
+        cores[first] = len(args[first].shape)
+    whole = args[first]
+    copies = [] if row.over is None else [language.filled(whole.shape, whole, rows=True)]
+    args = [
+        copies[0] if k == row.over else _contiguous(language, a, core)
+        for k, (a, core) in enumerate(zip(args, cores, strict=True))
+    ]
+    stack = args[first].shape[: len(args[first].shape) - cores[first]]
+    core = args[0].shape[len(args[0].shape) - cores[0] :]
     index = language.index(len(stack))
-    shapes = [language.shape(s) for s in op.shapes] or [args[0].shape]
+    shapes = [language.shape(s) for s in op.shapes] or [args[first].shape]
     kind = "ptrdiff_t" if row.returns == "ptrdiff_t" or op.name == "argsort" else "real"
-    made, outs = [], []
-    for shape in shapes:
+    made, outs = list[Array](), [*copies]
+    for shape in shapes[len(copies) :]:
         array, out = language.storage(shape or ("1",), kind=kind)
         made.append(array)
         outs.append(replace(out, whole=kind == "real" and bool(shape)))
-    directions = [_pointer(a, index) for a in args[len(row.core) :]]
+    pointers = [
+        _pointer(a, index if len(a.shape) > c else ()) for a, c in zip(args, cores, strict=True)
+    ]
+    directions = pointers[len(row.core) :]
     fields = {
         "m": core[-2] if len(core) > 1 else "",
         "n": core[-1],
         "rows": shapes[0][-1] if shapes[0] else "",
         "size": " * ".join(map(atom, core)),
+        "r": " * ".join(map(atom, args[first].shape[len(stack) + 1 :])) or "1",
         "p": [_parameter(op, p) for p in op.params],
         "q": str(len(args) - len(row.core)),
         "directions": language.listed("const real *", directions) if directions else "NULL",
@@ -87,12 +79,13 @@ def _called(language: Writer, op: Operator, args: Sequence[Value]) -> Value:
         made.append(scratch)
     for k, out in enumerate(outs):
         fields[f"out{k or ''}"] = _pointer(out, index)
-    call = row.call.format(*[_pointer(a, index) for a in args], **fields)
+    call = row.call.format(*pointers, **fields)
     if row.returns:
         target = outs[0].entry(index if stack else ["0"]).text
         body: list[Node] = [Line(target, "=", call)]
     else:
-        body = [Call(call, tuple([a.name for a in made]), "1" if row.fails else "")]
+        written = [*[v.text for v in copies], *[a.name for a in made]]
+        body = [Call(call, tuple(written), "1" if row.fails else "")]
     language.emit(*language.stacked(index, stack, body), made=made)
     found = [_given(language, o, shape, kind) for o, shape in zip(outs, shapes, strict=True)]
     return Value("", parts=tuple(found)) if len(found) > 1 else found[0]

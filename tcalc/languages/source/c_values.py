@@ -56,8 +56,6 @@ class Value(Code):
         Of an extent: its text as an integer.
     whole : bool
         Does it fill an array of this function, row by row?
-    factor : str
-        Of the inverse of a definite matrix: the array with its Cholesky factor.
     """
 
     shape: tuple[str, ...] = ()
@@ -68,7 +66,6 @@ class Value(Code):
     labels: tuple[str, ...] = ()
     extent: str = ""
     whole: bool = False
-    factor: str = ""
 
 
 def value(c: Code) -> Value:
@@ -173,7 +170,7 @@ def transposed(v: Value, perm: Sequence[int]) -> Value:
         for at in (v.memory, v.windows)
     )
     found = replace(found, memory=memory, windows=windows, overlaps=v.overlaps)
-    return found if memory is None else replace(found, factor=v.factor)
+    return found
 
 
 def by_columns(text: str, i: str, j: str) -> bool:

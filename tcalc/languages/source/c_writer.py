@@ -45,8 +45,6 @@ class Writer(ABC):
 
     Attributes
     ----------
-    factors : dict
-        Cholesky factors by the names of the matrices.
     copies : dict
         Matrices that are turned, by their names and extents.
     lengths : dict
@@ -64,7 +62,6 @@ class Writer(ABC):
         self.scope = scope
         self.integers = integers
         self.kind = "ptrdiff_t" if integers else "real"
-        self.factors: dict[str, Value] = {}
         self.copies: dict[tuple[str, ...], Value] = {}
         self.lengths: dict[str, int] = {}
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from ...graph.extents import Extent
 from .c import C
-from .c_contractions import by_factor, by_product
+from .c_contractions import by_product
 from .c_nests import Array, Loop, Node, atom, nest, place
 from .c_orders import as_spelled, as_they_lie
 from .c_values import Value
@@ -31,7 +31,8 @@ class Cuda(C):
     name = "CUDA"
     reserved = RESERVED
     quick: ClassVar[Mapping[str, str]] = {}
-    forms = (by_product, by_batches, by_factor)
+    own_words = C.own_words - {"congruence", "lu"}
+    forms = (by_product, by_batches)
     routines = ROUTINES
 
     # --- loops ---

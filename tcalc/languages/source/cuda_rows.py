@@ -36,6 +36,7 @@ LIBRARY: dict[str, Library] = {
     "cholesky": Library(True, 1, True),
     "tri_inverse": Library(fails=True),
     "inverse_of_factor": Library(fails=True),
+    "solve_lower": Library(fails=True),
     "cholesky_pullback": Library(fails=True),
     "solve_definite": Library(),
     "inv": Library(True, 1, True),
@@ -52,8 +53,23 @@ BLOCKWISE = frozenset([
     "row_argmin", "row_cumsum", "logdet_of_factor",
 ])  # fmt: skip
 
-#: Sorting takes a second array of places.
+_SQUARE = "{n} * {n}"
+#: Libraries read what they factor, and work on a copy; sorting takes a second array of places.
 ROUTINES: dict[str, Routine] = OF_C | {
+    **{
+        name: Routine(f"{name}({{n}}, {{0}}, {{out}})", fails=True)
+        for name in ("cholesky", "tri_inverse")
+    },
+    "cholesky_pullback": Routine(
+        "cholesky_pullback({n}, {0}, {1}, {out}, {space})", (2, 2), f"2 * {_SQUARE}", True
+    ),
+    "inverse_definite_of_factor": Routine(
+        "inverse_of_factor({n}, {0}, {out}, {space})", space=_SQUARE, fails=True
+    ),
+    "solve_definite": Routine("solve_definite({n}, {r}, {0}, {out})", (2, -1), over=1),
+    "solve_lower": Routine(
+        "solve_lower({n}, {r}, {0}, {p[0]}, {out})", (2, -1), fails=True, over=1
+    ),
     "argsort": Routine(
         "row_order({n}, {0}, {out}, {space})", (1,), space="{n}", scratch="ptrdiff_t"
     ),

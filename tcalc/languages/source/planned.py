@@ -6,7 +6,8 @@ Extents decide between forms; dimensions of which nothing is said count NOMINAL.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -16,13 +17,19 @@ from ...graph.extents import NOMINAL, nominal
 from ...graph.nodes import Derivative, Expr, dimensions, postorder, variables
 from ...plan.lowering.candidates import planned
 from ...support.errors import ShapeError
-from ...support.machine import NOMINAL_MACHINE, Machine
+from ...support.machine import COMMON_FORMS, COMPILED_MACHINE, NOMINAL_MACHINE, Machine
 from .nodes import stable
 
 #: Extents by the names of dimensions.
 Known = tuple[tuple[str, int], ...]
 #: Nodes of a program up to which its forms are compared.
 COMPARED = 500
+
+
+def machine_of(words: Set[str]) -> Machine:
+    """What runs a program of a language with these `words` of its own."""
+    machine = COMPILED_MACHINE if "ahead" in words else NOMINAL_MACHINE
+    return machine if "congruence" in words else replace(machine, forms=COMMON_FORMS)
 
 
 def written_form(

@@ -11,17 +11,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from ...contraction.congruences import Between
 from ...contraction.paths import path_of
 from ...graph.extents import ONE, Coef, Extent, doubles_of, size_of
 from ...graph.nodes import Einsum, Expr, Labels
-from ...graph.products import indicates, selects
+from ...graph.products import Factors, indicates, selects
 from ...support.limits import spend
 from ..writing.gathers import Gather, SegmentSum, as_gather, as_segment_sum
 from .blocks import Blocks
-from .language import Code, Language, Operator, named, short_enough
-from .placed import PlacedProducts
+from .language import Code, Language, named, short_enough
 from .solves import Solves
-from .squares import weighted_square
+from .squares import SquaredProducts, weighted_square
 from .values import Embedding, Narrow, NodeCodes, Operand, moved_axes
 
 MIN_NAMED = 12
@@ -29,7 +29,7 @@ MIN_NAMED = 12
 PAIRED, LABELLED = 30, 2
 
 
-class Products(PlacedProducts):
+class Products(SquaredProducts):
     """How the products of one function are written.
 
     Parameters
@@ -179,6 +179,9 @@ class Products(PlacedProducts):
         by_blocks = self.blocks.written(whole, out, lambda code: self.scaled(coef, [code]))
         if by_blocks is not None:
             return by_blocks
+        found = self.solves.between(node, whole)
+        if found is not None:
+            return self.congruent(whole, out, coef, found)
         spelled = sorted(whole.operands, key=lambda item: any(item[0] is arg for arg in node.args))
         operands = self.solves.met(self.halves(spelled, out), out)
         if coef != ONE:
@@ -188,48 +191,17 @@ class Products(PlacedProducts):
             return language.trace(operands[0][0])
         return self.contracted(operands, whole.extents, out)
 
-    def halves(self, factors: Sequence[tuple[Expr, Labels]], out: Labels) -> list[Operand]:
-        """The operands; in X' diag(d) X with d >= 0 they are twice the product of sqrt(d) and X.
-
-        One array times its own transpose is half the work of two arrays.
-        """
-        found = weighted_square(factors, out)
-        # Of a diagonal the product has fewer axes than the operand.
-        if found is None or any(len({*factors[k][1]}) < len(factors[k][1]) for k in found[0]):
-            return self.squared(factors)
-        operands = [(self.values.code(arg), word) for arg, word in factors]
-        place, weights = found
-        weight = self.language.multiply([operands[k][0] for k in weights])
-        root = self.language.call(Operator("sqrt"), [weight])
-        if root is None:
-            return operands
-        word = factors[place[0]][1]
-        pair = [operands[place[0]], (root, operands[weights[0]][1])]
-        half = named(self.language, self.entrywise_pair(pair, word))
-        return [(half, factors[k][1]) for k in place]
-
-    def squared(self, factors: Sequence[tuple[Expr, Labels]]) -> list[Operand]:
-        """The operands; one that stands twice and is read nowhere else becomes its square.
-
-        Where all stand twice, at the same axes, they are two halves.
-        """
-        counts = Counter([(id(arg), word) for arg, word in factors])
-        if len({word for _, word in factors}) == 1 and {*counts.values()} == {2} and factors[2:]:
-            pairs = {id(arg): arg for arg, _ in factors}.values()
-            owned = [replace(self.values.code(e), fresh=self.values.read_twice(e)) for e in pairs]
-            half = named(self.language, replace(self.language.multiply(owned), fresh=False))
-            return [(half, factors[0][1])] * 2
-        found: dict[tuple[int, Labels, int], Operand] = {}
-        for k, (arg, word) in enumerate(factors):
-            twice = counts[id(arg), word] == 2 < len(factors) and self.values.read_twice(arg)
-            if not twice:
-                found[id(arg), word, k] = self.solves.operand(arg), word
-            elif (id(arg), word, -1) not in found:
-                code = self.values.code(arg)
-                square = self.language.multiply([replace(code, fresh=True), code])
-                # What it is multiplied with may have more axes.
-                found[id(arg), word, -1] = replace(square, fresh=False), word
-        return list(found.values())
+    def congruent(self, whole: Factors, out: Labels, coef: Coef, found: Between) -> Code:
+        """Symmetric matrices, which the other operands make, between an inverse on both sides."""
+        inverse, _ = whole.operands[found.inverse]
+        word = found.word([w for _, w in whole.operands], out)
+        word = (*[k for k in word if k not in found.inner], *found.inner)
+        rest = [whole.operands[k] for k in found.rest]
+        operands = self.solves.met(self.halves(rest, word), word)
+        inside = self.contracted(operands, whole.extents, word)
+        if coef != ONE:
+            inside = self.scaled(coef, [inside])
+        return self.arranged(self.solves.congruence(inverse, (inside, word), found), out)
 
     def contracted(
         self, operands: Sequence[Operand], extents: Mapping[int, Extent], out: Labels

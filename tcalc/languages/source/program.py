@@ -32,7 +32,6 @@ from ...graph.trees import leaves, unflatten
 from ...ops.matrix.divided_differences import Scalar, X
 from ...plan.lowering.orders import hoped_orders
 from ...support.limits import spend
-from ...support.machine import COMPILED_MACHINE, NOMINAL_MACHINE
 from ..writing.notation import takes_condition
 from .blocks import ROWS, Blocks, Blockwise, read_by_blocks
 from .formulas import applied, condition, given, unknown, written
@@ -49,7 +48,7 @@ from .nodes import (
     read_once,
     scaled_ahead,
 )
-from .planned import written_form
+from .planned import machine_of, written_form
 from .products import Products
 from .scope import FunctionScope, parameters, plain_key, unlike
 from .solves import factored, solvable
@@ -95,7 +94,7 @@ class SourceProgram(Sums):
     ) -> None:
         self.sizes = sizes or {}
         results, whole = leaves(tree), names is None and around is None
-        machine = COMPILED_MACHINE if "ahead" in language.own_words else NOMINAL_MACHINE
+        machine = machine_of(language.own_words)
         self.roots = written_form(results, self.sizes, machine, 1 if whole else times)
         if "ahead" in language.own_words:
             self.roots = hoisted(self.roots, self.sizes, machine)

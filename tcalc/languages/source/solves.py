@@ -10,20 +10,27 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...contraction.congruences import Between, between
 from ...graph.applications import apply
-from ...graph.nodes import Apply, Expr, Labels
+from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.operators import Op
+from ...graph.products import Factors
 from .language import Code, Language, Operator
 from .values import NodeCodes, Operand
 
 #: The words for products with inverses, by what `Meaning.inverts` says of their operand.
 SOLVES = {"positive": "solve_definite", "lower": "solve_lower", "general": "solve"}
-#: These; what is made of a factor; products of a vector and a stack of matrices; loops whose steps
-#: take so long that what needs no state is computed before them, for all at once.
-WORDS = frozenset({
-    *SOLVES.values(), "inverse_definite_of_factor", "logdet_definite_of_factor", "matmul_stacks",
-    "ahead",
+#: What is made of a Cholesky factor or of a triangle.
+OF_FACTORS = frozenset({
+    "inverse_definite_of_factor", "logdet_definite_of_factor", "solve_definite", "solve_lower",
 })  # fmt: skip
+#: These, and solves with other matrices; products of a vector and a stack of matrices; loops whose
+#: steps take so long that what needs no state is computed before them, for all at once.
+WORDS = OF_FACTORS | {"solve", "matmul_stacks", "ahead"}
+#: Words of languages that are compiled: LU factors that several solves share; solutions that are
+#: arrays of any number of axes; factors of stacks of matrices; symmetric matrices, or stacks of
+#: them, between the inverse of a triangle and its transpose.
+COMPILED = OF_FACTORS | {"lu", "solve_stacks", "factored_stacks", "congruence", "ahead"}
 
 
 def of_factor(op: Op) -> str:
@@ -33,7 +40,9 @@ def of_factor(op: Op) -> str:
 
 def factored(language: type[Language] | Language, e: Expr) -> bool:
     """Is e a function of one matrix that the language makes of a factor?"""
-    return isinstance(e, Apply) and of_factor(e.op) in language.own_words and e.args[0].ndim == 2
+    if not isinstance(e, Apply) or of_factor(e.op) not in language.own_words:
+        return False
+    return e.args[0].ndim == 2 or "factored_stacks" in language.own_words
 
 
 def factor_of(e: Apply) -> Expr:
@@ -45,6 +54,8 @@ def factor_of(e: Apply) -> Expr:
 def solvable(language: type[Language], e: Expr, shared: bool) -> bool:
     """Is e the inverse of a matrix, and has the language a word for products with it?"""
     inverts = e.op.meaning.inverts if isinstance(e, Apply) and e.ndim == 2 else ""
+    if inverts == "general" and "lu" in language.own_words:
+        return True
     return SOLVES.get(inverts) in language.own_words and not (shared and inverts == "general")
 
 
@@ -67,6 +78,7 @@ class Solves:
 
     def __init__(self, language: Language, values: NodeCodes) -> None:
         self.language, self.values = language, values
+        self.factored: dict[int, list[Code]] = {}
 
     def operand(self, e: Expr) -> Code:
         """The operand, which may be an inverse that is not written."""
@@ -101,7 +113,9 @@ class Solves:
         columns = [label for label in b[1] if label not in summed]
         if not isinstance(inverse, Unmade) or isinstance(b[0], Unmade):
             return None
-        if len(summed) != 1 or len(columns) > 1 or len(b[1]) != len(columns) + 1:
+        if len(summed) != 1 or len(b[1]) != len(columns) + 1:
+            return None
+        if len(columns) > 1 and "solve_stacks" not in self.language.own_words:
             return None
         (label,) = summed
         own = word[1 - word.index(label)]
@@ -109,21 +123,54 @@ class Solves:
             return None
         code, order = b
         if list(order) != [label, *columns]:
-            code = self.language.transpose(code, [1, 0])
+            code = self.language.transpose(code, [order.index(k) for k in (label, *columns)])
         return self.solution(inverse.node, word.index(label) == 0, code), (own, *columns)
+
+    def between(self, node: Einsum, whole: Factors) -> Between | None:
+        """Where the product has symmetric matrices between an inverse that is not written."""
+        if "congruence" not in self.language.own_words:
+            return None
+        operands = [(id(e), word) for e, word in whole.operands]
+        inverses = [
+            k
+            for k, (e, _) in enumerate(whole.operands)
+            if isinstance(e, Apply) and e.op.meaning.inverts == "lower" and self.values.unwritten(e)
+        ]
+        found = between(operands, inverses, node.out)
+        return found if found is not None and found.symmetric(node, whole) else None
+
+    def congruence(self, inverse: Expr, b: Operand, found: Between) -> Operand:
+        """Symmetric matrices, the last axes of b, between an inverse and its transpose."""
+        renamed = dict(zip(found.inner, found.outer, strict=True))
+        code = self.call("congruence", [self.values.kept(inverse.args[0]), b[0]])
+        return code, tuple([renamed.get(label, label) for label in b[1]])
 
     def of_factor(self, e: Apply) -> Code:
         """A function of one matrix, made of its factor."""
-        return self.call(of_factor(e.op), [self.values.kept(factor_of(e))])
+        word = Operator(of_factor(e.op), (), 2, [e.shape])
+        return self.word(word, [self.values.kept(factor_of(e))])
+
+    def lu(self, matrix: Expr) -> list[Code]:
+        """The LU factors of a matrix and how its rows are exchanged, made once."""
+        if id(matrix) not in self.factored:
+            shapes = [matrix.shape, matrix.shape[:1]]
+            found = self.word(Operator("lu", (), 2, shapes), [self.values.kept(matrix)])
+            self.factored[id(matrix)] = [self.language.part(found, k) for k in range(2)]
+        return self.factored[id(matrix)]
 
     def call(self, word: str, args: Sequence[Code], *params: str) -> Code:
-        found = self.language.call(Operator(word, params), args)
+        return self.word(Operator(word, params), args)
+
+    def word(self, op: Operator, args: Sequence[Code]) -> Code:
+        found = self.language.call(op, args)
         assert found is not None
         return found
 
     def solution(self, inverse: Apply, transposed: bool, b: Code) -> Code:
         """An inverse, or its transpose, times a vector or a matrix."""
         name = SOLVES[inverse.op.meaning.inverts]
+        if name not in self.language.own_words:
+            return self.call("solve_lu", [*self.lu(inverse.args[0]), b], str(transposed))
         definite = name == "solve_definite"
         matrix = self.values.kept(factor_of(inverse) if definite else inverse.args[0])
         if name == "solve" and transposed:

@@ -320,6 +320,7 @@ def spelled_otherwise(roots: Sequence[Expr], lowered: Lowered, given: Given) -> 
         spellings = [multiplied_out(roots), factored(roots), by_products, orthonormal(roots)]
         if not given.unfused:
             spellings += by_triangles([roots, *spellings])
+        if not given.unfused or "congruence" in given.machine.forms:
             spellings.append(by_halves())
         for other in _others(roots, spellings):
             found = _within(BEYOND * lowered.made, other, given)

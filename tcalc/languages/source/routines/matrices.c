@@ -25,7 +25,7 @@ static int jet_solve(ptrdiff_t n, int q, real *a, real *x, real *pivots)
         for (int part = whole; part; part = (part - 1) & whole)
             multiply(n, n, n, -1, a + part * n * n, n, 1, x + (whole ^ part) * n * n, n, 1, 1,
                      x + whole * n * n, n);
-        eliminated(n, n, a, pivots, x + whole * n * n);
+        eliminated(n, n, a, pivots, 0, x + whole * n * n);
     }
     return 0;
 }

@@ -131,17 +131,27 @@ static void product(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const real *a, ptrdif
     multiply(m, n, k, 1, a, ai, ak, b, bk, bj, 0, c, n);
 }
 
-/* c = alpha a b for a triangle a of n rows and b of r columns, by rows that are as long as they need. */
-static void multiply_triangle(ptrdiff_t n, ptrdiff_t r, real alpha, const real *a, ptrdiff_t ai,
-                              ptrdiff_t ak, int upper, const real *b, ptrdiff_t bk, ptrdiff_t bj,
-                              real *c, ptrdiff_t ci)
+/* out = alpha x y + beta out, as what is shared with plans calls it. A column is no matrix. */
+static void block_product(real alpha, const real *x, ptrdiff_t xr, ptrdiff_t xc, const real *y,
+                          ptrdiff_t yr, ptrdiff_t yc, real beta, real *out, ptrdiff_t ldo,
+                          ptrdiff_t m, ptrdiff_t k, ptrdiff_t n)
 {
-    enum { PANEL = 48 };
-    for (ptrdiff_t low = 0; low < n; low += PANEL) {
-        ptrdiff_t high = n - low < PANEL ? n : low + PANEL, from = upper ? low : 0;
-        multiply(high - low, r, (upper ? n : high) - from, alpha, a + low * ai + from * ak, ai, ak,
-                 b + from * bk, bk, bj, 0, c + low * ci, ci);
+    if (n != 1) {
+        multiply(m, n, k, alpha, x, xr, xc, y, yr, yc, beta, out, ldo);
+        return;
     }
+    for (ptrdiff_t i = 0; i < m; i++)
+        out[i * ldo] = beta == 0 ? 0 : beta * out[i * ldo];
+    for (ptrdiff_t i = 0; xc == 1 && i < m; i++) {
+        real sum = 0;
+#pragma omp simd reduction(+: sum)
+        for (ptrdiff_t l = 0; l < k; l++)
+            sum += x[i * xr + l] * y[l * yr];
+        out[i * ldo] += alpha * sum;
+    }
+    for (ptrdiff_t l = 0; xc != 1 && l < k; l++)
+        for (ptrdiff_t i = 0; i < m; i++)
+            out[i * ldo] += x[i * xr + l * xc] * (alpha * y[l * yr]);
 }
 
 /* c = alpha a b + beta c on and below the diagonal alone, or on and above it, by halves. */

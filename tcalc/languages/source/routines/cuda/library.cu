@@ -138,9 +138,23 @@ static int solve_factored(Device on, ptrdiff_t n, ptrdiff_t r, const real *l, re
     return 0;
 }
 
-static int library_solve_definite(Device on, ptrdiff_t n, const real *l, real *x)
+/* x = l^-1 x, or that of the transposed matrix, for x of r columns; a zero on l's diagonal is refused. */
+static int library_solve_lower(Device on, ptrdiff_t n, ptrdiff_t r, const real *l, int transposed,
+                               real *x)
 {
-    return solve_factored(on, n, 1, l, x);
+    const real one = 1;
+    if (!n || !r)
+        return 0;
+    LAUNCH(find_zero, blocks(n, THREADS), THREADS, on.stream, n, l, on.failed);
+    return CUBLAS_TRSM(on.blas, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER,
+                       transposed ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, (int)r, (int)n, &one,
+                       l, (int)n, x, (int)r) != CUBLAS_STATUS_SUCCESS;
+}
+
+/* x = (l l')^-1 x for x of r columns. */
+static int library_solve_definite(Device on, ptrdiff_t n, ptrdiff_t r, const real *l, real *x)
+{
+    return library_solve_lower(on, n, r, l, 0, x) || library_solve_lower(on, n, r, l, 1, x);
 }
 
 /* x = (l l')^-1; `space` holds a matrix. */

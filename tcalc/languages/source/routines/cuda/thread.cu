@@ -13,29 +13,20 @@ FUNCTION void multiply(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, real alpha, const 
         }
 }
 
-/* x = l^-1 x for a lower triangle l, with ones on its diagonal if `unit`: r columns. Rows of l are li
-   apart and columns lj. */
-FUNCTION void solve_lower(ptrdiff_t n, ptrdiff_t r, const real *l, ptrdiff_t li, ptrdiff_t lj, real *x,
-                          ptrdiff_t xi, int unit)
+/* x = l^-1 x for a lower triangle l, r columns: or with the TRANSPOSED one, or a UNIT one, which has
+   ones on its diagonal. */
+enum { TRANSPOSED = 1, UNIT = 2 };
+FUNCTION void solve_triangle(const real *l, ptrdiff_t lr, ptrdiff_t lc, int how, real *x,
+                             ptrdiff_t ldx, ptrdiff_t n, ptrdiff_t r)
 {
-    for (ptrdiff_t i = 0; i < n; i++)
+    for (ptrdiff_t step = 0; step < n; step++)
         for (ptrdiff_t j = 0; j < r; j++) {
-            real left = x[i * xi + j];
-            for (ptrdiff_t k = 0; k < i; k++)
-                left -= l[i * li + k * lj] * x[k * xi + j];
-            x[i * xi + j] = unit ? left : left / l[i * (li + lj)];
-        }
-}
-
-/* x = u^-1 x for an upper triangle u: r columns of x. */
-FUNCTION void solve_upper(ptrdiff_t n, ptrdiff_t r, const real *u, ptrdiff_t ui, real *x, ptrdiff_t xi)
-{
-    for (ptrdiff_t i = n; i-- > 0;)
-        for (ptrdiff_t j = 0; j < r; j++) {
-            real left = x[i * xi + j];
-            for (ptrdiff_t k = i + 1; k < n; k++)
-                left -= u[i * ui + k] * x[k * xi + j];
-            x[i * xi + j] = left / u[i * (ui + 1)];
+            const ptrdiff_t i = how & TRANSPOSED ? n - 1 - step : step;
+            const ptrdiff_t first = how & TRANSPOSED ? i + 1 : 0, last = how & TRANSPOSED ? n : i;
+            real left = x[i * ldx + j];
+            for (ptrdiff_t k = first; k < last; k++)
+                left -= (how & TRANSPOSED ? l[k * lr + i * lc] : l[i * lr + k * lc]) * x[k * ldx + j];
+            x[i * ldx + j] = how & UNIT ? left : left / l[i * (lr + lc)];
         }
 }
 
