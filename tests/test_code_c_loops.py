@@ -144,7 +144,7 @@ def test_few_rows_are_written_out_by_the_compiler() -> None:
     value = filtered()
     made = {k: tc.to_code(value, "c", sizes={"k": k, "n": 99}) for k in (2, 16)}
     assert re.search(r"k == 2\)\n.*\n +return f_sized\(F, Y, 2, n, out, work\);", made[2])
-    assert made[2].count("cholesky(k, ") == 1
+    assert len(re.findall(r"cholesky\(\w+, k\)", made[2])) == 1
     assert "f_sized" not in header_of(made[2]) + made[16] + tc.to_code(value, "c")
 
 

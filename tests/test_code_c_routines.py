@@ -117,6 +117,79 @@ def test_factors_and_inverses_of_all_sizes(flags: tuple[str, ...], tmp_path: Pat
             np.testing.assert_allclose(mine, other, rtol=0, atol=1e-11 * size, err_msg=str(n))
 
 
+def solved() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
+    """Expressions, the routine that computes them, and what they are of arrays a, y, b, t, k and x.
+
+    Here k = a a' + 1 is definite, x the inverse of its factor, t a stack of symmetric matrices.
+    """
+    K, y = A @ A.T + tc.eye("n"), tc.var("y", "n")
+    B, T = tc.var("B", ("n", "m")), tc.var("T", ("p", "n", "n"))
+    S = (T + tc.transpose(T, (0, 2, 1))) / 2
+    lower, X = la.tri_inverse(A), la.tri_inverse(la.cholesky(K))
+    both = tc.einsum("ij,pjk,lk->pil", X, S, X)
+    inv, tril = np.linalg.inv, np.tril
+    return {
+        "a triangle": (lower @ y, "solve_lower", lambda a, y, *_: inv(tril(a)) @ y),
+        "transposed": (lower.T @ y, "solve_lower", lambda a, y, *_: inv(tril(a)).T @ y),
+        "columns": (lower @ B, "solve_lower", lambda a, y, b, *_: inv(tril(a)) @ b),
+        "rows": (B.T @ lower, "solve_lower", lambda a, y, b, *_: b.T @ inv(tril(a))),
+        "definite": (tc.inv(K) @ y, "solve_definite", lambda a, y, b, t, k, x: inv(k) @ y),
+        "definite, columns": (
+            tc.inv(K) @ B, "solve_definite", lambda a, y, b, t, k, x: inv(k) @ b,
+        ),
+        "definite, a stack": (
+            tc.einsum("ij,pjk->pik", tc.inv(K), T), "solve_definite",
+            lambda a, y, b, t, k, x: inv(k) @ t,
+        ),
+        "general": (tc.inv(A) @ B, "eliminated", lambda a, y, b, *_: inv(a) @ b),
+        "general, both ways": (
+            (tc.inv(A) @ y, y @ tc.inv(A)), "eliminated",
+            lambda a, y, *_: (inv(a) @ y, y @ inv(a)),
+        ),
+        "a congruence": (
+            X @ (A + A.T) @ X.T, "congruence", lambda a, y, b, t, k, x: x @ (a + a.T) @ x.T,
+        ),
+        "of a stack": (both, "congruence", lambda a, y, b, t, k, x: x @ t @ x.T),
+        "and its operand": (
+            (both, S), "congruence", lambda a, y, b, t, k, x: (x @ t @ x.T, t),
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("flags", [(), ("-DCBLAS",), ("-DSINGLE",)], ids=str)
+def test_solutions_of_all_sizes_make_no_inverse(flags: tuple[str, ...], tmp_path: Path) -> None:
+    """By halves from 17 rows on, and vectors from 33 on; what cannot be solved is refused."""
+    rng, rows = np.random.default_rng(0), solved()
+    real, near = (np.float32, 2e-4) if "-DSINGLE" in flags else (np.float64, 1e-11)
+    jobs = [Job(name, tree, {}, {}) for name, (tree, _, _) in rows.items()]
+    given = blas(tmp_path) if "-DCBLAS" in flags else flags
+    for program, (_, routine, meaning) in zip(
+        compiled(jobs, tmp_path, "-O1", *given), rows.values(), strict=True
+    ):
+        _, _, body = program.source.rpartition(f"\nint {program.name}(")
+        assert f"{routine}(" in body, program.job.name
+        assert not any(word in body for word in (" inv(", "tri_inverse(", "inverse_definite("))
+        assert body.count("lu(") == (routine == "eliminated")
+        for n, m in ((0, 2), (1, 1), (2, 3), (16, 1), (17, 20), (33, 65), (70, 0), (131, 3)):
+            a = rng.normal(size=(n, n)) / max(1, n) ** 0.5 + 3 * np.eye(n)
+            b, t = rng.normal(size=(n, m)), rng.normal(size=(2, n, n))
+            arrays = {"A": a, "y": rng.normal(size=n), "B": b, "T": t + t.transpose(0, 2, 1)}
+            job = program.job._replace(arrays=arrays, sizes={"n": n, "m": m, "p": 2})
+            status, found = called(program.library, program.source, program.name, job, real)
+            assert status == 0
+            k = a @ a.T + np.eye(n)
+            expected = meaning(*arrays.values(), k, np.linalg.inv(np.linalg.cholesky(k)))
+            wanted = expected if isinstance(expected, tuple) else (expected,)
+            for mine, other in zip(found, wanted, strict=True):
+                size = np.abs(other).max(initial=1)
+                text = f"{job.name} {n} {m}"
+                np.testing.assert_allclose(mine, other, rtol=0, atol=near * size, err_msg=text)
+        if routine in ("solve_lower", "eliminated"):
+            zero = {**arrays, "A": np.zeros((131, 131))}
+            job = job._replace(arrays=zero)
+            assert called(program.library, program.source, program.name, job, real)[0] == 1
+
+
 def test_minors_at_matrices_of_any_rank(tmp_path: Path) -> None:
     """Derivatives of a determinant exist where no inverse does."""
     v = tc.var("v", "n")

@@ -111,10 +111,10 @@ def test_a_definite_matrix_is_factored_once_and_solved_with() -> None:
     text = body(value)
     assert text.count("cholesky(") == 1
     assert "solve_definite(" in text
-    assert "inverse_of_factor(" not in text
+    assert "inverse_definite(" not in text
     text = body((value, tc.grad(value, P)))
     assert text.count("cholesky(") == 1
-    assert text.count("inverse_of_factor(") == 1
+    assert text.count("inverse_definite(") == 1
 
 
 def test_functions_of_numbers_stand_in_loops_that_have_vectors_of_them() -> None:

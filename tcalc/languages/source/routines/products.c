@@ -131,7 +131,40 @@ static void product(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const real *a, ptrdif
     multiply(m, n, k, 1, a, ai, ak, b, bk, bj, 0, c, n);
 }
 
-/* out = alpha x y + beta out, as what is shared with plans calls it. A column is no matrix. */
+/* out += alpha x y for a column y, entries of out `step` apart: four rows, or columns, at a time. */
+static inline void add_column(real alpha, const real *x, ptrdiff_t xr, ptrdiff_t xc, const real *y,
+                       ptrdiff_t yr, real *out, ptrdiff_t step, ptrdiff_t m, ptrdiff_t k)
+{
+    ptrdiff_t i = 0, l = 0;
+    for (; xc == 1 && i + 4 <= m; i += 4) {
+        const real *x0 = x + i * xr, *x1 = x0 + xr, *x2 = x1 + xr, *x3 = x2 + xr;
+        real y0 = 0, y1 = 0, y2 = 0, y3 = 0;
+#pragma omp simd reduction(+: y0, y1, y2, y3)
+        for (ptrdiff_t q = 0; q < k; q++) {
+            y0 += x0[q] * y[q * yr];
+            y1 += x1[q] * y[q * yr];
+            y2 += x2[q] * y[q * yr];
+            y3 += x3[q] * y[q * yr];
+        }
+        out[i * step] += alpha * y0;
+        out[(i + 1) * step] += alpha * y1;
+        out[(i + 2) * step] += alpha * y2;
+        out[(i + 3) * step] += alpha * y3;
+    }
+    for (; xc != 1 && l + 4 <= k; l += 4) {
+        const real *x0 = x + l * xc, *x1 = x0 + xc, *x2 = x1 + xc, *x3 = x2 + xc;
+        const real y0 = alpha * y[l * yr], y1 = alpha * y[(l + 1) * yr];
+        const real y2 = alpha * y[(l + 2) * yr], y3 = alpha * y[(l + 3) * yr];
+#pragma omp simd
+        for (ptrdiff_t q = 0; q < m; q++)
+            out[q * step] += x0[q * xr] * y0 + x1[q * xr] * y1 + x2[q * xr] * y2 + x3[q * xr] * y3;
+    }
+    for (; i < m; i++)
+        for (ptrdiff_t q = l; q < k; q++)
+            out[i * step] += alpha * x[i * xr + q * xc] * y[q * yr];
+}
+
+/* out = alpha x y + beta out, as what is shared with plans calls it. */
 static void block_product(real alpha, const real *x, ptrdiff_t xr, ptrdiff_t xc, const real *y,
                           ptrdiff_t yr, ptrdiff_t yc, real beta, real *out, ptrdiff_t ldo,
                           ptrdiff_t m, ptrdiff_t k, ptrdiff_t n)
@@ -140,18 +173,13 @@ static void block_product(real alpha, const real *x, ptrdiff_t xr, ptrdiff_t xc,
         multiply(m, n, k, alpha, x, xr, xc, y, yr, yc, beta, out, ldo);
         return;
     }
-    for (ptrdiff_t i = 0; i < m; i++)
+    for (ptrdiff_t i = 0; beta != 1 && i < m; i++)
         out[i * ldo] = beta == 0 ? 0 : beta * out[i * ldo];
-    for (ptrdiff_t i = 0; xc == 1 && i < m; i++) {
-        real sum = 0;
-#pragma omp simd reduction(+: sum)
-        for (ptrdiff_t l = 0; l < k; l++)
-            sum += x[i * xr + l] * y[l * yr];
-        out[i * ldo] += alpha * sum;
-    }
-    for (ptrdiff_t l = 0; xc != 1 && l < k; l++)
-        for (ptrdiff_t i = 0; i < m; i++)
-            out[i * ldo] += x[i * xr + l * xc] * (alpha * y[l * yr]);
+    if (ldo == 1 && yr == 1) /* as compilers make vectors of it */
+        xc == 1 ? add_column(alpha, x, xr, 1, y, 1, out, 1, m, k)
+                : add_column(alpha, x, 1, xc, y, 1, out, 1, m, k);
+    else
+        add_column(alpha, x, xr, xc, y, yr, out, ldo, m, k);
 }
 
 /* c = alpha a b + beta c on and below the diagonal alone, or on and above it, by halves. */
