@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -188,6 +189,27 @@ def test_solutions_of_all_sizes_make_no_inverse(flags: tuple[str, ...], tmp_path
             zero = {**arrays, "A": np.zeros((131, 131))}
             job = job._replace(arrays=zero)
             assert called(program.library, program.source, program.name, job, real)[0] == 1
+
+
+def test_what_a_routine_overwrites_is_read_before(tmp_path: Path) -> None:
+    """Matrices of a stack that others read too are held once, as what is made of them."""
+    T, y = tc.var("T", ("p", "n", "n")), tc.var("y", "n")
+    X = la.tri_inverse(la.cholesky(A @ A.T + tc.eye("n")))
+    S = tc.exp(T + tc.transpose(T, (0, 2, 1)))
+    both = tc.einsum("ij,pjk,lk->pil", X, S, X)
+    tree = (tc.einsum("pij,qij->pq", both, both), tc.einsum("pij,i,j->p", S, y, tc.inv(A) @ y))
+    source = tc.to_code(tree, "c", "f0", sizes={"n": 300, "p": 3})
+    (total,) = re.findall(r"return \(size_t\)\((.*)\) \* sizeof", source)
+    assert [sorted(size.split(" * ")) for size in total.split(" + ")].count(["n", "n", "p"]) == 1
+    rng = np.random.default_rng(0)
+    a, t, v = rng.normal(size=(40, 40)), rng.normal(size=(3, 40, 40)), rng.normal(size=40)
+    job = Job("f", tree, {"A": a, "T": t, "y": v}, {"n": 40, "p": 3})
+    status, found = called(built(source, tmp_path), source, "f0", job)
+    assert status == 0
+    s, x = np.exp(t + t.transpose(0, 2, 1)), np.linalg.inv(np.linalg.cholesky(a @ a.T + np.eye(40)))
+    c = (x @ s @ x.T).reshape(3, -1)
+    for mine, other in zip(found, (c @ c.T, s @ np.linalg.solve(a, v) @ v), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-8)
 
 
 def test_minors_at_matrices_of_any_rank(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from .c_histories import kept_in_place
 from .c_memory import narrowed, reused
 from .c_nests import Array, Line, Node, Statement, atom, flat, lettered, lines, replaced, texts
 from .c_rows import by_rows_together, turned_ahead
+from .c_schedule import in_place_last
 from .c_tiles import by_parts
 from .c_values import Value, value
 from .c_words import KEYWORDS, LIBRARY, OWN
@@ -113,8 +114,8 @@ def prepared(language: Writer, f: FunctionText, alone: bool = True) -> Prepared:
     for v in f.parameters.values():
         language.shape(v.shape)
     statements = [line for line in f.body if isinstance(line, Statement)]
-    nodes = [node for s in statements for node in s.nodes]
     arrays = {a.name: a for s in statements for a in s.made}
+    nodes = [node for s in in_place_last(statements, arrays) for node in s.nodes]
     results, names = [], dict[str, str]()
     taken = {*scope.taken, *scope.sizes.values(), *names}
     for label, leaf in leaves(value(f.result)):

@@ -22,7 +22,7 @@ from .blocks import Blocks
 from .language import Code, Language, named, short_enough
 from .solves import Solves
 from .squares import SquaredProducts, weighted_square
-from .values import Embedding, Narrow, NodeCodes, Operand, moved_axes
+from .values import AnyOrder, Embedding, Narrow, NodeCodes, Operand, moved_axes
 
 MIN_NAMED = 12
 #: Steps of the text of a product of two operands, and of each of their labels.
@@ -194,14 +194,24 @@ class Products(SquaredProducts):
     def congruent(self, whole: Factors, out: Labels, coef: Coef, found: Between) -> Code:
         """Symmetric matrices, which the other operands make, between an inverse on both sides."""
         inverse, _ = whole.operands[found.inverse]
-        word = found.word([w for _, w in whole.operands], out)
-        word = (*[k for k in word if k not in found.inner], *found.inner)
+        stack = [k for k in out if k not in found.outer]
+        word = (*stack, *found.inner)
         rest = [whole.operands[k] for k in found.rest]
         operands = self.solves.met(self.halves(rest, word), word)
         inside = self.contracted(operands, whole.extents, word)
         if coef != ONE:
             inside = self.scaled(coef, [inside])
-        return self.arranged(self.solves.congruence(inverse, (inside, word), found), out)
+        made = self.solves.congruence(inverse, inside)
+        # They are symmetric: either of their axes is the first one.
+        return self.new((made, (*stack, *[k for k in out if k in found.outer])), out)
+
+    def new(self, operand: Operand, order: Sequence[int]) -> Code:
+        """A new array with axes in this order, under its name where the language has any order."""
+        code, word = operand
+        perm = [word.index(label) for label in order]
+        if isinstance(self.language, AnyOrder):
+            return self.language.turned_array(code, perm)
+        return self.language.transpose(code, perm)
 
     def contracted(
         self, operands: Sequence[Operand], extents: Mapping[int, Extent], out: Labels
@@ -303,7 +313,7 @@ class Products(SquaredProducts):
         right = [k for k in out if k in b[1] and k not in shared]
         solved = self.solves.solved(a, b, summed)
         if solved is not None:
-            return self.arranged(solved, out)
+            return self.new(solved, out)
         a, b = self.solves.made(a), self.solves.made(b)
         if not summed:
             return self.entrywise_pair([a, b], out)

@@ -139,11 +139,9 @@ class Solves:
         found = between(operands, inverses, node.out)
         return found if found is not None and found.symmetric(node, whole) else None
 
-    def congruence(self, inverse: Expr, b: Operand, found: Between) -> Operand:
+    def congruence(self, inverse: Expr, b: Code) -> Code:
         """Symmetric matrices, the last axes of b, between an inverse and its transpose."""
-        renamed = dict(zip(found.inner, found.outer, strict=True))
-        code = self.call("congruence", [self.values.kept(inverse.args[0]), b[0]])
-        return code, tuple([renamed.get(label, label) for label in b[1]])
+        return self.call("congruence", [self.values.kept(inverse.args[0]), b])
 
     def of_factor(self, e: Apply) -> Code:
         """A function of one matrix, made of its factor."""
