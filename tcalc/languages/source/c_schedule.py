@@ -10,9 +10,14 @@ from collections.abc import Mapping, Sequence
 
 from ...support.limits import spend
 from .c_nests import Array, Call, Statement, flat, targets, words
+from .c_routine_rows import ROUTINES
 
 #: Axes from which an array is worth that.
 AXES = 3
+#: Routines that work in place.
+OVERWRITING = frozenset([
+    row.call.partition("(")[0] for row in ROUTINES.values() if row.over is not None
+])  # fmt: skip
 #: Statements of a program up to which they are ordered, and pairs that are compared in a step.
 ORDERED, PAIRS_A_STEP = 400, 16
 
@@ -41,11 +46,16 @@ def in_place_last(
     while k + 1 < len(found):
         copy, call = found[k : k + 2]
         made = copy.writes if len(copy.writes) == 1 and copy.writes <= call.writes else frozenset()
-        calls = any(isinstance(node, Call) for node in flat(call.statement.nodes))
+        calls = any(isinstance(n, Call) and _overwrites(n) for n in flat(call.statement.nodes))
         for source in copy.names & large - copy.writes if calls and made <= large else ():
             found, k = _ordered(found, k, source)
         k += 1
     return [s.statement for s in found]
+
+
+def _overwrites(call: Call) -> bool:
+    """Is it one of a routine that works in place?"""
+    return call.text.partition("(")[0] in OVERWRITING
 
 
 def _ordered(found: list[_Named], k: int, source: str) -> tuple[list[_Named], int]:
@@ -54,7 +64,8 @@ def _ordered(found: list[_Named], k: int, source: str) -> tuple[list[_Named], in
     begun = max([j for j in range(k) if source in found[j].writes], default=-1) + 1
     before, after = found[begun:k], found[k + 2 :]
     readers = [s for s in (*before, *after) if source in s.names]
-    needed = _needed([*before, *after], [*readers, *[s for s in before if s.meets(call)]])
+    given = [s for s in before if s.meets(copy) or s.meets(call)]
+    needed = _needed([*before, *after], [*readers, *given])
     if any(s.meets(copy) or s.meets(call) for s in needed if s in after):
         return found, k
     if any(source in s.writes for s in needed):
