@@ -64,6 +64,12 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert not [link for link in inside if not (path.parent / link).exists()]
 
 
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+def test_no_page_holds_two_versions(path: Path) -> None:
+    """As merges leave them that were not ended."""
+    assert not re.search(r"^(<{7}|={7}|>{7})( |$)", text(path), re.MULTILINE)
+
+
 def commands() -> list[tuple[str, str]]:
     found = []
     for path in DOCUMENTS:

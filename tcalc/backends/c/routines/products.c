@@ -1,8 +1,8 @@
 /* Dense linear algebra on row-major matrices: a pointer and the strides of rows and of columns.
 
    Most work is handed to gemm; what is written out, here and in the triangles that programs share,
-   is what LAPACK and BLAS are slow at, small triangles and copies between them. Routines that return an int return 0, or 1 where the
-   caller has to do it another way or to raise an error. */
+   is what LAPACK and BLAS are slow at, small triangles and copies between them. Routines that return
+   an int return 0, or 1 where the caller has to do it another way or to raise an error. */
 
 #include <float.h>
 #ifdef __SSE2__
