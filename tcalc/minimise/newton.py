@@ -176,9 +176,10 @@ class _NewtonSearch:
         return gain > 0 and not self.is_noise(gain, step)
 
     def is_rounded(self, step: tuple[Array, ...], along: float) -> bool:
-        """Is what a step could gain lost in the rounding of the objective?"""
+        """Is what a step could gain, or many of them, lost in the rounding of the objective?"""
         small = -along <= self.eps**0.5 * max(1.0, abs(self.fun))
-        return self.definite and small and self.is_noise(-along, step)
+        lost = self.definite and small and self.is_noise(-along, step)
+        return lost and not self.falls_beyond(step)
 
     def is_noise(self, gain: float, step: tuple[Array, ...]) -> bool:
         """Is a difference of the objective's values one of rounding?"""
