@@ -6,13 +6,12 @@ numbers stand in loops of their own, which compilers have vectors for.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .c_fusion import calls_functions, places, row_of
-from .c_nests import Array, Call, Line, Loop, Node, atom, flat, mapped, targets, words
+from .c_nests import Array, Call, Line, Loop, Node, atom, flat, stored, targets, words
 from .c_rows import terms
 from .scope import unlike
 
@@ -114,7 +113,7 @@ class _Part:
         i, low, found = loop.index, loop.first, list[Node]()
         if not self.products:
             entries = {name: f"{array}[{i} - {low}]" for name, array in numbers.items()}
-            return [loop.around([_held(node, entries) for node in self.nodes])]
+            return [loop.around([stored(node, entries) for node in self.nodes])]
         count = loop.extent if low == "0" else f"{loop.extent} - {low}"
         for p in self.products:
             y = numbers.get(p.result, p.result)
@@ -141,17 +140,6 @@ def _from(name: str, low: str, apart: str = "1") -> str:
     """A pointer to a row of an array, to a later one than the first."""
     step = low if apart == "1" else f"{low} * {atom(apart)}"
     return name if low == "0" else f"{name} + {step}"
-
-
-def _held(node: Node, entries: Mapping[str, str]) -> Node:
-    """The statement with numbers in arrays."""
-    if not entries:
-        return node
-    pattern = re.compile(rf"\b({'|'.join(entries)})\b")
-    found = mapped(node, lambda text: pattern.sub(lambda m: entries[m[0]], text))
-    if isinstance(found, Line) and isinstance(node, Line) and node.written in entries:
-        found.kind = ""
-    return found
 
 
 def _parts(loop: Loop, local: Mapping[str, str]) -> list[_Part]:

@@ -212,6 +212,17 @@ def mapped(node: Node, text: Mapping[str, str] | object) -> Node:
     return Line(text(node.target), node.sign, text(node.value), node.kind)
 
 
+def stored(node: Node, entries: Mapping[str, str]) -> Node:
+    """The statement with numbers where `entries` says that they are held."""
+    if not entries:
+        return node
+    pattern = re.compile(rf"\b({'|'.join(entries)})\b")
+    found = mapped(node, lambda text: pattern.sub(lambda m: entries[m[0]], text))
+    if isinstance(found, Line) and isinstance(node, Line) and node.written in entries:
+        found.kind = ""
+    return found
+
+
 def place(index: Sequence[str], shape: Sequence[str]) -> str:
     """The place of an entry in memory, rows after each other."""
     text = factor = ""

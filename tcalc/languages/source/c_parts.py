@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .c_nests import Array, Call, Line, Node, flat, lines, mapped, targets, words
+from .c_nests import Array, Call, Line, Node, flat, lines, stored, targets, words
 
 #: Lines of a function that stays whole, and from which a part ends.
 WHOLE, ENDED = 200, 100
@@ -63,12 +63,12 @@ def parted(
         for w, line in made.items()
         if w not in copied and sum([w in words_ for words_ in named]) > 1
     ]
-    stored = {a.name: f"{a.name}[0]" for a in numbers}
+    entries = {a.name: f"{a.name}[0]" for a in numbers}
     parts = []
     for k, (group, words_) in enumerate(zip(groups, named, strict=True), 1):
         own: list[Node] = [line for w, line in copied.items() if w in words_]
-        mine = [*own, *[_stored(node, stored) for node in group]]
-        given = [w for w in [*known, *stored] if w in words_]
+        mine = [*own, *[stored(node, entries) for node in group]]
+        given = [w for w in [*known, *entries] if w in words_]
         fails = any(isinstance(node, Call) and node.status for node in flat(mine))
         parts.append(Part(f"{name}{k}", given, mine, fails))
     return parts, numbers
@@ -83,14 +83,3 @@ def _groups(nodes: Sequence[Node]) -> list[list[Node]]:
             ends.append(k)
             count = 0
     return [[*nodes[a:b]] for a, b in pairwise([*ends, len(nodes)]) if a < b]
-
-
-def _stored(node: Node, names: Mapping[str, str]) -> Node:
-    """The statement with numbers in memory."""
-    if not names:
-        return node
-    pattern = re.compile(rf"\b({'|'.join(names)})\b")
-    found = mapped(node, lambda text: pattern.sub(lambda m: names[m[0]], text))
-    if isinstance(node, Line) and isinstance(found, Line) and node.written in names:
-        found.kind = ""
-    return found
