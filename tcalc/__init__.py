@@ -8,58 +8,61 @@
 
 import typing as _typing
 
-from . import linalg as linalg
-from . import numpy as numpy
-from . import rules as rules
-from . import scipy as scipy
-from .graph.arraylike import surface as _surface
-from .graph.nodes import Expr as Expr
-from .graph.variables import var as var
-from .loops.build import build as build
-from .loops.fold import fold as fold
-from .loops.scans import *
-from .ops.arithmetic import *
-from .ops.axes import *
-from .ops.bessel import *
-from .ops.constructors import *
-from .ops.declared import elementwise as elementwise
-from .ops.diagonals import *
-from .ops.differences import *
-from .ops.einsum import *
-from .ops.elementwise import *
-from .ops.entrywise import *
-from .ops.incomplete import *
-from .ops.indexing import *
-from .ops.joining import *
-from .ops.matrix.inverse import *
-from .ops.matrix.norms import *
-from .ops.ordering import *
-from .ops.products import *
-from .ops.reductions import *
-from .ops.reshape import *
-from .ops.special import *
-from .ops.stacking import *
-from .ops.statistics import *
-from .ops.triangles import *
-from .ops.views import *
-from .rules.expand import expand as expand
-from .rules.strategy import simplify as simplify
-from .run.backends import wait_for_compiler as wait_for_compiler
-from .run.compile import compile as compile
-from .run.compiled import Compiled as Compiled
-from .run.transforms import *
-from .support.errors import Error as Error
-from .support.errors import LimitError as LimitError
-from .support.errors import LinAlgError as LinAlgError
-from .support.errors import MemoryLimitError as MemoryLimitError
-from .support.errors import ParseError as ParseError
-from .support.errors import PartitionError as PartitionError
-from .support.errors import ShapeError as ShapeError
-from .support.errors import TraceError as TraceError
-from .support.errors import UnsupportedError as UnsupportedError
-from .support.late_rows import LateRows as _LateRows
-from .support.limits import limits as limits
-from .support.version import __version__ as __version__
+from .support.collector import resting_collector as _resting_collector
+
+with _resting_collector(lasting=True):
+    from . import linalg as linalg
+    from . import numpy as numpy
+    from . import rules as rules
+    from . import scipy as scipy
+    from .graph.arraylike import surface as _surface
+    from .graph.nodes import Expr as Expr
+    from .graph.variables import var as var
+    from .loops.build import build as build
+    from .loops.fold import fold as fold
+    from .loops.scans import *
+    from .ops.arithmetic import *
+    from .ops.axes import *
+    from .ops.bessel import *
+    from .ops.constructors import *
+    from .ops.declared import elementwise as elementwise
+    from .ops.diagonals import *
+    from .ops.differences import *
+    from .ops.einsum import *
+    from .ops.elementwise import *
+    from .ops.entrywise import *
+    from .ops.incomplete import *
+    from .ops.indexing import *
+    from .ops.joining import *
+    from .ops.matrix.inverse import *
+    from .ops.matrix.norms import *
+    from .ops.ordering import *
+    from .ops.products import *
+    from .ops.reductions import *
+    from .ops.reshape import *
+    from .ops.special import *
+    from .ops.stacking import *
+    from .ops.statistics import *
+    from .ops.triangles import *
+    from .ops.views import *
+    from .rules.expand import expand as expand
+    from .rules.strategy import simplify as simplify
+    from .run.backends import wait_for_compiler as wait_for_compiler
+    from .run.compile import compile as compile
+    from .run.compiled import Compiled as Compiled
+    from .run.transforms import *
+    from .support.errors import Error as Error
+    from .support.errors import LimitError as LimitError
+    from .support.errors import LinAlgError as LinAlgError
+    from .support.errors import MemoryLimitError as MemoryLimitError
+    from .support.errors import ParseError as ParseError
+    from .support.errors import PartitionError as PartitionError
+    from .support.errors import ShapeError as ShapeError
+    from .support.errors import TraceError as TraceError
+    from .support.errors import UnsupportedError as UnsupportedError
+    from .support.late_rows import LateRows as _LateRows
+    from .support.limits import limits as limits
+    from .support.version import __version__ as __version__
 
 # What a first call of compiled text does without is imported when it is named: parsers, printers,
 # compression, what a person asks for.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..graph.nodes import Expr, dimensions
 from ..graph.properties import direction, sample
 from ..run.compile import compile
 from ..support.errors import Error, RangeError
+from ..support.records import NamedTuple
 
 #: Points with smooth lines that are wanted, points that are tried, and lines through each.
 POINTS, MAX_POINTS, DIRECTIONS = 3, 12, 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..graph import trees
 from ..graph.applications import application
@@ -17,6 +17,7 @@ from ..languages.writing.loops import loop_of, loop_word, range_of
 from ..languages.writing.notation import MAX_SHOWN, index_letters
 from ..plan.lowering.make import make_plan, operations_by_node
 from ..support.byte_counts import show_bytes
+from ..support.records import NamedTuple
 from .explain import all_sizes
 
 #: How nodes look, by their role; colours that read on light and on dark pages.

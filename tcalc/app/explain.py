@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..calculus.modes import AUTO_MODES
 from ..calculus.respelling import respelled
@@ -25,6 +25,7 @@ from ..run.limits import within
 from ..support import html
 from ..support.byte_counts import read_bytes, show_bytes
 from ..support.errors import PartitionError
+from ..support.records import NamedTuple
 from .convention import layout
 
 HEAD = ("mode", "nodes", "steps", "operations", "peak memory")

@@ -9,12 +9,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..backends.c.compiler import command
 from ..languages.source.c_library import library_source
 from ..languages.source.c_module import header_of
 from ..support.errors import Error
+from ..support.records import NamedTuple
 
 FLAGS = ("-O3", "-march=native")
 ALWAYS = ("-std=c99", "-shared", "-fPIC", "-fno-math-errno", "-fopenmp-simd")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..plan.steps import Plan
 from ..support.arrays import Array
 from ..support.machine import Machine
+from ..support.records import NamedTuple
 from ..support.rows import Rows
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..graph.products import zeros_node
 from ..graph.variables import check_shape
 from ..ops.arithmetic import as_expr
 from ..support.errors import ShapeError, TraceError, UnsupportedError
+from ..support.records import NamedTuple
 from .batching import with_batch_axis
 
 Function = Callable[..., Any]

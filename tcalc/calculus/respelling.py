@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from math import prod
-from typing import NamedTuple
 
 from ..graph import trees
 from ..graph.applications import rewritten
@@ -31,6 +30,7 @@ from ..plan.lowering.spellings import summed_inside
 from ..rules.distances import by_differences
 from ..rules.strategy import simplify
 from ..support.machine import Machine
+from ..support.records import NamedTuple
 from .modes import COMPARED
 from .transforms import derivative
 

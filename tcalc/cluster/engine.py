@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ..run.binding import (
 from ..run.engine import Engine, Roots, Values
 from ..support.errors import Error, LinAlgError, PartitionError
 from ..support.lazy_arrays import dask, in_blocks, is_lazy
+from ..support.records import NamedTuple
 from .graphs import Rows, by_rows, fused, in_rows, reduced
 from .stages import Stage, Staged
 from .tasks import Settings

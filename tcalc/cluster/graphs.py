@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from ..partition.combinations import Part
 from ..support.arrays import Array
 from ..support.lazy_arrays import dask, is_lazy
+from ..support.records import NamedTuple
 from .nodes import inline, ref, refs, task
 from .tasks import PartCall
 

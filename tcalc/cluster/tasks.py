@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..graph.operators import Op
 from ..partition.combinations import COMBINATIONS, Part
 from ..run.compiled import Compiled
 from ..support.arrays import Array
+from ..support.records import NamedTuple
 
 #: Programs that a process keeps: others are made again.
 MAX_PROGRAMS = 64

@@ -7,7 +7,7 @@ j = i + k. Then only the entries for i and k are held, and an integer table give
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..graph.extent_forms import is_nonnegative
 from ..graph.extents import ONE, Coef, Extent, form_of, number
@@ -26,6 +26,7 @@ from ..ops.indicator import (
     renamed,
 )
 from ..ops.reductions import IOTA, arange
+from ..support.records import NamedTuple
 
 
 class Table(NamedTuple):

@@ -9,7 +9,7 @@ becomes an output index that is read from a table of integers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,7 @@ from ..graph.products import filled, indicates
 from ..ops.arithmetic import as_expr
 from ..structured.terms.tensor_layout import CoreProduct, TableIndex, TensorLayout
 from ..support.errors import ShapeError, UnsupportedError
+from ..support.records import record
 from .bands import Table
 from .core_terms import (
     Term,
@@ -49,7 +50,7 @@ from .solutions import Formula, SymbolicTerms, formula
 _AXIS_LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Compressed:
     """What `compress` returns: the symbolic cores and unit tensors of an expression.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import NamedTuple
 
 from ..graph.extents import ONE, Coef, Extent, Shape, extent_of
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Permutation, postorder
@@ -26,6 +25,7 @@ from ..graph.products import (
 )
 from ..graph.sums import flattened, low_order, structured
 from ..ops.reshape import MERGE, merged_places, unmerged
+from ..support.records import NamedTuple
 from .bands import Table, banded
 
 #: Terms beyond which products are not distributed over sums.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..graph.extents import ONE, Coef, Extent, Shape, extent_from, extent_product, form_of
 from ..graph.nodes import Expr, Labels
@@ -28,6 +28,7 @@ from ..structured.solvers.lowrank import LowRank
 from ..structured.solvers.lowrank_factors import VectorsAndCouplings, vectors_and_couplings
 from ..structured.terms.tensor_layout import TensorLayout, without_tables
 from ..support.errors import UnsupportedError
+from ..support.records import NamedTuple
 
 #: What is doubtful: a larger or smaller entry of a diagonal, a worse condition of a small matrix, a
 #: low-rank update that grows more.

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..graph.nodes import Labels
 from ..support.machine import Machine
+from ..support.records import NamedTuple
 
 #: Where the product of the operands from one number to another is split.
 Split = Callable[[int, int], int]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import NamedTuple
 
 from ..graph.nodes import Labels
+from ..support.records import NamedTuple
 
 #: Operands of one array, beyond which no pairing is looked for.
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 from ..graph.extents import ONE
 from ..graph.nodes import Einsum, Expr, Labels
 from ..graph.normal import built
 from ..graph.products import Factors, symmetries
+from ..support.records import NamedTuple
 
 
 class Between(NamedTuple):

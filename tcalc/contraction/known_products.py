@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from ..graph.nodes import Labels
+from ..support.records import NamedTuple
 
 #: Products among a product's operands that are looked for.
 MAX_KNOWN = 16

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from ..graph.nodes import Labels
 from ..support.limits import spend
 from ..support.machine import NOMINAL_MACHINE, Machine
+from ..support.records import NamedTuple
 from .chains import chain_of, chain_pairs
 from .common_subproducts import ContractionOperands, Isomorphism, isomorphism
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from ..graph.applications import with_args
 from ..graph.extents import Extent
@@ -27,6 +26,7 @@ from ..graph.products import (
     symmetries,
 )
 from ..graph.sums import absent_axes
+from ..support.records import NamedTuple
 from .known_products import known_products
 from .nested import Admits, Size, flatten
 from .paths import EXACT_OPERANDS, path_of

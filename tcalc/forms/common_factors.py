@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..graph.extents import ONE, Coef, Extent, Shape, size_of
 from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
 from ..graph.normal import add, built, einsum, scale, view
 from ..graph.products import Factors, atoms_of, multiple, split_coef
+from ..support.records import NamedTuple
 from .exponentials import opposite
 from .laws import law, once
 from .powers import in_units

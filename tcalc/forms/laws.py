@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ..graph.applications import rewritten
 from ..graph.nodes import Apply, Expr
+from ..support.records import NamedTuple
 
 MAX_PASSES = 6
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
+from ..support.digests import blake2b
 from .nodes import Var, intern
 from .properties import INTEGERS
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import NamedTuple
 
 from ..integers.affine import Affine, Constraint, Quotient, factors_of, split_top
 from ..support.errors import LimitError, ShapeError
 from ..support.limits import spend
+from ..support.records import NamedTuple
 from ..support.whole_numbers import spelled_number
 
 #: Terms up to which products are multiplied out.

@@ -13,10 +13,10 @@ import math
 import sys
 from collections.abc import Iterable, Mapping
 from decimal import Context, Decimal
-from typing import NamedTuple
 
 from ..integers.affine import Affine, factors_of
 from ..support.errors import ShapeError
+from ..support.records import NamedTuple
 from ..support.whole_numbers import as_float
 from .extent_forms import (
     Least,

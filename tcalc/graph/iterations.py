@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
+from ..support.records import NamedTuple
 from .extents import Extent
 from .nodes import Expr, Var
 

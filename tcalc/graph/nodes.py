@@ -19,11 +19,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..support.digests import blake2b
 from ..support.limits import spend
 from .arraylike import ArrayMethods
 from .declarations import declare, meeting

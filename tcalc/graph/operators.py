@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import field
+from typing import Any
 
 from ..support.machine import Machine
+from ..support.records import NamedTuple, record
 from .extents import Extent, Shape
 from .formulas import Formula
 from .iterations import Iteration
@@ -57,7 +58,7 @@ class Factorisation(NamedTuple):
     flops: Count
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Meaning:
     """An operator as a mathematical function: what derivatives, rules and shape inference ask.
 
@@ -137,7 +138,7 @@ class Meaning:
     dimensions: Callable[[tuple[Any, ...]], set[str]] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Kernels:
     """How an operator is computed with NumPy's interface; C text stands in `backends.c.rows`.
 
@@ -188,7 +189,7 @@ class Kernels:
     into: Callable[..., None] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Spelling:
     """How an operator is written.
 
@@ -227,7 +228,7 @@ class Spelling:
     code: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Op:
     """One operator.
 
@@ -318,7 +319,7 @@ class Indicator(Op):
     """
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+@record(frozen=True, eq=False, kw_only=True, repr=False)
 class Loop(Op):
     """A sequence of steps, each of which is the same expression of the states before it.
 

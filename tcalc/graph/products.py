@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeGuard
+from typing import TypeGuard
 
+from ..support.records import NamedTuple
 from .canonical import CanonicalLabelling, axis_symmetries, closure, least, variable_symmetries
 from .extents import ONE, Coef, Extent, Shape, number
 from .nodes import Apply, Einsum, Expr, Labels, Permutation, Var, intern

@@ -7,18 +7,18 @@ and printed self-checks follow from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from ..support.arrays import Array
+from ..support.records import record
 from .formulas import Formula
 from .subspaces import Slot, Subspace, intersection, projected
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Property:
     """One property; matrices stand in the last two axes of a variable.
 

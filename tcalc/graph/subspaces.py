@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..support.arrays import Array
 from ..support.namespaces import NUMPY, namespace_of
+from ..support.records import NamedTuple
 from .formulas import Formula
 
 

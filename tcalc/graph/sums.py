@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import product
 from math import inf
-from typing import Any, NamedTuple, TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
+from ..support.records import NamedTuple
 from .extents import Coef, sum_of
 from .nodes import Add, Einsum, Expr, Labels
 from .products import Factors, atoms_of, enlarging, indicates, multiple, selects, split_coef

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..support.records import NamedTuple
 from .arraylike import Evaluated
 from .extents import show_shape
 from .nodes import Derivative, Expr

@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..support.limits import spend, within
+from ..support.records import record
 from ..support.whole_numbers import whole_number
 
 #: An integer, or an array of integers.
@@ -66,7 +66,7 @@ def product_of(names: Iterable[str]) -> str:
     return "*".join([f"({f})" if "//" in f and f[-1] != ")" else f for f in parts])
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@record(frozen=True, order=True)
 class Affine:
     """An integer linear combination of names, plus a constant.
 
@@ -231,7 +231,7 @@ def _wide_enough(
     return np.int64 if bound < _INT64_END else object
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@record(frozen=True, order=True)
 class Quotient:
     """A form over a positive number, in lowest terms, rounded by `floor` or `ceil`."""
 
@@ -274,7 +274,7 @@ def _floor(value: IntegerValue, divisor: int) -> IntegerValue:
     return value // divisor
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@record(frozen=True, order=True)
 class Constraint:
     """`form >= 0` or, with `equality`, `form == 0`, over the integers.
 
@@ -321,7 +321,7 @@ class Constraint:
         return f"{left} {'==' if self.equality else '>='} {left - self.form}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@record(frozen=True, order=True)
 class Congruence:
     """`form` is divisible by the positive number `modulus`.
 

@@ -10,12 +10,13 @@ left over has to be multiplied in as zeros and ones.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from itertools import product
 from math import gcd
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..support.records import NamedTuple, record
 from .affine import Affine, Congruence, Constraint, Guard
 from .polyhedra import System, integer_range
 from .smith import Equations, solve_equations
@@ -72,7 +73,7 @@ class Places(NamedTuple):
     out: tuple[Affine, ...] | None
 
 
-@dataclass
+@record()
 class Box:
     """Labels that were given, as forms in free labels that have intervals; and the conditions.
 

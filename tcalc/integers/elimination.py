@@ -7,12 +7,12 @@ indices sums over the integer solutions of its index equation inside the box of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..support.limits import spend
+from ..support.records import record
 from .affine import Affine, Constraint, Guard, IntegerValue, Quotient
 from .polyhedra import System, SystemLimitError, irredundant
 from .smith import solve_equations
@@ -29,7 +29,7 @@ AffineLike = int | str | Affine
 IntegerInterval = AffineLike | tuple[AffineLike | None, AffineLike | None]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True)
 class Range:
     """The integers from the greatest of the lower bounds to the least of the upper ones.
 
@@ -96,7 +96,7 @@ def _show_bounds(texts: list[str], function: str, none: str) -> str:
     return f"{function}({','.join(texts)})"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True)
 class NestedRanges:
     """A system as nested ranges of some names and a system in the others.
 
@@ -198,7 +198,7 @@ def _eliminated_pair(c: Constraint, other: Constraint, name: str) -> Constraint:
     return Constraint(form, c.equality)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True)
 class Solution:
     """The integer solutions of an index equation inside a box.
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Any
 
 from ..support.errors import LimitError
 from ..support.limits import spend
+from ..support.records import record
 from .affine import Affine, Constraint, IntegerValue
 from .smith import solve_equations
 
@@ -31,7 +32,7 @@ class SystemLimitError(LimitError):
     """A system of inequalities exceeds a limit of the search."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True)
 class System:
     """A conjunction of constraints in canonical order.
 
@@ -116,7 +117,7 @@ def _rows(system: Iterable[Constraint], names: Sequence[str]) -> list[TableauRow
     return rows
 
 
-@dataclass
+@record()
 class _Tableau:
     """Basic variables as affine functions of the others, which are at zero.
 

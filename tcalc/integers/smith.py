@@ -7,12 +7,12 @@ V; the last rows of U are the cokernel, the last columns of V the kernel, V S†
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, islice
 from operator import index
 
 from ..support.errors import ShapeError
 from ..support.limits import spend
+from ..support.records import record
 from .affine import Affine, Congruence, Constraint, Guard, Quotient
 
 Vector = tuple[int, ...]
@@ -22,7 +22,7 @@ Matrix = tuple[Vector, ...]
 MAX_CHOICES = 500
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True)
 class SmithForm:
     """S = U A V of an N×M matrix A.
 
@@ -108,7 +108,7 @@ def smith_normal_form(matrix: Sequence[Sequence[int]], columns: int | None = Non
     )  # fmt: skip
 
 
-@dataclass
+@record()
 class _Reduction:
     """S = U A V under elementary operations; U⁻¹ and V are kept transposed: all work is on rows."""
 
@@ -194,7 +194,7 @@ def _dot(a: Iterable[int], b: Iterable[int]) -> int:
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True)
 class Equations:
     """All integer solutions of linear equations.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ..graph.nodes import Expr
+from ..support.records import NamedTuple
 from .einsum.parse import parse_einsum
 from .einsum.print import to_einsum
 from .index.parse import parse_index

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import NamedTuple
 
 from ..graph.extents import ONE
 from ..graph.nodes import Apply, Einsum, Expr, Var, postorder
@@ -20,6 +19,7 @@ from ..ops.elementwise import equal, logaddexp, maximum, minimum, where
 from ..ops.guard import choice
 from ..ops.joining import concatenate
 from ..ops.reductions import arange, cumsum, logsumexp, max, min, prod
+from ..support.records import NamedTuple
 
 __all__: list[str] = []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 from ..graph.applications import rewritten
@@ -13,6 +12,7 @@ from ..graph.nodes import Apply, Const, Einsum, Expr, Var, dimensions, intern, p
 from ..graph.products import selects
 from ..graph.properties import INTEGERS
 from ..graph.sums import absent_axes
+from ..support.digests import blake2b
 
 __all__: list[str] = []
 

@@ -9,8 +9,7 @@ answer for is left to those around them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import field
 
 from ..graph.applications import apply, rewritten
 from ..graph.bound_variables import ranges, shown
@@ -27,6 +26,7 @@ from ..ops.elementwise import logical_not
 from ..ops.guard import choice, choose
 from ..ops.indicator import CheckedAccess, indicator, label_of
 from ..support.errors import RangeError
+from ..support.records import NamedTuple, record
 
 
 class _Guarded(NamedTuple):
@@ -42,7 +42,7 @@ class _Guarded(NamedTuple):
     affine: bool
 
 
-@dataclass
+@record()
 class _OpenIndices:
     """Indices of bodies around an expression: their forms by node, their extents by name.
 
@@ -115,7 +115,7 @@ def _guarded_choice(e: Expr, indices: _OpenIndices) -> Expr:
     return e if first is one and second is other else choose(parts[0], first, second)
 
 
-@dataclass
+@record()
 class _BranchCondition:
     """The condition of a branch, also as affine constraints where it can be written so."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import NamedTuple
 
 from ..graph.nodes import Add, Apply, Einsum, Expr, Var
 from ..graph.normal import drop_axes
@@ -20,6 +19,7 @@ from ..ops import arithmetic
 from ..ops.elementwise import equal, isnan, less, less_equal, where
 from ..ops.guard import choice
 from ..ops.reductions import arange, max, min
+from ..support.records import NamedTuple
 from .accumulations import dependents, with_first
 from .body import replaced
 

@@ -9,7 +9,6 @@ made, whose number is an operand of theirs; the condition itself has no derivati
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from ..accumulation.orders import pullbacks, pushforwards
 from ..calculus.batching import with_batch_axis
@@ -21,6 +20,7 @@ from ..graph.operators import Differentials
 from ..graph.products import zeros_node
 from ..ops.elementwise import equal
 from ..ops.reductions import arange
+from ..support.records import NamedTuple
 from .body import Body, derived_variable, replaced
 from .normal_form import AFTER, BEFORE, LAST, LoopOperands, LoopRange, normal_form_loop
 

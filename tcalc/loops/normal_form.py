@@ -7,7 +7,6 @@ state that it begins with, which the step before has left, or the first states.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from ..calculus.batching import with_batch_axis
 from ..graph.applications import apply_all, rewritten
@@ -21,6 +20,7 @@ from ..ops.affine_entries import held_as_integers
 from ..ops.arithmetic import sum as sum_of
 from ..ops.views import ones
 from ..rules.strategy import simplified
+from ..support.records import NamedTuple
 from .body import Body, body_variable, constant_below, loop_invariants, nesting_depth, replaced
 from .diagonal_states import (
     DiagonalStates,

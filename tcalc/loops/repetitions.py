@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from operator import is_not
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..graph.captures import is_captured
 from ..graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, postorder
@@ -21,6 +21,7 @@ from ..graph.operators import Indicator
 from ..integers.affine import Affine, Constraint
 from ..integers.boxes import index
 from ..support.limits import spend
+from ..support.records import NamedTuple
 
 #: Nodes of one step, how many of them may be told apart later than between the last two steps, and
 #: how deep nodes are looked into to tell those alike.

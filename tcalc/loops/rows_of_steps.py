@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import NamedTuple
 
 from ..graph.extents import ONE, extent_of
 from ..graph.nodes import Add, Apply, Einsum, Expr, Var, postorder
 from ..graph.normal import einsum
 from ..support.machine import Machine
+from ..support.records import NamedTuple
 from .hoisting import rereads
 from .step_values import StepValue, StepValues, chooses, rewritten_with
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from math import prod
-from typing import NamedTuple
 
 from ..graph.applications import parts, with_args
 from ..graph.extents import Extent, extent_of
 from ..graph.nodes import Add, Apply, Einsum, Expr, Part, Var
 from ..graph.normal import add, einsum
 from ..graph.products import indicates, selects, zeros_node
+from ..support.records import NamedTuple
 from .body import body_variable, replaced
 from .derivatives import Primal, move_axis
 from .normal_form import AFTER, LoopOperands, normal_form_loop

@@ -6,7 +6,6 @@ defaults; other options must not change the result, or they are refused by name.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
@@ -143,6 +142,8 @@ def refusal(name: str) -> TraceError:
     if name.startswith("fft."):
         return TraceError(f"np.{name} does not take expressions: numbers are real")
     shown = f"np.{name}" if hasattr(np, name.partition(".")[0]) else name
+    import difflib  # not needed by who spells well
+
     close = difflib.get_close_matches(name, FUNCTIONS, 1, 0.8)
     hint = f"; there is np.{close[0]}" if close else ""
     return TraceError(f"{shown} does not take expressions{hint}")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import CO_VARARGS
-from typing import Any, NamedTuple
+from typing import Any
+
+from ..support.records import NamedTuple
 
 
 class Parameter(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from ..graph.formulas import Formula
 from ..graph.nodes import Expr
 from ..graph.operators import INFINITE, Kernels, Meaning, Op, Partial, Spelling
 from ..support.errors import UnsupportedError
+from ..support.records import record
 from .arithmetic import broadcast, public
 from .docstrings import documented
 
@@ -22,7 +22,7 @@ _RESULT = """Of the operands' broadcast shape, whose named extents must agree (e
     Numbers are float32 where no operand's are float64, and nan outside of the domain."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Refused:
     """In place of the derivative by an operand: it exists, but has no form that is offered."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ..integers.affine import Affine, Congruence, Constraint, Guard, factors_of
 from ..integers.boxes import index
 from ..integers.polyhedra import System, integer_range
 from ..support.errors import RangeError
+from ..support.records import NamedTuple
 
 #: Axes up to which all orders are tried for the canonical one.
 MAX_AXES = 4

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..graph.bound_variables import is_bound, readable
@@ -14,6 +12,7 @@ from ..graph.products import LabelledExpr
 from ..integers.affine import Affine, Constraint
 from ..integers.boxes import index
 from ..support.errors import TraceError
+from ..support.records import NamedTuple
 from ..support.whole_numbers import whole_number
 from .indicator import CheckedAccess, indicator
 from .selection import checked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..ops.reductions import (
     max,
 )
 from ..support.arrays import Array
+from ..support.records import NamedTuple
 
 #: What a part of the rows gives: one array, or several that are combined together.
 Part = tuple[Array, ...]

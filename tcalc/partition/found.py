@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..graph.nodes import Expr
 from ..graph.operators import Op
+from ..support.records import NamedTuple
 
 
 class Known(NamedTuple):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from ..graph.extents import show_shape
 from ..graph.nodes import Expr, Var, variables
 from ..graph.operators import Op
+from ..support.records import NamedTuple
 from .combinations import COMBINATIONS
 from .found import ByRows, Known
 

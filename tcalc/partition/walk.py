@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import NamedTuple
 
 from ..graph.applications import application, apply, apply_all, with_args
 from ..graph.extents import ONE, Coef, Extent
@@ -26,6 +25,7 @@ from ..graph.operators import Indicator, Selection
 from ..graph.products import is_number
 from ..ops.selection import selection
 from ..support.errors import PartitionError
+from ..support.records import NamedTuple
 from .combinations import COMBINATIONS
 from .found import ByRows, Found, Known, Local, Reduced
 from .passes import Passes, Reduction, Sliced

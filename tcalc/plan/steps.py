@@ -7,15 +7,15 @@ memory is (an input, a view, a block of the workspace, an output) is part of the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..support import html
 from ..support.arrays import Sizes
 from ..support.byte_counts import show_bytes
+from ..support.records import NamedTuple, record
 from .kinds.table import KINDS
 
 Word = tuple[int, ...]
@@ -133,7 +133,7 @@ class Output(NamedTuple):
     perm: Word | None
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Plan:
     """How numbers are computed: steps, memory, and predicted cost.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
 from ..support.arrays import Sizes
+from ..support.records import NamedTuple
 from .kinds.table import KINDS
 from .steps import BUFFER, RESULT, VIEW, Plan, Step, TiledLoop
 

@@ -9,7 +9,6 @@ nothing is left of the sum but its exponent.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from ..graph.applications import apply
 from ..graph.extents import ONE, Coef, Extent, number
@@ -22,6 +21,7 @@ from ..ops.elementwise import exp, log, logaddexp, logcosh, softplus, tanh
 from ..ops.matrix.inverse import logdet
 from ..ops.reductions import LOGSUMEXP, WEIGHTED_LOGSUMEXP
 from ..ops.special import log_ndtr
+from ..support.records import NamedTuple
 from .facts import is_definite, is_positive
 
 #: How many levels of products and sums are read.

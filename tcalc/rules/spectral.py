@@ -6,8 +6,6 @@ must not go through w and V.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..graph.applications import application, apply, parts
 from ..graph.nodes import Add, Apply, Einsum, Expr, Labels, Part
 from ..graph.normal import add, einsum
@@ -17,6 +15,7 @@ from ..ops.elementwise import tanh
 from ..ops.matrix.divided_differences import Scalar, X
 from ..ops.matrix.eigh import EIGH, eigh, eigvalsh
 from ..ops.matrix.spectral import matrix_function, spectral, spectral_trace, trace_function
+from ..support.records import NamedTuple
 from .strategy import rule
 
 SPECTRAL = "spectral"

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from inspect import signature
 from itertools import combinations, permutations
 
@@ -27,6 +27,7 @@ from ..graph.normal import einsum, scale
 from ..graph.products import is_number
 from ..graph.variables import var
 from ..support.limits import spend
+from ..support.records import record
 
 Bindings = dict[int, Expr]
 RuleSide = Callable[..., Expr]
@@ -37,7 +38,7 @@ MAX_FACTORS = 8
 OPERAND, FEW = 10, 8
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Rule:
     """One equality, used from left to right.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..support.arrays import AnyArray, Array
 from ..support.errors import ShapeError
 from ..support.lazy_arrays import in_blocks, is_lazy
 from ..support.namespaces import is_sparse, on_device
+from ..support.records import NamedTuple
 from ..support.whole_numbers import clipped_repr, whole_number
 
 _PYTHON_NUMBERS = (int, float, bool)

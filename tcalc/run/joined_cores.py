@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import NamedTuple
 
 from ..compression.compress import Compressed
 from ..graph.extents import ONE, extent_of, extent_product
@@ -13,6 +12,7 @@ from ..graph.nodes import Expr
 from ..ops.joining import concatenate
 from ..ops.reshape import reshape
 from ..support.arrays import AnyArray
+from ..support.records import NamedTuple
 
 
 class Place(NamedTuple):

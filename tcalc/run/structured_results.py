@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from ..support.byte_counts import read_bytes, show_bytes
 from ..support.errors import MemoryLimitError
 from ..support.machine import machine_memory
 from ..support.namespaces import is_sparse, moved, namespace_of, on_device, on_host
+from ..support.records import NamedTuple
 from .backends import backend_named
 from .binding import OwnData
 from .compiled import Compiled

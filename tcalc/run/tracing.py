@@ -13,7 +13,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from ..ops.arithmetic import as_expr, check_axis
 from ..ops.indexing import index_expr
 from ..rules.strategy import substitute
 from ..support.errors import ShapeError, TraceError
+from ..support.records import NamedTuple
 from .compiled import Compiled
 
 #: Traces whose plans a function caches.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from itertools import islice
 
 #: Rows that are shown; of more the number is told.
@@ -18,6 +17,8 @@ def table(
     title: str, head: Sequence[str], rows: Sequence[Sequence[object]], notes: Sequence[str] = ()
 ) -> str:
     """A table with a title above and notes below, as HTML; all text in it is escaped."""
+    from html import escape  # with the names of all characters, which few need
+
     lines = [_row("td", row) for row in islice(rows, MOST_ROWS)]
     more = len(rows) - len(lines)
     below = [f"… and {more} more", *notes] if more > 0 else notes
@@ -30,6 +31,8 @@ def table(
 
 
 def _row(tag: str, cells: Sequence[object]) -> str:
+    from html import escape
+
     shown = [
         f'<{tag} style="{CELL}; text-align: {SIDES[k > 0]}; border-top: 1px solid {LINE}">'
         f"{escape(str(cell))}</{tag}>"

@@ -6,6 +6,8 @@ from collections import UserDict
 from importlib import import_module
 from typing import Any, TypeVar
 
+from .collector import resting_collector
+
 Row = TypeVar("Row")
 
 
@@ -28,6 +30,8 @@ class LateRows(UserDict[str, Row]):
         row = self.data[name]
         if isinstance(row, str):
             module, _, what = row.partition(":")
-            row = self.data[name] = getattr(import_module(module, self.package), what)
-        found: Row = row
-        return found
+            with resting_collector(lasting=True):
+                found = getattr(import_module(module, self.package), what)
+            self.data[name] = row = found
+        kept: Row = row
+        return kept

@@ -22,9 +22,10 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from numbers import Real
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from .errors import LimitError
+from .records import NamedTuple
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")

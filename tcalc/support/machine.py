@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from math import prod
 
 from ..support.arrays import Sizes
+from .records import record
 
 #: Forms of which a plan has others that compute the same: half a product of a matrix with itself
 #: under weights, sums over overlapping windows by tiles of copies, the wanted half of a product by
@@ -21,7 +21,7 @@ FORMS = frozenset({"gram", "correlate", "half", "congruence", "tile"})
 COMMON_FORMS = FORMS - {"congruence"}
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Machine:
     """Speeds and sizes that decide between plans of equal results.
 

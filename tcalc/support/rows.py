@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import cycle, repeat
-from typing import NamedTuple
 
 from .arrays import AnyArray
+from .records import NamedTuple
 
 
 class Rows:

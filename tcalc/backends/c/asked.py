@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ...plan.kinds.table import KINDS
 from ...plan.steps import Step
 from ...support.arrays import Array, Sizes
 from ...support.errors import LinAlgError
+from ...support.records import NamedTuple
 from ..host.slots import Run
 
 #: In C: the number of a question, and addresses of the step's result and operands; 0 where Python

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple
 
 from ...plan.steps import Step
+from ...support.records import NamedTuple
 from .loopnests import Count
 from .matrices import Frame, StridedArray, full, over_all, start_of
 from .sharing import items

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ...plan.failures import StepError
 from ...plan.kinds.table import KINDS
 from ...plan.steps import Step
+from ...support.records import NamedTuple
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
 from .embedded import EmbeddedLoop

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...plan.steps import BUFFER, CONST, INPUT, VIEW, Plan, Step
 from ...support.arrays import Array, Sizes
+from ...support.records import NamedTuple
 from ...support.rows import StateRows
 from ..numpy.kernels import KERNELS
 from .asked import Question

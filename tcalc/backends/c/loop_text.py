@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ...plan.kinds.table import KINDS
 from ...plan.steps import VIEW, Plan, Step
 from ...support.arrays import Array, Sizes
 from ...support.namespaces import NUMPY
+from ...support.records import NamedTuple
 from ..host.slots import Run, Slots
 from ..numpy.kernels import KERNELS
 from .asked import Lying, Question

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from math import prod
-from typing import NamedTuple
 
 from ...support.arrays import Sizes
+from ...support.records import NamedTuple
 from .sharing import LANES, MOST, SUMMED, Cut, Shared, cut, entry_work, joined
 
 #: Extent from which two loops go by tiles, and the tiles' extent.

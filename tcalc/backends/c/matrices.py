@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...plan.steps import Plan, Step
 from ...support.arrays import Sizes
+from ...support.records import NamedTuple
 from .loopnests import COperand, CStatement, Nest, aligned
 from .rows import GENERAL, PAIRS, PAIRWISE, REDUCTIONS, ROUTINES
 from .sharing import BATCH, items

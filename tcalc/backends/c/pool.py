@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
+from ...support.records import NamedTuple
 from ..host.blas import OF_SCIPY, blas_threads
 from .compiler import loaded
 

@@ -7,11 +7,12 @@ the dtype. A row that is not here is computed as its formula says, or by its ker
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.formulas import Entry, recorded
 from ...graph.operators import Op
 from ...support.c_text import routines
+from ...support.records import NamedTuple
 
 #: Rows that C's library has under the same name, and under another one.
 _SAME = (

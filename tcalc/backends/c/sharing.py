@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+from ...support.records import NamedTuple
 
 #: Work from which a loop is cut, and of a chunk: in entries that take one addition.
 LEAST, CHUNK = 1 << 16, 1 << 14

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...plan.steps import VIEW, Plan, Step
 from ...support.arrays import Sizes
+from ...support.records import NamedTuple
 from .correlations import correlate
 from .loopnests import COperand, Count, CStatement, Nest, aligned
 from .matrices import CALLS, Frame

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ...plan.failures import StepError
 from ...plan.steps import Step
 from ...support.arrays import AnyArray, Array
 from ...support.conditions import Raises
 from ...support.errors import LinAlgError
 from ...support.namespaces import on_device
+from ...support.records import NamedTuple
 from .library import CuPy
 
 

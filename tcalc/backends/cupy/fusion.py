@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...plan.steps import Step
 from ...support.arrays import Sizes
+from ...support.records import NamedTuple
 from ..c.rows import ENTRY_FUNCTIONS
 from ..c.spelling import entry_of
 from .conditions import Conditions

@@ -9,7 +9,9 @@ from functools import cache
 from importlib import import_module
 from itertools import product
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
+
+from ...support.records import NamedTuple
 
 #: Modules that are linked to them.
 OF_NUMPY, OF_SCIPY = "numpy.linalg._umath_linalg", "scipy.linalg.cython_blas"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.extents import extent_from, show_shape
 from ...graph.nodes import Expr, Var
 from ...integers.affine import Affine
 from ...ops.indicator import label_of
 from ...support.errors import ParseError, ShapeError, UnsupportedError
+from ...support.records import NamedTuple
 from ..reading.lexer import WORDS
 from ..reading.tree import Node
 from .grammar import IndexTree

@@ -6,8 +6,9 @@ positions in the list of indices or, of an access to the result of a call, the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...support.records import record
 from ..reading.lexer import Lexicon
 from ..reading.parser import AND, BRACKETS, COMPARISON, OR, POWER, PRODUCT, SUM, Grammar
 from ..reading.tree import SyntaxTree
@@ -59,7 +60,7 @@ GRAMMAR = Grammar(
 )
 
 
-@dataclass
+@record()
 class Index:
     """An index where it is bound; `low` and `high` are positions of its bounds' nodes, -1 for none.
 
@@ -73,7 +74,7 @@ class Index:
     uses: list[tuple[int, int]] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class IndexTree(SyntaxTree):
     """A tree, and the indices that are bound in it."""
 
@@ -98,7 +99,7 @@ class IndexTree(SyntaxTree):
         return text
 
 
-@dataclass
+@record()
 class Header:
     """The indices of a binder or, without a name, of a statement; `last` is being read."""
 

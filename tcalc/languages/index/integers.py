@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from typing import NamedTuple
 
 from ...graph.extent_forms import floor_divided, least, times
 from ...integers.affine import Affine, Constraint
 from ...integers.polyhedra import System, feasible
 from ...ops.indicator import labels_among
 from ...support.errors import ParseError
+from ...support.records import NamedTuple
 from ...support.trampoline import Steps, run
 from ..reading.tree import Node
 from .grammar import IndexTree

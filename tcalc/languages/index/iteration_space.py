@@ -7,7 +7,6 @@ starts. Bounds that are no box of labels are constraints besides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from ...graph.extent_forms import facts, floor_divided, is_nonnegative, never_less, signs
 from ...graph.extents import Extent, extent_from, form_of
@@ -22,6 +21,7 @@ from ...integers.polyhedra import (
     integer_range,
 )
 from ...ops.indicator import label_of, labels_among
+from ...support.records import NamedTuple
 from .integers import OWN_INDEX, Floor, RangePiece
 
 #: Constraints on indices that hold where a part of a text is read.

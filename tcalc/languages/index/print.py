@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain, count
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.applications import application
 from ...graph.extent_forms import atoms_in
@@ -22,6 +22,7 @@ from ...ops.indicator import conditions, merging
 from ...ops.reductions import arange
 from ...ops.reshape import merged, unmerged
 from ...support.errors import UnsupportedError
+from ...support.records import NamedTuple
 from ...support.trampoline import Steps, run
 from ..writing.loops import Names, loop_of
 from ..writing.nests import of_nests

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from ...graph.extent_forms import facts, signs
 from ...graph.extents import Extent, form_of
@@ -20,6 +19,7 @@ from ...integers.affine import Affine, Congruence, Constraint, Guard, Quotient
 from ...integers.elimination import Range, solve_in_box
 from ...integers.polyhedra import NEVER, System, SystemLimitError, implied
 from ...ops.indicator import conditions
+from ...support.records import NamedTuple
 from .iteration_space import Context
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.applications import apply
 from ...graph.extent_forms import Least, atom_of, is_nonnegative
@@ -18,6 +18,7 @@ from ...ops.affine_entries import integral
 from ...ops.indicator import CheckedAccess, indicator, label_of
 from ...ops.reductions import arange
 from ...support.misspelt import closest_name
+from ...support.records import NamedTuple
 from ..reading.library import LIBRARY
 from ..reading.rows import RowCall, applied_row, row_named
 

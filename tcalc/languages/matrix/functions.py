@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.applications import apply
 from ...graph.operators import TABLE
 from ...support.misspelt import closest_name
+from ...support.records import NamedTuple
 from ..reading.library import LIBRARY
 from ..reading.rows import row_named
 

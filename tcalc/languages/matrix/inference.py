@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.extents import Shape, extent_names
 from ...graph.nodes import Expr, Var
 from ...support.errors import ParseError
 from ...support.misspelt import closest_name
+from ...support.records import NamedTuple
 from ..reading.calls import ArrayTree
 from ..reading.numbers import NUMBERS
 from ..reading.tree import Node

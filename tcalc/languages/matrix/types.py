@@ -7,10 +7,10 @@ Row values have one axis.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from ...graph.extents import Extent, show_shape
 from ...support.errors import ShapeError
+from ...support.records import NamedTuple
 from ..reading.calls import ArrayTree
 from ..reading.tree import Node
 from ..reading.unification import DimensionUnifier

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +16,7 @@ from ...graph.extents import Extent
 from ...graph.variables import check_extent
 from ...support.errors import ShapeError
 from ...support.limits import spend
+from ...support.records import NamedTuple, record
 from .lexer import Token
 from .numbers import NUMBERS
 from .parser import BRACKETS, OR, Grammar, Open, Parser
@@ -43,7 +42,7 @@ class EinsumForm(NamedTuple):
         return f"{','.join(self.words)}->{self.out}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ArrayTree(SyntaxTree):
     """A tree with nodes of kind `einsum`, and calls with parameters: both by their positions."""
 

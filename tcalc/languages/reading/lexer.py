@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.variables import canonical_name
 from ...support.errors import ParseError
 from ...support.limits import spend
+from ...support.records import NamedTuple
 
 MAX_TEXT = 2**22
 MAX_DEPTH = 100_000

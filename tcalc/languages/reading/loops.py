@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from ...graph.extents import Extent, extent_from, form_of
 from ...graph.nodes import Expr, Var, variables
@@ -25,6 +23,7 @@ from ...ops.affine_entries import integral
 from ...ops.reductions import arange
 from ...support.errors import ParseError
 from ...support.limits import spend
+from ...support.records import NamedTuple, record
 from .lexer import Lexicon
 
 #: How deep loops may be nested in a text.
@@ -74,7 +73,7 @@ def with_loops(text: str, declared: Mapping[str, Var], language: LoopLanguage) -
     return value
 
 
-@dataclass
+@record()
 class _Scope:
     """What names mean: variables, and statements by their text; the values of names for loops."""
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from ...support.errors import ParseError
+from ...support.records import NamedTuple
 from .lexer import Lexicon, Token, excerpt, line_and_column
 from .tree import Node, Positions, SyntaxStatement
 

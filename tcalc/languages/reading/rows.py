@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.applications import apply, apply_all
 from ...graph.nodes import Const, Expr
@@ -12,6 +12,7 @@ from ...graph.operators import TABLE, Loop, Op, Selection
 from ...graph.variables import const_node
 from ...ops.matrix.divided_differences import Scalar
 from ...ops.matrix.spectral import spectral_row, trace_row
+from ...support.records import NamedTuple
 
 _DERIVED = re.compile(r"(\w+)_frechet(\d?)")
 

@@ -5,10 +5,8 @@ Later phases are loops over the list, so that depth costs nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
 from ...support.errors import ParseError, ShapeError
+from ...support.records import NamedTuple, record
 from .lexer import excerpt
 
 #: Positions in a list, of nodes or of indices.
@@ -55,7 +53,7 @@ class SyntaxStatement(NamedTuple):
     indices: Positions = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class SyntaxTree:
     """A text, its nodes and its statements."""
 

@@ -7,7 +7,7 @@ it is computed for some rows at a time, as plans compute it tile by tile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from ...contraction.nested import Size
 from ...contraction.shared_products import matrices_last
@@ -17,6 +17,7 @@ from ...graph.normal import built, einsum, sum_as_given
 from ...graph.products import Factors, indicates, selects
 from ...graph.sums import absent_axes
 from ...graph.variables import var
+from ...support.records import NamedTuple
 from .language import Code, Language, named
 from .values import NodeCodes
 

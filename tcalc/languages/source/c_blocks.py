@@ -7,9 +7,9 @@ numbers stand in loops of their own, which compilers have vectors for.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import field, replace
 
+from ...support.records import NamedTuple, record
 from .c_fusion import calls_functions, places, row_of
 from .c_nests import Array, Call, Line, Loop, Node, atom, flat, stored, targets, words
 from .c_rows import terms
@@ -33,7 +33,7 @@ def by_blocks(
     return _blocked(nodes, arrays, _Names(low, high, known, made))
 
 
-@dataclass
+@record()
 class _Names:
     """What blocks call their first row and their end; names that are taken, and made."""
 
@@ -101,7 +101,7 @@ class _Product(NamedTuple):
     added: bool
 
 
-@dataclass
+@record()
 class _Part:
     """Statements that all rows of a block may go through before those behind them; or products."""
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...support.limits import spend
+from ...support.records import record
 from .c_nests import (
     CHARACTERS_A_STEP,
     Array,
@@ -71,7 +72,7 @@ def _without(nodes: Sequence[Node], dead: set[str]) -> list[Node]:
 # --- fusion ---------------------------------------------------------------------------------------
 
 
-@dataclass
+@record()
 class Fusion:
     """Nests of one function.
 

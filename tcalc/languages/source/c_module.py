@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from ...graph.nodes import Var
 from ...support.c_text import SHARED
 from ...support.c_text import routines as shared
+from ...support.records import record
 from .c_blocks import by_blocks
 from .c_fusion import Fusion, live, localised
 from .c_histories import kept_in_place
@@ -74,7 +75,7 @@ def leaves(result: Value) -> list[tuple[str, Value]]:
     return found
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Prepared:
     """What a function is printed from: its statements, fused, and what they name.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from ...support.errors import LimitError
 from ...support.limits import spend
+from ...support.records import record
 
 #: Names of indices, in the order in which loops take them.
 LETTERS = ("i", "j", "k", "l", "p", "q", "r", "s", "u", "v")
@@ -18,7 +19,7 @@ MAX_NESTED = 127
 CHARACTERS_A_STEP = 12
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Array:
     """A temporary: its extents as text of C, and the type of its entries."""
 
@@ -31,7 +32,7 @@ class Array:
         return " * ".join([atom(n) for n in self.shape]) or "1"
 
 
-@dataclass
+@record()
 class Line:
     """An assignment; `kind` is the type where it declares its target."""
 
@@ -53,7 +54,7 @@ class Line:
         return found.group()
 
 
-@dataclass
+@record()
 class Call:
     """A routine that fills arrays; one that may fail returns a status that is handed on.
 
@@ -66,7 +67,7 @@ class Call:
     when: str = ""
 
 
-@dataclass
+@record()
 class Loop:
     """A loop over an index from `first` on, by steps; `plain` ones may be fused.
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple
 
 from ...support.limits import spend
+from ...support.records import NamedTuple
 from .c_nests import CHARACTERS_A_STEP, Line, atom, nest
 from .c_values import Value, in_memory
 from .c_writer import Writer

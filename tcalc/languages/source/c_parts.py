@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from ...support.records import record
 from .c_nests import Array, Call, Line, Node, flat, lines, stored, targets, words
 
 #: Lines of a function that stays whole, and from which a part ends.
 WHOLE, ENDED = 200, 100
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Part:
     """Statements that are a function of their own.
 

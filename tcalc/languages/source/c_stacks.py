@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import prod
-from typing import NamedTuple
 
+from ...support.records import NamedTuple
 from .c_contractions import merged
 from .c_nests import Call, atom
 from .c_values import Strided, Value, added, in_memory

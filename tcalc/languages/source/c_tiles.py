@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
+from ...support.records import NamedTuple
 from .c_fusion import conflict, first_index, places
 from .c_nests import Array, Call, Line, Loop, Node, atom, flat, mapped, replaced, targets, words
 

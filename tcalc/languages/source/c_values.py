@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ...support.records import record
 from .c_nests import atom, place
 from .infix import product, total
 from .language import ATOM, PRODUCT, Code
@@ -21,7 +22,7 @@ Entry = Callable[[Indices], Code]
 SHOWN = ("i", "j", "k", "l", "p", "q", "r", "s")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Strided:
     """Where entries lie in memory: from a pointer on, so far apart along every axis."""
 
@@ -34,7 +35,7 @@ class Strided:
         return self.name if self.start == "0" else f"{self.name} + {self.start}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Value(Code):
     """An array or a number of C.
 

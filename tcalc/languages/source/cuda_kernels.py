@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from math import prod
-from typing import NamedTuple
 
+from ...support.records import NamedTuple, record
 from .c_nests import Call, Line, Loop, Node, atom, flat, lines, replaced, targets, words
 from .c_orders import accesses
 
@@ -58,7 +58,7 @@ def role(loop: Loop) -> Role:
     return Role(not loop.going and not loop.backward and not read & sums.keys(), tuple(sums))
 
 
-@dataclass
+@record()
 class Shared:
     """A nest that threads share.
 
@@ -133,7 +133,7 @@ def _by_blocks(s: Shared, lengths: Mapping[str, int]) -> bool:
     )
 
 
-@dataclass
+@record()
 class Writing:
     """The text of a kernel's body.
 

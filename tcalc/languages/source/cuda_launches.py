@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ...support.records import record
 from .c_fusion import conflict
 from .c_module import headed
 from .c_nests import Array, Call, Line, Loop, Node, flat, lines, replaced, targets, words
@@ -21,7 +22,7 @@ TABLE = "static const "
 DECLARED = re.compile(r"(?:STRIDE\(|\bptrdiff_t )(\w+)")
 
 
-@dataclass
+@record()
 class Launches:
     """The kernels of a function, and the statements that launch them.
 

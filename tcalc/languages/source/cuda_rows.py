@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from ...support.records import NamedTuple
 from .c_routine_rows import ROUTINES as OF_C
 from .c_routine_rows import Routine
 

@@ -8,14 +8,14 @@ line in `registry`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...graph.extents import Extent, Shape
 from ...graph.nodes import Var
 from ...integers.affine import Congruence, Constraint
+from ...support.records import NamedTuple, record
 from .places import View
 from .scope import FunctionScope, Place
 from .turns import Turns
@@ -24,7 +24,7 @@ from .turns import Turns
 ATOM, PRODUCT, SUM = 2, 1, 0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Code:
     """Source text of a value; a language may keep more in a subclass, such as the number of axes.
 

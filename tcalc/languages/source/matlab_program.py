@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ...graph.extents import Shape
+from ...support.records import record
 from .carried import carried
 from .language import NUMBERS, Check, Code, FunctionText, Sample
 from .matlab_helpers import HELPERS
@@ -156,7 +156,7 @@ end
 """
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Several(Code):
     """A tuple of results."""
 

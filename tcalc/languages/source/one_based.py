@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ...graph.extents import Extent, Shape, extent_from, form_of
 from ...integers.affine import Affine, Congruence, Constraint
+from ...support.records import record
 from . import infix
 from .infix import operand, subscripts
 from .language import ATOM, PRODUCT, Code, Operator
@@ -26,7 +27,7 @@ from .turns import Turns
 Templates = Mapping[str, str | Callable[..., str]]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Value(Code):
     """Source text of a value, and what decides how it is combined with others.
 

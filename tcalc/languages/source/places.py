@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import field
 
 from ...graph.extent_forms import floor_divided, never_larger, value_of
 from ...graph.extents import NOMINAL, Extent, Shape, extent_from, extent_names, form_of
@@ -21,6 +20,7 @@ from ...integers.affine import Affine, Constraint, Guard, factors_of
 from ...integers.boxes import Box, Interval, index, number, terms
 from ...integers.smith import Equations
 from ...ops.indicator import CheckedAccess
+from ...support.records import NamedTuple, record
 
 #: About what a dimension is that is taken off another one, as the length of a filter.
 SHORT = 10
@@ -32,7 +32,7 @@ class Undecided(Exception):
     """Whether a place is inside depends on the extents."""
 
 
-@dataclass
+@record()
 class NamedBox(Box):
     """A box whose extents are forms in dimensions.
 

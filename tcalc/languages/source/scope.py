@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Set
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.extents import Extent
 from ...graph.nodes import Var
+from ...support.records import NamedTuple
 
 #: Integers of 64 bits end here.
 LARGE = 2**63

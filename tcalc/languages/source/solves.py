@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...contraction.congruences import Between, between
 from ...graph.applications import apply
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.operators import Op
 from ...graph.products import Factors
+from ...support.records import record
 from .language import Code, Language, Operator
 from .values import NodeCodes, Operand
 
@@ -59,7 +59,7 @@ def solvable(language: type[Language], e: Expr, shared: bool) -> bool:
     return SOLVES.get(inverts) in language.own_words and not (shared and inverts == "general")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(frozen=True, kw_only=True)
 class Unmade(Code):
     """An inverse that is not written yet."""
 

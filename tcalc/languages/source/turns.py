@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ...graph.extents import Extent
 from ...graph.iterations import Iteration
+from ...support.records import NamedTuple
 
 
 class Turns(NamedTuple):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ...graph.extents import ONE, Shape, extent_coef
 from ...graph.nodes import Add, Apply, Einsum, Expr
 from ...graph.normal import add, view
 from ...graph.sums import absent_axes
 from ...ops.arithmetic import var
 from ...ops.reductions import softmax, std
+from ...support.records import NamedTuple
 from .matrix_form import NodeForm
 from .notation import Fragment
 from .style import Style

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from ...support.records import NamedTuple
 from .notation import SHORT, SUM, Fragment
 
 #: A factor and its exponent.

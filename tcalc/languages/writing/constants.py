@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 from ...graph.extents import Number, canonical_number, doubles_of, product_of, quotient_of
 from ...support.limits import spend
+from ...support.records import NamedTuple
 
 
 class Constant(NamedTuple):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.extents import ONE, Coef, Shape, size_of
 from ...graph.nodes import Apply, Einsum, Expr, Labels
 from ...graph.normal import einsum
 from ...ops.elementwise import whole_power
+from ...support.records import NamedTuple
 
 #: How deep quotients in quotients are opened.
 DEPTH = 4

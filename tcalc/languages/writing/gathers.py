@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.extent_forms import floor_divided
 from ...graph.extents import ONE, Extent, extent_from, form_of
@@ -15,6 +15,7 @@ from ...ops.indexing import getitem
 from ...ops.indicator import conditions
 from ...ops.joining import widened
 from ...support.errors import Error
+from ...support.records import NamedTuple
 
 
 class Gather(NamedTuple):

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from ...graph.extents import ONE, Coef, Extent, inverse_extent, quotient_of
 from ...graph.nodes import Labels
+from ...support.records import NamedTuple
 from .factors import Factors
 from .notation import Fragment
 from .style import Style

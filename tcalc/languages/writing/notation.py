@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, count
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.extents import Extent
 from ...graph.operators import Op
 from ...support.limits import exceeded, largest, spend
+from ...support.records import NamedTuple
 
 Rope = Any  #: str, or a tuple of ropes
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...graph.extents import Coef, Extent, Shape, size_of
 from ...graph.operators import Op
 from ...ops.indicator import INDICATOR, described
+from ...support.records import NamedTuple
 from .chains import append_power, equal_ends, leading_sum, period
 from .constants import ratio
 from .notation import (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ...graph.nodes import Expr
+from ...support.records import NamedTuple
 
 
 class SVDResult(NamedTuple):

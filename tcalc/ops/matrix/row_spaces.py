@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 from ...graph.applications import apply, apply_all
 from ...graph.extents import ONE, Coef
 from ...graph.nodes import Apply, Expr
 from ...graph.normal import add, einsum
 from ...graph.operators import Kernels, Meaning, Op, Partial, Spelling
+from ...support.records import NamedTuple
 from ..arithmetic import sum
 from ..diagonals import diagonal
 from ..elementwise import log

@@ -7,14 +7,15 @@ namespace and without writing into an array, so that back ends can be tested aga
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from ...support.arrays import Sizes
 from ...support.machine import Machine
+from ...support.records import NamedTuple, record
 
 Params = tuple[Any, ...]
 
@@ -78,7 +79,7 @@ def one_read(shape: Sizes, params: Params, first: Sizes, *others: Sizes) -> floa
     return prod(first)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@record(frozen=True, kw_only=True, eq=False)
 class Kind:
     """One kind of step.
 

@@ -6,13 +6,13 @@ Multiplying once instead of once a term; the plan takes it where it costs less.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ...graph.applications import rewritten
 from ...graph.nodes import Add, Einsum, Expr, postorder
 from ...graph.normal import add, built, distribute, einsum
 from ...graph.products import Factors, LabelledExpr, factors_of, inlined
 from ...graph.sums import absent_axes, embeds, flattened, most_shared
+from ...support.records import NamedTuple
 
 MAX_TERMS, MAX_OPERANDS = 16, 12
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import product
 from math import inf, prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.extents import NOMINAL
 from ...graph.nodes import Expr, dimensions, postorder
 from ...graph.normal import bare
 from ...rules.row_spaces import by_triangles
 from ...support.machine import NOMINAL_MACHINE, Machine
+from ...support.records import NamedTuple
 from ..builder import Builder, TooSlow
 from ..products.orthonormal_rows import completed
 from ..products.tall import over_rows

@@ -7,7 +7,6 @@ of matrices serves both.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from ...graph.applications import application, rewritten
 from ...graph.extents import extent_coef
@@ -16,6 +15,7 @@ from ...graph.normal import add, built, terms_of
 from ...graph.products import Factors, LabelledExpr, factors_of, inlined
 from ...graph.sums import absent_axes
 from ...ops.matrix.lq import LQ
+from ...support.records import NamedTuple
 
 #: Terms into which one product may fall.
 MAX_TERMS = 16

@@ -8,7 +8,6 @@ better order: S (x y' + M) S is (S x) (y' S) + S M S, and tr(T (S T S + M)) is m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from ...graph.applications import rewritten
 from ...graph.nodes import Add, Apply, Einsum, Expr, Part, postorder
@@ -18,6 +17,7 @@ from ...graph.products import indicates, selects
 from ...graph.sums import low_order
 from ...ops.entries import array_read
 from ...support.machine import Machine
+from ...support.records import NamedTuple
 
 MAX_TERMS = 8
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import prod
-from typing import NamedTuple
 
 from ...support.arrays import Sizes
+from ...support.records import NamedTuple
 from ..builder import Builder
 from ..products.axis_order import along, entrywise, spread
 from ..products.gathers import added_at, written

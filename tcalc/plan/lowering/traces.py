@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 from ...graph.applications import apply, core_swap, rewritten
 from ...graph.extents import ONE, Coef, Extent
@@ -32,6 +31,7 @@ from ...graph.sums import embeds, flattened
 from ...ops.matrix.cholesky import CHOLESKY
 from ...ops.matrix.definite import INVERSE
 from ...ops.matrix.triangular import tri_inverse
+from ...support.records import NamedTuple
 from .spellings import is_computed
 
 #: Operands of a product, and terms of a sum, up to which traces are looked for; how deep products

@@ -7,7 +7,6 @@ back, piece by piece. For plans only, as how often places wrap around is known w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from ...graph.applications import rewritten
 from ...graph.extents import ONE, Extent, extent_from, extent_of, form_of
@@ -18,6 +17,7 @@ from ...integers.affine import Affine, Constraint
 from ...integers.boxes import index
 from ...ops.indicator import at_sizes, corners, indicator, renamed
 from ...ops.selection import wrapped_place, wraps
+from ...support.records import NamedTuple
 
 #: How many copies of an array places may reach over.
 MOST = 4

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import NamedTuple
 
 from ...support.arrays import Sizes
+from ...support.records import NamedTuple
 from ..builder import Builder
 from ..steps import SlotWord, Word
 from .axis_order import sized

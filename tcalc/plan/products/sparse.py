@@ -7,8 +7,8 @@ Where it is multiplied by an array, weights go to the array and to the result.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from ...support.records import NamedTuple
 from ..builder import Builder
 from ..steps import SlotWord, Word
 from .axis_order import sized

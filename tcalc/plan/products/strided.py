@@ -6,13 +6,13 @@ Where these are is what `integers.boxes` finds; conditions that it leaves over a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
 from ...integers.affine import Affine, Constraint, Guard
 from ...integers.boxes import Box, Places, number
 from ...ops.indicator import INDICATOR
+from ...support.records import record
 from ..builder import Builder
 from ..slot_facts import Placement
 from ..steps import SlotWord, Word
@@ -23,7 +23,7 @@ IndexRange = tuple[int, int]
 MAX_PLACES = 4096
 
 
-@dataclass
+@record()
 class Opened:
     """A product without indicators, and where its entries stand.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ...support.arrays import Sizes
 from ...support.byte_counts import show_bytes
 from ...support.errors import MemoryLimitError, ShapeError
 from ...support.machine import machine_memory
+from ...support.records import NamedTuple
 from ..builder import Builder
 from ..kinds.table import KINDS
 from ..steps import BUFFER, RESULT, VIEW, Output, Plan, Step, TiledLoop, Unit, steps_of

@@ -5,7 +5,6 @@ of its distribution function; location and scale are the same for all.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from ...graph.nodes import Expr
 from ...ops.arithmetic import broadcast
@@ -26,6 +25,7 @@ from ...ops.elementwise import (
 )
 from ...ops.incomplete import betainc, gammainc, gammaincc, ndtri, stdtr
 from ...ops.special import betaln, gammaln, log_ndtr, ndtr
+from ...support.records import NamedTuple
 from .distribution import Distribution, Formula, expressions
 
 INFINITE = (-math.inf, math.inf)

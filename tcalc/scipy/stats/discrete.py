@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from ...graph.nodes import Expr
 from ...ops.arithmetic import broadcast
@@ -20,6 +19,7 @@ from ...ops.elementwise import (
 )
 from ...ops.incomplete import betainc, gammaincc
 from ...ops.special import betaln, gammaln
+from ...support.records import NamedTuple
 from .distribution import Distribution, Formula, expressions
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...support.arrays import Array
+from ...support.records import NamedTuple
 from .dense import NEARLY, ROUNDED, lapack, singular_matrix_error
 
 #: How many times as many places as entries the diagonals may have between which all entries lie.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ...support.arrays import Array
 from ...support.namespaces import ArrayNamespace, on_device, on_host
+from ...support.records import NamedTuple
 from ..terms.numeric_terms import Terms
 
 #: The blocks of a matrix over several variables, row by row.

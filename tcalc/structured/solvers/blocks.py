@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from ...graph.extents import show_shape
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
 from ...support.namespaces import namespace_of, on_host
+from ...support.records import NamedTuple
 from ..terms.numeric_terms import Terms
 from ..terms.tensor_layout import CoreProduct, OutputIndex, TableIndex, TensorLayout
 from .base import SolveMethod

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 from ...support.byte_counts import show_bytes
 from ...support.errors import LinAlgError, MemoryLimitError
 from ...support.namespaces import NUMPY
+from ...support.records import NamedTuple
 from .base import BlockRows, Unsuitable
 from .block_rows import (
     VariableIndices,

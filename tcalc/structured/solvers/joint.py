@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
 from ...graph.nodes import Labels
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
+from ...support.records import NamedTuple
 from ..terms.numeric_terms import Terms
 from ..terms.tensor_layout import CoreProduct, OutputIndex, TensorLayout
 from .base import BlockRows

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
 from ...graph.nodes import Labels
 from ...support.arrays import Array
 from ...support.namespaces import namespace_of, on_host
+from ...support.records import NamedTuple
 from ..terms.numeric_terms import Terms
 from ..terms.tensor_layout import CoreProduct, OutputIndex, TableIndex, TensorLayout
 from .base import SolveMethod, Unsuitable

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple
 
 from ...graph.nodes import Labels
 from ...support.arrays import Array
+from ...support.records import NamedTuple
 from ..terms.array_contraction import contract_arrays
 from ..terms.numeric_terms import Terms
 from ..terms.tensor_layout import CoreProduct, TableIndex, TensorLayout

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import gcd, prod
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...support.arrays import Array
 from ...support.errors import LinAlgError
 from ...support.namespaces import NUMPY, ArrayNamespace, namespace_of
+from ...support.records import NamedTuple
 from ..terms.numeric_terms import Terms
 from ..terms.patterns import assembled
 from ..terms.tensor_layout import CoreProduct, TensorLayout

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ...graph.nodes import Labels
 from ...support.arrays import Array
+from ...support.records import NamedTuple
 from .numeric_terms import Terms
 from .tensor_layout import CoreProduct, TableIndex, TensorLayout
 

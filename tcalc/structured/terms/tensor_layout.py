@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...graph.nodes import Labels
+from ...support.records import NamedTuple
 
 
 class TableIndex(NamedTuple):
