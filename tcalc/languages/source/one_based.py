@@ -1,8 +1,7 @@
 """What languages share whose arrays count from 1 and align their first axes, as Julia's.
 
-Axes keep the order in which they are declared, whatever their order in memory is. Operands of one
-operation are lined up by their first axes, so new axes behind the others need not be written, and
-those in front are. A place that tcalc counts from 0 is one more here, and ranges have their ends.
+Axes keep the order in which they are declared, whatever that in memory is. Operands are lined up by
+their first axes: only new axes in front are written. Places count from 1, ranges have their ends.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """How fragments are composed: here in the ASCII matrix language, in subclasses otherwise.
 
-Which names, products, sums and calls an expression consists of is decided in `matrix_form` and
-`layout`; a style writes them.
+Which names, products, sums and calls there are, `matrix_form` and `layout` decide; a style writes.
 """
 
 from __future__ import annotations
