@@ -1,4 +1,5 @@
-/* Callers of the pool at once, jobs in jobs, failing chunks, workspaces of workers; prints "done". */
+/* Callers of the pool at once, jobs in jobs, failing chunks, workspaces of workers, and what these find
+   of a BLAS; prints "done". */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +24,21 @@ static int nested(char **given, long chunk, long worker)
     return out[CHUNKS - 1] != 8 * (CHUNKS - 1) + 28 && 0;
 }
 
+static atomic_int of_blas = 3;
+
+static int threads_of_blas(void) { return atomic_load(&of_blas); }
+static void set_threads_of_blas(int threads) { atomic_store(&of_blas, threads); }
+
+/* Fails where BLAS has more than one thread, and in its tenth chunk. */
+static int with_blas(char **given, long chunk, long worker)
+{
+    long out[CHUNKS], own[8 * 3];
+    (void)given, (void)worker;
+    int several = threads_of_blas() != 1 || tcalc_pool_of_blas() != 1;
+    several |= tcalc_spread(filled, (char *[]){(char *)out, (char *)own, 0}, CHUNKS, 3, 1) != 0;
+    return several || threads_of_blas() != 1 || chunk == 9;
+}
+
 static void *caller(void *bad)
 {
     for (long k = 0; k < TIMES; k++) {
@@ -35,6 +51,12 @@ static void *caller(void *bad)
         *(int *)bad |= tcalc_spread(nested, (char *[]){(char *)out}, CHUNKS, 2, 0) != 0;
         for (long c = 0; c < CHUNKS; c++)
             *(int *)bad |= out[c] != 7;
+        *(int *)bad |= tcalc_spread(with_blas, 0, 9, 2, 1) != 0;
+        *(int *)bad |= tcalc_spread(with_blas, 0, 1, 2, 1) != 0;
+        *(int *)bad |= tcalc_spread(with_blas, 0, CHUNKS, 3, 1) != 10;
+        tcalc_pool_single(1);
+        *(int *)bad |= threads_of_blas() != 1;
+        tcalc_pool_single(-1);
     }
     return 0;
 }
@@ -43,6 +65,7 @@ int main(void)
 {
     pthread_t others[3];
     int bad[4] = {0};
+    tcalc_pool_blas(threads_of_blas, set_threads_of_blas, 0, 0);
     for (int k = 0; k < 3; k++)
         pthread_create(others + k, 0, caller, bad + k);
     caller(bad + 3);
@@ -50,7 +73,8 @@ int main(void)
         pthread_join(others[k], 0);
     long counts[3];
     tcalc_pool_counts(counts);
-    int whole = counts[0] + counts[1] >= 4 * 3 * TIMES && counts[2] == 2;
+    int whole = counts[0] + counts[1] >= 4 * 5 * TIMES && counts[2] == 2;
+    whole &= threads_of_blas() == 3 && tcalc_pool_of_blas() == 3;
     puts(bad[0] | bad[1] | bad[2] | bad[3] ? "wrong" : whole ? "done" : "miscounted");
     return 0;
 }

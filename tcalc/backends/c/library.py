@@ -23,15 +23,16 @@ from ...support.c_text import SHARED, routines
 from .cache import closed
 from .compiler import CONTRACTED, MOST, QUICK, loaded
 from .outlining import outlined
-from .pool import spread
+from .pool import given, single
 from .powers import FUNCTIONS as POWERS
 from .rows import ENTRY_FUNCTIONS, REDUCTION_FUNCTIONS, RENAMED, VECTORS
 from .sharing import NAME
 
 #: Parts of one text, of which later ones use earlier ones.
 C_SOURCES = (
-    "blas.c", "pieces.c", "vectors.c", "products.c", "triangles.c", "congruences.c", "halves.c",
-    "general.c", "factors.c", "distances.c", "crossed.c", "correlations.c", "columns.c",
+    "blas.c", "pieces.c", "vectors.c", "products.c", "together.c", "triangles.c",
+    "congruences.c", "halves.c", "general.c", "factors.c", "distances.c", "crossed.c",
+    "correlations.c", "columns.c",
 )  # fmt: skip
 #: What entries of doubles are made of, where a product and a sum are one instruction.
 _EXPONENTIALS = f"""
@@ -41,7 +42,9 @@ _EXPONENTIALS = f"""
 #endif
 """
 #: What Python asks of the routines.
-ROUTINES = ("tcalc_give", "tcalc_give_lapack", "tcalc_try", "tcalc_routines")
+ROUTINES = (
+    "tcalc_give", "tcalc_give_lapack", "tcalc_give_pool", "tcalc_try", "tcalc_routines",
+)  # fmt: skip
 #: Functions of BLAS and of LAPACK in the order in which the routines take them.
 BLAS = ("gemm", "gemv", "syrk")
 LAPACK = ("geqrf", "orgqr", "syevd")
@@ -165,7 +168,7 @@ def functions(texts: Sequence[str], char: str, pointers: int) -> list[Any]:
     with _LOCK:
         routines = _routines(char)
     library.tcalc_bind.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-    library.tcalc_bind(routines, spread() if any("spread(" in text for text in whole) else None)
+    library.tcalc_bind(routines, given()[0])
     found = [library[name] for name in names]
     for run in found:
         run.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * pointers]
@@ -177,12 +180,18 @@ def functions(texts: Sequence[str], char: str, pointers: int) -> list[Any]:
 def _routines(char: str) -> Any:
     """Addresses of the routines, which have been told what they need."""
     library = loaded(prelude(char) + _source(), ROUTINES, CONTRACTED)
-    blas, lapack = [(ctypes.c_void_p * len(found))(*found) for found in _scipys(char)]
+    blas, lapack, pool = [
+        (ctypes.c_void_p * len(found))(*found) for found in (*_scipys(char), given())
+    ]
+    library.tcalc_give_pool.argtypes = [ctypes.c_void_p]
+    library.tcalc_give_pool(pool)
     library.tcalc_give_lapack.argtypes = [ctypes.c_void_p]
     library.tcalc_give_lapack(lapack)
     library.tcalc_give.argtypes = [ctypes.c_void_p, ctypes.c_double]
     library.tcalc_give(blas, 0.0)
-    library.tcalc_give(blas, _pieces_until(library, char))
+    with single():
+        until = _pieces_until(library, char)
+    library.tcalc_give(blas, until)
     return (ctypes.c_void_p * len(_names())).in_dll(library, "tcalc_routines")
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 from ...support.records import NamedTuple
-from ..host.blas import OF_SCIPY, blas_threads
+from ..host.blas import OF_SCIPY, address, blas_threads, counted_by, one_thread
 from .compiler import loaded
 
-_SYMBOLS = ("tcalc_spread", "tcalc_pool_blas", "tcalc_pool_counts")
+#: What has a job done, and says how many threads BLAS would use now.
+_GIVEN = ("tcalc_spread", "tcalc_pool_of_blas")
+_SYMBOLS = (*_GIVEN, "tcalc_pool_blas", "tcalc_pool_single", "tcalc_pool_counts")
 
 
 class Counts(NamedTuple):
@@ -27,15 +31,30 @@ def _pool() -> ctypes.CDLL:
     library = loaded(source.read_text(encoding="utf-8"), _SYMBOLS, "-pthread")
     blas = blas_threads(OF_SCIPY)
     if blas is not None:
-        library.tcalc_pool_blas(blas.asked, blas.told)
+        library.tcalc_pool_blas.argtypes = [*[ctypes.c_void_p] * 2, ctypes.c_long, ctypes.c_int]
+
+        def begin(count: int, before: int) -> None:
+            library.tcalc_pool_blas(*map(address, (blas.asked, blas.told)), count, before)
+
+        counted_by(blas, begin, library.tcalc_pool_single)
     return library
 
 
-def spread() -> int:
-    """The address of the function that has a job done."""
-    found = ctypes.cast(_pool().tcalc_spread, ctypes.c_void_p).value
-    assert found is not None
-    return found
+def given() -> list[int]:
+    """Addresses of the function that has a job done, and of BLAS's number of threads."""
+    return [address(_pool()[name]) for name in _GIVEN]
+
+
+@contextmanager
+def single() -> Iterator[None]:
+    """Within it the BLAS of NumPy and that of SciPy have one thread."""
+    change = _pool().tcalc_pool_single
+    with one_thread():
+        change(1)
+        try:
+            yield
+        finally:
+            change(-1)
 
 
 def counts() -> Counts:

@@ -17,7 +17,7 @@ from ...plan.steps import RESULT, VIEW, Plan, Step, TiledLoop, Unit
 from ...plan.tiles import Tiling
 from ...support.machine import COMPILED_MACHINE
 from ..host.program import Binder, HostProgram
-from ..host.slots import Run, allocation, cleared, dropped
+from ..host.slots import Run, Slots, allocation, cleared, dropped
 from ..host.tiles import temporaries
 from ..host.workspaces import Workspaces
 from ..interface import BackEnd, Sweep
@@ -31,6 +31,7 @@ from .forms import expressible, integral, tileable
 from .functions import CFunction, CompiledSteps
 from .loops import Loops
 from .objects import check_addresses
+from .pool import single
 from .tiles import CompiledTiles
 from .together import Beside as Beside
 from .together import Together
@@ -39,6 +40,8 @@ from .together import Together
 MOST = 400
 #: Bytes that nobody reads any more with which a function ends.
 FREED = 1 << 20
+#: Operations of steps for which BLAS has no second thread, and up to which it shall have none.
+SMALL, SPUN = 1e4, 1e9
 
 MACHINE = COMPILED_MACHINE
 
@@ -58,11 +61,28 @@ def bind(
             return bound_to_numpy(step.params[-1], dtype, swept=True)
         return loops.loop(step)
 
-    workspaces = Workspaces(plan, dtype, False, numpy_closures(dtype, sweep), threads)
+    closures = numpy_closures(dtype, sweep, _beside_threads if threads > 1 else None)
+    workspaces = Workspaces(plan, dtype, False, closures, threads)
     runs = CompiledRuns(workspaces, Units(workspaces), together(), inside)
     program = HostProgram(workspaces, runs)
     program.entries = runs.entries()
     return program
+
+
+def _beside_threads(step: Step, run: Run) -> Run:
+    """A step of NumPy's between loops that our threads share.
+
+    Threads of BLAS's look for more work for a while when theirs is done. What they gain has to be
+    more than that.
+    """
+    if not SMALL < step.flops < SPUN:
+        return run
+
+    def alone(v: Slots) -> None:
+        with single():
+            run(v)
+
+    return alone
 
 
 def available() -> None:

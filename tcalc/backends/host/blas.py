@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -41,33 +42,83 @@ def blas_threads(module: str) -> BlasThreads | None:
     return None
 
 
+def address(function: Any) -> int:
+    """Where a function of C stands."""
+    found = ctypes.cast(function, ctypes.c_void_p).value
+    assert found is not None
+    return found
+
+
 class _OneThread:
-    """Calls that want a BLAS to have one thread: the first says so, the last takes it back."""
+    """Calls that want NumPy's BLAS to have one thread: the first says so, the last takes it back.
+
+    Where others do that too, as it is their BLAS as well, they count for all.
+    """
 
     def __init__(self) -> None:
-        self.lock = Lock()
         self.count = self.before = 0
+        self.instead: Callable[[int], Any] | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """In the child of a fork nobody is at work."""
+        self.lock = Lock()
+        if self.count and self.instead is None:
+            self._told(self.before)
+        self.count = 0
+
+    def change(self, more: int) -> None:
+        """One more wants it, or one less."""
+        with self.lock:
+            if self.instead is not None:
+                self.instead(more)
+                return
+            if not self.count:
+                found = blas_threads(OF_NUMPY)
+                self.before = found.asked() if found else 0
+                self._told(1)
+            self.count += more
+            if not self.count:
+                self._told(self.before)
+
+    def _told(self, threads: int) -> None:
+        found = blas_threads(OF_NUMPY)
+        if found:
+            found.told(threads)
 
 
 _ONE = _OneThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ONE.begin)
+
+
+def counted_by(
+    blas: BlasThreads, begin: Callable[[int, int], None], change: Callable[[int], Any]
+) -> None:
+    """Others count the calls that want a BLAS to have one thread, and NumPy's if it is that one.
+
+    Parameters
+    ----------
+    blas : BlasThreads
+    begin : callable
+        Takes how many want it already, and how many threads it had before.
+    change : callable
+        Takes 1 for one more, -1 for one less.
+    """
+    own = blas_threads(OF_NUMPY)
+    with _ONE.lock:
+        if own is None or address(own.told) != address(blas.told):
+            begin(0, 0)
+            return
+        begin(_ONE.count, _ONE.before)
+        _ONE.count, _ONE.instead = 0, change
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Within it NumPy's BLAS has one thread, as several of ours call it."""
-    found = blas_threads(OF_NUMPY)
-    if found is None:
-        yield
-        return
-    with _ONE.lock:
-        if not _ONE.count:
-            _ONE.before = found.asked()
-            found.told(1)
-        _ONE.count += 1
+    _ONE.change(1)
     try:
         yield
     finally:
-        with _ONE.lock:
-            _ONE.count -= 1
-            if not _ONE.count:
-                found.told(_ONE.before)
+        _ONE.change(-1)

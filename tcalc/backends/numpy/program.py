@@ -29,13 +29,21 @@ def bind(plan: Plan, dtype: np.dtype[Any], threads: int = 1, swept: bool = False
     return HostProgram(workspaces, Units(workspaces))
 
 
-def numpy_closures(dtype: np.dtype[Any], inner: Callable[[Step], Sweep]) -> Closures:
-    """Kernels of single steps, where `inner` binds the plans of those that are loops."""
+def numpy_closures(
+    dtype: np.dtype[Any],
+    inner: Callable[[Step], Sweep],
+    around: Callable[[Step, Run], Run] | None = None,
+) -> Closures:
+    """Kernels of single steps, where `inner` binds the plans of those that are loops.
+
+    What stands `around` the kernels of others is the caller's.
+    """
 
     def made(step: Step) -> Run:
         if step.kind == "loop":
             return _loop(step, inner(step))
-        return KERNELS[step.kind](step, dtype)
+        run = KERNELS[step.kind](step, dtype)
+        return around(step, run) if around else run
 
     return Closures(made)
 

@@ -17,18 +17,50 @@ static void product_half(real alpha, const real *x, long xr, long xc, const real
         mirrored(out, ldo, n);
 }
 
+/* The lower half of out = x x', whose rows are so far apart. */
+static void square_alone(const real *x, long xr, long xc, real *out, long ldo, long n, long k)
+{
+    int ni = (int)n, ki = (int)k, ldi = (int)ldo, ld;
+    real zero = 0, one = 1;
+    char other = flag(n, k, xr, xc, &ld) == 'N' ? 'T' : 'N';
+    syrk_("U", &other, &ni, &ki, &one, x, &ld, &zero, out, &ldi);
+}
+
+typedef struct {
+    const real *x;
+    long xr, xc;
+    real *out;
+    long n, k, length, parts;
+} squared;
+
+/* Rows of it, up to the diagonal; the longest ones come first. */
+static int part_of_square(char **given, long chunk, long worker)
+{
+    squared f = *(const squared *)given[0];
+    long low = (f.parts - 1 - chunk) * f.length, rows = smaller(f.length, f.n - low);
+    const real *x = f.x + low * f.xr;
+    (void)worker;
+    product_alone(1, x, f.xr, f.xc, f.x, f.xc, f.xr, 0, f.out + low * f.n, f.n, rows, f.k, low);
+    square_alone(x, f.xr, f.xc, f.out + low * (f.n + 1), f.n, rows, f.k);
+    return 0;
+}
+
 /* out = x x', contiguous. */
 static void symmetric_square(const real *x, long xr, long xc, real *out, long n, long k)
 {
     if (n <= 0)
         return;
-    if ((double)n * n * k <= FEW)
+    double work = (double)n * n * k;
+    long threads = work > FEW && threads_of_blas ? threads_of_blas() : 1;
+    if (work <= FEW)
         multiply_panels(1, x, xr, xc, x, xc, xr, 0, out, n, n, k, 0, 0);
+    else if (threads < 2)
+        square_alone(x, xr, xc, out, n, n, k);
     else {
-        int ni = (int)n, ki = (int)k, ld;
-        real zero = 0, one = 1;
-        char other = flag(n, k, xr, xc, &ld) == 'N' ? 'T' : 'N';
-        syrk_("U", &other, &ni, &ki, &one, x, &ld, &zero, out, &ni);
+        long most = smaller(4 * threads, larger(1, (long)(work / (2 * PART))));
+        long length = larger(BROAD, (n + most - 1) / most);
+        squared f = {x, xr, xc, out, n, k, length, (n + length - 1) / length};
+        spread_parts(part_of_square, (char *[]){(char *)&f}, f.parts, threads, 1);
     }
     mirrored(out, n, n);
 }

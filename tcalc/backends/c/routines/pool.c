@@ -29,15 +29,43 @@ static atomic_long next, failed, active, number;
 static atomic_long jobs, alone;
 static _Thread_local int inside;
 
-/* How BLAS is told its number of threads, 0 where nobody knows. */
-static int (*blas_threads)(void);
-static void (*set_blas_threads)(int);
+/* How BLAS is told its number of threads, 0 where nobody knows; how many want it to have one now,
+   and how many it had before the first of them said so. */
+static struct {
+    pthread_mutex_t lock;
+    int (*asked)(void);
+    void (*told)(int);
+    long count;
+    int before;
+} blas = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void tcalc_pool_blas(int (*asked)(void), void (*told)(int))
+/* So many want it to have one already. */
+void tcalc_pool_blas(int (*asked)(void), void (*told)(int), long count, int before)
 {
-    blas_threads = asked;
-    set_blas_threads = told;
+    blas.asked = asked, blas.told = told;
+    blas.count = count, blas.before = before;
 }
+
+/* One more (1) or one less (-1) wants BLAS to have one thread: the last takes back what the first
+   said. */
+void tcalc_pool_single(int more)
+{
+    if (!blas.asked)
+        return;
+    pthread_mutex_lock(&blas.lock);
+    if (more > 0 && !blas.count) {
+        blas.before = blas.asked();
+        if (blas.before > 1)
+            blas.told(1);
+    }
+    blas.count += more;
+    if (more < 0 && !blas.count && blas.before > 1)
+        blas.told(blas.before);
+    pthread_mutex_unlock(&blas.lock);
+}
+
+/* How many threads BLAS would use here. */
+long tcalc_pool_of_blas(void) { return inside || !blas.asked ? 1 : blas.asked(); }
 
 /* How many jobs were shared, and how many done alone. */
 void tcalc_pool_counts(long *found)
@@ -96,26 +124,29 @@ static void *worker(void *nothing)
 }
 
 /* The child of a fork has none of the threads, and nobody at work. */
-static void forked(void)
+static void of_child(void)
 {
     pthread_mutex_init(&owner, 0);
     pthread_mutex_init(&lock, 0);
     pthread_cond_init(&posted, 0);
     pthread_cond_init(&left, 0);
+    pthread_mutex_init(&blas.lock, 0);
     workers = job.wanted = 0;
     atomic_store(&active, 0);
+    if (blas.count && blas.before > 1)
+        blas.told(blas.before);
+    blas.count = 0;
 }
+
+__attribute__((constructor)) static void begun(void) { pthread_atfork(0, 0, of_child); }
 
 /* As many workers as are wanted, or as the system has; signals are for other threads. */
 static void grow(long wanted)
 {
-    static int told;
     pthread_attr_t own;
     sigset_t all, before;
     if (workers >= wanted || pthread_attr_init(&own))
         return;
-    if (!told++)
-        pthread_atfork(0, 0, forked);
     pthread_attr_setdetachstate(&own, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&own, STACK);
     sigfillset(&all);
@@ -128,23 +159,18 @@ static void grow(long wanted)
 
 static long by_itself(Body body, char **given, long chunks)
 {
-    atomic_fetch_add(&alone, 1);
+    atomic_fetch_add(&alone, chunks > 1);
     for (long k = 0; k < chunks; k++)
         if (body(given, k, 0))
             return k + 1;
     return 0;
 }
 
-/* Do all chunks, up to so many at a time; 0, or 1 and the number of the first that failed. Where
-   they call BLAS it has one thread meanwhile. */
-long tcalc_spread(Body body, char **given, long chunks, long threads, int calls_blas)
+static long shared(Body body, char **given, long chunks, long threads)
 {
-    threads = threads < chunks ? threads : chunks;
-    if (threads < 2 || inside || pthread_mutex_trylock(&owner))
+    if (threads < 2 || chunks < 2 || inside || pthread_mutex_trylock(&owner))
         return by_itself(body, given, chunks);
-    int blas = calls_blas && blas_threads ? blas_threads() : 1;
-    if (blas > 1)
-        set_blas_threads(1);
+    threads = threads < chunks ? threads : chunks;
     atomic_fetch_add(&jobs, 1);
     pthread_mutex_lock(&lock);
     grow(threads - 1);
@@ -168,8 +194,19 @@ long tcalc_spread(Body body, char **given, long chunks, long threads, int calls_
         pthread_cond_wait(&left, &lock);
     long first = atomic_load(&failed);
     pthread_mutex_unlock(&lock);
-    if (blas > 1)
-        set_blas_threads(blas);
     pthread_mutex_unlock(&owner);
     return first == LONG_MAX ? 0 : first + 1;
+}
+
+/* Do all chunks, up to so many at a time; 0, or 1 and the number of the first that failed. Where
+   they call BLAS it has one thread meanwhile, unless one of ours is all that may be used. */
+long tcalc_spread(Body body, char **given, long chunks, long threads, int calls_blas)
+{
+    int single = calls_blas && threads > 1 && !inside;
+    if (single)
+        tcalc_pool_single(1);
+    long found = shared(body, given, chunks, threads);
+    if (single)
+        tcalc_pool_single(-1);
+    return found;
 }

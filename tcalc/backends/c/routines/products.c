@@ -41,8 +41,8 @@ static void tiny_product(real alpha, const real *x, long xr, long xc, const real
 }
 
 /* out = alpha x y + beta out, where x is m by k and y is k by n; `out` is not read if beta is 0. */
-static void product(real alpha, const real *x, long xr, long xc, const real *y, long yr, long yc,
-                    real beta, real *out, long ldo, long m, long k, long n)
+static void product_alone(real alpha, const real *x, long xr, long xc, const real *y, long yr,
+                          long yc, real beta, real *out, long ldo, long m, long k, long n)
 {
     if (m <= 0 || n <= 0)
         return;
@@ -59,8 +59,8 @@ static void product(real alpha, const real *x, long xr, long xc, const real *y, 
     }
     if (work > pieces_until && m > TALL && (double)TALL * k * n <= pieces_until) {
         for (long i = 0; i < m; i += TALL)
-            product(alpha, x + i * xr, xr, xc, y, yr, yc, beta, out + i * ldo, ldo,
-                    smaller(TALL, m - i), k, n);
+            product_alone(alpha, x + i * xr, xr, xc, y, yr, yc, beta, out + i * ldo, ldo,
+                          smaller(TALL, m - i), k, n);
         return;
     }
     int mi = (int)m, ki = (int)k, ni = (int)n, ldx, ldy, one = 1;
@@ -82,37 +82,6 @@ static void product(real alpha, const real *x, long xr, long xc, const real *y, 
         int copied = work <= pieces_until && in_pieces(work, fx == 'N' && fy == 'T', m);
         (copied ? pieces : whole)(alpha, x, xr, xc, y, yr, yc, beta, out, ldo, m, k, n);
     }
-}
-
-/* What triangles call it. */
-#define block_product product
-
-/* Subnormal numbers take a processor a hundred times as long: cotangents that vanish over many steps
-   are such. In products of steps they count as 0, an error of at most 2.3e-308 a term; what was set
-   before comes back in the end. */
-enum { FLUSHED = 4096 };
-#ifdef __SSE2__
-static unsigned flushing(void)
-{
-    unsigned before = _mm_getcsr();
-    _mm_setcsr(before | 0x8040);
-    return before;
-}
-static void restored(unsigned before) { _mm_setcsr((_mm_getcsr() & ~0x8040u) | (before & 0x8040u)); }
-#else
-static unsigned flushing(void) { return 0; }
-static void restored(unsigned before) { (void)before; }
-#endif
-
-/* The same in a step of a loop, and with what steps left. */
-static void product_of_step(real alpha, const real *x, long xr, long xc, const real *y, long yr,
-                            long yc, real beta, real *out, long ldo, long m, long k, long n)
-{
-    int flushed = (double)m * n * k >= FLUSHED;
-    unsigned before = flushed ? flushing() : 0;
-    product(alpha, x, xr, xc, y, yr, yc, beta, out, ldo, m, k, n);
-    if (flushed)
-        restored(before);
 }
 
 /* b = a', contiguous, for a of m rows and n columns. */
