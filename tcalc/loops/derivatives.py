@@ -8,20 +8,20 @@ made, whose number is an operand of theirs; the condition itself has no derivati
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ..accumulation.orders import pullbacks, pushforwards
 from ..calculus.batching import with_batch_axis
 from ..graph.applications import parts, rewritten
 from ..graph.extents import Shape
-from ..graph.nodes import Apply, Expr, Var, postorder
+from ..graph.nodes import Apply, Expr, Var
 from ..graph.normal import add, einsum, terms_of, view
 from ..graph.operators import Differentials
 from ..graph.products import zeros_node
 from ..ops.elementwise import equal
 from ..ops.reductions import arange
 from ..support.records import NamedTuple
-from .body import Body, derived_variable, replaced
+from .body import Body, derived_variable
 from .normal_form import AFTER, BEFORE, LAST, LoopOperands, LoopRange, normal_form_loop
 
 __all__: list[str] = []
@@ -72,12 +72,14 @@ class Primal(NamedTuple):
 
     def shortened(self, found: Sequence[Expr]) -> list[Expr]:
         """Expressions in the body's variables that scan the next states, not compute them."""
-        known: dict[int, Expr] = {
-            id(e): derived_variable("a", v)
-            for e, v in zip(self.body.outputs, self.body.states[: self.body.results], strict=False)
-            if e.args
-        }
+        known: dict[int, Expr] = {id(e): v for e, v in self.following()}
         return rewritten(found, lambda new, old: known.get(id(old), new))
+
+    def following(self) -> list[tuple[Expr, Var]]:
+        """What a step computes of the next states, with the variables that scan these."""
+        states = self.body.states[: self.body.results]
+        pairs = zip(self.body.outputs, states, strict=False)
+        return [(e, derived_variable("a", v)) for e, v in pairs if e.args]
 
 
 def loop_pushforward(node: Apply, given: Differentials) -> Differentials:
@@ -188,8 +190,8 @@ def loop_pullback(node: Apply, given: Differentials, wanted: Sequence[bool]) -> 
             results[k] = e if k >= sliced else move_axis(e, 0, len(outer))
         return results
     items = primal.scanned() | bars.scanned | made.behind
-    short = primal.shortened(list(direct.values()))
-    for k, e in zip(direct, at_all_steps(primal, short, items), strict=True):
+    known: dict[Expr, Expr] = {e: items[v] for e, v in primal.following()}
+    for k, e in zip(direct, at_all_steps(primal, direct.values(), items | known), strict=True):
         results[k] = move_axis(e, 0, len(outer)) if k < sliced else _sum_of_steps(e)
     return results
 
@@ -258,8 +260,8 @@ def _sum_of_steps(e: Expr) -> Expr:
     return add([einsum([term], [axis], axis[1:]) for term in terms_of(e)])
 
 
-def at_all_steps(primal: Primal, found: Sequence[Expr], items: Mapping[Var, Expr]) -> list[Expr]:
+def at_all_steps(
+    primal: Primal, found: Collection[Expr], items: Mapping[Var, Expr] | Mapping[Expr, Expr]
+) -> list[Expr]:
     """Expressions in the body's variables for all steps, along a leading axis."""
-    inside = {id(node) for node in postorder(found)}
-    axes = {v: item for v, item in items.items() if id(v) in inside}
-    return replaced(with_batch_axis(found, axes, primal.steps.length), primal.operands[2])
+    return with_batch_axis(list(found), items, primal.steps.length, primal.operands[2])

@@ -114,7 +114,7 @@ class Machine:
     narrow: int = 4
     worth_choosing: float = 1e4
     worth_comparing: float = 1e3
-    worth_searching: float = 1.5e6
+    worth_searching: float = 4e6
 
     def speed(self, name: str) -> float:
         """The speed of this name."""
