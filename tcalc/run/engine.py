@@ -66,8 +66,9 @@ class Engine:
         named = dimensions(roots)
         self.variables = {name: Declared.of(v, named) for name, v in variables(roots).items()}
         values = list(map(_first, roots))
-        self.needed = [self.variables[name] for name in variables(values)]
-        self.optional = [d for d in self.variables.values() if d not in self.needed]
+        read = variables(values)
+        self.needed = [self.variables[name] for name in read]
+        self.optional = [d for name, d in self.variables.items() if name not in read]
         self.dimensions = [d for d in named if d not in self.variables]
         self.unbound = set(self.dimensions).difference(*[d.shape for d in self.variables.values()])
         self.constants = {
@@ -96,6 +97,7 @@ class Engine:
         """Data converted and checked once."""
         self.data = {k: v for k, v in data.items() if k in self.variables or k in self.dimensions}
         checked = {d.name for _, d in self.checked}
+        read = {d.name: d for d in self.needed}
         dims = ExtentBinding()
         for name, value in self.data.items():
             declared = self.variables.get(name)
@@ -108,15 +110,14 @@ class Engine:
             dims.bind_array(declared, array)
             if name in checked:
                 check_properties(array, declared)
-            if declared in self.needed:
+            if name in read:
                 self.held.append(array)
                 self.held_key.append(entry)
             if not is_weak(value):
                 self.data[name] = array
         self.given = [d for d in self.needed if d.name not in self.data]
-        self.needed = [*self.given, *[d for n in self.data for d in self.needed if d.name == n]]
+        self.needed = [*self.given, *[read[name] for name in self.data if name in read]]
         self.checked = [(k, d) for k, d in enumerate(self.given) if d.name in checked]
-        read = {d.name for d in self.needed}
         self.unread = {name: value for name, value in self.data.items() if name not in read}
         return self.data
 
@@ -176,7 +177,8 @@ class Engine:
         return found
 
     def _unused(self, values: Values) -> list[str]:
-        return [name for name in values if name not in self.variables.keys() | self.dimensions]
+        known = self.variables.keys() | self.dimensions
+        return [name for name in values if name not in known]
 
     def _further(self, values: Values) -> list[Any]:
         """Extents given by name, and shapes of variables that cancelled."""
