@@ -187,7 +187,10 @@ def test_sums(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_reductions(axes: tuple[int, ...], dtype: type) -> None:
     x = tc.var("x", ("a", "b", "c"))
-    functions = {"max": tc.max, "min": tc.min, "norm": tc.norm, "logsumexp": tc.logsumexp}
+    functions = {
+        "max": tc.max, "min": tc.min, "norm": tc.norm, "logsumexp": tc.logsumexp,
+        "hardmax": tc.hardmax, "hardmin": tc.hardmin,
+    }  # fmt: skip
     wanted = {
         name: 2 * f(tc.sin(x), axis=axes)
         for name, f in functions.items()

@@ -17,6 +17,7 @@ from tcalc.backends.c.rows import (
     PAIRWISE,
     REDUCTIONS,
     ROUTINES,
+    SHARES,
     SPREAD,
 )
 from tcalc.backends.c.rows import entry as written_entry
@@ -69,7 +70,7 @@ def test_every_kind_of_step_has_a_form_or_a_reason() -> None:
 
 def test_every_operator_has_a_form_or_a_reason() -> None:
     """Of general matrices that have few rows: for others LAPACK is faster."""
-    formed = {*REDUCTIONS, *ROUTINES, *PAIRWISE, *PACKED, *GENERAL - OF_FACTORS}
+    formed = {*REDUCTIONS, *SHARES, *ROUTINES, *PAIRWISE, *PACKED, *GENERAL - OF_FACTORS}
     formed |= {name for name, _ in SPREAD}
     left = {
         row.name

@@ -41,6 +41,9 @@ def run_by_hand(passes: Passes, values: dict[str, Any], bounds: list[int]) -> li
     def evaluated(e: tc.Expr, k: int) -> Any:
         known: dict[str, Any] = dict(env)
         known |= {name: part(values[name], axis, k) for name, axis in axes.items()}
+        for v, one in passes.made.items():
+            if v.name in e.variables:
+                known[v.name] = evaluated(one.expr, k)
         for v in passes.needed([e]):
             whole = passes.value_of(v).expr(**env)
             known[v.name] = part(whole, passes.sliced[v].axis, k) if v in passes.sliced else whole

@@ -10,7 +10,7 @@ import numpy as np
 from ..backends.interface import BackEnd
 from ..graph.nodes import Derivative, Expr
 from ..graph.subspaces import projected
-from ..partition.found import ByRows
+from ..partition.found import ByRows, Known
 from ..partition.passes import Passes
 from ..partition.split import row_axes, split
 from ..run.binding import (
@@ -213,10 +213,17 @@ class DaskEngine:
         mode = self.mode
         staying: dict[int, Any] = {}
         for number in range(staged.passes.number + 1):
+            for v, stage in staged.made.items():
+                made = staged.passes.made[v]
+                if made.passes == number:
+                    call, read = self._call(stage, staged, rows, env, dtype)
+                    (found,) = by_rows(call, read, _shapes(staged, [made], rows), dtype)
+                    rows = rows.with_array(v.name, found, made.axis)
             for stage, places in staged.staying:
                 if staged.passes.outputs[places[0]].passes == number:
                     call, read = self._call(stage, staged, rows, env, dtype)
-                    found = by_rows(call, read, _shapes(staged, places, rows), dtype)
+                    outputs = [staged.passes.outputs[k] for k in places]
+                    found = by_rows(call, read, _shapes(staged, outputs, rows), dtype)
                     staying |= dict(zip(places, found, strict=True))
             if number < staged.passes.number:
                 stage = staged.reducing[number]
@@ -260,9 +267,10 @@ def _known_blocks(name: str, value: Any) -> Any:
     return array if array.ndim else _computed(array)
 
 
-def _shapes(staged: Staged, places: Sequence[int], rows: Rows) -> list[tuple[tuple[int, ...], int]]:
-    """The shapes, over all rows, of outputs that stay by rows, and the axes that run over them."""
-    outputs = [staged.passes.outputs[k] for k in places]
+def _shapes(
+    staged: Staged, outputs: Sequence[Known | ByRows], rows: Rows
+) -> list[tuple[tuple[int, ...], int]]:
+    """The shapes, over all rows, of values that stay by rows, and the axes that run over them."""
     return [
         (staged.shape(one.expr, sum(rows.sizes)), one.axis)
         for one in outputs

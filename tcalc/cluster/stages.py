@@ -60,7 +60,7 @@ class Stage:
         read = variables(outputs)
         needed = passes.needed(outputs)
         self.sliced = {v.name: passes.sliced[v] for v in needed if v in passes.sliced}
-        own = [v.name for v in passes.rows if v.name in read]
+        own = [v.name for v in (*passes.rows, *passes.made) if v.name in read]
         self.blocks = [*own, *self.sliced]
         self._between = evaluator({v.name: passes.value_of(v).expr for v in needed}, settings)
         self._dimensions = dimensions(outputs)
@@ -105,6 +105,8 @@ class Staged:
     passes : Passes
     reducing : list of Stage
         One a pass.
+    made : dict
+        The stage of each value by rows that passes read.
     staying : list of (Stage, places)
         What stays by rows, by the number of passes before; the places among the outputs.
     """
@@ -112,6 +114,7 @@ class Staged:
     def __init__(self, passes: Passes, sizes: Mapping[str, int], settings: Settings) -> None:
         self.passes, self.sizes = passes, dict(sizes)
         self.reducing = [self._reducing(k, settings) for k in range(passes.number)]
+        self.made = {v: Stage(passes, [one.expr], (), settings) for v, one in passes.made.items()}
         outputs = list(enumerate(passes.outputs))
         self.staying: list[tuple[Stage, list[int]]] = []
         for number in range(passes.number + 1):

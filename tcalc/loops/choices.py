@@ -16,9 +16,9 @@ from ..graph.operators import TABLE
 from ..graph.products import is_number, numeral
 from ..graph.sums import absent_axes
 from ..ops import arithmetic
-from ..ops.elementwise import equal, isnan, less, less_equal, where
+from ..ops.elementwise import equal, isnan, less, less_equal, logical_and, where
 from ..ops.guard import choice
-from ..ops.reductions import arange, max, min
+from ..ops.reductions import arange, hardmax, hardmin, max, min
 from ..support.records import NamedTuple
 from .accumulations import dependents, with_first
 from .body import replaced
@@ -97,14 +97,17 @@ def search_ends(search: Search, inits: Sequence[Expr], batched: Batched) -> dict
     ends = {search.place: best}
     if not search.beside:
         return ends
-    steps = arange(values.shape[0])
-    steps = steps[(slice(None), *[None] * init.ndim)]
-    none = inf if search.strict else -1.0
-    hits = where(equal(values, best), steps, none)
-    first = with_first(numeral(none, init.shape), hits)
-    place = (min if search.strict else max)(first, 0)
-    improved = less(init, best) if search.largest else less(best, init)
-    changed = improved if search.strict else less_equal(0, place)
+    padded = with_first(numeral(worst, init.shape), values)  # of no steps too there is an extremum
+    axes = (slice(None), *[None] * init.ndim)
+    steps, before = arange(values.shape[0])[axes], (arange(padded.shape[0]) - 1)[axes]
+    shares = (hardmax if search.largest else hardmin)(padded, 0)
+    place = (min if search.strict else max)(where(shares, before, inf if search.strict else -1), 0)
+    first, other = (init, best) if search.largest else (best, init)
+    changed = less(first, other)
+    if not search.strict:
+        top = extremum(padded, 0)
+        reached = less_equal(init, top) if search.largest else less_equal(top, init)
+        changed = logical_and(less_equal(0, place), reached)
     for k, payload in zip(search.beside, payloads, strict=True):
         taken = arithmetic.sum(where(equal(steps, place), payload, 0), 0)
         ends[k] = where(changed, taken, inits[k])

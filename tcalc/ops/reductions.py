@@ -29,18 +29,20 @@ from .elementwise import (
     log,
     not_equal,
     power,
-    reciprocal,
     reciprocal0,
     sqrt,
     stop_gradient,
     where,
 )
-from .elementwise_row import NONNEGATIVE
+from .elementwise_row import NONNEGATIVE, UNIT
 from .reshape import ravel
+from .views import ones
 
 __all__ = [
     "arange",
     "cumsum",
+    "hardmax",
+    "hardmin",
     "log_softmax",
     "logsumexp",
     "max",
@@ -61,9 +63,35 @@ def _axes(k: int) -> tuple[int, ...]:
     return tuple(range(-k, 0))
 
 
-def _ties(x: Expr, y: Expr) -> Expr:
-    hit = equal(x, along(y, x))
-    return hit * along(reciprocal(arithmetic.sum(hit, tuple(range(y.ndim, x.ndim)))), x)
+def _same_shape(params: tuple[Any, ...], shape: Shape) -> Shape:
+    return shape
+
+
+def _shares(name: str, largest: bool) -> Op:
+    """What the derivative of an extremum multiplies: 1 over how many entries tie, and 0 elsewhere.
+
+    One row reads the entries once. Compared with an extremum that another node finds, which may be
+    computed in another order, none of them need be equal to it.
+    """
+
+    def compute(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
+        axes = _axes(params[0])
+        if not x.size:
+            return x
+        top = x.max(axis=axes, keepdims=True) if largest else x.min(axis=axes, keepdims=True)
+        hit = xp.where(x == top, xp.ones_like(x), xp.zeros_like(x))
+        return hit / hit.sum(axis=axes, keepdims=True)
+
+    return Op(
+        name, (-1,),
+        Meaning((None,), shape=_same_shape, domain=((0.1, 2.0),), range=UNIT),
+        Kernels(compute, flops=3),
+        Spelling(rf"\operatorname{{{{{name}}}}}({{0}})"),
+    )  # fmt: skip
+
+
+def _ties(row: Op) -> Any:
+    return lambda x, y: apply(row, x, params=(x.ndim - y.ndim,))
 
 
 def _without_each(x: Expr, y: Expr) -> Expr:
@@ -141,12 +169,15 @@ def _norm(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
         return found if np.all(safe) else _scaled_norm(np, params, x)
 
 
+HARDMAX, HARDMIN = _shares("hardmax", True), _shares("hardmin", False)
 MAX = _reduction(
-    "max", _ties, lambda xp, p, x: x.max(axis=_axes(p[0])), r"\max({0})", positive_of=(0,)
-)
+    "max", _ties(HARDMAX), lambda xp, p, x: x.max(axis=_axes(p[0])), r"\max({0})",
+    positive_of=(0,),
+)  # fmt: skip
 MIN = _reduction(
-    "min", _ties, lambda xp, p, x: x.min(axis=_axes(p[0])), r"\min({0})", positive_of=(0,)
-)
+    "min", _ties(HARDMIN), lambda xp, p, x: x.min(axis=_axes(p[0])), r"\min({0})",
+    positive_of=(0,),
+)  # fmt: skip
 PROD = _reduction(
     "prod", _without_each, lambda xp, p, x: x.prod(axis=_axes(p[0])), r"\prod({0})",
     positive_of=(0,),
@@ -191,6 +222,31 @@ def max(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
 def min(a: object, axis: Axis = None, keepdims: bool = False) -> Expr:
     """The smallest entry over axes; entries that tie share its derivative evenly."""
     return _reduce(MIN, a, axis, keepdims)
+
+
+def _shared(row: Op, a: object, axis: Axis) -> Expr:
+    """Apply a row of shares along chosen axes."""
+    e = as_expr(a)
+    axes = chosen_axes(axis, e.ndim, row.name)
+    order = [k for k in range(e.ndim) if k not in axes] + axes
+    found = apply(row, view(e, order), params=(len(axes),)) if axes else ones(e.shape)
+    return view(found, inverse_permutation(order))
+
+
+@public
+def hardmax(a: object, axis: Axis = None) -> Expr:
+    """1 at the largest entry over axes and 0 elsewhere.
+
+    Entries that tie share the 1 evenly: this is the derivative of `max`, and what `softmax` of
+    ``a / t`` tends to for small t.
+    """
+    return _shared(HARDMAX, a, axis)
+
+
+@public
+def hardmin(a: object, axis: Axis = None) -> Expr:
+    """1 at the smallest entry over axes and 0 elsewhere, as `hardmax`."""
+    return _shared(HARDMIN, a, axis)
 
 
 @public
@@ -269,10 +325,6 @@ def _power_norm(e: Expr, ord: int | float, axes: list[int]) -> Expr:
 
 
 # --- cumulative sums ------------------------------------------------------------------------------
-
-
-def _same_shape(params: tuple[Any, ...], shape: Shape) -> Shape:
-    return shape
 
 
 def _cumulate(xp: Any, params: tuple[Any, ...], x: Any) -> Any:

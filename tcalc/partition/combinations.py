@@ -12,8 +12,10 @@ from ..graph.nodes import Apply, Expr
 from ..graph.operators import Op
 from ..graph.products import numeral
 from ..ops import arithmetic
-from ..ops.elementwise import equal, exp, log, where
+from ..ops.elementwise import equal, exp, log, reciprocal, where
 from ..ops.reductions import (
+    HARDMAX,
+    HARDMIN,
     LOGSUMEXP,
     MAX,
     MIN,
@@ -89,6 +91,22 @@ def _shifted(one: Part, other: Part, own: bool) -> Part:
         return top, kept[0] + kept[1]
 
 
+def _with_ties(words: str, extreme: Callable[..., Any], largest: Op) -> Combination:
+    """The extreme entry, and how many tie: 1 over the share of each of them."""
+
+    def parts(node: Apply, operands: Sequence[Expr]) -> tuple[Expr, ...]:
+        (x,) = operands
+        axes = tuple(range(x.ndim - node.params[0], x.ndim))
+        share = max(apply(node.op, x, params=node.params), axes)
+        return apply(largest, x, params=node.params), reciprocal(share)
+
+    def combine(one: Part, other: Part, own: bool) -> Part:
+        top = extreme(one[0], other[0])
+        return top, one[1] * (one[0] == top) + other[1] * (other[0] == top)
+
+    return Combination(words, combine, parts, lambda parts: parts[0])
+
+
 #: The reduction by which products are summed over rows.
 SUM = _elementwise("sums", np.add)
 #: By the reducing operator; sums have none.
@@ -102,4 +120,11 @@ COMBINATIONS: dict[Op | None, Combination] = {
     WEIGHTED_LOGSUMEXP: Combination(
         "shifted sums", _shifted, _shifted_parts, lambda parts: parts[0] + log(parts[1])
     ),
+    HARDMAX: _with_ties("largest and how many", np.maximum, MAX),
+    HARDMIN: _with_ties("smallest and how many", np.minimum, MIN),
 }
+#: Of these the results of a pass say what each row has, next to the operand.
+BY_ROWS: dict[Op, Callable[[Expr, tuple[Expr, ...]], Expr]] = dict.fromkeys(
+    (HARDMAX, HARDMIN),
+    lambda x, known: equal(x, along(known[0], x)) * along(reciprocal(known[1]), x),
+)

@@ -51,6 +51,8 @@ class Passes(NamedTuple):
     reductions : list of Reduction
     sent, sliced : mapping from Var
         The variables of parts that stand for known values, whole or their rows of them.
+    made : mapping from Var to ByRows
+        The variables of parts that stand for values by rows which are made by themselves.
     """
 
     rows: Mapping[Var, int]
@@ -59,6 +61,7 @@ class Passes(NamedTuple):
     reductions: list[Reduction]
     sent: Mapping[Var, Known]
     sliced: Mapping[Var, Sliced]
+    made: Mapping[Var, ByRows]
 
     @property
     def number(self) -> int:
@@ -89,6 +92,7 @@ class Passes(NamedTuple):
             lines += [f"pass {k + 1}, {line}" for line in self._reduced(k)]
             told = [v for v, value in self.sent.items() if value.passes == k + 1]
             lines += [f"  then {v.name} = {self.sent[v].expr}" for v in told]
+        lines += [f"by rows, {v.name} = {one.expr}" for v, one in self.made.items()]
         for one in self.outputs:
             if isinstance(one, ByRows):
                 lines.append(f"by rows: {one.expr}  {show_shape(one.expr.shape)}")

@@ -16,7 +16,7 @@ from ..graph.normal import add
 from ..graph.operators import Loop, batch_axes
 from ..graph.properties import PROPERTIES
 from ..support.errors import PartitionError
-from .combinations import COMBINATIONS
+from .combinations import BY_ROWS, COMBINATIONS
 from .found import ByRows, Found, Known, Reduced
 from .passes import Passes
 from .products import split_product
@@ -68,8 +68,14 @@ def _application(walk: Walk, node: Apply) -> Found:
         return ByRows(*walk.applied(node, operands), axis)
     if node.op not in COMBINATIONS:
         raise walk.refused(node, WHOLE)
+    if node.op in BY_ROWS:
+        operands = [walk.made_once(one, axis) for one in operands]
     made = COMBINATIONS[node.op].parts(node, [one.expr for one in operands])
-    return Reduced(node.op, made, max([one.passes for one in operands]))
+    reduced = Reduced(node.op, made, max([one.passes for one in operands]))
+    if node.op not in BY_ROWS:
+        return reduced
+    known = [walk.sending(Known(v, reduced.passes + 1)).expr for v in walk.results(reduced)]
+    return ByRows(BY_ROWS[node.op](operands[0].expr, tuple(known)), reduced.passes + 1, axis)
 
 
 def _part(walk: Walk, node: Part) -> Found:

@@ -74,10 +74,11 @@ class Walk:
         self.found: dict[int, Found] = {}
         self.sent: dict[Var, Known] = {}
         self.sliced: dict[Var, Sliced] = {}
+        self.made: dict[Var, ByRows] = {}
         self.reductions: list[Reduction] = []
         self._sent: dict[int, Local] = {}
         self._along: dict[tuple[int, int], Local] = {}
-        self._known: dict[tuple[int, ...], Known] = {}
+        self._results: dict[tuple[object, ...], tuple[Var, ...]] = {}
         self.nodes = postorder(roots)  # held while ids are keys
 
     def _fresh(self, stem: str) -> str:
@@ -108,13 +109,16 @@ class Walk:
 
     def finished(self, found: Reduced) -> Known:
         """What is known when the pass that reduces is over."""
-        key = tuple(map(id, found.parts))
-        if key not in self._known:
-            made = [self._variable("result", part) for part in found.parts]
-            self.reductions.append(Reduction(found.op, found.parts, tuple(made), found.passes))
-            value = COMBINATIONS[found.op].finish(tuple(made))
-            self._known[key] = Known(value, found.passes + 1)
-        return self._known[key]
+        return Known(COMBINATIONS[found.op].finish(self.results(found)), found.passes + 1)
+
+    def results(self, found: Reduced) -> tuple[Var, ...]:
+        """What the parts become when the pass that reduces is over."""
+        key = (found.op, *map(id, found.parts))
+        if key not in self._results:
+            self._results[key] = tuple([self._variable("result", part) for part in found.parts])
+            result = Reduction(found.op, found.parts, self._results[key], found.passes)
+            self.reductions.append(result)
+        return self._results[key]
 
     def sending(self, value: Known) -> Local:
         """A known value as it stands in expressions of a part: numbers, variables as they are."""
@@ -204,6 +208,12 @@ class Walk:
 
         return self.joined(made, items)
 
+    def made_once(self, item: Local, axis: int) -> Local:
+        """A value by rows that has a plan of its own: passes that read it read the same digits."""
+        v = self._variable("rows", item.expr)
+        self.made[v] = ByRows(item.expr, item.passes, axis)
+        return Local(v, item.passes)
+
     def from_known(self, node: Expr) -> Known:
         """A node none of whose operands is by rows."""
         values = [self.known(arg) for arg in node.args]
@@ -213,4 +223,6 @@ class Walk:
     def passes(self, roots: Iterable[Expr]) -> Passes:
         outputs = [self.of(root) for root in roots]
         known = [self.finished(one) if isinstance(one, Reduced) else one for one in outputs]
-        return Passes(self.rows, self.extent, known, self.reductions, self.sent, self.sliced)
+        return Passes(
+            self.rows, self.extent, known, self.reductions, self.sent, self.sliced, self.made
+        )

@@ -8,7 +8,17 @@ from math import prod
 from ...plan.kinds.table import KINDS
 from ...plan.steps import VIEW, Plan, Step, TiledLoop
 from .moves import MOVES
-from .rows import FEW_ROWS, GENERAL, OF_FACTORS, PACKED, PAIRS, PAIRWISE, REDUCTIONS, ROUTINES
+from .rows import (
+    FEW_ROWS,
+    GENERAL,
+    OF_FACTORS,
+    PACKED,
+    PAIRS,
+    PAIRWISE,
+    REDUCTIONS,
+    ROUTINES,
+    SHARES,
+)
 from .rows import entry as written_entry
 from .source import FEW_PRODUCTS, spread
 from .spelling import ENTRIES
@@ -66,7 +76,7 @@ def expressible(plan: Plan, step: Step, integers: Collection[int]) -> bool:
         return True
     if step.kind in ("ufunc", "kernel") and step.params[0].elementwise:
         return bool(written_entry(step.params[0]))
-    if step.kind == "kernel" and step.params[0].name in REDUCTIONS:
+    if step.kind == "kernel" and step.params[0].name in (REDUCTIONS | SHARES):
         return not any(isinstance(n, int) and n < 1 for n in step.params[1:])
     if step.kind == "finish":
         return step.params[0].name in OF_FACTORS

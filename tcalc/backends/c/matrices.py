@@ -10,7 +10,7 @@ from ...plan.steps import Plan, Step
 from ...support.arrays import Sizes
 from ...support.records import NamedTuple
 from .loopnests import COperand, CStatement, Nest, aligned
-from .rows import GENERAL, PAIRS, PAIRWISE, REDUCTIONS, ROUTINES
+from .rows import GENERAL, PAIRS, PAIRWISE, REDUCTIONS, ROUTINES, SHARES
 from .sharing import BATCH, items
 
 
@@ -229,6 +229,8 @@ def _over(frame: Frame, step: Step) -> str:
 def _kernel(frame: Frame, step: Step) -> str:
     if step.params[0].name in REDUCTIONS:
         return _reduced(frame, step)
+    if step.params[0].name in SHARES:
+        return _shares(frame, step)
     if step.params[0].name in PAIRWISE:
         return _pairwise(frame, step)
     return _general(frame, step) or _routine(frame, step)
@@ -269,6 +271,21 @@ def _reduced(frame: Frame, step: Step) -> str:
     loops = f"{over_all(lead[:-1])}for (long {last} = 0; {last} < {m}; {last} += COLUMNS) "
     width = f"{m} - {last} < COLUMNS ? {m} - {last} : COLUMNS"
     return f"{loops}{name}_across({starts[0]}, {n}, {apart}, {width}, {starts[1]});"
+
+
+def _shares(frame: Frame, step: Step) -> str:
+    """What entries have of the extreme one along the last axes, where these lie as one."""
+    (a,), (op, count) = step.args, step.params
+    found, out = frame.arrays[a], frame.arrays[step.out]
+    axes = len(out.shape) - count
+    core = found.shape[axes:]
+    laid = [zip(core, x.strides[axes:], full(core), strict=True) for x in (found, out)]
+    if not count or any(n > 1 and s != dense for x in laid for n, s, dense in x):
+        return ""
+    starts = [start_of(slot, x.strides[:axes]) for slot, x in ((a, found), (step.out, out))]
+    n = prod(core)
+    top = f"{SHARES[op.name]}({starts[0]}, {n})"
+    return f"{over_all(found.shape[:axes])}shares({starts[0]}, {n}, {top}, {starts[1]});"
 
 
 def over_all(lead: Sizes) -> str:

@@ -105,6 +105,8 @@ REDUCTIONS = {
     "norm2": "_norm2",
     "logsumexp": "_logsumexp",
 }
+#: Rows whose result has the operand's shape: 1 over how many entries of a row are the extreme one.
+SHARES = {"hardmax": "_max", "hardmin": "_min"}
 _EXTREME = """
 static inline real {name}(const real *x, long n) {{
     real found = x[0];
@@ -131,6 +133,16 @@ REDUCTION_FUNCTIONS = f"""
 enum {{ COLUMNS = 64 }};
 {_EXTREME.format(name="_max", kind="max", sign=">")}
 {_EXTREME.format(name="_min", kind="min", sign="<")}
+static inline void shares(const real *x, long n, real top, real *out) {{
+    real count = 0;
+    #pragma omp simd reduction(+: count)
+    for (long i = 0; i < n; i++)
+        count += x[i] == top;
+    #pragma omp simd
+    for (long i = 0; i < n; i++)
+        out[i] = (x[i] == top) / count;
+}}
+
 /* The norm of entries s apart, over a power of two near the largest: squares stay in range. */
 static real _scaled_norm2(const real *x, long n, long s) {{
     real top = 0, sum = 0;

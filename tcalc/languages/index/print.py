@@ -14,6 +14,7 @@ from ...graph.extent_forms import atoms_in
 from ...graph.extents import Coef, extent_names, extent_product, form_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
+from ...graph.operators import batch_axes
 from ...graph.products import indicates, selects, split_coef
 from ...graph.variables import const_node
 from ...integers.affine import Affine, Constraint, Guard
@@ -379,7 +380,8 @@ class _Writer:
             names = Names(self.taken, self.depth)
             return Fragment(access(loop_text(node, loop, names, args, self.step), subs))
         name = whole.op.parts[node.index] if isinstance(node, Part) else whole.op.name
-        params = whole.params[1:] if whole.op.core[:1] == (-1,) else whole.params
+        counted = whole.op.core[:1] == (-1,) and not batch_axes(whole)
+        params = whole.params[1:] if counted else whole.params
         params = params if whole.op.spelling.parameters else ()
         shown = ", ".join([*args, *[_parameter(name, p) for p in params]])
         return Fragment(access(f"{name.partition('#')[0]}({shown})", subs))

@@ -157,10 +157,10 @@ def array_operands(name: str) -> int | None:
 
 
 def array_call(name: str, operands: Sequence[Expr], params: Sequence[Any]) -> Expr:
-    """A function of whole arrays."""
+    """A function of whole arrays; of all axes where no parameter says of how many of the last."""
     row = _row(name)
     assert row is not None
-    if row.op.core[:1] == (-1,):
+    if row.op.core[:1] == (-1,) and not (params and isinstance(params[0], int)):
         params = [operands[0].ndim, *params]
     if row.part < 0 and name in LIBRARY and not params:
         value: Expr = LIBRARY[name](*operands)

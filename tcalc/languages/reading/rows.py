@@ -78,7 +78,8 @@ def applied_row(row: RowCall, operands: Sequence[Expr], params: Sequence[Any]) -
     if len(operands) != len(op.core):
         raise ValueError(f"it has {len(op.core)} operands, not {len(operands)}")
     for e, core in zip(operands, op.core, strict=True):
-        if e.ndim < core:
+        core = params[0] if core == -1 else core
+        if not 0 <= core <= e.ndim:
             raise ValueError(f"it takes arrays of at least {core} axes, not {e.ndim}")
     if isinstance(op, Selection):
         operands = [_integers(e) for e in operands]

@@ -246,6 +246,11 @@ def _segment_sum(a, index, n):
     return total
 """,
     """
+def _shares(a, top, axis):
+    hit = np.where(a == top, 1, 0).astype(a.dtype)
+    return hit / hit.sum(axis=axis, keepdims=True)
+""",
+    """
 def _signs(v):
     top = np.abs(v).argmax(axis=-2)[..., None, :]
     return np.where(np.take_along_axis(v, top, axis=-2)[..., 0, :] < 0, -1, 1).astype(v.dtype)

@@ -35,6 +35,10 @@ TEMPLATES: dict[str, Template] = {
     "matrix_transpose": "{0}.T",
     # reductions and vectors
     **{name: f"{{0}}.{name}(axis={{axes}})" for name in ("max", "min", "prod")},
+    **{
+        f"hard{name}": f"_shares({{0}}, {{0}}.{name}(axis={{axes}}, keepdims=True), {{axes}})"
+        for name in ("max", "min")
+    },
     **{name: f"{{0}}.{name}(axis={{axes}}).astype({{dtype}})" for name in ("argmax", "argmin")},
     "argsort": "{0}.argsort(axis={axes}, kind='stable').astype({dtype})",
     "norm2": "_norm2({0}, {axes})",

@@ -59,6 +59,10 @@ ROUTINES: dict[str, Routine] = {
         for name in ("argmax", "argmin")
     },
     "argsort": Routine("row_order({n}, {0}, {out})", (1,)),
+    **{
+        name: Routine(f"row_{name}({{size}}, {{0}}, {{out}})", (-1,))
+        for name in ("hardmax", "hardmin")
+    },
     "cumsum": Routine("row_cumsum({n}, {0}, {out}, {p[0]})", (1,)),
     "gaps": Routine("gaps({n}, {0}, {out}, {p[0]})", (1,), fails=True),
     "svd_gaps": Routine("svd_gaps({n}, {0}, {out}, {p[0]})", (1,), fails=True),

@@ -264,6 +264,13 @@ function segment_sum(a, index, n)
 end
 ''',
     '''
+"""1 over how many entries are the extreme one along axes, and 0 for all others."""
+function shares(extreme, a, axes)
+    hit = a .== extreme(a, dims=axes)
+    return hit ./ eltype(a).(sum(hit, dims=axes))
+end
+''',
+    '''
 """Linear places in an array: they start at places from 0, and indices of a shape move them."""
 function strided(size, starts, steps, shape)
     stride = cumprod([1; collect(size)])[1:length(size)]

@@ -72,6 +72,8 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "norm2": "norm2({0}, {axes})",
     "logsumexp": "logsumexp({0}, {axes})",
     "weighted_logsumexp": "logsumexp({0}, {axes}, {1})",
+    "hardmax": "shares(maximum, {0}, {axes})",
+    "hardmin": "shares(minimum, {0}, {axes})",
     "cumsum": lambda backward: (
         "reverse(cumsum(reverse({0}, dims={axis}), dims={axis}), dims={axis})"
         if backward == "true"

@@ -237,6 +237,21 @@ function total = segment_sum(a, index, rank, n)
 end
 """,
     """
+function y = shares(a, axes, extreme)
+% 1 over how many entries are the extreme one along axes, and 0 for all others.
+  top = a;
+  for axis = axes
+    top = extreme(top, [], axis);
+  end
+  y = cast(a == top, class(a));
+  count = y;
+  for axis = axes
+    count = sum(count, axis);
+  end
+  y = y ./ count;
+end
+""",
+    """
 function b = stacked(f, rank, varargin)
 % What a function makes of every matrix in stacks of them: along so many first axes.
   shape = arrayfun(@(axis) size(varargin{1}, axis), 1:rank);

@@ -73,6 +73,8 @@ TEMPLATES: dict[str, str | Callable[..., str]] = {
     "norm2": "norm2({0}, {axes})",
     "logsumexp": "logsumexp({0}, {axes})",
     "weighted_logsumexp": "logsumexp({0}, {axes}, {1})",
+    "hardmax": "shares({0}, {axes}, @max)",
+    "hardmin": "shares({0}, {axes}, @min)",
     "cumsum": lambda backward: "flip(cumsum(flip({0}, {axis}), {axis}), {axis})"
     if backward == "true"
     else "cumsum({0}, {axis})",

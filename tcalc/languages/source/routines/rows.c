@@ -14,6 +14,28 @@ static real row_min(ptrdiff_t n, const real *x)
     return found;
 }
 
+/* 1 over how many entries are this one, and 0 for all others. */
+static void row_shares(ptrdiff_t n, const real *x, real top, real *out)
+{
+    real count = 0;
+    for (ptrdiff_t i = 0; i < n; i++)
+        count += x[i] == top;
+    for (ptrdiff_t i = 0; i < n; i++)
+        out[i] = (x[i] == top) / count;
+}
+
+static void row_hardmax(ptrdiff_t n, const real *x, real *out)
+{
+    if (n > 0)
+        row_shares(n, x, row_max(n, x), out);
+}
+
+static void row_hardmin(ptrdiff_t n, const real *x, real *out)
+{
+    if (n > 0)
+        row_shares(n, x, row_min(n, x), out);
+}
+
 static real row_prod(ptrdiff_t n, const real *x)
 {
     real found = 1;

@@ -71,6 +71,28 @@ static __device__ real block_row_min(ptrdiff_t n, const real *x)
     return -block_max(mine);
 }
 
+/* 1 over how many entries are this one, and 0 for all others. */
+static __device__ void block_row_shares(ptrdiff_t n, const real *x, real top, real *out)
+{
+    real mine = 0;
+    THREAD_STRIDE(i, n)
+        mine += x[i] == top;
+    const real count = block_sum(mine);
+    THREAD_STRIDE(i, n)
+        out[i] = (x[i] == top) / count;
+    __syncthreads();
+}
+
+static __device__ void block_row_hardmax(ptrdiff_t n, const real *x, real *out)
+{
+    block_row_shares(n, x, block_row_max(n, x), out);
+}
+
+static __device__ void block_row_hardmin(ptrdiff_t n, const real *x, real *out)
+{
+    block_row_shares(n, x, block_row_min(n, x), out);
+}
+
 static __device__ real block_row_prod(ptrdiff_t n, const real *x)
 {
     real mine = 1;
