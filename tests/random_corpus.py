@@ -245,4 +245,16 @@ CORPUS = [
             ],
         ),
     ),
+    (
+        68019032,
+        Program(
+            {"u": (), "v": ("n", 3)},
+            {"m": 2, "n": 3},
+            [
+                ("einsum", (1,), {"spec": "ky->k", "sizes": {}}),
+                ("einsum", (2, 1, 0), {"spec": "a,jy,->jaa", "sizes": {}}),
+                ("reduction", (3,), {"name": "max", "axis": 0}),
+            ],
+        ),
+    ),
 ]

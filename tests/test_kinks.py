@@ -151,3 +151,36 @@ def test_kink(kink: Kink, build: Build, mode: str) -> None:
     for order, wanted in enumerate(kink.derivatives):
         found = tc.derivative(build(x), x, order, mode)(x=at)
         np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-14, err_msg=f"order {order}")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("spec", ["a,jy,->jaa", ",a,jy->jaa"])
+def test_an_entry_is_the_largest_in_whatever_order_factors_are_multiplied(
+    spec: str, mode: str
+) -> None:
+    """Entries and their maximum, if products of them are rounded apart, share no last digit."""
+    u, v, rng = tc.var("u"), tc.var("v", (5, 3)), np.random.default_rng(0)
+    factors = [tc.einsum("ky->k", v), v, u] if spec[0] == "a" else [u, tc.einsum("ky->k", v), v]
+    entries = tc.einsum(spec, *factors)
+    for reduce, extreme in ((tc.max, np.max), (tc.min, np.min)):
+        step = tc.compile(tc.jacobian(reduce(entries, axis=0), u, mode=mode))
+        for _ in range(20):
+            a, b = rng.normal(), rng.normal(size=(5, 3))
+            wanted = np.diag(extreme(np.outer(b.sum(1), b.sum(1)) * a, axis=0)) / a
+            np.testing.assert_allclose(step(u=a, v=b), wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_shares_are_what_softmax_tends_to() -> None:
+    X = tc.var("X", ("m", "n"))
+    at = np.array([[1.0, 3, 3, 2], [0, 0, 0, 0], [5, -np.inf, 4, 5]])
+    soft = np.exp(2000 * (np.maximum(at, -1) - at.max(1, keepdims=True)))
+    soft /= soft.sum(1, keepdims=True)
+    for backend in ("numpy", "c"):
+        for dtype in (np.float64, np.float32):
+            found = tc.compile(tc.hardmax(X, axis=1), backend=backend)(X=at.astype(dtype))
+            np.testing.assert_array_equal(found, soft.astype(dtype))
+            assert found.dtype == dtype
+    np.testing.assert_array_equal(tc.hardmin(-X.T, axis=0)(X=at), soft.T)
+    whole = tc.hardmax(X)(X=at)
+    np.testing.assert_array_equal(whole, np.where(at == 5, 0.5, 0))
+    assert not tc.jacobian(tc.hardmax(X, axis=1), X)(X=at).any()

@@ -20,7 +20,7 @@ WORDS = {
     "logsumexp", "norm1", "norm2", "norm", "tr", "det", "logdet", "max", "min", "softmax",
     "log_softmax", "cumsum", "inv", "adj", "expm", "logm", "sqrtm", "chol", "pinv", "sym",
     "kron", "diag", "vec", "eigvals", "eye", "vector", "matrix", "ones", "zeros", "where",
-    "maximum", "minimum",
+    "maximum", "minimum", "hardmax", "hardmin",
 }  # fmt: skip
 
 #: The length above which a formula is not read any more.

@@ -241,6 +241,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "logdet": _total(lambda a: jnp.linalg.slogdet(a)[1]),
     "max": _extremum(jnp.max, jnp.maximum),
     "min": _extremum(jnp.min, jnp.minimum),
+    "hardmax": _alike(lambda a: jnp.where(a == a.max(), 1, 0) / (a == a.max()).sum()),
     "softmax": _alike(jax.nn.softmax),
     "log_softmax": _alike(jax.nn.log_softmax),
     "cumsum": _alike(jnp.cumsum),

@@ -76,7 +76,7 @@ ROWS = (
     F("softplus", "x=n", "sum(log(1 + exp(x)))", "x", "sigmoid(x)"),
     F("error function", "x=n", "sum(erf(x))", "x", "2*exp(-x.^2)/sqrt(pi)"),
     F("absolute value", "x=n", "sum(abs(x))", "x", "sign(x)"),
-    F("largest entry", "x=n", "max(x)", "x", "(x == max(x))/sum(x == max(x))"),
+    F("largest entry", "x=n", "max(x)", "x", "hardmax(x)"),
     F("rectifier", "A=m,n x=n", "sum(relu(A*x))", "x", "A'*(A*x > 0)"),
     F("rectifier by max", "x=n", "sum(max(0, x))", "x", "(x > 0)"),
     F("squared rectifier", "A=m,n x=n", "sum(relu(A*x).^2)/2", "x", "A'*relu(A*x)"),

@@ -380,9 +380,8 @@ class _Writer:
             names = Names(self.taken, self.depth)
             return Fragment(access(loop_text(node, loop, names, args, self.step), subs))
         name = whole.op.parts[node.index] if isinstance(node, Part) else whole.op.name
-        counted = whole.op.core[:1] == (-1,) and not batch_axes(whole)
-        params = whole.params[1:] if counted else whole.params
-        params = params if whole.op.spelling.parameters else ()
+        of_all = whole.op.core[:1] == (-1,) and not batch_axes(whole)
+        params = whole.params[of_all:] if whole.op.spelling.parameters else ()
         shown = ", ".join([*args, *[_parameter(name, p) for p in params]])
         return Fragment(access(f"{name.partition('#')[0]}({shown})", subs))
 
