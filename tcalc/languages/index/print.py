@@ -14,7 +14,6 @@ from ...graph.extent_forms import atoms_in
 from ...graph.extents import Coef, extent_names, extent_product, form_of
 from ...graph.nodes import Add, Apply, Const, Einsum, Expr, Part, Var, dimensions, postorder
 from ...graph.normal import bare
-from ...graph.operators import batch_axes
 from ...graph.products import indicates, selects, split_coef
 from ...graph.variables import const_node
 from ...integers.affine import Affine, Constraint, Guard
@@ -56,7 +55,7 @@ from .fragments import (
 from .grammar import BINDERS
 from .iteration_space import Context
 from .print_sums import BoundedSum, substituted, whole_range, written_out
-from .whole_arrays import equated_sums, has_parts, loop_text, of_arrays
+from .whole_arrays import equated_sums, has_parts, loop_text, of_arrays, written_parameters
 
 MAX_TOKENS, MIN_SHARED = 2_000, 12
 #: How tightly the operands of an operator must bind, and how tightly it binds.
@@ -380,9 +379,7 @@ class _Writer:
             names = Names(self.taken, self.depth)
             return Fragment(access(loop_text(node, loop, names, args, self.step), subs))
         name = whole.op.parts[node.index] if isinstance(node, Part) else whole.op.name
-        of_all = whole.op.core[:1] == (-1,) and not batch_axes(whole)
-        params = whole.params[of_all:] if whole.op.spelling.parameters else ()
-        shown = ", ".join([*args, *[_parameter(name, p) for p in params]])
+        shown = ", ".join([*args, *[_parameter(name, p) for p in written_parameters(whole)]])
         return Fragment(access(f"{name.partition('#')[0]}({shown})", subs))
 
     def step(self, outputs: Sequence[Expr], taken: set[str]) -> tuple[list[str], list[str]]:

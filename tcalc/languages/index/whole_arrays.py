@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from ...graph.applications import application, rewritten
 from ...graph.iterations import Iteration
 from ...graph.nodes import Add, Apply, Einsum, Expr, Part, Var, intern
+from ...graph.operators import batch_axes
 from ...graph.products import indicates, selects
 from ..writing.loops import (
     INDICES,
@@ -38,6 +39,12 @@ def of_arrays(node: Apply) -> bool:
     known = selects(node) or indicates(node) or (not node.args and node.ndim == 1)
     known = known or node.op.meaning.regroups
     return not plain and not known and not (node.op.core == (-1,) and node.op.name in BINDERS)
+
+
+def written_parameters(node: Apply) -> Sequence[object]:
+    """The parameters that calls write: how many axes an operator takes, where it takes not all."""
+    of_all = node.op.core[:1] == (-1,) and not batch_axes(node)
+    return node.params[of_all:] if node.op.spelling.parameters else ()
 
 
 def equated_sums(nodes: Sequence[Expr]) -> set[int]:
