@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -288,10 +289,13 @@ class Engine:
         """The values of the roots; of a derivative's candidates the cheapest at these sizes."""
         names, sized = {d.name for d in self.needed}, dims.sizes.keys()
 
-        def usable(e: Expr) -> bool:
-            return names >= variables([e]).keys() and sized >= set(dimensions([e]))
+        def usable(*values: Expr) -> bool:
+            return names >= variables(values).keys() and sized >= set(dimensions(values))
 
-        options = [list(filter(usable, _values(r))) or [_first(r)] for r in roots]
+        options = list(map(_values, roots))
+        if not usable(*chain.from_iterable(options)):
+            pairs = zip(options, roots, strict=True)
+            options = [list(filter(usable, values)) or [_first(r)] for values, r in pairs]
         first = [values[0] for values in options]
         complete = sized >= set(dimensions(first))  # else others say what is missing
         return chosen(options, dims.sizes, self.backend.machine, known) if complete else first
