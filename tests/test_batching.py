@@ -223,6 +223,36 @@ def test_properties_stay() -> None:
     np.testing.assert_allclose(tc.jacobian(batch, "S")(S=[a])[0, 0], np.linalg.inv(a))
 
 
+@pytest.mark.parametrize("length", ["n", 3])
+def test_what_is_the_same_for_all_and_nodes_that_vary(length: Any) -> None:
+    """In one pass: also below a node that varies as a whole, and in loops."""
+    x, w, c = tc.var("x", "m"), tc.var("w", ("m", "m")), tc.var("c", "m")
+    A, b, y = tc.var("A", ("m", "m")), tc.var("b", "m"), tc.var("y", (length, "m"))
+    inner, plain = tc.tanh(w @ x + c), tc.exp(w @ c)
+    loop = tc.fold(lambda s, t: tc.sin(w @ s) + x, c, 4)
+    roots = [inner * x + c, loop * inner, x @ w @ plain, plain]
+    rng = np.random.default_rng(3)
+    arrays = {name: rng.normal(size=(3, 2)[-n:]) for name, n in (("b", 1), ("y", 2))}
+    arrays["A"] = rng.normal(size=(2, 2))
+    at_w, at_c = arrays["A"] + arrays["A"].T, np.exp(arrays["b"])
+
+    def expected(row: np.ndarray, replaced: bool) -> list[Any]:
+        z, p, s = np.sin(row) if replaced else np.tanh(at_w @ row + at_c), np.exp(at_w @ at_c), at_c
+        for _ in range(4):
+            s = np.sin(at_w @ s) + row
+        return [z * row + at_c, s * z, row @ at_w @ p, p]
+
+    nodes: dict[tc.Expr, tc.Expr]
+    for nodes in ({x: y}, {x: y, inner: tc.sin(y)}):
+        found = with_batch_axis(roots, nodes, length, {w: A + A.T, c: tc.exp(b)})
+        rows = [expected(row, len(nodes) > 1) for row in arrays["y"]]
+        for e, root, values in zip(found, roots, zip(*rows, strict=True), strict=True):
+            assert e.shape == (length, *root.shape)
+            given = {name: arrays[name] for name in e.variables}
+            given |= {"n": 3} if length == "n" and "y" not in given else {}  # type: ignore[dict-item]
+            close(e(**given), np.stack(values), 1e-12)
+
+
 def test_errors() -> None:
     x, S = tc.var("x", "n"), tc.var("S", ("n", "n"), symmetric=True)
     with pytest.raises(TypeError, match=r"z is no variable of the expression \(x\)"):
