@@ -20,6 +20,7 @@ from weakref import finalize
 import numpy as np
 
 from ...support.c_text import SHARED, routines
+from ...support.lapack import addresses
 from .cache import closed
 from .compiler import CONTRACTED, MOST, QUICK, loaded
 from .outlining import outlined
@@ -215,21 +216,8 @@ def _pieces_until(library: ctypes.CDLL, char: str) -> float:
 
 def _scipys(char: str) -> tuple[list[int], list[int]]:
     """Addresses of the functions of BLAS and of LAPACK that SciPy brings."""
-    from scipy.linalg.cython_blas import __pyx_capi__ as blas
-    from scipy.linalg.cython_lapack import __pyx_capi__ as lapack
-
-    api = ctypes.pythonapi
-    api.PyCapsule_GetName.restype = ctypes.c_char_p
-    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-
-    def address(capsule: object) -> int:
-        found: int = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-        return found
-
     precision = "s" if char == "f" else "d"
     return (
-        [address(blas[precision + name]) for name in BLAS],
-        [address(lapack[precision + name]) for name in LAPACK],
+        addresses("blas", [precision + name for name in BLAS]),
+        addresses("lapack", [precision + name for name in LAPACK]),
     )

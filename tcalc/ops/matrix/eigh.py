@@ -16,6 +16,7 @@ from ...graph.extents import Coef, Shape
 from ...graph.nodes import Expr
 from ...graph.normal import add, einsum
 from ...graph.operators import Kernels, Meaning, Op, Spelling, for_each_row
+from ...support import lapack
 from ...support.conditions import known
 from ..arithmetic import as_expr, public
 from ..matrix_cores import LARGE, attempt, both, labels, largest, refuse, square, symmetric
@@ -37,11 +38,8 @@ def _eigh(xp: Any, params: tuple[Any, ...], a: Any) -> Any:
     a = symmetric(xp, a)
     if a.ndim > 2 or len(a) < LARGE or not xp.isfinite(a).all():
         return _decomposed(xp, a)
-    import scipy.linalg
-
-    (syevd,) = scipy.linalg.get_lapack_funcs(("syevd",), (a,))
-    # Row-major memory of a symmetric matrix is itself in column-major order: no copy.
-    w, v, failed = syevd(a.T, lower=0, overwrite_a=1)
+    # Row-major memory of a symmetric matrix is itself in column-major order.
+    w, v, failed = lapack.syevd(np.ascontiguousarray(a))
     refuse(NO_CONVERGENCE, failed != 0)
     return w, v
 
