@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,10 @@ import pytest
 
 import tcalc as tc
 from tcalc.graph.applications import apply
+from tcalc.graph.nodes import Expr
+from tcalc.graph.normal import einsum
 from tcalc.graph.operators import TABLE, Op
-from tcalc.rules.facts import is_positive
+from tcalc.rules.facts import is_definite, is_nonnegative, is_positive
 from tcalc.rules.strategy import simplify
 
 N = 6
@@ -123,3 +127,71 @@ def test_positive_products_do_not_overflow() -> None:
     np.testing.assert_allclose(
         simplify(tc.log(tc.softplus(x) ** 40))(x=np.full(N, 1e9)), 40 * np.log(1e9)
     )
+
+
+#: Operands of small products.
+POOL: dict[str, Expr] = {
+    "X": tc.var("X", (2, 2)),
+    "S": tc.var("S", (2, 2), positive_definite=True),
+    "d": tc.exp(tc.var("v", 2)),
+    "v": tc.var("v", 2),
+}
+OUTPUTS = [(0, 1), (0, 0), (2, 0, 1), (2, 3, 0, 1), (2, 0, 0)]
+#: By operands, of how many products that are drawn proofs are known: of positive entries, of
+#: entries not below 0, of definite matrices, of semidefinite ones.
+PROVED = {
+    "X": (0, 0, 0, 0), "S": (0, 1, 2, 2),
+    "d": (0, 1, 1, 1), "XX": (0, 23, 0, 26),
+    "SS": (2, 55, 0, 60), "Sd": (2, 11, 2, 9),
+    "dd": (2, 11, 3, 11), "XXd": (0, 32, 0, 24),
+    "XXv": (0, 0, 0, 0), "XXS": (0, 8, 0, 5),
+    "Sdd": (12, 79, 6, 47), "XXSd": (0, 8, 0, 0),
+    "XXSS": (0, 6, 0, 3),
+}  # fmt: skip
+
+
+def small_products(names: str) -> list[tuple[list[tuple[int, ...]], tuple[int, ...]]]:
+    """Words of the operands and of the output; some of them where there are many."""
+    letters = [itertools.product(range(4), repeat=POOL[name].ndim) for name in names]
+    found = [
+        (list(words), out)
+        for words in itertools.product(*letters)
+        for out in OUTPUTS
+        if {*out} <= {label for word in words for label in word}
+    ]
+    return found if len(found) < 600 else Random(0).sample(found, 600)
+
+
+def entries(arrays: list[np.ndarray], words: list[tuple[int, ...]], out: tuple[int, ...]) -> Any:
+    """A product of arrays of extent 2, entry by entry."""
+    found = np.zeros((2,) * len(out))
+    labels = sorted({label for word in words for label in word})
+    for places in itertools.product(range(2), repeat=len(labels)):
+        at = dict(zip(labels, places, strict=True))
+        factors = [a[tuple([at[i] for i in w])] for a, w in zip(arrays, words, strict=True)]
+        found[tuple([at[i] for i in out])] += np.prod(factors)
+    return found
+
+
+@pytest.mark.parametrize("names", PROVED)
+def test_proofs_of_small_products_are_true_and_found(names: str) -> None:
+    rng, points = np.random.default_rng(0), []
+    for _ in range(3):
+        X, Y, v = rng.normal(size=(2, 2)), rng.normal(size=(2, 3)), rng.normal(size=2)
+        points.append({"X": X, "S": Y @ Y.T, "v": v, "d": np.exp(v)})
+    proved = np.zeros(4, int)
+    for words, out in small_products(names):
+        e = einsum([POOL[name] for name in names], words, out)
+        claims = [is_positive(e), is_nonnegative(e), is_definite(e), is_definite(e, False)]
+        proved += claims
+        for at in points if any(claims) else ():
+            found = entries([at[name] for name in names], words, out)
+            symmetric = np.allclose(found, np.swapaxes(found, -1, -2))
+            least = np.linalg.eigvalsh(found).min() if symmetric else -np.inf
+            slack = 1e-12 * np.abs(found).max()
+            truths = [found.min() > 0, found.min() >= -slack, least > 0, least >= -slack]
+            assert all(t for t, claimed in zip(truths, claims, strict=True) if claimed), (
+                words,
+                out,
+            )
+    assert tuple(proved) == PROVED[names]
