@@ -144,7 +144,8 @@ def main() -> None:
     chosen = Chosen(names, seconds)
     files = {name.partition("::")[0]: None for name in names}
     status = pytest.main([*OPTIONS, *files], plugins=[chosen])
-    if status not in (0, pytest.ExitCode.INTERRUPTED) and not chosen.failed:
+    absent = status == pytest.ExitCode.NO_TESTS_COLLECTED  # what is gone has not failed
+    if status not in (0, pytest.ExitCode.INTERRUPTED) and not absent and not chosen.failed:
         chosen.failed = f"ended with {int(status)}"
     os.write(1, f"{TOLD}{json.dumps([chosen.failed, chosen.passed])}".encode())
 

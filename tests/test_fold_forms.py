@@ -315,6 +315,14 @@ def test_errors(arguments: Any, kind: type[Exception], text: str) -> None:
     assert text in str(found.value)
 
 
+def test_bodies_take_their_parameters_in_any_way() -> None:
+    x = tc.var("x", 3)
+    one = tc.fold(lambda s, i: s * x[i], 1.0, 3)
+    assert tc.fold(lambda *given: given[0] * x[given[1]], 1.0, 3) is one
+    assert tc.build(3, lambda *given: x[given[0]]) is x
+    assert tc.build(3, x.__getitem__) is x
+
+
 def test_errors_of_a_step_name_it() -> None:
     (found,) = folded([w], [], [tc.linalg.inv(w - tc.eye("n"))], [2 * w], [], 4)
     with pytest.raises(tc.LinAlgError, match="step 1 of 4") as error:

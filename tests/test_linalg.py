@@ -176,6 +176,14 @@ def test_float32(case: Case) -> None:
         check(case, modes, tolerance=SINGLE, dtype=np.float32)
 
 
+def test_words_and_numbers_say_the_same_of_a_triangle() -> None:
+    A, b = tc.var("A", (3, 3)), tc.var("b", 3)
+    for lower in (False, True):
+        x = {t: tc.linalg.solve_triangular(A, b, t, lower) for t in (0, "N", 1, "T", 2, "C")}
+        assert x["N"] is x[0]
+        assert x["T"] is x["C"] is x[2] is x[1] is not x[0]
+
+
 def test_powers_are_any_whole_number() -> None:
     M = tc.var("M", (2, 2))
     assert la.matrix_power(M, np.int64(3)) is la.matrix_power(M, 3)

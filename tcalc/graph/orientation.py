@@ -45,12 +45,9 @@ def canonical_axes(items: Sequence[Expr], ordered: bool) -> Permutation:
         for axis in identity
     ]
     base = sorted(identity, key=lambda axis: (profiles[axis], axis))
-    tied = [axis for axis in identity if profiles.count(profiles[axis]) > 1]
-    if not tied:
-        return tuple(base)
     best, best_key = tuple(base), None
-    if ndim > 5:
-        return tuple(base)
+    if ndim > 5 or len({*profiles}) == ndim:
+        return best
     options = [
         p for p in permutations(identity) if [profiles[a] for a in p] == [profiles[a] for a in base]
     ]

@@ -68,7 +68,7 @@ def kronecker_factors(term: CoreProduct, axes: Labels) -> tuple[KroneckerFactor,
         else:
             found.append(KroneckerFactor(left, right, tuple(factors)))
     found.sort()
-    if loose and found:
+    if found:
         found[0] = found[0]._replace(factors=(*found[0].factors, *loose))
     return tuple(found)
 
