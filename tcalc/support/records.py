@@ -32,6 +32,8 @@ def record(
     def decorated(made: type[Made]) -> type[Made]:
         dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(made)
         fields = getattr(made, "__dataclass_fields__")  # noqa: B009 - unknown to type checkers
+        defaults = {k: one.default for k, one in fields.items() if one.default is not MISSING}
+        made._defaults = defaults  # type: ignore[attr-defined]
         methods: dict[str, Any] = {"__init__": _init}
         if repr:
             methods["__repr__"] = _shown
@@ -55,25 +57,26 @@ def _init(self: Any, *args: Any, **named: Any) -> None:
     values, places = self.__dict__, self.__match_args__
     if len(args) > len(places):
         raise TypeError(f"{type(self).__name__}() takes {len(places)} values, not {len(args)}")
-    values.update(zip(places, args, strict=False))
     fields = self.__dataclass_fields__
+    values.update(self._defaults)
+    values.update(zip(places, args, strict=False))
     if named:
+        first = places[: len(args)]
         for name in named:
-            if name in values or name not in fields:
-                how = "twice" if name in values else "as an unknown argument"
+            if name in first or name not in fields:
+                how = "twice" if name in first else "as an unknown argument"
                 raise TypeError(f"{type(self).__name__}() got {name!r} {how}")
         values.update(named)
     if len(values) < len(fields):
         for name, one in fields.items():
             if name not in values:
-                values[name] = _default(type(self), one)
+                values[name] = _made(type(self), one)
     if hasattr(self, "__post_init__"):
         self.__post_init__()
 
 
-def _default(made: type, one: Any) -> Any:
-    if one.default is not MISSING:
-        return one.default
+def _made(made: type, one: Any) -> Any:
+    """What stands in a field that has no default of all records."""
     if one.default_factory is MISSING:
         raise TypeError(f"{made.__name__}() needs {one.name!r}")
     return one.default_factory()
