@@ -98,3 +98,27 @@ def test_only_what_needs_it_is_computed_for_every_entry_of_a_condition(name: str
     with np.errstate(all="ignore"):
         wanted = np.where(data["M"] > 0, plain(data["x"]), 0)
     np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(), ("n",)])
+@pytest.mark.parametrize("seed", range(20))
+def test_branches_in_one_another_are_read_as_they_are_written(seed: int, shape: Any) -> None:
+    """Guards that are there already stay as they are, however deep branches lie in each other."""
+    draw, x = np.random.default_rng(seed), tc.var("x", shape)
+    at = np.linspace(-2, 2, 9) if shape else np.asarray(0.7)
+    made: list[tuple[tc.Expr, Any]] = [
+        (x, at),
+        (-tc.power(x, 3), -(at**3)),
+        (tc.exp(x), np.exp(at)),
+    ]
+    with np.errstate(all="ignore"):
+        for _ in range(6):
+            (c, cs), (a, ys), (b, zs) = (made[draw.integers(len(made))] for _ in range(3))
+            if draw.integers(2):
+                a, ys = tc.log(a), np.log(ys)
+            if draw.integers(2):
+                b, zs = 1 / b, 1 / zs
+            made.append((tc.where(c > 0.1, a, b), np.where(cs > 0.1, ys, zs)))
+    e, wanted = made[-1]
+    assert tc.parse(str(e), **e.variables) is e
+    np.testing.assert_allclose(e(x=at), wanted, rtol=1e-9)

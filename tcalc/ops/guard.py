@@ -54,8 +54,19 @@ def operands_by_entry(node: Expr, word: Labels) -> list[Place]:
     return []
 
 
+def is_truth(e: Expr) -> bool:
+    """Is e 1 or 0 whatever its operands are, and its derivative zero?"""
+    if not isinstance(e, Apply):
+        return False
+    return e.op.meaning.range == (0.0, 1.0) and not any(e.op.meaning.partials)
+
+
 class _Guard:
-    """One branch: its nodes, each with the axes of the condition that its own axes are."""
+    """One branch: its nodes, each with the axes of the condition that its own axes are.
+
+    Conditions inside of it stay as they are: they are 1 or 0 off the branch too, and multiply
+    nothing else. So what is guarded already is left as it is, whose guards are such conditions.
+    """
 
     def __init__(self, condition: Expr) -> None:
         self.condition = condition
@@ -67,9 +78,7 @@ class _Guard:
         stack = [root]
         while stack:
             node, word = stack[-1]
-            missing = [
-                p for p in operands_by_entry(node, word) if (id(p[0]), p[1]) not in self.done
-            ]
+            missing = [p for p in self.operands(node, word) if (id(p[0]), p[1]) not in self.done]
             if missing:
                 stack.extend(missing)
             else:
@@ -78,6 +87,10 @@ class _Guard:
         found = self.done[id(branch), root[1]]
         return branch if found is None else found
 
+    def operands(self, node: Expr, word: Labels) -> list[Place]:
+        """The operands that are looked at."""
+        return [] if is_truth(node) else operands_by_entry(node, word)
+
     def expanded(self, node: Expr, word: Labels) -> Expr:
         extents = dict(enumerate(self.shape))
         return einsum([node], [word], range(len(self.shape)), ONE, extents)
@@ -85,7 +98,7 @@ class _Guard:
     def rebuilt(self, node: Expr, word: Labels) -> Expr | None:
         """The node in the condition's shape with guarded operands; None where nothing changes."""
         spend("steps", _VISIT)
-        places = operands_by_entry(node, word)
+        places = self.operands(node, word)
         results = [self.done[id(arg), w] for arg, w in places]
         restricted = isinstance(node, Apply) and any(s is not None for s in node.op.meaning.safe)
         if not places or (not restricted and all(r is None for r in results)):
