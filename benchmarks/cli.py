@@ -81,6 +81,8 @@ def parser() -> argparse.ArgumentParser:
 
     spelled = commands.add_parser("spellings", help="one model in several spellings: counts")
     spelled.add_argument("--n", type=int, help="default: each model's own")
+    spelled.add_argument("--repeat", type=int, default=0, help="times too, the best of so many")
+    spelled.add_argument("--threads", type=int, default=1)
     spelled.set_defaults(command=spelled_models)
 
     plot = commands.add_parser("plot", help="draw a file that `run --json` wrote")
@@ -261,7 +263,11 @@ def depths(options: argparse.Namespace) -> int:
 
 
 def spelled_models(options: argparse.Namespace) -> int:
-    print(spellings.text(spellings.rows(options.n)))
+    job = {"n": options.n, "repeat": options.repeat}
+    with progress(1) as (tell, step):
+        found = processes.run("spellings", job, options.threads, tell)
+        step()
+    print(spellings.text(found["rows"]))
     return 0
 
 

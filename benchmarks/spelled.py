@@ -69,7 +69,7 @@ def _process_data(n: int) -> dict[str, Array]:
 
 
 def mixtures() -> dict[str, tuple[Any, Any]]:
-    """Logits by a matrix, offsets and a scale, which are apart or in one vector."""
+    """Logits by a matrix, offsets and a scale, apart or in one vector, in five ways."""
     import tcalc as tc
 
     Z, r = tc.var("Z", ("n", 7)), tc.var("r", "n")
@@ -79,9 +79,29 @@ def mixtures() -> dict[str, tuple[Any, Any]]:
         scores = tc.exp(c) * (Z @ a) + b
         return tc.sum(tc.logsumexp(scores, axis=1)) + r @ tc.tanh(Z @ a) @ b
 
+    def of_logarithms(a: Any, b: Any, c: Any) -> Any:
+        products = Z @ a
+        shares = np.log(np.sum(np.exp(np.exp(c) * products + b), axis=1))
+        return np.sum(shares) + np.sum(r[:, None] * np.tanh(products) * b)
+
+    def shifted(a: Any, b: Any, c: Any) -> Any:
+        scores = np.exp(c) * Z @ a + b
+        top = np.max(scores, axis=1, keepdims=True)
+        shares = np.log(np.sum(np.exp(scores - top), axis=1))
+        return np.sum(shares) + np.sum(top) + (np.tanh(Z @ a) @ b) @ r
+
+    def of_scaled(a: Any, b: Any, c: Any) -> Any:
+        scores = tc.einsum("np,pk->nk", Z, np.exp(c) * a) + b
+        curved = tc.einsum("n,nk,k->", r, np.tanh(tc.einsum("np,pk->nk", Z, a)), b)
+        return np.sum(tc.logsumexp(scores, axis=1)) + curved
+
+    apart, slices = (a, b, c), (v[:21].reshape(7, 3), v[21:24], v[24])
     return {
-        "apart": (loss(a, b, c), (a, b, c)),
-        "one vector": (loss(v[:21].reshape(7, 3), v[21:24], v[24]), v),
+        "apart": (loss(*apart), apart),
+        "one vector": (loss(*slices), v),
+        "logarithms of sums": (of_logarithms(*apart), apart),
+        "shifted, one vector": (shifted(*slices), v),
+        "scaled first": (of_scaled(*apart), apart),
     }
 
 

@@ -66,7 +66,9 @@ def test_hessians_of_a_gaussian_process_are_the_experts(name: str) -> None:
 
 
 def test_spellings_are_checked_and_counted() -> None:
-    rows = spellings.rows(100)
+    rows = spellings.rows(100, repeat=1)
+    assert all(min(row["seconds"]) > 0 for row in rows)
+    assert len(spellings.text(rows).splitlines()) == len(rows) + 1
     assert {row["model"] for row in rows} == MODELS.keys()
     assert all(min(row["operations"]) > 0 for row in rows)
 
