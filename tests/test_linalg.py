@@ -182,6 +182,7 @@ def test_words_and_numbers_say_the_same_of_a_triangle() -> None:
         x = {t: tc.linalg.solve_triangular(A, b, t, lower) for t in (0, "N", 1, "T", 2, "C")}
         assert x["N"] is x[0]
         assert x["T"] is x["C"] is x[2] is x[1] is not x[0]
+    assert tc.linalg.solve_triangular(A, b) is tc.linalg.solve_triangular(A, b, 0, False)
 
 
 def test_powers_are_any_whole_number() -> None:
