@@ -76,8 +76,6 @@ def _shares(name: str, largest: bool) -> Op:
 
     def compute(xp: Any, params: tuple[Any, ...], x: Any) -> Any:
         axes = _axes(params[0])
-        if not x.size:
-            return x
         top = x.max(axis=axes, keepdims=True) if largest else x.min(axis=axes, keepdims=True)
         hit = xp.where(x == top, xp.ones_like(x), xp.zeros_like(x))
         return hit / hit.sum(axis=axes, keepdims=True)
