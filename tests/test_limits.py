@@ -18,6 +18,7 @@ import pytest
 import tcalc as tc
 from tcalc.graph.nodes import Expr, postorder
 from tcalc.graph.normal import bare
+from tests.fuzz import at_most
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG = 100_000
@@ -89,6 +90,30 @@ def test_swelling_is_bounded() -> None:
         for _ in range(20):
             value, slope = value * np.sin(value), slope * (np.sin(value) + value * np.cos(value))
         assert gradient(x=1.1) == pytest.approx(slope, rel=1e-9)
+
+
+def _swollen(e: Expr, times: int = 28) -> Expr:
+    for _ in range(times):
+        e = e * tc.sin(e)
+    return e
+
+
+@pytest.mark.parametrize("looped", [False, True])
+@pytest.mark.parametrize("order", [1, 2])
+def test_what_is_read_twice_is_looked_at_once(order: int, looped: bool) -> None:
+    """There are 2^28 paths through it: walks that forget where they were would not end."""
+    x = tc.var("x", (2,))
+    e = tc.fold(lambda s, _: _swollen(s * x), tc.ones(2), 3) if looped else _swollen(x)
+    found = tc.derivative(tc.sum(e), x, order=order)
+    point = np.array([0.3, 0.7])
+    with at_most(100):
+        value = tc.compile(found, backend="numpy")(x=point)
+        np.testing.assert_allclose(tc.compile(found, backend="c")(x=point), value, rtol=1e-9)
+        held = tc.compile(found, structured=True)(x=point)
+        np.testing.assert_allclose(held.todense(), value, rtol=1e-9)
+        for language in ("numpy", "c"):
+            assert tc.to_code(found, language)
+        assert found.text(where=True)
 
 
 def net_hessian_nodes(layers: int) -> int:

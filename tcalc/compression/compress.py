@@ -27,7 +27,7 @@ from ..graph.extents import (
     number,
     show_shape,
 )
-from ..graph.nodes import Derivative, Expr, Labels, Var, dimensions
+from ..graph.nodes import Derivative, Einsum, Expr, Labels, Var, dimensions
 from ..graph.products import filled, indicates
 from ..ops.arithmetic import as_expr
 from ..structured.terms.tensor_layout import CoreProduct, TableIndex, TensorLayout
@@ -44,7 +44,7 @@ from .core_terms import (
     ungrouped_term,
     with_tables,
 )
-from .open_contractions import all_as_factors, summed_terms
+from .open_contractions import all_as_factors, opened
 from .solutions import Formula, SymbolicTerms, formula
 
 _AXIS_LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
@@ -277,12 +277,13 @@ def _projections(slots: Iterable[tuple[int, Var]]) -> list[tuple[int, tuple[str,
 def named_extents(form: Compressed) -> list[str]:
     """Dimension names that the shapes of a compressed tensor mention, sorted."""
     everything: list[Extent] = list(form.shape)
-    for piece in [part for whole in form.pieces for part in summed_terms(whole)]:
-        everything.extend(piece.extents)
-        everything.extend([*piece.coef.times, *piece.coef.over])
-        for op, _ in piece.operands:
-            everything.extend(getattr(op, "extents", ()))
-            everything.extend(dimensions([a for a in (op, *op.args) if indicates(a)]))
+    for piece in form.pieces:
+        everything.extend([*piece.extents, *piece.coef.times, *piece.coef.over])
+    for op in opened([op for piece in form.pieces for op, _ in piece.operands]):
+        everything.extend(getattr(op, "extents", ()))
+        everything.extend(dimensions([a for a in (op, *op.args) if indicates(a)]))
+        if isinstance(op, Einsum):
+            everything.extend([*op.coef.times, *op.coef.over])
     return sorted(extent_names(everything))
 
 

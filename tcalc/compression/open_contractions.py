@@ -7,11 +7,13 @@ a sum have in common are pulled out of it first, so that nothing is distributed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from math import prod
+from typing import TypeGuard
 
 from ..graph.extents import ONE, Extent, extent_of
-from ..graph.nodes import Add, Einsum, Expr, Labels
+from ..graph.nodes import Add, Einsum, Expr, Labels, postorder
 from ..graph.normal import add, drop_axes, einsum
 from ..graph.products import LabelledExpr, components, indicates, inlined, selects
 from ..graph.sums import absent_axes
@@ -23,6 +25,8 @@ Factor = tuple[int, Labels]
 
 #: How many products inside each other are looked into.
 DEPTH = 8
+#: Into how many terms a sum is opened.
+MOST = 256
 
 
 def as_factors(piece: UngroupedTerm, sizes: Mapping[str, int]) -> UngroupedTerm | None:
@@ -197,7 +201,8 @@ def all_as_factors(
     """
     dense = [piece for piece in pieces if _is_dense(piece)]
     others = [piece for piece in pieces if not _is_dense(piece)]
-    terms = [term for piece in dense for term in summed_terms(piece)]
+    terms = list(islice(chain.from_iterable(map(_summed_terms, dense)), MOST + 1))
+    terms = dense if len(terms) > MOST else terms
     found = [as_factors(t, sizes) or (None if _is_dense(t) else t) for t in terms]
     parts = [new for new in found if new is not None]
     whole = max([entries(piece, sizes) for piece in dense], default=0)
@@ -223,16 +228,34 @@ def all_as_factors(
     return [*kept, *made]
 
 
-def summed_terms(piece: UngroupedTerm) -> list[UngroupedTerm]:
-    """The terms of a term with a sum among its operands."""
-    for k, (op, word) in enumerate(piece.operands):
-        if isinstance(op, Add):
-            before, behind = piece.operands[:k], piece.operands[k + 1 :]
-            terms = [piece._replace(operands=(*before, (term, word), *behind)) for term in op.args]
-            return [part for term in terms for part in summed_terms(term)]
-        if isinstance(op, Einsum) and not op.summed and not any(map(indicates, op.args)):
-            return summed_terms(_inside(piece, k, op, word))
-    return [piece]
+def _summed_terms(piece: UngroupedTerm) -> Iterator[UngroupedTerm]:
+    """The terms of a term with sums among its operands, one after the other.
+
+    Sums in products in sums have as many as their numbers of terms multiplied.
+    """
+    waiting = [piece]
+    while waiting:
+        piece = waiting.pop()
+        for k, (op, word) in enumerate(piece.operands):
+            if isinstance(op, Add):
+                before, behind = piece.operands[:k], piece.operands[k + 1 :]
+                for term in reversed(op.args):
+                    waiting.append(piece._replace(operands=(*before, (term, word), *behind)))
+                break
+            if _opens(op):
+                waiting.append(_inside(piece, k, op, word))
+                break
+        else:
+            yield piece
+
+
+def _opens(e: Expr) -> TypeGuard[Einsum]:
+    return isinstance(e, Einsum) and not e.summed and not any(map(indicates, e.args))
+
+
+def opened(operands: Iterable[Expr]) -> list[Expr]:
+    """Sums and products of entries, and what they are made of, each once."""
+    return postorder(operands, lambda e: not (isinstance(e, Add) or _opens(e)))
 
 
 # --- terms with factors in common -----------------------------------------------------------------

@@ -93,11 +93,13 @@ class _Hoisting:
         _, free, integers = loop_invariants(outputs, self.primal.body.states)
         waiting = sorted([e for e in free if id(e) not in integers], key=lambda e: e.order)[::-1]
         change: dict[int, Expr] = {}
+        seen: set[int] = set()  # what there was no room for has none later
         while waiting:
             e = waiting.pop()
             several = isinstance(e, Apply) and e.op.outputs > 1
-            if not e.args or id(e) in change:
+            if not e.args or id(e) in seen:
                 continue
+            seen.add(id(e))
             v = None if several else self.variable(e)
             if v is None:
                 waiting.extend(e.args[::-1])

@@ -11,7 +11,7 @@ from dataclasses import field, replace
 
 from ...support.records import NamedTuple, record
 from .c_fusion import calls_functions, places, row_of
-from .c_nests import Array, Call, Line, Loop, Node, atom, flat, stored, targets, words
+from .c_nests import Array, Call, Line, Loop, Node, atom, flat, stored, targets
 from .c_rows import terms
 from .scope import unlike
 
@@ -27,7 +27,7 @@ def by_blocks(
     Those whose statements share neither numbers nor matrices are loops over all rows, and calls.
     `arrays` has what a block holds; new names are none that are `taken`.
     """
-    known = {*taken, *arrays, *[word for node in nodes for word in words(node)]}
+    known = {*taken, *arrays, *[word for node in nodes for word in node.names]}
     low, high = (unlike(name, known, "_") for name in ("low", "high"))
     made = [n.written for n in flat(nodes) if isinstance(n, Line) and n.kind]
     return _blocked(nodes, arrays, _Names(low, high, known, made))
@@ -75,7 +75,7 @@ def _by_parts(loop: Loop, arrays: MutableMapping[str, Array], names: _Names) -> 
     wholes = [loop.around(part.nodes) for part in parts]
     shared = {w for k, a in enumerate(wholes) for b in wholes[:k] for w in a.names & b.names}
     numbers = {name: names.held(name) for name in local if name in shared}
-    if any(words(n) & numbers.keys() for n in flat(loop.body) if isinstance(n, Call)):
+    if any(n.names & numbers.keys() for n in flat(loop.body) if isinstance(n, Call)):
         return []
     for name in shared & loop.writes - local.keys():
         if {row_of(arrays.get(name), at) for at in places(name, wholes)} != {loop.index}:
@@ -154,7 +154,7 @@ def _parts(loop: Loop, local: Mapping[str, str]) -> list[_Part]:
         if isinstance(node, Line) and last.loops and calls_functions([node]):
             last = _Part([])
         elif not isinstance(node, Line) and last.calls:
-            begun = [k for k, n in enumerate(last.nodes) if words(n) & _written(node)]
+            begun = [k for k, n in enumerate(last.nodes) if n.names & _written(node)]
             at = begun[0] if begun else len(last.nodes)
             last.nodes, last = last.nodes[:at], _Part(last.nodes[at:])
         if not parts or parts[-1] is not last:
@@ -174,7 +174,7 @@ def _multiplied(loop: Loop, node: Node, before: _Part) -> list[_Product]:
     """
     found, begun = list[_Product](), list[Node]()
     for line, given in terms(loop, node, r"(?P<x>\w+)\[{}\]"):
-        named = [n for n in before.nodes if line.written in words(n)]
+        named = [n for n in before.nodes if line.written in n.names]
         if named != [Line(line.target, "=", "0", "real")]:
             return []
         begun += named

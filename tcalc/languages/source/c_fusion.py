@@ -15,17 +15,18 @@ from ...support.limits import spend
 from ...support.records import record
 from .c_nests import (
     CHARACTERS_A_STEP,
+    WORD,
     Array,
     Line,
     Loop,
     Node,
+    after,
     atom,
     mapped,
     place,
     replaced,
     targets,
     texts,
-    words,
 )
 
 #: How many statements back a nest looks for one to be fused with.
@@ -51,10 +52,10 @@ def _reads(
     """What statements fill, and what they read: the ends of the loops around them too."""
     for node in nodes:
         if isinstance(node, Loop):
-            ends = re.findall(r"[A-Za-z_]\w*", f"{node.first} {node.extent} {node.going}")
+            ends = re.findall(WORD, f"{node.first} {node.extent} {node.going}")
             yield from _reads(node.body, around.union(ends))
         else:
-            yield set(targets(node)), words(node) | around
+            yield set(targets(node)), node.names | around
 
 
 def _without(nodes: Sequence[Node], dead: set[str]) -> list[Node]:
@@ -112,8 +113,7 @@ class Fusion:
         assert isinstance(node, Loop)
         needed = _needed(between, node)
         rest = [n for n in between if all(n is not m for m in needed)]
-        body = [*other.body, *_named_alike(node, other).body]
-        merged = other.around(body)
+        merged = other.followed_by(_named_alike(node, other))
         return [*self._with([*out[:at], *needed], merged), *rest]
 
     def _partner(self, out: list[Node], node: Loop) -> int | None:
@@ -137,7 +137,7 @@ class Fusion:
         if not shared and not common:
             return False
         for name in shared:
-            found = [*places(name, [first]), *places(name, [second])]
+            found = first.accesses[name] | second.accesses[name]
             rows = {row_of(self.arrays.get(name), access) for access in found}
             if rows == {first.index}:
                 continue
@@ -200,15 +200,11 @@ def _needed(between: Sequence[Node], node: Node) -> list[Node]:
 
 def conflict(a: Node, b: Node) -> bool:
     """Does one write what the other names?"""
-    return bool(_writes(a) & _names(b) or _writes(b) & _names(a))
+    return bool(_writes(a) & b.names or _writes(b) & a.names)
 
 
 def _writes(node: Node) -> frozenset[str]:
     return node.writes if isinstance(node, Loop) else frozenset(targets(node))
-
-
-def _names(node: Node) -> frozenset[str]:
-    return node.names if isinstance(node, Loop) else words(node)
 
 
 def places(name: str, nodes: Sequence[Node]) -> Iterator[str | None]:
@@ -218,21 +214,7 @@ def places(name: str, nodes: Sequence[Node]) -> Iterator[str | None]:
     for text in searched:
         if name in text:
             spend("steps", len(text) // CHARACTERS_A_STEP)
-            yield from [_after(text, found.end()) for found in word.finditer(text)]
-
-
-def _after(text: str, start: int) -> str | None:
-    """What is in brackets here, or added to a pointer."""
-    opening = text[start : start + 1] == "["
-    if not opening and text[start : start + 3] != " + ":
-        return None
-    first = start + 1 if opening else start + 3
-    depth = 0
-    for k, character in enumerate(text[first:], first):
-        if not depth and character in ")],;":
-            return text[first:k]
-        depth += (character in "([") - (character in ")]")
-    return None
+            yield from [after(text, found.end()) for found in word.finditer(text)]
 
 
 def first_index(access: str, shape: Sequence[str]) -> str | None:
@@ -271,7 +253,7 @@ def localised(nodes: list[Node], arrays: Mapping[str, Array], kept: Sequence[str
     """
     count: dict[str, int] = dict.fromkeys(kept, 1 << 30)
     for text in texts(nodes):
-        for word in re.findall(r"[A-Za-z_]\w*", text):
+        for word in re.findall(WORD, text):
             count[word] = count.get(word, 0) + 1
     return _localised(nodes, arrays, count)
 
@@ -304,7 +286,7 @@ def _local(
     if array is None:
         return nodes
     inside = line.target[len(name) + 1 : -1]
-    found = list(places(name, rest))
+    found = list(places(name, [n for n in rest if name in n.names]))
     if not found or any(access != inside for access in found):
         return nodes
     adding = [k for k, n in enumerate(rest) if name in _writes(n)]
@@ -312,7 +294,9 @@ def _local(
     local = f"{name}_" if stored else name
     names = {line.target: local}
     kind = array.kind if adding else f"const {array.kind}"
-    rest = [mapped(n, lambda text: _substituted(text, names)) for n in rest]
+    rest = [
+        mapped(n, lambda text: _substituted(text, names)) if name in n.names else n for n in rest
+    ]
     if stored:
         rest.insert(adding[-1] + 1 if adding else 0, Line(line.target, "=", local))
     return [*nodes[:start], Line(local, "=", line.value, kind), *rest]

@@ -16,7 +16,6 @@ from .c_nests import (
     place,
     replaced,
     targets,
-    words,
 )
 
 
@@ -34,7 +33,9 @@ def kept_in_place(
     found: list[Node] = []
     for k, node in enumerate(nodes):
         if isinstance(node, Loop) and not (node.plain or node.going):
-            others = frozenset[str]().union(*map(words, (*nodes[:k], *nodes[k + 1 :])), outputs)
+            others = frozenset[str]().union(
+                *[n.names for n in (*nodes[:k], *nodes[k + 1 :])], outputs
+            )
             for history, state in _kept(node, arrays):
                 moved = _moved(node, history, state, arrays, others, fresh)
                 if moved is not None:
@@ -95,7 +96,7 @@ def _moved(
 ) -> Loop | None:
     """The loop with a state in its row; None where it is more than kept, then filled, in a step."""
     fills = [k for k, node in enumerate(loop.body) if state in _filled(node)]
-    uses = [k for k, node in enumerate(loop.body) if history in words(node)]
+    uses = [k for k, node in enumerate(loop.body) if history in node.names]
     known = {a.kind for a in (arrays[history], arrays[state])} == {"real"}
     if not known or len(fills) != 1 or len(uses) != 1 or uses[0] > fills[0]:
         return None

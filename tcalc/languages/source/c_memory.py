@@ -18,7 +18,6 @@ from .c_nests import (
     place,
     replaced,
     targets,
-    words,
 )
 
 
@@ -36,7 +35,7 @@ def _narrowed(
     """The same of arrays that nothing else names."""
     users: dict[str, list[int]] = {}
     for k, node in enumerate(nodes):
-        for name in words(node) & set(names):
+        for name in node.names & set(names):
             users.setdefault(name, []).append(k)
     found: list[Node] = []
     for k, node in enumerate(nodes):
@@ -83,7 +82,7 @@ def reused(nodes: Sequence[Node], arrays: Mapping[str, Array], kept: Sequence[st
     numbers = {line.written for line in flat(nodes) if isinstance(line, Line) and line.kind}
     lives: dict[str, list[int]] = {}
     for k, node in enumerate(nodes):
-        for name in (words(node) & arrays.keys()) - numbers:
+        for name in (node.names & arrays.keys()) - numbers:
             lives.setdefault(name, []).append(k)
     names: dict[str, str] = {}
     ends: dict[str, int] = {}

@@ -15,6 +15,7 @@ from ...support.records import record
 LETTERS = ("i", "j", "k", "l", "p", "q", "r", "s", "u", "v")
 #: Blocks in each other that every compiler of C reads (C99, 5.2.4.1).
 MAX_NESTED = 127
+WORD = r"[A-Za-z_]\w*"
 #: Characters of statements that are searched in a step.
 CHARACTERS_A_STEP = 12
 
@@ -32,8 +33,26 @@ class Array:
         return " * ".join([atom(n) for n in self.shape]) or "1"
 
 
+class Text:
+    """What a statement without others in it names, and at which places (None: wherever)."""
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(self.accesses)
+
+    @cached_property
+    def accesses(self) -> Mapping[str, frozenset[str | None]]:
+        assert isinstance(self, Line | Call)
+        found: dict[str, set[str | None]] = {}
+        for text in texts([self]):
+            spend("steps", len(text) // CHARACTERS_A_STEP)
+            for word in re.finditer(WORD, text):
+                found.setdefault(word[0], set()).add(after(text, word.end()))
+        return {name: frozenset(places) for name, places in found.items()}
+
+
 @record()
-class Line:
+class Line(Text):
     """An assignment; `kind` is the type where it declares its target."""
 
     target: str
@@ -55,7 +74,7 @@ class Line:
 
 
 @record()
-class Call:
+class Call(Text):
     """A routine that fills arrays; one that may fail returns a status that is handed on.
 
     It is called only `when` something holds, if that is said.
@@ -88,9 +107,22 @@ class Loop:
         """The loop with another body."""
         return replace(self, body=body)
 
+    def followed_by(self, other: Loop) -> Loop:
+        """The loop with another one's statements after its own, which are not searched again."""
+        found = self.around([*self.body, *other.body])
+        found.__dict__["writes"] = self.writes | other.writes
+        found.__dict__["names"] = self.names | other.names
+        found.__dict__["accesses"] = _gathered([self, other])
+        return found
+
     @cached_property
     def names(self) -> frozenset[str]:
-        return words(self)
+        head = re.findall(WORD, f"{self.first} {self.extent} {self.going}")
+        return frozenset(head).union(*[node.names for node in self.body])
+
+    @cached_property
+    def accesses(self) -> Mapping[str, frozenset[str | None]]:
+        return _gathered([Line(self.first, self.extent, self.going), *self.body])
 
     @cached_property
     def writes(self) -> frozenset[str]:
@@ -108,7 +140,7 @@ class Statement(str):
     made: list[Array]
 
     def __new__(cls, nodes: list[Node], made: list[Array]) -> Statement:
-        found = super().__new__(cls, "\n".join([" ".join(words(n)) for n in nodes]))
+        found = super().__new__(cls, "\n".join([" ".join(n.names) for n in nodes]))
         found.nodes, found.made = nodes, made
         return found
 
@@ -174,10 +206,27 @@ def texts(nodes: Sequence[Node]) -> Iterator[str]:
                 yield node.when
 
 
-def words(node: Node) -> frozenset[str]:
-    text = "\n".join(texts([node]))
-    spend("steps", len(text) // CHARACTERS_A_STEP)
-    return frozenset(re.findall(r"[A-Za-z_]\w*", text))
+def _gathered(nodes: Sequence[Node]) -> dict[str, frozenset[str | None]]:
+    """The places at which statements name what they name."""
+    found: dict[str, frozenset[str | None]] = {}
+    for node in nodes:
+        for name, places in node.accesses.items():
+            found[name] = found[name] | places if name in found else places
+    return found
+
+
+def after(text: str, start: int) -> str | None:
+    """What is in brackets here, or added to a pointer."""
+    opening = text[start : start + 1] == "["
+    if not opening and text[start : start + 3] != " + ":
+        return None
+    first = start + 1 if opening else start + 3
+    depth = 0
+    for k, character in enumerate(text[first:], first):
+        if not depth and character in ")],;":
+            return text[first:k]
+        depth += (character in "([") - (character in ")]")
+    return None
 
 
 def replaced(nodes: Sequence[Node], names: Mapping[str, str]) -> list[Node]:
@@ -194,7 +243,7 @@ def replaced(nodes: Sequence[Node], names: Mapping[str, str]) -> list[Node]:
 
 def lettered(nodes: Sequence[Node], taken: Collection[str]) -> list[Node]:
     """The same with letters for indices that nothing else is called."""
-    used = {word for node in nodes for word in words(node)}.union(taken)
+    used = {word for node in nodes for word in node.names}.union(taken)
     free = (name for name in (*LETTERS, *[f"i{k}" for k in range(1000)]) if name not in used)
     found = sorted([w for w in used if re.fullmatch(r"_\d+", w)], key=lambda w: int(w[1:]))
     return replaced(nodes, dict(zip(found, free, strict=False)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ...support.records import record
-from .c_nests import Array, Call, Line, Node, flat, lines, stored, targets, words
+from .c_nests import Array, Call, Line, Node, flat, lines, stored, targets
 
 #: Lines of a function that stays whole, and from which a part ends.
 WHOLE, ENDED = 200, 100
@@ -57,7 +57,7 @@ def parted(
     copied = {w: line for w, line in made.items() if re.match(r"static|.*\*$", line.kind)}
     rest = [node for node in nodes if not any(node is line for line in copied.values())]
     groups = _groups(rest)
-    named = [frozenset[str]().union(*map(words, group)) for group in groups]
+    named = [frozenset[str]().union(*[n.names for n in group]) for group in groups]
     numbers = [
         Array(w, (), line.kind.removeprefix("const "))
         for w, line in made.items()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 
-from .c_nests import Array, Call, Line, Loop, Node, mapped, nest, place, words
+from .c_nests import WORD, Array, Call, Line, Loop, Node, mapped, nest, place
 from .scope import unlike
 
 #: Entries of a row for which a sum along it costs more than its terms, where they fill a register.
@@ -74,7 +74,7 @@ def _multiplied(loop: Loop) -> list[Node]:
         return []
     if {given["a"], given["x"]} & {line.written for line in lines}:
         return []
-    if any(line.kind or y[1] in words(line) for line in before):
+    if any(line.kind or y[1] in line.names for line in before):
         return []
     call = f"multiply_rows({loop.extent}, {extent}, {given['a']}, {given['x']}, {y[1]})"
     word = re.compile(rf"\b{zero.target}\b")
@@ -96,7 +96,7 @@ def _added(loop: Loop, arrays: Mapping[str, Array]) -> list[Node]:
     stored = x in arrays and arrays[x].shape == (loop.extent,) and arrays[x].kind == "real"
     if not (y and stored and factor.kind and x == given["x"]):
         return []
-    named = words(loop.around([*before, factor]))
+    named = loop.around([*before, factor]).names
     if y[1] in {*named, given["a"]} or given["a"] in {line.written for line in before}:
         return []
     line = Line(f"{x}[{loop.index}]", "=", factor.value)
@@ -144,7 +144,7 @@ def _by_columns(
             node = node.around(_by_columns(node.body, written, copies, taken, length))
         elif isinstance(node, Call) and (given := _ROWS.fullmatch(node.text)):
             m, n, a, x, y = given.groups()
-            if not {a, *words(Line("", "", f"{m} {n}"))} & {*written} and length(n) in SHORT:
+            if not {a, *re.findall(WORD, f"{m} {n}")} & {*written} and length(n) in SHORT:
                 if a not in copies:
                     copies[a] = Array(unlike(f"{a}_columns", taken, "_"), (n, m))
                     taken.add(copies[a].name)
@@ -161,11 +161,11 @@ def _by_columns(
 
 def _begun(nodes: Sequence[Node], y: str, extent: str) -> list[Node] | None:
     """The nodes without the loop that fills an array with zeros, where none names it since."""
-    named = [k for k, node in enumerate(nodes) if y in words(node)]
+    named = [k for k, node in enumerate(nodes) if y in node.names]
     loop = nodes[named[-1]] if named else None
     if not isinstance(loop, Loop) or loop.extent != extent:
         return None
-    lines = [n for n in loop.body if isinstance(n, Line) and y not in words(n)]
+    lines = [n for n in loop.body if isinstance(n, Line) and y not in n.names]
     zero = Line(f"{y}[{loop.index}]", "=", "0")
     if len(lines) != len(loop.body) - 1 or zero not in loop.body:
         return None

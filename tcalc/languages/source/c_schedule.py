@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...support.limits import spend
-from .c_nests import Array, Call, Statement, flat, targets, words
+from .c_nests import Array, Call, Statement, flat, targets
 from .c_routine_rows import ROUTINES
 
 #: Axes from which an array is worth that.
@@ -27,7 +27,7 @@ class _Named:
 
     def __init__(self, statement: Statement) -> None:
         self.statement = statement
-        self.names = frozenset[str]().union(*map(words, statement.nodes))
+        self.names = frozenset[str]().union(*[n.names for n in statement.nodes])
         self.writes = frozenset(name for node in flat(statement.nodes) for name in targets(node))
 
     def meets(self, other: _Named) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ...support.records import NamedTuple
 from .c_fusion import conflict, first_index, places
-from .c_nests import Array, Call, Line, Loop, Node, atom, flat, mapped, replaced, targets, words
+from .c_nests import Array, Call, Line, Loop, Node, atom, flat, mapped, replaced, targets
 
 #: Rows of a part, and the most terms or columns: a product of more takes longer than its memory.
 ROWS, FEW = 64, 32
@@ -52,7 +52,7 @@ def by_parts(
         if product is None:
             continue
         for name, before in ((product.c, True), (product.a, False)):
-            users = [n for n in found if name in words(n)]
+            users = [n for n in found if name in n.names]
             alone = len(users) == 2 and users[not before] is node and name not in kept
             if alone and _large(product, name, arrays, length):
                 loop, at = users[before], next(k for k, n in enumerate(found) if n is node)
@@ -100,7 +100,7 @@ def _fused(loop: Node, node: Node, p: Product, name: str, arrays: dict[str, Arra
         return None
     i, shape = loop.index, arrays[name].shape
     rows = all(at is not None and first_index(at, shape) == i for at in places(name, [loop]))
-    others = words(node) - {name}
+    others = node.names - {name}
     clash = loop.writes & others or (loop.names & {p.c} - {name})
     if atom(loop.extent) != atom(p.m) or not rows or clash:
         return None
@@ -123,10 +123,10 @@ def _fused(loop: Node, node: Node, p: Product, name: str, arrays: dict[str, Arra
 def _in_place(body: Sequence[Node], name: str, arrays: Mapping[str, Array]) -> dict[str, str]:
     """The array in the memory of one whose parts are read entry by entry where it is filled."""
     lines = [n for n in flat(body) if isinstance(n, Line)]
-    own = [k for k, n in enumerate(lines) if name in words(n)]
+    own = [k for k, n in enumerate(lines) if name in n.names]
     for other, array in arrays.items():
         if other != name and array.shape == arrays[name].shape:
-            reads = [k for k, n in enumerate(lines) if other in words(n)]
+            reads = [k for k, n in enumerate(lines) if other in n.names]
             entries = {*places(name, lines), *places(other, lines)}
             filled = any(other in targets(n) for n in lines)
             if len(own) == len(entries) == 1 and reads and max(reads) <= own[0] and not filled:

@@ -15,7 +15,7 @@ from itertools import chain
 from math import prod
 
 from ...support.records import NamedTuple, record
-from .c_nests import Call, Line, Loop, Node, atom, flat, lines, replaced, targets, words
+from .c_nests import Call, Line, Loop, Node, atom, flat, lines, replaced, targets
 from .c_orders import accesses
 
 #: Turns of an inner loop that keep the threads of a block busy.
@@ -42,7 +42,7 @@ def role(loop: Loop) -> Role:
     sums: dict[str, None] = {}
     for line in inner:
         if isinstance(line, Call):
-            if loop.index not in words(line):
+            if loop.index not in line.names:
                 return Role(False)
         elif line.written in private:
             continue
@@ -106,7 +106,7 @@ def shared(node: Node, blockwise: frozenset[str], lengths: Mapping[str, int]) ->
         found.sums = tuple(dict.fromkeys([*found.sums, *sums]))
         found.over[loop.index] = loop.extent
         found.body = loop.body
-    together = any(words(line) & blockwise for line in flat(found.body))
+    together = any(line.names & blockwise for line in flat(found.body))
     if not found.over and not together:
         return None
     found.rows = together or _by_blocks(found, lengths)
@@ -185,7 +185,7 @@ class Writing:
             last = k == len(over) - 1
             found.insert(0, f"const ptrdiff_t {i} = {behind}{'' if last else f' % {atom(n)}'};")
             behind = f"{behind} / {atom(n)}"
-        used = frozenset().union(*[words(n) for n in self.nest.body])
+        used = frozenset().union(*[n.names for n in self.nest.body])
         return turn, [line for i, line in zip(over, found, strict=True) if i in used]
 
     def by_block(self, body: Sequence[Node], sums: Collection[str]) -> list[str]:
@@ -194,7 +194,7 @@ class Writing:
         own = {n.written for n in flat(body) if isinstance(n, Line) and n.kind}
         for node in body:
             fills = {name for line in flat([node]) for name in targets(line)} - own
-            if filled & words(node) or read & fills:
+            if filled & node.names or read & fills:
                 found.append("__syncthreads();")
                 filled, read = set(), set()
             if isinstance(node, Loop):
@@ -203,14 +203,14 @@ class Writing:
                 found += lines([node])
             elif node.kind or node.written in own:
                 found.append(node.text)
-            elif words(node) & self.blockwise:
+            elif node.names & self.blockwise:
                 whole = self.fresh()
                 found += [f"const auto {whole} = {node.value};", "if (threadIdx.x == 0)"]
                 found.append(f"    {node.target} {node.sign} {whole};")
             else:
                 found += ["if (threadIdx.x == 0)", f"    {node.text}"]
             filled |= fills
-            read |= words(node)
+            read |= node.names
         return found
 
     def strided(self, loop: Loop, sums: Collection[str]) -> list[str]:

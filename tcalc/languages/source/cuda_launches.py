@@ -13,7 +13,7 @@ from dataclasses import field, replace
 from ...support.records import record
 from .c_fusion import conflict
 from .c_module import headed
-from .c_nests import Array, Call, Line, Loop, Node, flat, lines, replaced, targets, words
+from .c_nests import Array, Call, Line, Loop, Node, flat, lines, replaced, targets
 from .cuda_kernels import WORD, Shared, Writing, named, role, shared, typed
 from .cuda_rows import BLOCKWISE, LIBRARY
 
@@ -95,7 +95,7 @@ class Launches:
 
     def outlined(self, nodes: Sequence[Node]) -> list[Node]:
         """The nodes without tables of constants, which stand beside the kernels."""
-        host = {w for n in hosted(nodes) for w in words(n)}
+        host = {w for n in hosted(nodes) for w in n.names}
         found: list[Node] = []
         for node in nodes:
             if isinstance(node, Line) and node.kind.startswith(TABLE):
@@ -159,7 +159,7 @@ class Launches:
 
     def serial(self, node: Node) -> bool:
         """Does one thread run it beside others of its kind?"""
-        if any(isinstance(n, Call) for n in flat([node])) or words(node) & BLOCKWISE:
+        if any(isinstance(n, Call) for n in flat([node])) or node.names & BLOCKWISE:
             return False
         if isinstance(node, Loop) and not node.plain:
             return not any(isinstance(n, Loop) or pointer(n) for n in node.body)
@@ -171,7 +171,7 @@ class Launches:
         found = {}
         for line in waiting:
             if isinstance(line, Line) and nest and line.target in nest.sums and line.kind:
-                others = [n for n in waiting if n is not line and line.target in words(n)]
+                others = [n for n in waiting if n is not line and line.target in n.names]
                 if line.value == "0" and not others:
                     found[line.target] = line
         return found
