@@ -286,17 +286,17 @@ def _local(
     if array is None:
         return nodes
     inside = line.target[len(name) + 1 : -1]
-    found = list(places(name, [n for n in rest if name in n.names]))
+    naming = [k for k, n in enumerate(rest) if name in n.names]
+    found = list(places(name, [rest[k] for k in naming]))
     if not found or any(access != inside for access in found):
         return nodes
-    adding = [k for k, n in enumerate(rest) if name in _writes(n)]
+    adding = [k for k in naming if name in _writes(rest[k])]
     stored = count[name] > 1 + len(found)
     local = f"{name}_" if stored else name
     names = {line.target: local}
     kind = array.kind if adding else f"const {array.kind}"
-    rest = [
-        mapped(n, lambda text: _substituted(text, names)) if name in n.names else n for n in rest
-    ]
+    for k in naming:
+        rest[k] = mapped(rest[k], lambda text: _substituted(text, names))
     if stored:
         rest.insert(adding[-1] + 1 if adding else 0, Line(line.target, "=", local))
     return [*nodes[:start], Line(local, "=", line.value, kind), *rest]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -33,15 +34,12 @@ def _narrowed(
     nodes: Sequence[Node], arrays: dict[str, Array], names: Collection[str]
 ) -> list[Node]:
     """The same of arrays that nothing else names."""
-    users: dict[str, list[int]] = {}
-    for k, node in enumerate(nodes):
-        for name in node.names & set(names):
-            users.setdefault(name, []).append(k)
+    users = Counter(name for node in nodes for name in node.names)
     found: list[Node] = []
-    for k, node in enumerate(nodes):
-        own = [name for name, at in users.items() if at == [k]]
+    for node in nodes:
+        own = {name for name in node.names if users[name] == 1 and name in names}
         if isinstance(node, Loop) and own:
-            for name in own:
+            for name in sorted(own):
                 node = _without_axis(node, arrays, name)
             node = node.around(_narrowed(node.body, arrays, own))
         found.append(node)
@@ -54,7 +52,7 @@ def _without_axis(loop: Loop, arrays: dict[str, Array], name: str) -> Loop:
     if len(shape) < 2:
         return loop
     form = re.escape(place(["INDEX"] * len(shape), shape)).replace("INDEX", r"(\w+)")
-    given = [re.fullmatch(form, at) if at else None for at in places(name, [loop])]
+    given = [re.fullmatch(form, at) if at else None for at in loop.accesses[name]]
     rows = [found.groups() for found in given if found]
     axes = [k for k in range(len(shape)) if all(row[k] == loop.index for row in rows)]
     if len(rows) < len(given) or not axes:
@@ -70,7 +68,7 @@ def _without_axis(loop: Loop, arrays: dict[str, Array], name: str) -> Loop:
     def text(old: str) -> str:
         return word.sub(lambda m: f"{name}[{place(kept(m.groups()), kept(shape))}]", old)
 
-    return loop.around([mapped(node, text) for node in loop.body])
+    return loop.around([mapped(n, text) if name in n.names else n for n in loop.body])
 
 
 def reused(nodes: Sequence[Node], arrays: Mapping[str, Array], kept: Sequence[str]) -> list[Node]:

@@ -38,13 +38,18 @@ class Text:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        return frozenset(self.accesses)
+        text = "\n".join(self._texts())
+        spend("steps", len(text) // CHARACTERS_A_STEP)
+        return frozenset(re.findall(WORD, text))
+
+    def _texts(self) -> Iterator[str]:
+        assert isinstance(self, Line | Call)
+        return texts([self])
 
     @cached_property
     def accesses(self) -> Mapping[str, frozenset[str | None]]:
-        assert isinstance(self, Line | Call)
         found: dict[str, set[str | None]] = {}
-        for text in texts([self]):
+        for text in self._texts():
             spend("steps", len(text) // CHARACTERS_A_STEP)
             for word in re.finditer(WORD, text):
                 found.setdefault(word[0], set()).add(after(text, word.end()))
