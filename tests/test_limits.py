@@ -98,24 +98,34 @@ def _swollen(e: Expr, times: int = 28) -> Expr:
     return e
 
 
-@pytest.mark.parametrize("looped", [False, True])
-@pytest.mark.parametrize("order", [1, 2])
-def test_what_is_read_twice_is_looked_at_once(order: int, looped: bool) -> None:
-    """There are 2^28 paths through it: walks that forget where they were would not end."""
+def _derived(order: int, looped: bool) -> tuple[Expr, dict[str, np.ndarray]]:
+    """A derivative with 2^28 paths through it: walks that forget where they were do not end."""
     x = tc.var("x", (2,))
     e = tc.fold(lambda s, _: _swollen(s * x), tc.ones(2), 3) if looped else _swollen(x)
-    found = tc.derivative(tc.sum(e), x, order=order)
-    point = np.array([0.3, 0.7])
+    return tc.derivative(tc.sum(e), x, order=order), {"x": np.array([0.3, 0.7])}
+
+
+@pytest.mark.parametrize("looped", [False, True])
+def test_what_is_read_twice_is_looked_at_once(looped: bool) -> None:
+    found, point = _derived(1, looped)
     with at_most(100):
-        value = tc.compile(found, backend="numpy")(x=point)
-        if order > 1:  # the rest takes as long as there are nodes: thousands
-            return
-        np.testing.assert_allclose(tc.compile(found, backend="c")(x=point), value, rtol=1e-9)
-        held = tc.compile(found, structured=True)(x=point)
+        value = tc.compile(found, backend="numpy")(point)
+        np.testing.assert_allclose(tc.compile(found, backend="c")(point), value, rtol=1e-9)
+        held = tc.compile(found, structured=True)(point)
         np.testing.assert_allclose(held.todense(), value, rtol=1e-9)
         for language in ("numpy", "c"):
             assert tc.to_code(found, language)
         assert found.text(where=True)
+
+
+@pytest.mark.parametrize("looped", [False, True])
+def test_what_second_derivatives_read_twice_is_looked_at_once(looped: bool) -> None:
+    found, point = _derived(2, looped)
+    with at_most(100):
+        value = tc.compile(found, backend="numpy")(point)
+    assert value.shape == (2, 2)
+    if not looped:
+        np.testing.assert_array_equal(value, np.diag(np.diagonal(value)))
 
 
 def net_hessian_nodes(layers: int) -> int:
