@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from tcalc.languages.source.language import NUMBERS, Check, Code, FunctionText, 
 from tcalc.languages.source.places import View
 from tcalc.languages.source.scope import FunctionScope
 from tcalc.languages.source.turns import Turns
+from tcalc.support.records import record
 
 LIBRARY = """
 import collections, itertools, math, operator
@@ -148,7 +149,7 @@ ENTRIES = {
 }
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Value(Code):
     """Source text of a value, and the number of its axes, or of the axes of each of its parts."""
 

@@ -106,7 +106,9 @@ def test_named_tuples_are_those_of_typing() -> None:
         mine()
 
 
-@pytest.mark.parametrize("value", [Affine.of("i") + 2, Coef(3, ("n",)), Machine(call=3)], ids=str)
+@pytest.mark.parametrize(
+    "value", [Affine.of("i") + 2, Coef(3, ("n",)), Machine(call=3)], ids=lambda v: type(v).__name__
+)
 def test_records_are_pickled(value: Any) -> None:
     assert pickle.loads(pickle.dumps(value)) == value
 
