@@ -4,8 +4,8 @@ A person may pass parameters apart or as slices of one vector, and may write dis
 differences or by inner products. Derivatives by a vector are products with selections of its
 slices, which keep what belongs to one of them from being told from the rest. So what is a large
 enough computation is derived once more, but for gradients, in which slices cost nothing: by the
-parts of variables that are read as disjoint parts only, of the function with distances as sums of
-squares. The blocks are then placed.
+parts of variables that are read as disjoint parts only, in the shape in which they are read, of the
+function with distances as sums of squares. The blocks are then placed.
 
 Where a call would take more memory than it may, functions are derived once more whose loops keep
 states now and then only.
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from math import prod
+from typing import TypeGuard
 
 from ..graph import trees
 from ..graph.applications import rewritten
@@ -26,6 +27,7 @@ from ..graph.normal import add, bare, einsum
 from ..graph.operators import Loop
 from ..graph.products import LabelledExpr, indicates
 from ..integers.affine import Constraint
+from ..ops.reshape import MERGE, regrouped
 from ..plan.lowering.spellings import summed_inside
 from ..rules.distances import by_differences
 from ..rules.strategy import simplify
@@ -44,10 +46,18 @@ Choose = Callable[[Sequence[Sequence[Expr]]], list[Expr]]
 
 
 class _Part(NamedTuple):
-    """A part of a variable: a variable of its own, and the expression that it stands for."""
+    """A part of a variable: a variable of its own, and the expression that it stands for.
+
+    That is entries of the variable, or these with merged axes where they are read so.
+    """
 
     variable: Var
     read: Expr
+
+    @property
+    def entries(self) -> Expr:
+        """The part in the shape in which the variable has it."""
+        return self.read.args[0] if _merges(self.read) else self.read
 
 
 class _Respelled(NamedTuple):
@@ -110,7 +120,10 @@ def _other(
     (value,) = by_differences([origin])
     wrt = {v.name: v for root in roots for v in root.wrt}
     parts = {name: _parts(value, v, sizes, scope) for name, v in wrt.items()}
-    split = {id(part.read): part.variable for own in parts.values() for part in own}
+    split: dict[int, Expr] = {}
+    for part in [part for own in parts.values() for part in own]:
+        split[id(part.entries)] = _apart(part.variable, 0, part.read)
+        split[id(part.read)] = part.variable
     if value is origin and all(
         isinstance(part.read, Var) for own in parts.values() for part in own
     ):
@@ -149,15 +162,40 @@ def _stretched(
 
 def _parts(value: Expr, v: Var, sizes: Mapping[str, int], scope: Scope) -> list[_Part]:
     """The parts of a variable that are read; it itself where these are no disjoint parts."""
-    whole = [_Part(v, v)]
-    readers = [node for node in postorder([value]) if any(arg is v for arg in node.args)]
-    if v.properties or not 0 < len(readers) <= MAX_PARTS or not all(map(_is_part, readers)):
-        return whole
-    entries = [prod([extent_of(n, sizes) for n in e.shape]) for e in (v, *readers)]
-    if sum(entries[1:]) > entries[0]:
-        return whole
-    readers.sort(key=_start)
-    return [_Part(scope.number("part", k, e.shape), e) for k, e in enumerate(readers)]
+    readers: dict[int, list[Expr]] = {}
+    for node in postorder([value]):
+        for arg in node.args:
+            readers.setdefault(id(arg), []).append(node)
+    read = readers.get(id(v), [])
+    if v.properties:
+        return [_Part(v, v)]
+    found: list[Expr] = [v]
+    if 0 < len(read) <= MAX_PARTS and all(map(_is_part, read)):
+        entries = [prod([extent_of(n, sizes) for n in e.shape]) for e in (v, *read)]
+        found = found if sum(entries[1:]) > entries[0] else sorted(read, key=_start)
+    shaped = [_merged_alone(e, readers.get(id(e), [])) for e in found]
+    return [
+        _Part(v if e is v else scope.number("part", k, e.shape), e) for k, e in enumerate(shaped)
+    ]
+
+
+def _merges(e: Expr) -> TypeGuard[Apply]:
+    return isinstance(e, Apply) and e.op is MERGE
+
+
+def _merged_alone(e: Expr, readers: Sequence[Expr]) -> Expr:
+    """A part with merged axes, if it is read in one such shape; else the part."""
+    merged = [node for node in readers if _merges(node)]
+    return merged[0] if len(merged) == 1 else e
+
+
+def _apart(block: Expr, axis: int, read: Expr) -> Expr:
+    """The block with a part's axes, from `axis` on, as the variable has them."""
+    if not _merges(read):
+        return block
+    (arg,), (core, target) = read.args, read.params
+    first = arg.ndim - core
+    return regrouped(block, axis + first, target, arg.shape[first:])
 
 
 def _start(e: Expr) -> int:
@@ -214,13 +252,17 @@ def _read(values: Sequence[Expr], parts: Sequence[_Part]) -> list[Expr]:
 
 def _placed(block: Expr, leading: int, parts: Sequence[_Part]) -> Expr:
     """A block by parts of variables as one by the variables: zeros around it."""
+    axis = leading
+    for part in parts:
+        block = _apart(block, axis, part.read)
+        axis += part.entries.ndim
     word = list(range(block.ndim))
     out = word[:leading]
     operands: list[LabelledExpr] = [(block, tuple(word))]
     extents: dict[int, Extent] = {}
     coef, axis, free = ONE, leading, block.ndim
     for part in parts:
-        e = part.read
+        e = part.entries
         axes = word[axis : axis + e.ndim]
         axis += e.ndim
         if not isinstance(e, Einsum):
