@@ -17,8 +17,8 @@ from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
 from .embedded import EmbeddedLoop
 from .forms import integral
+from .frames import Frame, StridedArray
 from .loop_memory import LoopMemory
-from .matrices import Frame, StridedArray
 from .objects import HEAD, INTEGER, spelled
 from .outlining import marked
 from .rows import in_vectors

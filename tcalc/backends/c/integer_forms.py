@@ -9,8 +9,8 @@ from ...graph.nodes import Add, Apply, Einsum, Expr
 from ...graph.products import indicates
 from ...plan.kinds.table import KINDS
 from ...plan.steps import Step
+from .frames import Frame, full
 from .loopnests import aligned
-from .matrices import Frame, full
 from .rows import OF_INTEGERS
 
 #: Characters of an entry; operands may be repeated in it.

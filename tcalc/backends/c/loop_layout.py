@@ -19,7 +19,7 @@ from ...support.rows import StateRows
 from ..numpy.kernels import KERNELS
 from .asked import Question
 from .forms import integral
-from .matrices import Frame, StridedArray
+from .frames import Frame, StridedArray
 from .objects import INTEGER, spelled
 
 _ALIGN = 64

@@ -1,103 +1,17 @@
-"""Steps on whole matrices as calls of routines; what all C of one function knows."""
+"""Steps on whole matrices as calls of routines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
+from itertools import pairwise
 from math import prod
-from typing import Any
 
-from ...plan.steps import Plan, Step
+from ...plan.steps import Step
 from ...support.arrays import Sizes
-from ...support.records import NamedTuple
+from .frames import Frame, StridedArray, checked, full, lies, over_all, start_of, strides
 from .loopnests import COperand, CStatement, Nest, aligned
 from .rows import GENERAL, PAIRS, PAIRWISE, REDUCTIONS, ROUTINES, SHARES
-from .sharing import BATCH, items
-
-
-class StridedArray(NamedTuple):
-    """An array as the function finds it; strides in entries."""
-
-    shape: Sizes
-    strides: Sizes
-
-
-class Frame:
-    """What a function knows.
-
-    Attributes
-    ----------
-    arrays : mapping
-        All slots that are read and written.
-    cleared : collection of int
-        Results of `embed` that are zero from the start.
-    adding : collection of int
-        Sums that are added to what is there.
-    places : mapping
-        What tells memory apart that the plan does not place.
-    in_steps : bool
-        Is it a step of a loop?
-    """
-
-    def __init__(
-        self,
-        plan: Plan,
-        arrays: Mapping[int, StridedArray],
-        cleared: Collection[int] = (),
-        adding: Collection[int] = (),
-        places: Mapping[int, Any] | None = None,
-        in_steps: bool = False,
-    ) -> None:
-        self.plan, self.arrays = plan, arrays
-        self.cleared, self.adding, self.places = cleared, adding, places or {}
-        self._in_steps = in_steps
-        self._loops = {step.out for step in plan.steps if step.kind == "loop"}
-
-    def memory(self, slot: int) -> Any:
-        """What tells memory apart: a block of the workspace, an output, or an array."""
-        owner = self.plan.owner[slot]
-        home = self.plan.home[owner]
-        return self.places.get(owner, ("array", owner)) if home is None else home
-
-    def product(self, step: Step) -> str:
-        """The routine that multiplies, another one in steps and for what steps left."""
-        left = self._loops.intersection([self.plan.owner[a] for a in step.args])
-        return "product_of_step" if self._in_steps or left else "product"
-
-    def shape(self, step: Step) -> Sizes:
-        return self.arrays[step.out].shape
-
-    def result(self, step: Step) -> COperand:
-        return self.operand(step.out, self.shape(step))
-
-    def operand(self, slot: int, shape: Sizes) -> COperand:
-        """A slot that is broadcast to a shape."""
-        found = self.arrays[slot]
-        return COperand(slot, aligned(shape, found.shape, found.strides))
-
-    def copied(self, source: int, step: Step) -> str:
-        """Loops that copy an array over a step's result, nothing where it is there already."""
-        if self.memory(source) == self.memory(step.out):
-            return ""
-        shape = self.shape(step)
-        copy = CStatement(self.result(step), "{0}", (self.operand(source, shape),))
-        return Nest(shape, [copy], {step.out}).text()
-
-
-def lies(a: StridedArray) -> bool:
-    """Can BLAS read the matrix, or the vector as one?"""
-    if len(a.shape) == 1:
-        return a.shape[0] == 1 or a.strides[0] >= 1
-    (m, n), (r, c) = a.shape, a.strides
-    by_rows = (n == 1 or c == 1) and (m == 1 or r >= n)
-    return by_rows or ((m == 1 or r == 1) and (n == 1 or c >= m))
-
-
-def strides(a: StridedArray) -> str:
-    """Row and column strides, where an axis of one entry takes whatever fits."""
-    (m, n), (r, c) = a.shape, a.strides
-    if (n == 1 or c == 1) and (m == 1 or r >= n):
-        return f"{max(r, int(n)) if m == 1 else r}, 1"
-    return f"1, {max(c, int(m)) if n == 1 else c}"
+from .sharing import BATCH
 
 
 def _product(frame: Frame, step: Step) -> str:
@@ -204,11 +118,6 @@ def _matmul(frame: Frame, step: Step) -> str:
     return over_all(lead) + called
 
 
-def start_of(slot: int, strides: Sizes) -> str:
-    """A pointer to an item of a batch, whose indices are i0, i1 and so on."""
-    return " + ".join([f"p{slot}", *[f"i{k} * {s}L" for k, s in enumerate(strides) if s]])
-
-
 def _over(frame: Frame, step: Step) -> str:
     """Each matrix of a batch in place. For the error of one, those before it must have none."""
     (a,), (op, *_) = step.args, step.params
@@ -267,35 +176,44 @@ def _reduced(frame: Frame, step: Step) -> str:
         return f"{over_all(lead)}*({starts[1]}) = {name}({starts[0]}, {n});"
     if not count or not dense or not lead or not found.strides[axes - 1] == out.strides[-1] == 1:
         return ""
-    last, m = f"i{axes - 1}", lead[-1]
-    loops = f"{over_all(lead[:-1])}for (long {last} = 0; {last} < {m}; {last} += COLUMNS) "
-    width = f"{m} - {last} < COLUMNS ? {m} - {last} : COLUMNS"
+    loops, width = _columns(lead)
     return f"{loops}{name}_across({starts[0]}, {n}, {apart}, {width}, {starts[1]});"
 
 
 def _shares(frame: Frame, step: Step) -> str:
     """What entries have of the extreme one along the last axes, where these lie as one."""
     (a,), (op, count) = step.args, step.params
-    found, out = frame.arrays[a], frame.arrays[step.out]
-    axes = len(out.shape) - count
-    core = found.shape[axes:]
-    laid = [zip(core, x.strides[axes:], full(core), strict=True) for x in (found, out)]
-    if not count or any(n > 1 and s != dense for x in laid for n, s, dense in x):
+    arrays = found, out = frame.arrays[a], frame.arrays[step.out]
+    axes, extreme = len(out.shape) - count, SHARES[op.name]
+    lead, core = found.shape[:axes], found.shape[axes:]
+    apart = [_apart(core, x.strides[axes:]) for x in arrays]
+    if not count or None in apart:
         return ""
-    starts = [start_of(slot, x.strides[:axes]) for slot, x in ((a, found), (step.out, out))]
-    n = prod(core)
-    top = f"{SHARES[op.name]}({starts[0]}, {n})"
-    return f"{over_all(found.shape[:axes])}shares({starts[0]}, {n}, {top}, {starts[1]});"
+    starts = [start_of(s, x.strides[:axes]) for s, x in zip((a, step.out), arrays, strict=True)]
+    given, n = ", ".join(starts), prod(core)
+    if apart == [1, 1]:
+        return (
+            f"{over_all(lead)}shares({starts[0]}, {n}, {extreme}({starts[0]}, {n}), {starts[1]});"
+        )
+    beside = lead and found.strides[axes - 1] == 1
+    loops, width = _columns(lead) if beside else (over_all(lead), "1")
+    places = f"{n}, {apart[0]}, {apart[1]}, {out.strides[axes - 1] if beside else 1}, {width}"
+    return f"{loops}shares_across({given}, {places}, {extreme}_across);"
 
 
-def over_all(lead: Sizes) -> str:
-    return items(lead[0], lead[1:]) if lead else ""
+def _columns(lead: Sizes) -> tuple[str, str]:
+    """Loops over items, of which some along the last axis at once, and how many these are."""
+    last, m = f"i{len(lead) - 1}", lead[-1]
+    loops = f"{over_all(lead[:-1])}for (long {last} = 0; {last} < {m}; {last} += COLUMNS) "
+    return loops, f"{m} - {last} < COLUMNS ? {m} - {last} : COLUMNS"
 
 
-def checked(lead: Sizes, call: str) -> str:
-    """A call for every item, which is 1 where the step is left to Python."""
-    loops = over_all(lead).removeprefix(BATCH)
-    return f"{BATCH}{{ int bad = 0; {loops}bad |= {call}; if (bad) {{ FAIL; }} }}"
+def _apart(shape: Sizes, strides: Sizes) -> int | None:
+    """How far apart entries are in memory along these axes in order; None where that differs."""
+    steps = [(n, s) for n, s in zip(shape, strides, strict=True) if n > 1]
+    if any(s != n * t for (_, s), (n, t) in pairwise(steps)):
+        return None
+    return steps[-1][1] if steps else 1
 
 
 def _general(frame: Frame, step: Step) -> str:
@@ -373,11 +291,6 @@ def _placed(frame: Frame, step: Step, a: int, entry: str) -> str:
     target = COperand(step.out, place)
     args = (target, frame.operand(a, shape))
     return Nest(shape, [CStatement(target, entry, args)], {step.out}).text()
-
-
-def full(shape: Sizes) -> Sizes:
-    """The strides of an array whose entries lie one after the other, in entries."""
-    return tuple([prod(shape[k + 1 :]) for k in range(len(shape))])
 
 
 CALLS: dict[str, Callable[[Frame, Step], str]] = {

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...plan.steps import Step
 from ...support.arrays import Sizes
+from .frames import Frame, full
 from .integer_forms import integers
 from .loopnests import Count, aligned, together
-from .matrices import Frame, full
 from .rows import PACKED
 from .sharing import items
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...plan.steps import Step
+from .frames import Frame
 from .loopnests import aligned
-from .matrices import Frame
 from .sharing import items
 
 FUNCTIONS = """

@@ -143,6 +143,22 @@ static inline void shares(const real *x, long n, real top, real *out) {{
         out[i] = (x[i] == top) / count;
 }}
 
+/* The same of m columns next to each other of entries s apart, each a row of entries t apart,
+   rows u apart. */
+static inline void shares_across(
+    const real *x, real *out, long n, long s, long t, long u, long m,
+    void extreme(const real *, long, long, long, real *)) {{
+    real top[COLUMNS], count[COLUMNS] = {{0}};
+    extreme(x, n, s, m, top);
+    for (long i = 0; i < n; i++)
+        #pragma omp simd
+        for (long j = 0; j < m; j++)
+            count[j] += x[i * s + j] == top[j];
+    for (long j = 0; j < m; j++)
+        for (long i = 0; i < n; i++)
+            out[j * u + i * t] = (x[i * s + j] == top[j]) / count[j];
+}}
+
 /* The norm of entries s apart, over a power of two near the largest: squares stay in range. */
 static real _scaled_norm2(const real *x, long n, long s) {{
     real top = 0, sum = 0;

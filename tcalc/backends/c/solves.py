@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...plan.steps import Step
-from .matrices import Frame, checked, lies, start_of, strides
+from .frames import Frame, checked, lies, start_of, strides
 
 
 def _trisolve(frame: Frame, step: Step) -> str:

@@ -16,8 +16,9 @@ from ...plan.steps import VIEW, Plan, Step
 from ...support.arrays import Sizes
 from ...support.records import NamedTuple
 from .correlations import correlate
+from .frames import Frame
 from .loopnests import COperand, Count, CStatement, Nest, aligned
-from .matrices import CALLS, Frame
+from .matrices import CALLS
 from .moves import MOVES, packed
 from .powers import powers
 from .rows import PACKED, SPREAD

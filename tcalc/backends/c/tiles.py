@@ -11,9 +11,10 @@ from ...plan.tiles import Sliced, Tiling
 from ..host.slots import Run, Slots
 from ..host.tiles import temporaries
 from ..host.workspaces import Workspaces
+from .frames import Frame, StridedArray
 from .functions import Addresses, CFunction
 from .loopnests import Count
-from .matrices import CALLS, Frame, StridedArray
+from .matrices import CALLS
 from .sharing import MOST, Cut, Shared, cut, joined
 from .source import Source, read_by_others
 

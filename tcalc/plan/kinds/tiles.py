@@ -57,11 +57,9 @@ def operator(step: StepAccess) -> Reading | None:
     if not step.shape or len(step.shapes) != 1 or op.core[0] not in (1, -1):
         return None
     (shape,) = step.shapes
-    if (
-        len(shape) != len(step.shape) + 1
-        or shape[0] != step.shape[0]
-        or step.machine.is_wide(step.shape)
-    ):
+    core = op.core[0] if op.core[0] > 0 else step.params[1]
+    along = len(shape) == len(step.shape) + 1 or (shape == step.shape and core < len(shape))
+    if not along or shape[0] != step.shape[0] or step.machine.is_wide(step.shape):
         return None
     return shape[0], ["rows"], "rows"
 
