@@ -138,9 +138,10 @@ static inline void shares(const real *x, long n, real top, real *out) {{
     #pragma omp simd reduction(+: count)
     for (long i = 0; i < n; i++)
         count += x[i] == top;
+    const real share = 1 / count;
     #pragma omp simd
     for (long i = 0; i < n; i++)
-        out[i] = (x[i] == top) / count;
+        out[i] = (x[i] == top) * share;
 }}
 
 /* The same of m columns next to each other of entries s apart, each a row of entries t apart,
@@ -154,9 +155,12 @@ static inline void shares_across(
         #pragma omp simd
         for (long j = 0; j < m; j++)
             count[j] += x[i * s + j] == top[j];
+    #pragma omp simd
+    for (long j = 0; j < m; j++)
+        count[j] = 1 / count[j];
     for (long j = 0; j < m; j++)
         for (long i = 0; i < n; i++)
-            out[j * u + i * t] = (x[i * s + j] == top[j]) / count[j];
+            out[j * u + i * t] = (x[i * s + j] == top[j]) * count[j];
 }}
 
 /* The norm of entries s apart, over a power of two near the largest: squares stay in range. */
