@@ -152,7 +152,7 @@ def _clustering(xp: Any, data: Any) -> Any:
 
 
 def classifications() -> dict[str, tuple[Any, Any]]:
-    """Multinomial regression: log-sum-exp in five ways, weights apart or in one vector."""
+    """Multinomial regression of counts, log-sum-exp in five ways, weights apart or in a vector."""
     import tcalc as tc
 
     X, Y = tc.var("X", ("n", P)), tc.var("Y", ("n", C))
@@ -162,12 +162,12 @@ def classifications() -> dict[str, tuple[Any, Any]]:
     shifted = np.log(np.sum(np.exp(scores - top), axis=1))
     powers = np.exp(scores)
     shares = powers / np.sum(powers, axis=1, keepdims=True)
-    plain = np.sum(np.log(np.sum(np.exp(sliced), axis=1)))
-    apart = W, b
+    plain = np.log(np.sum(np.exp(sliced), axis=1))
+    apart, counts = (W, b), np.sum(Y, axis=1)
     return {
-        "logsumexp": (tc.sum(tc.logsumexp(scores, axis=1) - tc.sum(Y * scores, axis=1)), apart),
-        "log of sum, one vector": (plain - np.sum(Y * sliced), v),
-        "shifted": (np.sum(shifted) + np.sum(top) - np.sum(Y * scores), apart),
+        "logsumexp": (tc.sum(counts * tc.logsumexp(scores, axis=1) - tc.sum(Y * scores, 1)), apart),
+        "log of sum, one vector": (counts @ plain - np.sum(Y * sliced), v),
+        "shifted": (counts @ (shifted + top[:, 0]) - np.sum(Y * scores), apart),
         "log_softmax, one vector": (-np.sum(Y * tc.log_softmax(sliced, axis=1)), v),
         "log of shares": (-np.sum(Y * np.log(shares)), apart),
     }
@@ -176,13 +176,13 @@ def classifications() -> dict[str, tuple[Any, Any]]:
 def _classification_data(n: int) -> dict[str, Array]:
     rng = np.random.default_rng(0)
     v = rng.normal(size=P * C + C) / 4
-    data = {"X": rng.normal(size=(n, P)), "Y": np.eye(C)[rng.integers(0, C, size=n)]}
+    data = {"X": rng.normal(size=(n, P)), "Y": rng.multinomial(3, np.full(C, 1 / C), size=n) * 1.0}
     return {**data, "v": v, "W": v[: P * C].reshape(P, C), "b": v[P * C :]}
 
 
 def _classification(xp: Any, data: Any) -> Any:
     scores = data["X"] @ data["W"] + data["b"]
-    return xp.sum(logsumexp(xp, scores)) - xp.sum(data["Y"] * scores)
+    return xp.sum(xp.sum(data["Y"], 1) * logsumexp(xp, scores)) - xp.sum(data["Y"] * scores)
 
 
 # --- generalised least squares --------------------------------------------------------------------
