@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ from benchmarks import spellings
 from benchmarks.problems import gp
 from benchmarks.spelled import MODELS, processes
 from tcalc.plan.lowering.traces import traced
+from tcalc.plan.steps import VIEW
 from tcalc.rules.distances import by_differences
 
 y, s = tc.var("y", "n"), tc.var("s")
@@ -26,6 +28,19 @@ def test_all_spellings_of_a_model_cost_the_same_within_a_tenth(name: str) -> Non
     for order in zip(*spelled, strict=True) if model.function else [[e[-1] for e in spelled]]:
         flops = [tc.compile(e, backend="numpy").plan_for(n=model.n).flops for e in order]
         assert max(flops) < 1.1 * min(flops)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_hessians_of_all_spellings_write_the_same_within_a_quarter(name: str) -> None:
+    """Parts of a vector are no products with arrays of zeros and ones."""
+    model = MODELS[name]
+    written = []
+    for f, wrt in model.spellings().values():
+        hessian = spellings.by_order(f, wrt)[-1]
+        plan = tc.compile(hessian, backend="numpy").plan_for(n=model.n)
+        steps = [step for step in plan.steps if plan.origin[step.out] is not VIEW]
+        written.append(sum([prod(step.shape) for step in steps]))
+    assert max(written) < 1.25 * min(written)
 
 
 @pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.function])
@@ -63,6 +78,39 @@ def test_hessians_of_a_gaussian_process_are_the_experts(name: str) -> None:
     apart = processes()["gram, apart"][1]
     wanted = spellings.flat(gp.hessian(data), apart, data)
     np.testing.assert_allclose(spellings.flat(found, wrt, data), wanted, rtol=1e-9, atol=1e-9)
+
+
+#: How a vector of nine numbers is read: a matrix of two columns and three other numbers.
+READ = {
+    "apart": lambda v: (v[:6].reshape(3, 2), v[6:]),
+    "turned": lambda v: (v[:6].reshape(2, 3).T, v[6:]),
+    "twice": lambda v: (v[:6].reshape(3, 2) * (v[:6] @ v[:6]), v[6:]),
+    "in two shapes": lambda v: (v[:6].reshape(3, 2) + v[:6].reshape(2, 3).T, v[6:]),
+    "as a whole": lambda v: (v.reshape(3, 3)[:, :2], v.reshape(3, 3)[:, 2]),
+    "as a whole and so": lambda v: (v.reshape(3, 3)[:, :2] * (v @ v), v.reshape(3, 3)[:, 2]),
+    "behind a first axis": lambda v: (v.reshape(1, 9)[0, :6].reshape(3, 2), v[6:]),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_parts_are_derived_in_the_shape_in_which_they_are_read(name: str) -> None:
+    n, rng = 20_000, np.random.default_rng(0)
+    X, v = tc.var("X", ("n", 3)), tc.var("v", 9)
+    data, at = rng.normal(size=(n, 3)), rng.normal(size=9) / 3
+
+    def model(xp: Any, X: Any, v: Any) -> Any:
+        weights, others = READ[name](v)
+        return xp.sum(xp.tanh(X @ weights) ** 2, 1) @ xp.cos(X @ others)
+
+    f = model(tc, X, v)
+    wanted = jax.jacfwd(jax.grad(lambda v: model(jnp, data, v)))(at)
+    both = tc.compile((tc.grad(f, v), tc.hessian(f, v)), backend="numpy")(X=data, v=at)
+    np.testing.assert_allclose(both[0], jax.grad(lambda v: model(jnp, data, v))(at), rtol=1e-10)
+    np.testing.assert_allclose(both[1], wanted, rtol=1e-10, atol=1e-10 * abs(wanted).max())
+    rows = tc.tanh(X @ READ[name](v)[0])
+    found = tc.compile(tc.derivative(rows, v, order=2), backend="numpy")(X=data[:3_000], v=at)
+    curved = jax.jacfwd(jax.jacfwd(lambda v: jnp.tanh(data[:3_000] @ READ[name](v)[0])))(at)
+    np.testing.assert_allclose(found, curved, rtol=1e-10, atol=1e-12)
 
 
 def test_spellings_are_checked_and_counted() -> None:
