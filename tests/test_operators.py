@@ -261,15 +261,15 @@ def test_integers_have_integers_where_the_row_says_so(row: Op) -> None:
 #: Rows of which something holds that they do not say, since nothing asks it of them.
 UNSAID = {
     "transposes": {
-        "column_signs", "extractdiag", "logsumexp", "max", "min", "norm2", "prod",
-        "symmetric_part", "weighted_logsumexp",
+        "column_signs", "extractdiag", "hardmax", "hardmin", "logsumexp", "max", "min", "norm2",
+        "prod", "symmetric_part", "weighted_logsumexp",
     },
-    "triangular": {"lq_reflected", "makediag", "maketrian"},
+    "triangular": {"hardmax", "hardmin", "lq_reflected", "makediag", "maketrian"},
     "definite": {"cholesky_pullback", "symmetric_part"},
     # These read one triangle, or hardly any entry; their operand is any matrix.
     "symmetric": {
         "adj_frechet2", "cholesky_pullback", "column_signs", "det_sign", "extractdiag",
-        "extracttrian", "lower_triangle", "max", "min", "tri_inverse",
+        "extracttrian", "hardmax", "hardmin", "lower_triangle", "max", "min", "tri_inverse",
     },
 }  # fmt: skip
 
