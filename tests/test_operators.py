@@ -269,7 +269,7 @@ UNSAID = {
     # These read one triangle, or hardly any entry; their operand is any matrix.
     "symmetric": {
         "adj_frechet2", "cholesky_pullback", "column_signs", "det_sign", "extractdiag",
-        "extracttrian", "hardmax", "hardmin", "lower_triangle", "max", "min", "tri_inverse",
+        "extracttrian", "hardmax", "lower_triangle", "max", "min", "tri_inverse",
     },
 }  # fmt: skip
 
