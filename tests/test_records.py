@@ -14,7 +14,6 @@ import pytest
 
 from tcalc.graph.extents import Coef
 from tcalc.integers.affine import Affine
-from tcalc.support.collector import resting_collector
 from tcalc.support.machine import Machine
 from tcalc.support.records import NamedTuple, record
 
@@ -113,35 +112,33 @@ def test_records_are_pickled(value: Any) -> None:
     assert pickle.loads(pickle.dumps(value)) == value
 
 
+def printed(code: str) -> list[str]:
+    """The words that code prints in a process of its own, as modules of the tests are many."""
+    code = f"import gc; from tcalc.support.collector import resting_collector\n{code}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
 def test_what_lasts_is_of_the_oldest_generation() -> None:
-    """In a process of its own, as modules of the tests are many."""
-    code = (
-        "import gc; from tcalc.support.collector import resting_collector\n"
+    told = printed(
         "with resting_collector(lasting=True): kept = [[k] for k in range(5000)]\n"
         "print(gc.isenabled(), any(e is kept for e in gc.get_objects(2)), gc.get_freeze_count())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "True", "0"]
+    assert told == ["True", "True", "0"]
 
 
 def test_what_somebody_froze_stays_frozen() -> None:
-    code = (
-        "import gc; from tcalc.support.collector import resting_collector\n"
+    told = printed(
         "gc.freeze(); n = gc.get_freeze_count()\n"
         "with resting_collector(lasting=True): kept = [[k] for k in range(5000)]\n"
         "print(gc.isenabled(), gc.get_freeze_count() == n > 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "True"]
+    assert told == ["True", "True"]
 
 
 def test_a_resting_collector_wakes_after_an_error() -> None:
-    code = (
-        "import gc; from tcalc.support.collector import resting_collector\n"
+    told = printed(
         "try:\n    with resting_collector(lasting=True): raise ValueError\n"
         "except ValueError: print(gc.isenabled())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True"]
-    with resting_collector():
-        pass
+    assert told == ["True"]

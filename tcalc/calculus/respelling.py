@@ -162,13 +162,13 @@ def _stretched(
 
 def _parts(value: Expr, v: Var, sizes: Mapping[str, int], scope: Scope) -> list[_Part]:
     """The parts of a variable that are read; it itself where these are no disjoint parts."""
+    if v.properties:
+        return [_Part(v, v)]
     readers: dict[int, list[Expr]] = {}
     for node in postorder([value]):
         for arg in node.args:
             readers.setdefault(id(arg), []).append(node)
     read = readers.get(id(v), [])
-    if v.properties:
-        return [_Part(v, v)]
     found: list[Expr] = [v]
     if 0 < len(read) <= MAX_PARTS and all(map(_is_part, read)):
         entries = [prod([extent_of(n, sizes) for n in e.shape]) for e in (v, *read)]

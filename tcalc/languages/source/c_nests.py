@@ -33,31 +33,38 @@ class Array:
         return " * ".join([atom(n) for n in self.shape]) or "1"
 
 
-class Text:
-    """What a statement without others in it names, and at which places (None: wherever)."""
+class _Statement:
+    """What a statement names, and at which places (None: wherever)."""
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Its text, without that of statements inside."""
+        raise NotImplementedError
+
+    @property
+    def inner(self) -> Sequence[Node]:
+        """The statements inside."""
+        return ()
 
     @cached_property
     def names(self) -> frozenset[str]:
-        text = "\n".join(self._texts())
+        text = "\n".join(self.own)
         spend("steps", len(text) // CHARACTERS_A_STEP)
-        return frozenset(re.findall(WORD, text))
-
-    def _texts(self) -> Iterator[str]:
-        assert isinstance(self, Line | Call)
-        return texts([self])
+        return frozenset(re.findall(WORD, text)).union(*[node.names for node in self.inner])
 
     @cached_property
     def accesses(self) -> Mapping[str, frozenset[str | None]]:
         found: dict[str, set[str | None]] = {}
-        for text in self._texts():
+        for text in self.own:
             spend("steps", len(text) // CHARACTERS_A_STEP)
             for word in re.finditer(WORD, text):
                 found.setdefault(word[0], set()).add(after(text, word.end()))
-        return {name: frozenset(places) for name, places in found.items()}
+        own = {name: frozenset(places) for name, places in found.items()}
+        return _joined([own, *[node.accesses for node in self.inner]])
 
 
 @record()
-class Line(Text):
+class Line(_Statement):
     """An assignment; `kind` is the type where it declares its target."""
 
     target: str
@@ -71,6 +78,10 @@ class Line(Text):
         return f"{head}{self.target} {self.sign} {self.value};"
 
     @property
+    def own(self) -> tuple[str, ...]:
+        return (self.text,)
+
+    @property
     def written(self) -> str:
         """The name that is assigned to."""
         found = re.search(r"\w+", self.target)
@@ -79,7 +90,7 @@ class Line(Text):
 
 
 @record()
-class Call(Text):
+class Call(_Statement):
     """A routine that fills arrays; one that may fail returns a status that is handed on.
 
     It is called only `when` something holds, if that is said.
@@ -90,9 +101,13 @@ class Call(Text):
     status: str = ""
     when: str = ""
 
+    @property
+    def own(self) -> tuple[str, ...]:
+        return self.text, self.when
+
 
 @record()
-class Loop:
+class Loop(_Statement):
     """A loop over an index from `first` on, by steps; `plain` ones may be fused.
 
     It goes on only while `going` holds, if it is said. A sum in `short` ones is written out.
@@ -117,17 +132,16 @@ class Loop:
         found = self.around([*self.body, *other.body])
         found.__dict__["writes"] = self.writes | other.writes
         found.__dict__["names"] = self.names | other.names
-        found.__dict__["accesses"] = _gathered([self, other])
+        found.__dict__["accesses"] = _joined([self.accesses, other.accesses])
         return found
 
-    @cached_property
-    def names(self) -> frozenset[str]:
-        head = re.findall(WORD, f"{self.first} {self.extent} {self.going}")
-        return frozenset(head).union(*[node.names for node in self.body])
+    @property
+    def own(self) -> tuple[str, ...]:
+        return self.first, self.extent, self.going
 
-    @cached_property
-    def accesses(self) -> Mapping[str, frozenset[str | None]]:
-        return _gathered([Line(self.first, self.extent, self.going), *self.body])
+    @property
+    def inner(self) -> Sequence[Node]:
+        return self.body
 
     @cached_property
     def writes(self) -> frozenset[str]:
@@ -202,20 +216,16 @@ def flat(nodes: Sequence[Node]) -> Iterator[Line | Call]:
 
 def texts(nodes: Sequence[Node]) -> Iterator[str]:
     """All text, extents of loops too."""
-    for node in inside(nodes):
-        if isinstance(node, Loop):
-            yield from (node.first, node.extent, node.going)
-        else:
-            yield node.text
-            if isinstance(node, Call) and node.when:
-                yield node.when
+    return (text for node in inside(nodes) for text in node.own)
 
 
-def _gathered(nodes: Sequence[Node]) -> dict[str, frozenset[str | None]]:
-    """The places at which statements name what they name."""
+def _joined(
+    several: Sequence[Mapping[str, frozenset[str | None]]],
+) -> dict[str, frozenset[str | None]]:
+    """The places at which several statements name what they name."""
     found: dict[str, frozenset[str | None]] = {}
-    for node in nodes:
-        for name, places in node.accesses.items():
+    for accesses in several:
+        for name, places in accesses.items():
             found[name] = found[name] | places if name in found else places
     return found
 
