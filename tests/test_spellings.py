@@ -198,6 +198,14 @@ def test_other_sums_are_no_distances(e: Any) -> None:
     assert by_differences([e])[0] is e
 
 
+@pytest.mark.parametrize(("k", "kernel"), [(3, True), (30, False)])
+def test_a_plan_compares_differences_with_inner_products(k: int, kernel: bool) -> None:
+    """A value written by inner products takes the differences of short rows."""
+    e = -tc.sum(tc.logsumexp(A @ B.T - squares(A)[:, None] / 2 - squares(B) / 2, axis=1))
+    plan = tc.compile(e, backend="numpy").plan_for(A=(20_000, k), B=(5, k))
+    assert ("squared_distances" in str(plan)) == kernel
+
+
 # --- traces ---------------------------------------------------------------------------------------
 
 S = tc.var("S", ("n", "n"), positive_definite=True)

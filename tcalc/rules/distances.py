@@ -3,12 +3,12 @@
 sum_k w_k (a_ik - b_jk)^2 is what r_i + s_j - 2 sum_k w_k a_ik b_jk means for r_i = sum_k w_k a_ik^2
 and s_j = sum_k w_k b_jk^2. The differences are the better form where derivatives are found: those
 by w are entrywise products with each square, where the other form gives three terms apiece. The
-inner products are the faster one of values, and lose digits.
+inner products lose digits, and are the faster one of values of long rows: plans compare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..graph.applications import rewritten
 from ..graph.extents import Coef
@@ -21,19 +21,25 @@ from ..graph.sums import flattened
 MAX_TERMS = 16
 
 
-def by_differences(roots: Sequence[Expr]) -> list[Expr]:
-    """The roots with squared distances that are made of inner products as sums of squares."""
-    return rewritten(roots, lambda new, old: _of_sum(new) if isinstance(new, Add) else new)
+def by_differences(
+    roots: Sequence[Expr], short: Callable[[Einsum], bool] = lambda e: True
+) -> list[Expr]:
+    """The roots with squared distances that are made of inner products as sums of squares.
+
+    Inner products that are not `short` stay.
+    """
+    return rewritten(roots, lambda new, old: _of_sum(new, short) if isinstance(new, Add) else new)
 
 
-def _of_sum(e: Add) -> Expr:
+def _of_sum(e: Add, short: Callable[[Einsum], bool]) -> Expr:
     terms = flattened(e, lambda term: several if len(several := terms_of(term)) > 1 else None)
     if not 2 < len(terms) <= MAX_TERMS:
         return e
     for k, term in enumerate(terms):
         coef, product = split_coef(term)
-        found = _distances(product) if isinstance(product, Einsum) else None
-        if found is None:
+        if not isinstance(product, Einsum) or (found := _distances(product)) is None:
+            continue
+        if not short(product):
             continue
         squares, total = found
         half = coef.by(Coef(-0.5))

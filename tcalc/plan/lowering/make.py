@@ -26,7 +26,14 @@ from .gathered import gathered
 from .lower import Lowering
 from .operators import Planner
 from .orthonormal import orthonormal
-from .spellings import LoweringChoice, ahead, multiplied_out, rows_inside, summed_inside
+from .spellings import (
+    LoweringChoice,
+    ahead,
+    differences_of_short_rows,
+    multiplied_out,
+    rows_inside,
+    summed_inside,
+)
 from .traces import traced
 from .wraps import unwrapped
 
@@ -320,7 +327,8 @@ def spelled_otherwise(roots: Sequence[Expr], lowered: Lowered, given: Given) -> 
         by_products, by_halves = traced(roots)
         spellings = [multiplied_out(roots), factored(roots), by_products, orthonormal(roots)]
         if not given.unfused:
-            spellings += by_triangles([roots, *spellings])
+            apart = differences_of_short_rows(roots, given.sizes, given.machine)
+            spellings += [fused(apart), *by_triangles([roots, *spellings])]
         if not given.unfused or "congruence" in given.machine.forms:
             spellings.append(by_halves())
         for other in _others(roots, spellings):

@@ -8,14 +8,17 @@ better order: S (x y' + M) S is (S x) (y' S) + S M S, and tr(T (S T S + M)) is m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from ...graph.applications import rewritten
+from ...graph.extents import extent_of
 from ...graph.nodes import Add, Apply, Einsum, Expr, Part, postorder
 from ...graph.normal import add, distribute
 from ...graph.operators import Loop
 from ...graph.products import indicates, selects
 from ...graph.sums import low_order
 from ...ops.entries import array_read
+from ...rules.distances import by_differences
 from ...support.machine import Machine
 from ...support.records import NamedTuple
 
@@ -45,6 +48,18 @@ def multiplied_out(roots: Sequence[Expr]) -> list[Expr]:
         return _distributed(new, MAX_TERMS)
 
     return rewritten(roots, change)
+
+
+def differences_of_short_rows(
+    roots: Sequence[Expr], sizes: Mapping[str, int], machine: Machine
+) -> list[Expr]:
+    """The roots with squared distances of short rows by differences, made by no product."""
+
+    def short(e: Einsum) -> bool:
+        summed = [extent for label, extent in enumerate(e.extents) if label not in e.out]
+        return prod([extent_of(extent, sizes) for extent in summed]) < machine.shortest
+
+    return by_differences(roots, short)
 
 
 def summed_inside(
