@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
-from tests import random_costs
+from tests import random_costs, recorded_forms
 from tests.fuzz import OTHERS, Draw, case, compared
 from tests.planted import Trial
 from tests.random_programs import FAMILIES
@@ -43,13 +44,24 @@ def costs(kind: str, seed: int, before: random_costs.Costs | None) -> str:
     return f"{before} -> {now}" if random_costs.grown(now, before) else ""
 
 
+def forms(make: Callable[[], list[recorded_forms.Row]], before: list[recorded_forms.Row]) -> str:
+    now = make()
+    return f"{before} -> {now}" if recorded_forms.worse(now, before) else ""
+
+
 def trials(count: int) -> list[Trial]:
-    """Programs that are compared, and what others cost."""
+    """Programs that are compared, what others cost, and what forms they get."""
     recorded = [
         (kind, seed, programs.get(str(seed)))
         for kind, programs in random_costs.recorded().items()
         for seed in random_costs.SEEDS
     ]
+    before = recorded_forms.recorded()
     compare = [Trial(f"program {unit.seed}", unit.wrong) for unit in units(count)]
     cost = [Trial(f"cost {row[0]} {row[1]}", lambda row=row: costs(*row)) for row in recorded]
-    return [*compare, *cost]
+    form = [
+        Trial(f"form {kind} {name}", partial(forms, make, before[kind][name]))
+        for kind, of in recorded_forms.everything().items()
+        for name, make in of.items()
+    ]
+    return [*compare, *cost, *form]

@@ -36,7 +36,7 @@ from tests.reach import Reach, Source, blocks_of, function_of, light, measured
 GOAL = 0.98
 #: Seconds that the trials of one fault may take without it.
 BUDGET = 40.0
-PROGRAMS, ANEW = ("program ", "cost "), "imported anew"
+PROGRAMS, ANEW = ("program ", "cost ", "form "), "imported anew"
 #: Test files that a new process collects.
 FILES = 12
 UNREACHED = "nothing that ran enters it"

@@ -12,7 +12,7 @@ import tcalc as tc
 from tcalc.graph.operators import TABLE, operations
 from tcalc.plan.kinds.kind import nothing
 from tcalc.plan.kinds.table import KINDS
-from tests import random_costs
+from tests import random_costs, recorded_forms
 
 M, N, K, B = 5, 700, 3, 4
 
@@ -229,4 +229,17 @@ def test_random_programs_cost_no_more_than_they_did(kind: str) -> None:
         seed: (rows, recorded.get(str(seed)))
         for seed, rows in found.items()
         if random_costs.grown(rows, recorded.get(str(seed)))
+    }
+
+
+@pytest.mark.parametrize("kind", recorded_forms.everything())
+def test_programs_get_the_forms_that_they_had(kind: str) -> None:
+    """How much C they are, what is left to Python, how Hessians are held and solved with."""
+    recorded = recorded_forms.recorded()[kind]
+    found = {name: make() for name, make in recorded_forms.everything()[kind].items()}
+    assert found.keys() == recorded.keys()
+    assert not {
+        name: (rows, recorded[name])
+        for name, rows in found.items()
+        if recorded_forms.worse(rows, recorded[name])
     }
