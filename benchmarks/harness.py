@@ -27,6 +27,7 @@ from .rivals import ORACLES, RIVALS, Entry, Oracle
 TOLERANCE = 1e-10
 DIRECTIONS = 2
 SHORTEST = 2e-3  # seconds in one measurement, repeating calls that are shorter
+MOMENT, RESTS = 1e-3, 100  # seconds in which other threads are looked at, and how often at most
 PATIENCE = 10.0  # seconds that one contestant may take in all
 LONG = 3.0  # seconds from which on the call that is checked is the only one
 LARGE = 2**20  # entries from which on a Hessian is judged by products with random directions
@@ -241,12 +242,22 @@ def time_together(
                 if turn and spent[place] > patience:
                     continue
                 loops = max(1, int(SHORTEST / max(first, 1e-9)))
+                rest()
                 taken = entry.clock() if entry.clock else timed(entry.call, loops)
                 spent[place] += taken * loops
                 row.seconds = taken if row.seconds is None else min(row.seconds, taken)
     finally:
         if enabled:
             gc.enable()
+
+
+def rest() -> None:
+    """Wait for threads that look for work for a while after the call of another contestant."""
+    for _ in range(RESTS):
+        busy = time.process_time()
+        time.sleep(MOMENT)
+        if time.process_time() - busy < MOMENT / 2:
+            return
 
 
 def timed(call: Callable[[], Any], loops: int) -> float:

@@ -127,6 +127,18 @@ def test_a_right_value_gets_a_time() -> None:
         assert row.seconds > 0
 
 
+@pytest.mark.parametrize(("busy", "looks"), [(0, 1), (5, 6), (10_000, harness.RESTS)])
+def test_a_turn_waits_for_threads_of_the_one_before(
+    busy: int, looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that looks for work for so many moments, by a clock of our own."""
+    slept: list[float] = []
+    monkeypatch.setattr(harness.time, "sleep", slept.append)
+    monkeypatch.setattr(harness.time, "process_time", lambda: sum(slept[:busy]))
+    harness.rest()
+    assert len(slept) == looks
+
+
 def row(label: str, seconds: float | None) -> harness.Row:
     return harness.Row("hessian", label, 0.0, seconds, "" if seconds else "wrong value", 1e6)
 
