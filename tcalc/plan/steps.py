@@ -7,6 +7,7 @@ memory is (an input, a view, a block of the workspace, an output) is part of the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -169,9 +170,43 @@ class Plan:
     peak_bytes: int
     note: str = ""
 
-    @property
+    # Back ends ask these for every function that they write of a plan: each is one walk a plan.
+
+    @cached_property
     def steps(self) -> tuple[Step, ...]:
         return tuple([step for unit in self.units for step in steps_of(unit)])
+
+    @cached_property
+    def by_kind(self) -> Mapping[str, tuple[Step, ...]]:
+        """The steps of each kind that there is."""
+        found: dict[str, list[Step]] = {}
+        for step in self.steps:
+            found.setdefault(step.kind, []).append(step)
+        return {kind: tuple(steps) for kind, steps in found.items()}
+
+    @cached_property
+    def integral(self) -> frozenset[int]:
+        """Slots that hold integers: inputs, what is made of them, and views."""
+        found = set(self.integers)
+        for step in self.steps:
+            view = self.origin[step.out] is VIEW and step.args[0] in found
+            if view or KINDS[step.kind].integral:
+                found.add(step.out)
+        return frozenset(found)
+
+    @cached_property
+    def readers(self) -> Mapping[int, frozenset[int]]:
+        """What is made from each slot that owns memory, or from a view of it."""
+        found: dict[int, set[int]] = {}
+        for step in self.steps:
+            for a in step.args:
+                found.setdefault(self.owner[a], set()).add(step.out)
+        return {owner: frozenset(made) for owner, made in found.items()}
+
+    @cached_property
+    def transposed(self) -> Mapping[int, int]:
+        """Transposed slots, and what they are transposes of."""
+        return {step.out: step.args[0] for step in self.by_kind.get("transpose", ())}
 
     @property
     def flops_once(self) -> float:

@@ -13,7 +13,6 @@ import numpy as np
 
 from ...plan.steps import BUFFER, CONST, Plan, Step
 from ...support.arrays import Array
-from .forms import integral
 from .loop_layout import LoopStates, Whole
 from .loop_memory import LoopMemory, asking
 from .loop_text import LEFT, InnerLoop
@@ -37,7 +36,7 @@ class EmbeddedLoop:
         arrays = [np.empty(plan.shapes[a]) for a in step.args]
         self._states = LoopStates.of(step, [a.shape for a in arrays], self._whole)
         self._loop = InnerLoop(step, self._states, self._whole)
-        integers = integral(plan)
+        integers = plan.integral
         anyhow = [
             k
             for k, (a, v) in enumerate(zip(step.args, self._loop.once.variables, strict=True))

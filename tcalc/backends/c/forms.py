@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from math import prod
 
-from ...plan.kinds.table import KINDS
 from ...plan.steps import VIEW, Plan, Step, TiledLoop
 from .moves import MOVES
 from .rows import (
@@ -43,16 +42,6 @@ _WHOLE = frozenset({
 
 #: Kinds of which steps read integers, which are in range.
 READING = frozenset({"copy", "take", "segments", "count", "onehot", "add_at"})
-
-
-def integral(plan: Plan) -> frozenset[int]:
-    """Slots that hold integers."""
-    found = set(plan.integers)
-    for step in plan.steps:
-        view = plan.origin[step.out] is VIEW and step.args[0] in found
-        if view or KINDS[step.kind].integral:
-            found.add(step.out)
-    return frozenset(found)
 
 
 def tileable(plan: Plan, loop: TiledLoop, integers: Collection[int]) -> bool:

@@ -49,7 +49,7 @@ class Frame:
         self.plan, self.arrays = plan, arrays
         self.cleared, self.adding, self.places = cleared, adding, places or {}
         self._in_steps = in_steps
-        self._loops = {step.out for step in plan.steps if step.kind == "loop"}
+        self._loops = {step.out for step in plan.by_kind.get("loop", ())}
 
     def memory(self, slot: int) -> Any:
         """What tells memory apart: a block of the workspace, an output, or an array."""

@@ -16,7 +16,6 @@ from ...support.records import NamedTuple
 from ..host.slots import Run, Slots
 from ..host.workspaces import Workspaces
 from .embedded import EmbeddedLoop
-from .forms import integral
 from .frames import Frame, StridedArray
 from .loop_memory import LoopMemory
 from .objects import HEAD, INTEGER, spelled
@@ -73,7 +72,7 @@ class CFunction(ABC):
     def __init__(self, workspaces: Workspaces) -> None:
         self.workspaces = workspaces
         self.plan, self.dtype = workspaces.plan, workspaces.dtype
-        self.integers = integral(workspaces.plan)
+        self.integers = workspaces.plan.integral
         self.steps: list[Step] = []
         self.place = 0
         self._used: Used | None = None

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from ...graph.extents import extent_of
 from ...graph.nodes import Add, Apply, Einsum, Expr
 from ...graph.products import indicates
-from ...plan.kinds.table import KINDS
 from ...plan.steps import Step
 from .frames import Frame, full
 from .loopnests import aligned
@@ -45,8 +44,7 @@ class _Entries:
 
     def __init__(self, frame: Frame, leaves: dict[int, int], sizes: dict[str, int]) -> None:
         self.frame, self.leaves, self.sizes = frame, leaves, sizes
-        made = {step.out for step in frame.plan.steps if KINDS[step.kind].integral}
-        self.whole = frame.plan.integers | made
+        self.whole = frame.plan.integral
 
     def of(self, e: Expr, axes: Sequence[int]) -> str:
         """The entry of e at the indices of these axes."""

@@ -18,7 +18,6 @@ from ...support.records import NamedTuple
 from ...support.rows import StateRows
 from ..numpy.kernels import KERNELS
 from .asked import Question
-from .forms import integral
 from .frames import Frame, StridedArray
 from .objects import INTEGER, spelled
 
@@ -109,7 +108,7 @@ class Layout:
         self._blocks: dict[int, str] = {}
         self._apart: dict[int, Any] = {}
         self._own = _Sharing(plan, whole)
-        self.integral = integral(plan)
+        self.integral = plan.integral
         self._lay()
         self.frame = Frame(
             plan,

@@ -203,7 +203,7 @@ class Level:
         slots = (step.out, *step.args)
         lying = tuple([Lying.of(layout.arrays[k]) for k in slots])
         parts = tuple([Lying.of(array) for array in layout.parts(step.out)])
-        factors = {s.out for s in self.plan.steps if s.kind == "factor"}
+        factors = {s.out for s in self.plan.by_kind.get("factor", ())}
         kernel = _referred if factors.intersection(step.args) else KERNELS[step.kind]
         question = Question(step, kernel(step, whole.dtype), self.counts, lying, parts)
         whole.questions.append(question)

@@ -92,9 +92,8 @@ def _step(out: StridedArray) -> int:
 
 def _same_start(frame: Frame, a: int, b: int) -> bool:
     """Are two slots the same memory, one of them perhaps transposed?"""
-    made = {s.out: s for s in frame.plan.steps if s.kind == "transpose"}
-    first, second = [made[x].args[0] if x in made else x for x in (a, b)]
-    return first == second
+    made = frame.plan.transposed
+    return made.get(a, a) == made.get(b, b)
 
 
 def _matmul(frame: Frame, step: Step) -> str:

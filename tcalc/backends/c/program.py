@@ -27,7 +27,7 @@ from ..numpy.tiles import tiled
 from .compiler import command
 from .embedded import EmbeddedLoop, embedded
 from .entries import Entries
-from .forms import expressible, integral, tileable
+from .forms import expressible, tileable
 from .functions import CFunction, CompiledSteps
 from .loops import Loops
 from .objects import check_addresses
@@ -106,7 +106,7 @@ class CompiledRuns:
     ) -> None:
         self._inside = inside
         self._workspaces, self._others, self._together = workspaces, others, together
-        self._integers = integral(workspaces.plan)
+        self._integers = workspaces.plan.integral
         self._open: CompiledSteps | None = None
         self._parts: list[CFunction] = []
         self._zeros: set[int] = set()

@@ -305,15 +305,12 @@ class Source:
 
 def read_by_others(plan: Plan) -> Callable[[int, set[int]], bool]:
     """Do other steps than the one that makes a slot and these read it, or the caller?"""
-    readers: dict[int, set[int]] = {}
-    for step in plan.steps:
-        for a in step.args:
-            readers.setdefault(plan.owner[a], set()).add(step.out)
+    readers = plan.readers
     returned = {plan.owner[output.slot] for output in plan.outputs}
 
     def read(slot: int, made: set[int]) -> bool:
         owner = plan.owner[slot]
-        return owner in returned or bool(readers.get(owner, set()) - made)
+        return owner in returned or not made.issuperset(readers.get(owner, ()))
 
     return read
 

@@ -15,7 +15,6 @@ from ...support.arrays import Sizes
 from ..host.slots import Slots
 from ..host.workspaces import Workspaces
 from .background import BACKGROUND
-from .forms import integral
 from .library import functions
 from .objects import INTEGER, calls
 
@@ -100,7 +99,7 @@ def compile_together(parts: Sequence[Function], v: Slots) -> None:
 def foreseen(workspaces: Workspaces, v: Slots) -> Slots:
     """Slots whose missing arrays are there, without memory, as they will most likely lie."""
     plan, found = workspaces.plan, list(v)
-    integers = integral(plan)
+    integers = plan.integral
     views = {s.out: s for s in plan.steps if plan.origin[s.out] is VIEW and s.kind != "part"}
     for slot, shape in enumerate(plan.shapes):
         if found[slot] is None and slot in views:

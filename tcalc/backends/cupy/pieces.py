@@ -13,7 +13,6 @@ from ...plan.kinds.kind import Result
 from ...plan.kinds.table import KINDS
 from ...plan.steps import Plan, Step
 from ...support.namespaces import NUMPY, ArrayNamespace
-from ..c.forms import integral
 from .conditions import Conditions
 from .kernels import FINISHED, KERNELS, OF_HOST, ROWS, Kernel
 from .library import BY_HOST, CuPy
@@ -55,7 +54,7 @@ class Layout:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._held = {*range(len(plan.inputs)), *plan.consts, *[s.out for s in plan.steps]}
-        self._integral = integral(plan)
+        self._integral = plan.integral
 
     def holder(self, slot: int) -> int:
         """The slot whose array it is, perhaps under another shape."""
